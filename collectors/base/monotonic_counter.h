@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace igpu {
+
+// Turns a source that may restart, wrap or step back into a count that only grows. Starts as the source's own value.
+class MonotonicCounter {
+ public:
+  // tolerance: a step back of at most this much is an estimate being corrected (GuC busyness, context timestamps):
+  // the larger value is held until the source has caught up. A larger step back is a restart: what follows is added.
+  std::uint64_t advance(std::uint64_t raw, std::uint64_t tolerance = 0) {
+    if (!seen_) {
+      seen_ = true;
+      if (rebase_) offset_ = total_ - raw;
+      rebase_ = false;
+    } else if (raw < last_ && last_ - raw > tolerance) {
+      offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
+    } else if (raw < last_) {
+      return total_;
+    }
+    last_ = raw;
+    total_ = raw + offset_;
+    return total_;
+  }
+
+  // For a source that wraps at a known range. A step back that would be an advance of more than three quarters of
+  // the range is a restart, not a wrap.
+  std::uint64_t advance_wrapping(std::uint64_t raw, std::uint64_t range) {
+    if (seen_ && raw < last_ && last_ <= range && raw + (range - last_) <= range / 4 * 3) {
+      offset_ += range;
+      last_ = raw;
+    }
+    return advance(raw);
+  }
+
+  // The source was opened anew: the next value is a new starting point; nothing is added for the gap.
+  void rebase() {
+    if (!seen_) return;
+    seen_ = false;
+    rebase_ = true;
+  }
+  // The source was opened anew and counts from zero: its first value counts in full.
+  void restart_at_zero() {
+    offset_ = total_;
+    last_ = 0;
+    seen_ = true;
+    rebase_ = false;
+  }
+  // Time known from another source.
+  void add(std::uint64_t amount) {
+    total_ += amount;
+    offset_ += amount;
+  }
+
+  std::uint64_t total() const { return total_; }
+
+ private:
+  std::uint64_t last_ = 0;
+  std::uint64_t offset_ = 0;
+  std::uint64_t total_ = 0;
+  bool seen_ = false;
+  bool rebase_ = false;
+};
+
+// Counters of one device that outlive its collectors: a GPU that is unbound and bound again goes on counting.
+// References stay valid. Used by one thread at a time.
+class CounterMemory {
+ public:
+  MonotonicCounter& counter(std::string_view key) {
+    auto it = counters_.find(key);
+    if (it == counters_.end()) it = counters_.emplace(std::string(key), MonotonicCounter{}).first;
+    return it->second;
+  }
+
+ private:
+  std::map<std::string, MonotonicCounter, std::less<>> counters_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+// Parsers for the small texts the kernel prints. Pure; no allocation; never read past the view; anything that is not
+// exactly of the described shape is nullopt.
+namespace igpu {
+
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+constexpr std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && (is_blank(text.back()) || text.back() == '\0')) text.remove_suffix(1);
+  return text;
+}
+
+// One number, blanks around it allowed, nothing else. Overflow is nullopt.
+template <class Integer>
+std::optional<Integer> scan_integer(std::string_view text, int base = 10) {
+  text = trim(text);
+  if (base == 16 && (text.starts_with("0x") || text.starts_with("0X"))) text.remove_prefix(2);
+  if (text.empty()) return std::nullopt;
+  Integer value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+inline std::optional<std::uint64_t> scan_u64(std::string_view text) { return scan_integer<std::uint64_t>(text); }
+inline std::optional<std::int64_t> scan_i64(std::string_view text) { return scan_integer<std::int64_t>(text); }
+inline std::optional<std::uint64_t> scan_hex(std::string_view text) { return scan_integer<std::uint64_t>(text, 16); }
+
+// A decimal number such as "2.3283064365386962890625e-10"; finite.
+std::optional<double> scan_double(std::string_view text);
+
+// Takes the text up to the first separator (or all) off the front of rest.
+constexpr std::string_view take_until(std::string_view& rest, char separator) {
+  const std::size_t at = rest.find(separator);
+  const std::string_view head = rest.substr(0, at);
+  rest = at == std::string_view::npos ? std::string_view{} : rest.substr(at + 1);
+  return head;
+}
+constexpr std::string_view take_line(std::string_view& rest) { return take_until(rest, '\n'); }
+
+}  // namespace igpu

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/monotonic_counter.h"
+#include "igpu/device.h"
+#include "igpu/feature.h"
+#include "igpu/log.h"
+#include "igpu/metric.h"
+#include "igpu/options.h"
+#include "machine/machine.h"
+#include "metric/sample_sink.h"
+#include "source/clients.h"
+#include "source/pmu_session.h"
+
+// What a collector is, what it is given and what it gives back. One instance per collector and GPU; the registry makes
+// it when the GPU is bound, calls collect() at each scrape, never on two threads at once, and drops it when the GPU
+// goes. A collector reads no clock, path or global of its own.
+namespace igpu {
+
+struct OptionDescriptor {
+  std::string_view name;           // flag: --collector.<collector>.<name>
+  std::string_view default_value;
+  std::string_view help;           // a sentence
+  std::string_view choices;        // "auto|pmu|fdinfo"; "" for a number
+};
+
+// Static description; exists before any instance.
+struct CollectorInfo {
+  std::string_view name;  // "" flags for identity: it cannot be turned off
+  std::string_view help;
+  bool enabled_by_default = true;
+  bool always_on = false;
+  bool accumulates_on_read = false;  // its counters advance only when read: read every ten minutes though nobody scrapes
+  std::span<const MetricDescriptor* const> metrics;
+  std::span<const FeatureDescriptor* const> features;
+  std::span<const OptionDescriptor> options = {};
+};
+
+// Values given by flags, or the descriptor's defaults.
+class CollectorOptions {
+ public:
+  virtual ~CollectorOptions() = default;
+  // collector: "engines", option: "xe-source". Declared options always have a value.
+  virtual std::string_view value(std::string_view collector, std::string_view option) const = 0;
+};
+
+struct CollectorContext {
+  Machine& machine;
+  const Gpu& gpu;             // outlives the collector
+  PmuSession& gpu_pmu;        // the GPU's PMU (i915: shared by engines, frequency, rc6; xe: engines' own)
+  CounterMemory& memory;      // survives re-binding; private to this collector and GPU
+  const CollectorOptions& options;
+  Nanoseconds min_window;     // for CounterWindow
+  Log& log;
+};
+
+// One scrape, as seen by the collectors of one GPU.
+class ScrapePass {
+ public:
+  virtual ~ScrapePass() = default;
+  virtual std::uint64_t number() const = 0;   // for PmuSession::refresh
+  virtual Nanoseconds now() const = 0;        // read afresh at each call
+  // The GPU is runtime-suspended (or on its way): read nothing that resumes it, emit nothing, report the features as
+  // Absent{suspended}. The registry does all that for collectors that are not always_on: they are simply not called.
+  virtual bool suspended() const = 0;
+  // One walk of /proc a scrape, on first demand, shared by all collectors of all GPUs.
+  virtual Reading<const ClientSnapshot*> clients() = 0;
+};
+
+class Collector {
+ public:
+  virtual ~Collector() = default;
+  virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
+  // Called instead of collect() while the GPU is suspended: forget windows if need be; reads nothing.
+  virtual void gpu_is_suspended() {}
+};
+
+struct CollectorEntry {
+  const CollectorInfo* info;
+  std::unique_ptr<Collector> (*create)(const CollectorContext&);
+};
+
+// entry<EnginesCollector>(): the class has static constexpr CollectorInfo kInfo and static create(context).
+template <class C>
+constexpr CollectorEntry entry() {
+  return {&C::kInfo, &C::create};
+}
+
+// All collectors, in the order they run. registration.cpp
+std::span<const CollectorEntry> all_collectors();
+
+}  // namespace igpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+// Engine classes. The numbers are those of both uapis (i915_drm.h enum drm_i915_gem_engine_class, xe_drm.h
+// DRM_XE_ENGINE_CLASS_*).
+namespace igpu {
+
+enum class EngineClass : std::uint8_t { render = 0, copy = 1, video = 2, video_enhance = 3, compute = 4 };
+inline constexpr std::size_t kEngineClasses = 5;
+
+struct EngineClassNames {
+  EngineClass engine_class;
+  std::string_view label;        // value of our class label
+  std::string_view short_name;   // rcs: in event names, xe fdinfo and xe sysfs
+  std::string_view fdinfo_name;  // in i915 fdinfo
+};
+
+inline constexpr std::array<EngineClassNames, kEngineClasses> kEngineClassNames{{
+    {EngineClass::render, "render", "rcs", "render"},
+    {EngineClass::copy, "copy", "bcs", "copy"},
+    {EngineClass::video, "video", "vcs", "video"},
+    {EngineClass::video_enhance, "video_enhance", "vecs", "video-enhance"},
+    {EngineClass::compute, "compute", "ccs", "compute"},
+}};
+
+constexpr const EngineClassNames& names_of(EngineClass engine_class) {
+  return kEngineClassNames[static_cast<std::size_t>(engine_class)];
+}
+
+// "rcs", "vecs" -> class; nothing for other words.
+constexpr std::optional<EngineClass> engine_class_of_short_name(std::string_view word) {
+  for (const auto& names : kEngineClassNames)
+    if (names.short_name == word) return names.engine_class;
+  return std::nullopt;
+}
+
+// "render", "video-enhance" (i915 fdinfo) -> class.
+constexpr std::optional<EngineClass> engine_class_of_fdinfo_name(std::string_view word) {
+  for (const auto& names : kEngineClassNames)
+    if (names.fdinfo_name == word) return names.engine_class;
+  return std::nullopt;
+}
+
+}  // namespace igpu

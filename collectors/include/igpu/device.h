@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+// One GPU as the kernel presents it. Facts that stay true until the device is bound anew.
+// Sources: /sys/class/drm, /sys/bus/pci/devices (Documentation/ABI/testing/sysfs-bus-pci), pci.ids.
+namespace igpu {
+
+enum class Driver { i915, xe };
+enum class GpuKind { integrated, discrete };
+
+constexpr const char* to_string(Driver driver) { return driver == Driver::i915 ? "i915" : "xe"; }
+constexpr const char* to_string(GpuKind kind) { return kind == GpuKind::integrated ? "integrated" : "discrete"; }
+
+struct Gpu {
+  std::string address;      // PCI address as the kernel writes it, "0000:03:00.0": the identity
+  std::string pci_path;     // relative to the sysfs root: "devices/pci0000:00/.../0000:03:00.0"
+  std::string card;         // "card1"; "" if there is none
+  std::string render_node;  // "renderD128"; "" if there is none
+  Driver driver = Driver::i915;
+  GpuKind kind = GpuKind::integrated;
+  std::uint16_t device_id = 0;  // 0x56a0
+  std::uint8_t revision = 0;
+  std::string name;   // from pci.ids; "" if it does not know
+  int numa_node = -1;  // -1: unknown
+  bool virtual_function = false;  // SR-IOV VF: no PMU on xe, no hwmon, no gtidle
+  std::uint64_t binding = 0;  // changes whenever the device was bound anew; two Gpus with the same value are the same binding
+};
+
+}  // namespace igpu

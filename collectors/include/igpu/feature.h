@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "igpu/reading.h"
+
+// What a machine offers and what it does not, told apart from the data itself: the rows of
+// intel_gpu_exporter_feature_available, the lines of `doctor`, the log.
+namespace igpu {
+
+// What a feature needs; chooses the cure that is offered when it is refused.
+enum class Need {
+  nothing_special,
+  perf_events,        // perf_event_open on a system-wide PMU
+  render_node,        // opening /dev/dri/renderD*
+  other_processes,    // /proc/<pid>/fdinfo of other users
+  perfmon_capability,  // values that the drivers show only to CAP_PERFMON
+  root_only_file,     // files of mode 0400/0600
+};
+
+struct FeatureDescriptor {
+  std::string_view name;     // snake_case, value of the feature label
+  std::string_view meaning;  // what is lost without it; a sentence
+  Need need = Need::nothing_special;
+  bool machine_wide = false;  // carries no device label
+};
+
+struct Finding {
+  const FeatureDescriptor* feature = nullptr;
+  std::string_view collector;
+  std::string device;  // "" for machine-wide features
+  bool available = true;
+  Absent absent;      // meaningful unless available
+  std::string cause;  // one line: what was refused, by what
+  std::string cure;   // the exact command or setting; "" where nothing can be done
+};
+
+}  // namespace igpu

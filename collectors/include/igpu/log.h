@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+// Where the library tells of trouble. The program decides how it looks (logfmt, json) and where it goes.
+namespace igpu {
+
+enum class LogLevel { debug, info, warn, error };
+
+struct LogField {
+  std::string_view key;
+  std::string_view value;
+};
+
+class Log {
+ public:
+  virtual ~Log() = default;
+  // Any thread. message is a constant sentence; what changes goes into fields (device, path, error, cure).
+  virtual void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) = 0;
+};
+
+}  // namespace igpu

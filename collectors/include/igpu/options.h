@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "igpu/units.h"
+
+namespace igpu {
+
+// How a Monitor is set up. The defaults are those of the program.
+struct MonitorOptions {
+  std::string sysfs_root = "/sys";
+  std::string procfs_root = "/proc";
+  std::string devfs_root = "/dev";
+  std::string simulate;  // profile name; "" reads the real machine
+
+  std::vector<std::string> gpus;  // PCI address, cardN or renderDN; empty: all
+  bool disable_default_collectors = false;
+  std::map<std::string, bool> collectors;         // explicit choices by name
+  std::map<std::string, std::string> collector_options;  // "engines.xe-source" -> "auto"
+
+  Nanoseconds min_window = std::chrono::seconds(1);
+  Nanoseconds collector_timeout = std::chrono::seconds(5);  // a collector that hangs longer is left behind
+  Nanoseconds accumulator_interval = std::chrono::minutes(10);
+};
+
+}  // namespace igpu

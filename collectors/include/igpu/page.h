@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/metric.h"
+
+// The outcome of a scrape, as samples of described metrics. This is what serializers turn into bytes and what the
+// prometheus-cpp adapter turns into MetricFamily objects. It exists beside prometheus-cpp's model because a page of
+// MetricFamily costs a heap allocation for every label: most of a scrape's time.
+namespace igpu {
+
+// Samples in the order they were added. Label values are valid UTF-8 without NUL, whatever was put in.
+class SampleList {
+ public:
+  struct Sample {
+    const MetricDescriptor* metric;
+    double value;
+    std::uint32_t first_label;  // index of the first label value
+  };
+
+  // values are in the order of metric.label_names; an empty value means the label is absent.
+  void add(const MetricDescriptor& metric, std::span<const std::string_view> values, double value);
+  void clear();  // keeps the memory
+
+  std::span<const Sample> samples() const { return samples_; }
+  std::string_view label_value(const Sample& sample, std::size_t label) const;
+
+ private:
+  std::vector<Sample> samples_;
+  std::vector<std::uint32_t> label_ends_;
+  std::string text_;
+};
+
+// Several lists seen as one page: families whole, each in one place, in order of first appearance.
+class PageView {
+ public:
+  struct Entry {
+    const SampleList* list;
+    const SampleList::Sample* sample;
+  };
+  struct Family {
+    const MetricDescriptor* metric;
+    std::span<const Entry> entries;
+  };
+
+  explicit PageView(std::span<const SampleList* const> lists);
+  PageView(const PageView&) = delete;
+  PageView& operator=(const PageView&) = delete;
+
+  std::span<const Family> families() const { return families_; }
+
+ private:
+  std::vector<Entry> entries_;
+  std::vector<Family> families_;
+};
+
+}  // namespace igpu

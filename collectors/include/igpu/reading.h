@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+// What came of trying to learn something from the machine. Three outcomes, kept apart in types:
+//
+//   the value      the machine told us
+//   Absent         it will not tell, and why; a normal state of a machine, never an error
+//   Failure        it should have told us and did not, this time; the only outcome that counts as an error
+//
+//   Reading<Hertz> f = gt.actual_frequency();
+//   if (f) use(*f); else if (f.is_absent()) explain(f.absent()); else report(f.failure());
+namespace igpu {
+
+// Why something cannot be told. Exactly the reasons of intel_gpu_exporter_feature_available.
+enum class Reason { permission, kernel, hardware, suspended, disabled };
+
+constexpr std::string_view to_string(Reason reason) {
+  switch (reason) {
+    case Reason::permission: return "permission";
+    case Reason::kernel: return "kernel";
+    case Reason::hardware: return "hardware";
+    case Reason::suspended: return "suspended";
+    case Reason::disabled: return "disabled";
+  }
+  return "kernel";
+}
+
+struct Absent {
+  Reason reason = Reason::kernel;
+  int os_error = 0;  // the errno that said so, 0 where none did; chooses the cure (EPERM and EACCES have different ones)
+  bool operator==(const Absent&) const = default;
+};
+
+struct Failure {
+  std::error_code code;
+  std::string where;  // path relative to its root ("sys/class/drm/card0/..."), or the call
+};
+
+struct Unit {};  // for Reading<Unit>: it worked, there is nothing to tell
+
+template <class T>
+class [[nodiscard]] Reading {
+ public:
+  Reading(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Reading(Absent absent) : state_(std::in_place_index<1>, absent) {}      // NOLINT(google-explicit-constructor)
+  Reading(Failure failure) : state_(std::in_place_index<2>, std::move(failure)) {}  // NOLINT(google-explicit-constructor)
+
+  explicit operator bool() const { return state_.index() == 0; }
+  bool is_absent() const { return state_.index() == 1; }
+  bool is_failure() const { return state_.index() == 2; }
+
+  T& operator*() & { return *std::get_if<0>(&state_); }
+  const T& operator*() const& { return *std::get_if<0>(&state_); }
+  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
+  const Absent& absent() const { return *std::get_if<1>(&state_); }
+  const Failure& failure() const { return *std::get_if<2>(&state_); }
+
+  T value_or(T fallback) const& { return *this ? **this : std::move(fallback); }
+  std::optional<T> to_optional() const& { return *this ? std::optional<T>(**this) : std::nullopt; }
+
+  // The same absence or failure as another type; only for a Reading that holds no value.
+  template <class U>
+  Reading<U> propagate() const {
+    if (is_absent()) return absent();
+    return failure();
+  }
+  // f(value) where there is one; f returns a plain value.
+  template <class F>
+  auto map(F&& f) const -> Reading<std::decay_t<std::invoke_result_t<F, const T&>>> {
+    if (!*this) return propagate<std::decay_t<std::invoke_result_t<F, const T&>>>();
+    return std::forward<F>(f)(**this);
+  }
+
+ private:
+  std::variant<T, Absent, Failure> state_;
+};
+
+}  // namespace igpu

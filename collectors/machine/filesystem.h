@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/reading.h"
+
+// The door to /sys, /proc and /dev. All paths are relative to a root that was chosen at start; nothing outside it
+// is ever opened, and what the tree lacks does not exist (no falling back to the real machine).
+//
+// How errno becomes an outcome, here and nowhere else:
+//   ENOENT ENODEV ENXIO ENOTDIR ENODATA EOPNOTSUPP EINVAL(readlink) ESRCH -> Absent{kernel, errno}; sources that know
+//                                                 better say hardware
+//   EACCES EPERM                               -> Absent{permission, errno}
+//   everything else (EIO, ETIMEDOUT, ...)      -> Failure
+namespace igpu {
+
+// A file that is kept open and read again and again (sysfs attribute, procfs file): one pread from 0 a read.
+// Not copyable; one thread at a time.
+class File {
+ public:
+  virtual ~File() = default;
+  // The content, in buffer. A file that does not fit is a Failure (EFBIG), not a cut-off value. EINTR is retried.
+  // A file whose device has gone answers Absent{kernel, ENODEV}.
+  virtual Reading<std::string_view> read(std::span<char> buffer) = 0;
+};
+
+struct FileFacts {
+  std::uint32_t mode = 0;  // type and permissions as stat(2)
+  std::uint32_t uid = 0;
+  std::uint64_t rdev = 0;
+};
+
+class Directory {
+ public:
+  virtual ~Directory() = default;
+
+  // Open, read, close. As File::read.
+  virtual Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const = 0;
+  // As read, but a file that does not fit is cut off at the end of the buffer; for files of which only the start matters.
+  virtual Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const = 0;
+  virtual Reading<std::unique_ptr<File>> open(std::string_view path) const = 0;
+  virtual Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const = 0;
+  // Calls visit(name) for every entry of the directory at path ("." for this one) but "." and ".."; stops when it
+  // answers false. Order is the kernel's.
+  virtual Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view name)>& visit) const = 0;
+  virtual Reading<std::string> read_link(std::string_view path) const = 0;
+  // path with every link followed, relative to the root of this file system ("devices/pci0000:00/...").
+  virtual Reading<std::string> resolve(std::string_view path) const = 0;
+  virtual Reading<FileFacts> stat(std::string_view path) const = 0;
+};
+
+// Names in a directory, sorted; empty if it cannot be listed.
+std::vector<std::string> sorted_names(const Directory& directory, std::string_view path);
+
+// Maps errno as described above. For other parts of machine/.
+template <class T>
+Reading<T> outcome_of_errno(int error, std::string_view where);
+Absent absent_of_errno(int error);
+bool errno_means_absent(int error);
+
+// A directory of the real machine (or of a tree that looks like one). Throws std::system_error if root is no directory.
+std::unique_ptr<Directory> open_root(const std::string& root);
+
+template <class T>
+Reading<T> outcome_of_errno(int error, std::string_view where) {
+  if (errno_means_absent(error)) return absent_of_errno(error);
+  return Failure{std::error_code(error, std::generic_category()), std::string(where)};
+}
+
+}  // namespace igpu

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "igpu/reading.h"
+
+// perf_event_open(2), reduced to what counting system-wide PMU events needs: pid -1, one CPU, no sampling, no exclude
+// bits (power and uncore PMUs reject them), read_format GROUP | TOTAL_TIME_ENABLED | TOTAL_TIME_RUNNING,
+// PERF_FLAG_FD_CLOEXEC.
+namespace igpu {
+
+struct PerfEventConfig {
+  std::uint32_t type = 0;    // number from the PMU's type file; may change at any (re)open
+  std::uint64_t config = 0;  // 0 is a valid event (rcs0-busy)
+};
+
+// One opened event. Closing the leader leaves the siblings counting alone: keep them together (source/pmu.h does).
+class PerfEvent {
+ public:
+  virtual ~PerfEvent() = default;
+  // read(2) on a group leader: words = nr, time_enabled, time_running, value 1..nr. Returns the words that were read;
+  // the caller checks nr and length (a dissolved group answers nr = 1 or nothing after its device went away).
+  virtual Reading<std::span<const std::uint64_t>> read(std::span<std::uint64_t> words) = 0;
+};
+
+class PerfEvents {
+ public:
+  virtual ~PerfEvents() = default;
+  // leader: nullptr opens a group of its own. Refusals are Absent with os_error set: EACCES (paranoid level or
+  // capability), EPERM (seccomp) as permission; ENOENT, ENODEV, EINVAL, EOPNOTSUPP as kernel. Others are a Failure.
+  virtual Reading<std::unique_ptr<PerfEvent>> open(const PerfEventConfig& event, int cpu, PerfEvent* leader) = 0;
+};
+
+std::unique_ptr<PerfEvents> system_perf_events();
+
+}  // namespace igpu

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/engine_class.h"
+#include "igpu/device.h"
+#include "igpu/units.h"
+
+// DRM clients of all Intel GPUs as /proc/<pid>/fdinfo shows them (Documentation/gpu/drm-usage-stats.rst), already
+// deduplicated by (PCI address, drm-client-id).
+namespace igpu {
+
+struct ClientEngine {
+  // i915 prints busy time; xe prints a pair of clocks (busy cycles of this client, GPU timestamp).
+  std::optional<std::uint64_t> busy_ns;
+  std::optional<std::uint64_t> cycles;
+  std::optional<std::uint64_t> total_cycles;
+  std::uint32_t capacity = 1;  // engines of this class; 0 in the file is taken as 1
+  bool present() const { return busy_ns || cycles; }
+};
+
+struct ClientMemory {
+  std::string region;  // as fdinfo names it: "system0", "local0", "vram0", "gtt"
+  std::optional<std::uint64_t> total, shared, active, resident, purgeable;  // bytes
+};
+
+struct DrmClient {
+  std::string device;  // PCI address from drm-pdev
+  Driver driver = Driver::i915;
+  std::uint64_t id = 0;  // drm-client-id
+  std::uint32_t pid = 0;  // the lowest PID that holds it
+  std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
+  std::vector<ClientMemory> memory;
+};
+
+struct ClientProcess {
+  std::uint32_t pid = 0;
+  std::uint64_t start_time_ticks = 0;  // field 22 of /proc/<pid>/stat: tells a reused PID apart
+  std::string comm;
+  std::string user;          // name if the passwd file knows the uid, else the number
+  std::string cgroup;        // path of the unified (or most telling) hierarchy
+  std::string container_id;  // 64 hex digits, or ""
+  std::string pod_uid;
+  std::string systemd_unit;
+  std::optional<Seconds> cpu;
+  std::optional<Bytes> resident;
+  std::optional<Bytes> virtual_size;
+};
+
+struct ClientSnapshot {
+  Nanoseconds time{};                    // when the walk began
+  std::vector<DrmClient> clients;        // sorted by (device, pid, id)
+  std::vector<ClientProcess> processes;  // those that hold a client; sorted by pid
+  std::uint64_t processes_denied = 0;    // fdinfo of another user's process: needs CAP_SYS_PTRACE
+  std::uint64_t processes_seen = 0;
+  std::uint64_t blocks_skipped = 0;      // truncated or hostile text, client without id or address
+  bool complete = true;                  // false: the time bound was reached
+  bool pids_hidden = false;              // /proc is mounted with hidepid, or holds only our own PID namespace
+  Nanoseconds duration{};
+};
+
+}  // namespace igpu

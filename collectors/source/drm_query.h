@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/engine_class.h"
+#include "igpu/device.h"
+#include "igpu/units.h"
+#include "machine/drm_node.h"
+
+// What the render node's query ioctls tell: DRM_IOCTL_I915_QUERY (drivers/gpu/drm/i915/i915_query.c) and
+// DRM_IOCTL_XE_DEVICE_QUERY (drivers/gpu/drm/xe/xe_query.c). All of them resume an xe device: never on a sleeping GPU.
+namespace igpu {
+
+struct MemoryRegion {
+  std::string name;  // "system", "local0" (i915 device memory), "vram0" (xe)
+  Bytes size;
+  std::optional<Bytes> used;  // unknown without CAP_PERFMON where the driver asks for it, and for i915 system memory
+};
+
+struct EngineInstance {
+  EngineClass engine_class;
+  std::uint16_t instance;
+  std::uint16_t gt;
+};
+
+// may_know_used: the process is perfmon capable. i915 then tells "used" of device memory, older xe of all.
+Reading<std::vector<MemoryRegion>> memory_regions(DrmNode& node, Driver driver, bool may_know_used);
+
+// Engines of an xe device; classes we do not know (VM_BIND) are left out. Sorted by gt, class, instance.
+Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node);
+
+}  // namespace igpu

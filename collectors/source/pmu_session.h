@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/monotonic_counter.h"
+#include "igpu/reading.h"
+#include "igpu/units.h"
+#include "machine/machine.h"
+
+// One perf PMU as one group: all wanted events are opened together and read by one read(2). Several collectors share
+// the session of a GPU (engines, frequency, rc6), so all of them say what they want before the first read.
+// Sources: kernel/events/core.c, drivers/gpu/drm/i915/i915_pmu.c, arch/x86/events/rapl.c, .../uncore_snb.c.
+namespace igpu {
+
+class PmuSession {
+ public:
+  using Handle = std::size_t;
+
+  struct Term {  // "gt" = 1; a field that the PMU's format/ directory defines
+    std::string_view name;
+    std::uint64_t value;
+  };
+
+  // pmu: name below bus/event_source/devices ("i915", "xe_0000_03_00.0", "power"). memory keeps the counts monotonic
+  // over reopening and over re-binding of the device; it must outlive the session. key_prefix keeps PMUs apart in it.
+  PmuSession(Machine& machine, CounterMemory& memory, std::string pmu);
+  ~PmuSession();
+  PmuSession(const PmuSession&) = delete;
+  PmuSession& operator=(const PmuSession&) = delete;
+
+  // Names in events/, without .unit and .scale; sorted. Absent if the kernel has no such PMU.
+  Reading<std::vector<std::string>> events() const;
+
+  // Announces an event; before the first refresh() or after close(). Unknown names are taken too: they stay absent.
+  Handle want(std::string_view event, std::span<const Term> terms = {});
+
+  // Opens what was announced if it is not open (events that the kernel refuses are dropped one by one, the rest
+  // counts; refusals with EACCES/EPERM end the attempt), then reads the group once. Call with the same pass number
+  // again and the values of that pass stay as they are. The outcome is that of the PMU as a whole: a value if at least
+  // one event counts.
+  Reading<Unit> refresh(std::uint64_t pass);
+
+  // After refresh(): the count since the first opening in this process' life, never going backwards. Absent with the
+  // reason of the refusal if the kernel has dropped this event.
+  Reading<std::uint64_t> count(Handle handle) const;
+  // The same multiplied by the event's .scale (1 where there is none): joules for power, MiB for uncore.
+  Reading<double> scaled(Handle handle) const;
+  // As count(), but restarts from the kernel's value at each (re)open and may step back: for deltas and ratios.
+  Reading<std::uint64_t> raw(Handle handle) const;
+  // When the values of the last refresh() were taken, in the kernel's own time (time_enabled, kept monotonic over
+  // reopening). Deltas of counts over deltas of this are exact.
+  Nanoseconds time() const;
+
+  bool is_open() const;
+  void close();  // lets go of all fds; totals are kept, refresh() opens again
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// "i915", "i915_0000_03_00.0" or "xe_0000_00_02.0" for a GPU, looked up in the tree: integrated i915 parts are `i915`,
+// and so are kernels that do not name PMUs by device.
+std::string gpu_pmu_name(const Directory& sys, std::string_view driver, std::string_view address, bool integrated);
+
+}  // namespace igpu
