@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "igpu/units.h"
@@ -33,6 +34,16 @@ class Privileges {
   static constexpr int kCapPerfmon = 38;
 };
 
+// What numbers are called on this machine.
+class Names {
+ public:
+  virtual ~Names() = default;
+  // "DG2 [Arc A770]" from the system's PCI id list (package pci.ids); "" if it does not know.
+  virtual std::string pci_device(std::uint16_t vendor, std::uint16_t device) const = 0;
+  // From /etc/passwd; "" if it does not know.
+  virtual std::string user(std::uint32_t uid) const = 0;
+};
+
 // Everything the OS offers, behind interfaces; the real one, a captured tree with fakes, or a simulated machine.
 // Only machine/ touches the OS.
 struct Machine {
@@ -43,7 +54,11 @@ struct Machine {
   DrmNodes& drm;
   Clock& clock;
   Privileges& privileges;
-  std::string pci_ids;  // text of the system's PCI id list; "" if there is none
+  Names& names;
 };
+
+std::unique_ptr<Clock> system_clock();
+std::unique_ptr<Privileges> system_privileges();
+std::unique_ptr<Names> system_names();
 
 }  // namespace igpu

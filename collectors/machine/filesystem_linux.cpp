@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "machine/filesystem.h"
+#include "machine/unique_fd.h"
+
+namespace igpu {
+namespace {
+
+// A path as C wants it, without a heap allocation.
+class PathText {
+ public:
+  explicit PathText(std::string_view path) {
+    fits_ = path.size() < text_.size() && path.find('\0') == std::string_view::npos;
+    if (!fits_) path = {};
+    std::copy(path.begin(), path.end(), text_.begin());
+    text_[path.size()] = '\0';
+  }
+  bool fits() const { return fits_; }
+  const char* c_str() const { return text_.data(); }
+
+ private:
+  std::array<char, 1024> text_;
+  bool fits_;
+};
+
+int open_at(int directory, std::string_view path, int flags) {
+  const PathText text(path);
+  if (!text.fits()) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  int fd;
+  do fd = ::openat(directory, text.c_str(), flags | O_CLOEXEC | O_NOCTTY);
+  while (fd < 0 && errno == EINTR);
+  return fd;
+}
+
+Reading<std::string_view> read_at_start(int fd, std::span<char> buffer, bool may_be_cut, std::string_view where) {
+  ssize_t count;
+  do count = ::pread(fd, buffer.data(), buffer.size(), 0);
+  while (count < 0 && errno == EINTR);
+  if (count < 0) return outcome_of_errno<std::string_view>(errno, where);
+  if (static_cast<std::size_t>(count) == buffer.size() && !may_be_cut)
+    return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
+  return std::string_view(buffer.data(), static_cast<std::size_t>(count));
+}
+
+class LinuxFile final : public File {
+ public:
+  LinuxFile(UniqueFd fd, std::string_view path) : fd_(std::move(fd)), path_(path) {}
+  Reading<std::string_view> read(std::span<char> buffer) override {
+    return read_at_start(fd_.get(), buffer, false, path_);
+  }
+
+ private:
+  UniqueFd fd_;
+  std::string path_;  // for messages
+};
+
+// Reads the entries of an open directory with one buffer on the stack; readdir(3) would take 32 KiB of heap each time.
+Reading<Unit> visit_entries(int fd, std::string_view where, const std::function<bool(std::string_view)>& visit) {
+  struct Entry {
+    std::uint64_t inode;
+    std::int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[1];
+  };
+  constexpr std::size_t kNameAt = offsetof(Entry, name);
+  alignas(8) std::array<char, 16384> buffer;
+  for (;;) {
+    const long count = ::syscall(SYS_getdents64, fd, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return outcome_of_errno<Unit>(errno, where);
+    if (count == 0) return Unit{};
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count);) {
+      unsigned short length;
+      std::memcpy(&length, buffer.data() + at + offsetof(Entry, length), sizeof length);
+      const std::string_view name(buffer.data() + at + kNameAt);
+      at += length;
+      if (name == "." || name == "..") continue;
+      if (!visit(name)) return Unit{};
+    }
+  }
+}
+
+class LinuxDirectory final : public Directory {
+ public:
+  LinuxDirectory(UniqueFd fd, std::string root) : fd_(std::move(fd)), root_(std::move(root)) {}
+
+  Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
+    return read_file(path, buffer, false);
+  }
+  Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override {
+    return read_file(path, buffer, true);
+  }
+  Reading<std::unique_ptr<File>> open(std::string_view path) const override {
+    UniqueFd fd(open_at(fd_.get(), path, O_RDONLY));
+    if (!fd) return outcome_of_errno<std::unique_ptr<File>>(errno, path);
+    return std::unique_ptr<File>(std::make_unique<LinuxFile>(std::move(fd), path));
+  }
+  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
+    UniqueFd fd(open_at(fd_.get(), path, O_RDONLY | O_DIRECTORY));
+    if (!fd) return outcome_of_errno<std::unique_ptr<Directory>>(errno, path);
+    return std::unique_ptr<Directory>(std::make_unique<LinuxDirectory>(std::move(fd), root_));
+  }
+  Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
+    // A fresh descriptor each time: a directory's read position is shared by everybody who has it open.
+    const UniqueFd fd(open_at(fd_.get(), path, O_RDONLY | O_DIRECTORY));
+    if (!fd) return outcome_of_errno<Unit>(errno, path);
+    return visit_entries(fd.get(), path, visit);
+  }
+  Reading<std::string> read_link(std::string_view path) const override {
+    const PathText text(path);
+    std::array<char, PATH_MAX> target;
+    const ssize_t count = text.fits() ? ::readlinkat(fd_.get(), text.c_str(), target.data(), target.size()) : -1;
+    if (count < 0) {
+      if (!text.fits()) errno = ENAMETOOLONG;
+      if (errno == EINVAL) return Absent{Reason::kernel, EINVAL};  // there, but no link
+      return outcome_of_errno<std::string>(errno, path);
+    }
+    return std::string(target.data(), static_cast<std::size_t>(count));
+  }
+  Reading<std::string> resolve(std::string_view path) const override {
+    const UniqueFd fd(open_at(fd_.get(), path, O_PATH));
+    if (!fd) return outcome_of_errno<std::string>(errno, path);
+    std::string real = path_of(fd.get());
+    if (root_ == "/" && real.starts_with('/')) return real.substr(1);
+    if (real == root_) return std::string(".");
+    if (real.size() > root_.size() && real.starts_with(root_) && real[root_.size()] == '/')
+      return real.substr(root_.size() + 1);
+    return Absent{Reason::kernel, ENOENT};  // it leads out of the tree
+  }
+  Reading<FileFacts> stat(std::string_view path) const override {
+    const PathText text(path);
+    struct ::stat facts {};
+    if (!text.fits() || ::fstatat(fd_.get(), text.c_str(), &facts, 0) != 0)
+      return outcome_of_errno<FileFacts>(text.fits() ? errno : ENAMETOOLONG, path);
+    return FileFacts{facts.st_mode, facts.st_uid, facts.st_rdev};
+  }
+
+  static std::string path_of(int fd) {
+    std::array<char, PATH_MAX> target;
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    const ssize_t count = ::readlink(link.c_str(), target.data(), target.size());
+    return count < 0 ? std::string() : std::string(target.data(), static_cast<std::size_t>(count));
+  }
+
+ private:
+  Reading<std::string_view> read_file(std::string_view path, std::span<char> buffer, bool may_be_cut) const {
+    const UniqueFd fd(open_at(fd_.get(), path, O_RDONLY));
+    if (!fd) return outcome_of_errno<std::string_view>(errno, path);
+    return read_at_start(fd.get(), buffer, may_be_cut, path);
+  }
+
+  UniqueFd fd_;
+  std::string root_;  // real path of the file system's root, for resolve()
+};
+
+}  // namespace
+
+bool errno_means_absent(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+    case ENOTDIR:
+    case ENODATA:
+    case EOPNOTSUPP:
+    case ESRCH:
+    case ENOTTY:
+    case ENOSYS:
+    case EACCES:
+    case EPERM: return true;
+    default: return false;
+  }
+}
+
+Absent absent_of_errno(int error) {
+  return {error == EACCES || error == EPERM ? Reason::permission : Reason::kernel, error};
+}
+
+std::vector<std::string> sorted_names(const Directory& directory, std::string_view path) {
+  std::vector<std::string> names;
+  (void)directory.for_each(path, [&](std::string_view name) {
+    names.emplace_back(name);
+    return true;
+  });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::unique_ptr<Directory> open_root(const std::string& root) {
+  UniqueFd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) throw std::system_error(errno, std::generic_category(), root);
+  std::string real = LinuxDirectory::path_of(fd.get());
+  return std::make_unique<LinuxDirectory>(std::move(fd), std::move(real));
+}
+
+}  // namespace igpu

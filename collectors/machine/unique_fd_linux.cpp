@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include "machine/unique_fd.h"
+
+namespace igpu {
+
+void UniqueFd::reset(int fd) {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+}  // namespace igpu
