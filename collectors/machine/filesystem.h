@@ -35,6 +35,7 @@ struct FileFacts {
   std::uint32_t mode = 0;  // type and permissions as stat(2)
   std::uint32_t uid = 0;
   std::uint64_t rdev = 0;
+  std::uint64_t inode = 0;  // sysfs gives a directory that is made anew another one
 };
 
 class Directory {

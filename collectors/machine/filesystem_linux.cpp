@@ -147,7 +147,7 @@ class LinuxDirectory final : public Directory {
     struct ::stat facts {};
     if (!text.fits() || ::fstatat(fd_.get(), text.c_str(), &facts, 0) != 0)
       return outcome_of_errno<FileFacts>(text.fits() ? errno : ENAMETOOLONG, path);
-    return FileFacts{facts.st_mode, facts.st_uid, facts.st_rdev};
+    return FileFacts{facts.st_mode, facts.st_uid, facts.st_rdev, facts.st_ino};
   }
 
   static std::string path_of(int fd) {

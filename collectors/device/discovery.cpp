@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/discovery.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/scan.h"
+
+namespace igpu {
+namespace {
+
+bool is_drm_node(std::string_view name, std::string_view prefix) {
+  return name.starts_with(prefix) && scan_integer<unsigned>(name.substr(prefix.size())).has_value() &&
+         name.substr(prefix.size()).find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// "../../devices/pci0000:00/0000:00:02.0/drm/card1" -> "devices/pci0000:00/0000:00:02.0"
+std::string pci_path_of_link(std::string_view link) {
+  const std::size_t devices = link.find("devices/");
+  const std::size_t drm = link.rfind("/drm/");
+  if (devices == std::string_view::npos || drm == std::string_view::npos || drm < devices) return {};
+  return std::string(link.substr(devices, drm - devices));
+}
+
+// dddd:bb:ss.f
+bool is_pci_address(std::string_view name) {
+  const std::size_t colon = name.find(':');
+  return colon != std::string_view::npos && colon >= 4 && name.size() == colon + 8 && name[colon + 3] == ':' &&
+         name[colon + 6] == '.';
+}
+
+Reading<std::string_view> read_text(const Directory& sys, const std::string& path, std::span<char> buffer) {
+  return sys.read(path, buffer).map([](std::string_view text) { return trim(text); });
+}
+
+// Device ids that exist on cards only: DG1, DG2/ATS-M, Battlemage, Ponte Vecchio (include/drm/intel/pciids.h).
+bool is_card_id(std::uint16_t id) {
+  struct Range {
+    std::uint16_t first, last;
+  };
+  constexpr std::array<Range, 6> kRanges{{{0x4905, 0x4909},
+                                          {0x4f80, 0x4f88},
+                                          {0x5690, 0x56c2},
+                                          {0x0bd0, 0x0bdb},
+                                          {0x0b69, 0x0b6e},
+                                          {0xe202, 0xe223}}};
+  return std::any_of(kRanges.begin(), kRanges.end(), [id](Range r) { return id >= r.first && id <= r.last; });
+}
+
+}  // namespace
+
+GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
+  // devices/pci0000:00/0000:00:02.0 has one function below the host bridge; anything deeper is behind a bridge.
+  std::size_t functions = 0;
+  while (!pci_path.empty())
+    if (is_pci_address(take_until(pci_path, '/'))) ++functions;
+  return functions > 1 || is_card_id(device_id) ? GpuKind::discrete : GpuKind::integrated;
+}
+
+Discovery::Discovery(Machine& machine, std::vector<std::string> selection)
+    : machine_(machine), selection_(std::move(selection)) {}
+
+std::vector<Discovery::Node> Discovery::drm_nodes() const {
+  std::vector<Node> nodes;
+  (void)machine_.sys.for_each("class/drm", [&](std::string_view name) {
+    if (is_drm_node(name, "card") || is_drm_node(name, "renderD")) nodes.push_back({std::string(name), {}});
+    return true;
+  });
+  for (Node& node : nodes) {
+    const auto link = machine_.sys.read_link("class/drm/" + node.name);
+    if (link) node.pci_path = pci_path_of_link(*link);
+  }
+  std::erase_if(nodes, [](const Node& node) { return !is_pci_address(last_part(node.pci_path)); });
+  std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) {
+    return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
+  });
+  return nodes;
+}
+
+bool Discovery::describe(Gpu& gpu) const {
+  std::array<char, 256> buffer;
+  const Directory& sys = machine_.sys;
+  const std::string base = gpu.pci_path + "/";
+  const auto vendor = read_text(sys, base + "vendor", buffer);
+  if (!vendor || scan_hex(*vendor) != 0x8086u) return false;
+  const auto driver = sys.read_link(base + "driver");
+  if (!driver) return false;
+  const std::string_view driver_name = last_part(*driver);
+  if (driver_name == "i915") {
+    gpu.driver = Driver::i915;
+  } else if (driver_name == "xe") {
+    gpu.driver = Driver::xe;
+  } else {
+    return false;
+  }
+  if (const auto text = read_text(sys, base + "device", buffer))
+    gpu.device_id = scan_integer<std::uint16_t>(*text, 16).value_or(0);
+  if (const auto text = read_text(sys, base + "revision", buffer))
+    gpu.revision = scan_integer<std::uint8_t>(*text, 16).value_or(0);
+  if (const auto text = read_text(sys, base + "numa_node", buffer))
+    gpu.numa_node = scan_integer<int>(*text).value_or(-1);
+  gpu.virtual_function = static_cast<bool>(sys.read_link(base + "physfn"));
+  gpu.kind = gpu_kind(gpu.pci_path, gpu.device_id);
+  gpu.name = machine_.names.pci_device(0x8086, gpu.device_id);
+  return true;
+}
+
+bool Discovery::selected(const Gpu& gpu) const {
+  return selection_.empty() || std::any_of(selection_.begin(), selection_.end(), [&](const std::string& wanted) {
+           return wanted == gpu.address || (!gpu.card.empty() && wanted == gpu.card) ||
+                  (!gpu.render_node.empty() && wanted == gpu.render_node);
+         });
+}
+
+const std::vector<Gpu>& Discovery::discover() {
+  std::vector<Gpu> found;
+  for (const Node& node : drm_nodes()) {
+    auto at = std::find_if(found.begin(), found.end(), [&](const Gpu& gpu) { return gpu.pci_path == node.pci_path; });
+    if (at == found.end()) {
+      Gpu gpu;
+      gpu.pci_path = node.pci_path;
+      gpu.address = std::string(last_part(node.pci_path));
+      // The driver makes this directory when it binds, so its inode tells one binding from the next.
+      const auto drm = machine_.sys.stat(gpu.pci_path + "/drm/" + node.name);
+      if (!drm) continue;
+      gpu.binding = drm->inode;
+      found.push_back(std::move(gpu));
+      at = found.end() - 1;
+    }
+    std::string& slot = node.name.starts_with("card") ? at->card : at->render_node;
+    if (slot.empty()) slot = node.name;
+  }
+  std::vector<Gpu> gpus;
+  for (Gpu& gpu : found) {
+    const auto known = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& old) {
+      return old.pci_path == gpu.pci_path && old.binding == gpu.binding && old.card == gpu.card &&
+             old.render_node == gpu.render_node;
+    });
+    if (known != gpus_.end()) {
+      gpus.push_back(*known);
+    } else if (selected(gpu) && describe(gpu)) {
+      gpus.push_back(std::move(gpu));
+    }
+  }
+  std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.address < b.address; });
+  gpus_ = std::move(gpus);
+  return gpus_;
+}
+
+}  // namespace igpu

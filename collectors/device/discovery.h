@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "igpu/device.h"
+#include "machine/machine.h"
+
+namespace igpu {
+
+// Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe. Cheap enough for every scrape: for a GPU that
+// is known already it costs one readlink and one stat a DRM node.
+// Sources: /sys/class/drm (links into the PCI tree; card and render numbers are unrelated), /sys/bus/pci.
+class Discovery {
+ public:
+  // selection: PCI addresses, card or render node names; empty takes all.
+  Discovery(Machine& machine, std::vector<std::string> selection);
+
+  // Sorted by PCI address. A GPU that was bound anew since the last call has another Gpu::binding.
+  const std::vector<Gpu>& discover();
+
+ private:
+  struct Node {
+    std::string name;      // "card1", "renderD128"
+    std::string pci_path;  // "devices/pci0000:00/.../0000:03:00.0"
+  };
+  std::vector<Node> drm_nodes() const;
+  bool describe(Gpu& gpu) const;
+  bool selected(const Gpu& gpu) const;
+
+  Machine& machine_;
+  std::vector<std::string> selection_;
+  std::vector<Gpu> gpus_;
+};
+
+// Whether a GPU is a card of its own: it sits behind a bridge, or (handed through to a virtual machine, where it may
+// sit anywhere) its device id is one of those that exist on cards only.
+GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id);
+
+}  // namespace igpu

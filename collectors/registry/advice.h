@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "igpu/feature.h"
+#include "machine/machine.h"
+
+namespace igpu {
+
+// Facts that decide which cure helps.
+struct PermissionFacts {
+  std::optional<int> perf_event_paranoid;  // /proc/sys/kernel/perf_event_paranoid
+  bool has_perfmon = false;
+  bool has_sys_admin = false;
+};
+PermissionFacts permission_facts(Machine& machine);
+
+struct Advice {
+  std::string cause;
+  std::string cure;
+};
+// One line what was refused, one line with the exact command that gives it. cure is empty where nothing can be done.
+Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts);
+
+}  // namespace igpu
