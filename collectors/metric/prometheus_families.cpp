@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metric/prometheus_families.h"
+
+namespace igpu {
+namespace {
+
+prometheus::ClientMetric to_client_metric(const MetricDescriptor& metric, const PageView::Entry& entry) {
+  prometheus::ClientMetric result;
+  result.label.reserve(metric.label_count);
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    const std::string_view value = entry.list->label_value(*entry.sample, i);
+    if (!value.empty()) result.label.push_back({std::string(metric.label_names[i]), std::string(value)});
+  }
+  if (metric.kind == Kind::counter) {
+    result.counter.value = entry.sample->value;
+  } else {
+    result.gauge.value = entry.sample->value;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<prometheus::MetricFamily> to_prometheus_families(const PageView& page) {
+  std::vector<prometheus::MetricFamily> result;
+  result.reserve(page.families().size());
+  for (const PageView::Family& family : page.families()) {
+    const MetricDescriptor& metric = *family.metric;
+    prometheus::MetricFamily& out = result.emplace_back();
+    out.name = metric.name;
+    out.help = metric.help;
+    out.type = metric.kind == Kind::counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+    out.metric.reserve(family.entries.size());
+    for (const PageView::Entry& entry : family.entries) out.metric.push_back(to_client_metric(metric, entry));
+  }
+  return result;
+}
+
+}  // namespace igpu

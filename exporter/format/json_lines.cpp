@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/json_lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::string_view kDeviceLabel = "device";
+constexpr std::size_t kNone = kMaxLabels;
+
+void append_string(std::string& out, std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+template <class Number>
+void append_chars(std::string& out, Number value) {
+  char digits[32];
+  out.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
+}
+
+void append_value(std::string& out, double value) {
+  constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+  if (!std::isfinite(value)) {
+    out += "null";
+  } else if (std::fabs(value) <= kExactIntegers && value == std::trunc(value)) {
+    append_chars(out, static_cast<std::int64_t>(value));
+  } else {
+    append_chars(out, value);
+  }
+}
+
+void append_time(std::string& out, std::chrono::system_clock::time_point time) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+  append_chars(out, ms / 1000);
+  out += '.';
+  for (std::int64_t rest = ms % 1000, place = 100; place > 0; place /= 10) {
+    out += static_cast<char>('0' + rest / place % 10);
+  }
+}
+
+std::size_t device_label(const MetricDescriptor& metric) {
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    if (metric.label_names[i] == kDeviceLabel) return i;
+  }
+  return kNone;
+}
+
+std::string_view device_of(const PageView::Entry& entry, std::size_t label) {
+  return label == kNone ? std::string_view{} : entry.list->label_value(*entry.sample, label);
+}
+
+std::vector<std::string_view> devices_of(const PageView& page) {
+  std::vector<std::string_view> devices;
+  for (const PageView::Family& family : page.families()) {
+    const std::size_t label = device_label(*family.metric);
+    if (label == kNone) continue;
+    for (const PageView::Entry& entry : family.entries) {
+      const std::string_view device = device_of(entry, label);
+      if (!device.empty() && std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+    }
+  }
+  std::sort(devices.begin(), devices.end());
+  return devices;
+}
+
+void append_sample(std::string& out, const MetricDescriptor& metric, const PageView::Entry& entry, std::size_t omitted) {
+  out += '{';
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    const std::string_view value = entry.list->label_value(*entry.sample, i);
+    if (i == omitted || value.empty()) continue;
+    append_string(out, metric.label_names[i]);
+    out += ':';
+    append_string(out, value);
+    out += ',';
+  }
+  out += "\"value\":";
+  append_value(out, entry.sample->value);
+  out += '}';
+}
+
+// The "metrics" object of one device, or of what belongs to none ("").
+void append_metrics(std::string& out, const PageView& page, std::string_view device) {
+  out += "\"metrics\":{";
+  bool first_family = true;
+  for (const PageView::Family& family : page.families()) {
+    const std::size_t label = device_label(*family.metric);
+    bool first_sample = true;
+    for (const PageView::Entry& entry : family.entries) {
+      if (device_of(entry, label) != device) continue;
+      if (first_sample) {
+        if (!first_family) out += ',';
+        first_family = false;
+        append_string(out, family.metric->name);
+        out += ":[";
+      } else {
+        out += ',';
+      }
+      first_sample = false;
+      append_sample(out, *family.metric, entry, label);
+    }
+    if (!first_sample) out += ']';
+  }
+  out += '}';
+}
+
+}  // namespace
+
+void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
+  out += "{\"time\":";
+  append_time(out, time);
+  out += ",\"gpus\":[";
+  bool first = true;
+  for (const std::string_view device : devices_of(page)) {
+    if (!first) out += ',';
+    first = false;
+    out += "{\"device\":";
+    append_string(out, device);
+    out += ',';
+    append_metrics(out, page, device);
+    out += '}';
+  }
+  out += "],";
+  append_metrics(out, page, {});
+  out += "}\n";
+}
+
+}  // namespace igpu::exporter

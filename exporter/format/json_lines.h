@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "igpu/page.h"
+
+// One scrape as one line of JSON, for `stats --json`:
+//
+//   {"time":1754000000.123,
+//    "gpus":[{"device":"0000:03:00.0",
+//             "metrics":{"intel_gpu_engine_busy_ratio":[{"gt":"0","engine":"rcs0","class":"render","source":"pmu","value":0.25}],
+//                        "intel_gpu_runtime_suspended":[{"value":0}]}}],
+//    "metrics":{"intel_gpu_exporter_devices":[{"value":1}]}}
+//
+// Names, labels and units are those of /metrics. A series with a device label stands under its GPU, without that label;
+// everything else under the outer "metrics". Each name holds a list, also where there is one series. GPUs are in order
+// of address. What is not known is not there; a value that JSON cannot write (NaN, infinity) is null.
+namespace igpu::exporter {
+
+// Appends the line and its newline to out.
+void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/prometheus_text.h"
+
+#include "format/text_writer.h"
+
+namespace igpu::exporter {
+
+void write_prometheus_text(const PageView& page, std::string& out) {
+  TextWriter writer(out);
+  for (const PageView::Family& family : page.families()) {
+    const MetricDescriptor& metric = *family.metric;
+    writer.ensure(2 * metric.name.size() + 2 * metric.help.size() + 64);
+    writer.put("# HELP ");
+    writer.put(metric.name);
+    writer.put(' ');
+    writer.put_escaped(metric.help, false);
+    writer.put("\n# TYPE ");
+    writer.put(metric.name);
+    writer.put(metric.kind == Kind::counter ? std::string_view(" counter\n") : std::string_view(" gauge\n"));
+    write_samples(writer, family);
+  }
+  writer.finish();
+}
+
+}  // namespace igpu::exporter
