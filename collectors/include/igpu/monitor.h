@@ -21,6 +21,8 @@
 //   igpu::PageView page(scrape->lists());
 namespace igpu {
 
+class MachineParts;
+
 // What may be asked for and documented without any machine.
 struct CollectorDescription {
   std::string_view name;
@@ -75,6 +77,9 @@ class Monitor {
 
  private:
   struct State;
+  explicit Monitor(std::unique_ptr<State> state);
+  friend std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
+
   std::unique_ptr<State> state_;
 };
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include <prometheus/collectable.h>
+
+#include "igpu/monitor.h"
+
+namespace igpu {
+
+// All GPU metrics in any prometheus-cpp exposer, in one line:
+//
+//   prometheus::Exposer exposer("127.0.0.1:8080");
+//   igpu::Monitor monitor(options, log);
+//   auto gpus = igpu::collectable(monitor);
+//   exposer.RegisterCollectable(gpus);
+//
+// An exposer keeps weak references only: hold the returned pointer. monitor must outlive it. Collect() never throws.
+std::shared_ptr<prometheus::Collectable> collectable(Monitor& monitor);
+
+}  // namespace igpu

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "igpu/monitor.h"
+#include "machine/machine.h"
+
+namespace igpu {
+
+// A machine and what it is made of.
+class MachineParts {
+ public:
+  virtual ~MachineParts() = default;
+  virtual Machine& machine() = 0;
+};
+
+// A monitor over any machine; the seam for tests and for the simulation. options' roots and simulate are not looked at.
+std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
+
+}  // namespace igpu

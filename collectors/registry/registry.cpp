@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/registry.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "device/discovery.h"
+#include "registry/advice.h"
+#include "registry/registry_metrics.h"
+#include "registry/scrape_log.h"
+#include "registry/sink_pool.h"
+#include "source/client_walk.h"
+#include "source/runtime_pm.h"
+
+namespace igpu {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;  // for waiting on threads; what collectors measure uses Machine::clock
+
+// A collector of one GPU.
+struct Slot {
+  const CollectorInfo* info = nullptr;
+  std::shared_ptr<CounterMemory> memory;
+  std::unique_ptr<Collector> collector;
+  std::atomic<bool> busy{false};  // on some thread, perhaps for longer than anybody waits
+};
+
+struct GpuUnit {
+  Gpu gpu;
+  std::shared_ptr<CounterMemory> pmu_memory;
+  std::unique_ptr<RuntimePm> runtime_pm;
+  std::unique_ptr<PmuSession> pmu;
+  std::list<Slot> slots;
+
+  bool busy() const {
+    return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.busy.load(); });
+  }
+};
+
+// Counters of a PCI address; outlive the units, so that a GPU that is bound again goes on counting.
+struct DeviceMemory {
+  std::shared_ptr<CounterMemory> pmu = std::make_shared<CounterMemory>();
+  std::map<std::string_view, std::shared_ptr<CounterMemory>> collectors;
+};
+
+enum class Outcome { pending, collected, suspended, left_behind, late };
+
+struct Step {
+  std::shared_ptr<GpuUnit> unit;
+  Slot* slot;
+  bool suspended;
+  std::shared_ptr<SampleSink> sink;
+  Outcome outcome = Outcome::pending;
+  Nanoseconds duration{};
+};
+
+class Result final : public ScrapeResult {
+ public:
+  std::span<const SampleList* const> lists() const override { return lists_; }
+  std::span<const Finding> findings() const override { return findings_; }
+
+  std::vector<std::shared_ptr<SampleSink>> sinks;
+  std::vector<Finding> findings_;
+  std::vector<const SampleList*> lists_;
+};
+
+}  // namespace
+
+// What collectors and the threads they run on need; shared, because a thread that hangs may outlive the registry.
+struct Registry::Core {
+  std::shared_ptr<void> keep_alive;
+  Machine& machine;
+  RegistryOptions options;
+  std::span<const CollectorEntry> entries;
+  const CollectorOptions& collector_options;
+  Log& log;
+  std::shared_ptr<SinkPool> sinks = std::make_shared<SinkPool>();
+
+  std::mutex walk_mutex;
+  ClientWalk walk;
+
+  // Used by the thread that owns the current run; discovery_mutex guards them against one that was left behind.
+  std::mutex discovery_mutex;
+  Discovery discovery;
+  std::vector<std::shared_ptr<GpuUnit>> units;
+  std::map<std::string, DeviceMemory> memories;
+
+  ScrapeLog scrape_log;
+  std::uint64_t pass_number = 0;
+
+  Core(std::shared_ptr<void> alive, Machine& the_machine, RegistryOptions registry_options,
+       std::span<const CollectorEntry> collectors, const CollectorOptions& values, Log& the_log)
+      : keep_alive(std::move(alive)),
+        machine(the_machine),
+        options(std::move(registry_options)),
+        entries(collectors),
+        collector_options(values),
+        log(the_log),
+        walk(the_machine, {}),
+        discovery(the_machine, options.gpus),
+        scrape_log(the_log) {}
+
+  bool enabled(const CollectorInfo& info) const {
+    return info.always_on ||
+           std::find(options.disabled.begin(), options.disabled.end(), info.name) == options.disabled.end();
+  }
+
+  void follow_devices();
+  std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
+};
+
+// Makes units for GPUs that were bound since the last scrape and lets go of those that went, with all their files.
+void Registry::Core::follow_devices() {
+  const std::vector<Gpu>& gpus = discovery.discover();
+  std::vector<std::shared_ptr<GpuUnit>> next;
+  for (const Gpu& gpu : gpus) {
+    const auto same_address = std::find_if(units.begin(), units.end(),
+                                           [&](const auto& unit) { return unit->gpu.address == gpu.address; });
+    const bool known = same_address != units.end();
+    if (known && (*same_address)->gpu.binding == gpu.binding && (*same_address)->gpu.card == gpu.card &&
+        (*same_address)->gpu.render_node == gpu.render_node) {
+      next.push_back(*same_address);
+      continue;
+    }
+    scrape_log.device_found(gpu);
+    // The old unit's files are closed before the new ones are opened.
+    const std::shared_ptr<GpuUnit> before = known ? *same_address : nullptr;
+    if (known) units.erase(same_address);
+    next.push_back(bind(gpu, before.get()));
+  }
+  for (const auto& unit : units) {
+    if (std::none_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.address == unit->gpu.address; }))
+      scrape_log.device_gone(unit->gpu);
+  }
+  units = std::move(next);
+}
+
+std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* before) {
+  auto unit = std::make_shared<GpuUnit>();
+  unit->gpu = gpu;
+  DeviceMemory& memory = memories[gpu.address];
+  // A collector that still hangs on the old binding keeps its memory to itself.
+  if (before && before->busy()) memory = DeviceMemory{};
+  unit->pmu_memory = memory.pmu;
+  unit->runtime_pm = std::make_unique<RuntimePm>(machine.sys, gpu.pci_path);
+  unit->pmu = std::make_unique<PmuSession>(
+      machine, *unit->pmu_memory,
+      gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, gpu.kind == GpuKind::integrated));
+  for (const CollectorEntry& entry : entries) {
+    if (!enabled(*entry.info)) continue;
+    auto& counters = memory.collectors[entry.info->name];
+    if (!counters) counters = std::make_shared<CounterMemory>();
+    Slot& slot = unit->slots.emplace_back();
+    slot.info = entry.info;
+    slot.memory = counters;
+    slot.collector = entry.create({machine, unit->gpu, *unit->pmu, *counters, collector_options, options.min_window, log});
+  }
+  return unit;
+}
+
+// One scrape: executed by a worker thread, waited for by the thread that asked.
+class Registry::Run final : public std::enable_shared_from_this<Registry::Run> {
+ public:
+  Run(std::shared_ptr<Core> core, Request request)
+      : core_(std::move(core)), request_(std::move(request)), number_(++core_->pass_number) {}
+
+  // On a worker. Ends early when the run was handed to another worker meanwhile.
+  void execute(int epoch);
+  // Waits for the end; a worker that does not come back is reported to replace(), which must execute() again.
+  void wait(const std::function<void(int epoch)>& replace);
+  std::shared_ptr<const ScrapeResult> finish();
+
+ private:
+  class Pass;
+
+  void prepare();
+  bool wanted(const CollectorInfo& info) const;
+  Outcome collect(const Step& step);
+  Reading<const ClientSnapshot*> clients();
+  void report(SampleSink& out, std::vector<Finding>& findings);
+  void note_features(const Step& step, std::vector<Finding>& findings) const;
+
+  const std::shared_ptr<Core> core_;
+  const Request request_;
+  const std::uint64_t number_;
+  const SteadyClock::time_point started_ = SteadyClock::now();
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  int epoch_ = 0;
+  bool prepared_ = false;
+  bool finished_ = false;
+  std::size_t current_ = 0;
+  SteadyClock::time_point current_since_ = started_;
+  std::vector<Step> steps_;
+
+  std::mutex clients_mutex_;
+  std::optional<Reading<ClientSnapshot>> clients_;
+  std::vector<std::string> asleep_;
+  std::vector<std::shared_ptr<GpuUnit>> units_;
+};
+
+class Registry::Run::Pass final : public ScrapePass {
+ public:
+  Pass(Run& run, bool suspended) : run_(run), suspended_(suspended) {}
+  std::uint64_t number() const override { return run_.number_; }
+  Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
+  bool suspended() const override { return suspended_; }
+  Reading<const ClientSnapshot*> clients() override { return run_.clients(); }
+
+ private:
+  Run& run_;
+  bool suspended_;
+};
+
+bool Registry::Run::wanted(const CollectorInfo& info) const {
+  if (request_.only_accumulating) return info.accumulates_on_read;
+  if (info.always_on || request_.collectors.empty()) return true;
+  return std::find(request_.collectors.begin(), request_.collectors.end(), info.name) != request_.collectors.end();
+}
+
+Reading<const ClientSnapshot*> Registry::Run::clients() {
+  const Failure late{std::make_error_code(std::errc::timed_out), "proc: an earlier walk has not come back"};
+  const std::unique_lock lock(clients_mutex_, std::try_to_lock);
+  if (!lock) return late;
+  if (!clients_) {
+    const std::unique_lock walk_lock(core_->walk_mutex, std::try_to_lock);
+    if (!walk_lock) return late;
+    clients_.emplace(core_->walk.walk(asleep_));
+  }
+  if (!*clients_) return clients_->propagate<const ClientSnapshot*>();
+  return &**clients_;
+}
+
+void Registry::Run::prepare() {
+  std::vector<Step> steps;
+  std::vector<std::string> asleep;
+  std::vector<std::shared_ptr<GpuUnit>> units;
+  const std::unique_lock lock(core_->discovery_mutex, std::try_to_lock);
+  if (lock) {  // else a thread that was left behind still holds it
+    core_->follow_devices();
+    units = core_->units;
+  }
+  std::vector<bool> suspended;
+  for (const auto& unit : units) {
+    suspended.push_back(unit->runtime_pm->suspended().value_or(false));
+    if (suspended.back()) asleep.push_back(unit->gpu.address);
+  }
+  // Topic by topic rather than GPU by GPU: families stay together on the page.
+  for (const CollectorEntry& entry : core_->entries) {
+    if (!wanted(*entry.info)) continue;
+    for (std::size_t i = 0; i < units.size(); ++i)
+      for (Slot& slot : units[i]->slots)
+        if (slot.info == entry.info)
+          steps.push_back({units[i], &slot, suspended[i], core_->sinks->take(), Outcome::pending, {}});
+  }
+  const std::lock_guard guard(mutex_);
+  steps_ = std::move(steps);
+  asleep_ = std::move(asleep);
+  units_ = std::move(units);
+  prepared_ = true;
+}
+
+Outcome Registry::Run::collect(const Step& step) {
+  Collector& collector = *step.slot->collector;
+  if (step.suspended && !step.slot->info->always_on) {
+    collector.gpu_is_suspended();
+    return Outcome::suspended;
+  }
+  Pass pass(*this, step.suspended);
+  try {
+    collector.collect(pass, *step.sink);
+  } catch (const std::exception& error) {
+    step.sink->clear();
+    step.sink->failed({std::make_error_code(std::errc::state_not_recoverable), std::string("exception: ") + error.what()});
+  }
+  return Outcome::collected;
+}
+
+void Registry::Run::execute(int epoch) {
+  const bool first = [&] {
+    const std::lock_guard lock(mutex_);
+    return !prepared_;
+  }();
+  if (first) {
+    try {
+      prepare();
+    } catch (const std::exception& error) {
+      core_->log.write(LogLevel::error, "looking for GPUs failed", {{"error", error.what()}, {"cure", "please report this"}});
+    }
+  }
+  for (;;) {
+    std::size_t index;
+    Step step;
+    {
+      const std::lock_guard lock(mutex_);
+      if (epoch != epoch_) return;
+      while (current_ < steps_.size() && steps_[current_].outcome != Outcome::pending) ++current_;
+      if (current_ == steps_.size()) {
+        finished_ = true;
+        changed_.notify_all();
+        return;
+      }
+      index = current_;
+      step = steps_[index];
+      current_since_ = SteadyClock::now();
+    }
+    Outcome outcome = Outcome::left_behind;
+    const Nanoseconds begin = core_->machine.clock.now();
+    if (!step.slot->busy.exchange(true)) {
+      outcome = collect(step);
+      step.slot->busy = false;
+    }
+    const Nanoseconds duration = core_->machine.clock.now() - begin;
+    const std::lock_guard lock(mutex_);
+    if (epoch != epoch_) return;  // came back too late: the page went out without it
+    steps_[index].outcome = outcome;
+    steps_[index].duration = duration;
+  }
+}
+
+void Registry::Run::wait(const std::function<void(int)>& replace) {
+  const auto limit = request_.deadline == Nanoseconds::max() ? SteadyClock::time_point::max() : started_ + request_.deadline;
+  std::unique_lock lock(mutex_);
+  while (!finished_) {
+    const auto hangs_at = current_since_ + core_->options.collector_timeout;
+    changed_.wait_until(lock, std::min(limit, hangs_at));
+    if (finished_) break;
+    const auto now = SteadyClock::now();
+    if (now >= limit) {
+      for (Step& step : steps_)
+        if (step.outcome == Outcome::pending) step.outcome = Outcome::late;
+      finished_ = true;
+      ++epoch_;
+      lock.unlock();
+      replace(-1);
+      return;
+    }
+    if (now < current_since_ + core_->options.collector_timeout) continue;
+    if (current_ < steps_.size()) {
+      steps_[current_].outcome = Outcome::left_behind;
+      steps_[current_].duration = now - current_since_;
+    }
+    const bool hopeless = !prepared_;  // not even the list of GPUs came back
+    finished_ = hopeless;
+    current_since_ = now;
+    const int epoch = ++epoch_;
+    lock.unlock();
+    replace(hopeless ? -1 : epoch);
+    lock.lock();
+  }
+}
+
+void Registry::Run::note_features(const Step& step, std::vector<Finding>& findings) const {
+  const auto note = [&](const FeatureDescriptor& feature, bool available, Absent absent) {
+    const std::string_view device = feature.machine_wide ? std::string_view() : std::string_view(step.unit->gpu.address);
+    const auto known = std::find_if(findings.begin(), findings.end(),
+                                    [&](const Finding& f) { return f.feature == &feature && f.device == device; });
+    if (known == findings.end()) {
+      findings.push_back({&feature, step.slot->info->name, std::string(device), available, absent, {}, {}});
+    } else if (available && !known->available) {  // machine-wide: one GPU has it
+      known->available = true;
+      known->absent = {};
+    }
+  };
+  if (step.outcome == Outcome::suspended) {
+    for (const FeatureDescriptor* feature : step.slot->info->features)
+      if (!feature->machine_wide) note(*feature, false, {Reason::suspended});
+  } else {
+    for (const auto& state : step.sink->features()) note(*state.feature, state.available, state.absent);
+  }
+}
+
+void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
+  out.add(kDevices, Count{static_cast<double>(units_.size())});
+  if (units_.empty()) core_->scrape_log.no_device();
+  std::set<ScrapeLog::Trouble> failures;
+  for (const CollectorEntry& entry : core_->entries) {
+    if (!core_->enabled(*entry.info)) {
+      for (const FeatureDescriptor* feature : entry.info->features)
+        for (const auto& unit : units_)
+          if (!feature->machine_wide || &unit == &units_.front())
+            findings.push_back({feature, entry.info->name, feature->machine_wide ? std::string() : unit->gpu.address, false,
+                                {Reason::disabled}, {}, {}});
+      continue;
+    }
+    if (!wanted(*entry.info)) continue;
+    bool success = true;
+    Nanoseconds duration{};
+    for (const Step& step : steps_) {
+      if (step.slot->info != entry.info) continue;
+      duration += step.duration;
+      if (step.outcome == Outcome::left_behind || step.outcome == Outcome::late) {
+        success = false;
+        failures.insert({std::string(entry.info->name), step.unit->gpu.address, "collector",
+                         step.outcome == Outcome::late ? "the scrape's time was over" : "a read hangs; skipped until it returns"});
+        continue;
+      }
+      for (const Failure& failure : step.sink->failures()) {
+        success = false;
+        failures.insert({std::string(entry.info->name), step.unit->gpu.address, failure.where, failure.code.message()});
+      }
+      note_features(step, findings);
+    }
+    out.add(kCollectorSuccess, {entry.info->name}, flag(success));
+    out.add(kCollectorDuration, {entry.info->name}, to_seconds(duration));
+  }
+  {
+    const std::unique_lock lock(clients_mutex_, std::try_to_lock);
+    if (lock && clients_ && *clients_) {
+      const ClientSnapshot& snapshot = **clients_;
+      out.add(kClientWalkDuration, to_seconds(snapshot.duration));
+      out.add(kClientWalkComplete, flag(snapshot.complete));
+      out.add(kClientBlocksSkipped, Count{static_cast<double>(snapshot.blocks_skipped)});
+    }
+  }
+  std::optional<PermissionFacts> facts;
+  for (Finding& finding : findings) {
+    if (!finding.available) {
+      if (!facts) facts = permission_facts(core_->machine);
+      Advice advice = advise(*finding.feature, finding.absent, *facts);
+      finding.cause = std::move(advice.cause);
+      finding.cure = std::move(advice.cure);
+      if (finding.absent.reason == Reason::disabled) finding.cure = "--collector." + std::string(finding.collector);
+    }
+    out.add(kFeatureAvailable,
+            {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
+            flag(finding.available));
+  }
+  core_->scrape_log.scrape(findings, failures, request_.only_accumulating || !request_.collectors.empty());
+}
+
+std::shared_ptr<const ScrapeResult> Registry::Run::finish() {
+  auto result = std::make_shared<Result>();
+  const std::lock_guard lock(mutex_);
+  for (Step& step : steps_)
+    if (step.outcome == Outcome::collected) result->sinks.push_back(step.sink);
+  auto own = core_->sinks->take();
+  report(*own, result->findings_);
+  result->sinks.push_back(std::move(own));
+  for (const auto& sink : result->sinks) result->lists_.push_back(&sink->samples());
+  for (Step& step : steps_) step.sink.reset();
+  return result;
+}
+
+// A thread that executes runs; kept, so that a scrape does not pay for making one.
+class Registry::Worker {
+ public:
+  Worker() : state_(std::make_shared<State>()), thread_([state = state_] { loop(*state); }) {}
+  ~Worker() {
+    if (!thread_.joinable()) return;
+    stop();
+    thread_.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void submit(std::function<void()> job) {
+    const std::lock_guard lock(state_->mutex);
+    state_->job = std::move(job);
+    state_->changed.notify_one();
+  }
+  // Left to itself: it ends when its job does.
+  void abandon() {
+    stop();
+    thread_.detach();
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::function<void()> job;
+    bool stopping = false;
+  };
+  void stop() {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+    state_->changed.notify_one();
+  }
+  static void loop(State& state) {
+    std::unique_lock lock(state.mutex);
+    for (;;) {
+      state.changed.wait(lock, [&] { return state.stopping || state.job; });
+      if (!state.job) return;
+      std::function<void()> job = std::exchange(state.job, nullptr);
+      lock.unlock();
+      job();
+      job = nullptr;  // what it holds goes before the next wait
+      lock.lock();
+    }
+  }
+
+  std::shared_ptr<State> state_;
+  std::thread thread_;
+};
+
+Registry::Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
+                   std::span<const CollectorEntry> collectors, const CollectorOptions& options, Log& log)
+    : core_(std::make_shared<Core>(std::move(keep_alive), machine, std::move(registry_options), collectors, options, log)) {}
+
+Registry::~Registry() = default;
+
+std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
+  auto scrape = std::make_shared<Run>(core_, request);
+  const auto start = [&](int epoch) {
+    if (!worker_) worker_ = std::make_unique<Worker>();
+    worker_->submit([scrape, epoch] { scrape->execute(epoch); });
+  };
+  start(0);
+  scrape->wait([&](int epoch) {
+    worker_->abandon();
+    worker_.reset();
+    if (epoch >= 0) start(epoch);
+  });
+  return scrape->finish();
+}
+
+std::vector<Gpu> Registry::gpus() const {
+  const std::lock_guard lock(core_->discovery_mutex);
+  std::vector<Gpu> gpus;
+  for (const auto& unit : core_->units) gpus.push_back(unit->gpu);
+  return gpus;
+}
+
+}  // namespace igpu

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collector/collector.h"
+#include "igpu/log.h"
+#include "igpu/monitor.h"
+#include "igpu/options.h"
+#include "machine/machine.h"
+
+namespace igpu {
+
+struct RegistryOptions {
+  std::vector<std::string> gpus;      // selection, as MonitorOptions
+  std::vector<std::string> disabled;  // names of collectors that are turned off
+  Nanoseconds min_window{};
+  Nanoseconds collector_timeout{};
+};
+
+// Runs the collectors: one scrape at a time, one collector after the other, each apart from the rest. A collector that
+// throws, fails or hangs costs its own samples and nothing else; one that hangs is left behind with its thread and is
+// skipped until it returns. Follows GPUs that come and go.
+class Registry {
+ public:
+  // machine, options and log must outlive the registry and every collector that was left behind; keep_alive is held by
+  // those (it may own the machine).
+  Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
+           std::span<const CollectorEntry> collectors, const CollectorOptions& options, Log& log);
+  ~Registry();
+
+  struct Request {
+    std::vector<std::string> collectors;  // empty: all
+    bool only_accumulating = false;       // just those that must be read now and then
+    Nanoseconds deadline = Nanoseconds::max();
+  };
+  // Not on two threads at once.
+  std::shared_ptr<const ScrapeResult> run(const Request& request);
+
+  std::vector<Gpu> gpus() const;  // of the last run; any thread
+
+ private:
+  struct Core;
+  class Run;
+  class Worker;
+  std::shared_ptr<Core> core_;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/scrape_log.h"
+
+#include <utility>
+
+namespace igpu {
+
+void ScrapeLog::device_found(const Gpu& gpu) {
+  const std::lock_guard lock(mutex_);
+  told_of_no_device_ = false;
+  log_.write(LogLevel::info, "GPU found",
+             {{"device", gpu.address}, {"driver", to_string(gpu.driver)}, {"kind", to_string(gpu.kind)}, {"name", gpu.name}, {"card", gpu.card}});
+}
+
+void ScrapeLog::device_gone(const Gpu& gpu) {
+  log_.write(LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
+             {{"device", gpu.address}, {"cure", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
+}
+
+void ScrapeLog::no_device() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(told_of_no_device_, true)) return;
+  log_.write(LogLevel::warn, "no Intel GPU found; serving without, and watching for one",
+             {{"cure", "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
+}
+
+void ScrapeLog::scrape(const std::vector<Finding>& findings, const std::set<Trouble>& failures, bool partial) {
+  const std::lock_guard lock(mutex_);
+  // One cause often takes away several features: name it once, with all of them.
+  struct Group {
+    const Finding* first;
+    std::string features;
+  };
+  std::map<std::pair<std::string, std::string>, Group> fresh;
+  for (const Finding& finding : findings) {
+    const auto key = std::pair(std::string(finding.feature->name), finding.device);
+    const auto known = known_.find(key);
+    const bool same = known != known_.end() && known->second.available == finding.available &&
+                      (finding.available || known->second.absent == finding.absent);
+    if (!same && !finding.available) {
+      Group& group = fresh.try_emplace({finding.device, finding.cause}, Group{&finding, {}}).first->second;
+      if (!group.features.empty()) group.features += ',';
+      group.features += finding.feature->name;
+    }
+    if (!same && finding.available && known != known_.end() && known->second.absent.reason != Reason::suspended) {
+      log_.write(LogLevel::info, "available again", {{"feature", finding.feature->name}, {"device", finding.device}});
+    }
+    known_[key] = {finding.available, finding.absent};
+  }
+  for (const auto& [key, group] : fresh) {
+    const Finding& finding = *group.first;
+    const bool permission = finding.absent.reason == Reason::permission;
+    log_.write(permission ? LogLevel::warn : LogLevel::debug, permission ? "not permitted" : "not available",
+               {{"feature", group.features},
+                {"device", finding.device},
+                {"reason", to_string(finding.absent.reason)},
+                {"cause", finding.cause},
+                {"cure", finding.cure}});
+  }
+  for (const Trouble& trouble : failures) {
+    if (failing_.contains(trouble)) continue;
+    log_.write(LogLevel::error, "reading failed; the rest of the scrape is whole",
+               {{"collector", trouble.collector},
+                {"device", trouble.device},
+                {"where", trouble.where},
+                {"error", trouble.error},
+                {"cure", "tried again at every scrape; if it stays, see dmesg, or turn it off with --no-collector." + trouble.collector}});
+  }
+  for (auto it = failing_.begin(); it != failing_.end();) {
+    if (partial || failures.contains(*it)) {
+      ++it;
+      continue;
+    }
+    log_.write(LogLevel::info, "reading works again", {{"collector", it->collector}, {"device", it->device}, {"where", it->where}});
+    it = failing_.erase(it);
+  }
+  failing_.insert(failures.begin(), failures.end());
+}
+
+}  // namespace igpu

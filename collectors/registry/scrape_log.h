@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/device.h"
+#include "igpu/feature.h"
+#include "igpu/log.h"
+
+namespace igpu {
+
+// Tells of trouble when it begins and when it ends, not at every scrape. Any thread.
+class ScrapeLog {
+ public:
+  explicit ScrapeLog(Log& log) : log_(log) {}
+
+  void device_found(const Gpu& gpu);
+  void device_gone(const Gpu& gpu);
+  void no_device();
+
+  struct Trouble {
+    std::string collector, device, where, error;
+    auto operator<=>(const Trouble&) const = default;
+  };
+  // Everything that is missing and everything that failed in one scrape. partial: not all collectors were asked, so
+  // what is not named may still be so.
+  void scrape(const std::vector<Finding>& findings, const std::set<Trouble>& failures, bool partial);
+
+ private:
+  struct State {
+    bool available;
+    Absent absent;
+  };
+  Log& log_;
+  std::mutex mutex_;
+  bool told_of_no_device_ = false;
+  std::map<std::pair<std::string, std::string>, State> known_;  // by (feature, device)
+  std::set<Trouble> failing_;
+};
+
+}  // namespace igpu
