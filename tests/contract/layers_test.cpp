@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holds the third column of the codemap in collectors/README.md: who may include whom.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kRoot = IGPU_SOURCE_DIR;
+
+struct Include {
+  std::string file;    // relative to the repository
+  std::string target;  // as written
+  bool system;         // <...>
+};
+
+std::vector<Include> includes_below(const fs::path& folder) {
+  static const std::regex pattern(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
+  std::vector<Include> found;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    if (entry.path().extension() != ".h" && entry.path().extension() != ".cpp") continue;
+    std::ifstream file(entry.path());
+    std::smatch match;
+    for (std::string line; std::getline(file, line);)
+      if (std::regex_search(line, match, pattern))
+        found.push_back({fs::relative(entry.path(), kRoot).string(), match[2], match[1] == "<"});
+  }
+  return found;
+}
+
+std::string first_part(const std::string& path) { return path.substr(0, path.find('/')); }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("layers");
+
+TEST_CASE("a folder of the library includes only folders that the codemap allows") {
+  const std::map<std::string, std::set<std::string>> allowed = {
+      {"include", {}},
+      {"base", {}},
+      {"machine", {}},
+      {"device", {"machine"}},
+      {"source", {"machine", "device"}},
+      {"metric", {}},
+      {"collector", {"device", "source", "metric", "machine"}},
+      {"registry", {"collector", "metric", "device", "machine", "source"}},
+      {"simulation", {"machine", "device"}},
+  };
+  std::size_t seen = 0;
+  for (const auto& [folder, others] : allowed) {
+    for (const Include& include : includes_below(fs::path("collectors") / folder)) {
+      if (include.system || include.target.find('/') == std::string::npos) continue;
+      const std::string target = first_part(include.target);
+      ++seen;
+      INFO(include.file << " includes " << include.target);
+      CHECK((target == folder || target == "igpu" || (target == "base" && folder != "include") || others.contains(target)));
+    }
+  }
+  CHECK(seen > 50);
+}
+
+TEST_CASE("only machine/ touches the operating system") {
+  const std::set<std::string> os = {"fcntl.h", "unistd.h", "dirent.h", "poll.h", "signal.h", "time.h", "sys", "linux", "filesystem", "fstream"};
+  std::size_t seen = 0;
+  for (const Include& include : includes_below("collectors")) {
+    if (!include.system || include.file.starts_with("collectors/machine/")) continue;
+    ++seen;
+    INFO(include.file << " includes <" << include.target << ">");
+    CHECK_FALSE(os.contains(first_part(include.target)));
+  }
+  CHECK(seen > 50);
+}
+
+TEST_CASE("no collector includes another collector") {
+  for (const Include& include : includes_below("collectors/collector")) {
+    if (include.system || first_part(include.target) != "collector" || include.file.ends_with("registration.cpp")) continue;
+    const std::string own = fs::path(include.file).stem().string();
+    const std::string other = fs::path(include.target).stem().string();
+    INFO(include.file << " includes " << include.target);
+    // engines_xe.h belongs to engines.cpp: same topic.
+    CHECK((other == "collector" || own.substr(0, own.find('_')) == other.substr(0, other.find('_'))));
+  }
+}
+
+TEST_CASE("the program sees the library through its public headers only") {
+  std::size_t seen = 0;
+  const std::set<std::string> private_folders = {"base", "machine", "device", "source", "metric", "collector", "registry", "simulation"};
+  for (const Include& include : includes_below("exporter")) {
+    ++seen;
+    INFO(include.file << " includes " << include.target);
+    CHECK_FALSE(private_folders.contains(first_part(include.target)));
+  }
+  CHECK(seen > 20);
+}
+
+TEST_CASE("formats know no sockets, and nothing but cli prints or reads flags") {
+  for (const Include& include : includes_below("exporter")) {
+    INFO(include.file << " includes " << include.target);
+    if (include.file.starts_with("exporter/format/")) {
+      CHECK(first_part(include.target) != "http");
+      CHECK(include.target.find("civetweb") == std::string::npos);
+      CHECK(first_part(include.target) != "sys");
+    }
+    if (first_part(include.target) == "CLI") CHECK(include.file.starts_with("exporter/cli/"));
+    if (include.target.find("civetweb") != std::string::npos) CHECK(include.file.starts_with("exporter/http/"));
+  }
+}
+
+TEST_CASE("kernel paths are written relative to a root everywhere but in machine/") {
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "collectors")) {
+    const std::string name = fs::relative(entry.path(), kRoot).string();
+    if (entry.path().extension() != ".cpp" || name.starts_with("collectors/machine/")) continue;
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      const auto comment = line.find("//");
+      const std::string code = line.substr(0, comment);
+      INFO(name << ": " << line);
+      CHECK(code.find("\"/sys/") == std::string::npos);
+      CHECK(code.find("\"/proc/") == std::string::npos);
+      CHECK(code.find("\"/dev/dri/r") == std::string::npos);
+    }
+  }
+}
+
+TEST_SUITE_END();
