@@ -14,7 +14,7 @@ class MonitorCollectable final : public prometheus::Collectable {
     try {
       const auto scrape = monitor_.scrape({});
       if (!scrape) return {};
-      return prometheus_families(PageView(scrape->lists()));
+      return to_prometheus_families(PageView(scrape->lists()));
     } catch (const std::exception&) {
       return {};
     }
