@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "collector/collector.h"
+#include "source/drm_query.h"
+
+namespace igpu {
+
+// Size and use of the GPU's memory regions, asked from the driver through the render node. The node stays open; it is
+// opened anew when the device behind it has gone.
+class MemoryCollector final : public Collector {
+ public:
+  static constexpr Metric<Bytes, 2> kSize{"intel_gpu_memory_size_bytes", Kind::gauge, "Size of a memory region.",
+                                          {"device", "memory_region"}};
+  static constexpr Metric<Bytes, 2> kUsed{"intel_gpu_memory_used_bytes", Kind::gauge,
+                                          "Memory of a region that is allocated.", {"device", "memory_region"}};
+  static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node};
+  static constexpr FeatureDescriptor kUsedFeature{"memory_used", "How much of the GPU's memory is in use.",
+                                                  Need::perfmon_capability};
+
+  static constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kSize, &kUsed};
+  static constexpr std::array<const FeatureDescriptor*, 2> kFeatures{&kSizeFeature, &kUsedFeature};
+  static constexpr CollectorInfo kInfo{
+      .name = "memory",
+      .help = "Size and use of the GPU's memory regions.",
+      .metrics = kMetrics,
+      .features = kFeatures,
+  };
+
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit MemoryCollector(const CollectorContext& context);
+
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  Reading<std::vector<MemoryRegion>> regions(bool may_know_used);
+  Absent why_use_is_unknown(const std::vector<MemoryRegion>& regions, bool may_know_used) const;
+
+  Machine& machine_;
+  const Gpu& gpu_;
+  std::unique_ptr<DrmNode> node_;
+};
+
+}  // namespace igpu
