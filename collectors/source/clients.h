@@ -34,6 +34,7 @@ struct DrmClient {
   Driver driver = Driver::i915;
   std::uint64_t id = 0;  // drm-client-id
   std::uint32_t pid = 0;  // the lowest PID that holds it
+  Nanoseconds time{};     // when its text was read: deltas are over this, not over the walk's own time
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
   std::vector<ClientMemory> memory;
 };
@@ -56,10 +57,12 @@ struct ClientSnapshot {
   Nanoseconds time{};                    // when the walk began
   std::vector<DrmClient> clients;        // sorted by (device, pid, id)
   std::vector<ClientProcess> processes;  // those that hold a client; sorted by pid
+  std::vector<std::uint32_t> pids;       // all that live, visited or not; sorted
   std::uint64_t processes_denied = 0;    // fdinfo of another user's process: needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
   std::uint64_t blocks_skipped = 0;      // truncated or hostile text, client without id or address
-  bool complete = true;                  // false: the time bound was reached
+  std::uint64_t files_left_out = 0;      // not read because they may belong to a sleeping device
+  bool complete = true;                  // false: the time bound was reached; who is missing comes next time
   bool pids_hidden = false;              // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};
 };

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/client_walk.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/scan.h"
+#include "source/fdinfo.h"
+#include "source/process.h"
+
+namespace igpu {
+namespace {
+
+using Pid = std::uint32_t;
+using Fd = std::uint32_t;
+
+std::optional<std::uint32_t> scan_id(std::string_view name) {
+  if (name.empty() || name.front() < '0' || name.front() > '9') return std::nullopt;  // most of /proc is not a PID
+  return scan_integer<std::uint32_t>(name);
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// A descriptor that showed a client in an earlier walk.
+struct KnownFd {
+  Pid pid = 0;
+  std::uint64_t start_time_ticks = 0;
+  Fd fd = 0;
+  std::string device;
+};
+bool is_before(const KnownFd& a, const KnownFd& b) { return std::tie(a.pid, a.fd) < std::tie(b.pid, b.fd); }
+
+// Which files may be read while an xe GPU sleeps.
+class SleepGuard {
+ public:
+  SleepGuard(const Directory& sys, std::span<const std::string> asleep) : asleep_(asleep) {
+    if (asleep.empty()) return;
+    guarding_ = std::any_of(asleep.begin(), asleep.end(), [&](const std::string& address) {
+      const auto driver = sys.read_link("bus/pci/devices/" + address + "/driver");
+      return !driver || last_part(*driver) != to_string(Driver::i915);
+    });
+    if (guarding_) list_awake_nodes(sys);
+  }
+
+  // An xe GPU sleeps: only files of which may_read() is sure.
+  bool guarding() const { return guarding_; }
+  bool is_asleep(std::string_view address) const {
+    return std::find(asleep_.begin(), asleep_.end(), address) != asleep_.end();
+  }
+  bool nobody_awake() const { return awake_nodes_.empty(); }
+  // target: of /proc/<pid>/fd/<fd>. Containers may have the nodes elsewhere than in /dev/dri, under the same names.
+  bool is_awake_node(std::string_view target) const {
+    return target.starts_with('/') &&
+           std::find(awake_nodes_.begin(), awake_nodes_.end(), last_part(target)) != awake_nodes_.end();
+  }
+
+ private:
+  void list_awake_nodes(const Directory& sys) {
+    (void)sys.for_each("class/drm", [&](std::string_view name) {
+      const bool node = (name.starts_with("card") || name.starts_with("renderD")) && name.find('-') == std::string_view::npos;
+      if (!node) return true;
+      const std::string device = "class/drm/" + std::string(name) + "/device";
+      const auto driver = sys.read_link(device + "/driver");
+      const auto address = sys.read_link(device);
+      if (driver && address && intel_driver(last_part(*driver)) && !is_asleep(last_part(*address)))
+        awake_nodes_.emplace_back(name);
+      return true;
+    });
+  }
+
+  std::span<const std::string> asleep_;
+  std::vector<std::string> awake_nodes_;
+  bool guarding_ = false;
+};
+
+DrmClient client_of(const FdinfoBlock& block, Pid pid, Nanoseconds time) {
+  DrmClient client;
+  client.device = block.address;
+  client.driver = *intel_driver(block.driver);
+  client.id = *block.client_id;
+  client.pid = pid;
+  client.time = time;
+  client.engines = block.engines;
+  client.memory.reserve(block.regions().size());
+  for (const FdinfoRegion& region : block.regions())
+    client.memory.push_back({std::string(region.name), region.total, region.shared, region.active, region.resident, region.purgeable});
+  return client;
+}
+
+}  // namespace
+
+struct ClientWalk::State {
+  State(Machine& the_machine, Limits the_limits) : machine(the_machine), limits(the_limits), users(the_machine.names) {}
+
+  Reading<ClientSnapshot> walk(std::span<const std::string> asleep);
+  Reading<Unit> list_pids();
+  bool visit_process(Pid pid, Fd first_fd);
+  bool visit_file(Pid pid, Fd fd);
+  bool may_read(Pid pid, Fd fd);
+  void keep_one_holder_each();
+  bool pids_are_hidden() const;
+  bool out_of_time() const { return machine.clock.now() >= deadline; }
+
+  Machine& machine;
+  const Limits limits;
+  UserNames users;
+
+  // Kept from walk to walk.
+  std::vector<KnownFd> known;
+  Pid resume_pid = 0;
+  Fd resume_fd = 0;
+  std::size_t usual_clients = 0;
+
+  // Of the walk under way.
+  ClientSnapshot snapshot;
+  std::vector<Pid> order;  // of visits
+  std::vector<KnownFd> seen;
+  bool is_live_procfs = false;  // it has "self": no captured tree
+  Nanoseconds deadline{};
+  const SleepGuard* guard = nullptr;
+
+  // Of the process under way.
+  struct Current {
+    const Directory* directory = nullptr;
+    std::size_t first_client = 0;
+    std::size_t first_seen = 0;
+    std::optional<std::uint64_t> start_time;
+    bool denied = false;
+    bool links_readable = true;
+    bool stopped = false;
+    Fd stopped_at = 0;
+  } current;
+};
+
+ClientWalk::ClientWalk(Machine& machine, Limits limits) : state_(std::make_unique<State>(machine, limits)) {}
+ClientWalk::~ClientWalk() = default;
+
+Reading<ClientSnapshot> ClientWalk::walk(std::span<const std::string> asleep) { return state_->walk(asleep); }
+
+Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asleep) {
+  snapshot = ClientSnapshot{};
+  snapshot.time = machine.clock.now();
+  deadline = snapshot.time + limits.time;
+  snapshot.clients.reserve(usual_clients);
+  seen.clear();
+  const SleepGuard sleep_guard(machine.sys, asleep);
+  guard = &sleep_guard;
+
+  if (const auto listed = list_pids(); !listed) return listed.propagate<ClientSnapshot>();
+  snapshot.pids_hidden = pids_are_hidden();
+
+  // While all Intel GPUs sleep there is nobody to be found.
+  if (!(sleep_guard.guarding() && sleep_guard.nobody_awake())) {
+    const auto first = std::lower_bound(order.begin(), order.end(), resume_pid);
+    // The descriptors of a process that was left half-way: its rest first, the process once more at the end.
+    const bool half = resume_fd > 0 && first != order.end() && *first == resume_pid;
+    const Fd rest = half ? resume_fd : 0;
+    std::rotate(order.begin(), first, order.end());
+    if (half) order.push_back(resume_pid);
+    resume_pid = 0;
+    resume_fd = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Fd first_fd = i == 0 ? rest : 0;
+      current = Current{};
+      if (out_of_time() || !visit_process(order[i], first_fd)) {
+        snapshot.complete = false;
+        resume_pid = order[i];
+        resume_fd = current.stopped ? current.stopped_at : first_fd;
+        break;
+      }
+    }
+  }
+
+  // What has not been visited stays known.
+  if (!snapshot.complete || sleep_guard.guarding()) {
+    const auto seen_count = static_cast<std::ptrdiff_t>(seen.size());
+    std::sort(seen.begin(), seen.end(), is_before);
+    for (KnownFd& old : known) {
+      const bool again = std::binary_search(seen.begin(), seen.begin() + seen_count, old, is_before);
+      if (!again && std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), old.pid)) seen.push_back(std::move(old));
+    }
+  }
+  std::sort(seen.begin(), seen.end(), is_before);
+  std::swap(known, seen);
+
+  usual_clients = snapshot.clients.size();
+  keep_one_holder_each();
+  guard = nullptr;
+  snapshot.duration = machine.clock.now() - snapshot.time;
+  return std::move(snapshot);
+}
+
+Reading<Unit> ClientWalk::State::list_pids() {
+  std::optional<Pid> own;
+  const auto self = machine.proc.read_link("self");
+  is_live_procfs = static_cast<bool>(self);
+  if (self) own = scan_id(*self);
+  auto& pids = snapshot.pids;
+  auto listed = machine.proc.for_each(".", [&pids](std::string_view name) {
+    if (const auto pid = scan_id(name)) pids.push_back(*pid);
+    return true;
+  });
+  std::sort(pids.begin(), pids.end());
+  order = pids;
+  if (own) std::erase(order, *own);
+  return listed;
+}
+
+// A live procfs whose process 2 is not the kernel's is that of a container, or hides foreign processes (mount option
+// hidepid).
+bool ClientWalk::State::pids_are_hidden() const {
+  if (!is_live_procfs) return false;
+  std::array<char, 64> buffer;
+  const auto comm = machine.proc.read_start("2/comm", buffer);
+  return !comm || trim(*comm) != "kthreadd";
+}
+
+// False if the time was up before the process was seen whole.
+bool ClientWalk::State::visit_process(Pid pid, Fd first_fd) {
+  current.first_client = snapshot.clients.size();
+  current.first_seen = seen.size();
+  std::array<char, 16> name;
+  const char* end = std::to_chars(name.data(), name.data() + name.size(), pid).ptr;
+  const auto directory = machine.proc.open_directory({name.data(), end});
+  if (!directory) {
+    if (directory.is_absent() && directory.absent().reason == Reason::permission) ++snapshot.processes_denied;
+    return true;  // it has ended: normal
+  }
+  ++snapshot.processes_seen;
+  current.directory = directory->get();
+
+  struct Visit {
+    State& state;
+    Pid pid;
+    Fd first_fd;
+  } visit{*this, pid, first_fd};
+  const auto listed = (*directory)->for_each("fdinfo", [&visit](std::string_view entry) {
+    const auto fd = scan_id(entry);
+    if (!fd || *fd < visit.first_fd) return true;
+    return visit.state.visit_file(visit.pid, *fd);
+  });
+  if (!listed && listed.is_absent() && listed.absent().reason == Reason::permission) current.denied = true;
+  if (current.denied) ++snapshot.processes_denied;
+
+  if (snapshot.clients.size() > current.first_client) {
+    // A process is told by PID and start time; both come from the directory that the clients were read through.
+    auto process = read_process(**directory, pid, users, snapshot.time);
+    if (process) {
+      for (std::size_t i = current.first_seen; i < seen.size(); ++i) seen[i].start_time_ticks = process->start_time_ticks;
+      snapshot.processes.push_back(*std::move(process));
+    } else {
+      snapshot.clients.resize(current.first_client);
+      seen.resize(current.first_seen);
+    }
+  }
+  return !current.stopped;
+}
+
+// False ends the process' listing: time is up, or no file of it may be read.
+bool ClientWalk::State::visit_file(Pid pid, Fd fd) {
+  const Nanoseconds now = machine.clock.now();
+  if (now >= deadline) {
+    current.stopped = true;
+    current.stopped_at = fd;
+    return false;
+  }
+  if (guard->guarding() && !may_read(pid, fd)) {
+    ++snapshot.files_left_out;
+    return true;
+  }
+  std::array<char, 32> path{"fdinfo/"};
+  const char* end = std::to_chars(path.data() + 7, path.data() + path.size(), fd).ptr;
+  std::array<char, 8192> buffer;
+  const auto text = current.directory->read_start({path.data(), end}, buffer);
+  if (!text) {
+    if (text.is_failure()) ++snapshot.blocks_skipped;
+    current.denied = text.is_absent() && text.absent().reason == Reason::permission;
+    return !current.denied;
+  }
+  FdinfoBlock block;
+  if (!parse_fdinfo(*text, block)) return true;
+  switch (kind_of(block)) {
+    case FdinfoKind::other_driver: return true;
+    case FdinfoKind::incomplete: ++snapshot.blocks_skipped; return true;
+    case FdinfoKind::client: break;
+  }
+  seen.push_back({pid, 0, fd, std::string(block.address)});
+  if (guard->is_asleep(block.address)) return true;
+  // Copies of a descriptor are the common case of a client seen twice.
+  const auto own = snapshot.clients.begin() + static_cast<std::ptrdiff_t>(current.first_client);
+  const bool again = std::any_of(own, snapshot.clients.end(), [&](const DrmClient& client) {
+    return client.id == *block.client_id && client.device == block.address;
+  });
+  if (!again) snapshot.clients.push_back(client_of(block, pid, now));
+  return true;
+}
+
+bool ClientWalk::State::may_read(Pid pid, Fd fd) {
+  if (current.links_readable) {
+    std::array<char, 32> path{"fd/"};
+    const char* end = std::to_chars(path.data() + 3, path.data() + path.size(), fd).ptr;
+    const auto target = current.directory->read_link({path.data(), end});
+    if (target) return guard->is_awake_node(*target);
+    if (target.is_absent() && target.absent().reason == Reason::permission) current.links_readable = false;
+  }
+  KnownFd wanted;
+  wanted.pid = pid;
+  wanted.fd = fd;
+  const auto it = std::lower_bound(known.begin(), known.end(), wanted, is_before);
+  if (it == known.end() || is_before(wanted, *it) || guard->is_asleep(it->device)) return false;
+  if (!current.start_time) {
+    std::array<char, 2048> buffer;
+    current.start_time = 0;
+    if (const auto text = current.directory->read_start("stat", buffer))
+      if (const auto stat = parse_process_stat(*text)) current.start_time = stat->start_time_ticks;
+  }
+  return *current.start_time == it->start_time_ticks;
+}
+
+// One client may be seen in several processes (inherited or passed descriptors): it belongs to the lowest PID.
+void ClientWalk::State::keep_one_holder_each() {
+  auto& clients = snapshot.clients;
+  std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
+    return std::tie(a.device, a.id, a.pid) < std::tie(b.device, b.id, b.pid);
+  });
+  clients.erase(std::unique(clients.begin(), clients.end(),
+                            [](const DrmClient& a, const DrmClient& b) { return a.id == b.id && a.device == b.device; }),
+                clients.end());
+  std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
+    return std::tie(a.device, a.pid, a.id) < std::tie(b.device, b.pid, b.id);
+  });
+  auto& processes = snapshot.processes;
+  std::sort(processes.begin(), processes.end(),
+            [](const ClientProcess& a, const ClientProcess& b) { return a.pid < b.pid; });
+  processes.erase(std::unique(processes.begin(), processes.end(),
+                              [](const ClientProcess& a, const ClientProcess& b) { return a.pid == b.pid; }),
+                  processes.end());
+  // Those whose every client belongs to somebody else hold none.
+  std::vector<Pid> holders;
+  holders.reserve(clients.size());
+  for (const DrmClient& client : clients) holders.push_back(client.pid);
+  std::sort(holders.begin(), holders.end());
+  std::erase_if(processes, [&](const ClientProcess& process) {
+    return !std::binary_search(holders.begin(), holders.end(), process.pid);
+  });
+}
+
+}  // namespace igpu

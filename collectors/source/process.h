@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "igpu/reading.h"
+#include "igpu/units.h"
+#include "machine/machine.h"
+#include "source/clients.h"
+
+// What /proc/<pid> tells about a process (Documentation/filesystems/proc.rst; fs/proc/array.c). Never its command line
+// nor its environment: they hold stream keys.
+namespace igpu {
+
+// /proc/<pid>/stat.
+struct ProcessStat {
+  std::string_view comm;  // any bytes: parentheses, newlines, bad UTF-8; at most 15 of a user's process
+  std::uint64_t start_time_ticks = 0;
+  Seconds cpu;  // user and system, all threads
+  Bytes virtual_size;
+  Bytes resident;
+};
+std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+// The effective uid of /proc/<pid>/status. The owner of the directory would be root for every process that is not
+// dumpable.
+std::optional<std::uint32_t> parse_status_uid(std::string_view text);
+
+// What a cgroup path says of the software that runs in it. Views into the path.
+struct CgroupFacts {
+  std::string_view container_id;  // 64 hex digits: docker, containerd, cri-o, podman, with or without systemd
+  std::string pod_uid;            // with "-", as Kubernetes prints it ("" if none)
+  std::string_view systemd_unit;  // the innermost *.service or *.scope
+};
+CgroupFacts facts_of_cgroup(std::string_view path);
+
+// The most telling path of /proc/<pid>/cgroup: one in which a container shows, else the unified hierarchy's, else
+// systemd's own, else any that is not the root. "" if the text holds none.
+std::string_view telling_cgroup(std::string_view text);
+
+// User names by uid, asked once and kept for ten minutes: the passwd file is read whole at each question.
+class UserNames {
+ public:
+  explicit UserNames(const Names& names) : names_(names) {}
+  // The number itself where no name is known (a container does not know the host's users).
+  const std::string& name(std::uint32_t uid, Nanoseconds now);
+
+ private:
+  const Names& names_;
+  std::map<std::uint32_t, std::string> known_;
+  Nanoseconds since_{};
+};
+
+// directory: /proc/<pid>, held open so that all files are of one process. Absent if it is gone.
+Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now);
+
+}  // namespace igpu
