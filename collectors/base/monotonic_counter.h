@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -77,8 +78,16 @@ class CounterMemory {
     return it->second;
   }
 
+  // State of the owner's own type that is to outlive it as well; made at the first call. Always the same type.
+  template <class T>
+  T& own() {
+    if (!own_) own_ = std::make_shared<T>();
+    return *static_cast<T*>(own_.get());
+  }
+
  private:
   std::map<std::string, MonotonicCounter, std::less<>> counters_;
+  std::shared_ptr<void> own_;
 };
 
 }  // namespace igpu

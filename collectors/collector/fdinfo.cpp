@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/fdinfo.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/scan.h"
+
+namespace igpu {
+namespace {
+
+struct MemoryState {
+  std::string_view label;
+  std::optional<std::uint64_t> ClientMemory::*value;
+};
+constexpr std::array<MemoryState, 5> kMemoryStates{{{"total", &ClientMemory::total},
+                                                    {"shared", &ClientMemory::shared},
+                                                    {"active", &ClientMemory::active},
+                                                    {"resident", &ClientMemory::resident},
+                                                    {"purgeable", &ClientMemory::purgeable}}};
+constexpr double kNotTold = -1;
+
+std::size_t max_processes(const CollectorOptions& options) {
+  constexpr std::size_t kDefault = 4096;
+  return scan_integer<std::size_t>(options.value("fdinfo", "max-processes")).value_or(kDefault);
+}
+
+struct ByDevice {
+  bool operator()(const DrmClient& client, const std::string& address) const { return client.device < address; }
+  bool operator()(const std::string& address, const DrmClient& client) const { return address < client.device; }
+};
+
+bool has_engine_time(const DrmClient& client) {
+  return std::any_of(client.engines.begin(), client.engines.end(), [](const ClientEngine& engine) { return engine.present(); });
+}
+
+}  // namespace
+
+std::unique_ptr<Collector> FdinfoCollector::create(const CollectorContext& context) {
+  return std::make_unique<FdinfoCollector>(context);
+}
+
+FdinfoCollector::FdinfoCollector(const CollectorContext& context)
+    : gpu_(context.gpu),
+      min_window_(context.min_window),
+      max_processes_(max_processes(context.options)),
+      table_(context.memory.own<UsageTable>()) {
+  table_.forget_clients();
+  table_.restart_windows();
+}
+
+void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
+  const auto outcome = pass.clients();
+  if (!outcome) {
+    out.missing(kProcessesFeature, outcome);
+    return;
+  }
+  const ClientSnapshot& snapshot = **outcome;
+  const auto [begin, end] =
+      std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), gpu_.address, ByDevice{});
+  const std::span<const DrmClient> clients(begin, end);
+  tell_features(snapshot, clients, out);
+
+  const UsageTable::Update update = table_.update(snapshot, clients, max_processes_, min_window_);
+  for (const ProcessUsage& usage : update.processes) write(usage, out);
+  out.add(kProcesses, {gpu_.address}, Count{static_cast<double>(update.processes.size() + update.dropped)});
+  out.add(kDropped, {gpu_.address}, Count{static_cast<double>(update.dropped)});
+}
+
+void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) const {
+  if (snapshot.processes_denied > 0) {
+    out.absent(kProcessesFeature, {Reason::permission, EACCES});
+  } else if (snapshot.pids_hidden) {
+    out.absent(kProcessesFeature, {Reason::permission, ENOENT});
+  } else {
+    out.available(kProcessesFeature);
+  }
+  // Older kernels leave these lines out for some or all platforms. Without a client nothing can be said against them.
+  const auto tell = [&](const FeatureDescriptor& feature, bool told) {
+    if (told || clients.empty()) {
+      out.available(feature);
+    } else {
+      out.absent(feature, {Reason::kernel, 0});
+    }
+  };
+  tell(kEngineTimeFeature, std::any_of(clients.begin(), clients.end(), has_engine_time));
+  tell(kMemoryFeature, std::any_of(clients.begin(), clients.end(), [](const DrmClient& c) { return !c.memory.empty(); }));
+}
+
+void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {
+  const ClientProcess& process = *usage.process;
+  const std::string_view device = gpu_.address;
+  const std::string_view comm = process.comm;
+  std::array<char, 16> digits;
+  const char* digits_end = std::to_chars(digits.data(), digits.data() + digits.size(), process.pid).ptr;
+  const std::string_view pid(digits.data(), static_cast<std::size_t>(digits_end - digits.data()));
+
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    const ClassUsage& engine = usage.engines[i];
+    const std::string_view class_name = kEngineClassNames[i].label;
+    if (engine.busy) out.add(kBusy, {device, pid, comm, class_name}, *engine.busy);
+    if (engine.busy_ratio) out.add(kBusyRatio, {device, pid, comm, class_name}, *engine.busy_ratio);
+  }
+
+  for (const DrmClient& client : usage.clients) {
+    for (const ClientMemory& memory : client.memory) {
+      auto region = std::find_if(regions_.begin(), regions_.end(), [&](const auto& r) { return r.first == memory.region; });
+      if (region == regions_.end()) {
+        regions_.push_back({memory.region, {kNotTold, kNotTold, kNotTold, kNotTold, kNotTold}});
+        region = std::prev(regions_.end());
+      }
+      for (std::size_t i = 0; i < kMemoryStates.size(); ++i) {
+        if (const auto bytes = memory.*kMemoryStates[i].value)
+          region->second[i] = std::max(region->second[i], 0.0) + static_cast<double>(*bytes);
+      }
+    }
+  }
+  for (const auto& [region, values] : regions_)
+    for (std::size_t i = 0; i < kMemoryStates.size(); ++i)
+      if (values[i] >= 0) out.add(kMemory, {device, pid, comm, region, kMemoryStates[i].label}, Bytes{values[i]});
+  regions_.clear();  // views into the snapshot
+
+  out.add(kClients, {device, pid, comm}, Count{static_cast<double>(usage.clients.size())});
+  out.add(kProcessInfo,
+          {device, pid, comm, process.user, process.cgroup, process.container_id, process.pod_uid, process.systemd_unit},
+          Count{1});
+  if (process.cpu) out.add(kCpu, {device, pid, comm}, *process.cpu);
+  if (process.resident) out.add(kResident, {device, pid, comm}, *process.resident);
+  if (process.virtual_size) out.add(kVirtual, {device, pid, comm}, *process.virtual_size);
+}
+
+}  // namespace igpu

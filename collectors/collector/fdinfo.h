@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "collector/collector.h"
+#include "collector/fdinfo_usage.h"
+
+namespace igpu {
+
+// Who uses the GPU: engine time and memory of every process that holds a client of it, as DRM fdinfo tells, and what
+// kind of process that is. A client counts once, for the lowest PID that holds it.
+class FdinfoCollector final : public Collector {
+ public:
+  static constexpr Metric<Bytes, 5> kMemory{
+      "intel_gpu_process_memory_bytes", Kind::gauge,
+      "Memory of the process' GPU buffers by region and state; buffers that are shared count in full for everybody.",
+      {"device", "pid", "comm", "memory_region", "state"}};
+  static constexpr Metric<Seconds, 4> kBusy{
+      "intel_gpu_process_engine_busy_seconds_total", Kind::counter,
+      "Engine time of the process, added up over the engines of the class. On xe from the second scrape on, when the rate "
+      "of the GPU's clock is known.",
+      {"device", "pid", "comm", "class"}};
+  static constexpr Metric<Ratio, 4> kBusyRatio{"intel_gpu_process_engine_busy_ratio", Kind::gauge,
+                                               "Share of the class's capacity that the process used over the window.",
+                                               {"device", "pid", "comm", "class"}};
+  static constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients", Kind::gauge,
+                                             "DRM clients of the GPU that the process holds.", {"device", "pid", "comm"}};
+  static constexpr Metric<Count, 8> kProcessInfo{
+      "intel_gpu_process_info", Kind::info,
+      "What kind of process it is; container_id and pod_uid come from its cgroup.",
+      {"device", "pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}};
+  static constexpr Metric<Seconds, 3> kCpu{"intel_gpu_process_cpu_seconds_total", Kind::counter,
+                                           "CPU time of the process, user and system.", {"device", "pid", "comm"}};
+  static constexpr Metric<Bytes, 3> kResident{"intel_gpu_process_resident_memory_bytes", Kind::gauge,
+                                              "Resident main memory of the process.", {"device", "pid", "comm"}};
+  static constexpr Metric<Bytes, 3> kVirtual{"intel_gpu_process_virtual_memory_bytes", Kind::gauge,
+                                             "Virtual memory of the process.", {"device", "pid", "comm"}};
+  static constexpr Metric<Count, 1> kProcesses{"intel_gpu_processes", Kind::gauge,
+                                               "Processes that hold a client of the GPU and are visible to us.", {"device"}};
+  static constexpr Metric<Count, 1> kDropped{
+      "intel_gpu_processes_dropped", Kind::gauge,
+      "Of these, the smallest recent users that have no series of their own (--collector.fdinfo.max-processes).", {"device"}};
+
+  static constexpr FeatureDescriptor kProcessesFeature{
+      "processes", "GPU use of other users' processes; without it only our own user's show.", Need::other_processes, true};
+  static constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process."};
+  static constexpr FeatureDescriptor kMemoryFeature{"process_memory", "GPU memory by process."};
+
+  static constexpr std::array<const MetricDescriptor*, 10> kMetrics{
+      &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
+  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kProcessesFeature, &kEngineTimeFeature, &kMemoryFeature};
+  static constexpr std::array<OptionDescriptor, 1> kOptions{
+      {{"max-processes", "4096", "Largest number of processes by GPU that get series; the smallest recent users beyond it are counted only.", ""}}};
+  static constexpr CollectorInfo kInfo{
+      .name = "fdinfo",
+      .help = "GPU time and memory by process.",
+      .metrics = kMetrics,
+      .features = kFeatures,
+      .options = kOptions,
+  };
+
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit FdinfoCollector(const CollectorContext& context);
+
+  void collect(ScrapePass& pass, SampleSink& out) override;
+  void gpu_is_suspended() override { table_.restart_windows(); }
+
+ private:
+  void tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) const;
+  void write(const ProcessUsage& usage, SampleSink& out);
+
+  const Gpu& gpu_;
+  const Nanoseconds min_window_;
+  const std::size_t max_processes_;
+  UsageTable& table_;
+  std::vector<std::pair<std::string_view, std::array<double, 5>>> regions_;  // kept for its memory
+};
+
+}  // namespace igpu
