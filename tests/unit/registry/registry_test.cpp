@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/registry.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include "support/gpu_tree.h"
+#include "support/recording_log.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+inline constexpr Metric<Count, 1> kGood{"intel_gpu_test_good", Kind::gauge, "A sample.", {"device"}};
+inline constexpr Metric<Count, 1> kShaky{"intel_gpu_test_shaky", Kind::gauge, "A sample.", {"device"}};
+inline constexpr FeatureDescriptor kShakyFeature{"shaky", "Nothing.", Need::perf_events};
+constexpr const MetricDescriptor* kGoodMetrics[] = {&kGood};
+constexpr const MetricDescriptor* kShakyMetrics[] = {&kShaky};
+constexpr const FeatureDescriptor* kShakyFeatures[] = {&kShakyFeature};
+
+// What the shaky collector does at its next collect(); the tests are the only user, one at a time.
+struct Script {
+  enum class Act { work, refuse, fail, throw_it, hang } act = Act::work;
+  std::promise<void> release;
+  std::atomic<int> made{0};
+  std::atomic<int> collected{0};
+};
+Script* script = nullptr;
+
+class GoodCollector final : public Collector {
+ public:
+  static constexpr CollectorInfo kInfo{.name = "good", .help = "Works.", .metrics = kGoodMetrics, .features = {}};
+  static std::unique_ptr<Collector> create(const CollectorContext& context) { return std::make_unique<GoodCollector>(context.gpu); }
+  explicit GoodCollector(const Gpu& gpu) : gpu_(gpu) {}
+  void collect(ScrapePass&, SampleSink& out) override { out.add(kGood, {gpu_.address}, Count{1}); }
+
+ private:
+  const Gpu& gpu_;
+};
+
+class ShakyCollector final : public Collector {
+ public:
+  static constexpr CollectorInfo kInfo{.name = "shaky", .help = "Does as told.", .metrics = kShakyMetrics, .features = kShakyFeatures};
+  static std::unique_ptr<Collector> create(const CollectorContext& context) {
+    ++script->made;
+    return std::make_unique<ShakyCollector>(context);
+  }
+  explicit ShakyCollector(const CollectorContext& context) : gpu_(context.gpu), counter_(context.memory.counter("n")) {}
+  void collect(ScrapePass&, SampleSink& out) override {
+    ++script->collected;
+    switch (script->act) {
+      case Script::Act::work: break;
+      case Script::Act::refuse: out.absent(kShakyFeature, {Reason::permission, EACCES}); return;
+      case Script::Act::fail: out.failed({std::make_error_code(std::errc::io_error), "sys/some/file"}); return;
+      case Script::Act::throw_it: throw std::runtime_error("a bug");
+      case Script::Act::hang: script->release.get_future().wait(); break;
+    }
+    counter_.add(1);
+    out.available(kShakyFeature);
+    out.add(kShaky, {gpu_.address}, Count{static_cast<double>(counter_.total())});
+  }
+
+ private:
+  const Gpu& gpu_;
+  MonotonicCounter& counter_;
+};
+
+constexpr CollectorEntry kEntries[] = {entry<ShakyCollector>(), entry<GoodCollector>()};
+
+class NoOptions final : public CollectorOptions {
+ public:
+  std::string_view value(std::string_view, std::string_view) const override { return {}; }
+};
+
+struct Scene {
+  TestMachine machine;
+  NoOptions options;
+  RecordingLog log;
+  Script own_script;
+  std::unique_ptr<Registry> registry;
+
+  explicit Scene(Nanoseconds timeout = 10s, std::vector<std::string> disabled = {}) {
+    script = &own_script;
+    add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+    registry = std::make_unique<Registry>(nullptr, machine.machine(), RegistryOptions{{}, std::move(disabled), 1s, timeout}, kEntries, options, log);
+  }
+  std::shared_ptr<const ScrapeResult> run(Registry::Request request = {}) { return registry->run(request); }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("registry");
+
+TEST_CASE("every collector's samples are on the page, with success and duration") {
+  Scene scene;
+  const auto page = scene.run();
+  CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_duration_seconds", {{"collector", "good"}}));
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "ok"}}) == 1);
+}
+
+TEST_CASE("a collector that fails costs only its own series, is logged once, and is back at the next scrape") {
+  Scene scene;
+  scene.own_script.act = Script::Act::fail;
+  for (int i = 0; i < 3; ++i) {
+    const auto page = scene.run();
+    CHECK_FALSE(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
+    CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
+    CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
+    CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "good"}}) == 1);
+  }
+  CHECK(scene.log.count(LogLevel::error) == 1);
+  scene.own_script.act = Script::Act::work;
+  CHECK(value_of(*scene.run(), "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
+}
+
+TEST_CASE("an exception out of a collector is its failure, not ours") {
+  Scene scene;
+  scene.own_script.act = Script::Act::throw_it;
+  const auto page = scene.run();
+  CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
+}
+
+TEST_CASE("what is not permitted is no failure: it is told as a feature, with its cure, and logged once") {
+  Scene scene;
+  scene.machine.tree.write("proc/sys/kernel/perf_event_paranoid", "2\n");
+  scene.own_script.act = Script::Act::refuse;
+  std::shared_ptr<const ScrapeResult> page;
+  for (int i = 0; i < 3; ++i) page = scene.run();
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "permission"}}) == 0);
+  CHECK(scene.log.count(LogLevel::warn) == 1);
+  bool found = false;
+  for (const Finding& finding : page->findings())
+    if (finding.feature == &kShakyFeature) found = finding.cure.find("CAP_PERFMON") != std::string::npos;
+  CHECK(found);
+}
+
+TEST_CASE("a collector that hangs is left behind and skipped until it returns") {
+  Scene scene(50ms);
+  (void)scene.run();
+  scene.own_script.act = Script::Act::hang;
+  auto page = scene.run();
+  CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
+  CHECK_FALSE(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
+  const int so_far = scene.own_script.collected;
+  page = scene.run();
+  CHECK(scene.own_script.collected == so_far);  // not called while it hangs
+  CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
+  scene.own_script.act = Script::Act::work;
+  scene.own_script.release.set_value();
+  for (int i = 0; i < 1000 && scene.own_script.collected == so_far; ++i) {
+    std::this_thread::sleep_for(1ms);
+    page = scene.run();
+  }
+  CHECK(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
+}
+
+TEST_CASE("a scrape whose time is over goes out without the late collector") {
+  Scene scene;
+  (void)scene.run();
+  scene.own_script.act = Script::Act::hang;
+  const auto page = scene.run({{}, false, 30ms});
+  CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
+  scene.own_script.release.set_value();
+}
+
+TEST_CASE("collect[] runs the named ones only") {
+  Scene scene;
+  const auto page = scene.run({{"good"}, false, Nanoseconds::max()});
+  CHECK(scene.own_script.collected == 0);
+  CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
+  CHECK_FALSE(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}));
+}
+
+TEST_CASE("a collector that is turned off is not made; its features are told as disabled") {
+  Scene scene(10s, {"shaky"});
+  const auto page = scene.run();
+  CHECK(scene.own_script.made == 0);
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "disabled"}}) == 0);
+}
+
+TEST_CASE("a sleeping GPU's collectors are not called; when it wakes they are the same ones") {
+  Scene scene;
+  scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "active\n");
+  add_gpu(scene.machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+  (void)scene.run();
+  scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "suspended\n");
+  const int so_far = scene.own_script.collected;
+  const auto page = scene.run();
+  CHECK(scene.own_script.collected == so_far);
+  CHECK_FALSE(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "suspended"}}) == 0);
+  scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "active\n");
+  CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == so_far + 1);
+}
+
+TEST_CASE("a GPU that is unbound and bound again is followed within one scrape, and its counters go on") {
+  Scene scene;
+  (void)scene.run();
+  CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 2);
+  remove_gpu(scene.machine.tree, "pci0000:00/0000:00:02.0");
+  CHECK(value_of(*scene.run(), "intel_gpu_exporter_devices") == 0);
+  add_gpu(scene.machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card1", .render_node = "renderD128"});
+  const auto page = scene.run();
+  CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
+  CHECK(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 3);
+  CHECK(scene.own_script.made == 2);
+}
+
+TEST_CASE("a machine without a GPU is told of once and is no trouble") {
+  Scene scene;
+  remove_gpu(scene.machine.tree, "pci0000:00/0000:00:02.0");
+  for (int i = 0; i < 3; ++i) {
+    const auto page = scene.run();
+    CHECK(value_of(*page, "intel_gpu_exporter_devices") == 0);
+    CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "good"}}) == 1);
+  }
+  CHECK(scene.log.count(LogLevel::warn) == 1);
+}
+
+TEST_SUITE_END();
