@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igpu/monitor.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "base/scan.h"
+#include "collector/collector.h"
+#include "machine_parts.h"
+#include "registry/registry.h"
+#include "registry/registry_metrics.h"
+#if __has_include("simulation/simulation.h")
+#include "simulation/simulation.h"
+#define IGPU_HAS_SIMULATION
+#endif
+
+// The one place where machine, devices, collectors and registry are put together.
+namespace igpu {
+namespace {
+
+class SystemParts final : public MachineParts {
+ public:
+  explicit SystemParts(const MonitorOptions& options)
+      : sys_(open_tree(options.sysfs_root, "sysfs")),
+        proc_(open_tree(options.procfs_root, "procfs")),
+        dev_(open_tree(options.devfs_root, "devfs")),
+        perf_(system_perf_events()),
+        drm_(system_drm_nodes(options.devfs_root)),
+        clock_(system_clock()),
+        privileges_(system_privileges()),
+        names_(system_names()),
+        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_} {}
+  Machine& machine() override { return machine_; }
+
+ private:
+  static std::unique_ptr<Directory> open_tree(const std::string& root, const std::string& flag) {
+    try {
+      return open_root(root);
+    } catch (const std::system_error& error) {
+      throw std::invalid_argument("--path." + flag + ": " + root + ": " + error.code().message());
+    }
+  }
+
+  std::unique_ptr<Directory> sys_, proc_, dev_;
+  std::unique_ptr<PerfEvents> perf_;
+  std::unique_ptr<DrmNodes> drm_;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<Privileges> privileges_;
+  std::unique_ptr<Names> names_;
+  Machine machine_;
+};
+
+#ifdef IGPU_HAS_SIMULATION
+class SimulatedParts final : public MachineParts {
+ public:
+  explicit SimulatedParts(const std::string& profile) : clock_(system_clock()) {
+    simulated_ = SimulatedMachine::create(profile, *clock_);
+    if (!simulated_) {
+      std::string message = "--simulate: no profile '" + profile + "'; there are:";
+      for (const SimulationProfile& known : simulation_profiles()) message += " " + std::string(known.name);
+      throw std::invalid_argument(message);
+    }
+    machine_ = std::make_unique<Machine>(simulated_->machine());
+  }
+  Machine& machine() override { return *machine_; }
+
+ private:
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<SimulatedMachine> simulated_;
+  std::unique_ptr<Machine> machine_;
+};
+
+#endif
+
+class OptionValues final : public CollectorOptions {
+ public:
+  explicit OptionValues(const std::map<std::string, std::string>& given) {
+    for (const CollectorEntry& entry : all_collectors())
+      for (const OptionDescriptor& option : entry.info->options)
+        values_[key(entry.info->name, option.name)] = option.default_value;
+    for (const auto& [name, value] : given) {
+      const OptionDescriptor* option = find(name);
+      if (!option) throw std::invalid_argument("--collector." + name + ": there is no such option");
+      if (!allowed(*option, value)) {
+        throw std::invalid_argument("--collector." + name + ": '" + value + "' is not " +
+                                    (option->choices.empty() ? "a number" : "one of " + std::string(option->choices)));
+      }
+      values_[name] = value;
+    }
+  }
+  std::string_view value(std::string_view collector, std::string_view option) const override {
+    const auto it = values_.find(key(collector, option));
+    return it == values_.end() ? std::string_view() : std::string_view(it->second);
+  }
+
+ private:
+  static std::string key(std::string_view collector, std::string_view option) {
+    return std::string(collector) + "." + std::string(option);
+  }
+  static const OptionDescriptor* find(const std::string& name) {
+    for (const CollectorEntry& entry : all_collectors())
+      for (const OptionDescriptor& option : entry.info->options)
+        if (key(entry.info->name, option.name) == name) return &option;
+    return nullptr;
+  }
+  static bool allowed(const OptionDescriptor& option, std::string_view value) {
+    if (option.choices.empty()) return scan_u64(value).has_value();
+    for (std::string_view rest = option.choices; !rest.empty();)
+      if (take_until(rest, '|') == value) return true;
+    return false;
+  }
+
+  std::map<std::string, std::string> values_;
+};
+
+// Held by every thread of the registry, also by one that hangs beyond the monitor's life.
+struct Foundation {
+  std::shared_ptr<MachineParts> parts;
+  OptionValues values;
+};
+
+std::vector<std::string> disabled_collectors(const MonitorOptions& options) {
+  for (const auto& [name, on] : options.collectors) {
+    const auto known = all_collectors();
+    const auto is_it = [&wanted = name](const CollectorEntry& e) { return e.info->name == wanted && !e.info->always_on; };
+    if (std::none_of(known.begin(), known.end(), is_it))
+      throw std::invalid_argument(std::string(on ? "--collector." : "--no-collector.") + name + ": there is no such collector");
+  }
+  std::vector<std::string> disabled;
+  for (const CollectorEntry& entry : all_collectors()) {
+    if (entry.info->always_on) continue;
+    bool on = entry.info->enabled_by_default && !options.disable_default_collectors;
+    if (const auto it = options.collectors.find(std::string(entry.info->name)); it != options.collectors.end()) on = it->second;
+    if (!on) disabled.emplace_back(entry.info->name);
+  }
+  return disabled;
+}
+
+}  // namespace
+
+struct Monitor::State {
+  using SteadyClock = std::chrono::steady_clock;
+
+  std::shared_ptr<Foundation> foundation;
+  MonitorOptions options;
+  std::vector<std::string> disabled;
+  Registry registry;
+
+  // Scrapes run one at a time; those with the same collectors that come meanwhile share the result.
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool running = false;
+  std::vector<std::string> running_collectors;
+  std::uint64_t runs_ended = 0;
+  std::shared_ptr<const ScrapeResult> last_result;
+  SteadyClock::time_point last_run;
+
+  SteadyClock::time_point first_scrape_at;
+  bool stopping = false;
+  std::thread housekeeping;
+
+  State(std::shared_ptr<MachineParts> parts, const MonitorOptions& monitor_options, Log& log)
+      : foundation(new Foundation{std::move(parts), OptionValues(monitor_options.collector_options)}),
+        options(monitor_options),
+        disabled(disabled_collectors(monitor_options)),
+        registry(foundation, foundation->parts->machine(),
+                 {options.gpus, disabled, options.min_window, options.collector_timeout}, all_collectors(),
+                 foundation->values, log) {
+    // The first state of every counter: windows of the first scrape reach back to here.
+    (void)registry.run({});
+    last_run = SteadyClock::now();
+    first_scrape_at = last_run + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
+    housekeeping = std::thread([this] { read_accumulators(); });
+  }
+
+  ~State() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    changed.notify_all();
+    housekeeping.join();
+  }
+
+  // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
+  void read_accumulators() {
+    std::unique_lock lock(mutex);
+    while (!stopping) {
+      const auto due = last_run + options.accumulator_interval;
+      if (SteadyClock::now() < due || running) {
+        changed.wait_until(lock, std::max(due, SteadyClock::now() + std::chrono::milliseconds(10)));
+        continue;
+      }
+      running = true;
+      running_collectors = {"(accumulators)"};
+      lock.unlock();
+      (void)registry.run({{}, true, Nanoseconds::max()});
+      lock.lock();
+      last_run = SteadyClock::now();
+      running = false;
+      changed.notify_all();
+    }
+  }
+};
+
+Monitor::Monitor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Monitor::Monitor(const MonitorOptions& options, Log& log) {
+  std::shared_ptr<MachineParts> parts;
+  if (options.simulate.empty()) {
+    parts = std::make_shared<SystemParts>(options);
+  } else {
+#ifdef IGPU_HAS_SIMULATION
+    parts = std::make_shared<SimulatedParts>(options.simulate);
+#else
+    throw std::invalid_argument("--simulate: not built in");
+#endif
+  }
+  state_ = std::make_unique<State>(std::move(parts), options, log);
+}
+
+Monitor::~Monitor() = default;
+
+std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log) {
+  return std::unique_ptr<Monitor>(new Monitor(std::make_unique<Monitor::State>(std::move(parts), options, log)));
+}
+
+std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request) {
+  State& s = *state_;
+  const auto arrived = State::SteadyClock::now();
+  std::unique_lock lock(s.mutex);
+  s.changed.wait_until(lock, s.first_scrape_at, [&] { return s.stopping || State::SteadyClock::now() >= s.first_scrape_at; });
+  while (s.running) {
+    const bool shares = s.running_collectors == request.collectors;
+    const std::uint64_t run = s.runs_ended;
+    s.changed.wait(lock, [&] { return !s.running || s.runs_ended != run; });
+    if (shares && s.runs_ended != run) return s.last_result;
+  }
+  s.running = true;
+  s.running_collectors = request.collectors;
+  lock.unlock();
+  Nanoseconds left = request.deadline;
+  if (left != Nanoseconds::max())
+    left = std::max<Nanoseconds>(left - (State::SteadyClock::now() - arrived), std::chrono::milliseconds(1));
+  std::shared_ptr<const ScrapeResult> result;
+  const auto finish = [&] {
+    lock.lock();
+    s.running = false;
+    s.last_run = State::SteadyClock::now();
+    ++s.runs_ended;
+    s.last_result = result;
+    s.changed.notify_all();
+  };
+  try {
+    result = s.registry.run({request.collectors, false, left});
+  } catch (...) {
+    finish();
+    throw;
+  }
+  finish();
+  return result;
+}
+
+std::vector<Gpu> Monitor::gpus() {
+  (void)scrape({{"(none)"}, Nanoseconds::max()});
+  return state_->registry.gpus();
+}
+
+std::vector<std::string> Monitor::enabled_collectors() const {
+  std::vector<std::string> names;
+  for (const CollectorEntry& entry : all_collectors()) {
+    const auto& off = state_->disabled;
+    if (!entry.info->always_on && std::find(off.begin(), off.end(), entry.info->name) == off.end())
+      names.emplace_back(entry.info->name);
+  }
+  return names;
+}
+
+bool Monitor::simulated() const { return !state_->options.simulate.empty(); }
+
+std::vector<CollectorDescription> describe_collectors() {
+  std::vector<CollectorDescription> descriptions;
+  for (const CollectorEntry& entry : all_collectors()) {
+    const CollectorInfo& info = *entry.info;
+    CollectorDescription d{info.name, info.help, info.enabled_by_default, info.always_on, info.metrics, info.features, {}};
+    for (const OptionDescriptor& o : info.options) d.options.push_back({o.name, o.default_value, o.help, o.choices});
+    descriptions.push_back(std::move(d));
+  }
+  return descriptions;
+}
+
+#ifndef IGPU_HAS_SIMULATION
+std::span<const SimulationProfile> simulation_profiles() { return {}; }
+#endif
+
+std::span<const MetricDescriptor* const> registry_metrics() { return kRegistryMetrics; }
+
+}  // namespace igpu
