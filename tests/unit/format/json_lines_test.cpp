@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/json_lines.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <string>
+
+#include "support/run_program.h"
+#include "support/sample_page.h"
+
+TEST_SUITE_BEGIN("json_lines");
+
+using namespace igpu;
+using namespace igpu::test;
+
+namespace {
+
+std::string written(const SampleList& list) {
+  const SampleList* lists[] = {&list};
+  std::string out;
+  exporter::write_json_line(PageView(lists), std::chrono::system_clock::time_point(std::chrono::milliseconds(1754000000042)), out);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a scrape is one line: time, GPUs by address, what belongs to no GPU") {
+  SampleList list;
+  add_sample(list, kPageRatio, {"0000:03:00.0", "0", "rcs0", "render"}, 0.25);
+  add_sample(list, kPageRatio, {"0000:00:02.0", "0", "rcs0", "render"}, 0);
+  add_sample(list, kPageRatio, {"0000:03:00.0", "", "vcs0", "video"}, 1);
+  add_sample(list, kPageDevices, {}, 2);
+  CHECK(written(list) ==
+        "{\"time\":1754000000.042,\"gpus\":["
+        "{\"device\":\"0000:00:02.0\",\"metrics\":{\"test_engine_busy_ratio\":["
+        "{\"gt\":\"0\",\"engine\":\"rcs0\",\"class\":\"render\",\"value\":0}]}},"
+        "{\"device\":\"0000:03:00.0\",\"metrics\":{\"test_engine_busy_ratio\":["
+        "{\"gt\":\"0\",\"engine\":\"rcs0\",\"class\":\"render\",\"value\":0.25},"
+        "{\"engine\":\"vcs0\",\"class\":\"video\",\"value\":1}]}}],"
+        "\"metrics\":{\"test_devices\":[{\"value\":2}]}}\n");
+}
+
+TEST_CASE("a machine without GPUs is a line too") {
+  CHECK(written(SampleList{}) == "{\"time\":1754000000.042,\"gpus\":[],\"metrics\":{}}\n");
+}
+
+TEST_CASE("a metric with a device label that this series does not have stands outside of the GPUs") {
+  SampleList list;
+  add_sample(list, kPageRatio, {"", "0", "x", "y"}, 1);
+  CHECK(written(list).find("\"gpus\":[],\"metrics\":{\"test_engine_busy_ratio\":[{\"gt\":\"0\"") != std::string::npos);
+}
+
+TEST_CASE("what JSON cannot write as a number is null") {
+  SampleList list;
+  add_sample(list, kPageDevices, {}, std::nan(""));
+  CHECK(written(list).find("{\"value\":null}") != std::string::npos);
+}
+
+TEST_CASE("a JSON parser reads back what hostile labels hold") {
+  SampleList list;
+  fill_varied_page(list);
+  const std::string line = written(list);
+  CHECK(line.find('\n') == line.size() - 1);
+  const ProgramOutcome outcome = run_program(
+      {"/usr/bin/python3", "-c",
+       "import json, sys\n"
+       "page = json.loads(sys.stdin.buffer.read().decode('utf-8'))\n"
+       "gpu = page['gpus'][1]\n"
+       "comms = {p['pid']: p['comm'] for p in gpu['metrics']['test_process_memory_bytes']}\n"
+       "assert comms['1'] == 'quote\"back\\\\slash', comms\n"
+       "assert comms['2'] == 'new\\nline', comms\n"
+       "assert comms['6'] == '\\r\\t\\x01', comms\n"
+       "assert gpu['metrics']['test_engine_busy_ratio'][0]['value'] == 1 / 3\n"},
+      line);
+  CHECK_MESSAGE(outcome.status == 0, outcome.output);
+}
+
+TEST_SUITE_END();

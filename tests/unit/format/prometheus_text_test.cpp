@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/prometheus_text.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "support/exposition_parser.h"
+#include "support/run_program.h"
+#include "support/sample_page.h"
+
+TEST_SUITE_BEGIN("prometheus_text");
+
+using namespace igpu;
+using namespace igpu::test;
+
+namespace {
+
+std::string written(const SampleList& list) {
+  const SampleList* lists[] = {&list};
+  std::string out;
+  exporter::write_prometheus_text(PageView(lists), out);
+  return out;
+}
+
+std::string value_of(double value) {
+  SampleList list;
+  add_sample(list, kPageDevices, {}, value);
+  const std::string page = written(list);
+  const std::string sample = page.substr(page.rfind("test_devices ") + 13);
+  return sample.substr(0, sample.size() - 1);
+}
+
+}  // namespace
+
+TEST_CASE("a page looks like this") {
+  SampleList list;
+  add_sample(list, kPageInfo, {"0000:03:00.0", "Arc A770", ""}, 1);
+  add_sample(list, kPageBusy, {"0000:03:00.0", "0", "rcs0", "render", "pmu"}, 12.25);
+  add_sample(list, kPageBusy, {"0000:03:00.0", "", "video", "video", "fdinfo"}, 3);
+  add_sample(list, kPageDevices, {}, 1);
+  CHECK(written(list) ==
+        "# HELP test_gpu_info What a \"GPU\" is \\\\ was.\n"
+        "# TYPE test_gpu_info gauge\n"
+        "test_gpu_info{device=\"0000:03:00.0\",name=\"Arc A770\"} 1\n"
+        "# HELP test_engine_busy_seconds_total Time the engine was busy.\n"
+        "# TYPE test_engine_busy_seconds_total counter\n"
+        "test_engine_busy_seconds_total{device=\"0000:03:00.0\",gt=\"0\",engine=\"rcs0\",class=\"render\",source=\"pmu\"} 12.25\n"
+        "test_engine_busy_seconds_total{device=\"0000:03:00.0\",engine=\"video\",class=\"video\",source=\"fdinfo\"} 3\n"
+        "# HELP test_devices Number of GPUs.\n"
+        "# TYPE test_devices gauge\n"
+        "test_devices 1\n");
+}
+
+TEST_CASE("a page without samples is empty") { CHECK(written(SampleList{}).empty()); }
+
+TEST_CASE("a family whose labels are all absent has no braces") {
+  SampleList list;
+  add_sample(list, kPageRatio, {"", "", "", ""}, 0.5);
+  CHECK(written(list).ends_with("\ntest_engine_busy_ratio 0.5\n"));
+}
+
+TEST_CASE("integers have no point, everything else is as short as it can be and reads back equal") {
+  CHECK(value_of(0) == "0");
+  CHECK(value_of(-0.0) == "0");
+  CHECK(value_of(17179869184.0) == "17179869184");
+  CHECK(value_of(1000000) == "1000000");
+  CHECK(value_of(0.1) == "0.1");
+  CHECK(value_of(1e-9) == "1e-09");
+  CHECK(value_of(1e22) == "1e+22");
+  CHECK(value_of(123456.789012345) == "123456.789012345");
+  CHECK(value_of(-2.5) == "-2.5");
+  for (const double value : {1.0 / 3, 5e-324, std::numeric_limits<double>::max(), 9007199254740993.0, 0.1 + 0.2}) {
+    CHECK(std::strtod(value_of(value).c_str(), nullptr) == value);
+  }
+}
+
+TEST_CASE("values that are no numbers are written as the formats want them") {
+  CHECK(value_of(std::nan("")) == "NaN");
+  CHECK(value_of(std::numeric_limits<double>::infinity()) == "+Inf");
+  CHECK(value_of(-std::numeric_limits<double>::infinity()) == "-Inf");
+}
+
+TEST_CASE("the page is appended, and a string that is used again keeps its memory") {
+  SampleList list;
+  fill_large_page(list, 1000);
+  const SampleList* lists[] = {&list};
+  const PageView page(lists);
+  std::string out = "before";
+  exporter::write_prometheus_text(page, out);
+  CHECK(out.starts_with("before# HELP "));
+  const std::string first = out.substr(6);
+  const char* const memory = out.data();
+  out.clear();
+  exporter::write_prometheus_text(page, out);
+  CHECK(out == first);
+  CHECK(out.data() == memory);
+}
+
+TEST_CASE("whatever the labels hold, the strict parser reads back what was put in") {
+  SampleList list;
+  fill_varied_page(list);
+  const Exposition page = parse_prometheus_text(written(list));
+  CHECK(page.find("test_process_memory_bytes").size() == 6);
+  CHECK(page.find("test_process_memory_bytes", {{"pid", "1"}}).at(0)->label("comm") == "quote\"back\\slash");
+  CHECK(page.find("test_process_memory_bytes", {{"pid", "2"}}).at(0)->label("comm") == "new\nline");
+  CHECK(page.find("test_process_memory_bytes", {{"pid", "3"}}).at(0)->label("comm") == "\uFFFD\uFFFD{}=,# EOF");
+  CHECK(page.find("test_gpu_info", {{"name", "Arc \"A770\"\\\n16G"}}).size() == 1);
+  CHECK(page.family("test_gpu_info")->help == kPageInfo.help);
+  CHECK(page.value("test_engine_busy_ratio", {{"device", "0000:03:00.0"}}) == 1.0 / 3.0);
+}
+
+TEST_CASE("promtool has nothing to say about a page") {
+  SampleList list;
+  fill_varied_page(list);
+  const ProgramOutcome outcome = run_program({"promtool", "check", "metrics"}, written(list));
+  CHECK_MESSAGE(outcome.status == 0, outcome.output);
+  CHECK(outcome.output.empty());
+}
+
+TEST_SUITE_END();

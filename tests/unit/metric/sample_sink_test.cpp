@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "metric/sample_sink.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+TEST_SUITE_BEGIN("sample_sink");
+
+using namespace igpu;
+
+namespace {
+
+constexpr Metric<Ratio, 1> kLoad{"test_load_ratio", Kind::gauge, "Load.", {"device"}};
+constexpr FeatureDescriptor kFeature{"load", "The load."};
+
+}  // namespace
+
+TEST_CASE("samples, features and failures are kept apart") {
+  SampleSink sink;
+  sink.add(kLoad, {"0000:00:02.0"}, Ratio{0.5});
+  sink.available(kFeature);
+  sink.missing(kFeature, Reading<int>(Absent{Reason::permission, 13}));
+  sink.missing(kFeature, Reading<int>(Failure{std::make_error_code(std::errc::io_error), "sys/x"}));
+  CHECK(sink.samples().samples().size() == 1);
+  REQUIRE(sink.features().size() == 2);
+  CHECK(sink.features()[0].available);
+  CHECK(sink.features()[1].absent.reason == Reason::permission);
+  REQUIRE(sink.failures().size() == 1);
+  CHECK(sink.failures()[0].where == "sys/x");
+  sink.clear();
+  CHECK(sink.samples().samples().empty());
+  CHECK(sink.features().empty());
+  CHECK(sink.failures().empty());
+}
+
+TEST_CASE("a value that is no number never gets onto the page: it is a failure of its metric") {
+  SampleSink sink;
+  sink.add(kLoad, {"a"}, Ratio{std::nan("")});
+  sink.add(kLoad, {"a"}, Ratio{std::numeric_limits<double>::infinity()});
+  sink.add(kLoad, {"a"}, Ratio{-std::numeric_limits<double>::infinity()});
+  CHECK(sink.samples().samples().empty());
+  REQUIRE(sink.failures().size() == 3);
+  CHECK(sink.failures()[0].where == "test_load_ratio");
+}
+
+TEST_SUITE_END();
