@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The groups by name; `run` on the host boots a personality for each."""
+
+import clients
+import faults
+import odd
+import parity
+import power_saving
+import rights
+import values
+import vm
+
+GROUPS = {
+    "tgl": lambda: (values.values("tgl"), odd.formats(), parity.parity("tgl"), faults.refused_events()),
+    "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2")),
+    "mtl": lambda: values.values("mtl"),
+    "bmg": lambda: values.values("bmg", hwmon_level=2),
+    "lnl": lambda: values.values("lnl"),
+    "multi": lambda: values.values("multi"),
+    "dg2+bmg": lambda: values.values("dg2+bmg", hwmon_level=2),
+    "foreign-card": odd.foreign_card,
+    "no-gpu": odd.no_gpu,
+    "old-i915": odd.old_i915,
+    "blind-i915": odd.blind_i915,
+    "bare-xe": odd.bare_xe,
+    "blind-xe": odd.blind_xe,
+    "clients": clients.clients,
+    "rights": rights.rights,
+    "faults-i915": faults.group("multi", faults.attributes, faults.jumps, faults.parked, faults.garbage,
+                                faults.refused_node, faults.hotplug),
+    "faults-xe": faults.group("dg2+bmg", faults.attributes, faults.jumps, faults.parked, faults.garbage,
+                              faults.refused_node, faults.hotplug),
+    "wraps": faults.wraps,
+    "sleep-i915": lambda: power_saving.sleeping("multi"),
+    "sleep-xe": lambda: power_saving.sleeping("lnl+bmg"),
+    "pinned-xe": power_saving.pinned,
+    "growth": odd.growth,
+}
+
+if __name__ == "__main__":
+    vm.main(GROUPS)

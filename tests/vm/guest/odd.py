@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other kernels and other machines: without a PMU, without fdinfo, old files, a foreign card, no GPU at all."""
+
+import json
+import os
+import subprocess
+import time
+
+from model import IMC, MIB, apply_machine, machine, script
+from vm import (PORT, Exporter, Load, absent, equal, near, points, present, rate, read, run_tool, verdict)
+import values
+
+
+def denied(page, feature_part, **labels):
+    return [l for l, v in page.all("intel_gpu_exporter_feature_available", **labels)
+            if v == 0 and feature_part in l["feature"]]
+
+
+def old_i915():
+    """tgl as Linux 5.10 to 6.1 show it: legacy frequency files, engines only in fdinfo, no awake time, powercap
+    instead of the power PMU, free-running IMC counters."""
+    gpu = machine("tgl")[0]
+    s = script(gpu)
+    apply_machine()
+    s.apply()
+    d = {"device": gpu.address}
+    with Load("render=10 video=20 mem=5M", "--name", "enc") as load, Exporter(what="old kernel") as exporter:
+        exporter.scrape()
+        a, b = exporter.window()
+        values.identity(gpu, b)
+        values.engines(gpu, s, a, b, {"rcs0": 10, "vcs0": 20})
+        values.frequency(gpu, s, a, b, legacy=True)
+        labels = {**d, "gt": "0"}
+        points("old: rc6 ratio", b.get("intel_gpu_rc6_residency_ratio", **labels), s.gts[0]["rc6"] / 100)
+        absent("old: no awake time", b, "intel_gpu_awake_seconds_total")
+        absent("old: no throttle reasons", b, "intel_gpu_throttled")
+        values.integrated_power(gpu, a, b, "powercap")
+        values.bandwidth(gpu, a, b)
+        values.process(gpu, a, b, load, "enc", classes={"render": 10, "video": 20})
+        absent("old: no process memory", b, "intel_gpu_process_memory_bytes")
+        equal("old: nothing failed", [l for l, v in b.all("intel_gpu_scrape_collector_success") if v != 1], [])
+
+
+def blind_i915():
+    """multi without GPU PMU, hwmon, RAPL and IMC: clients and files must do."""
+    gpus = machine("multi")
+    scripts = [script(g) for g in gpus]
+    for g, s in zip(gpus, scripts):
+        s.apply()
+    with Load("render=30 video=150", "--dev", "/dev/dri/renderD129", "--name", "enc"), \
+            Exporter(what="no PMU") as exporter:
+        exporter.scrape()
+        a, b = exporter.window()
+        dg2 = {"device": gpus[1].address}
+        absent("no PMU: no engine by name", b, "intel_gpu_engine_busy_ratio", source="pmu")
+        for cls, percent in (("render", 30), ("video", 150)):
+            found = b.all("intel_gpu_engine_busy_ratio", source="fdinfo", **{**dg2, "class": cls})
+            equal(f"no PMU: {cls} is one series", [(l["engine"], l.get("gt", "")) for l, _ in found], [(cls, "")])
+            points(f"no PMU: {cls} ratio of the capacity", found[0][1] if found else None,
+                   percent / 100 / gpus[1].capacity(cls))
+            rate(f"no PMU: {cls} seconds", a, b, "intel_gpu_engine_busy_seconds_total", percent / 100, absolute=0.001,
+                 **{**dg2, "class": cls})
+        for g, s in zip(gpus, scripts):
+            near(f"no PMU: {g.name} frequency", b.get("intel_gpu_frequency_hertz", kind="actual", gt="0",
+                                                      device=g.address), s.gts[0]["act"] * 1e6)
+            points(f"no PMU: {g.name} rc6 from its file", b.get("intel_gpu_rc6_residency_ratio", gt="0",
+                                                                device=g.address), s.gts[0]["rc6"] / 100)
+        for metric in ("intel_gpu_power_watts", "intel_gpu_memory_bandwidth_bytes_total", "intel_gpu_temperature_celsius",
+                       "intel_gpu_frequency_average_hertz", "intel_gpu_engine_wait_ratio",
+                       "intel_gpu_interrupts_total"):
+            absent(f"no PMU: no {metric}", b, metric)
+        reasons = {l["reason"] for l, v in b.all("intel_gpu_exporter_feature_available") if v == 0}
+        verdict(reasons and "permission" not in reasons, "no PMU: the reasons", reasons, "kernel or hardware")
+        equal("no PMU: nothing failed", [l for l, v in b.all("intel_gpu_scrape_collector_success") if v != 1], [])
+
+
+def bare_xe():
+    """bmg without fdinfo and C6 events; on Linux before 6.15 there is no PMU either (pmu=0 in `blind-xe`)."""
+    gpu = machine("bmg")[0]
+    s = script(gpu)
+    s.apply()
+    with Load("video=20"), Exporter("--collector.engines.xe-source=pmu", what="no fdinfo, no C6 event") as exporter:
+        exporter.scrape()
+        a, b = exporter.window()
+        values.engines(gpu, s, a, b, {"vcs0": 20})
+        values.residency(gpu, s, a, b)
+        absent("no fdinfo: no processes", b, "intel_gpu_process_clients")
+        equal("no fdinfo: nothing failed", [l for l, v in b.all("intel_gpu_scrape_collector_success") if v != 1], [])
+
+
+def blind_xe():
+    """dg2+bmg without any GPU PMU, as before Linux 6.15 for xe."""
+    gpus = machine("dg2+bmg")
+    bmg = gpus[1]
+    s = script(bmg)
+    s.apply()
+    d = {"device": bmg.address}
+    with Load("video=100 render=40", "--dev", "/dev/dri/renderD129", "--name", "enc") as load, \
+            Exporter(what="xe without PMU") as exporter:
+        exporter.scrape()
+        a, b = exporter.window()
+        absent("xe without PMU: no engine by name", b, "intel_gpu_engine_busy_ratio", source="pmu")
+        points("xe without PMU: video", b.get("intel_gpu_engine_busy_ratio", **{**d, "class": "video"}), 0.5)
+        points("xe without PMU: render", b.get("intel_gpu_engine_busy_ratio", **{**d, "class": "render"}), 0.4)
+        values.residency(bmg, s, a, b)
+        values.process(bmg, a, b, load, "enc", classes={"render": 40, "video": 100})
+
+
+def foreign_card():
+    """tgl beside a virtio GPU that came first and is card0."""
+    gpus = machine("tgl")
+    with Exporter(what="beside a foreign card") as exporter:
+        exporter.scrape()
+        _, page = exporter.window(1.1, 1.1)
+        equal("foreign: only ours", page.devices(), [gpus[0].address])
+        values.identity(gpus[0], page)
+        verdict(page.all("intel_gpu_info")[0][0]["card"] != "card0", "foreign: ours is not card0",
+                page.all("intel_gpu_info"), "another")
+        present("foreign: memory size of the right node", page, "intel_gpu_memory_size_bytes", device=gpus[0].address)
+    code, text = run_tool("list")
+    equal("foreign: list", (code, gpus[0].address in text, "virtio" in text.lower()), (0, True, False))
+
+
+def no_gpu():
+    """Nothing to watch is a normal state; a GPU that comes later is found."""
+    with Exporter(what="no GPU") as exporter:
+        page = exporter.scrape()
+        equal("no GPU: devices", page.get("intel_gpu_exporter_devices"), 0)
+        equal("no GPU: no device series", sorted(n for n in page.samples if page.all(n) and any(
+            "device" in l for l, _ in page.all(n))), [])
+        verdict("no " in exporter.log().lower() and "gpu" in exporter.log().lower(), "no GPU: the log says so",
+                exporter.log()[-300:], "a line about it")
+        code, text = run_tool("doctor")
+        verdict(code != 0 and "gpu" in text.lower(), "no GPU: doctor", (code, text[-200:]), "not 0, and why")
+        code, _ = run_tool("list")
+        equal("no GPU: list ends well", code, 0)
+        status, headers, body = exporter.request("/metrics", [("Accept", "application/openmetrics-text;version=1.0.0")])
+        verdict(body.endswith(b"# EOF\n"), "no GPU: OpenMetrics", body[-80:], "# EOF")
+        subprocess.run(["rmmod", "fakegpu"], check=True)
+        subprocess.run(["insmod", "/rig/fakegpu.ko", "personality=tgl"], check=True)
+        page = exporter.scrape()
+        equal("a GPU comes: found at the next scrape", page.devices(), ["0000:00:02.0"])
+        exporter.scrape()
+        _, page = exporter.window(1.1, 1.1)
+        present("a GPU comes: engines", page, "intel_gpu_engine_busy_ratio", source="pmu")
+    bad, text = run_tool("--no-such-flag")
+    verdict(bad != 0 and "no-such-flag" in text, "a bad flag", (bad, text[-200:]), "not 0, and the flag's name")
+    with Exporter(what="port holder"):
+        bad, text = run_tool("--web.listen-address", f"127.0.0.1:{PORT}")
+        verdict(bad != 0 and str(PORT) in text, "a port in use", (bad, text[-200:]), "not 0, and the address")
+
+
+def formats():
+    """On `tgl`: the tools and the formats on a real kernel."""
+    gpu = machine("tgl")[0]
+    s = script(gpu)
+    s.apply()
+    with Exporter(what="formats") as exporter:
+        exporter.scrape()
+        status, headers, body = exporter.request("/metrics", [("Accept", "application/openmetrics-text;version=1.0.0")])
+        verdict(headers["content-type"].startswith("application/openmetrics-text; version=1.0.0"),
+                "OpenMetrics: content type", headers["content-type"], "application/openmetrics-text; version=1.0.0")
+        verdict(body.endswith(b"# EOF\n") and b"intel_gpu_engine_busy_ratio" in body, "OpenMetrics: body", body[-60:],
+                "# EOF")
+        status, headers, body = exporter.request("/metrics", [("Accept-Encoding", "gzip")])
+        equal("gzip: offered and taken", headers.get("content-encoding"), "gzip")
+        page = exporter.scrape("?collect[]=frequency")
+        present("collect[]: what was asked for", page, "intel_gpu_frequency_hertz")
+        absent("collect[]: nothing else", page, "intel_gpu_engine_busy_ratio")
+        page = exporter.scrape("?exclude[]=frequency")
+        absent("exclude[]: not what was left out", page, "intel_gpu_frequency_hertz")
+        present("exclude[]: the rest", page, "intel_gpu_engine_busy_ratio")
+        equal("unknown path", exporter.request("/nothing")[0], 404)
+        equal("ready", exporter.request("/-/ready")[0], 200)
+        equal("page for people", exporter.request("/")[0], 200)
+    code, text = run_tool("list")
+    verdict(code == 0 and gpu.address in text and "i915" in text, "list", (code, text[:200]), "address and driver")
+    done = subprocess.run(["/tmp/intel-gpu-exporter", "stats", "--json", "--count", "2"], capture_output=True,
+                          timeout=20)
+    lines = done.stdout.decode().splitlines()
+    equal("stats --json --count 2: lines", len(lines), 2)
+    verdict(all(isinstance(json.loads(l), (dict, list)) for l in lines), "stats --json: JSON", lines[:1], "an object a line")
+    code, text = run_tool("doctor")
+    equal("doctor as root", code, 0)
+
+
+def growth():
+    """300 scrapes while clients come and go: nothing accumulates, nothing is spawned. On `multi`."""
+    with Load("render=30 video=40", "--name", "churn", "--churn", 120, "--opens", 3), \
+            Load("render=5 mem=1G", "--name", "steady", "--dev", "/dev/dri/renderD129"), \
+            Exporter(what="300 scrapes") as exporter:
+        children = set()
+        for _ in range(60):
+            exporter.scrape()
+        fds, threads, rss = len(exporter.fds()), exporter.status("Threads"), exporter.status("VmRSS")
+        for n in range(240):
+            exporter.scrape()
+            if n % 20 == 0:
+                children |= set(exporter.children())
+        time.sleep(0.3)
+        equal("growth: fds", len(exporter.fds()), fds)
+        equal("growth: threads", exporter.status("Threads"), threads)
+        grown = exporter.status("VmRSS") - rss
+        verdict(grown <= 512, "growth: memory", f"{grown} KiB more", "at most 512 KiB over 240 scrapes")
+        equal("no child process", children, set())

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runtime PM: a sleeping GPU is never woken, a GPU that nobody uses is not kept awake."""
+
+import time
+
+from model import machine
+from vm import Exporter, Load, equal, points, present, rate, read, state, verdict, wait_for
+
+BUSY = "intel_gpu_engine_busy_seconds_total"
+
+
+def asleep(gpu):
+    return read(gpu.sys + "/power/runtime_status") == "suspended"
+
+
+def resumes(gpu):
+    return state()["gpus"][gpu.index]["rpm_resumes"]
+
+
+def node(gpu):
+    import os
+    return "/dev/dri/" + next(n for n in os.listdir(gpu.sys + "/drm") if n.startswith("render"))
+
+
+def shown_asleep(gpu, page, when):
+    d = {"device": gpu.address}
+    equal(f"{gpu.name} {when}: said to be suspended", page.get("intel_gpu_runtime_suspended", **d), 1)
+    allowed = {"intel_gpu_info", "intel_gpu_runtime_suspended", "intel_gpu_exporter_feature_available"}
+    more = sorted(n for n in page.samples if n not in allowed and page.all(n, **d))
+    equal(f"{gpu.name} {when}: no other series", more, [])
+    reasons = {l["reason"] for l, v in page.all("intel_gpu_exporter_feature_available", **d) if v == 0}
+    verdict("suspended" in reasons, f"{gpu.name} {when}: the reason is told", reasons, "suspended among them")
+
+
+def sleeping(personality):
+    """For GPUs with rpm=1: a hundred scrapes wake nothing; a load wakes, its end puts back to sleep."""
+    gpus = machine(personality)
+    xe = [g for g in gpus if g.xe]
+    for g in gpus:
+        verdict(wait_for(lambda: asleep(g), 8), f"{g.name}: an idle GPU sleeps", "awake", "suspended")
+    before = {g.name: resumes(g) for g in gpus}
+    with Exporter(what=f"asleep, {personality}") as exporter:
+        for n in range(100):
+            page = exporter.scrape()
+            if n in (0, 99):
+                for g in gpus:
+                    shown_asleep(g, page, f"at scrape {n + 1}")
+        for g in gpus:
+            equal(f"{g.name}: resumes over 100 scrapes of a sleeping GPU", resumes(g), before[g.name])
+            equal(f"{g.name}: still asleep", asleep(g), True)
+        equal("no perf event of a sleeping xe GPU is open", exporter.perf_fds() if len(xe) == len(gpus) else 0, 0)
+
+        # a load wakes it
+        loads = [Load("render=30 video=60", "--dev", node(g), "--name", "waker") for g in gpus]
+        begun = time.monotonic()
+        for g in gpus:
+            equal(f"{g.name}: a load wakes it", asleep(g), False)
+        time.sleep(1.2)
+        first = exporter.scrape()
+        for g in gpus:
+            equal(f"{g.name}: awake on the page", first.get("intel_gpu_runtime_suspended", device=g.address), 0)
+            present(f"{g.name}: frequency is back", first, "intel_gpu_frequency_hertz", device=g.address)
+        time.sleep(1.5)
+        second = exporter.scrape()
+        time.sleep(2.0)
+        third = exporter.scrape()
+        for g in gpus:
+            labels = {"device": g.address, "class": "video"}
+            engine = {**labels, "engine": "vcs0", "source": "pmu"}
+            points(f"{g.name}: video engine right at the second scrape",
+                   second.get("intel_gpu_engine_busy_ratio", **engine) if not g.xe else
+                   max([v for _, v in second.all("intel_gpu_engine_busy_ratio", **labels)
+                        ] or [-1]), 0.60 if not g.xe or second.all("intel_gpu_engine_busy_ratio", **engine) else
+                   0.60 / g.capacity("video"))
+            points(f"{g.name}: video engine by the PMU at the third",
+                   third.get("intel_gpu_engine_busy_ratio", **engine), 0.60)
+            rate(f"{g.name}: no time lost between the scrapes", second, third, BUSY, 0.60, absolute=0.005, **labels)
+            rate(f"{g.name}: no time lost at the change-over", first, second, BUSY, 0.60, absolute=0.005, **labels)
+        for load in loads:
+            load.stop()
+        ended = time.monotonic()
+
+        # and its end lets it sleep: at once for i915, a minute later for xe, whose events hold it
+        for g in gpus:
+            if not g.xe:
+                verdict(wait_for(lambda: exporter.scrape() and asleep(g), 15, 2), f"{g.name}: sleeps again",
+                        "awake", "suspended")
+        if xe:
+            verdict(exporter.perf_fds() > 0, "xe: events are open while it works", exporter.perf_fds(), "some")
+            last = None
+            while time.monotonic() - ended < 100 and not all(asleep(g) for g in xe):
+                time.sleep(2)
+                last = exporter.scrape()
+            waited = time.monotonic() - ended
+            for g in xe:
+                equal(f"{g.name}: sleeps again though it is scraped", asleep(g), True)
+            verdict(30 < waited < 90, "xe: about a minute after the last activity", f"{waited:.0f} s", "30 to 90 s")
+            equal("xe: no event is open any more", exporter.perf_fds() if len(xe) == len(gpus) else 0, 0)
+            woken = {g.name: resumes(g) for g in xe}
+            for _ in range(10):
+                last = exporter.scrape()
+            for g in xe:
+                equal(f"{g.name}: and stays asleep", resumes(g), woken[g.name])
+                shown_asleep(g, last, "afterwards")
+
+            # activity reopens them; the totals go on
+            loads = [Load("render=30 video=60", "--dev", node(g), "--name", "again") for g in xe]
+            time.sleep(1.2)
+            fourth = exporter.scrape()
+            time.sleep(2.0)
+            fifth = exporter.scrape()
+            time.sleep(2.0)
+            sixth = exporter.scrape()
+            for g in xe:
+                labels = {"device": g.address, "class": "video"}
+                points(f"{g.name}: right again at the second scrape after",
+                       sixth.get("intel_gpu_engine_busy_ratio", source="pmu", engine="vcs0", **labels), 0.60)
+                rate(f"{g.name}: nothing lost at the second change-over", fourth, sixth, BUSY, 0.60, absolute=0.005,
+                     **labels)
+                sources = {l["source"] for l, _ in sixth.all(BUSY, **labels)}
+                equal(f"{g.name}: both sources stay visible", sources, {"pmu", "fdinfo"})
+            for load in loads:
+                load.stop()
+
+
+def pinned():
+    """xe-source pinned to one source, on `bmg` with rpm=1."""
+    gpu = machine("bmg")[0]
+    d = {"device": gpu.address, "class": "video"}
+    with Load("video=60", "--dev", node(gpu)):
+        with Exporter("--collector.engines.xe-source=fdinfo", what="xe-source=fdinfo") as exporter:
+            exporter.scrape()
+            a, b = exporter.window()
+            equal("fdinfo: no event is open", exporter.perf_fds(), 0)
+            equal("fdinfo: sources", {l["source"] for l, _ in b.all(BUSY)}, {"fdinfo"})
+            points("fdinfo: ratio of the class", b.get("intel_gpu_engine_busy_ratio", **d), 0.60 / gpu.capacity("video"))
+            rate("fdinfo: seconds", a, b, BUSY, 0.60, absolute=0.001, **d)
+        with Exporter("--collector.engines.xe-source=pmu", what="xe-source=pmu") as exporter:
+            exporter.scrape()
+            a, b = exporter.window()
+            equal("pmu: sources", {l["source"] for l, _ in b.all(BUSY)}, {"pmu"})
+            points("pmu: ratio", b.get("intel_gpu_engine_busy_ratio", engine="vcs0", **d), 0.60)
+            rate("pmu: seconds", a, b, BUSY, 0.60, absolute=0.001, **d)
+    verdict(wait_for(lambda: asleep(gpu), 8), "after the exporter has gone it sleeps", "awake", "suspended")
+    code = None
+    try:
+        Exporter("--collector.engines.xe-source=nonsense", what="nonsense").stop()
+        code = 0
+    except RuntimeError as e:
+        verdict("xe-source" in str(e), "a wrong choice is refused by name", str(e)[-300:], "xe-source in the message")
+    equal("a wrong choice does not start", code, None)
