@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/course.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace igpu::simulation {
+
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+std::uint64_t nanoseconds(ScriptTime t) { return t.count() > 0 ? static_cast<std::uint64_t>(t.count()) : 0; }
+
+// rate * ns / 1e9 rounded down, without a product that overflows.
+std::uint64_t part_of_second(std::uint64_t rate, std::uint64_t ns) {
+  return rate / kSecond * ns + rate % kSecond * ns / kSecond;
+}
+
+}  // namespace
+
+Course::Course(std::uint64_t constant) : Course(from([=](std::size_t) { return constant; })) {}
+
+Course::Course(const Wave& wave, double scale)
+    : Course(from([&](std::size_t k) {
+        const double turns = static_cast<double>(k) / wave.period + wave.phase;
+        const double value = wave.mean + wave.swing * std::sin(2 * std::numbers::pi * turns);
+        return std::llround(std::max(0.0, value) * scale);
+      })) {}
+
+std::uint64_t Course::value(ScriptTime t) const { return at_second(nanoseconds(t) / kSecond); }
+
+std::uint64_t Course::integral(ScriptTime t) const {
+  const std::uint64_t ns = nanoseconds(t);
+  const std::uint64_t second = ns / kSecond;
+  return second / kPeriod * sums_[kPeriod] + sums_[second % kPeriod] + part_of_second(at_second(second), ns % kSecond);
+}
+
+double Course::mean(ScriptTime from, ScriptTime to) const {
+  const double seconds = static_cast<double>((to - from).count()) * 1e-9;
+  return static_cast<double>(integral(to) - integral(from)) / seconds;
+}
+
+std::uint64_t Course::maximum() const {
+  std::uint64_t most = 0;
+  for (std::size_t k = 0; k < kPeriod; ++k) most = std::max(most, at_second(k));
+  return most;
+}
+
+Course& Course::operator+=(const Course& other) {
+  for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
+  return *this;
+}
+
+}  // namespace igpu::simulation

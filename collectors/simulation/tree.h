@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "machine/filesystem.h"
+#include "machine/machine.h"
+#include "simulation/course.h"
+#include "simulation/text_writer.h"
+
+namespace igpu::simulation {
+
+// The simulated machine's time: that of a clock, shifted so that the machine has been up for some hours.
+class ScriptClock {
+ public:
+  ScriptClock(const Clock& clock, Nanoseconds uptime) : clock_(clock), shift_(uptime - clock.now()) {}
+  ScriptTime now() const { return clock_.now() + shift_; }
+  ScriptTime at(Nanoseconds clock_time) const { return clock_time + shift_; }
+
+ private:
+  const Clock& clock_;
+  Nanoseconds shift_;
+};
+
+// Runtime power state of one GPU, and how often something that was read had to resume it.
+class RuntimePower {
+ public:
+  explicit RuntimePower(bool suspended) : suspended_(suspended) {}
+  bool suspended() const { return suspended_; }
+  void touched() {
+    if (suspended_) resumes_.fetch_add(1, std::memory_order_relaxed);
+  }
+  std::uint64_t resumes() const { return resumes_.load(std::memory_order_relaxed); }
+
+ private:
+  bool suspended_;
+  std::atomic<std::uint64_t> resumes_{0};
+};
+
+// The text of a file at a time.
+using Render = std::function<void(TextWriter& out, ScriptTime now)>;
+
+// One entry of a simulated file system.
+struct Node {
+  enum class Kind { directory, file, link };
+
+  Kind kind = Kind::directory;
+  std::uint32_t permissions = 0555;
+  std::uint32_t uid = 0;
+  std::uint64_t rdev = 0;       // of a device file
+  bool device = false;          // a character device: can be listed and stat'ed, not read
+  int error = 0;                // errno of every attempt to open it (a directory: also to reach what is in it)
+  RuntimePower* wakes = nullptr;  // reading it resumes this GPU
+  std::string text;             // content that never changes, or target of a link
+  Render render;
+  Node* parent = nullptr;
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
+};
+
+// A file system in memory, built once and only read afterwards (on any number of threads); time is its only input.
+// Paths are relative to the root; missing directories on the way are made.
+class Tree {
+ public:
+  // reader_uid: who reads. Files the owner's mode does not let him read answer EACCES; uid 0 reads all.
+  Tree(const ScriptClock& clock, std::uint32_t reader_uid);
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  Node& directory(std::string_view path);
+  Node& file(std::string_view path, std::string text, std::uint32_t permissions = 0444);
+  Node& file(std::string_view path, Render render, std::uint32_t permissions = 0444);
+  Node& link(std::string_view path, std::string target);
+  Node& device(std::string_view path, unsigned major, unsigned minor, std::uint32_t permissions);
+
+  const Node& root() const { return root_; }
+  const ScriptClock& clock() const { return clock_; }
+  bool may_read(const Node& node) const;
+
+ private:
+  Node& child(Node& parent, std::string_view name, Node::Kind kind);
+  Node& make(std::string_view path, Node::Kind kind);
+
+  const ScriptClock& clock_;
+  std::uint32_t reader_uid_;
+  Node root_;
+};
+
+// The tree, or a directory in it, as machine/ sees a file system. The tree must outlive it.
+class TreeDirectory final : public Directory {
+ public:
+  explicit TreeDirectory(const Tree& tree) : TreeDirectory(tree, tree.root()) {}
+  TreeDirectory(const Tree& tree, const Node& node) : tree_(&tree), node_(&node) {}
+
+  Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override;
+  Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override;
+  Reading<std::unique_ptr<File>> open(std::string_view path) const override;
+  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override;
+  Reading<Unit> for_each(std::string_view path,
+                         const std::function<bool(std::string_view name)>& visit) const override;
+  Reading<std::string> read_link(std::string_view path) const override;
+  Reading<std::string> resolve(std::string_view path) const override;
+  Reading<FileFacts> stat(std::string_view path) const override;
+
+ private:
+  const Tree* tree_;
+  const Node* node_;
+};
+
+}  // namespace igpu::simulation
