@@ -91,7 +91,8 @@ TextWriter render(const Tree& tree, const Node& node, std::span<char> buffer) {
 Reading<std::string_view> read_whole(const Tree& tree, const Node& node, std::span<char> buffer,
                                      std::string_view where) {
   const TextWriter out = render(tree, node, buffer);
-  if (out.overflowed()) return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
+  // A full buffer may be a whole file or not: read(2) does not say, so machine/ takes it for one that does not fit.
+  if (out.overflowed() || out.text().size() == buffer.size()) return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
   return out.text();
 }
 
@@ -120,7 +121,9 @@ class TreeFile final : public File {
 
 }  // namespace
 
-Tree::Tree(const ScriptClock& clock, std::uint32_t reader_uid) : clock_(clock), reader_uid_(reader_uid) {}
+Tree::Tree(const ScriptClock& clock, std::uint32_t reader_uid) : clock_(clock), reader_uid_(reader_uid) {
+  root_.inode = nodes_;
+}
 
 bool Tree::may_read(const Node& node) const {
   if (reader_uid_ == 0) return true;
@@ -135,6 +138,7 @@ Node& Tree::child(Node& parent, std::string_view name, Node::Kind kind) {
     node->kind = kind;
     node->parent = &parent;
     node->uid = parent.uid;
+    node->inode = ++nodes_;
     entry = parent.children.emplace(std::string(name), std::move(node)).first;
   }
   return *entry->second;
@@ -228,7 +232,8 @@ Reading<std::string> TreeDirectory::read_link(std::string_view path) const {
 Reading<std::string> TreeDirectory::resolve(std::string_view path) const {
   const Found found = find(*tree_, *node_, path);
   if (found.node == nullptr) return outcome_of_errno<std::string>(found.error, path);
-  return path_of(*found.node);
+  std::string real = path_of(*found.node);
+  return real.empty() ? "." : real;
 }
 
 Reading<FileFacts> TreeDirectory::stat(std::string_view path) const {
@@ -238,6 +243,7 @@ Reading<FileFacts> TreeDirectory::stat(std::string_view path) const {
   FileFacts facts;
   facts.uid = node.uid;
   facts.rdev = node.rdev;
+  facts.inode = node.inode;
   switch (node.kind) {
     case Node::Kind::directory: facts.mode = kTypeDirectory; break;
     case Node::Kind::link: facts.mode = kTypeLink; break;

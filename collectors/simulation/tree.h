@@ -54,6 +54,7 @@ struct Node {
   std::uint32_t permissions = 0555;
   std::uint32_t uid = 0;
   std::uint64_t rdev = 0;       // of a device file
+  std::uint64_t inode = 0;      // differs from node to node
   bool device = false;          // a character device: can be listed and stat'ed, not read
   int error = 0;                // errno of every attempt to open it (a directory: also to reach what is in it)
   RuntimePower* wakes = nullptr;  // reading it resumes this GPU
@@ -88,6 +89,7 @@ class Tree {
 
   const ScriptClock& clock_;
   std::uint32_t reader_uid_;
+  std::uint64_t nodes_ = 1;
   Node root_;
 };
 

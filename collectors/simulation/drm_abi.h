@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+// The parts of uapi drm/drm.h, drm/i915_drm.h and drm/xe_drm.h that a simulated render node answers; on x86-64.
+namespace igpu::simulation::abi {
+
+inline constexpr unsigned long kIoctlVersion = 0xc0406400;
+inline constexpr unsigned long kIoctlI915Query = 0xc0106479;
+inline constexpr unsigned long kIoctlXeDeviceQuery = 0xc0286440;
+
+struct Version {
+  std::int32_t major, minor, patch;
+  std::uint32_t pad;
+  std::uint64_t name_length, name;  // pointers as numbers
+  std::uint64_t date_length, date;
+  std::uint64_t description_length, description;
+};
+static_assert(sizeof(Version) == 64);
+
+struct I915Query {
+  std::uint32_t num_items, flags;
+  std::uint64_t items;
+};
+static_assert(sizeof(I915Query) == 16);
+
+struct I915QueryItem {
+  std::uint64_t query_id;
+  std::int32_t length;
+  std::uint32_t flags;
+  std::uint64_t data;
+};
+static_assert(sizeof(I915QueryItem) == 24);
+
+inline constexpr std::uint64_t kI915EngineInfo = 2;
+inline constexpr std::uint64_t kI915MemoryRegions = 4;
+
+struct I915Header {  // of both answers
+  std::uint32_t count;
+  std::uint32_t reserved[3];
+};
+
+struct I915Engine {
+  std::uint16_t engine_class, instance;
+  std::uint32_t reserved0;
+  std::uint64_t flags, capabilities;
+  std::uint16_t logical_instance;
+  std::uint16_t reserved1[3];
+  std::uint64_t reserved2[3];
+};
+static_assert(sizeof(I915Engine) == 56);
+
+struct I915MemoryRegion {
+  std::uint16_t memory_class, instance;
+  std::uint32_t reserved0;
+  std::uint64_t probed_size, unallocated_size;
+  std::uint64_t probed_cpu_visible_size, unallocated_cpu_visible_size;
+  std::uint64_t reserved1[6];
+};
+static_assert(sizeof(I915MemoryRegion) == 88);
+
+struct XeDeviceQuery {
+  std::uint64_t extensions;
+  std::uint32_t query, size;
+  std::uint64_t data;
+  std::uint64_t reserved[2];
+};
+static_assert(sizeof(XeDeviceQuery) == 40);
+
+inline constexpr std::uint32_t kXeEngines = 0;
+inline constexpr std::uint32_t kXeMemoryRegions = 1;
+inline constexpr std::uint32_t kXeConfig = 2;
+inline constexpr std::uint32_t kXeGtList = 3;
+
+struct XeHeader {  // of all four answers
+  std::uint32_t count, pad;
+};
+
+struct XeEngine {
+  std::uint16_t engine_class, instance, gt, pad;
+  std::uint64_t reserved[3];
+};
+static_assert(sizeof(XeEngine) == 32);
+
+struct XeMemoryRegion {
+  std::uint16_t memory_class, instance;
+  std::uint32_t min_page_size;
+  std::uint64_t total_size, used, cpu_visible_size, cpu_visible_used;
+  std::uint64_t reserved[6];
+};
+static_assert(sizeof(XeMemoryRegion) == 88);
+
+struct XeGt {
+  std::uint16_t type, tile, gt;
+  std::uint16_t pad[3];
+  std::uint32_t reference_clock;
+  std::uint64_t near_memory, far_memory;
+  std::uint16_t version_major, version_minor, revision, pad3;
+  std::uint64_t reserved[7];
+};
+static_assert(sizeof(XeGt) == 96);
+
+}  // namespace igpu::simulation::abi

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "simulation/simulation_script.h"
+
+// A profile as it is written down in profiles.cpp: what is plugged in, who runs, who loads what. Everything else of a
+// MachineScript (clocks, power, residency, memory traffic) follows from it, see script_builder.cpp.
+namespace igpu::simulation {
+
+struct EngineLoad {
+  std::string_view engine;  // "vcs0"
+  Wave share;               // of that engine, 0..1
+};
+
+struct ClientData {
+  std::size_t gpu;
+  std::vector<EngineLoad> loads;
+  Wave vram_mib{};
+  Wave system_mib{};
+  std::vector<std::uint32_t> descriptors{9};
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> passed_on{};
+  bool on_card_node = false;
+};
+
+// Where a process lives, and what its cgroup path says.
+struct Place {
+  std::string cgroup;
+  std::string container_id{}, pod_uid{}, systemd_unit{};
+};
+
+struct ProcessData {
+  std::uint32_t pid;
+  std::string comm;
+  std::uint32_t uid;
+  const Place* place;
+  unsigned started;  // seconds after boot
+  Wave cpu_cores;    // cores kept busy
+  double resident_mib;
+  double virtual_mib;
+  std::vector<ClientData> clients{};
+  std::uint32_t parent = 1;
+  bool kernel_thread = false;
+};
+
+struct GpuData {
+  const GpuModel* model;
+  std::string address;
+  std::vector<std::string> bridges{};
+  unsigned card = 0;
+  unsigned render_minor = 128;
+  unsigned hwmon = 2;
+  bool suspended = false;
+  unsigned slot_lanes = 0;  // 0: as many as the card has
+};
+
+struct ProfileData {
+  std::vector<GpuData> gpus;
+  std::vector<ProcessData> processes;
+  unsigned cores = 8;
+  bool has_psys = true;
+  bool has_bmc_display = false;
+  bool privileged = true;
+  int perf_event_paranoid = 2;
+};
+
+MachineScript build_script(const ProfileData& data);
+
+}  // namespace igpu::simulation

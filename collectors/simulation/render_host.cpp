@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "simulation/renderers.h"
+
+// drivers/powercap/powercap_sys.c, drivers/hwmon/coretemp.c, and devices that are there to be passed over.
+namespace igpu::simulation {
+
+namespace {
+
+constexpr std::uint64_t kEnergyRange = 262'143'328'850;  // microjoules: where a client's counter starts anew
+
+// parent: "" or "intel-rapl:0". power: nullptr for the control type itself.
+void render_zone(Tree& sys, const std::string& type, const std::string& parent, const std::string& zone,
+                 const char* name, const Course& power) {
+  const std::string base = "devices/virtual/powercap/" + type;
+  const std::string path = (parent.empty() ? base : base + "/" + parent) + "/" + zone;
+  sys.link("class/powercap/" + zone, "../../" + path);
+  sys.file(path + "/name", std::string(name) + "\n");
+  sys.file(path + "/enabled", "1\n", 0644);
+  sys.file(path + "/max_energy_range_uj", std::to_string(kEnergyRange) + "\n");
+  number_file(sys, path + "/energy_uj", [&power](ScriptTime now) { return power.integral(now) % kEnergyRange; }, 0400);
+  sys.file(path + "/constraint_0_name", "long_term\n");
+  sys.file(path + "/constraint_0_power_limit_uw", "28000000\n", 0644);
+  sys.file(path + "/constraint_0_time_window_us", "27983872\n", 0644);
+}
+
+void render_powercap(Tree& sys, const MachineScript& script) {
+  const HostScript& host = script.host;
+  for (const char* type : {"intel-rapl", "intel-rapl-mmio"}) {
+    const std::string path = "devices/virtual/powercap/" + std::string(type);
+    sys.link("class/powercap/" + std::string(type), "../../" + path);
+    sys.file(path + "/enabled", "1\n", 0644);
+  }
+  render_zone(sys, "intel-rapl", "", "intel-rapl:0", "package-0", host.package_microwatts);
+  render_zone(sys, "intel-rapl", "intel-rapl:0", "intel-rapl:0:0", "core", host.cores_microwatts);
+  for (const GpuScript& gpu : script.gpus) {
+    if (gpu.model.kind == GpuKind::integrated)
+      render_zone(sys, "intel-rapl", "intel-rapl:0", "intel-rapl:0:1", "uncore", gpu.package_microwatts);
+  }
+  if (host.has_psys) render_zone(sys, "intel-rapl", "", "intel-rapl:1", "psys", host.psys_microwatts);
+  // The same package again, by its memory-mapped registers.
+  render_zone(sys, "intel-rapl-mmio", "", "intel-rapl-mmio:0", "package-0", host.package_microwatts);
+}
+
+void render_coretemp(Tree& sys, const HostScript& host) {
+  const std::string device = "devices/platform/coretemp.0";
+  render_hwmon_links(sys, device, 1, "coretemp");
+  const std::string path = device + "/hwmon/hwmon1/temp";
+  const auto sensor = [&](unsigned index, const std::string& label, unsigned below) {
+    const std::string name = path + std::to_string(index);
+    sys.file(name + "_label", label + "\n");
+    sys.file(name + "_max", "100000\n");
+    sys.file(name + "_crit", "100000\n");
+    sys.file(name + "_crit_alarm", "0\n");
+    number_file(sys, name + "_input", [&host, below](ScriptTime now) {
+      return std::max<std::uint64_t>(host.temperature.value(now), below) - below;
+    });
+  };
+  sensor(1, "Package id 0", 0);
+  for (unsigned core = 0; core < host.cores / 2; ++core) sensor(2 + core, "Core " + std::to_string(core), core % 3 * 1000);
+}
+
+void render_nvme(Tree& sys) {
+  const std::string path = "devices/pci0000:00/0000:00:1d.0/0000:0b:00.0";
+  render_pci_function(sys, "devices/pci0000:00/0000:00:1d.0", {0x8086, 0x7ab0, 0x060400, 0x11, 0, 0, "pcieport", -1});
+  render_pci_function(sys, path, {0x144d, 0xa80a, 0x010802, 0, 0x144d, 0xa801, "nvme", -1});
+  render_hwmon_links(sys, path + "/nvme/nvme0", 0, "nvme");
+  sys.file(path + "/nvme/nvme0/hwmon/hwmon0/temp1_label", "Composite\n");
+  sys.file(path + "/nvme/nvme0/hwmon/hwmon0/temp1_input", "41850\n");
+}
+
+// A server's management controller draws the console: a display adapter, but nobody's GPU.
+void render_bmc_display(Tree& sys) {
+  const std::string path = "devices/pci0000:00/0000:00:1c.4/0000:0a:00.0";
+  render_pci_function(sys, path, {0x1a03, 0x2000, 0x030000, 0x52, 0x1a03, 0x2000, "ast", -1});
+  sys.file(path + "/power/runtime_status", "active\n");
+  const std::string card = path + "/drm/card0";
+  sys.link("class/drm/card0", "../../" + card);
+  sys.link("class/drm/card0-VGA-1", "../../" + card + "/card0-VGA-1");
+  sys.link(card + "/device", "../..");
+  sys.file(card + "/dev", "226:0\n");
+  sys.file(card + "/uevent", "MAJOR=226\nMINOR=0\nDEVNAME=dri/card0\nDEVTYPE=drm_minor\n", 0644);
+  sys.file(card + "/card0-VGA-1/status", "connected\n");
+}
+
+}  // namespace
+
+void render_host(Tree& sys, const MachineScript& script) {
+  const HostScript& host = script.host;
+  render_pci_function(sys, "devices/pci0000:00/0000:00:00.0", {0x8086, 0x4660, 0x060000, 0x02, 0x8086, 0x7270, "", -1});
+  render_powercap(sys, script);
+  render_coretemp(sys, host);
+  render_nvme(sys);
+  if (host.has_bmc_display) render_bmc_display(sys);
+  const std::string cpus = "0-" + std::to_string(host.cores - 1) + "\n";
+  for (const char* name : {"online", "possible", "present"}) sys.file("devices/system/cpu/" + std::string(name), cpus);
+}
+
+void render_device_nodes(Tree& dev, const MachineScript& script) {
+  for (const GpuScript& gpu : script.gpus) {
+    dev.device("dri/" + gpu.card_name(), 226, gpu.card, 0660);
+    dev.device("dri/" + gpu.render_name(), 226, gpu.render_minor, 0660);
+    dev.link("dri/by-path/pci-" + gpu.address + "-card", "../" + gpu.card_name());
+    dev.link("dri/by-path/pci-" + gpu.address + "-render", "../" + gpu.render_name());
+  }
+  if (script.host.has_bmc_display) dev.device("dri/card0", 226, 0, 0660);
+}
+
+}  // namespace igpu::simulation

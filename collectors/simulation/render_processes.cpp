@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+
+#include "simulation/renderers.h"
+
+// fs/proc/array.c, fs/proc/fd.c, Documentation/gpu/drm-usage-stats.rst, drivers/gpu/drm/i915/i915_drm_client.c,
+// drivers/gpu/drm/xe/xe_drm_client.c
+namespace igpu::simulation {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::int64_t kTick = 10'000'000;  // ns: USER_HZ is 100
+
+// drm_print_memory_stats(): the largest unit up to MiB that loses nothing; 0 has none.
+void put_size(TextWriter& out, std::string_view kind, std::string_view region, std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 3> kUnits{"", " KiB", " MiB"};
+  std::size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  out << "drm-" << kind << '-' << region << ":\t" << bytes << kUnits[unit] << '\n';
+}
+
+void put_memory(TextWriter& out, std::string_view region, const MemoryUse& use, bool purgeable) {
+  put_size(out, "total", region, use.total);
+  put_size(out, "shared", region, use.shared);
+  put_size(out, "active", region, use.active);
+  put_size(out, "resident", region, use.resident);
+  if (purgeable) put_size(out, "purgeable", region, use.purgeable);
+}
+
+unsigned engines_of_class(const GpuScript& gpu, EngineClass engine_class) {
+  return static_cast<unsigned>(std::count_if(gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& e) {
+    return e.model.engine_class == engine_class;
+  }));
+}
+
+void put_i915(TextWriter& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
+  put_memory(out, "system0", client.system_memory(now), true);
+  if (gpu.model.vram_bytes > 0) {
+    put_memory(out, "local0", client.local_memory(now), true);
+    put_memory(out, "stolen-local0", {}, true);
+  } else {
+    put_memory(out, "stolen-system0", {}, true);
+  }
+  for (const EngineClassNames& names : kEngineClassNames) {
+    const unsigned capacity = engines_of_class(gpu, names.engine_class);
+    if (capacity == 0) continue;
+    out << "drm-engine-" << names.fdinfo_name << ":\t" << client.engine_nanoseconds(gpu, names.engine_class, now)
+        << " ns\n";
+    if (capacity > 1) out << "drm-engine-capacity-" << names.fdinfo_name << ":\t" << capacity << '\n';
+  }
+}
+
+void put_xe(TextWriter& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
+  put_memory(out, "system", {}, true);
+  put_memory(out, "gtt", client.system_memory(now), false);
+  put_memory(out, "vram0", client.local_memory(now), false);
+  put_memory(out, "stolen", {}, false);
+  const std::uint64_t timestamp = gpu_ticks(static_cast<std::uint64_t>(now.count()));
+  for (const EngineClassNames& names : kEngineClassNames) {
+    const unsigned capacity = engines_of_class(gpu, names.engine_class);
+    if (capacity == 0) continue;
+    out << "drm-cycles-" << names.short_name << ":\t"
+        << gpu_ticks(client.engine_nanoseconds(gpu, names.engine_class, now)) << '\n';
+    out << "drm-total-cycles-" << names.short_name << ":\t" << timestamp << '\n';
+    if (capacity > 1) out << "drm-engine-capacity-" << names.short_name << ":\t" << capacity << '\n';
+  }
+}
+
+class ProcRenderer {
+ public:
+  ProcRenderer(Tree& proc, const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power)
+      : proc_(proc), script_(script), power_(power) {}
+
+  void process(const ProcessScript& process) {
+    const std::string path = std::to_string(process.pid) + "/";
+    proc_.directory(std::to_string(process.pid)).uid = process.uid;
+    proc_.file(path + "comm", process.comm.substr(0, 15) + "\n", 0644);
+    proc_.file(path + "cgroup", "0::" + process.cgroup + "\n");
+    proc_.file(path + "stat", [&process](TextWriter& out, ScriptTime now) { put_stat(out, process, now); });
+    proc_.file(path + "statm", [&process](TextWriter& out, ScriptTime now) { put_statm(out, process, now); });
+    proc_.file(path + "status", [this, &process](TextWriter& out, ScriptTime now) { put_status(out, process, now); });
+    // Both need ptrace access to the process, fd/ also the owner's read bit.
+    Node& fd = proc_.directory(path + "fd");
+    Node& fdinfo = proc_.directory(path + "fdinfo");
+    fd.permissions = 0500;
+    if (!process.kernel_thread) {
+      descriptor(process.pid, 0, "/dev/null", "");
+      descriptor(process.pid, 1, "socket:[20311]", "");
+      descriptor(process.pid, 2, "socket:[20311]", "");
+      descriptor(process.pid, 4, "anon_inode:[eventpoll]",
+                 "tfd:        5 events:       19 data:                5  pos:0 ino:40c sdev:f\n");
+      descriptor(process.pid, 5, "anon_inode:[eventfd]", "eventfd-count:                0\neventfd-id: 12\n");
+    }
+    if (!script_.privileged && process.uid != script_.reader_uid) fd.error = fdinfo.error = kEacces;
+  }
+
+  void client(const ClientScript& client) {
+    const GpuScript& gpu = script_.gpus[client.gpu];
+    const std::string node = "/dev/dri/" + (client.on_card_node ? gpu.card_name() : gpu.render_name());
+    const auto hold = [&](std::uint32_t pid, std::uint32_t number) {
+      const std::string where = std::to_string(pid) + "/";
+      proc_.link(where + "fd/" + std::to_string(number), node);
+      Node& file = proc_.file(where + "fdinfo/" + std::to_string(number),
+                              [&gpu, &client](TextWriter& out, ScriptTime now) { put_client(out, gpu, client, now); });
+      if (gpu.model.driver == Driver::xe) file.wakes = power_[client.gpu].get();
+    };
+    for (const std::uint32_t number : client.descriptors) hold(client.pid, number);
+    for (const auto& [pid, number] : client.passed_on) hold(pid, number);
+  }
+
+ private:
+  static constexpr int kEacces = 13;
+
+  void descriptor(std::uint32_t pid, std::uint32_t number, std::string target, const std::string& more) {
+    const std::string where = std::to_string(pid) + "/";
+    proc_.link(where + "fd/" + std::to_string(number), std::move(target));
+    proc_.file(where + "fdinfo/" + std::to_string(number),
+               "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t" + std::to_string(1040 + number) + "\n" + more);
+  }
+
+  static void put_client(TextWriter& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
+    out << "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t" << 400 + gpu.render_minor << '\n';
+    out << "drm-driver:\t" << to_string(gpu.model.driver) << "\ndrm-client-id:\t" << client.id << "\ndrm-pdev:\t"
+        << gpu.address << '\n';
+    if (gpu.model.driver == Driver::i915) {
+      put_i915(out, gpu, client, now);
+    } else {
+      put_xe(out, gpu, client, now);
+    }
+  }
+
+  static void put_stat(TextWriter& out, const ProcessScript& process, ScriptTime now) {
+    const auto cpu_ticks =
+        static_cast<std::int64_t>(process.cpu.integral(now) - process.cpu.integral(process.started)) / kTick;
+    const std::int64_t user = cpu_ticks * 7 / 10;
+    out << process.pid << " (" << std::string_view(process.comm).substr(0, 15) << ") " << (process.kernel_thread ? 'I' : 'S') << ' '
+        << process.parent << ' ' << process.pid << ' ' << process.pid << " 0 -1 "
+        << (process.kernel_thread ? 69238880 : 4194560) << " 48211 0 12 0 ";
+    out << user << ' ' << cpu_ticks - user << " 0 0 20 0 " << (process.kernel_thread ? 1 : 14) << " 0 "
+        << process.started.count() / kTick << ' ' << process.virtual_bytes << ' '
+        << process.resident_bytes.value(now) / kPage
+        << " 18446744073709551615 1 1 0 0 0 0 0 4096 16384 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+  }
+
+  static void put_statm(TextWriter& out, const ProcessScript& process, ScriptTime now) {
+    const std::uint64_t resident = process.resident_bytes.value(now) / kPage;
+    out << process.virtual_bytes / kPage << ' ' << resident << ' ' << resident / 3 << " 214 0 "
+        << process.virtual_bytes / kPage / 5 << " 0\n";
+  }
+
+  void put_status(TextWriter& out, const ProcessScript& process, ScriptTime now) const {
+    const bool root = process.uid == 0;
+    out << "Name:\t" << std::string_view(process.comm).substr(0, 15) << "\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t"
+        << process.pid << "\nNgid:\t0\nPid:\t" << process.pid << "\nPPid:\t" << process.parent << "\nTracerPid:\t0\n";
+    for (const char* key : {"Uid", "Gid"}) {
+      out << key << ':';
+      for (int i = 0; i < 4; ++i) out << '\t' << process.uid;
+      out << '\n';
+    }
+    out << "FDSize:\t64\nGroups:\t" << process.uid << " \nNStgid:\t" << process.pid << "\nNSpid:\t" << process.pid
+        << "\nNSpgid:\t" << process.pid << "\nNSsid:\t" << process.pid << "\nKthread:\t"
+        << (process.kernel_thread ? 1 : 0) << '\n';
+    if (!process.kernel_thread) {
+      out << "VmSize:\t" << process.virtual_bytes / 1024 << " kB\nVmRSS:\t" << process.resident_bytes.value(now) / 1024
+          << " kB\n";
+    }
+    const std::string_view capabilities = root ? "000001ffffffffff" : "0000000000000000";
+    out << "Threads:\t" << (process.kernel_thread ? 1 : 14) << "\nCapInh:\t0000000000000000\nCapPrm:\t" << capabilities
+        << "\nCapEff:\t" << capabilities << "\nCapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\n"
+        << "Seccomp:\t0\n";
+  }
+
+  Tree& proc_;
+  const MachineScript& script_;
+  const std::vector<std::unique_ptr<RuntimePower>>& power_;
+};
+
+}  // namespace
+
+void render_processes(Tree& proc, const MachineScript& script,
+                      const std::vector<std::unique_ptr<RuntimePower>>& power) {
+  proc.file("sys/kernel/perf_event_paranoid", std::to_string(script.host.perf_event_paranoid) + "\n", 0644);
+  proc.file("sys/kernel/osrelease", "6.17.9-amd64\n");
+  proc.file("version", "Linux version 6.17.9-amd64 (simulated)\n");
+  proc.file("uptime", [](TextWriter& out, ScriptTime now) {
+    const std::int64_t hundredths = now.count() / 10'000'000;
+    for (int i = 0; i < 2; ++i) {
+      out << hundredths / 100 << '.' << static_cast<char>('0' + hundredths / 10 % 10)
+          << static_cast<char>('0' + hundredths % 10) << (i == 0 ? ' ' : '\n');
+    }
+  });
+
+  ProcRenderer renderer(proc, script, power);
+  for (const ProcessScript& process : script.processes) renderer.process(process);
+  for (const ClientScript& client : script.clients) renderer.client(client);
+
+  const std::string self = std::to_string(script.processes.back().pid);
+  proc.link("self", self);
+  proc.link("mounts", "self/mounts");
+  proc.file(self + "/mounts", "proc /proc proc rw,nosuid,nodev,noexec,relatime 0 0\n");
+  proc.file(self + "/mountinfo", "24 31 0:22 / /proc rw,nosuid,nodev,noexec,relatime shared:13 - proc proc rw\n");
+}
+
+}  // namespace igpu::simulation

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulation/pmu_catalog.h"
+#include "simulation/simulation_script.h"
+#include "simulation/tree.h"
+
+// How a simulated machine's kernel shows what its script says: file names, formats and units are those of the drivers.
+// Everything that is given here must outlive the tree.
+namespace igpu::simulation {
+
+// sys: PCI functions, bridges, runtime PM, DRM nodes, connectors; then what the GPU's driver adds.
+void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power);
+void render_i915_card(Tree& sys, const GpuScript& gpu, RuntimePower& power);
+void render_i915_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
+void render_xe_tiles(Tree& sys, const GpuScript& gpu, RuntimePower& power);
+void render_xe_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
+// sys: RAPL zones, coretemp, CPUs, devices that are no Intel GPU.
+void render_host(Tree& sys, const MachineScript& script);
+// sys/bus/event_source
+void render_pmus(Tree& sys, const MachineScript& script, const std::vector<Pmu>& pmus);
+// proc. power: by index of the GPU.
+void render_processes(Tree& proc, const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power);
+// dev/dri
+void render_device_nodes(Tree& dev, const MachineScript& script);
+
+// ---- small things they share ----
+
+// A sysfs attribute that prints one number: of(now), and a new line.
+template <class F>
+Node& number_file(Tree& tree, const std::string& path, F of, std::uint32_t permissions = 0444) {
+  return tree.file(
+      path, [of](TextWriter& out, ScriptTime now) { out << of(now) << '\n'; }, permissions);
+}
+
+// "../" as often as path has components, without the last slash.
+std::string up_from(std::string_view path);
+
+struct PciIds {
+  std::uint16_t vendor, device;
+  std::uint32_t pci_class;
+  std::uint8_t revision;
+  std::uint16_t subsystem_vendor, subsystem_device;
+  std::string_view driver;
+  int numa_node;
+};
+// The directory of a PCI function and its links from bus/pci.
+void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids);
+void render_hwmon_links(Tree& sys, const std::string& device_path, unsigned number, std::string_view name);
+
+}  // namespace igpu::simulation

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "simulation/profile_data.h"
+
+namespace igpu::simulation {
+
+namespace {
+
+constexpr double kNanoseconds = 1e9;
+constexpr double kMicro = 1e6;
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kVramPage = 65536;
+constexpr ScriptTime kUptime = std::chrono::seconds(41'237);
+
+// The kernel's own copies and context switches; in the engine's account, in no client's.
+double own_share(EngineClass engine_class, bool has_vram) {
+  if (engine_class != EngineClass::copy) return 0;
+  return has_vram ? 0.004 : 0.001;
+}
+
+double share_of(const Course& nanoseconds, std::size_t k) {
+  return static_cast<double>(nanoseconds.at_second(k)) / kNanoseconds;
+}
+
+Course whole_pages(const Wave& mib, std::uint64_t page) {
+  return Course::from([&, course = Course(mib, kMiB)](std::size_t k) { return course.at_second(k) / page * page; });
+}
+
+// Share of the time in which at least one engine of the GT works: engines overlap, so that of the busiest.
+double busiest_share(const GpuScript& gpu, unsigned gt, std::size_t k) {
+  double most = 0;
+  for (const EngineScript& engine : gpu.engines) {
+    if (engine.model.gt == gt) most = std::max(most, share_of(engine.busy, k));
+  }
+  return most;
+}
+
+std::uint64_t in_steps_of_50_mhz(double mhz) { return static_cast<std::uint64_t>(std::lround(mhz / 50)) * 50'000; }
+
+void add_engines(GpuScript& gpu) {
+  for (const EngineModel& model : gpu.model.engines) {
+    EngineScript engine;
+    engine.model = model;
+    engine.name = std::string(names_of(model.engine_class).short_name) + std::to_string(model.instance);
+    if (!gpu.suspended) {
+      engine.own = Course(Wave{own_share(model.engine_class, gpu.model.vram_bytes > 0), 0}, kNanoseconds);
+      engine.busy = engine.own;
+    }
+    gpu.engines.push_back(std::move(engine));
+  }
+}
+
+void derive_waits(GpuScript& gpu) {
+  for (EngineScript& engine : gpu.engines) {
+    engine.wait = Course::from([&](std::size_t k) { return engine.busy.at_second(k) / 40; });
+    engine.sema = Course::from([&](std::size_t k) { return engine.busy.at_second(k) / 25; });
+  }
+}
+
+void derive_power(GpuScript& gpu) {
+  const GpuModel& model = gpu.model;
+  gpu.package_microwatts = Course::from([&](std::size_t k) {
+    if (gpu.suspended) return 0.0;
+    double awake = 0;
+    double watts = 0;
+    for (const EngineScript& engine : gpu.engines) {
+      const double share = share_of(engine.busy, k);
+      awake = std::max(awake, share);
+      watts += share * model.busy_watts[static_cast<std::size_t>(engine.model.engine_class)];
+    }
+    return (watts + model.idle_watts * (0.35 + 0.65 * std::min(1.0, awake))) * kMicro;
+  });
+  if (model.kind == GpuKind::discrete && !gpu.suspended) {
+    gpu.card_microwatts = Course::from([&](std::size_t k) {
+      return static_cast<double>(gpu.package_microwatts.at_second(k)) * 1.12 + 6.5 * kMicro;
+    });
+  }
+  gpu.temperature = Course::from([&](std::size_t k) {
+    const double watts = static_cast<double>(gpu.package_microwatts.at_second(k)) / kMicro;
+    const double span = model.power_limit_watts > 0 ? model.power_limit_watts : 30;
+    return std::floor(38 + 42 * watts / span) * 1000;
+  });
+}
+
+void derive_gts(GpuScript& gpu) {
+  for (unsigned number = 0; number < gpu.model.gts.size(); ++number) {
+    GtScript gt;
+    gt.model = gpu.model.gts[number];
+    const double lowest = gt.model.rpn;
+    const double span = gt.model.rp0 - lowest;
+    gt.pl1_throttled = Course::from([&](std::size_t k) {
+      const double watts = static_cast<double>(gpu.package_microwatts.at_second(k)) / kMicro;
+      return gpu.model.power_limit_watts > 0 && watts > 0.92 * gpu.model.power_limit_watts;
+    });
+    gt.requested_khz = Course::from([&](std::size_t k) {
+      return in_steps_of_50_mhz(lowest + span * std::min(1.0, 0.2 + busiest_share(gpu, number, k)));
+    });
+    gt.actual_khz = Course::from([&](std::size_t k) {
+      const auto khz = static_cast<double>(gt.requested_khz.at_second(k));
+      return gt.pl1_throttled.at_second(k) != 0 ? in_steps_of_50_mhz(khz * 0.85e-3) : in_steps_of_50_mhz(khz * 1e-3);
+    });
+    gt.awake = Course::from([&](std::size_t k) {
+      if (gpu.suspended) return 0.0;
+      return std::min(1.0, 0.012 + 1.06 * busiest_share(gpu, number, k)) * kNanoseconds;
+    });
+    gt.asleep = Course::from([&](std::size_t k) { return std::uint64_t{1'000'000'000} - gt.awake.at_second(k); });
+    const auto counted = [&](const Course& khz) {
+      return Course::from([&](std::size_t k) {
+        return static_cast<double>(khz.at_second(k)) * share_of(gt.awake, k);
+      });
+    };
+    gt.actual_awake_khz = counted(gt.actual_khz);
+    gt.requested_awake_khz = counted(gt.requested_khz);
+    gpu.gts.push_back(std::move(gt));
+  }
+}
+
+void derive_interrupts(GpuScript& gpu) {
+  if (gpu.suspended) return;
+  gpu.interrupts = Course::from([&](std::size_t k) {
+    double rate = 60;
+    for (const EngineScript& engine : gpu.engines) rate += 900 * share_of(engine.busy, k);
+    return rate;
+  });
+}
+
+void derive_host(MachineScript& script) {
+  HostScript& host = script.host;
+  const auto cpu_share = [&](std::size_t k) {
+    double cores = 0;
+    for (const ProcessScript& process : script.processes) cores += share_of(process.cpu, k);
+    return cores;
+  };
+  host.cores_microwatts = Course::from([&](std::size_t k) { return (2.1 + 5.5 * cpu_share(k)) * kMicro; });
+  host.package_microwatts = host.cores_microwatts + Course(2'800'000);
+  host.psys_microwatts = Course(9'400'000);
+  double integrated_traffic = 0;
+  for (const GpuScript& gpu : script.gpus) {
+    if (gpu.model.kind == GpuKind::integrated) {
+      host.package_microwatts += gpu.package_microwatts;
+      integrated_traffic = 1;
+    } else {
+      host.psys_microwatts += gpu.card_microwatts;
+    }
+  }
+  host.psys_microwatts += host.package_microwatts;
+  host.temperature = Course::from([&](std::size_t k) {
+    return std::floor(36 + 0.7 * static_cast<double>(host.package_microwatts.at_second(k)) / kMicro) * 1000;
+  });
+  const auto traffic = [&](double bytes_per_core, double bytes_per_engine) {
+    return Course::from([&](std::size_t k) {
+      double bytes = 45e6 + bytes_per_core * cpu_share(k);
+      for (const GpuScript& gpu : script.gpus) {
+        if (gpu.model.kind != GpuKind::integrated) continue;
+        for (const EngineScript& engine : gpu.engines)
+          bytes += integrated_traffic * bytes_per_engine * share_of(engine.busy, k);
+      }
+      return bytes / 64;
+    });
+  };
+  host.memory_read = traffic(380e6, 1.9e9);
+  host.memory_written = traffic(160e6, 0.8e9);
+}
+
+void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& next_client) {
+  ProcessScript process;
+  process.pid = data.pid;
+  process.parent = data.parent;
+  process.comm = data.comm;
+  process.uid = data.uid;
+  process.cgroup = data.place->cgroup;
+  process.container_id = data.place->container_id;
+  process.pod_uid = data.place->pod_uid;
+  process.systemd_unit = data.place->systemd_unit;
+  process.started = std::chrono::seconds(data.started);
+  process.cpu = Course(data.cpu_cores, kNanoseconds);
+  process.resident_bytes = whole_pages({data.resident_mib, data.resident_mib / 50, 100}, kPage);
+  process.virtual_bytes = static_cast<std::uint64_t>(data.virtual_mib * kMiB) / kPage * kPage;
+  process.kernel_thread = data.kernel_thread;
+
+  for (const ClientData& held : data.clients) {
+    GpuScript& gpu = script.gpus[held.gpu];
+    ClientScript client;
+    client.id = next_client;
+    next_client += 3;  // other programs came and went
+    client.gpu = held.gpu;
+    client.pid = data.pid;
+    client.opened = process.started + std::chrono::seconds(2);
+    client.descriptors = held.descriptors;
+    client.passed_on = held.passed_on;
+    client.on_card_node = held.on_card_node;
+    client.local_bytes = whole_pages(held.vram_mib, kVramPage);
+    client.system_bytes = whole_pages(held.system_mib, kPage);
+    for (const EngineLoad& load : held.loads) {
+      const auto index = static_cast<std::size_t>(gpu.engine(load.engine) - gpu.engines.data());
+      Course course(load.share, kNanoseconds);
+      gpu.engines[index].busy += course;
+      client.engines.emplace_back(index, std::move(course));
+    }
+    gpu.vram_used += client.local_bytes;
+    script.clients.push_back(std::move(client));
+  }
+  script.processes.push_back(std::move(process));
+}
+
+}  // namespace
+
+MachineScript build_script(const ProfileData& data) {
+  MachineScript script;
+  script.uptime = kUptime;
+  script.privileged = data.privileged;
+  script.reader_uid = data.privileged ? 0 : 997;
+  script.users = {{0, "root"},     {1000, "anna"},       {1001, "stream"}, {997, "intel-gpu-exporter"},
+                  {998, "render"}, {105, "messagebus"},  {996, "jellyfin"}};
+  script.host.cores = data.cores;
+  script.host.has_psys = data.has_psys;
+  script.host.has_bmc_display = data.has_bmc_display;
+  script.host.perf_event_paranoid = data.perf_event_paranoid;
+
+  for (const GpuData& plugged : data.gpus) {
+    GpuScript gpu;
+    gpu.model = *plugged.model;
+    gpu.address = plugged.address;
+    gpu.bridges = plugged.bridges;
+    gpu.card = plugged.card;
+    gpu.render_minor = plugged.render_minor;
+    gpu.hwmon = plugged.hwmon;
+    gpu.suspended = plugged.suspended;
+    gpu.model.slot_lanes = plugged.slot_lanes != 0 ? plugged.slot_lanes : plugged.model->card_lanes;
+    add_engines(gpu);
+    if (gpu.model.vram_bytes > 0) gpu.vram_used = Course(std::uint64_t{184} * 1024 * 1024);  // rings, page tables
+    script.gpus.push_back(std::move(gpu));
+  }
+  std::uint64_t next_client = 17;
+  for (const ProcessData& process : data.processes) add_process(script, process, next_client);
+  std::sort(script.processes.begin(), script.processes.end(),
+            [](const ProcessScript& a, const ProcessScript& b) { return a.pid < b.pid; });
+
+  for (GpuScript& gpu : script.gpus) {
+    derive_waits(gpu);
+    derive_power(gpu);
+    derive_gts(gpu);
+    derive_interrupts(gpu);
+  }
+  derive_host(script);
+  return script;
+}
+
+}  // namespace igpu::simulation

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/simulated_drm.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "simulation/drm_abi.h"
+
+namespace igpu::simulation {
+
+namespace {
+
+constexpr std::uint64_t kSystemMemory = 33'421'066'240;  // bytes the system has
+constexpr std::uint32_t kReferenceClock = 19'200'000;
+
+void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
+
+// An answer as the driver builds it: a header, then records.
+class Answer {
+ public:
+  template <class T>
+  void add(const T& record) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&record);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof record);
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// DRM_IOCTL_VERSION copies what fits and tells the whole length.
+void put_string(std::uint64_t& length, std::uint64_t destination, std::string_view text) {
+  if (destination != 0) std::memcpy(pointer(destination), text.data(), std::min<std::uint64_t>(length, text.size()));
+  length = text.size();
+}
+
+class RenderNode final : public DrmNode {
+ public:
+  RenderNode(const MachineScript& script, std::size_t gpu, RuntimePower& power, const ScriptClock& clock)
+      : script_(script), gpu_index_(gpu), gpu_(script.gpus[gpu]), power_(power), clock_(clock) {}
+
+  Reading<Unit> ioctl(unsigned long request, void* argument) override {
+    if (gpu_.model.driver == Driver::xe) power_.touched();
+    const int error = run(request, argument);
+    if (error != 0) return outcome_of_errno<Unit>(error, "ioctl on simulated " + gpu_.render_name());
+    return Unit{};
+  }
+
+ private:
+  int run(unsigned long request, void* argument) const {
+    const bool is_xe = gpu_.model.driver == Driver::xe;
+    if (request == abi::kIoctlVersion) return version(*static_cast<abi::Version*>(argument));
+    if (request == abi::kIoctlI915Query && !is_xe) return i915_query(*static_cast<abi::I915Query*>(argument));
+    if (request == abi::kIoctlXeDeviceQuery && is_xe) return xe_query(*static_cast<abi::XeDeviceQuery*>(argument));
+    return EINVAL;
+  }
+
+  int version(abi::Version& version) const {
+    version.major = 1;
+    version.minor = gpu_.model.driver == Driver::xe ? 1 : 6;
+    version.patch = 0;
+    put_string(version.name_length, version.name, to_string(gpu_.model.driver));
+    put_string(version.date_length, version.date, "0");
+    put_string(version.description_length, version.description, "Intel Graphics");
+    return 0;
+  }
+
+  // i915_query.c: errors of one item are its negative length, not the ioctl's result.
+  int i915_query(abi::I915Query& query) const {
+    if (query.flags != 0) return EINVAL;
+    for (std::uint32_t i = 0; i < query.num_items; ++i) {
+      auto* const at = static_cast<std::byte*>(pointer(query.items)) + i * sizeof(abi::I915QueryItem);
+      abi::I915QueryItem item;
+      std::memcpy(&item, at, sizeof item);
+      item.length = i915_item(item);
+      std::memcpy(at, &item, sizeof item);
+    }
+    return 0;
+  }
+
+  std::int32_t i915_item(const abi::I915QueryItem& item) const {
+    if (item.flags != 0) return -EINVAL;
+    Answer answer;
+    if (item.query_id == abi::kI915EngineInfo) {
+      answer = i915_engines();
+    } else if (item.query_id == abi::kI915MemoryRegions) {
+      answer = i915_regions();
+    } else {
+      return -EINVAL;
+    }
+    const std::span<const std::byte> bytes = answer.bytes();
+    const auto size = static_cast<std::int32_t>(bytes.size());
+    if (item.length == 0) return size;
+    if (item.length < size) return -EINVAL;
+    abi::I915Header header;
+    std::memcpy(&header, pointer(item.data), sizeof header);
+    if (header.count != 0 || header.reserved[0] != 0 || header.reserved[1] != 0 || header.reserved[2] != 0)
+      return -EINVAL;
+    std::memcpy(pointer(item.data), bytes.data(), bytes.size());
+    return size;
+  }
+
+  Answer i915_engines() const {
+    Answer answer;
+    answer.add(abi::I915Header{static_cast<std::uint32_t>(gpu_.engines.size()), {}});
+    for (const EngineScript& engine : gpu_.engines) {
+      abi::I915Engine record{};
+      record.engine_class = static_cast<std::uint16_t>(engine.model.engine_class);
+      record.instance = record.logical_instance = static_cast<std::uint16_t>(engine.model.instance);
+      record.flags = 1;  // logical_instance is valid
+      answer.add(record);
+    }
+    return answer;
+  }
+
+  Answer i915_regions() const {
+    Answer answer;
+    const std::uint64_t vram = gpu_.model.vram_bytes;
+    answer.add(abi::I915Header{vram > 0 ? 2u : 1u, {}});
+    abi::I915MemoryRegion system{};
+    system.probed_size = system.unallocated_size = kSystemMemory;
+    system.probed_cpu_visible_size = system.unallocated_cpu_visible_size = kSystemMemory;
+    answer.add(system);
+    if (vram > 0) {
+      abi::I915MemoryRegion local{};
+      local.memory_class = 1;
+      local.probed_size = local.probed_cpu_visible_size = vram;
+      // Told to the perfmon capable only; for others all of it looks free.
+      const std::uint64_t used = script_.privileged ? gpu_.vram_used.value(clock_.now()) : 0;
+      local.unallocated_size = local.unallocated_cpu_visible_size = vram - used;
+      answer.add(local);
+    }
+    return answer;
+  }
+
+  // xe_query.c: the second call must pass exactly the size that the first one told.
+  int xe_query(abi::XeDeviceQuery& query) const {
+    if (query.extensions != 0 || query.reserved[0] != 0 || query.reserved[1] != 0) return EINVAL;
+    Answer answer;
+    switch (query.query) {
+      case abi::kXeEngines: answer = xe_engines(); break;
+      case abi::kXeMemoryRegions: answer = xe_regions(); break;
+      case abi::kXeConfig: answer = xe_config(); break;
+      case abi::kXeGtList: answer = xe_gts(); break;
+      default: return EINVAL;
+    }
+    const std::span<const std::byte> bytes = answer.bytes();
+    if (query.size == 0) {
+      query.size = static_cast<std::uint32_t>(bytes.size());
+      return 0;
+    }
+    if (query.size != bytes.size()) return EINVAL;
+    std::memcpy(pointer(query.data), bytes.data(), bytes.size());
+    return 0;
+  }
+
+  Answer xe_engines() const {
+    Answer answer;
+    answer.add(abi::XeHeader{static_cast<std::uint32_t>(gpu_.engines.size()), 0});
+    for (const EngineScript& engine : gpu_.engines) {
+      abi::XeEngine record{};
+      record.engine_class = static_cast<std::uint16_t>(engine.model.engine_class);
+      record.instance = static_cast<std::uint16_t>(engine.model.instance);
+      record.gt = static_cast<std::uint16_t>(engine.model.gt);
+      answer.add(record);
+    }
+    return answer;
+  }
+
+  Answer xe_regions() const {
+    Answer answer;
+    const std::uint64_t vram = gpu_.model.vram_bytes;
+    answer.add(abi::XeHeader{vram > 0 ? 2u : 1u, 0});
+    abi::XeMemoryRegion system{};
+    system.min_page_size = 4096;
+    system.total_size = kSystemMemory;
+    system.used = expected_system_memory_used(script_, gpu_index_, clock_.now());
+    answer.add(system);
+    if (vram > 0) {
+      abi::XeMemoryRegion local{};
+      local.memory_class = 1;
+      local.min_page_size = 65536;
+      local.total_size = local.cpu_visible_size = vram;
+      local.used = local.cpu_visible_used = gpu_.vram_used.value(clock_.now());
+      answer.add(local);
+    }
+    return answer;
+  }
+
+  Answer xe_config() const {
+    Answer answer;
+    const bool has_vram = gpu_.model.vram_bytes > 0;
+    answer.add(abi::XeHeader{5, 0});
+    answer.add(std::uint64_t{gpu_.model.device_id} | std::uint64_t{gpu_.model.revision} << 16);
+    answer.add(std::uint64_t{has_vram ? 1u : 0u});
+    answer.add(std::uint64_t{has_vram ? 65536u : 4096u});  // smallest alignment
+    answer.add(std::uint64_t{48});                         // bits of a virtual address
+    answer.add(std::uint64_t{2});                          // highest priority of an execution queue
+    return answer;
+  }
+
+  Answer xe_gts() const {
+    Answer answer;
+    answer.add(abi::XeHeader{static_cast<std::uint32_t>(gpu_.gts.size()), 0});
+    for (std::size_t number = 0; number < gpu_.gts.size(); ++number) {
+      abi::XeGt record{};
+      record.type = gpu_.gts[number].model.media ? 1 : 0;
+      record.gt = static_cast<std::uint16_t>(number);
+      record.reference_clock = kReferenceClock;
+      record.near_memory = gpu_.model.vram_bytes > 0 ? 2 : 1;
+      record.far_memory = gpu_.model.vram_bytes > 0 ? 1 : 0;
+      record.version_major = gpu_.gts[number].model.media ? 13 : 20;
+      record.version_minor = 1;
+      answer.add(record);
+    }
+    return answer;
+  }
+
+  const MachineScript& script_;
+  std::size_t gpu_index_;
+  const GpuScript& gpu_;
+  RuntimePower& power_;
+  const ScriptClock& clock_;
+};
+
+}  // namespace
+
+SimulatedDrm::SimulatedDrm(const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power,
+                           const ScriptClock& clock)
+    : script_(script), power_(power), clock_(clock) {}
+
+Reading<std::unique_ptr<DrmNode>> SimulatedDrm::open(std::string_view name) {
+  for (std::size_t gpu = 0; gpu < script_.gpus.size(); ++gpu) {
+    if (script_.gpus[gpu].render_name() != name) continue;
+    if (!script_.privileged) return outcome_of_errno<std::unique_ptr<DrmNode>>(EACCES, name);
+    return std::unique_ptr<DrmNode>(std::make_unique<RenderNode>(script_, gpu, *power_[gpu], clock_));
+  }
+  return outcome_of_errno<std::unique_ptr<DrmNode>>(ENOENT, name);
+}
+
+}  // namespace igpu::simulation

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "machine/drm_node.h"
+#include "simulation/simulation_script.h"
+#include "simulation/tree.h"
+
+namespace igpu::simulation {
+
+// Render nodes of the simulated GPUs: DRM_IOCTL_VERSION, i915's QUERY of engines and memory regions, xe's DEVICE_QUERY
+// of engines, memory regions, configuration and GTs; with the argument checks of the drivers.
+class SimulatedDrm final : public DrmNodes {
+ public:
+  SimulatedDrm(const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power,
+               const ScriptClock& clock);
+  Reading<std::unique_ptr<DrmNode>> open(std::string_view name) override;
+
+ private:
+  const MachineScript& script_;
+  const std::vector<std::unique_ptr<RuntimePower>>& power_;
+  const ScriptClock& clock_;
+};
+
+}  // namespace igpu::simulation

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/simulation.h"
+
+#include <chrono>
+#include <vector>
+
+#include "igpu/monitor.h"
+#include "simulation/pmu_catalog.h"
+#include "simulation/profiles.h"
+#include "simulation/renderers.h"
+#include "simulation/simulated_drm.h"
+#include "simulation/simulated_perf.h"
+#include "simulation/tree.h"
+
+namespace igpu {
+
+namespace simulation {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  Nanoseconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+};
+
+class ScriptPrivileges final : public Privileges {
+ public:
+  explicit ScriptPrivileges(const MachineScript& script) : script_(script) {}
+  bool has_capability(int) const override { return script_.privileged; }
+  std::uint32_t effective_uid() const override { return script_.reader_uid; }
+
+ private:
+  const MachineScript& script_;
+};
+
+class ScriptNames final : public Names {
+ public:
+  explicit ScriptNames(const MachineScript& script) : script_(script) {}
+  std::string pci_device(std::uint16_t vendor, std::uint16_t device) const override {
+    if (vendor != 0x8086) return {};
+    for (const GpuScript& gpu : script_.gpus) {
+      if (gpu.model.device_id == device) return std::string(gpu.model.name);
+    }
+    return {};
+  }
+  std::string user(std::uint32_t uid) const override {
+    for (const UserScript& user : script_.users) {
+      if (user.uid == uid) return user.name;
+    }
+    return {};
+  }
+
+ private:
+  const MachineScript& script_;
+};
+
+std::vector<std::unique_ptr<RuntimePower>> power_of(const MachineScript& script) {
+  std::vector<std::unique_ptr<RuntimePower>> power;
+  for (const GpuScript& gpu : script.gpus) power.push_back(std::make_unique<RuntimePower>(gpu.suspended));
+  return power;
+}
+
+}  // namespace
+}  // namespace simulation
+
+struct SimulatedMachine::State {
+  State(simulation::MachineScript what, Clock* time)
+      : script(std::move(what)), clock(time != nullptr ? *time : own_clock) {
+    using namespace simulation;
+    for (std::size_t i = 0; i < script.gpus.size(); ++i) render_gpu(sys_tree, script.gpus[i], *power[i]);
+    render_host(sys_tree, script);
+    render_pmus(sys_tree, script, pmus);
+    render_processes(proc_tree, script, power);
+    render_device_nodes(dev_tree, script);
+  }
+
+  simulation::SteadyClock own_clock;
+  const simulation::MachineScript script;
+  Clock& clock;
+  simulation::ScriptClock script_clock{clock, script.uptime};
+  const std::vector<std::unique_ptr<simulation::RuntimePower>> power = simulation::power_of(script);
+  const std::vector<simulation::Pmu> pmus = simulation::pmus_of(script);
+  simulation::Tree sys_tree{script_clock, script.reader_uid};
+  simulation::Tree proc_tree{script_clock, script.reader_uid};
+  simulation::Tree dev_tree{script_clock, script.reader_uid};
+  simulation::TreeDirectory sys{sys_tree};
+  simulation::TreeDirectory proc{proc_tree};
+  simulation::TreeDirectory dev{dev_tree};
+  simulation::SimulatedPerf perf{script, pmus, power, script_clock};
+  simulation::SimulatedDrm drm{script, power, script_clock};
+  simulation::ScriptPrivileges privileges{script};
+  simulation::ScriptNames names{script};
+};
+
+SimulatedMachine::SimulatedMachine(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SimulatedMachine::~SimulatedMachine() = default;
+
+std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, Clock* time) {
+  std::optional<simulation::MachineScript> script = simulation::script_of_profile(profile);
+  if (!script) return nullptr;
+  return std::unique_ptr<SimulatedMachine>(new SimulatedMachine(std::make_unique<State>(std::move(*script), time)));
+}
+
+Machine SimulatedMachine::machine() {
+  State& s = *state_;
+  return {s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names};
+}
+
+const simulation::MachineScript& SimulatedMachine::script() const { return state_->script; }
+
+simulation::ScriptTime SimulatedMachine::script_time(Nanoseconds clock_time) const {
+  return state_->script_clock.at(clock_time);
+}
+
+std::uint64_t SimulatedMachine::resumes() const {
+  std::uint64_t sum = 0;
+  for (const auto& power : state_->power) sum += power->resumes();
+  return sum;
+}
+
+std::span<const SimulationProfile> simulation_profiles() {
+  static const std::vector<SimulationProfile> about = [] {
+    std::vector<SimulationProfile> list;
+    for (const simulation::Profile& profile : simulation::profiles()) list.push_back(profile.about);
+    return list;
+  }();
+  return about;
+}
+
+}  // namespace igpu

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/engine_class.h"
+#include "igpu/device.h"
+#include "simulation/course.h"
+
+// What a simulated machine does, apart from how its kernel shows it. The renderers turn this into sysfs, procfs, perf
+// counts and ioctl answers; a test turns the same script into the values that /metrics must show, without any of that.
+//
+// Times are those since the machine was booted.
+namespace igpu::simulation {
+
+// ---- hardware ----
+
+struct EngineModel {
+  EngineClass engine_class;
+  unsigned instance;
+  unsigned gt;
+};
+
+struct GtModel {
+  unsigned rpn, rp1, rp0;  // MHz: lowest, efficient, highest
+  bool media = false;      // a media GT of its own
+};
+
+struct GpuModel {
+  std::string_view name;  // as the PCI id list has it
+  Driver driver;
+  GpuKind kind;
+  std::uint16_t device_id;
+  std::uint8_t revision;
+  std::uint16_t subsystem_vendor, subsystem_device;
+  std::vector<EngineModel> engines;
+  std::vector<GtModel> gts;
+  std::uint64_t vram_bytes;                      // 0: none
+  double idle_watts;                             // whole GPU awake without work, beyond its parked draw
+  std::array<double, kEngineClasses> busy_watts;  // what one engine of the class adds when fully busy
+  double power_limit_watts;                      // PL1; 0: none to be seen
+  // Discrete: bus width of the card and of the slot, GT/s of both
+  unsigned card_lanes = 0, slot_lanes = 0;
+  double link_gigatransfers = 0;
+};
+
+// ---- what goes on ----
+
+struct EngineScript {
+  EngineModel model;
+  std::string name;  // "vcs1", as the driver names it
+  Course busy;       // ns per second: the clients' and the kernel's own
+  Course own;        // ns per second: the kernel's own part, in no client's account
+  Course wait, sema;  // ns per second, i915
+};
+
+struct GtScript {
+  GtModel model;
+  Course actual_khz, requested_khz;  // while awake
+  Course actual_awake_khz, requested_awake_khz;  // counted with 0 while the GT is parked: what the i915 PMU integrates
+  Course awake;                      // ns per second
+  Course asleep;                     // the rest of each second: RC6, or C6
+  Course pl1_throttled;              // 1 while power limit 1 holds the clock down
+
+  // So little to do that a glance finds the GT in RC6.
+  bool parked(ScriptTime t) const { return awake.value(t) < 20'000'000; }
+};
+
+struct GpuScript {
+  GpuModel model;
+  std::string address;               // "0000:03:00.0"
+  std::vector<std::string> bridges;  // PCI addresses above it, outermost first
+  unsigned card = 0;
+  unsigned render_minor = 128;
+  unsigned hwmon = 0;
+  int numa_node = -1;
+  bool suspended = false;
+
+  std::vector<EngineScript> engines;
+  std::vector<GtScript> gts;
+  Course interrupts;          // per second
+  Course package_microwatts;  // the GPU itself (integrated: the RAPL zone "uncore")
+  Course card_microwatts;     // discrete: with memory, regulators and fans
+  Course vram_used;           // bytes
+  Course temperature;         // millidegrees
+
+  std::string pci_path() const;  // below /sys
+  std::string card_name() const { return "card" + std::to_string(card); }
+  std::string render_name() const { return "renderD" + std::to_string(render_minor); }
+  std::string pmu_name() const;
+  const EngineScript* engine(std::string_view name) const;
+};
+
+struct MemoryUse {
+  std::uint64_t total, shared, active, resident, purgeable;  // bytes
+};
+
+struct ClientScript {
+  std::uint64_t id;    // drm-client-id
+  std::size_t gpu;     // index into MachineScript::gpus
+  std::uint32_t pid;   // the process that opened it; no other holder has a lower one
+  ScriptTime opened;
+  std::vector<std::uint32_t> descriptors;  // numbers in that process; more than one: dup'd
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> passed_on;  // (pid, descriptor) in other processes
+  bool on_card_node = false;
+  std::vector<std::pair<std::size_t, Course>> engines;  // (index into GpuScript::engines, ns per second)
+  Course local_bytes;   // resident in VRAM
+  Course system_bytes;  // resident in system memory
+
+  std::uint64_t engine_nanoseconds(const GpuScript& gpu, EngineClass engine_class, ScriptTime t) const;
+  MemoryUse local_memory(ScriptTime t) const;
+  MemoryUse system_memory(ScriptTime t) const;
+};
+
+struct ProcessScript {
+  std::uint32_t pid, parent;
+  std::string comm;
+  std::uint32_t uid;
+  std::string cgroup;  // path in the unified hierarchy
+  std::string container_id, pod_uid, systemd_unit;  // what that path says, as a reader should find it
+  ScriptTime started;
+  Course cpu;  // ns per second
+  Course resident_bytes;
+  std::uint64_t virtual_bytes = 0;
+  bool kernel_thread = false;
+};
+
+struct UserScript {
+  std::uint32_t uid;
+  std::string name;
+};
+
+struct HostScript {
+  Course cores_microwatts, package_microwatts, psys_microwatts;  // package holds cores and an integrated GPU
+  Course temperature;         // millidegrees, CPU package
+  Course memory_read, memory_written;  // 64-byte lines per second, both memory controllers
+  unsigned cores = 8;
+  bool has_psys = true;
+  bool has_bmc_display = false;  // a foreign display adapter is card0
+  int perf_event_paranoid = 2;
+};
+
+struct MachineScript {
+  std::vector<GpuScript> gpus;
+  std::vector<ProcessScript> processes;  // by pid
+  std::vector<ClientScript> clients;     // by id
+  std::vector<UserScript> users;
+  HostScript host;
+  bool privileged = true;  // false: a plain user who may nothing
+  std::uint32_t reader_uid = 0;
+  ScriptTime uptime;  // when the simulation begins
+
+  const ProcessScript* process(std::uint32_t pid) const;
+};
+
+// nullopt: no such profile.
+std::optional<MachineScript> script_of_profile(std::string_view profile);
+
+// ---- what must be seen of it, in base units ----
+
+double expected_engine_busy_seconds(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
+double expected_engine_busy_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
+double expected_engine_wait_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
+double expected_engine_sema_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
+// Mean over from..to with 0 Hz while parked, as the i915 PMU counts it.
+double expected_average_hertz(const GtScript& gt, bool requested, ScriptTime from, ScriptTime to);
+// As sysfs shows it at t: 0 while parked.
+double expected_actual_hertz(const GtScript& gt, ScriptTime t);
+double expected_requested_hertz(const GtScript& gt, ScriptTime t);
+double expected_rc6_ratio(const GtScript& gt, ScriptTime from, ScriptTime to);
+double expected_watts(const Course& microwatts, ScriptTime from, ScriptTime to);
+double expected_joules(const Course& microwatts, ScriptTime from, ScriptTime to);
+// Bytes in system memory that the GPU's clients hold.
+std::uint64_t expected_system_memory_used(const MachineScript& script, std::size_t gpu, ScriptTime t);
+// Traffic, both memory controllers.
+double expected_memory_bytes(const Course& lines, ScriptTime from, ScriptTime to);
+// Sums over a process' own clients on one GPU. Passed-on clients belong to the process with the lowest pid.
+double expected_process_busy_seconds(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
+                                     EngineClass engine_class, ScriptTime from, ScriptTime to);
+// Of all engines of the class.
+double expected_process_busy_ratio(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
+                                   EngineClass engine_class, ScriptTime from, ScriptTime to);
+std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu);
+double expected_process_cpu_seconds(const ProcessScript& process, ScriptTime t);
+
+}  // namespace igpu::simulation
