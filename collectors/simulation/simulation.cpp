@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/simulation.h"
 
-#include <chrono>
 #include <vector>
 
 #include "igpu/monitor.h"
@@ -16,11 +15,6 @@ namespace igpu {
 
 namespace simulation {
 namespace {
-
-class SteadyClock final : public Clock {
- public:
-  Nanoseconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
-};
 
 class ScriptPrivileges final : public Privileges {
  public:
@@ -63,8 +57,7 @@ std::vector<std::unique_ptr<RuntimePower>> power_of(const MachineScript& script)
 }  // namespace simulation
 
 struct SimulatedMachine::State {
-  State(simulation::MachineScript what, Clock* time)
-      : script(std::move(what)), clock(time != nullptr ? *time : own_clock) {
+  State(simulation::MachineScript what, Clock& time) : script(std::move(what)), clock(time) {
     using namespace simulation;
     for (std::size_t i = 0; i < script.gpus.size(); ++i) render_gpu(sys_tree, script.gpus[i], *power[i]);
     render_host(sys_tree, script);
@@ -73,7 +66,6 @@ struct SimulatedMachine::State {
     render_device_nodes(dev_tree, script);
   }
 
-  simulation::SteadyClock own_clock;
   const simulation::MachineScript script;
   Clock& clock;
   simulation::ScriptClock script_clock{clock, script.uptime};
@@ -94,10 +86,10 @@ struct SimulatedMachine::State {
 SimulatedMachine::SimulatedMachine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SimulatedMachine::~SimulatedMachine() = default;
 
-std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, Clock* time) {
+std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, Clock& clock) {
   std::optional<simulation::MachineScript> script = simulation::script_of_profile(profile);
   if (!script) return nullptr;
-  return std::unique_ptr<SimulatedMachine>(new SimulatedMachine(std::make_unique<State>(std::move(*script), time)));
+  return std::unique_ptr<SimulatedMachine>(new SimulatedMachine(std::make_unique<State>(std::move(*script), clock)));
 }
 
 Machine SimulatedMachine::machine() {

@@ -15,9 +15,9 @@ namespace igpu {
 // known exactly: script().
 class SimulatedMachine {
  public:
-  // time: where the machine takes its time from, must outlive it; nullptr for CLOCK_MONOTONIC. The machine has been up
-  // for some hours when it is created. nullptr: there is no such profile.
-  static std::unique_ptr<SimulatedMachine> create(std::string_view profile, Clock* time = nullptr);
+  // clock: where the machine takes its time from; must outlive it. The machine has been up for some hours when it is
+  // created. nullptr: there is no such profile.
+  static std::unique_ptr<SimulatedMachine> create(std::string_view profile, Clock& clock);
   ~SimulatedMachine();
   SimulatedMachine(const SimulatedMachine&) = delete;
   SimulatedMachine& operator=(const SimulatedMachine&) = delete;
