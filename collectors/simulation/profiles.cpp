@@ -57,7 +57,12 @@ const GpuModel kArcA770{
     .revision = 0x08,
     .subsystem_vendor = 0x8086,
     .subsystem_device = 0x1020,
-    .engines = {{kRender, 0, 0}, {kCopy, 0, 0}, {kVideo, 0, 0}, {kVideo, 1, 0}, {kEnhance, 0, 0}, {kEnhance, 1, 0},
+    .engines = {{kRender, 0, 0},
+                {kCopy, 0, 0},
+                {kVideo, 0, 0},
+                {kVideo, 1, 0},
+                {kEnhance, 0, 0},
+                {kEnhance, 1, 0},
                 {kCompute, 0, 0}},
     .gts = {{300, 600, 2400}},
     .vram_bytes = 16 * kGiB,
@@ -76,7 +81,12 @@ const GpuModel kBattlemage{
     .revision = 0x00,
     .subsystem_vendor = 0x8086,
     .subsystem_device = 0x1100,
-    .engines = {{kRender, 0, 0}, {kCopy, 0, 0}, {kCompute, 0, 0}, {kVideo, 0, 1}, {kVideo, 1, 1}, {kEnhance, 0, 1},
+    .engines = {{kRender, 0, 0},
+                {kCopy, 0, 0},
+                {kCompute, 0, 0},
+                {kVideo, 0, 1},
+                {kVideo, 1, 1},
+                {kEnhance, 0, 1},
                 {kEnhance, 1, 1}},
     .gts = {{400, 1400, 2850}, {400, 800, 1500, true}},
     .vram_bytes = 12 * kGiB,
@@ -95,8 +105,8 @@ const Place kSsh{"/system.slice/ssh.service", "", "", "ssh.service"};
 const Place kExporter{"/system.slice/intel-gpu-exporter.service", "", "", "intel-gpu-exporter.service"};
 const Place kDesktop{"/user.slice/user-1000.slice/user@1000.service/session.slice/org.gnome.Shell@wayland.service", "",
                      "", "org.gnome.Shell@wayland.service"};
-const Place kApp{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-com.obsproject.Studio-4711.scope", "",
-                 "", "app-gnome-com.obsproject.Studio-4711.scope"};
+const Place kApp{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-com.obsproject.Studio-4711.scope",
+                 "", "", "app-gnome-com.obsproject.Studio-4711.scope"};
 const Place kShell{"/user.slice/user-1000.slice/session-2.scope", "", "", "session-2.scope"};
 const std::array<Place, 4> kBroadcast{{
     {"/system.slice/system-broadcast.slice/broadcast@main.service", "", "", "broadcast@main.service"},
@@ -105,10 +115,9 @@ const std::array<Place, 4> kBroadcast{{
     {"/system.slice/system-broadcast.slice/broadcast@preview.service", "", "", "broadcast@preview.service"},
 }};
 const Place kInference{"/system.slice/llama-server.service", "", "", "llama-server.service"};
-const Place kJellyfin{
-    "/system.slice/docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope",
-    "4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346", "",
-    "docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope"};
+const Place kJellyfin{"/system.slice/docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope",
+                      "4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346", "",
+                      "docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope"};
 const Place kIngest{
     "/kubepods.slice/kubepods-burstable.slice/"
     "kubepods-burstable-pod7c0f4a52_91d3_4e68_b5a7_20c8f6e1d93b.slice/"
@@ -128,17 +137,50 @@ constexpr std::uint32_t kExporterUser = 997;
 
 // What runs everywhere and has no GPU open.
 void add_system(ProfileData& data) {
-  data.processes.push_back({.pid = 1, .comm = "systemd", .uid = kRoot, .place = &kInit, .started = 0,
-                            .cpu_cores = {0.002}, .resident_mib = 13, .virtual_mib = 168, .parent = 0});
-  data.processes.push_back({.pid = 2, .comm = "kthreadd", .uid = kRoot, .place = &kKernel, .started = 0,
-                            .cpu_cores = {}, .resident_mib = 0, .virtual_mib = 0, .parent = 0, .kernel_thread = true});
-  data.processes.push_back({.pid = 87, .comm = "kworker/u16:1-i915", .uid = kRoot, .place = &kKernel, .started = 1,
-                            .cpu_cores = {0.001}, .resident_mib = 0, .virtual_mib = 0, .parent = 2,
+  data.processes.push_back({.pid = 1,
+                            .comm = "systemd",
+                            .uid = kRoot,
+                            .place = &kInit,
+                            .started = 0,
+                            .cpu_cores = {0.002},
+                            .resident_mib = 13,
+                            .virtual_mib = 168,
+                            .parent = 0});
+  data.processes.push_back({.pid = 2,
+                            .comm = "kthreadd",
+                            .uid = kRoot,
+                            .place = &kKernel,
+                            .started = 0,
+                            .cpu_cores = {},
+                            .resident_mib = 0,
+                            .virtual_mib = 0,
+                            .parent = 0,
                             .kernel_thread = true});
-  data.processes.push_back({.pid = 731, .comm = "sshd", .uid = kRoot, .place = &kSsh, .started = 9,
-                            .cpu_cores = {0.0005}, .resident_mib = 9, .virtual_mib = 15});
-  data.processes.push_back({.pid = 48213, .comm = "intel-gpu-expor", .uid = data.privileged ? kRoot : kExporterUser,
-                            .place = &kExporter, .started = 41'200, .cpu_cores = {0.003}, .resident_mib = 8,
+  data.processes.push_back({.pid = 87,
+                            .comm = "kworker/u16:1-i915",
+                            .uid = kRoot,
+                            .place = &kKernel,
+                            .started = 1,
+                            .cpu_cores = {0.001},
+                            .resident_mib = 0,
+                            .virtual_mib = 0,
+                            .parent = 2,
+                            .kernel_thread = true});
+  data.processes.push_back({.pid = 731,
+                            .comm = "sshd",
+                            .uid = kRoot,
+                            .place = &kSsh,
+                            .started = 9,
+                            .cpu_cores = {0.0005},
+                            .resident_mib = 9,
+                            .virtual_mib = 15});
+  data.processes.push_back({.pid = 48213,
+                            .comm = "intel-gpu-expor",
+                            .uid = data.privileged ? kRoot : kExporterUser,
+                            .place = &kExporter,
+                            .started = 41'200,
+                            .cpu_cores = {0.003},
+                            .resident_mib = 8,
                             .virtual_mib = 90});
 }
 
@@ -167,15 +209,21 @@ ProfileData tgl_broadcast() {
   add_system(data);
   const auto transcode = [&](std::uint32_t pid, std::size_t unit, unsigned started, std::vector<EngineLoad> loads,
                              double mib, Wave cpu) {
-    data.processes.push_back({.pid = pid, .comm = "ffmpeg", .uid = kStream, .place = &kBroadcast[unit],
-                              .started = started, .cpu_cores = cpu, .resident_mib = 180 + mib / 4,
+    data.processes.push_back({.pid = pid,
+                              .comm = "ffmpeg",
+                              .uid = kStream,
+                              .place = &kBroadcast[unit],
+                              .started = started,
+                              .cpu_cores = cpu,
+                              .resident_mib = 180 + mib / 4,
                               .virtual_mib = 2900 + mib,
                               .clients = {{.gpu = 0, .loads = std::move(loads), .system_mib = {mib, mib / 12, 50}}}});
   };
-  transcode(2211, 0, 31, {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20, 0.1}}, {"rcs0", {0.03, 0.01, 15}}}, 412,
-            {0.22, 0.04, 30});
-  transcode(2212, 1, 33, {{"vcs0", {0.19, 0.05, 30, 0.4}}, {"vcs1", {0.13, 0.03, 60}}, {"vecs0", {0.15, 0.05, 30, 0.5}}},
-            655, {0.31, 0.06, 60});
+  transcode(2211, 0, 31, {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20, 0.1}}, {"rcs0", {0.03, 0.01, 15}}},
+            412, {0.22, 0.04, 30});
+  transcode(2212, 1, 33,
+            {{"vcs0", {0.19, 0.05, 30, 0.4}}, {"vcs1", {0.13, 0.03, 60}}, {"vecs0", {0.15, 0.05, 30, 0.5}}}, 655,
+            {0.31, 0.06, 60});
   transcode(2213, 2, 2'740, {{"vcs1", {0.29, 0.09, 75, 0.2}}, {"vecs0", {0.09, 0.03, 25}}, {"rcs0", {0.07, 0.03, 50}}},
             388, {0.18, 0.05, 75});
   transcode(2214, 3, 18'022, {{"vcs1", {0.07, 0.05, 100}}, {"vecs0", {0.03, 0.01, 100}}}, 96, {0.05, 0.02, 100});
@@ -187,29 +235,63 @@ ProfileData arc_a770() {
   data.gpus = {in_slot(kArcA770, "0000:00:01.0", 1, 1, 128, 3)};
   data.has_psys = false;
   add_system(data);
-  data.processes.push_back({.pid = 1904, .comm = "gnome-shell", .uid = kAnna, .place = &kDesktop, .started = 44,
-                            .cpu_cores = {0.04, 0.02, 30}, .resident_mib = 310, .virtual_mib = 4900,
-                            .clients = {{.gpu = 0, .loads = {{"rcs0", {0.05, 0.03, 20}}, {"bcs0", {0.01, 0.005, 25}}},
-                                         .vram_mib = {286, 20, 60}, .system_mib = {52},
-                                         .descriptors = {14, 15}, .passed_on = {{4711, 22}}, .on_card_node = true}}});
-  data.processes.push_back({.pid = 4711, .comm = "obs", .uid = kAnna, .place = &kApp, .started = 5'310,
-                            .cpu_cores = {0.55, 0.1, 60}, .resident_mib = 640, .virtual_mib = 6100,
+  data.processes.push_back({.pid = 1904,
+                            .comm = "gnome-shell",
+                            .uid = kAnna,
+                            .place = &kDesktop,
+                            .started = 44,
+                            .cpu_cores = {0.04, 0.02, 30},
+                            .resident_mib = 310,
+                            .virtual_mib = 4900,
                             .clients = {{.gpu = 0,
-                                         .loads = {{"rcs0", {0.27, 0.09, 60}}, {"vcs0", {0.23, 0.06, 30}},
-                                                   {"vecs0", {0.08, 0.02, 30}}},
-                                         .vram_mib = {1240, 90, 100}, .system_mib = {210, 10, 50},
-                                         .descriptors = {31}}}});
-  data.processes.push_back({.pid = 6120, .comm = "ffmpeg", .uid = kAnna, .place = &kShell, .started = 12'604,
-                            .cpu_cores = {0.3, 0.1, 50}, .resident_mib = 290, .virtual_mib = 3300,
+                                         .loads = {{"rcs0", {0.05, 0.03, 20}}, {"bcs0", {0.01, 0.005, 25}}},
+                                         .vram_mib = {286, 20, 60},
+                                         .system_mib = {52},
+                                         .descriptors = {14, 15},
+                                         .passed_on = {{4711, 22}},
+                                         .on_card_node = true}}});
+  data.processes.push_back(
+      {.pid = 4711,
+       .comm = "obs",
+       .uid = kAnna,
+       .place = &kApp,
+       .started = 5'310,
+       .cpu_cores = {0.55, 0.1, 60},
+       .resident_mib = 640,
+       .virtual_mib = 6100,
+       .clients = {{.gpu = 0,
+                    .loads = {{"rcs0", {0.27, 0.09, 60}}, {"vcs0", {0.23, 0.06, 30}}, {"vecs0", {0.08, 0.02, 30}}},
+                    .vram_mib = {1240, 90, 100},
+                    .system_mib = {210, 10, 50},
+                    .descriptors = {31}}}});
+  data.processes.push_back({.pid = 6120,
+                            .comm = "ffmpeg",
+                            .uid = kAnna,
+                            .place = &kShell,
+                            .started = 12'604,
+                            .cpu_cores = {0.3, 0.1, 50},
+                            .resident_mib = 290,
+                            .virtual_mib = 3300,
                             .clients = {{.gpu = 0,
-                                         .loads = {{"vcs0", {0.21, 0.08, 50}}, {"vcs1", {0.46, 0.15, 75}},
-                                                   {"vecs1", {0.19, 0.07, 50}}, {"bcs0", {0.06, 0.02, 20}}},
-                                         .vram_mib = {780, 60, 75}, .system_mib = {120},
+                                         .loads = {{"vcs0", {0.21, 0.08, 50}},
+                                                   {"vcs1", {0.46, 0.15, 75}},
+                                                   {"vecs1", {0.19, 0.07, 50}},
+                                                   {"bcs0", {0.06, 0.02, 20}}},
+                                         .vram_mib = {780, 60, 75},
+                                         .system_mib = {120},
                                          .descriptors = {9}}}});
-  data.processes.push_back({.pid = 7033, .comm = "python3", .uid = kAnna, .place = &kShell, .started = 20'118,
-                            .cpu_cores = {0.9, 0.15, 100}, .resident_mib = 2210, .virtual_mib = 15'800,
-                            .clients = {{.gpu = 0, .loads = {{"ccs0", {0.68, 0.24, 150}}, {"bcs0", {0.09, 0.04, 150}}},
-                                         .vram_mib = {6310, 900, 150}, .system_mib = {340, 30, 150},
+  data.processes.push_back({.pid = 7033,
+                            .comm = "python3",
+                            .uid = kAnna,
+                            .place = &kShell,
+                            .started = 20'118,
+                            .cpu_cores = {0.9, 0.15, 100},
+                            .resident_mib = 2210,
+                            .virtual_mib = 15'800,
+                            .clients = {{.gpu = 0,
+                                         .loads = {{"ccs0", {0.68, 0.24, 150}}, {"bcs0", {0.09, 0.04, 150}}},
+                                         .vram_mib = {6310, 900, 150},
+                                         .system_mib = {340, 30, 150},
                                          .descriptors = {12}}}});
   return data;
 }
@@ -219,26 +301,58 @@ ProfileData battlemage() {
   data.gpus = {in_slot(kBattlemage, "0000:00:01.0", 1, 1, 128, 3)};
   data.has_psys = false;
   add_system(data);
-  data.processes.push_back({.pid = 1877, .comm = "gnome-shell", .uid = kAnna, .place = &kDesktop, .started = 41,
-                            .cpu_cores = {0.03, 0.01, 30}, .resident_mib = 295, .virtual_mib = 4800,
-                            .clients = {{.gpu = 0, .loads = {{"rcs0", {0.04, 0.02, 20}}}, .vram_mib = {240, 15, 60},
-                                         .system_mib = {46}, .descriptors = {14}, .on_card_node = true}}});
-  data.processes.push_back({.pid = 3350, .comm = "llama-server", .uid = kAnna, .place = &kInference, .started = 1'802,
-                            .cpu_cores = {0.4, 0.2, 100}, .resident_mib = 1480, .virtual_mib = 21'000,
-                            .clients = {{.gpu = 0, .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
-                                         .vram_mib = {7040, 128, 100}, .system_mib = {96},
-                                         .descriptors = {7, 8}}}});
-  data.processes.push_back({.pid = 5206, .comm = "gst-launch-1.0", .uid = kStream, .place = &kBroadcast[0],
-                            .started = 7'066, .cpu_cores = {0.25, 0.05, 50}, .resident_mib = 260, .virtual_mib = 2700,
+  data.processes.push_back({.pid = 1877,
+                            .comm = "gnome-shell",
+                            .uid = kAnna,
+                            .place = &kDesktop,
+                            .started = 41,
+                            .cpu_cores = {0.03, 0.01, 30},
+                            .resident_mib = 295,
+                            .virtual_mib = 4800,
                             .clients = {{.gpu = 0,
-                                         .loads = {{"vcs0", {0.37, 0.11, 50}}, {"vecs0", {0.24, 0.08, 50}},
-                                                   {"rcs0", {0.11, 0.04, 30}}},
-                                         .vram_mib = {512, 40, 50}, .system_mib = {88, 8, 60}}}});
-  data.processes.push_back({.pid = 5390, .comm = "ffmpeg", .uid = kStream, .place = &kBroadcast[1], .started = 30'240,
-                            .cpu_cores = {0.2, 0.08, 75}, .resident_mib = 240, .virtual_mib = 3000,
+                                         .loads = {{"rcs0", {0.04, 0.02, 20}}},
+                                         .vram_mib = {240, 15, 60},
+                                         .system_mib = {46},
+                                         .descriptors = {14},
+                                         .on_card_node = true}}});
+  data.processes.push_back({.pid = 3350,
+                            .comm = "llama-server",
+                            .uid = kAnna,
+                            .place = &kInference,
+                            .started = 1'802,
+                            .cpu_cores = {0.4, 0.2, 100},
+                            .resident_mib = 1480,
+                            .virtual_mib = 21'000,
+                            .clients = {{.gpu = 0,
+                                         .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
+                                         .vram_mib = {7040, 128, 100},
+                                         .system_mib = {96},
+                                         .descriptors = {7, 8}}}});
+  data.processes.push_back(
+      {.pid = 5206,
+       .comm = "gst-launch-1.0",
+       .uid = kStream,
+       .place = &kBroadcast[0],
+       .started = 7'066,
+       .cpu_cores = {0.25, 0.05, 50},
+       .resident_mib = 260,
+       .virtual_mib = 2700,
+       .clients = {{.gpu = 0,
+                    .loads = {{"vcs0", {0.37, 0.11, 50}}, {"vecs0", {0.24, 0.08, 50}}, {"rcs0", {0.11, 0.04, 30}}},
+                    .vram_mib = {512, 40, 50},
+                    .system_mib = {88, 8, 60}}}});
+  data.processes.push_back({.pid = 5390,
+                            .comm = "ffmpeg",
+                            .uid = kStream,
+                            .place = &kBroadcast[1],
+                            .started = 30'240,
+                            .cpu_cores = {0.2, 0.08, 75},
+                            .resident_mib = 240,
+                            .virtual_mib = 3000,
                             .clients = {{.gpu = 0,
                                          .loads = {{"vcs1", {0.28, 0.12, 75}}, {"vecs1", {0.07, 0.03, 75}}},
-                                         .vram_mib = {380, 25, 75}, .system_mib = {64}}}});
+                                         .vram_mib = {380, 25, 75},
+                                         .system_mib = {64}}}});
   return data;
 }
 
@@ -252,39 +366,63 @@ ProfileData rack() {
   add_system(data);
   const auto run = [&](std::uint32_t pid, const char* comm, const Place& place, std::uint32_t uid, unsigned started,
                        Wave cpu, double mib, std::vector<ClientData> clients) {
-    data.processes.push_back({.pid = pid, .comm = comm, .uid = uid, .place = &place, .started = started,
-                              .cpu_cores = cpu, .resident_mib = mib, .virtual_mib = 2600 + 3 * mib,
+    data.processes.push_back({.pid = pid,
+                              .comm = comm,
+                              .uid = uid,
+                              .place = &place,
+                              .started = started,
+                              .cpu_cores = cpu,
+                              .resident_mib = mib,
+                              .virtual_mib = 2600 + 3 * mib,
                               .clients = std::move(clients)});
   };
   // Jellyfin's transcodes, on the integrated GPU and the first card.
   run(3101, "ffmpeg", kJellyfin, kStream, 640, {0.21, 0.05, 30}, 260,
-      {{.gpu = 0, .loads = {{"vcs0", {0.33, 0.07, 30}}, {"vecs0", {0.17, 0.04, 30}}, {"rcs0", {0.05, 0.02, 50}}},
+      {{.gpu = 0,
+        .loads = {{"vcs0", {0.33, 0.07, 30}}, {"vecs0", {0.17, 0.04, 30}}, {"rcs0", {0.05, 0.02, 50}}},
         .system_mib = {410, 30, 50}}});
   run(3102, "ffmpeg", kJellyfin, kStream, 9'412, {0.17, 0.04, 50}, 240,
       {{.gpu = 0, .loads = {{"vcs1", {0.24, 0.1, 75}}, {"vecs0", {0.11, 0.05, 75}}}, .system_mib = {300, 25, 60}}});
   run(3103, "ffmpeg", kJellyfin, kStream, 22'100, {0.24, 0.08, 60}, 300,
-      {{.gpu = 1, .loads = {{"vcs0", {0.41, 0.12, 60}}, {"vecs0", {0.22, 0.06, 60}}}, .vram_mib = {620, 40, 60},
-        .system_mib = {90}, .descriptors = {9, 11}}});
+      {{.gpu = 1,
+        .loads = {{"vcs0", {0.41, 0.12, 60}}, {"vecs0", {0.22, 0.06, 60}}},
+        .vram_mib = {620, 40, 60},
+        .system_mib = {90},
+        .descriptors = {9, 11}}});
   // Live ingest in a pod: one pipeline decodes on the integrated GPU and encodes on a card.
   run(5120, "gst-launch-1.0", kIngest, kRoot, 1'203, {0.35, 0.07, 100}, 340,
       {{.gpu = 0, .loads = {{"vcs1", {0.18, 0.05, 100}}}, .system_mib = {160, 10, 50}, .descriptors = {10}},
-       {.gpu = 1, .loads = {{"vcs1", {0.38, 0.1, 100}}, {"vecs1", {0.13, 0.04, 100}}}, .vram_mib = {450, 30, 100},
-        .system_mib = {70}, .descriptors = {12}}});
+       {.gpu = 1,
+        .loads = {{"vcs1", {0.38, 0.1, 100}}, {"vecs1", {0.13, 0.04, 100}}},
+        .vram_mib = {450, 30, 100},
+        .system_mib = {70},
+        .descriptors = {12}}});
   run(5121, "gst-launch-1.0", kIngest, kRoot, 1'204, {0.28, 0.06, 75}, 310,
-      {{.gpu = 2, .loads = {{"vcs0", {0.36, 0.09, 75}}, {"vecs0", {0.2, 0.05, 75}}}, .vram_mib = {480, 32, 75},
-        .system_mib = {80}, .passed_on = {{5122, 17}}}});
+      {{.gpu = 2,
+        .loads = {{"vcs0", {0.36, 0.09, 75}}, {"vecs0", {0.2, 0.05, 75}}},
+        .vram_mib = {480, 32, 75},
+        .system_mib = {80},
+        .passed_on = {{5122, 17}}}});
   run(5122, "gst-launch-1.0", kIngest, kRoot, 1'206, {0.26, 0.06, 60}, 290,
-      {{.gpu = 2, .loads = {{"vcs1", {0.27, 0.08, 60}}, {"rcs0", {0.14, 0.04, 30}}}, .vram_mib = {350, 20, 60},
+      {{.gpu = 2,
+        .loads = {{"vcs1", {0.27, 0.08, 60}}, {"rcs0", {0.14, 0.04, 30}}},
+        .vram_mib = {350, 20, 60},
         .system_mib = {72}}});
   run(5130, "obs", kIngest, kRoot, 3'611, {0.5, 0.1, 50}, 610,
-      {{.gpu = 1, .loads = {{"rcs0", {0.31, 0.11, 50}}, {"vcs0", {0.19, 0.05, 30}}}, .vram_mib = {1150, 80, 100},
+      {{.gpu = 1,
+        .loads = {{"rcs0", {0.31, 0.11, 50}}, {"vcs0", {0.19, 0.05, 30}}},
+        .vram_mib = {1150, 80, 100},
         .system_mib = {190}}});
   // Vision models.
   run(8044, "python3", kVision, kAnna, 4'500, {1.1, 0.3, 150}, 2300,
-      {{.gpu = 1, .loads = {{"ccs0", {0.52, 0.22, 150}}, {"bcs0", {0.07, 0.03, 150}}}, .vram_mib = {5200, 600, 150},
+      {{.gpu = 1,
+        .loads = {{"ccs0", {0.52, 0.22, 150}}, {"bcs0", {0.07, 0.03, 150}}},
+        .vram_mib = {5200, 600, 150},
         .system_mib = {280}}});
   run(8045, "llama-server", kVision, kAnna, 4'502, {0.45, 0.2, 100}, 1500,
-      {{.gpu = 2, .loads = {{"ccs0", {0.58, 0.27, 100}}, {"bcs0", {0.04, 0.02, 100}}}, .vram_mib = {6900, 128, 100},
+      {{.gpu = 2,
+        .loads = {{"ccs0", {0.58, 0.27, 100}}, {"bcs0", {0.04, 0.02, 100}}},
+        .vram_mib = {6900, 128, 100},
         .system_mib = {110}}});
   run(8051, "ffmpeg", kVision, kAnna, 27'350, {0.15, 0.05, 60}, 220,
       {{.gpu = 0, .loads = {{"rcs0", {0.21, 0.08, 60}}, {"bcs0", {0.03, 0.01, 60}}}, .system_mib = {240, 20, 60}}});
@@ -297,15 +435,29 @@ ProfileData locked() {
   data.privileged = false;
   data.perf_event_paranoid = 3;  // Debian's default
   add_system(data);
-  data.processes.push_back({.pid = 2211, .comm = "ffmpeg", .uid = kStream, .place = &kBroadcast[0], .started = 31,
-                            .cpu_cores = {0.22, 0.04, 30}, .resident_mib = 280, .virtual_mib = 3300,
+  data.processes.push_back({.pid = 2211,
+                            .comm = "ffmpeg",
+                            .uid = kStream,
+                            .place = &kBroadcast[0],
+                            .started = 31,
+                            .cpu_cores = {0.22, 0.04, 30},
+                            .resident_mib = 280,
+                            .virtual_mib = 3300,
                             .clients = {{.gpu = 0,
                                          .loads = {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20}}},
                                          .system_mib = {412, 30, 50}}}});
-  data.processes.push_back({.pid = 3350, .comm = "llama-server", .uid = kAnna, .place = &kInference, .started = 1'802,
-                            .cpu_cores = {0.4, 0.2, 100}, .resident_mib = 1480, .virtual_mib = 21'000,
-                            .clients = {{.gpu = 1, .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
-                                         .vram_mib = {7040, 128, 100}, .system_mib = {96}}}});
+  data.processes.push_back({.pid = 3350,
+                            .comm = "llama-server",
+                            .uid = kAnna,
+                            .place = &kInference,
+                            .started = 1'802,
+                            .cpu_cores = {0.4, 0.2, 100},
+                            .resident_mib = 1480,
+                            .virtual_mib = 21'000,
+                            .clients = {{.gpu = 1,
+                                         .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
+                                         .vram_mib = {7040, 128, 100},
+                                         .system_mib = {96}}}});
   return data;
 }
 
@@ -316,12 +468,17 @@ ProfileData asleep() {
   data.has_psys = false;
   add_system(data);
   // A desktop that keeps both cards open without using them: a sleeping GPU may well have clients.
-  data.processes.push_back({.pid = 1877, .comm = "gnome-shell", .uid = kAnna, .place = &kDesktop, .started = 41,
-                            .cpu_cores = {0.03, 0.01, 30}, .resident_mib = 295, .virtual_mib = 4800,
-                            .clients = {{.gpu = 0, .loads = {}, .system_mib = {4}, .descriptors = {14},
-                                         .on_card_node = true},
-                                        {.gpu = 1, .loads = {}, .system_mib = {4}, .descriptors = {15},
-                                         .on_card_node = true}}});
+  data.processes.push_back(
+      {.pid = 1877,
+       .comm = "gnome-shell",
+       .uid = kAnna,
+       .place = &kDesktop,
+       .started = 41,
+       .cpu_cores = {0.03, 0.01, 30},
+       .resident_mib = 295,
+       .virtual_mib = 4800,
+       .clients = {{.gpu = 0, .loads = {}, .system_mib = {4}, .descriptors = {14}, .on_card_node = true},
+                   {.gpu = 1, .loads = {}, .system_mib = {4}, .descriptors = {15}, .on_card_node = true}}});
   return data;
 }
 

@@ -19,7 +19,8 @@ void render_zone(Tree& sys, const std::string& type, const std::string& parent, 
   sys.file(path + "/name", std::string(name) + "\n");
   sys.file(path + "/enabled", "1\n", 0644);
   sys.file(path + "/max_energy_range_uj", std::to_string(kEnergyRange) + "\n");
-  number_file(sys, path + "/energy_uj", [&power](ScriptTime now) { return power.integral(now) % kEnergyRange; }, 0400);
+  number_file(
+      sys, path + "/energy_uj", [&power](ScriptTime now) { return power.integral(now) % kEnergyRange; }, 0400);
   sys.file(path + "/constraint_0_name", "long_term\n");
   sys.file(path + "/constraint_0_power_limit_uw", "28000000\n", 0644);
   sys.file(path + "/constraint_0_time_window_us", "27983872\n", 0644);
@@ -58,7 +59,8 @@ void render_coretemp(Tree& sys, const HostScript& host) {
     });
   };
   sensor(1, "Package id 0", 0);
-  for (unsigned core = 0; core < host.cores / 2; ++core) sensor(2 + core, "Core " + std::to_string(core), core % 3 * 1000);
+  for (unsigned core = 0; core < host.cores / 2; ++core)
+    sensor(2 + core, "Core " + std::to_string(core), core % 3 * 1000);
 }
 
 void render_nvme(Tree& sys) {

@@ -117,8 +117,7 @@ void render_i915_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   number_file(sys, path + "fan1_input", [&gpu](ScriptTime now) {
     return 620 + gpu.temperature.value(now) / 50;
   }).wakes = &power;
-  number_file(sys, path + "temp1_input", [&gpu](ScriptTime now) { return gpu.temperature.value(now); }).wakes =
-      &power;
+  number_file(sys, path + "temp1_input", [&gpu](ScriptTime now) { return gpu.temperature.value(now); }).wakes = &power;
 }
 
 }  // namespace igpu::simulation

@@ -17,14 +17,17 @@ std::string hex(std::uint64_t number, int width, bool upper = false) {
   TextWriter out(buffer);
   out.hex(number, width);
   std::string text(out.text());
-  if (upper) std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c; });
+  if (upper)
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c; });
   return text;
 }
 
 std::string modalias(const PciIds& ids) {
-  return "pci:v" + hex(ids.vendor, 8, true) + "d" + hex(ids.device, 8, true) + "sv" + hex(ids.subsystem_vendor, 8, true) +
-         "sd" + hex(ids.subsystem_device, 8, true) + "bc" + hex(ids.pci_class >> 16, 2, true) + "sc" +
-         hex(ids.pci_class >> 8 & 0xff, 2, true) + "i" + hex(ids.pci_class & 0xff, 2, true);
+  return "pci:v" + hex(ids.vendor, 8, true) + "d" + hex(ids.device, 8, true) + "sv" +
+         hex(ids.subsystem_vendor, 8, true) + "sd" + hex(ids.subsystem_device, 8, true) + "bc" +
+         hex(ids.pci_class >> 16, 2, true) + "sc" + hex(ids.pci_class >> 8 & 0xff, 2, true) + "i" +
+         hex(ids.pci_class & 0xff, 2, true);
 }
 
 std::string_view address_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -77,9 +80,8 @@ void render_bridges(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   const std::array<std::uint16_t, 3> ids{static_cast<std::uint16_t>(0x460d),
                                          static_cast<std::uint16_t>(battlemage ? 0xe2ff : 0x4fa1),
                                          static_cast<std::uint16_t>(battlemage ? 0xe2f0 : 0x4fa4)};
-  const std::array<Link, 3> links{{{speed, speed, lanes, model.slot_lanes},
-                                   {speed, speed, lanes, model.card_lanes},
-                                   {inside, inside, 1, 1}}};
+  const std::array<Link, 3> links{
+      {{speed, speed, lanes, model.slot_lanes}, {speed, speed, lanes, model.card_lanes}, {inside, inside, 1, 1}}};
   std::string path = "devices/pci0000:00";
   for (std::size_t i = 0; i < gpu.bridges.size() && i < ids.size(); ++i) {
     path += "/" + gpu.bridges[i];
@@ -173,8 +175,9 @@ void render_hwmon_links(Tree& sys, const std::string& device_path, unsigned numb
 void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   const GpuModel& model = gpu.model;
   const std::string path = gpu.pci_path();
-  render_pci_function(sys, path, {0x8086, model.device_id, 0x030000, model.revision, model.subsystem_vendor,
-                                  model.subsystem_device, to_string(model.driver), gpu.numa_node});
+  render_pci_function(sys, path,
+                      {0x8086, model.device_id, 0x030000, model.revision, model.subsystem_vendor,
+                       model.subsystem_device, to_string(model.driver), gpu.numa_node});
   render_runtime_pm(sys, path, power.suspended());
   sys.file(path + "/boot_vga", gpu.card == 0 ? "1\n" : "0\n");
   sys.file(path + "/power_state", power.suspended() ? "D3cold\n" : "D0\n");

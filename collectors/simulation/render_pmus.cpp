@@ -100,11 +100,20 @@ void render_pmus(Tree& sys, const MachineScript& script, const std::vector<Pmu>&
   for (const Pmu& pmu : pmus) {
     PmuDirectory directory(sys, pmu);
     switch (pmu.kind) {
-      case Pmu::Kind::i915: render_i915(directory, script.gpus[pmu.gpu]); break;
-      case Pmu::Kind::xe: render_xe(directory); break;
-      case Pmu::Kind::power: render_power(directory, script); break;
-      case Pmu::Kind::imc_free_running: render_free_running(directory); break;
-      case Pmu::Kind::other: break;
+      case Pmu::Kind::i915:
+        render_i915(directory, script.gpus[pmu.gpu]);
+        break;
+      case Pmu::Kind::xe:
+        render_xe(directory);
+        break;
+      case Pmu::Kind::power:
+        render_power(directory, script);
+        break;
+      case Pmu::Kind::imc_free_running:
+        render_free_running(directory);
+        break;
+      case Pmu::Kind::other:
+        break;
     }
   }
 }

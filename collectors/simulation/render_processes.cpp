@@ -138,9 +138,9 @@ class ProcRenderer {
     const auto cpu_ticks =
         static_cast<std::int64_t>(process.cpu.integral(now) - process.cpu.integral(process.started)) / kTick;
     const std::int64_t user = cpu_ticks * 7 / 10;
-    out << process.pid << " (" << std::string_view(process.comm).substr(0, 15) << ") " << (process.kernel_thread ? 'I' : 'S') << ' '
-        << process.parent << ' ' << process.pid << ' ' << process.pid << " 0 -1 "
-        << (process.kernel_thread ? 69238880 : 4194560) << " 48211 0 12 0 ";
+    out << process.pid << " (" << std::string_view(process.comm).substr(0, 15) << ") "
+        << (process.kernel_thread ? 'I' : 'S') << ' ' << process.parent << ' ' << process.pid << ' ' << process.pid
+        << " 0 -1 " << (process.kernel_thread ? 69238880 : 4194560) << " 48211 0 12 0 ";
     out << user << ' ' << cpu_ticks - user << " 0 0 20 0 " << (process.kernel_thread ? 1 : 14) << " 0 "
         << process.started.count() / kTick << ' ' << process.virtual_bytes << ' '
         << process.resident_bytes.value(now) / kPage

@@ -33,16 +33,16 @@ void render_throttle(Tree& sys, const std::string& throttle, const GtScript& gt,
   }
   for (const char* reason : {"pl2", "pl4", "thermal", "prochot", "ratl", "vr_thermalert", "vr_tdc"})
     sys.file(throttle + "reason_" + reason, "0\n").wakes = &power;
-  sys.file(throttle + "reasons", [&gt](TextWriter& out, ScriptTime now) {
-    out << (gt.pl1_throttled.value(now) != 0 ? "pl1\n" : "none\n");
-  }).wakes = &power;
+  sys.file(throttle + "reasons",
+           [&gt](TextWriter& out, ScriptTime now) { out << (gt.pl1_throttled.value(now) != 0 ? "pl1\n" : "none\n"); })
+      .wakes = &power;
 }
 
 void render_idle(Tree& sys, const std::string& idle, unsigned number, const GtScript& gt, RuntimePower& power) {
   sys.file(idle + "name", "gt" + std::to_string(number) + (gt.model.media ? "-mc\n" : "-rc\n")).wakes = &power;
-  sys.file(idle + "idle_status", [&gt](TextWriter& out, ScriptTime now) {
-    out << (gt.parked(now) ? "gt-c6\n" : "gt-c0\n");
-  }).wakes = &power;
+  sys.file(idle + "idle_status",
+           [&gt](TextWriter& out, ScriptTime now) { out << (gt.parked(now) ? "gt-c6\n" : "gt-c0\n"); })
+      .wakes = &power;
   number_file(sys, idle + "idle_residency_ms", [&gt](ScriptTime now) {
     return gt.asleep.integral(now) / 1'000'000;
   }).wakes = &power;

@@ -74,9 +74,8 @@ void derive_power(GpuScript& gpu) {
     return (watts + model.idle_watts * (0.35 + 0.65 * std::min(1.0, awake))) * kMicro;
   });
   if (model.kind == GpuKind::discrete && !gpu.suspended) {
-    gpu.card_microwatts = Course::from([&](std::size_t k) {
-      return static_cast<double>(gpu.package_microwatts.at_second(k)) * 1.12 + 6.5 * kMicro;
-    });
+    gpu.card_microwatts = Course::from(
+        [&](std::size_t k) { return static_cast<double>(gpu.package_microwatts.at_second(k)) * 1.12 + 6.5 * kMicro; });
   }
   gpu.temperature = Course::from([&](std::size_t k) {
     const double watts = static_cast<double>(gpu.package_microwatts.at_second(k)) / kMicro;
@@ -108,9 +107,7 @@ void derive_gts(GpuScript& gpu) {
     });
     gt.asleep = Course::from([&](std::size_t k) { return std::uint64_t{1'000'000'000} - gt.awake.at_second(k); });
     const auto counted = [&](const Course& khz) {
-      return Course::from([&](std::size_t k) {
-        return static_cast<double>(khz.at_second(k)) * share_of(gt.awake, k);
-      });
+      return Course::from([&](std::size_t k) { return static_cast<double>(khz.at_second(k)) * share_of(gt.awake, k); });
     };
     gt.actual_awake_khz = counted(gt.actual_khz);
     gt.requested_awake_khz = counted(gt.requested_khz);
@@ -213,8 +210,8 @@ MachineScript build_script(const ProfileData& data) {
   script.uptime = kUptime;
   script.privileged = data.privileged;
   script.reader_uid = data.privileged ? 0 : 997;
-  script.users = {{0, "root"},     {1000, "anna"},       {1001, "stream"}, {997, "intel-gpu-exporter"},
-                  {998, "render"}, {105, "messagebus"},  {996, "jellyfin"}};
+  script.users = {{0, "root"},     {1000, "anna"},      {1001, "stream"}, {997, "intel-gpu-exporter"},
+                  {998, "render"}, {105, "messagebus"}, {996, "jellyfin"}};
   script.host.cores = data.cores;
   script.host.has_psys = data.has_psys;
   script.host.has_bmc_display = data.has_bmc_display;

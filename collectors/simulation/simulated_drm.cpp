@@ -141,11 +141,20 @@ class RenderNode final : public DrmNode {
     if (query.extensions != 0 || query.reserved[0] != 0 || query.reserved[1] != 0) return EINVAL;
     Answer answer;
     switch (query.query) {
-      case abi::kXeEngines: answer = xe_engines(); break;
-      case abi::kXeMemoryRegions: answer = xe_regions(); break;
-      case abi::kXeConfig: answer = xe_config(); break;
-      case abi::kXeGtList: answer = xe_gts(); break;
-      default: return EINVAL;
+      case abi::kXeEngines:
+        answer = xe_engines();
+        break;
+      case abi::kXeMemoryRegions:
+        answer = xe_regions();
+        break;
+      case abi::kXeConfig:
+        answer = xe_config();
+        break;
+      case abi::kXeGtList:
+        answer = xe_gts();
+        break;
+      default:
+        return EINVAL;
     }
     const std::span<const std::byte> bytes = answer.bytes();
     if (query.size == 0) {

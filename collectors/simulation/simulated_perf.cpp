@@ -40,22 +40,32 @@ Counting i915_event(const GpuScript& gpu, std::uint64_t config) {
     const EngineScript* engine = find_engine(gpu, event >> 12, event >> 4 & 0xff);
     if (engine == nullptr) return refuse(ENODEV);
     switch (event & 0xf) {
-      case kBusy: return integral_of(engine->busy);
-      case kWait: return integral_of(engine->wait);
-      case kSema: return integral_of(engine->sema);
-      default: return refuse(ENOENT);
+      case kBusy:
+        return integral_of(engine->busy);
+      case kWait:
+        return integral_of(engine->wait);
+      case kSema:
+        return integral_of(engine->sema);
+      default:
+        return refuse(ENOENT);
     }
   }
   if (gt_number >= gpu.gts.size()) return refuse(ENOENT);
   const GtScript& gt = gpu.gts[gt_number];
   constexpr std::uint64_t kKhzPerMhz = 1000;
   switch (event - kFirstOther) {
-    case kActual: return integral_of(gt.actual_awake_khz, kKhzPerMhz);
-    case kRequested: return integral_of(gt.requested_awake_khz, kKhzPerMhz);
-    case kInterrupts: return gt_number == 0 ? integral_of(gpu.interrupts) : refuse(ENOENT);
-    case kRc6: return integral_of(gt.asleep);
-    case kAwake: return integral_of(gpu.gts.front().awake);
-    default: return refuse(ENOENT);
+    case kActual:
+      return integral_of(gt.actual_awake_khz, kKhzPerMhz);
+    case kRequested:
+      return integral_of(gt.requested_awake_khz, kKhzPerMhz);
+    case kInterrupts:
+      return gt_number == 0 ? integral_of(gpu.interrupts) : refuse(ENOENT);
+    case kRc6:
+      return integral_of(gt.asleep);
+    case kAwake:
+      return integral_of(gpu.gts.front().awake);
+    default:
+      return refuse(ENOENT);
   }
 }
 
@@ -72,17 +82,19 @@ Counting xe_event(const GpuScript& gpu, std::uint64_t config) {
   if (event == kActiveTicks || event == kTotalTicks) {
     const EngineScript* engine = find_engine(gpu, engine_class, instance);
     if (engine == nullptr || engine->model.gt != gt_number) return refuse(ENOENT);
-    if (event == kTotalTicks)
-      return {[](ScriptTime t) { return gpu_ticks(static_cast<std::uint64_t>(t.count())); }};
+    if (event == kTotalTicks) return {[](ScriptTime t) { return gpu_ticks(static_cast<std::uint64_t>(t.count())); }};
     return {[engine](ScriptTime t) { return gpu_ticks(engine->busy.integral(t)); }};
   }
   if (instance != 0 || engine_class != 0) return refuse(ENOENT);
   switch (event) {
-    case kC6Residency: return integral_of(gt.asleep, 1'000'000);
+    case kC6Residency:
+      return integral_of(gt.asleep, 1'000'000);
     case kActualFrequency:
       return {[&gt](ScriptTime t) { return gt.parked(t) ? 0 : gt.actual_khz.value(t) / 1000; }, 0, true};
-    case kRequestedFrequency: return {[&gt](ScriptTime t) { return gt.requested_khz.value(t) / 1000; }, 0, true};
-    default: return refuse(ENOENT);
+    case kRequestedFrequency:
+      return {[&gt](ScriptTime t) { return gt.requested_khz.value(t) / 1000; }, 0, true};
+    default:
+      return refuse(ENOENT);
   }
 }
 
@@ -98,15 +110,19 @@ Counting power_event(const MachineScript& script, std::uint64_t config) {
   using namespace rapl_pmu;
   const HostScript& host = script.host;
   switch (config) {
-    case kCores: return energy_of(host.cores_microwatts);
-    case kPackage: return energy_of(host.package_microwatts);
-    case kPsys: return host.has_psys ? energy_of(host.psys_microwatts) : refuse(EINVAL);
+    case kCores:
+      return energy_of(host.cores_microwatts);
+    case kPackage:
+      return energy_of(host.package_microwatts);
+    case kPsys:
+      return host.has_psys ? energy_of(host.psys_microwatts) : refuse(EINVAL);
     case kGpu:
       for (const GpuScript& gpu : script.gpus) {
         if (gpu.model.kind == GpuKind::integrated) return energy_of(gpu.package_microwatts);
       }
       return refuse(EINVAL);
-    default: return refuse(EINVAL);
+    default:
+      return refuse(EINVAL);
   }
 }
 
@@ -117,19 +133,27 @@ Counting imc_event(const HostScript& host, std::uint64_t config) {
   switch (config >> 8) {
     case 0x10:
       return {[&host](ScriptTime t) { return (host.memory_read.integral(t) + host.memory_written.integral(t)) / 2; }};
-    case 0x20: return integral_of(host.memory_read, 2);
-    case 0x30: return integral_of(host.memory_written, 2);
-    default: return refuse(EINVAL);
+    case 0x20:
+      return integral_of(host.memory_read, 2);
+    case 0x30:
+      return integral_of(host.memory_written, 2);
+    default:
+      return refuse(EINVAL);
   }
 }
 
 Counting counting_of(const MachineScript& script, const Pmu& pmu, std::uint64_t config) {
   switch (pmu.kind) {
-    case Pmu::Kind::i915: return i915_event(script.gpus[pmu.gpu], config);
-    case Pmu::Kind::xe: return xe_event(script.gpus[pmu.gpu], config);
-    case Pmu::Kind::power: return power_event(script, config);
-    case Pmu::Kind::imc_free_running: return imc_event(script.host, config);
-    case Pmu::Kind::other: break;
+    case Pmu::Kind::i915:
+      return i915_event(script.gpus[pmu.gpu], config);
+    case Pmu::Kind::xe:
+      return xe_event(script.gpus[pmu.gpu], config);
+    case Pmu::Kind::power:
+      return power_event(script, config);
+    case Pmu::Kind::imc_free_running:
+      return imc_event(script.host, config);
+    case Pmu::Kind::other:
+      break;
   }
   return refuse(ENOENT);
 }

@@ -44,7 +44,8 @@ MemoryUse ClientScript::system_memory(ScriptTime t) const {
 }
 
 const ProcessScript* MachineScript::process(std::uint32_t pid) const {
-  const auto at = std::find_if(processes.begin(), processes.end(), [&](const ProcessScript& p) { return p.pid == pid; });
+  const auto at =
+      std::find_if(processes.begin(), processes.end(), [&](const ProcessScript& p) { return p.pid == pid; });
   return at == processes.end() ? nullptr : &*at;
 }
 
@@ -98,7 +99,9 @@ double expected_watts(const Course& microwatts, ScriptTime from, ScriptTime to) 
   return expected_joules(microwatts, from, to) / seconds(from, to);
 }
 
-double expected_memory_bytes(const Course& lines, ScriptTime from, ScriptTime to) { return grown(lines, from, to) * 64; }
+double expected_memory_bytes(const Course& lines, ScriptTime from, ScriptTime to) {
+  return grown(lines, from, to) * 64;
+}
 
 std::uint64_t expected_system_memory_used(const MachineScript& script, std::size_t gpu, ScriptTime t) {
   std::uint64_t sum = 0;
@@ -122,17 +125,16 @@ double expected_process_busy_seconds(const MachineScript& script, std::uint32_t 
 double expected_process_busy_ratio(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
                                    EngineClass engine_class, ScriptTime from, ScriptTime to) {
   const auto& engines = script.gpus[gpu].engines;
-  const auto capacity = std::count_if(engines.begin(), engines.end(), [&](const EngineScript& e) {
-    return e.model.engine_class == engine_class;
-  });
+  const auto capacity = std::count_if(engines.begin(), engines.end(),
+                                      [&](const EngineScript& e) { return e.model.engine_class == engine_class; });
   return expected_process_busy_seconds(script, pid, gpu, engine_class, from, to) / seconds(from, to) /
          static_cast<double>(capacity);
 }
 
 std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu) {
-  return static_cast<std::size_t>(std::count_if(
-      script.clients.begin(), script.clients.end(),
-      [&](const ClientScript& client) { return client.pid == pid && client.gpu == gpu; }));
+  return static_cast<std::size_t>(
+      std::count_if(script.clients.begin(), script.clients.end(),
+                    [&](const ClientScript& client) { return client.pid == pid && client.gpu == gpu; }));
 }
 
 double expected_process_cpu_seconds(const ProcessScript& process, ScriptTime t) {

@@ -40,10 +40,10 @@ struct GpuModel {
   std::uint16_t subsystem_vendor, subsystem_device;
   std::vector<EngineModel> engines;
   std::vector<GtModel> gts;
-  std::uint64_t vram_bytes;                      // 0: none
-  double idle_watts;                             // whole GPU awake without work, beyond its parked draw
+  std::uint64_t vram_bytes;                       // 0: none
+  double idle_watts;                              // whole GPU awake without work, beyond its parked draw
   std::array<double, kEngineClasses> busy_watts;  // what one engine of the class adds when fully busy
-  double power_limit_watts;                      // PL1; 0: none to be seen
+  double power_limit_watts;                       // PL1; 0: none to be seen
   // Discrete: bus width of the card and of the slot, GT/s of both
   unsigned card_lanes = 0, slot_lanes = 0;
   double link_gigatransfers = 0;
@@ -53,19 +53,19 @@ struct GpuModel {
 
 struct EngineScript {
   EngineModel model;
-  std::string name;  // "vcs1", as the driver names it
-  Course busy;       // ns per second: the clients' and the kernel's own
-  Course own;        // ns per second: the kernel's own part, in no client's account
+  std::string name;   // "vcs1", as the driver names it
+  Course busy;        // ns per second: the clients' and the kernel's own
+  Course own;         // ns per second: the kernel's own part, in no client's account
   Course wait, sema;  // ns per second, i915
 };
 
 struct GtScript {
   GtModel model;
-  Course actual_khz, requested_khz;  // while awake
+  Course actual_khz, requested_khz;              // while awake
   Course actual_awake_khz, requested_awake_khz;  // counted with 0 while the GT is parked: what the i915 PMU integrates
-  Course awake;                      // ns per second
-  Course asleep;                     // the rest of each second: RC6, or C6
-  Course pl1_throttled;              // 1 while power limit 1 holds the clock down
+  Course awake;                                  // ns per second
+  Course asleep;                                 // the rest of each second: RC6, or C6
+  Course pl1_throttled;                          // 1 while power limit 1 holds the clock down
 
   // So little to do that a glance finds the GT in RC6.
   bool parked(ScriptTime t) const { return awake.value(t) < 20'000'000; }
@@ -101,16 +101,16 @@ struct MemoryUse {
 };
 
 struct ClientScript {
-  std::uint64_t id;    // drm-client-id
-  std::size_t gpu;     // index into MachineScript::gpus
-  std::uint32_t pid;   // the process that opened it; no other holder has a lower one
+  std::uint64_t id;   // drm-client-id
+  std::size_t gpu;    // index into MachineScript::gpus
+  std::uint32_t pid;  // the process that opened it; no other holder has a lower one
   ScriptTime opened;
-  std::vector<std::uint32_t> descriptors;  // numbers in that process; more than one: dup'd
+  std::vector<std::uint32_t> descriptors;                          // numbers in that process; more than one: dup'd
   std::vector<std::pair<std::uint32_t, std::uint32_t>> passed_on;  // (pid, descriptor) in other processes
   bool on_card_node = false;
   std::vector<std::pair<std::size_t, Course>> engines;  // (index into GpuScript::engines, ns per second)
-  Course local_bytes;   // resident in VRAM
-  Course system_bytes;  // resident in system memory
+  Course local_bytes;                                   // resident in VRAM
+  Course system_bytes;                                  // resident in system memory
 
   std::uint64_t engine_nanoseconds(const GpuScript& gpu, EngineClass engine_class, ScriptTime t) const;
   MemoryUse local_memory(ScriptTime t) const;
@@ -121,7 +121,7 @@ struct ProcessScript {
   std::uint32_t pid, parent;
   std::string comm;
   std::uint32_t uid;
-  std::string cgroup;  // path in the unified hierarchy
+  std::string cgroup;                               // path in the unified hierarchy
   std::string container_id, pod_uid, systemd_unit;  // what that path says, as a reader should find it
   ScriptTime started;
   Course cpu;  // ns per second
@@ -137,8 +137,8 @@ struct UserScript {
 
 struct HostScript {
   Course cores_microwatts, package_microwatts, psys_microwatts;  // package holds cores and an integrated GPU
-  Course temperature;         // millidegrees, CPU package
-  Course memory_read, memory_written;  // 64-byte lines per second, both memory controllers
+  Course temperature;                                            // millidegrees, CPU package
+  Course memory_read, memory_written;                            // 64-byte lines per second, both memory controllers
   unsigned cores = 8;
   bool has_psys = true;
   bool has_bmc_display = false;  // a foreign display adapter is card0

@@ -30,8 +30,7 @@ class TextWriter {
   TextWriter& operator<<(char c) { return *this << std::string_view(&c, 1); }
 
   template <std::integral Integer>
-    requires(!std::same_as<Integer, char> && !std::same_as<Integer, bool>)
-  TextWriter& operator<<(Integer number) {
+  requires(!std::same_as<Integer, char> && !std::same_as<Integer, bool>) TextWriter& operator<<(Integer number) {
     char digits[24];
     const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
     static_cast<void>(error);  // 24 characters hold every 64-bit number

@@ -92,7 +92,8 @@ Reading<std::string_view> read_whole(const Tree& tree, const Node& node, std::sp
                                      std::string_view where) {
   const TextWriter out = render(tree, node, buffer);
   // A full buffer may be a whole file or not: read(2) does not say, so machine/ takes it for one that does not fit.
-  if (out.overflowed() || out.text().size() == buffer.size()) return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
+  if (out.overflowed() || out.text().size() == buffer.size())
+    return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
   return out.text();
 }
 
@@ -245,9 +246,15 @@ Reading<FileFacts> TreeDirectory::stat(std::string_view path) const {
   facts.rdev = node.rdev;
   facts.inode = node.inode;
   switch (node.kind) {
-    case Node::Kind::directory: facts.mode = kTypeDirectory; break;
-    case Node::Kind::link: facts.mode = kTypeLink; break;
-    case Node::Kind::file: facts.mode = node.device ? kTypeCharacterDevice : kTypeRegular; break;
+    case Node::Kind::directory:
+      facts.mode = kTypeDirectory;
+      break;
+    case Node::Kind::link:
+      facts.mode = kTypeLink;
+      break;
+    case Node::Kind::file:
+      facts.mode = node.device ? kTypeCharacterDevice : kTypeRegular;
+      break;
   }
   facts.mode |= node.permissions;
   return facts;

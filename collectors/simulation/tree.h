@@ -53,12 +53,12 @@ struct Node {
   Kind kind = Kind::directory;
   std::uint32_t permissions = 0555;
   std::uint32_t uid = 0;
-  std::uint64_t rdev = 0;       // of a device file
-  std::uint64_t inode = 0;      // differs from node to node
-  bool device = false;          // a character device: can be listed and stat'ed, not read
-  int error = 0;                // errno of every attempt to open it (a directory: also to reach what is in it)
+  std::uint64_t rdev = 0;         // of a device file
+  std::uint64_t inode = 0;        // differs from node to node
+  bool device = false;            // a character device: can be listed and stat'ed, not read
+  int error = 0;                  // errno of every attempt to open it (a directory: also to reach what is in it)
   RuntimePower* wakes = nullptr;  // reading it resumes this GPU
-  std::string text;             // content that never changes, or target of a link
+  std::string text;               // content that never changes, or target of a link
   Render render;
   Node* parent = nullptr;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
@@ -103,8 +103,7 @@ class TreeDirectory final : public Directory {
   Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override;
   Reading<std::unique_ptr<File>> open(std::string_view path) const override;
   Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override;
-  Reading<Unit> for_each(std::string_view path,
-                         const std::function<bool(std::string_view name)>& visit) const override;
+  Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view name)>& visit) const override;
   Reading<std::string> read_link(std::string_view path) const override;
   Reading<std::string> resolve(std::string_view path) const override;
   Reading<FileFacts> stat(std::string_view path) const override;
