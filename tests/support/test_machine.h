@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "collector/collector.h"
+#include "machine/machine.h"
+#include "machine_parts.h"
+#include "support/fake_clock.h"
+#include "support/fake_drm_nodes.h"
+#include "support/fake_perf_events.h"
+#include "support/fake_privileges.h"
+#include "support/machine_tree.h"
+#include "support/recording_log.h"
+
+namespace igpu::test {
+
+// A whole machine: a tree of real files behind the real door, and fakes for what files cannot show.
+class TestMachine {
+ public:
+  MachineTree tree;
+  FakeClock clock;
+  FakePerfEvents perf{clock};
+  FakeDrmNodes drm;
+  FakePrivileges privileges;
+  FakeNames names;
+  RecordingLog log;
+
+  TestMachine()
+      : sys_(open_root(tree.path("sys"))),
+        proc_(open_root(tree.path("proc"))),
+        dev_(open_root(tree.path("dev"))),
+        machine_{*sys_, *proc_, *dev_, perf, drm, clock, privileges, names} {}
+  explicit TestMachine(const std::string& captured_machine) : TestMachine() { tree.lay_out(captured_machine); }
+
+  Machine& machine() { return machine_; }
+
+ private:
+  std::unique_ptr<Directory> sys_, proc_, dev_;
+  Machine machine_;
+};
+
+// A scrape of one collector without registry.
+class TestPass final : public ScrapePass {
+ public:
+  TestPass(const Clock& clock, std::uint64_t number) : clock_(clock), number_(number) {}
+  std::uint64_t number() const override { return number_; }
+  Nanoseconds now() const override { return clock_.now(); }
+  bool suspended() const override { return is_suspended; }
+  Reading<const ClientSnapshot*> clients() override {
+    if (!snapshot) return snapshot.propagate<const ClientSnapshot*>();
+    return &*snapshot;
+  }
+
+  bool is_suspended = false;
+  Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
+
+ private:
+  const Clock& clock_;
+  std::uint64_t number_;
+};
+
+// Options by "collector.option"; what is not set is the empty string.
+class TestOptions final : public CollectorOptions {
+ public:
+  std::string_view value(std::string_view collector, std::string_view option) const override {
+    const auto it = values.find(std::string(collector) + "." + std::string(option));
+    return it == values.end() ? std::string_view() : std::string_view(it->second);
+  }
+  std::map<std::string, std::string> values{{"engines.sampled-events", "on"}, {"engines.xe-source", "auto"}, {"fdinfo.max-processes", "4096"}};
+};
+
+// One collector on one GPU of a test machine.
+//
+//   TestMachine m("a380-i915");
+//   CollectorRun<FrequencyCollector> frequency(m, gpu);
+//   frequency.collect();
+//   CHECK(frequency.value("intel_gpu_frequency_hertz", {{"gt", "0"}, {"kind", "actual"}}) == 2400e6);
+template <class C>
+class CollectorRun {
+ public:
+  using LabelList = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+  CollectorRun(TestMachine& machine, Gpu gpu) : machine_(machine), gpu_(std::move(gpu)) { bind(); }
+
+  // Makes the collector anew, as after a re-binding; counters are remembered.
+  void bind() {
+    collector_.reset();
+    pmu_ = std::make_unique<PmuSession>(
+        machine_.machine(), pmu_memory_,
+        gpu_pmu_name(machine_.machine().sys, to_string(gpu_.driver), gpu_.address, gpu_.kind == GpuKind::integrated));
+    collector_ = C::create({machine_.machine(), gpu_, *pmu_, memory_, options, min_window, machine_.log});
+  }
+  // The next scrape; with clients if the collector asks for them.
+  SampleSink& collect(Reading<ClientSnapshot> clients = ClientSnapshot{}) {
+    sink_.clear();
+    TestPass pass(machine_.clock, ++number_);
+    pass.snapshot = std::move(clients);
+    collector_->collect(pass, sink_);
+    return sink_;
+  }
+  SampleSink& collect_after(Nanoseconds time, Reading<ClientSnapshot> clients = ClientSnapshot{}) {
+    machine_.clock.advance(time);
+    return collect(std::move(clients));
+  }
+
+  // Labels that are not named may have any value; several matches or none: nullopt.
+  std::optional<double> value(std::string_view metric, LabelList labels = {}) const {
+    std::optional<double> found;
+    for (const auto& sample : sink_.samples().samples()) {
+      if (sample.metric->name != metric || !matches(sample, labels)) continue;
+      if (found) return std::nullopt;
+      found = sample.value;
+    }
+    return found;
+  }
+  std::size_t count(std::string_view metric, LabelList labels = {}) const {
+    std::size_t n = 0;
+    for (const auto& sample : sink_.samples().samples()) n += sample.metric->name == metric && matches(sample, labels);
+    return n;
+  }
+  // Reason a feature is absent for; nothing if it is available or was not reported.
+  std::optional<Reason> missing(std::string_view feature) const {
+    for (const auto& state : sink_.features())
+      if (state.feature->name == feature && !state.available) return state.absent.reason;
+    return std::nullopt;
+  }
+  bool available(std::string_view feature) const {
+    for (const auto& state : sink_.features())
+      if (state.feature->name == feature && state.available) return true;
+    return false;
+  }
+  std::size_t failures() const { return sink_.failures().size(); }
+  Collector& collector() { return *collector_; }
+  PmuSession& pmu() { return *pmu_; }
+
+  TestOptions options;
+  Nanoseconds min_window = std::chrono::seconds(1);
+
+ private:
+  bool matches(const SampleList::Sample& sample, LabelList labels) const {
+    for (const auto& [name, value] : labels) {
+      bool same = false;
+      for (std::size_t i = 0; i < sample.metric->label_count; ++i)
+        same = same || (sample.metric->label_names[i] == name && sink_.samples().label_value(sample, i) == value);
+      if (!same) return false;
+    }
+    return true;
+  }
+
+  TestMachine& machine_;
+  Gpu gpu_;
+  CounterMemory pmu_memory_, memory_;
+  std::unique_ptr<PmuSession> pmu_;
+  std::unique_ptr<Collector> collector_;
+  SampleSink sink_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace igpu::test
