@@ -39,14 +39,17 @@ class SleepGuard {
  public:
   SleepGuard(const Directory& sys, std::span<const std::string> asleep) : asleep_(asleep) {
     if (asleep.empty()) return;
-    guarding_ = std::any_of(asleep.begin(), asleep.end(), [&](const std::string& address) {
-      const auto driver = sys.read_link("bus/pci/devices/" + address + "/driver");
-      return !driver || last_part(*driver) != to_string(Driver::i915);
+    std::vector<std::string_view> harmless;  // i915: reading about its clients touches memory only
+    (void)sys.for_each("class/drm", [&](std::string_view name) {
+      take_node(sys, name, harmless);
+      return true;
     });
-    if (guarding_) list_awake_nodes(sys);
+    guarding_ = std::any_of(asleep.begin(), asleep.end(), [&](const std::string& address) {
+      return std::find(harmless.begin(), harmless.end(), address) == harmless.end();
+    });
   }
 
-  // An xe GPU sleeps: only files of which may_read() is sure.
+  // An xe GPU sleeps: only files that are known not to be its may be read.
   bool guarding() const { return guarding_; }
   bool is_asleep(std::string_view address) const {
     return std::find(asleep_.begin(), asleep_.end(), address) != asleep_.end();
@@ -59,17 +62,25 @@ class SleepGuard {
   }
 
  private:
-  void list_awake_nodes(const Directory& sys) {
-    (void)sys.for_each("class/drm", [&](std::string_view name) {
-      const bool node = (name.starts_with("card") || name.starts_with("renderD")) && name.find('-') == std::string_view::npos;
-      if (!node) return true;
-      const std::string device = "class/drm/" + std::string(name) + "/device";
-      const auto driver = sys.read_link(device + "/driver");
-      const auto address = sys.read_link(device);
-      if (driver && address && intel_driver(last_part(*driver)) && !is_asleep(last_part(*address)))
-        awake_nodes_.emplace_back(name);
-      return true;
-    });
+  void take_node(const Directory& sys, std::string_view name, std::vector<std::string_view>& harmless) {
+    const bool is_node = (name.starts_with("card") || name.starts_with("renderD")) && name.find('-') == std::string_view::npos;
+    if (!is_node) return;
+    // "../../devices/pci0000:00/0000:00:02.0/drm/card1"
+    const auto link = sys.read_link("class/drm/" + std::string(name));
+    if (!link) return;
+    const std::size_t begin = link->find("devices/");
+    const std::size_t end = link->rfind("/drm/");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) return;
+    const std::string device = link->substr(begin, end - begin);
+    const auto driver_link = sys.read_link(device + "/driver");
+    const auto driver = driver_link ? intel_driver(last_part(*driver_link)) : std::nullopt;
+    if (!driver) return;
+    const auto sleeper = std::find(asleep_.begin(), asleep_.end(), last_part(device));
+    if (sleeper == asleep_.end()) {
+      awake_nodes_.emplace_back(name);
+    } else if (driver == Driver::i915) {
+      harmless.push_back(*sleeper);
+    }
   }
 
   std::span<const std::string> asleep_;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "machine/machine.h"
+
+namespace igpu::test {
+
+// What a test says of a process.
+struct ProcessSpec {
+  std::string comm = "ffmpeg";
+  std::uint64_t start_time_ticks = 1000;
+  std::uint32_t uid = 1000;
+  std::string cgroup = "0::/\n";
+  std::uint64_t cpu_ticks = 0;
+  std::uint64_t resident_pages = 0;
+  std::uint64_t virtual_bytes = 0;
+};
+
+// A machine of real files in a temporary directory: processes with their fdinfo, and the DRM nodes they may hold. Time
+// stands still unless the test moves it. What is not written does not exist.
+class ProcTree {
+ public:
+  ProcTree();
+  ~ProcTree();
+  ProcTree(const ProcTree&) = delete;
+  ProcTree& operator=(const ProcTree&) = delete;
+
+  void add_process(std::uint32_t pid, const ProcessSpec& process = {});
+  void remove_process(std::uint32_t pid);
+  // target: of fd/<fd>; "" writes no link (it may not be read).
+  void add_file(std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo, std::string_view target = {});
+  void remove_file(std::uint32_t pid, std::uint32_t fd);
+  // A GPU as /sys/class/drm shows it.
+  void add_gpu(std::string_view address, std::string_view driver, std::string_view card, std::string_view render_node);
+  // The link that a live procfs has to our own process.
+  void set_self(std::uint32_t pid);
+
+  void write(std::string_view path, std::string_view text);
+
+  Machine& machine();
+  // How often a file of the tree was read since the last question; "proc/7/fdinfo/3".
+  int reads(std::string_view path);
+  void move_time(Nanoseconds by);
+  // Every look at the clock moves it by this much.
+  void set_time_per_look(Nanoseconds step);
+
+ private:
+  struct Parts;
+  std::filesystem::path root_;
+  std::unique_ptr<Parts> parts_;
+};
+
+// "drm-driver: i915" and so on, as the kernel prints them; engine lines and more are appended by the test.
+std::string i915_block(std::string_view address, std::uint64_t client, std::string_view more = {});
+std::string xe_block(std::string_view address, std::uint64_t client, std::string_view more = {});
+
+}  // namespace igpu::test
