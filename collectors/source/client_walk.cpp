@@ -109,7 +109,7 @@ struct ClientWalk::State {
 
   Reading<ClientSnapshot> walk(std::span<const std::string> asleep);
   Reading<Unit> list_pids();
-  bool visit_process(Pid pid, Fd first_fd);
+  bool visit_process(Pid pid, std::size_t skip);
   bool visit_file(Pid pid, Fd fd);
   bool may_read(Pid pid, Fd fd);
   void keep_one_holder_each();
@@ -123,7 +123,7 @@ struct ClientWalk::State {
   // Kept from walk to walk.
   std::vector<KnownFd> known;
   Pid resume_pid = 0;
-  Fd resume_fd = 0;
+  std::size_t resume_skip = 0;  // files of it that were seen
   std::size_t usual_clients = 0;
 
   // Of the walk under way.
@@ -143,7 +143,7 @@ struct ClientWalk::State {
     bool denied = false;
     bool links_readable = true;
     bool stopped = false;
-    Fd stopped_at = 0;
+    std::size_t files = 0;  // come by, skipped ones included
   } current;
 };
 
@@ -168,19 +168,19 @@ Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asl
   if (!(sleep_guard.guarding() && sleep_guard.nobody_awake())) {
     const auto first = std::lower_bound(order.begin(), order.end(), resume_pid);
     // The descriptors of a process that was left half-way: its rest first, the process once more at the end.
-    const bool half = resume_fd > 0 && first != order.end() && *first == resume_pid;
-    const Fd rest = half ? resume_fd : 0;
+    const bool half = resume_skip > 0 && first != order.end() && *first == resume_pid;
+    const std::size_t rest = half ? resume_skip : 0;
     std::rotate(order.begin(), first, order.end());
     if (half) order.push_back(resume_pid);
     resume_pid = 0;
-    resume_fd = 0;
+    resume_skip = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const Fd first_fd = i == 0 ? rest : 0;
+      const std::size_t skip = i == 0 ? rest : 0;
       current = Current{};
-      if (out_of_time() || !visit_process(order[i], first_fd)) {
+      if (out_of_time() || !visit_process(order[i], skip)) {
         snapshot.complete = false;
         resume_pid = order[i];
-        resume_fd = current.stopped ? current.stopped_at : first_fd;
+        resume_skip = current.stopped ? current.files : skip;
         break;
       }
     }
@@ -231,7 +231,7 @@ bool ClientWalk::State::pids_are_hidden() const {
 }
 
 // False if the time was up before the process was seen whole.
-bool ClientWalk::State::visit_process(Pid pid, Fd first_fd) {
+bool ClientWalk::State::visit_process(Pid pid, std::size_t skip) {
   current.first_client = snapshot.clients.size();
   current.first_seen = seen.size();
   std::array<char, 16> name;
@@ -247,12 +247,15 @@ bool ClientWalk::State::visit_process(Pid pid, Fd first_fd) {
   struct Visit {
     State& state;
     Pid pid;
-    Fd first_fd;
-  } visit{*this, pid, first_fd};
+    std::size_t skip;
+  } visit{*this, pid, skip};
   const auto listed = (*directory)->for_each("fdinfo", [&visit](std::string_view entry) {
     const auto fd = scan_id(entry);
-    if (!fd || *fd < visit.first_fd) return true;
-    return visit.state.visit_file(visit.pid, *fd);
+    if (!fd) return true;
+    std::size_t& files = visit.state.current.files;
+    if (files >= visit.skip && !visit.state.visit_file(visit.pid, *fd)) return false;
+    ++files;
+    return true;
   });
   if (!listed && listed.is_absent() && listed.absent().reason == Reason::permission) current.denied = true;
   if (current.denied) ++snapshot.processes_denied;
@@ -276,7 +279,6 @@ bool ClientWalk::State::visit_file(Pid pid, Fd fd) {
   const Nanoseconds now = machine.clock.now();
   if (now >= deadline) {
     current.stopped = true;
-    current.stopped_at = fd;
     return false;
   }
   if (guard->guarding() && !may_read(pid, fd)) {

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/client_walk.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/proc_tree.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kIgpu = "0000:00:02.0";
+constexpr const char* kCard = "0000:03:00.0";
+const std::vector<std::string> kNobody;
+
+struct Walker {
+  explicit Walker(ProcTree& tree, ClientWalk::Limits limits = {}) : walk(tree.machine(), limits) {}
+  ClientSnapshot operator()(const std::vector<std::string>& asleep = kNobody) {
+    auto snapshot = walk.walk(asleep);
+    REQUIRE(snapshot);
+    return *std::move(snapshot);
+  }
+  ClientWalk walk;
+};
+
+std::vector<std::string> clients_of(const ClientSnapshot& snapshot) {
+  std::vector<std::string> all;
+  for (const DrmClient& c : snapshot.clients) all.push_back(c.device + " " + std::to_string(c.pid) + " " + std::to_string(c.id));
+  return all;
+}
+using Clients = std::vector<std::string>;
+
+}  // namespace
+
+TEST_SUITE_BEGIN("client walk");
+
+TEST_CASE("the clients of a process, with the facts of the process") {
+  ProcTree tree;
+  tree.add_process(7, {.comm = "jellyfin-ffmpeg", .start_time_ticks = 55});
+  tree.add_file(7, 0, "pos:\t0\nflags:\t02\n");
+  tree.add_file(7, 5, i915_block(kIgpu, 39, "drm-engine-video:\t1500 ns\ndrm-engine-capacity-video:\t2\ndrm-total-system0:\t6044 KiB\n"));
+  tree.add_process(8);
+  tree.add_file(8, 1, "pos:\t0\n");
+  const ClientSnapshot snapshot = Walker(tree)();
+  REQUIRE(snapshot.clients.size() == 1);
+  const DrmClient& client = snapshot.clients[0];
+  CHECK(client.device == kIgpu);
+  CHECK(client.driver == Driver::i915);
+  CHECK(client.id == 39);
+  CHECK(client.pid == 7);
+  CHECK(client.time == tree.machine().clock.now());
+  CHECK(client.engines[2].busy_ns == 1500);
+  CHECK(client.engines[2].capacity == 2);
+  REQUIRE(client.memory.size() == 1);
+  CHECK(client.memory[0].region == "system0");
+  CHECK(client.memory[0].total == 6044u * 1024);
+  REQUIRE(snapshot.processes.size() == 1);
+  CHECK(snapshot.processes[0].comm == "jellyfin-ffmpeg");
+  CHECK(snapshot.processes[0].start_time_ticks == 55);
+  CHECK(snapshot.processes_seen == 2);
+  CHECK(snapshot.pids == std::vector<std::uint32_t>{7, 8});
+  CHECK(snapshot.complete);
+  CHECK_FALSE(snapshot.pids_hidden);  // a captured tree has no "self": nothing can be said
+}
+
+TEST_CASE("only processes that hold a client are asked who they are, and each file is read once") {
+  ProcTree tree;
+  tree.add_process(7);
+  tree.add_file(7, 5, i915_block(kIgpu, 1));
+  tree.add_process(8);
+  tree.add_file(8, 5, "pos:\t0\n");
+  (void)Walker(tree)();
+  CHECK(tree.reads("proc/7/stat") == 1);
+  CHECK(tree.reads("proc/7/fdinfo/5") == 1);
+  CHECK(tree.reads("proc/8/stat") == 0);
+  CHECK(tree.reads("proc/8/status") == 0);
+  CHECK(tree.reads("proc/8/fdinfo/5") == 1);
+}
+
+TEST_CASE("a client that was copied, inherited or passed on counts once, for its lowest PID") {
+  ProcTree tree;
+  for (const std::uint32_t pid : {30u, 9u, 100u}) tree.add_process(pid);
+  tree.add_file(9, 4, i915_block(kIgpu, 50));
+  tree.add_file(9, 5, i915_block(kIgpu, 50));   // dup
+  tree.add_file(30, 4, i915_block(kIgpu, 50));  // fork
+  tree.add_file(30, 6, i915_block(kIgpu, 51));
+  tree.add_file(100, 3, i915_block(kIgpu, 50));  // SCM_RIGHTS
+  const ClientSnapshot snapshot = Walker(tree)();
+  CHECK(clients_of(snapshot) == Clients{"0000:00:02.0 9 50", "0000:00:02.0 30 51"});
+  REQUIRE(snapshot.processes.size() == 2);  // 100 holds nothing of its own
+  CHECK(snapshot.processes[0].pid == 9);
+  CHECK(snapshot.processes[1].pid == 30);
+}
+
+TEST_CASE("the same id on two GPUs is two clients: old kernels count ids by device") {
+  ProcTree tree;
+  tree.add_process(7);
+  tree.add_file(7, 4, i915_block(kIgpu, 1));
+  tree.add_file(7, 5, xe_block(kCard, 1));
+  CHECK(clients_of(Walker(tree)()) == Clients{"0000:00:02.0 7 1", "0000:03:00.0 7 1"});
+}
+
+TEST_CASE("other drivers' clients do not exist; blocks that belong to nobody are counted") {
+  ProcTree tree;
+  tree.add_process(7);
+  tree.add_file(7, 3, "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:04:00.0\n");
+  tree.add_file(7, 4, "drm-driver:\ti915\ndrm-pdev:\t0000:00:02.0\n");
+  tree.add_file(7, 5, "drm-engine-render:\t12 n");
+  const ClientSnapshot snapshot = Walker(tree)();
+  CHECK(snapshot.clients.empty());
+  CHECK(snapshot.processes.empty());
+  CHECK(snapshot.blocks_skipped == 1);
+}
+
+TEST_CASE("our own process is left out: what it opens, it opens to measure") {
+  ProcTree tree;
+  tree.set_self(7);
+  for (const std::uint32_t pid : {7u, 8u}) {
+    tree.add_process(pid);
+    tree.add_file(pid, 3, i915_block(kIgpu, pid));
+  }
+  const ClientSnapshot snapshot = Walker(tree)();
+  CHECK(clients_of(snapshot) == Clients{"0000:00:02.0 8 8"});
+  CHECK(std::count(snapshot.pids.begin(), snapshot.pids.end(), 7u) == 1);
+}
+
+TEST_CASE("a live procfs without the kernel's own process 2 hides others' processes") {
+  ProcTree tree;
+  tree.set_self(7);
+  CHECK(Walker(tree)().pids_hidden);  // hidepid
+  tree.add_process(2);
+  tree.write("proc/2/comm", "nginx\n");
+  CHECK(Walker(tree)().pids_hidden);  // a container's own PID namespace
+  tree.write("proc/2/comm", "kthreadd\n");
+  CHECK_FALSE(Walker(tree)().pids_hidden);
+}
+
+TEST_CASE("a text longer than any kernel's is read as far as its last whole line") {
+  ProcTree tree;
+  tree.add_process(7);
+  std::string text = i915_block(kIgpu, 3, "drm-engine-render:\t17 ns\n");
+  while (text.size() < 20000) text += "drm-total-noise" + std::to_string(text.size()) + ":\t123456\n";
+  tree.add_file(7, 3, text);
+  const ClientSnapshot snapshot = Walker(tree)();
+  REQUIRE(snapshot.clients.size() == 1);
+  CHECK(snapshot.clients[0].engines[0].busy_ns == 17);
+}
+
+TEST_CASE("a walk that runs out of time says so, and the next ones go on where it stopped until all were seen") {
+  ProcTree tree;
+  std::set<std::uint64_t> all;
+  for (std::uint32_t pid = 1; pid <= 40; ++pid) {
+    tree.add_process(pid);
+    for (std::uint32_t fd = 0; fd < 5; ++fd) tree.add_file(pid, fd, i915_block(kIgpu, pid * 10 + fd));
+  }
+  tree.set_time_per_look(1ms);
+  Walker walk(tree, {.time = 50ms});
+  std::set<std::uint64_t> seen;
+  int walks = 0;
+  while (seen.size() < 200 && walks < 20) {
+    const ClientSnapshot snapshot = walk();
+    ++walks;
+    CHECK_FALSE(snapshot.complete);
+    CHECK(snapshot.pids.size() == 40);
+    CHECK(snapshot.duration <= 60ms);
+    for (const DrmClient& client : snapshot.clients) seen.insert(client.id);
+  }
+  CHECK(seen.size() == 200);
+  CHECK(walks <= 8);
+}
+
+TEST_CASE("one process with more files than a walk has time for does not keep the others out, nor its own files") {
+  ProcTree tree;
+  tree.add_process(5);
+  for (std::uint32_t fd = 0; fd < 100; ++fd) tree.add_file(5, fd, i915_block(kIgpu, fd));
+  tree.add_process(6);
+  tree.add_file(6, 0, i915_block(kIgpu, 1000));
+  tree.set_time_per_look(1ms);
+  Walker walk(tree, {.time = 30ms});
+  std::set<std::uint64_t> seen;
+  for (int i = 0; i < 20; ++i)
+    for (const DrmClient& client : walk().clients) seen.insert(client.id);
+  CHECK(seen.contains(1000));
+  CHECK(seen.size() == 101);
+}
+
+TEST_CASE("while an xe GPU sleeps nothing is read that may wake it: links tell whose files are whose") {
+  ProcTree tree;
+  tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
+  tree.add_gpu(kCard, "xe", "card1", "renderD129");
+  tree.add_process(7);
+  tree.add_file(7, 3, i915_block(kIgpu, 1), "/dev/dri/renderD128");
+  tree.add_file(7, 4, xe_block(kCard, 2), "/dev/dri/renderD129");
+  tree.add_file(7, 5, xe_block(kCard, 3), "/dev/dri/card1");
+  tree.add_file(7, 6, i915_block(kIgpu, 4), "/dev/dri/card0");
+  tree.add_file(7, 7, "pos:\t0\n", "socket:[4711]");
+  Walker walk(tree);
+  const ClientSnapshot snapshot = walk({kCard});
+  CHECK(clients_of(snapshot) == Clients{"0000:00:02.0 7 1", "0000:00:02.0 7 4"});
+  CHECK(snapshot.files_left_out == 3);
+  for (const char* fd : {"4", "5", "7"}) CHECK(tree.reads(std::string("proc/7/fdinfo/") + fd) == 0);
+
+  CHECK(walk().clients.size() == 4);  // it woke by itself
+}
+
+TEST_CASE("without links, what an earlier walk saw tells; new descriptors and reused PIDs are left out") {
+  ProcTree tree;
+  tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
+  tree.add_gpu(kCard, "xe", "card1", "renderD129");
+  for (const std::uint32_t pid : {7u, 8u}) {
+    tree.add_process(pid, {.start_time_ticks = pid});
+    tree.add_file(pid, 3, i915_block(kIgpu, pid));
+    tree.add_file(pid, 4, xe_block(kCard, pid));
+  }
+  Walker walk(tree);
+  CHECK(walk().clients.size() == 4);
+  for (int i = 0; i < 3; ++i) CHECK(clients_of(walk({kCard})) == Clients{"0000:00:02.0 7 7", "0000:00:02.0 8 8"});
+
+  tree.add_file(7, 9, xe_block(kCard, 99));              // may be anybody's
+  tree.add_process(8, {.start_time_ticks = 1234});       // another process of that PID
+  for (const char* file : {"proc/7/fdinfo/4", "proc/7/fdinfo/9", "proc/8/fdinfo/3", "proc/8/fdinfo/4"}) (void)tree.reads(file);
+  CHECK(clients_of(walk({kCard})) == Clients{"0000:00:02.0 7 7"});
+  for (const char* file : {"proc/7/fdinfo/4", "proc/7/fdinfo/9", "proc/8/fdinfo/3", "proc/8/fdinfo/4"}) {
+    CAPTURE(file);
+    CHECK(tree.reads(file) == 0);
+  }
+}
+
+TEST_CASE("while every Intel GPU sleeps nobody is asked at all") {
+  ProcTree tree;
+  tree.add_gpu(kCard, "xe", "card0", "renderD128");
+  tree.add_process(7);
+  tree.add_file(7, 4, xe_block(kCard, 2), "/dev/dri/renderD128");
+  const ClientSnapshot snapshot = Walker(tree)({kCard});
+  CHECK(snapshot.clients.empty());
+  CHECK(snapshot.complete);
+  CHECK(snapshot.processes_seen == 0);
+  CHECK(tree.reads("proc/7/fdinfo/4") == 0);
+}
+
+TEST_CASE("a sleeping i915 GPU is not woken by fdinfo: its clients are only left out") {
+  ProcTree tree;
+  tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
+  tree.add_gpu(kCard, "xe", "card1", "renderD129");
+  tree.add_process(7);
+  tree.add_file(7, 3, i915_block(kIgpu, 1));
+  tree.add_file(7, 4, xe_block(kCard, 2));
+  const ClientSnapshot snapshot = Walker(tree)({kIgpu});
+  CHECK(clients_of(snapshot) == Clients{"0000:03:00.0 7 2"});
+  CHECK(snapshot.files_left_out == 0);
+}
+
+TEST_CASE("a sleeper of which sysfs tells nothing is taken for one that reading wakes") {
+  ProcTree tree;
+  tree.add_process(7);
+  tree.add_file(7, 4, xe_block(kCard, 2));
+  CHECK(Walker(tree)({kCard}).clients.empty());
+  CHECK(tree.reads("proc/7/fdinfo/4") == 0);
+}
+
+TEST_CASE("a process without a readable stat is gone, and its clients with it") {
+  ProcTree tree;
+  tree.add_process(7);
+  tree.write("proc/7/stat", "");
+  tree.add_file(7, 3, i915_block(kIgpu, 1));
+  const ClientSnapshot snapshot = Walker(tree)();
+  CHECK(snapshot.clients.empty());
+  CHECK(snapshot.processes.empty());
+}
+
+TEST_SUITE_END();
