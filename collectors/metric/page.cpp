@@ -19,12 +19,6 @@ void SampleList::clear() {
   text_.clear();
 }
 
-std::string_view SampleList::label_value(const Sample& sample, std::size_t label) const {
-  const std::size_t index = sample.first_label + label;
-  const std::size_t begin = index == 0 ? 0 : label_ends_[index - 1];
-  return std::string_view(text_).substr(begin, label_ends_[index] - begin);
-}
-
 namespace {
 
 // Numbers descriptors in order of first appearance. Open addressing on the address: a page has some sixty descriptors

@@ -14,7 +14,8 @@ inline constexpr std::string_view kOpenMetricsContentType = "application/openmet
 inline constexpr std::string_view kOpenMetricsEscapingContentType =
     "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores";
 
-// Appends the page and its end mark to out. Keep the string between scrapes: then nothing is allocated.
+// Appends the page and its end mark to out. Keep the string between scrapes: then nothing is allocated per
+// sample.
 void write_openmetrics(const PageView& page, std::string& out);
 
 // What metadata calls a metric: without _total (counter) or _info (info).

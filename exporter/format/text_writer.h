@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <charconv>
-#include <cmath>
-#include <cstdint>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -17,17 +15,22 @@ namespace igpu::exporter {
 // while the writer lives and cut to what was written by finish(): bytes are then stored without a check each.
 class TextWriter {
  public:
-  explicit TextWriter(std::string& out) : out_(out), at_(out.size()) { out_.resize(out_.capacity()); }
+  explicit TextWriter(std::string& out) : out_(out) {
+    const std::size_t used = out.size();
+    out_.resize(out_.capacity());
+    at_ = out_.data() + used;
+    end_ = out_.data() + out_.size();
+  }
   TextWriter(const TextWriter&) = delete;
   TextWriter& operator=(const TextWriter&) = delete;
 
   // Makes room; the calls below write no more than was asked for here.
   void ensure(std::size_t bytes) {
-    if (out_.size() - at_ < bytes) out_.resize((at_ + bytes) * 2);
+    if (static_cast<std::size_t>(end_ - at_) < bytes) grow(bytes);
   }
-  void put(char c) { out_[at_++] = c; }
+  void put(char c) { *at_++ = c; }
   void put(std::string_view text) {
-    std::memcpy(out_.data() + at_, text.data(), text.size());
+    std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
   // Backslash, newline and, if asked for, the quote get a backslash before them: at most twice the size.
@@ -47,26 +50,17 @@ class TextWriter {
   // Integers without a point, everything else in the shortest form that reads back equal. At most kNumberSize bytes.
   void put_number(double value);
 
-  void finish() { out_.resize(at_); }
+  void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
 
   static constexpr std::size_t kNumberSize = 32;
 
  private:
-  std::string& out_;
-  std::size_t at_;
-};
+  void grow(std::size_t bytes);
 
-inline void TextWriter::put_number(double value) {
-  constexpr double kInt64Range = 9223372036854775808.0;  // 2^63
-  char* const begin = out_.data() + at_;
-  if (value > -kInt64Range && value < kInt64Range && value == static_cast<double>(static_cast<std::int64_t>(value))) {
-    at_ += static_cast<std::size_t>(std::to_chars(begin, begin + kNumberSize, static_cast<std::int64_t>(value)).ptr - begin);
-  } else if (std::isfinite(value)) {
-    at_ += static_cast<std::size_t>(std::to_chars(begin, begin + kNumberSize, value).ptr - begin);
-  } else {
-    put(std::isnan(value) ? std::string_view("NaN") : value > 0 ? std::string_view("+Inf") : std::string_view("-Inf"));
-  }
-}
+  std::string& out_;
+  char* at_;
+  char* end_;
+};
 
 // The lines of one family's samples. A label without a value is left out.
 void write_samples(TextWriter& writer, const PageView::Family& family);

@@ -29,7 +29,11 @@ class SampleList {
   void clear();  // keeps the memory
 
   std::span<const Sample> samples() const { return samples_; }
-  std::string_view label_value(const Sample& sample, std::size_t label) const;
+  std::string_view label_value(const Sample& sample, std::size_t label) const {
+    const std::size_t index = sample.first_label + label;
+    const std::size_t begin = index == 0 ? 0 : label_ends_[index - 1];
+    return {text_.data() + begin, label_ends_[index] - begin};
+  }
 
  private:
   std::vector<Sample> samples_;
