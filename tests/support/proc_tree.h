@@ -2,14 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "machine/machine.h"
+#include "support/machine_tree.h"
 
 namespace igpu::test {
 
@@ -24,8 +22,13 @@ struct ProcessSpec {
   std::uint64_t virtual_bytes = 0;
 };
 
-// A machine of real files in a temporary directory: processes with their fdinfo, and the DRM nodes they may hold. Time
-// stands still unless the test moves it. What is not written does not exist.
+// Writes /proc/<pid> of a process into a tree.
+void add_process(MachineTree& tree, std::uint32_t pid, const ProcessSpec& process = {});
+// One open file. target: of fd/<fd>; "" writes no link (it may not be read).
+void add_file(MachineTree& tree, std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo, std::string_view target = {});
+
+// A machine with processes, which notes what is read of it. Time stands still unless the test moves it. What is not
+// written does not exist.
 class ProcTree {
  public:
   ProcTree();
@@ -33,28 +36,25 @@ class ProcTree {
   ProcTree(const ProcTree&) = delete;
   ProcTree& operator=(const ProcTree&) = delete;
 
-  void add_process(std::uint32_t pid, const ProcessSpec& process = {});
-  void remove_process(std::uint32_t pid);
-  // target: of fd/<fd>; "" writes no link (it may not be read).
-  void add_file(std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo, std::string_view target = {});
-  void remove_file(std::uint32_t pid, std::uint32_t fd);
+  void add_process(std::uint32_t pid, const ProcessSpec& process = {}) { test::add_process(tree, pid, process); }
+  void add_file(std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo, std::string_view target = {}) {
+    test::add_file(tree, pid, fd, fdinfo, target);
+  }
   // A GPU as /sys/class/drm shows it.
-  void add_gpu(std::string_view address, std::string_view driver, std::string_view card, std::string_view render_node);
+  void add_gpu(const std::string& address, const std::string& driver, const std::string& card, const std::string& render_node);
   // The link that a live procfs has to our own process.
-  void set_self(std::uint32_t pid);
-
-  void write(std::string_view path, std::string_view text);
+  void set_self(std::uint32_t pid) { tree.link("proc/self", std::to_string(pid)); }
 
   Machine& machine();
   // How often a file of the tree was read since the last question; "proc/7/fdinfo/3".
   int reads(std::string_view path);
-  void move_time(Nanoseconds by);
   // Every look at the clock moves it by this much.
   void set_time_per_look(Nanoseconds step);
 
+  MachineTree tree;
+
  private:
   struct Parts;
-  std::filesystem::path root_;
   std::unique_ptr<Parts> parts_;
 };
 

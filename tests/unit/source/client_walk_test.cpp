@@ -136,9 +136,9 @@ TEST_CASE("a live procfs without the kernel's own process 2 hides others' proces
   tree.set_self(7);
   CHECK(Walker(tree)().pids_hidden);  // hidepid
   tree.add_process(2);
-  tree.write("proc/2/comm", "nginx\n");
+  tree.tree.write("proc/2/comm", "nginx\n");
   CHECK(Walker(tree)().pids_hidden);  // a container's own PID namespace
-  tree.write("proc/2/comm", "kthreadd\n");
+  tree.tree.write("proc/2/comm", "kthreadd\n");
   CHECK_FALSE(Walker(tree)().pids_hidden);
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("a sleeper of which sysfs tells nothing is taken for one that reading 
 TEST_CASE("a process without a readable stat is gone, and its clients with it") {
   ProcTree tree;
   tree.add_process(7);
-  tree.write("proc/7/stat", "");
+  tree.tree.write("proc/7/stat", "");
   tree.add_file(7, 3, i915_block(kIgpu, 1));
   const ClientSnapshot snapshot = Walker(tree)();
   CHECK(snapshot.clients.empty());

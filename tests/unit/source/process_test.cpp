@@ -136,10 +136,10 @@ TEST_CASE("a process is read from its directory; an unknown user is a number") {
 TEST_CASE("a process that has gone is absent, and one that hides its status still has a name") {
   test::ProcTree tree;
   tree.add_process(7);
-  tree.write("proc/9/stat", stat_line("lean"));
+  tree.tree.write("proc/9/stat", stat_line("lean"));
   UserNames users(tree.machine().names);
   const auto directory = tree.machine().proc.open_directory("7");
-  tree.remove_process(7);
+  tree.tree.remove("proc/7");
   CHECK(read_process(**directory, 7, users, 0s).is_absent());
   const auto lean = read_process(**tree.machine().proc.open_directory("9"), 9, users, 0s);
   REQUIRE(lean);
