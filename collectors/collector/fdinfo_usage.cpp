@@ -196,7 +196,7 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
         state.converted = state.cycles;
       }
       if (state.converted == state.cycles)
-        usage.busy = Seconds{state.seconds + static_cast<double>(state.nanoseconds) * 1e-9};
+        usage.busy = Seconds{state.seconds + static_cast<double>(state.nanoseconds) / 1e9};
     }
     update.processes.push_back(candidate.usage);
   }

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/fdinfo.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "source/client_walk.h"
+#include "support/proc_tree.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kBusy = "intel_gpu_process_engine_busy_seconds_total";
+constexpr const char* kRatio = "intel_gpu_process_engine_busy_ratio";
+constexpr const char* kMemory = "intel_gpu_process_memory_bytes";
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kMegahertz = 1'000'000;
+
+Gpu gpu_of(Driver driver) {
+  Gpu gpu;
+  gpu.address = driver == Driver::xe ? "0000:03:00.0" : "0000:00:02.0";
+  gpu.driver = driver;
+  return gpu;
+}
+
+struct Engine {
+  EngineClass engine_class = EngineClass::render;
+  std::uint64_t value = 0;  // ns or cycles
+  std::uint32_t capacity = 1;
+};
+
+// Builds what a walk would have found, and hands it to the collector.
+class Scene {
+ public:
+  explicit Scene(Driver driver, std::string max_processes = "4096")
+      : driver_(driver), collector_(machine_, gpu_of(driver)) {
+    collector_.options.values["fdinfo.max-processes"] = std::move(max_processes);
+    collector_.bind();
+  }
+
+  void process(std::uint32_t pid, std::uint64_t start = 1, std::string comm = "app") {
+    ClientProcess p;
+    p.pid = pid;
+    p.start_time_ticks = start;
+    p.comm = std::move(comm);
+    snapshot_.processes.push_back(std::move(p));
+    snapshot_.pids.push_back(pid);
+  }
+  DrmClient& client(std::uint32_t pid, std::uint64_t id, std::vector<Engine> engines = {}) {
+    DrmClient c;
+    c.device = gpu_of(driver_).address;
+    c.driver = driver_;
+    c.id = id;
+    c.pid = pid;
+    c.time = now();
+    for (const Engine& e : engines) {
+      ClientEngine& engine = c.engines[static_cast<std::size_t>(e.engine_class)];
+      engine.capacity = e.capacity;
+      if (driver_ == Driver::i915) {
+        engine.busy_ns = e.value;
+      } else {
+        engine.cycles = e.value;
+        engine.total_cycles = gpu_clock();
+      }
+    }
+    snapshot_.clients.push_back(std::move(c));
+    return snapshot_.clients.back();
+  }
+  Nanoseconds now() const { return machine_.clock.now(); }
+  std::uint64_t gpu_clock() const { return static_cast<std::uint64_t>(now().count()) / 1000 * hertz / kMegahertz; }
+  void pass_time(Nanoseconds by) { machine_.clock.advance(by); }
+
+  // The scrape of what was described since the last one.
+  CollectorRun<FdinfoCollector>& scrape() {
+    snapshot_.time = now();
+    std::sort(snapshot_.clients.begin(), snapshot_.clients.end(),
+              [](const DrmClient& a, const DrmClient& b) { return std::tie(a.pid, a.id) < std::tie(b.pid, b.id); });
+    std::sort(snapshot_.processes.begin(), snapshot_.processes.end(),
+              [](const ClientProcess& a, const ClientProcess& b) { return a.pid < b.pid; });
+    std::sort(snapshot_.pids.begin(), snapshot_.pids.end());
+    (void)collector_.collect(std::exchange(snapshot_, {}));
+    return collector_;
+  }
+  ClientSnapshot& snapshot() { return snapshot_; }
+  CollectorRun<FdinfoCollector>& collector() { return collector_; }
+
+  std::uint64_t hertz = 19'200'000;
+
+ private:
+  Driver driver_;
+  TestMachine machine_;
+  CollectorRun<FdinfoCollector> collector_;
+  ClientSnapshot snapshot_;
+};
+
+// One process with one client, scrape after scrape.
+struct SimpleScene : Scene {
+  using Scene::Scene;
+  CollectorRun<FdinfoCollector>& scrape_with(std::uint64_t value, std::uint32_t capacity = 1) {
+    process(7);
+    client(7, 1, {{EngineClass::render, value, capacity}});
+    return scrape();
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("collector fdinfo");
+
+TEST_CASE("i915: time since the client was opened, then the share of the window") {
+  SimpleScene scene(Driver::i915);
+  auto& page = scene.scrape_with(5 * kSecond);
+  CHECK(page.value(kBusy, {{"pid", "7"}, {"comm", "app"}, {"class", "render"}, {"device", "0000:00:02.0"}}) == 5.0);
+  CHECK(page.count(kRatio) == 0);
+  scene.pass_time(10s);
+  scene.scrape_with(8 * kSecond);
+  CHECK(page.value(kBusy) == 8.0);
+  CHECK(page.value(kRatio) == doctest::Approx(0.3));
+}
+
+TEST_CASE("a ratio is of the class's capacity, and never above 1") {
+  SimpleScene scene(Driver::i915);
+  scene.scrape_with(0, 2);
+  scene.pass_time(10s);
+  auto& page = scene.scrape_with(15 * kSecond, 2);
+  CHECK(page.value(kRatio) == doctest::Approx(0.75));
+  CHECK(page.value(kBusy) == 15.0);
+  scene.pass_time(10s);
+  scene.scrape_with(15 * kSecond + 21 * kSecond, 2);
+  CHECK(page.value(kRatio) == 1.0);
+}
+
+TEST_CASE("an engine class that the client does not print has no series; one that idles is 0") {
+  SimpleScene scene(Driver::i915);
+  auto& page = scene.scrape_with(0);
+  CHECK(page.value(kBusy, {{"class", "render"}}) == 0.0);
+  CHECK(page.count(kBusy) == 1);
+}
+
+TEST_CASE("two scrapers do not spoil each other's windows") {
+  SimpleScene scene(Driver::i915);
+  scene.scrape_with(0);
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    scene.pass_time(9900ms);
+    auto& page = scene.scrape_with(i * 10 * kSecond / 2 - kSecond / 20);
+    CHECK(page.value(kRatio).value_or(0) == doctest::Approx(0.5).epsilon(0.01));
+    scene.pass_time(100ms);
+    scene.scrape_with(i * 10 * kSecond / 2);
+    CHECK(page.value(kRatio).value_or(0) == doctest::Approx(0.5).epsilon(0.01));
+  }
+}
+
+TEST_CASE("a value that steps back a little is held until it has caught up") {
+  SimpleScene scene(Driver::i915);
+  scene.scrape_with(100 * kSecond);
+  scene.pass_time(10s);
+  auto& page = scene.scrape_with(100 * kSecond - kSecond / 2);
+  CHECK(page.value(kBusy) == 100.0);
+  CHECK(page.count(kRatio) == 0);  // no ratio instead of a wrong one
+  scene.pass_time(10s);
+  scene.scrape_with(101 * kSecond);
+  CHECK(page.value(kBusy) == 101.0);
+  CHECK(page.value(kRatio) == doctest::Approx(0.15));  // 1.5 s really passed on the engine
+}
+
+TEST_CASE("a correction of a millisecond does not cost the ratio") {
+  SimpleScene scene(Driver::i915);
+  scene.scrape_with(100 * kSecond);
+  scene.pass_time(10s);
+  scene.scrape_with(104 * kSecond);
+  scene.pass_time(10s);
+  auto& page = scene.scrape_with(104 * kSecond - kMegahertz);
+  CHECK(page.value(kBusy) == 104.0);
+  CHECK(page.value(kRatio) == 0.0);
+}
+
+TEST_CASE("a counter that starts over goes on from where it was") {
+  SimpleScene scene(Driver::i915);
+  scene.scrape_with(100 * kSecond);
+  scene.pass_time(10s);
+  auto& page = scene.scrape_with(kSecond);
+  CHECK(page.value(kBusy) == 100.0);
+  CHECK(page.count(kRatio) == 0);
+  scene.pass_time(10s);
+  scene.scrape_with(3 * kSecond);
+  CHECK(page.value(kBusy) == 102.0);
+  CHECK(page.value(kRatio) == doctest::Approx(0.2));
+}
+
+TEST_CASE("a client that closes takes no time along while its process lives") {
+  Scene scene(Driver::i915);
+  scene.process(7);
+  scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
+  scene.client(7, 2, {{EngineClass::video, 1 * kSecond}});
+  auto& page = scene.scrape();
+  CHECK(page.value(kBusy) == 11.0);
+  CHECK(page.value("intel_gpu_process_clients") == 2.0);
+  scene.pass_time(10s);
+  scene.process(7);
+  scene.client(7, 2, {{EngineClass::video, 2 * kSecond}});
+  scene.scrape();
+  CHECK(page.value(kBusy) == 12.0);
+  CHECK(page.value(kRatio) == doctest::Approx(0.1));
+  scene.pass_time(10s);
+  scene.process(7);
+  scene.client(7, 3, {{EngineClass::video, 1 * kSecond}});  // all new
+  scene.scrape();
+  CHECK(page.value(kBusy) == 13.0);
+}
+
+TEST_CASE("a process that holds no client for a while has no series, and goes on counting when it returns") {
+  Scene scene(Driver::i915);
+  scene.process(7);
+  scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
+  scene.scrape();
+  scene.pass_time(10s);
+  scene.snapshot().pids = {7};  // it lives
+  auto& page = scene.scrape();
+  CHECK(page.count(kBusy) == 0);
+  scene.pass_time(10s);
+  scene.process(7);
+  scene.client(7, 2, {{EngineClass::video, 1 * kSecond}});
+  scene.scrape();
+  CHECK(page.value(kBusy) == 11.0);
+}
+
+TEST_CASE("a PID that was reused is another process") {
+  Scene scene(Driver::i915);
+  scene.process(7, 100);
+  scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
+  scene.scrape();
+  scene.pass_time(10s);
+  scene.process(7, 200);
+  scene.client(7, 2, {{EngineClass::video, 1 * kSecond}});
+  auto& page = scene.scrape();
+  CHECK(page.value(kBusy) == 1.0);
+  CHECK(page.count(kRatio) == 0);
+}
+
+TEST_CASE("a client that passes from one process to another brings only what comes after") {
+  Scene scene(Driver::i915);
+  scene.process(7);
+  scene.client(7, 1, {{EngineClass::render, 50 * kSecond}});
+  scene.scrape();
+  scene.pass_time(10s);
+  scene.process(9);  // 7 has ended, its child holds the descriptor
+  scene.client(9, 1, {{EngineClass::render, 52 * kSecond}});
+  auto& page = scene.scrape();
+  CHECK(page.value(kBusy, {{"pid", "9"}}) == 2.0);
+}
+
+TEST_CASE("xe: cycles are seconds once the clock's rate is known, what came before included") {
+  SimpleScene scene(Driver::xe);
+  auto& page = scene.scrape_with(19'200'000 * 3);
+  CHECK(page.count(kBusy) == 0);
+  scene.pass_time(10s);
+  scene.scrape_with(19'200'000 * 7);
+  CHECK(page.value(kBusy) == doctest::Approx(7.0));
+  CHECK(page.value(kRatio) == doctest::Approx(0.4));
+}
+
+TEST_CASE("xe: idle engines are 0 from the first scrape, whatever the clock") {
+  SimpleScene scene(Driver::xe);
+  CHECK(scene.scrape_with(0).value(kBusy) == 0.0);
+}
+
+TEST_CASE("xe: a lap of a 32-bit context timestamp lowers the sum by 2^32: no time is lost") {
+  SimpleScene scene(Driver::xe);
+  const std::uint64_t lap = std::uint64_t{1} << 32;
+  std::uint64_t cycles = lap - 50'000'000;
+  scene.scrape_with(cycles);
+  scene.pass_time(10s);
+  cycles += 19'200'000;
+  auto& page = scene.scrape_with(cycles);
+  const double before = page.value(kBusy).value_or(0);
+  scene.pass_time(10s);
+  cycles += 96'000'000;
+  scene.scrape_with(cycles - lap);
+  CHECK(page.value(kBusy).value_or(0) == doctest::Approx(before + 5.0));
+  CHECK(page.value(kRatio) == doctest::Approx(0.5));
+}
+
+TEST_CASE("xe: a sum that a lap took below zero looks like centuries and is none") {
+  SimpleScene scene(Driver::xe);
+  const std::uint64_t lap = std::uint64_t{1} << 32;
+  scene.scrape_with(1000);
+  scene.pass_time(10s);
+  auto& page = scene.scrape_with(1000 + 96'000'000 - lap);  // wraps through zero
+  CHECK(page.value(kBusy).value_or(0) == doctest::Approx(5.0).epsilon(0.001));
+
+  SimpleScene late(Driver::xe);  // seen for the first time in that state
+  late.scrape_with(0 - lap / 2);
+  late.pass_time(10s);
+  late.scrape_with(0 - lap / 2 + 96'000'000);
+  CHECK(late.collector().value(kBusy) == doctest::Approx(5.0));
+}
+
+TEST_CASE("xe: cycles without the clock beside them give a count, no ratio") {
+  Scene scene(Driver::xe);
+  for (int i = 0; i < 3; ++i) {
+    scene.pass_time(10s);
+    scene.process(7);
+    scene.process(8);
+    scene.client(7, 1, {{EngineClass::copy, 0}});
+    scene.client(8, 2, {{EngineClass::copy, 19'200'000u * static_cast<unsigned>(i)}}).engines[1].total_cycles.reset();
+    scene.scrape();
+  }
+  CHECK(scene.collector().value(kBusy, {{"pid", "8"}}) == doctest::Approx(2.0));
+  CHECK(scene.collector().count(kRatio, {{"pid", "8"}}) == 0);
+}
+
+TEST_CASE("hostile numbers give no hostile page") {
+  SimpleScene scene(Driver::i915);
+  const std::uint64_t values[] = {std::numeric_limits<std::uint64_t>::max(), 0, std::uint64_t{1} << 63, 5, 4, (std::uint64_t{1} << 63) - 1, 0};
+  double last = 0;
+  for (const std::uint64_t value : values) {
+    auto& page = scene.scrape_with(value);
+    const double busy = page.value(kBusy).value_or(-1);
+    CHECK(busy >= last);
+    last = busy;
+    if (const auto ratio = page.value(kRatio)) CHECK((*ratio >= 0 && *ratio <= 1));
+    scene.pass_time(10s);
+  }
+}
+
+TEST_CASE("memory of distinct clients adds up by region and state; what is not printed is not there") {
+  Scene scene(Driver::i915);
+  scene.process(7);
+  scene.client(7, 1).memory = {{"system0", 100, 10, {}, 50, {}}, {"stolen-system0", 0, 0, 0, 0, 0}};
+  scene.client(7, 2).memory = {{"system0", 1000, {}, 7, 500, {}}};
+  auto& page = scene.scrape();
+  CHECK(page.value(kMemory, {{"memory_region", "system0"}, {"state", "total"}}) == 1100.0);
+  CHECK(page.value(kMemory, {{"memory_region", "system0"}, {"state", "shared"}}) == 10.0);
+  CHECK(page.value(kMemory, {{"memory_region", "system0"}, {"state", "active"}}) == 7.0);
+  CHECK(page.value(kMemory, {{"memory_region", "system0"}, {"state", "resident"}}) == 550.0);
+  CHECK(page.count(kMemory, {{"memory_region", "system0"}, {"state", "purgeable"}}) == 0);
+  CHECK(page.count(kMemory, {{"memory_region", "stolen-system0"}}) == 5);
+}
+
+TEST_CASE("above the cap the smallest recent users are dropped and counted; who is shown is sorted by PID") {
+  Scene scene(Driver::i915, "2");
+  const auto describe = [&](std::uint64_t busy_of_9) {
+    for (const std::uint32_t pid : {5u, 9u, 12u, 30u}) scene.process(pid);
+    scene.client(5, 1, {{EngineClass::render, 90 * kSecond}}).memory = {{"system0", 5, {}, {}, 5, {}}};
+    scene.client(9, 2, {{EngineClass::render, busy_of_9}});
+    scene.client(12, 3, {{EngineClass::render, 1 * kSecond}}).memory = {{"system0", 900, {}, {}, 900, {}}};
+    scene.client(30, 4, {{EngineClass::render, 0}});
+  };
+  describe(kSecond);
+  auto& page = scene.scrape();
+  CHECK(page.value("intel_gpu_processes") == 4.0);
+  CHECK(page.value("intel_gpu_processes_dropped") == 2.0);
+  CHECK(page.count("intel_gpu_process_info") == 2);
+  CHECK(page.count("intel_gpu_process_info", {{"pid", "5"}}) == 1);  // first scrape: most time so far
+
+  scene.pass_time(10s);
+  describe(4 * kSecond);
+  scene.scrape();
+  CHECK(page.count("intel_gpu_process_info", {{"pid", "9"}}) == 1);   // works now
+  CHECK(page.count("intel_gpu_process_info", {{"pid", "12"}}) == 1);  // of the idle ones the largest memory
+  CHECK(page.value(kBusy, {{"pid", "9"}}) == 4.0);                    // counted while it was not shown
+}
+
+TEST_CASE("a cap of nothing counts only") {
+  SimpleScene scene(Driver::i915, "0");
+  auto& page = scene.scrape_with(kSecond);
+  CHECK(page.value("intel_gpu_processes") == 1.0);
+  CHECK(page.value("intel_gpu_processes_dropped") == 1.0);
+  CHECK(page.count("intel_gpu_process_info") == 0);
+}
+
+TEST_CASE("clients of other GPUs are not ours") {
+  Scene scene(Driver::i915);
+  scene.process(7);
+  DrmClient other;
+  other.device = "0000:03:00.0";
+  other.pid = 7;
+  scene.snapshot().clients.push_back(other);
+  CHECK(scene.scrape().value("intel_gpu_processes") == 0.0);
+}
+
+TEST_CASE("facts of the process stand beside its use of the GPU; user, cgroup and ids on info") {
+  Scene scene(Driver::i915);
+  scene.process(7, 1, "Plex Transcoder");
+  ClientProcess& process = scene.snapshot().processes.back();
+  process.user = "plex";
+  process.cgroup = "/docker/abc";
+  process.container_id = std::string(64, 'a');
+  process.cpu = Seconds{12.5};
+  process.resident = Bytes{4096};
+  scene.client(7, 1);
+  auto& page = scene.scrape();
+  CHECK(page.value("intel_gpu_process_info", {{"user", "plex"}, {"cgroup", "/docker/abc"}, {"container_id", std::string(64, 'a')}, {"pod_uid", ""}}) == 1.0);
+  CHECK(page.value("intel_gpu_process_cpu_seconds_total") == 12.5);
+  CHECK(page.value("intel_gpu_process_resident_memory_bytes") == 4096.0);
+  CHECK(page.count("intel_gpu_process_virtual_memory_bytes") == 0);
+}
+
+TEST_CASE("the GPU slept: windows start anew, counts go on") {
+  SimpleScene scene(Driver::xe);
+  scene.scrape_with(0);
+  scene.pass_time(10s);
+  scene.scrape_with(19'200'000);
+  scene.collector().collector().gpu_is_suspended();
+  scene.pass_time(3600s);
+  auto& page = scene.scrape_with(19'200'000 * 2);
+  CHECK(page.value(kBusy) == doctest::Approx(2.0));
+  CHECK(page.count(kRatio) == 0);
+}
+
+TEST_CASE("after a re-binding the process goes on counting, with new clients") {
+  SimpleScene scene(Driver::i915);
+  scene.scrape_with(50 * kSecond);
+  scene.collector().bind();
+  scene.pass_time(10s);
+  auto& page = scene.scrape_with(2 * kSecond);  // same id, another client
+  CHECK(page.value(kBusy) == 52.0);
+}
+
+TEST_CASE("state of processes that ended and of clients that closed long ago is let go") {
+  UsageTable table;
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    ClientSnapshot snapshot;
+    snapshot.time = std::chrono::seconds(i);
+    DrmClient client;
+    client.pid = i;
+    client.id = i;
+    client.engines[0].busy_ns = 1;
+    snapshot.clients.push_back(client);
+    ClientProcess process;
+    process.pid = i;
+    snapshot.processes.push_back(process);
+    snapshot.pids = {i};
+    (void)table.update(snapshot, snapshot.clients, 10, 1s);
+  }
+  CHECK(table.remembered_processes() == 1);
+  CHECK(table.remembered_clients() < 1000);
+}
+
+TEST_CASE("features: processes of others, engine time, memory") {
+  Scene scene(Driver::i915);
+  auto& page = scene.scrape();
+  for (const char* feature : {"processes", "process_engine_time", "process_memory"}) CHECK(page.available(feature));
+
+  scene.snapshot().processes_denied = 3;
+  scene.process(7);
+  scene.client(7, 1, {{EngineClass::render, 5}});
+  scene.scrape();
+  CHECK(page.missing("processes") == Reason::permission);
+  CHECK(page.available("process_engine_time"));
+  CHECK(page.missing("process_memory") == Reason::kernel);  // i915 before 6.8
+
+  scene.snapshot().pids_hidden = true;
+  CHECK(scene.scrape().missing("processes") == Reason::permission);
+}
+
+TEST_CASE("a walk that failed is a failure, and nothing is told") {
+  Scene scene(Driver::i915);
+  auto& page = scene.collector();
+  (void)page.collect(Failure{std::make_error_code(std::errc::io_error), "proc"});
+  CHECK(page.failures() == 1);
+  CHECK(page.count("intel_gpu_processes") == 0);
+}
+
+TEST_CASE("from /proc to the page: two processes, a copied descriptor, a hostile name") {
+  ProcTree tree;
+  tree.add_process(7, {.comm = "ff\xffmpeg) S", .cpu_ticks = 150});
+  tree.add_file(7, 3, i915_block("0000:00:02.0", 1, "drm-engine-video:\t2000000000 ns\ndrm-engine-capacity-video:\t2\ndrm-resident-system0:\t8 MiB\n"));
+  tree.add_process(8, {.comm = "heir"});
+  tree.add_file(8, 3, i915_block("0000:00:02.0", 1, "drm-engine-video:\t2000000000 ns\n"));
+  tree.add_file(8, 4, i915_block("0000:00:02.0", 2, "drm-engine-video:\t5 ns\n"));
+  ClientWalk walk(tree.machine(), {});
+  TestMachine machine;
+  CollectorRun<FdinfoCollector> page(machine, gpu_of(Driver::i915));
+  (void)page.collect(walk.walk({}));
+  CHECK(page.value(kBusy, {{"pid", "7"}, {"comm", "ff\xef\xbf\xbdmpeg) S"}, {"class", "video"}}) == 2.0);
+  CHECK(page.value(kBusy, {{"pid", "8"}}) == 5e-9);
+  CHECK(page.value(kMemory, {{"pid", "7"}, {"state", "resident"}}) == 8.0 * 1024 * 1024);
+  CHECK(page.value("intel_gpu_process_cpu_seconds_total", {{"pid", "7"}}) == 1.5);
+  CHECK(page.value("intel_gpu_process_info", {{"pid", "8"}, {"user", "alice"}}) == 1.0);
+}
+
+TEST_SUITE_END();
