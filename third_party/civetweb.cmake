@@ -1,28 +1,53 @@
-# Makes the target igpu_civetweb. Debian's binary was built for OpenSSL 1.1 and crashes at the first TLS client, and has
-# neither IPv6 nor UNIX sockets: so its source (one C file) is compiled here, without file serving, CGI and caching.
-set(CIVETWEB_SOURCE_DIR "" CACHE PATH "CivetWeb 1.15 source tree; empty: Debian's source package is fetched")
+# SPDX-License-Identifier: Apache-2.0
+#
+# Defines civetweb::civetweb, the HTTP server.
+#
+#   -DCIVETWEB_SOURCE_DIR=FOLDER   compile the source that lies there
+#   (nothing)                      compile the source that third_party/fetch-civetweb fetches
+#   -DSYSTEM_CIVETWEB=ON           link the installed library, with whatever it was built for
+#
+# Only the C file is compiled. What this program must never do (serve files, run CGI programs, start processes, cache)
+# is not compiled in; what Debian's build lacks (IPv6, UNIX sockets, OpenSSL 3) is.
+option(SYSTEM_CIVETWEB "Link the installed CivetWeb instead of compiling it" OFF)
+set(CIVETWEB_SOURCE_DIR "" CACHE PATH "CivetWeb's source; empty: fetched from Debian's source package")
 
 if(SYSTEM_CIVETWEB)
-  find_library(IGPU_CIVETWEB_LIBRARY civetweb REQUIRED)
-  find_path(IGPU_CIVETWEB_INCLUDE civetweb.h REQUIRED)
-  add_library(igpu_civetweb INTERFACE)
-  target_include_directories(igpu_civetweb SYSTEM INTERFACE ${IGPU_CIVETWEB_INCLUDE})
-  target_link_libraries(igpu_civetweb INTERFACE ${IGPU_CIVETWEB_LIBRARY})
-else()
-  set(igpu_civetweb_source "${CIVETWEB_SOURCE_DIR}")
-  if(NOT igpu_civetweb_source)
-    execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/fetch-civetweb
-      OUTPUT_VARIABLE igpu_civetweb_source OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
-    if(failed)
-      message(FATAL_ERROR "CivetWeb's source could not be fetched: give -DCIVETWEB_SOURCE_DIR=<civetweb 1.15>, "
-                          "or -DSYSTEM_CIVETWEB=ON for the installed library")
-    endif()
-  endif()
-  add_library(igpu_civetweb STATIC ${igpu_civetweb_source}/src/civetweb.c)
-  target_include_directories(igpu_civetweb SYSTEM PUBLIC ${igpu_civetweb_source}/include)
-  target_compile_definitions(igpu_civetweb PRIVATE
-    NO_FILES NO_CGI NO_CACHING NO_SSL_DL OPENSSL_API_3_0 USE_IPV6 USE_X_DOM_SOCKET)
-  target_compile_options(igpu_civetweb PRIVATE -w -O2)
-  target_link_libraries(igpu_civetweb PUBLIC OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+  find_path(CIVETWEB_INCLUDE_DIR civetweb.h REQUIRED)
+  find_library(CIVETWEB_LIBRARY civetweb REQUIRED)
+  add_library(civetweb::civetweb UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(civetweb::civetweb PROPERTIES
+    IMPORTED_LOCATION "${CIVETWEB_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${CIVETWEB_INCLUDE_DIR}")
+  return()
 endif()
-add_library(civetweb::ours ALIAS igpu_civetweb)
+
+find_package(OpenSSL 3.0 REQUIRED)
+
+set(source_dir "${CIVETWEB_SOURCE_DIR}")
+if(NOT source_dir)
+  execute_process(COMMAND "${CMAKE_CURRENT_LIST_DIR}/fetch-civetweb"
+    OUTPUT_VARIABLE source_dir OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "CivetWeb's source is not here and could not be fetched (see above).")
+  endif()
+endif()
+if(NOT EXISTS "${source_dir}/src/civetweb.c")
+  message(FATAL_ERROR "CIVETWEB_SOURCE_DIR: no src/civetweb.c in ${source_dir}")
+endif()
+
+# 1.15 writes the terminating zero of a UNIX-socket client's address one byte behind the buffer.
+file(READ "${source_dir}/src/civetweb.c" civetweb_code)
+string(REPLACE "buf[len] = 0;" "buf[len - 1] = 0;" civetweb_code "${civetweb_code}")
+file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c" CONTENT "@civetweb_code@" @ONLY)
+unset(civetweb_code)
+
+find_package(Threads REQUIRED)
+add_library(civetweb STATIC "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c")
+add_library(civetweb::civetweb ALIAS civetweb)
+igpu_target_settings(civetweb)
+target_compile_features(civetweb PRIVATE c_std_11)
+target_compile_options(civetweb PRIVATE -w)
+target_compile_definitions(civetweb PRIVATE
+  NO_FILES NO_CGI NO_CACHING NO_POPEN USE_IPV6 USE_X_DOM_SOCKET OPENSSL_API_3_0 NO_SSL_DL)
+target_include_directories(civetweb SYSTEM PUBLIC "${source_dir}/include")
+target_include_directories(civetweb PRIVATE "${source_dir}/src")
+target_link_libraries(civetweb PRIVATE OpenSSL::SSL OpenSSL::Crypto Threads::Threads ${CMAKE_DL_LIBS})

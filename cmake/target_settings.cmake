@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# igpu_target_settings(target): warnings, hardening and instrumentation, the same for everything that is compiled here.
+# They stay private to the target, so that none of them reaches a program that uses the installed library.
+
+option(IGPU_WERROR "Treat warnings as errors (packagers with other compilers may turn it off)" ON)
+option(IGPU_HARDENING "Compile with the hardening flags of a distribution" ON)
+option(IGPU_COVERAGE "Count which lines run (gcov)" OFF)
+set(IGPU_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread; empty for none")
+option(IGPU_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
+
+string(TOUPPER "${CMAKE_BUILD_TYPE}" igpu_build_type)
+set(igpu_debug_build OFF)
+if(igpu_build_type STREQUAL "DEBUG" OR IGPU_SANITIZE OR IGPU_COVERAGE)
+  set(igpu_debug_build ON)
+endif()
+
+if(IGPU_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "IGPU_FUZZ needs clang: it is the compiler that has libFuzzer.")
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Precompiled headers are only cached when ccache is told that their times do not matter.
+  set(igpu_launcher "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${CCACHE_PROGRAM}")
+  set(CMAKE_C_COMPILER_LAUNCHER ${igpu_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${igpu_launcher})
+endif()
+
+# Speed of the edit-build-test loop only: what is shipped is linked by the compiler's own linker.
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM AND igpu_debug_build)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+function(igpu_target_settings target)
+  set_target_properties(${target} PROPERTIES
+    CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden C_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
+
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 reports fields that designated initialisers leave at their default, and invents dangling strings at -O2.
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers -Wno-restrict -fpch-preprocess>)
+  else()
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
+  endif()
+  if(IGPU_WERROR)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  endif()
+
+  # No path of the building machine in what is shipped.
+  target_compile_options(${target} PRIVATE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=." "-ffile-prefix-map=${CMAKE_BINARY_DIR}=./build")
+  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+  target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,--as-needed)
+
+  if(IGPU_HARDENING AND NOT igpu_debug_build AND NOT IGPU_FUZZ)
+    target_compile_options(${target} PRIVATE -fno-plt -fstack-protector-strong -fstack-clash-protection)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+      target_compile_options(${target} PRIVATE -fcf-protection)
+    endif()
+    target_compile_definitions(${target} PRIVATE _FORTIFY_SOURCE=2)
+    target_link_options(${target} PRIVATE -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+  endif()
+  if(igpu_debug_build OR IGPU_FUZZ)
+    target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
+  endif()
+
+  set(sanitizers "${IGPU_SANITIZE}")
+  if(sanitizers)
+    target_compile_options(${target} PRIVATE "-fsanitize=${sanitizers}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PRIVATE "-fsanitize=${sanitizers}")
+  endif()
+  if(IGPU_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+  if(IGPU_COVERAGE)
+    target_compile_options(${target} PRIVATE --coverage)
+    target_link_options(${target} PRIVATE --coverage)
+  endif()
+endfunction()
