@@ -39,25 +39,30 @@ class PmuSession {
   // Names in events/, without .unit and .scale; sorted. Absent if the kernel has no such PMU.
   Reading<std::vector<std::string>> events() const;
 
-  // Announces an event; before the first refresh() or after close(). Unknown names are taken too: they stay absent.
+  // Announces an event; best before the first refresh() (later the whole group is opened anew at the next one). Unknown
+  // names are taken too: they stay absent. The same event announced twice is one.
   Handle want(std::string_view event, std::span<const Term> terms = {});
 
   // Opens what was announced if it is not open (events that the kernel refuses are dropped one by one, the rest
   // counts; refusals with EACCES/EPERM end the attempt), then reads the group once. Call with the same pass number
   // again and the values of that pass stay as they are. The outcome is that of the PMU as a whole: a value if at least
-  // one event counts.
+  // one event counts. A group that the kernel could not run all the time (counters shared with others) is extrapolated;
+  // one that did not run at all since the last read is a Failure. A call while another one hangs is a Failure.
   Reading<Unit> refresh(std::uint64_t pass);
 
   // After refresh(): the count since the first opening in this process' life, never going backwards. Absent with the
-  // reason of the refusal if the kernel has dropped this event.
+  // reason of the refusal if the kernel has dropped this event; as the last refresh() if that was no success. After
+  // close(): as it was then.
   Reading<std::uint64_t> count(Handle handle) const;
   // The same multiplied by the event's .scale (1 where there is none): joules for power, MiB for uncore.
   Reading<double> scaled(Handle handle) const;
   // As count(), but restarts from the kernel's value at each (re)open and may step back: for deltas and ratios.
   Reading<std::uint64_t> raw(Handle handle) const;
   // When the values of the last refresh() were taken, in the kernel's own time (time_enabled, kept monotonic over
-  // reopening). Deltas of counts over deltas of this are exact.
+  // reopening; stands still while nothing counts). Deltas of counts over deltas of this are exact.
   Nanoseconds time() const;
+  // How often the group was opened. A window over raw() starts anew when it changes.
+  std::uint64_t generation() const;
 
   bool is_open() const;
   void close();  // lets go of all fds; totals are kept, refresh() opens again

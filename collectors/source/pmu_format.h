@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// The texts with which a perf PMU describes itself below /sys/bus/event_source/devices/<pmu>
+// (Documentation/ABI/testing/sysfs-bus-event_source-devices-format and -events). Pure.
+namespace igpu {
+
+// The words of perf_event_attr that a format file may name: config, config1, config2, config3.
+using PmuConfig = std::array<std::uint64_t, 4>;
+
+// One file of format/: which bits of which word a term fills.
+struct PmuField {
+  struct Range {
+    unsigned first = 0;  // inclusive
+    unsigned last = 0;
+    bool operator==(const Range&) const = default;
+  };
+  std::string name;
+  std::size_t word = 0;       // index into PmuConfig
+  std::vector<Range> ranges;  // the value's lowest bits go to the first one
+
+  // Puts the value into its bits; false if it does not fit, and config stays as it was.
+  bool place(std::uint64_t value, PmuConfig& config) const;
+};
+
+// "config:0-20", "config:0-7,21", "config1:3".
+std::optional<PmuField> parse_pmu_field(std::string_view name, std::string_view text);
+
+// One term of an event's text; a term without "=" has the value 1.
+struct PmuTerm {
+  std::string_view name;
+  std::uint64_t value = 1;
+};
+// Takes the next term off the front of text: "event=0xff,umask=0x20", "config=0x2000". Nothing for a term that is none
+// (no name, no number, "event=?").
+std::optional<PmuTerm> take_pmu_term(std::string_view& text);
+
+// The whole text as config words. Terms are the fields of format/; besides them config, config1, config2 and config3
+// mean whole words. Nothing if a term is unknown or does not fit.
+std::optional<PmuConfig> parse_pmu_event(std::string_view text, const std::vector<PmuField>& fields);
+// Adds one term.
+bool place_pmu_term(std::string_view name, std::uint64_t value, const std::vector<PmuField>& fields, PmuConfig& config);
+
+// All CPUs of a list: "0", "0-3", "0,8". cpumask names the one CPU of every package (or of the machine) on which the PMU
+// is to be opened. Empty if it is none.
+std::vector<int> parse_cpu_list(std::string_view text);
+
+}  // namespace igpu
