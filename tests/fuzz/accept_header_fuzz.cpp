@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Accept and Accept-Encoding as any client may send them: always an answer, and one of the three that we have.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "format/negotiation.h"
+#include "format/openmetrics.h"
+#include "format/prometheus_text.h"
+
+using namespace igpu::exporter;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view header(reinterpret_cast<const char*>(data), size);
+  const FormatChoice choice = choose_format(header);
+  const bool open = choice.content_type == kOpenMetricsContentType || choice.content_type == kOpenMetricsEscapingContentType;
+  const bool text = choice.content_type == kPrometheusTextContentType;
+  if (choice.format == Format::openmetrics ? !open : !text) std::abort();
+  // Nobody gets OpenMetrics who did not write its name.
+  if (open && header.size() < std::string_view("application/openmetrics-text").size()) std::abort();
+  if (accepts_gzip(header) && header.find_first_of("gG*") == std::string_view::npos) std::abort();
+  return 0;
+}
