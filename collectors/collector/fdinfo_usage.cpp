@@ -25,40 +25,6 @@ double memory_of(const DrmClient& client) {
 
 }  // namespace
 
-ClientCounter::Step ClientCounter::advance(std::uint64_t raw, std::uint64_t held, std::uint64_t lap) {
-  const auto is_negative = [](std::uint64_t difference) { return static_cast<std::int64_t>(difference) < 0; };
-  Step step;
-  if (!seen_) {
-    seen_ = true;
-    // A sum that a lap has taken below zero looks like centuries.
-    if (!is_negative(raw)) step.gained = step.moved = raw;
-    last_ = peak_ = raw;
-    return step;
-  }
-  if (!is_negative(raw - last_)) {
-    step.moved = raw - last_;
-    last_ = raw;
-    if (!is_negative(raw - peak_)) {
-      step.gained = raw - peak_;
-      peak_ = raw;
-    }
-    return step;
-  }
-  const std::uint64_t back = last_ - raw;
-  last_ = raw;
-  if (peak_ - raw <= held) {
-    step.stepped_back = back;
-    return step;
-  }
-  if (const std::uint64_t gain = raw + kLap - peak_; back < kLap && !is_negative(gain) && gain <= lap) {
-    step.gained = step.moved = gain;
-  } else {
-    step.stepped_back = back;
-  }
-  peak_ = raw;
-  return step;
-}
-
 // What the clients of a process tell about one class in this update.
 struct UsageTable::ClassReading {
   std::uint64_t nanoseconds = 0;

@@ -11,6 +11,7 @@
 
 #include "base/clock_rate.h"
 #include "base/counter_window.h"
+#include "base/held_counter.h"
 #include "igpu/units.h"
 #include "source/clients.h"
 
@@ -20,24 +21,9 @@
 // become seconds once the timestamp's rate is known (from the second scrape on), the time before that included.
 namespace igpu {
 
-// The counter of one client and engine class. The kernel may correct it downwards for a while: it is held. A large step
-// back is a restart: the counter goes on from where it was. xe adds up 32-bit context timestamps, and on some kernels a
-// lap of theirs lowers the sum by 2^32: that is undone where the lap is plausible.
-class ClientCounter {
- public:
-  struct Step {
-    std::uint64_t gained = 0;        // to be added to the process' count
-    std::uint64_t moved = 0;         // since the last reading; what a ratio is made of (held values count again)
-    std::uint64_t stepped_back = 0;  // this much; the window that holds it tells nothing
-  };
-  // held: the largest step back that is a correction. lap: the largest gain that a lap of 2^32 may stand for; 0: none.
-  Step advance(std::uint64_t raw, std::uint64_t held, std::uint64_t lap = 0);
-
- private:
-  std::uint64_t last_ = 0;
-  std::uint64_t peak_ = 0;
-  bool seen_ = false;
-};
+// The counter of one client and engine class. xe adds up 32-bit context timestamps, and on some kernels a lap of theirs
+// lowers the sum by 2^32: that is undone where the lap is plausible.
+using ClientCounter = HeldCounter;
 
 // Engine time of a process on one class of engines.
 struct ClassUsage {
