@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/frequency.h"
+
+#include <algorithm>
+
+#include "metric/feature_report.h"
+
+namespace igpu {
+namespace {
+
+constexpr Metric<Hertz, 3> kFrequency{"intel_gpu_frequency_hertz", Kind::gauge,
+                                      "Frequency now; 0 while the GT is parked.", {"device", "gt", "kind"}};
+constexpr Metric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz", Kind::gauge,
+                                    "Mean frequency over the window; idle time counts as 0.", {"device", "gt", "kind"}};
+constexpr Metric<Cycles, 3> kCycles{"intel_gpu_frequency_cycles_total", Kind::counter,
+                                    "Integral of the frequency: its rate is the mean frequency in hertz.", {"device", "gt", "kind"}};
+constexpr Metric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz", Kind::gauge,
+                                  "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe efficient, rpn lowest, rpa achievable).",
+                                  {"device", "gt", "limit"}};
+constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled", Kind::gauge,
+                                     "Whether the reason holds the frequency down right now.", {"device", "gt", "reason"}};
+
+constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Frequency now and its limits."};
+constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events};
+constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is held down."};
+
+constexpr const MetricDescriptor* kMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit, &kThrottled};
+constexpr const FeatureDescriptor* kFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};
+
+}  // namespace
+
+constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
+                                                  .help = "GT frequencies, limits and throttle reasons.",
+                                                  .metrics = kMetrics,
+                                                  .features = kFeatures};
+
+std::unique_ptr<Collector> FrequencyCollector::create(const CollectorContext& context) {
+  return std::make_unique<FrequencyCollector>(context);
+}
+
+FrequencyCollector::FrequencyCollector(const CollectorContext& context)
+    : gpu_(context.gpu), pmu_(context.gpu_pmu), gts_(GtSysfs::find(context.machine.sys, context.gpu)) {
+  if (gpu_.driver == Driver::xe) {
+    no_averages_ = {Reason::kernel};
+    return;
+  }
+  // These events start a 200 Hz timer in the driver while the GPU is busy.
+  if (context.options.value("engines", "sampled-events") == "off") {
+    no_averages_ = {Reason::disabled};
+    return;
+  }
+  const auto events = pmu_.events();
+  if (!events) {
+    no_averages_ = events.is_absent() ? events.absent() : Absent{Reason::kernel};
+    return;
+  }
+  for (const auto& [event, kind] : {std::pair<std::string_view, std::string_view>("actual-frequency", "actual"),
+                                    std::pair<std::string_view, std::string_view>("requested-frequency", "requested")}) {
+    for (const std::string& name : *events) {
+      // One GT: no suffix. Several: -gt0, -gt1.
+      if (!name.starts_with(event)) continue;
+      std::string_view suffix = std::string_view(name).substr(event.size());
+      if (!suffix.empty() && !suffix.starts_with("-gt")) continue;
+      const std::string gt(suffix.empty() ? std::string_view("0") : suffix.substr(3));
+      averages_.push_back({gt, kind, pmu_.want(name), CounterWindow<1>(context.min_window)});
+    }
+  }
+}
+
+void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
+  {
+    FeatureReport frequency(out, kFrequencyFeature);
+    FeatureReport throttle(out, kThrottleFeature);
+    for (GtSysfs& gt : gts_) {
+      if (const auto actual = gt.actual(); frequency.note(actual)) out.add(kFrequency, {gpu_.address, gt.id(), "actual"}, *actual);
+      if (const auto requested = gt.requested(); frequency.note(requested))
+        out.add(kFrequency, {gpu_.address, gt.id(), "requested"}, *requested);
+      for (GtSysfs::Limit& limit : gt.limits())
+        if (const auto bound = GtSysfs::hertz(limit.attribute); frequency.note(bound))
+          out.add(kLimit, {gpu_.address, gt.id(), limit.name}, *bound);
+      throttle.note(gt.throttle([&](std::string_view reason, bool active) {
+        out.add(kThrottled, {gpu_.address, gt.id(), reason}, flag(active));
+      }));
+    }
+  }
+  collect_averages(pass, out);
+}
+
+void FrequencyCollector::collect_averages(ScrapePass& pass, SampleSink& out) {
+  FeatureReport report(out, kAverageFeature, no_averages_);
+  if (averages_.empty()) return;
+  const auto read = pmu_.refresh(pass.number());
+  if (!read) {
+    report.note(read);
+    return;
+  }
+  constexpr double kCyclesPerCount = 1e6;  // a count is one MHz for one second
+  for (Average& average : averages_) {
+    const auto count = pmu_.count(average.handle);
+    if (!report.note(count)) continue;
+    out.add(kCycles, {gpu_.address, average.gt, average.kind}, Cycles{static_cast<double>(*count) * kCyclesPerCount});
+    const auto raw = pmu_.raw(average.handle);
+    if (!raw) continue;
+    if (const auto delta = average.window.advance(pmu_.time(), {*raw})) {
+      const double hertz = static_cast<double>(delta->counts[0]) * kCyclesPerCount / to_seconds(delta->elapsed).value;
+      out.add(kAverage, {gpu_.address, average.gt, average.kind}, Hertz{hertz});
+    }
+  }
+}
+
+}  // namespace igpu

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/counter_window.h"
+#include "collector/collector.h"
+#include "source/gt_sysfs.h"
+
+namespace igpu {
+
+// Frequencies, their bounds, and what holds them down. Now-values from sysfs on both drivers; means over the window from
+// the i915 PMU's integrals (xe's frequency events are no counters: each read adds a sample).
+class FrequencyCollector final : public Collector {
+ public:
+  static const CollectorInfo kInfo;
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit FrequencyCollector(const CollectorContext& context);
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  // One integral of the PMU, MHz x seconds.
+  struct Average {
+    std::string gt;
+    std::string_view kind;
+    PmuSession::Handle handle;
+    CounterWindow<1> window;
+  };
+  void collect_averages(ScrapePass& pass, SampleSink& out);
+
+  const Gpu& gpu_;
+  PmuSession& pmu_;
+  std::vector<GtSysfs> gts_;
+  std::vector<Average> averages_;
+  Absent no_averages_;
+};
+
+}  // namespace igpu

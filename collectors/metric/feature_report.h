@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "metric/sample_sink.h"
+
+namespace igpu {
+
+// Sums up what came of the readings behind one feature: available if any gave a value, otherwise absent for the most
+// telling reason (what may be cured comes first). Failures go to the sink as they come. Reports when it goes out of scope.
+class FeatureReport {
+ public:
+  FeatureReport(SampleSink& out, const FeatureDescriptor& feature, Absent otherwise = {Reason::hardware})
+      : out_(out), feature_(feature), absent_(otherwise) {}
+  ~FeatureReport() {
+    if (available_) {
+      out_.available(feature_);
+    } else if (!failed_) {
+      out_.absent(feature_, absent_);
+    }
+  }
+  FeatureReport(const FeatureReport&) = delete;
+  FeatureReport& operator=(const FeatureReport&) = delete;
+
+  // Answers whether there is a value.
+  template <class T>
+  bool note(const Reading<T>& reading) {
+    if (reading) {
+      available_ = true;
+      return true;
+    }
+    if (reading.is_failure()) {
+      failed_ = true;
+      out_.failed(reading.failure());
+    } else if (!noted_ || reading.absent().reason == Reason::permission) {
+      noted_ = true;
+      absent_ = reading.absent();
+    }
+    return false;
+  }
+  void available() { available_ = true; }
+
+ private:
+  SampleSink& out_;
+  const FeatureDescriptor& feature_;
+  Absent absent_;
+  bool available_ = false;
+  bool failed_ = false;
+  bool noted_ = false;
+};
+
+}  // namespace igpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "machine/filesystem.h"
+
+namespace igpu {
+
+// One sysfs attribute: opened at its first read, kept open, opened again after its device or the read failed. A file
+// that does not exist is not looked for again (a driver makes its files when it binds); one that may not be read is.
+class Attribute {
+ public:
+  Attribute(const Directory& root, std::string path) : root_(&root), path_(std::move(path)) {}
+
+  // Without blanks around it. An empty file is a Failure.
+  Reading<std::string_view> text(std::span<char> buffer);
+  Reading<std::uint64_t> number();        // anything but one decimal number is a Failure
+  Reading<std::int64_t> signed_number();
+  const std::string& path() const { return path_; }
+
+ private:
+  const Directory* root_;
+  std::string path_;
+  std::unique_ptr<File> file_;
+  std::optional<Absent> never_;
+};
+
+// Whether a file is there, without opening it.
+bool file_exists(const Directory& root, const std::string& path);
+
+}  // namespace igpu

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/gt_sysfs.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/scan.h"
+
+namespace igpu {
+
+// Where a driver keeps what, below the GT's own folder.
+struct GtLayout {
+  struct LimitFile {
+    std::string_view limit, file;
+  };
+  std::string_view actual, requested, residency;
+  std::string_view throttle_folder, throttle_prefix, throttle_status, throttle_snapshot;
+  std::span<const LimitFile> limits;
+  std::optional<std::uint64_t> residency_range;
+};
+
+namespace {
+
+constexpr std::uint64_t kU32Range = std::uint64_t{1} << 32;
+
+constexpr GtLayout::LimitFile kI915Limits[] = {
+    {"min", "rps_min_freq_mhz"}, {"max", "rps_max_freq_mhz"}, {"boost", "rps_boost_freq_mhz"}, {"rp0", "rps_RP0_freq_mhz"},
+    {"rp1", "rps_RP1_freq_mhz"}, {"rpn", "rps_RPn_freq_mhz"}, {"rpe", "rps_vlv_rpe_freq_mhz"}};
+constexpr GtLayout kI915{"rps_act_freq_mhz", "rps_cur_freq_mhz", "rc6_residency_ms", ".", "throttle_reason_",
+                         "throttle_reason_status", "", kI915Limits, kU32Range};
+
+constexpr GtLayout::LimitFile kLegacyLimits[] = {
+    {"min", "gt_min_freq_mhz"}, {"max", "gt_max_freq_mhz"}, {"boost", "gt_boost_freq_mhz"}, {"rp0", "gt_RP0_freq_mhz"},
+    {"rp1", "gt_RP1_freq_mhz"}, {"rpn", "gt_RPn_freq_mhz"}, {"rpe", "gt_vlv_rpe_freq_mhz"}, {"rpe", "vlv_rpe_freq_mhz"}};
+constexpr GtLayout kI915Legacy{"gt_act_freq_mhz", "gt_cur_freq_mhz", "power/rc6_residency_ms", "", "", "", "", kLegacyLimits, kU32Range};
+
+constexpr GtLayout::LimitFile kXeLimits[] = {{"min", "freq0/min_freq"}, {"max", "freq0/max_freq"}, {"rp0", "freq0/rp0_freq"},
+                                             {"rpn", "freq0/rpn_freq"}, {"rpe", "freq0/rpe_freq"}, {"rpa", "freq0/rpa_freq"}};
+constexpr GtLayout kXe{"freq0/act_freq", "freq0/cur_freq", "gtidle/idle_residency_ms", "freq0/throttle", "reason_",
+                       "freq0/throttle/status", "freq0/throttle/reasons", kXeLimits, std::nullopt};
+
+// "gt12" -> "12"; nothing for other names.
+std::optional<std::string> number_after(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
+  const std::string_view digits = name.substr(prefix.size());
+  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return std::string(digits);
+}
+
+}  // namespace
+
+GtSysfs::GtSysfs(const Directory& sys, std::string id, const std::string& base, const GtLayout& layout)
+    : id_(std::move(id)),
+      actual_(sys, base + std::string(layout.actual)),
+      requested_(sys, base + std::string(layout.requested)),
+      residency_(sys, base + std::string(layout.residency)),
+      residency_range_(layout.residency_range) {
+  for (const auto& limit : layout.limits) {
+    std::string path = base + std::string(limit.file);
+    if (file_exists(sys, path)) limits_.push_back({limit.limit, Attribute(sys, std::move(path))});
+  }
+  if (!layout.throttle_status.empty()) throttle_status_.emplace(sys, base + std::string(layout.throttle_status));
+  if (!layout.throttle_snapshot.empty()) throttle_snapshot_.emplace(sys, base + std::string(layout.throttle_snapshot));
+  if (layout.throttle_folder.empty()) return;
+  // The set of reasons is open-ended: whatever files there are.
+  for (const std::string& name : sorted_names(sys, base + std::string(layout.throttle_folder))) {
+    const std::string_view prefix = layout.throttle_prefix;
+    if (!name.starts_with(prefix) || name.size() == prefix.size()) continue;
+    const std::string reason = name.substr(prefix.size());
+    if (reason == "status") continue;
+    const std::string folder = layout.throttle_folder == "." ? base : base + std::string(layout.throttle_folder) + "/";
+    reasons_.push_back({reason, Attribute(sys, folder + name)});
+  }
+}
+
+std::vector<GtSysfs> GtSysfs::find(const Directory& sys, const Gpu& gpu) {
+  std::vector<GtSysfs> gts;
+  if (gpu.driver == Driver::xe) {
+    for (const std::string& tile : sorted_names(sys, gpu.pci_path)) {
+      if (!number_after(tile, "tile")) continue;
+      const std::string folder = gpu.pci_path + "/" + tile;
+      for (const std::string& name : sorted_names(sys, folder))
+        if (auto id = number_after(name, "gt")) gts.push_back(GtSysfs(sys, *id, folder + "/" + name + "/", kXe));
+    }
+  } else {
+    const std::string card = gpu.pci_path + "/drm/" + gpu.card + "/";
+    for (const std::string& name : sorted_names(sys, card + "gt"))
+      if (auto id = number_after(name, "gt")) gts.push_back(GtSysfs(sys, *id, card + "gt/" + name + "/", kI915));
+    if (gts.empty() && !gpu.card.empty()) gts.push_back(GtSysfs(sys, "0", card, kI915Legacy));
+  }
+  std::sort(gts.begin(), gts.end(), [](const GtSysfs& a, const GtSysfs& b) {
+    return a.id_.size() != b.id_.size() ? a.id_.size() < b.id_.size() : a.id_ < b.id_;
+  });
+  return gts;
+}
+
+Reading<Hertz> GtSysfs::hertz(Attribute& megahertz) {
+  constexpr std::uint64_t kImpossibleMhz = 20000;  // several times what any GPU has ever run at
+  const auto value = megahertz.number();
+  if (!value) return value.propagate<Hertz>();
+  if (*value >= kImpossibleMhz) return Absent{Reason::hardware};
+  return Hertz{static_cast<double>(*value) * 1e6};
+}
+
+Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)>& visit) {
+  std::array<char, 1024> buffer;
+  const Reading<std::string_view> none = Absent{Reason::hardware};
+  if (const auto snapshot = throttle_snapshot_ ? throttle_snapshot_->text(buffer) : none) {
+    const auto active = [&](std::string_view reason) {
+      for (std::string_view rest = *snapshot; !rest.empty();)
+        if (trim(take_until(rest, ' ')) == reason) return true;
+      return false;
+    };
+    visit("any", *snapshot != "none");
+    for (const ThrottleReason& reason : reasons_) visit(reason.name, active(reason.name));
+    // Reasons without a file of their own.
+    for (std::string_view rest = *snapshot; !rest.empty();) {
+      const std::string_view word = trim(take_until(rest, ' '));
+      if (word.empty() || word == "none") continue;
+      if (std::none_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; })) visit(word, true);
+    }
+    return Unit{};
+  }
+  const auto status = throttle_status_ ? throttle_status_->number() : Reading<std::uint64_t>(Absent{Reason::hardware});
+  if (!status && reasons_.empty()) return status.propagate<Unit>();
+  if (status) visit("any", *status != 0);
+  std::optional<Failure> failure;
+  if (status.is_failure()) failure = status.failure();
+  for (ThrottleReason& reason : reasons_) {
+    const auto value = reason.attribute.number();
+    if (value) visit(reason.name, *value != 0);
+    if (value.is_failure()) failure = value.failure();
+  }
+  if (failure) return *failure;
+  return Unit{};
+}
+
+}  // namespace igpu

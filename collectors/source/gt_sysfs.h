@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/device.h"
+#include "igpu/units.h"
+#include "machine/filesystem.h"
+#include "source/attribute.h"
+
+// What sysfs tells of a GT: frequencies, throttle reasons, residency. Three layouts, one shape:
+//   i915 since 5.19   <card>/gt/gt<M>/rps_*, throttle_reason_*, rc6_residency_ms   (gt/intel_gt_sysfs_pm.c)
+//   i915 before       <card>/gt_*_freq_mhz, power/rc6_residency_ms; one GT, "0"    (i915_sysfs.c)
+//   xe                <pci>/tile<T>/gt<G>/{freq0,freq0/throttle,gtidle}/           (xe_gt_freq.c, xe_gt_idle.c, xe_gt_throttle.c)
+// On xe everything but rp0 and rpn resumes the device; on i915 residency and throttle reasons do.
+namespace igpu {
+
+class GtSysfs {
+ public:
+  struct Limit {
+    std::string_view name;  // min, max, boost, rp0, rp1, rpn, rpe, rpa
+    Attribute attribute;
+  };
+
+  static std::vector<GtSysfs> find(const Directory& sys, const Gpu& gpu);
+
+  const std::string& id() const { return id_; }  // "0", "1": device-wide GT number
+  Reading<Hertz> actual() { return hertz(actual_); }        // 0 while parked
+  Reading<Hertz> requested() { return hertz(requested_); }
+  std::vector<Limit>& limits() { return limits_; }
+  // A value no hardware can have (DG2 under xe shows an rpa of 627 GHz) is Absent{hardware}.
+  static Reading<Hertz> hertz(Attribute& megahertz);
+
+  // Calls visit(reason, active) for "any" and for every reason this GT has a file for; one consistent snapshot where the
+  // driver offers it (xe `reasons`). Absent: the GT tells none.
+  Reading<Unit> throttle(const std::function<void(std::string_view reason, bool active)>& visit);
+
+  // Time in RC6 (xe: C6), milliseconds. On i915 a 32-bit number.
+  Reading<std::uint64_t> residency_ms() { return residency_.number(); }
+  std::optional<std::uint64_t> residency_range() const { return residency_range_; }
+
+ private:
+  struct ThrottleReason {
+    std::string name;
+    Attribute attribute;
+  };
+  GtSysfs(const Directory& sys, std::string id, const std::string& base, const struct GtLayout& layout);
+
+  std::string id_;
+  Attribute actual_, requested_, residency_;
+  std::optional<Attribute> throttle_status_, throttle_snapshot_;
+  std::vector<Limit> limits_;
+  std::vector<ThrottleReason> reasons_;
+  std::optional<std::uint64_t> residency_range_;
+};
+
+}  // namespace igpu
