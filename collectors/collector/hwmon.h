@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "collector/collector.h"
+#include "source/hwmon.h"
+
+namespace igpu {
+
+// Temperatures, fans, voltages and limits: of the card itself, or the CPU package's temperature for an integrated GPU.
+class HwmonCollector final : public Collector {
+ public:
+  static const CollectorInfo kInfo;
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit HwmonCollector(const CollectorContext& context);
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  const Gpu& gpu_;
+  Hwmon hwmon_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/identity.h"
+
+#include <array>
+#include <charconv>
+
+#include "metric/feature_report.h"
+#include "source/attribute.h"
+
+namespace igpu {
+namespace {
+
+constexpr Metric<Flag, 9> kInfoMetric{"intel_gpu_info", Kind::info, "What the GPU is; value 1.",
+                                      {"device", "card", "render_node", "driver", "device_id", "revision", "name", "kind", "numa_node"}};
+constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended", Kind::gauge,
+                                     "Whether the GPU sleeps (runtime power management); it is not woken to be read.", {"device"}};
+constexpr Metric<Flag, 1> kErrorState{"intel_gpu_error_state", Kind::gauge,
+                                      "Whether the kernel holds the capture of a GPU hang.", {"device"}};
+constexpr FeatureDescriptor kErrorFeature{"error_state", "Whether a GPU hang was captured.", Need::root_only_file};
+constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kSuspended, &kErrorState};
+constexpr const FeatureDescriptor* kFeatures[] = {&kErrorFeature};
+
+std::string hex(unsigned value, std::size_t digits) {
+  std::array<char, 16> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, 16).ptr;
+  std::string number(text.data(), end);
+  return "0x" + std::string(number.size() < digits ? digits - number.size() : 0, '0') + number;
+}
+
+}  // namespace
+
+constexpr CollectorInfo IdentityCollector::kInfo{.name = "identity",
+                                                 .help = "What each GPU is, whether it sleeps, whether it hung.",
+                                                 .always_on = true,
+                                                 .metrics = kMetrics,
+                                                 .features = kFeatures};
+
+std::unique_ptr<Collector> IdentityCollector::create(const CollectorContext& context) {
+  return std::make_unique<IdentityCollector>(context);
+}
+
+IdentityCollector::IdentityCollector(const CollectorContext& context)
+    : gpu_(context.gpu),
+      device_id_(hex(context.gpu.device_id, 4)),
+      revision_(hex(context.gpu.revision, 2)),
+      numa_node_(context.gpu.numa_node < 0 ? std::string() : std::to_string(context.gpu.numa_node)),
+      tells_runtime_status_(file_exists(context.machine.sys, context.gpu.pci_path + "/power/runtime_status")),
+      error_state_(context.machine.sys, context.gpu) {}
+
+void IdentityCollector::collect(ScrapePass& pass, SampleSink& out) {
+  out.add(kInfoMetric,
+          {gpu_.address, gpu_.card, gpu_.render_node, to_string(gpu_.driver), device_id_, revision_, gpu_.name, to_string(gpu_.kind), numa_node_},
+          flag(true));
+  if (tells_runtime_status_) out.add(kSuspended, {gpu_.address}, flag(pass.suspended()));
+  FeatureReport report(out, kErrorFeature, {Reason::suspended});
+  if (pass.suspended()) return;
+  if (const auto captured = error_state_.captured(); report.note(captured)) out.add(kErrorState, {gpu_.address}, flag(*captured));
+}
+
+}  // namespace igpu

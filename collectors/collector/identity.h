@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "collector/collector.h"
+#include "source/error_state.h"
+
+namespace igpu {
+
+// What a GPU is, whether it sleeps, whether it hung. Always on; the one collector that runs while the GPU sleeps.
+class IdentityCollector final : public Collector {
+ public:
+  static const CollectorInfo kInfo;
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit IdentityCollector(const CollectorContext& context);
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  const Gpu& gpu_;
+  const std::string device_id_, revision_, numa_node_;
+  bool tells_runtime_status_;
+  ErrorState error_state_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/pcie.h"
+
+#include "metric/feature_report.h"
+
+namespace igpu {
+namespace {
+
+constexpr Metric<TransfersPerSecond, 2> kSpeed{"intel_gpu_pcie_link_speed_transfers_per_second", Kind::gauge,
+                                               "Speed of the link between card and slot; bound is current or max.", {"device", "bound"}};
+constexpr Metric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes", Kind::gauge,
+                                  "Width of the link between card and slot; bound is current or max.", {"device", "bound"}};
+constexpr FeatureDescriptor kFeature{"pcie_link", "Speed and width of the slot's link."};
+constexpr const MetricDescriptor* kMetrics[] = {&kSpeed, &kWidth};
+constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
+
+}  // namespace
+
+constexpr CollectorInfo PcieCollector::kInfo{
+    .name = "pcie", .help = "Speed and width of the slot's PCIe link.", .metrics = kMetrics, .features = kFeatures};
+
+std::unique_ptr<Collector> PcieCollector::create(const CollectorContext& context) {
+  return std::make_unique<PcieCollector>(context);
+}
+
+PcieCollector::PcieCollector(const CollectorContext& context) : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
+
+void PcieCollector::collect(ScrapePass&, SampleSink& out) {
+  FeatureReport report(out, kFeature);
+  if (const auto speed = link_.current_speed(); report.note(speed)) out.add(kSpeed, {gpu_.address, "current"}, *speed);
+  if (const auto speed = link_.max_speed(); report.note(speed)) out.add(kSpeed, {gpu_.address, "max"}, *speed);
+  if (const auto width = link_.current_width(); report.note(width)) out.add(kWidth, {gpu_.address, "current"}, *width);
+  if (const auto width = link_.max_width(); report.note(width)) out.add(kWidth, {gpu_.address, "max"}, *width);
+}
+
+}  // namespace igpu

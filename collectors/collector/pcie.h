@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "collector/collector.h"
+#include "source/pcie_link.h"
+
+namespace igpu {
+
+// The link between a card and its slot.
+class PcieCollector final : public Collector {
+ public:
+  static const CollectorInfo kInfo;
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit PcieCollector(const CollectorContext& context);
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  const Gpu& gpu_;
+  PcieLink link_;
+};
+
+}  // namespace igpu

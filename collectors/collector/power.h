@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counter_window.h"
+#include "base/monotonic_counter.h"
+#include "collector/collector.h"
+#include "metric/feature_report.h"
+#include "source/hwmon.h"
+#include "source/powercap.h"
+
+namespace igpu {
+
+// Energy and power. An integrated GPU: RAPL, by the `power` PMU where it may be used, by powercap for domains it does not
+// give; never the same joules twice. A card: its hwmon energy counters, which advance only when read.
+class PowerCollector final : public Collector {
+ public:
+  static const CollectorInfo kInfo;
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit PowerCollector(const CollectorContext& context);
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  struct PmuDomain {
+    std::string_view domain;
+    PmuSession::Handle handle;
+    CounterWindow<1> window;
+    double joules_per_count = 0;  // known once something was counted
+  };
+  // A domain read from files: the zones of all packages, or one hwmon channel.
+  struct FileDomain {
+    std::string domain;
+    struct Part {
+      Attribute energy;
+      std::uint64_t range;
+      MonotonicCounter& total;  // microjoules
+      std::uint64_t last = 0;
+    };
+    std::vector<Part> parts;
+    CounterWindow<1> window;
+  };
+  void add_file_part(std::vector<FileDomain>& domains, const CollectorContext& context, std::string_view domain,
+                     const std::string& key, Attribute energy, std::uint64_t range);
+  void collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& told);
+  void collect_files(std::vector<FileDomain>& domains, std::string_view source, ScrapePass& pass, SampleSink& out,
+                     FeatureReport& report, const std::vector<std::string_view>& told);
+
+  const Gpu& gpu_;
+  std::unique_ptr<PmuSession> rapl_;
+  std::vector<PmuDomain> pmu_domains_;
+  std::vector<FileDomain> powercap_;
+  std::vector<FileDomain> hwmon_;
+};
+
+}  // namespace igpu

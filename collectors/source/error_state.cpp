@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/error_state.h"
+
+#include <array>
+
+#include "source/attribute.h"
+
+namespace igpu {
+
+ErrorState::ErrorState(const Directory& sys, const Gpu& gpu)
+    : sys_(sys), driver_(gpu.driver), pci_path_(gpu.pci_path), error_file_(gpu.pci_path + "/drm/" + gpu.card + "/error") {}
+
+Reading<bool> ErrorState::captured() {
+  if (driver_ == Driver::xe) return core_dump_exists();
+  // A dump can be megabytes: its first words are enough.
+  std::array<char, 64> buffer;
+  const auto start = sys_.read_start(error_file_, buffer);
+  if (!start) return start.propagate<bool>();
+  return !start->empty() && !start->starts_with("No error state");
+}
+
+Reading<bool> ErrorState::core_dump_exists() {
+  if (file_exists(sys_, pci_path_ + "/devcoredump")) return true;
+  bool found = false;
+  const auto listed = sys_.for_each("class/devcoredump", [&](std::string_view name) {
+    const auto device = sys_.resolve("class/devcoredump/" + std::string(name) + "/failing_device");
+    found = device && *device == pci_path_;
+    return !found;
+  });
+  if (listed.is_failure()) return listed.failure();
+  // The class exists from the first dump on, or never if the kernel has none: both mean that none is held.
+  return found;
+}
+
+}  // namespace igpu

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "igpu/device.h"
+#include "machine/filesystem.h"
+
+// Whether the kernel holds the capture of a GPU hang. i915: <card>/error, root only, says "No error state collected" when
+// clean (i915_sysfs.c); xe: a device core dump exists, visible to all (<pci>/devcoredump, /sys/class/devcoredump).
+namespace igpu {
+
+class ErrorState {
+ public:
+  ErrorState(const Directory& sys, const Gpu& gpu);
+  Reading<bool> captured();
+
+ private:
+  Reading<bool> core_dump_exists();
+
+  const Directory& sys_;
+  Driver driver_;
+  std::string pci_path_;
+  std::string error_file_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/hwmon.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "base/scan.h"
+
+namespace igpu {
+namespace {
+
+std::string read_word(const Directory& sys, const std::string& path) {
+  std::array<char, 128> buffer;
+  const auto text = sys.read(path, buffer);
+  return text ? std::string(trim(*text)) : std::string();
+}
+
+struct AttributeName {
+  std::string_view kind;   // "temp"
+  std::string_view index;  // "2"
+  std::string_view item;   // "input"
+};
+
+// "power1_rated_max" -> power, 1, rated_max
+std::optional<AttributeName> parse(std::string_view name) {
+  const std::size_t digits = name.find_first_of("0123456789");
+  if (digits == std::string_view::npos || digits == 0) return std::nullopt;
+  const std::size_t end = name.find_first_not_of("0123456789", digits);
+  if (end == std::string_view::npos || name[end] != '_') return std::nullopt;
+  return AttributeName{name.substr(0, digits), name.substr(digits, end - digits), name.substr(end + 1)};
+}
+
+template <class Quantity>
+Reading<Quantity> scaled(Attribute& attribute, double factor) {
+  return attribute.signed_number().map([&](std::int64_t value) { return Quantity{static_cast<double>(value) * factor}; });
+}
+
+template <class Quantity>
+Reading<Quantity> scaled_unless_zero(Attribute& attribute, double factor) {
+  const auto value = scaled<Quantity>(attribute, factor);
+  if (value && value->value <= 0) return Absent{Reason::hardware};
+  return value;
+}
+
+}  // namespace
+
+std::string sensor_name(std::string_view label) {
+  if (label.empty() || label == "pkg") return "package";
+  return std::string(label);
+}
+
+void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
+  const std::vector<std::string> names = sorted_names(sys, folder);
+  const auto has = [&](const std::string& name) { return std::binary_search(names.begin(), names.end(), name); };
+  for (const std::string& name : names) {
+    const auto parts = parse(name);
+    if (!parts) continue;
+    const std::string label_file = std::string(parts->kind) + std::string(parts->index) + "_label";
+    const std::string label = has(label_file) ? read_word(sys, folder + "/" + label_file) : std::string();
+    Channel channel{sensor_name(label), std::string(parts->index), Attribute(sys, folder + "/" + name)};
+    const bool input = parts->item == "input";
+    if (input && parts->kind == "temp") {
+      temperatures.push_back(std::move(channel));
+    } else if (input && parts->kind == "fan") {
+      fans.push_back(std::move(channel));
+    } else if (input && parts->kind == "in") {
+      voltages.push_back(std::move(channel));
+    } else if (input && parts->kind == "energy") {
+      energies.push_back(std::move(channel));
+    } else if (parts->kind == "curr" && parts->item == "crit") {
+      current_limits.push_back(std::move(channel));
+    } else if (parts->kind == "power") {
+      for (const std::string_view limit : {"max", "cap", "rated_max", "crit"})
+        if (parts->item == limit) power_limits.push_back({std::move(channel), limit});
+    }
+  }
+}
+
+Hwmon Hwmon::of_gpu(const Directory& sys, const Gpu& gpu) {
+  Hwmon hwmon;
+  const std::string base = gpu.pci_path + "/hwmon";
+  for (const std::string& name : sorted_names(sys, base)) {
+    const std::string folder = base + "/" + name;
+    // Per-GT devices (i915_gt0) repeat the card's energy in parts.
+    if (read_word(sys, folder + "/name") == to_string(gpu.driver)) hwmon.add_folder(sys, folder);
+  }
+  return hwmon;
+}
+
+Hwmon Hwmon::of_cpu_package(const Directory& sys) {
+  Hwmon hwmon;
+  for (const std::string& name : sorted_names(sys, "class/hwmon")) {
+    const std::string folder = "class/hwmon/" + name;
+    if (read_word(sys, folder + "/name") != "coretemp") continue;
+    Hwmon all;
+    all.add_folder(sys, folder);
+    for (Channel& channel : all.temperatures) {
+      if (!channel.name.starts_with("Package id")) continue;
+      // The first package: the one that has an integrated GPU.
+      channel.name = "package";
+      hwmon.temperatures.push_back(std::move(channel));
+      return hwmon;
+    }
+  }
+  return hwmon;
+}
+
+Reading<Celsius> Hwmon::celsius(Attribute& attribute) { return scaled<Celsius>(attribute, 1e-3); }
+Reading<Volts> Hwmon::volts(Attribute& attribute) { return scaled<Volts>(attribute, 1e-3); }
+Reading<Watts> Hwmon::watts(Attribute& attribute) { return scaled_unless_zero<Watts>(attribute, 1e-6); }
+Reading<Amperes> Hwmon::amperes(Attribute& attribute) { return scaled_unless_zero<Amperes>(attribute, 1e-3); }
+
+Reading<Rpm> Hwmon::rpm(Attribute& attribute) {
+  const auto value = scaled<Rpm>(attribute, 1);
+  // Two reads in the same millisecond, ours or another program's: no speed can be computed. Not a failure.
+  if (value.is_failure() && value.failure().code == std::errc::resource_unavailable_try_again) return Absent{Reason::kernel, EAGAIN};
+  return value;
+}
+
+}  // namespace igpu

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine/filesystem.h"
+#include "source/attribute.h"
+
+// RAPL energy through powercap (Documentation/ABI/testing/sysfs-class-powercap, drivers/powercap/): what is left where the
+// `power` PMU may not be used. energy_uj is 0400 since 5.10.
+namespace igpu {
+
+struct PowercapZone {
+  std::string_view domain;  // gpu (the zone named uncore), package, cores, dram, psys
+  std::string path;         // "class/powercap/intel-rapl:0:1"
+  Attribute energy;         // microjoules
+  std::uint64_t range = 0;  // max_energy_range_uj: the count wraps there; 0 if unknown
+};
+
+// Zones of all packages. intel-rapl-mmio is left out: it shows the package a second time.
+std::vector<PowercapZone> powercap_zones(const Directory& sys);
+
+}  // namespace igpu
