@@ -14,10 +14,7 @@
 #include "machine_parts.h"
 #include "registry/registry.h"
 #include "registry/registry_metrics.h"
-#if __has_include("simulation/simulation.h")
 #include "simulation/simulation.h"
-#define IGPU_HAS_SIMULATION
-#endif
 
 // The one place where machine, devices, collectors and registry are put together.
 namespace igpu {
@@ -55,7 +52,6 @@ class SystemParts final : public MachineParts {
   Machine machine_;
 };
 
-#ifdef IGPU_HAS_SIMULATION
 class SimulatedParts final : public MachineParts {
  public:
   explicit SimulatedParts(const std::string& profile) : clock_(system_clock()) {
@@ -74,8 +70,6 @@ class SimulatedParts final : public MachineParts {
   std::unique_ptr<SimulatedMachine> simulated_;
   std::unique_ptr<Machine> machine_;
 };
-
-#endif
 
 class OptionValues final : public CollectorOptions {
  public:
@@ -215,11 +209,7 @@ Monitor::Monitor(const MonitorOptions& options, Log& log) {
   if (options.simulate.empty()) {
     parts = std::make_shared<SystemParts>(options);
   } else {
-#ifdef IGPU_HAS_SIMULATION
     parts = std::make_shared<SimulatedParts>(options.simulate);
-#else
-    throw std::invalid_argument("--simulate: not built in");
-#endif
   }
   state_ = std::make_unique<State>(std::move(parts), options, log);
 }
@@ -293,10 +283,6 @@ std::vector<CollectorDescription> describe_collectors() {
   }
   return descriptions;
 }
-
-#ifndef IGPU_HAS_SIMULATION
-std::span<const SimulationProfile> simulation_profiles() { return {}; }
-#endif
 
 std::span<const MetricDescriptor* const> registry_metrics() { return kRegistryMetrics; }
 
