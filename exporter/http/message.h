@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// What the routes see of HTTP: one request, one response, no sockets. The listener turns these into bytes, so that it
+// can be replaced (and the routes tested) without the other.
+namespace igpu::exporter {
+
+class HttpRequest {
+ public:
+  virtual ~HttpRequest() = default;
+  virtual std::string_view method() const = 0;
+  virtual std::string_view path() const = 0;   // percent-decoded, without the query
+  virtual std::string_view query() const = 0;  // as it came; "" if there is none
+  // Value of the first header of that name, whatever its case; "" if there is none.
+  virtual std::string_view header(std::string_view name) const = 0;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string_view content_type = "text/plain; charset=utf-8";
+  std::vector<std::pair<std::string_view, std::string_view>> headers;  // of static duration; beside the usual ones
+  std::string body;     // what is sent
+  std::string scratch;  // kept between requests for those who compress
+
+  void clear();  // keeps the memory
+  void fail(int code, std::string_view message);
+};
+
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  // Any thread, several at once. What it throws becomes a 500.
+  virtual void handle(const HttpRequest& request, HttpResponse& response) = 0;
+  // Told once for every response that left, also for those that the listener made itself (malformed requests).
+  virtual void answered(int status) = 0;
+};
+
+}  // namespace igpu::exporter

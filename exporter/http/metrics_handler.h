@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/in_flight.h"
+#include "http/message.h"
+#include "http/scrape_source.h"
+#include "igpu/page.h"
+#include "self/request_metrics.h"
+
+namespace igpu::exporter {
+
+struct MetricsHandlerOptions {
+  unsigned max_requests = 40;                              // 0: no limit
+  Nanoseconds timeout = std::chrono::seconds(10);          // for one scrape
+  bool exporter_metrics = true;                            // process_*, requests
+};
+
+// GET on the telemetry path: scrape, serialise, compress.
+class MetricsHandler {
+ public:
+  // All of them must outlive the handler.
+  MetricsHandler(const MetricsHandlerOptions& options, ScrapeSource& source, const RequestMetrics& requests);
+
+  void handle(const HttpRequest& request, HttpResponse& response);
+
+  // Waits for the scrapes under way; false if some were still running.
+  bool drain(std::chrono::milliseconds at_most) { return in_flight_.wait_until_idle(at_most); }
+
+ private:
+
+  MetricsHandlerOptions options_;
+  ScrapeSource& source_;
+  const RequestMetrics& requests_;
+  InFlight in_flight_;
+  std::vector<std::string> known_;  // collectors that exist
+};
+
+// What collect[] and exclude[] ask for. Throws std::invalid_argument with the reason (a 400).
+std::vector<std::string> chosen_collectors(std::string_view query, const std::vector<std::string>& known,
+                                           const std::vector<std::string>& enabled);
+
+// Time for the scrape: the shorter of the program's own limit and a little less than the caller's
+// X-Prometheus-Scrape-Timeout-Seconds, so that a page without the late collector arrives in time. Nonsense is ignored.
+Nanoseconds scrape_deadline(std::string_view timeout_header, Nanoseconds limit);
+
+}  // namespace igpu::exporter

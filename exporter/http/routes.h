@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "http/message.h"
+#include "http/metrics_handler.h"
+#include "http/scrape_source.h"
+#include "self/request_metrics.h"
+#include "service/readiness.h"
+
+namespace igpu::exporter {
+
+// Which page a request gets:
+//   TELEMETRY_PATH   the metrics
+//   /                a page for people
+//   /-/healthy       200 while the process lives
+//   /-/ready         200 while it serves scrapes, 503 before and while it shuts down
+// GET and HEAD only; everything else is 404 or 405. Paths match whole or not at all.
+class Routes final : public HttpHandler {
+ public:
+  // All of them must outlive the routes.
+  Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
+         const Readiness& readiness);
+
+  void handle(const HttpRequest& request, HttpResponse& response) override;
+  void answered(int status) override { requests_.count(status); }
+
+ private:
+  void index(HttpResponse& response);
+  void ready(HttpResponse& response) const;
+
+  std::string telemetry_path_;
+  MetricsHandler& metrics_;
+  ScrapeSource& source_;
+  RequestMetrics& requests_;
+  const Readiness& readiness_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "igpu/page.h"
+
+namespace igpu::exporter {
+
+inline constexpr std::string_view kProgramName = "intel-gpu-exporter";
+
+struct BuildInfo {
+  std::string_view version;   // "0.1.0"
+  std::string_view revision;  // of the sources; "unknown" outside a repository
+  std::string_view compiler;  // "g++ 12.2.0"
+};
+BuildInfo build_info();
+std::string version_text();  // what --version prints
+
+std::span<const MetricDescriptor* const> build_info_metrics();
+void add_build_info(SampleList& out);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "self/process_metrics.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "service/descriptor.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr Metric<Seconds, 0> kCpu{"process_cpu_seconds_total", Kind::counter,
+                                  "User and system CPU time the exporter spent."};
+constexpr Metric<Count, 0> kOpenFds{"process_open_fds", Kind::gauge, "Open file descriptors of the exporter."};
+constexpr Metric<Count, 0> kMaxFds{"process_max_fds", Kind::gauge, "Limit of open file descriptors of the exporter."};
+constexpr Metric<Bytes, 0> kVirtual{"process_virtual_memory_bytes", Kind::gauge, "Virtual memory of the exporter."};
+constexpr Metric<Bytes, 0> kVirtualMax{"process_virtual_memory_max_bytes", Kind::gauge,
+                                       "Limit of the exporter's virtual memory."};
+constexpr Metric<Bytes, 0> kResident{"process_resident_memory_bytes", Kind::gauge, "Resident memory of the exporter."};
+constexpr Metric<Seconds, 0> kStartTime{"process_start_time_seconds", Kind::gauge,
+                                        "When the exporter was started, since the epoch."};
+constexpr Metric<Count, 0> kThreads{"process_threads", Kind::gauge, "Threads of the exporter."};
+
+constexpr std::array<const MetricDescriptor*, 8> kMetrics{&kCpu,        &kOpenFds,  &kMaxFds,    &kVirtual,
+                                                          &kVirtualMax, &kResident, &kStartTime, &kThreads};
+
+template <class Q>
+void add(SampleList& out, const Metric<Q, 0>& metric, Q value) {
+  out.add(metric, {}, value.value);
+}
+
+std::string_view read_file(const char* path, std::span<char> buffer) {
+  const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  std::size_t total = 0;
+  while (total < buffer.size()) {
+    const ssize_t size = ::read(file.get(), buffer.data() + total, buffer.size() - total);
+    if (size <= 0) break;
+    total += static_cast<std::size_t>(size);
+  }
+  return {buffer.data(), total};
+}
+
+std::optional<double> number(std::string_view text) {
+  unsigned long long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  return static_cast<double>(value);
+}
+
+// Fields of /proc/self/stat after the command's name, which may hold spaces and parentheses; [0] is field 3, state.
+struct StatFields {
+  std::array<std::string_view, 50> field{};
+
+  explicit StatFields(std::string_view text) {
+    const std::size_t name_end = text.rfind(')');
+    if (name_end == std::string_view::npos) return;
+    text.remove_prefix(name_end + 1);
+    for (std::string_view& out : field) {
+      const std::size_t start = text.find_first_not_of(" \n");
+      if (start == std::string_view::npos) return;
+      text.remove_prefix(start);
+      const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+      out = text.substr(0, end);
+      text.remove_prefix(end);
+    }
+  }
+  std::optional<double> at(std::size_t number_in_proc_5) const { return number(field[number_in_proc_5 - 3]); }
+};
+
+// Boot time does not change (but for clock steps, which shall not move the start time): read once.
+std::optional<double> boot_time() {
+  static const std::optional<double> time = []() -> std::optional<double> {
+    const auto buffer = std::make_unique<std::array<char, 1U << 20>>();
+    const std::string_view text = read_file("/proc/stat", *buffer);
+    constexpr std::string_view kKey = "\nbtime ";
+    const std::size_t at = text.find(kKey);
+    return at == std::string_view::npos ? std::nullopt : number(text.substr(at + kKey.size()));
+  }();
+  return time;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+std::optional<double> open_descriptors() {
+  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc/self/fd"));
+  if (!directory) return std::nullopt;
+  double count = -1;  // the directory's own
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (entry->d_name[0] != '.') ++count;
+  }
+  return count;
+}
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+}  // namespace
+
+std::span<const MetricDescriptor* const> process_metrics() { return kMetrics; }
+
+void add_process_metrics(SampleList& out) {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) == 0) {
+    add(out, kCpu, Seconds{seconds(usage.ru_utime) + seconds(usage.ru_stime)});
+  }
+  if (const auto count = open_descriptors()) add(out, kOpenFds, Count{*count});
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) add(out, kMaxFds, Count{static_cast<double>(limit.rlim_cur)});
+
+  std::array<char, 1024> buffer{};
+  const StatFields stat(read_file("/proc/self/stat", buffer));
+  if (const auto bytes = stat.at(23)) add(out, kVirtual, Bytes{*bytes});
+  if (::getrlimit(RLIMIT_AS, &limit) == 0) add(out, kVirtualMax, Bytes{static_cast<double>(limit.rlim_cur)});
+  if (const auto pages = stat.at(24)) {
+    add(out, kResident, Bytes{*pages * static_cast<double>(::sysconf(_SC_PAGESIZE))});
+  }
+  const auto started = stat.at(22);
+  const auto boot = boot_time();
+  if (started && boot) {
+    add(out, kStartTime, Seconds{*boot + *started / static_cast<double>(::sysconf(_SC_CLK_TCK))});
+  }
+  if (const auto threads = stat.at(20)) add(out, kThreads, Count{*threads});
+}
+
+}  // namespace igpu::exporter
