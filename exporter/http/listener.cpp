@@ -63,6 +63,15 @@ class CivetRequest final : public HttpRequest {
     }
     return {};
   }
+  std::string list_header(std::string_view name) const override {
+    std::string joined;
+    for (int i = 0; i < info_.num_headers; ++i) {
+      if (!same_name(view(info_.http_headers[i].name), name)) continue;
+      if (!joined.empty()) joined += ',';
+      joined += view(info_.http_headers[i].value);
+    }
+    return joined;
+  }
 
  private:
   const mg_request_info& info_;
@@ -140,7 +149,7 @@ struct Listener::State {
   }
 
   void give_back(std::unique_ptr<HttpResponse> response) {
-    if (response->body.capacity() + response->scratch.capacity() > kLargestKept) return;
+    if (response->body.capacity() > kLargestKept) return;
     response->clear();
     const std::lock_guard lock(mutex);
     if (spare.size() < kKeptResponses) spare.push_back(std::move(response));

@@ -8,7 +8,6 @@ void HttpResponse::clear() {
   content_type = "text/plain; charset=utf-8";
   headers.clear();
   body.clear();
-  scratch.clear();
 }
 
 void HttpResponse::fail(int code, std::string_view message) {

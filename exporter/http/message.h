@@ -18,14 +18,15 @@ class HttpRequest {
   virtual std::string_view query() const = 0;  // as it came; "" if there is none
   // Value of the first header of that name, whatever its case; "" if there is none.
   virtual std::string_view header(std::string_view name) const = 0;
+  // All values of headers of that name, joined by commas: for those that are lists.
+  virtual std::string list_header(std::string_view name) const = 0;
 };
 
 struct HttpResponse {
   int status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
   std::vector<std::pair<std::string_view, std::string_view>> headers;  // of static duration; beside the usual ones
-  std::string body;     // what is sent
-  std::string scratch;  // kept between requests for those who compress
+  std::string body;
 
   void clear();  // keeps the memory
   void fail(int code, std::string_view message);

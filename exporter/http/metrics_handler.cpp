@@ -17,6 +17,9 @@
 namespace igpu::exporter {
 namespace {
 
+constexpr std::size_t kKeptWorkspaces = 2;      // more only while that many responses overlap
+constexpr std::size_t kLargestKept = 8U << 20;  // a freak page does not stay in memory for ever
+
 bool contains(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
@@ -55,10 +58,39 @@ Nanoseconds scrape_deadline(std::string_view timeout_header, Nanoseconds limit) 
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(bounded));
 }
 
+// What one response needs and the next one can use again.
+struct MetricsHandler::Workspace {
+  SampleList own;
+  std::vector<const SampleList*> lists;
+  std::string text;
+  std::unique_ptr<Gzip> gzip;  // a quarter of a megabyte: made for the first client that wants it
+};
+
 MetricsHandler::MetricsHandler(const MetricsHandlerOptions& options, ScrapeSource& source,
                                const RequestMetrics& requests)
     : options_(options), source_(source), requests_(requests), in_flight_(options.max_requests) {
-  for (const CollectorDescription& collector : describe_collectors()) known_.emplace_back(collector.name);
+  for (const CollectorDescription& collector : describe_collectors()) {
+    if (!collector.always_on) known_.emplace_back(collector.name);
+  }
+}
+
+MetricsHandler::~MetricsHandler() = default;
+
+std::unique_ptr<MetricsHandler::Workspace> MetricsHandler::take_workspace() {
+  const std::lock_guard lock(mutex_);
+  if (spare_.empty()) return std::make_unique<Workspace>();
+  std::unique_ptr<Workspace> workspace = std::move(spare_.back());
+  spare_.pop_back();
+  return workspace;
+}
+
+void MetricsHandler::give_back(std::unique_ptr<Workspace> workspace) {
+  workspace->own.clear();
+  workspace->lists.clear();
+  workspace->text.clear();
+  if (workspace->text.capacity() > kLargestKept) return;
+  const std::lock_guard lock(mutex_);
+  if (spare_.size() < kKeptWorkspaces) spare_.push_back(std::move(workspace));
 }
 
 void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) {
@@ -76,18 +108,36 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
   }
   scrape.deadline = scrape_deadline(request.header("X-Prometheus-Scrape-Timeout-Seconds"), options_.timeout);
   const std::shared_ptr<const ScrapeResult> result = source_.scrape(scrape);
+  render(*result, request, response);
+}
 
-  SampleList own;
-  add_build_info(own);
+void MetricsHandler::render(const ScrapeResult& result, const HttpRequest& request, HttpResponse& response) {
+  std::unique_ptr<Workspace> workspace = take_workspace();
+  add_build_info(workspace->own);
   if (options_.exporter_metrics) {
-    requests_.add_to(own);
-    add_process_metrics(own);
+    requests_.add_to(workspace->own);
+    add_process_metrics(workspace->own);
   }
-  std::vector<const SampleList*> lists(result->lists().begin(), result->lists().end());
-  lists.push_back(&own);
-  const PageView page(lists);
+  workspace->lists.assign(result.lists().begin(), result.lists().end());
+  workspace->lists.push_back(&workspace->own);
+  const PageView page(workspace->lists);
 
-  render(page, request, response);
+  const FormatChoice choice = choose_format(request.list_header("Accept"));
+  const bool compressed = accepts_gzip(request.list_header("Accept-Encoding"));
+  std::string& text = compressed ? workspace->text : response.body;
+  if (choice.format == Format::openmetrics) {
+    write_openmetrics(page, text);
+  } else {
+    write_prometheus_text(page, text);
+  }
+  response.content_type = choice.content_type;
+  response.headers.emplace_back("Vary", "Accept, Accept-Encoding");
+  if (compressed) {
+    if (!workspace->gzip) workspace->gzip = std::make_unique<Gzip>();
+    workspace->gzip->compress(text, response.body);
+    response.headers.emplace_back("Content-Encoding", "gzip");
+  }
+  give_back(std::move(workspace));
 }
 
 }  // namespace igpu::exporter

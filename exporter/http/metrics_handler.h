@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +26,9 @@ class MetricsHandler {
  public:
   // All of them must outlive the handler.
   MetricsHandler(const MetricsHandlerOptions& options, ScrapeSource& source, const RequestMetrics& requests);
+  ~MetricsHandler();
+  MetricsHandler(const MetricsHandler&) = delete;
+  MetricsHandler& operator=(const MetricsHandler&) = delete;
 
   void handle(const HttpRequest& request, HttpResponse& response);
 
@@ -31,12 +36,18 @@ class MetricsHandler {
   bool drain(std::chrono::milliseconds at_most) { return in_flight_.wait_until_idle(at_most); }
 
  private:
+  struct Workspace;
+  std::unique_ptr<Workspace> take_workspace();
+  void give_back(std::unique_ptr<Workspace> workspace);
+  void render(const ScrapeResult& result, const HttpRequest& request, HttpResponse& response);
 
   MetricsHandlerOptions options_;
   ScrapeSource& source_;
   const RequestMetrics& requests_;
   InFlight in_flight_;
-  std::vector<std::string> known_;  // collectors that exist
+  std::vector<std::string> known_;  // collectors that can be asked for
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> spare_;
 };
 
 // What collect[] and exclude[] ask for. Throws std::invalid_argument with the reason (a 400).
