@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/usage_error.h"
+
+// The only file that includes CLI11: it costs seconds and hundreds of megabytes to compile.
+namespace igpu::exporter {
+namespace {
+
+CLI::Option* add(CLI::App& app, const Flag& flag) {
+  if (flag.placeholder.empty()) {
+    const std::string names = "--" + flag.name + (flag.negatable ? ",!--no-" + flag.name : "");
+    return app.add_flag(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  // One value each time: the next argument may be the command.
+  CLI::Option* option = app.add_option("--" + flag.name)->type_size(1)->expected(1);
+  if (flag.repeatable) option->expected(1, 1000)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return option;
+}
+
+// CLI11's own sentences speak of its classes and of parse states.
+std::string explained(const CLI::ParseError& error, const CLI::App& app) {
+  if (error.get_name() == "ExtrasError") {
+    const std::vector<std::string> extra = app.remaining(true);
+    if (!extra.empty()) {
+      const bool flag = extra.front().starts_with('-');
+      return std::string(flag ? "unknown flag " : "unknown command ") + extra.front() + " (see --help)";
+    }
+  }
+  std::string text = error.what();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<Flag>& flags) {
+  CLI::App app;
+  app.set_help_flag();
+  CLI::Option* const help = app.add_flag("-h,--help");
+  CLI::Option* const version = app.add_flag("--version");
+  app.require_subcommand(0, 1);
+  std::vector<std::pair<const Flag*, CLI::Option*>> options;
+  for (const Flag& flag : flags) {
+    if (flag.command.empty()) options.emplace_back(&flag, add(app, flag));
+  }
+  for (const Command& command : all_commands()) {
+    CLI::App* const sub = app.add_subcommand(std::string(command.name));
+    sub->set_help_flag();
+    sub->fallthrough();  // the other flags may stand behind the command, too
+    for (const Flag& flag : flags) {
+      if (flag.command == command.name) options.emplace_back(&flag, add(*sub, flag));
+    }
+  }
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(explained(error, app));
+  }
+
+  CommandLine result;
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  result.command = chosen.empty() ? std::string(all_commands().front().name) : chosen.front()->get_name();
+  result.help = help->count() > 0;
+  result.version = version->count() > 0;
+  for (const auto& [flag, option] : options) {
+    if (option->count() == 0) continue;
+    std::vector<std::string> values = option->results();
+    // Switches: the last one counts.
+    if (flag->placeholder.empty()) values = {option->results().back() == "false" ? "false" : "true"};
+    result.settings.set(flag->name, {std::move(values), "--" + flag->name});
+  }
+  return result;
+}
+
+}  // namespace igpu::exporter

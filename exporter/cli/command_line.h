@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/flags.h"
+#include "cli/settings.h"
+
+namespace igpu::exporter {
+
+struct CommandLine {
+  std::string command;
+  bool help = false;
+  bool version = false;
+  Settings settings;
+};
+
+// Splits the arguments (without the program's name) into command and flags; values are not looked at. Throws UsageError.
+CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<Flag>& flags);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace igpu::exporter {
+
+// One flag, as --help shows it and as the command line, the environment and the configuration file take it.
+struct Flag {
+  std::string name;           // without dashes: "web.listen-address"
+  std::string placeholder;    // "ADDRESS"; "" for a switch
+  std::string default_value;  // as it would be written; "" if there is none to show
+  std::string help;
+  bool repeatable = false;
+  bool negatable = false;  // a switch that --no-NAME turns off
+  std::string command = {};  // the only command that takes it; "" for all
+};
+
+struct Command {
+  std::string_view name, help;
+  bool hidden = false;
+};
+
+// All flags, those of the collectors generated from the library's descriptions.
+std::vector<Flag> all_flags();
+const std::vector<Command>& all_commands();  // the first one is the default
+
+std::string environment_name(const Flag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS
+std::string help_text(const std::vector<Flag>& flags);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/metrics_reference.h"
+
+#include <span>
+#include <string_view>
+
+#include "igpu/monitor.h"
+#include "self/build_info.h"
+#include "self/process_metrics.h"
+#include "self/request_metrics.h"
+
+namespace igpu::exporter {
+namespace {
+
+std::string_view kind_of(const MetricDescriptor& metric) {
+  switch (metric.kind) {
+    case Kind::counter: return "counter";
+    case Kind::gauge: return "gauge";
+    case Kind::info: return "info";
+  }
+  return "gauge";
+}
+
+// Inside a cell of a table.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metrics) {
+  if (metrics.empty()) return;
+  out += "| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
+  for (const MetricDescriptor* metric : metrics) {
+    out += "| `" + std::string(metric->name) + "` | " + std::string(kind_of(*metric)) + " | " + std::string(metric->unit) +
+           " | ";
+    for (std::size_t i = 0; i < metric->label_count; ++i) {
+      if (i > 0) out += ", ";
+      out += metric->label_names[i];
+    }
+    out += " | " + cell(metric->help) + " |\n";
+  }
+  out += '\n';
+}
+
+void add_collector(std::string& out, const CollectorDescription& collector) {
+  out += "## " + std::string(collector.name) + "\n\n" + std::string(collector.help);
+  if (collector.always_on) {
+    out += " Always on.\n\n";
+  } else if (collector.enabled_by_default) {
+    out += " On by default; `--no-collector." + std::string(collector.name) + "` turns it off.\n\n";
+  } else {
+    out += " Off by default; `--collector." + std::string(collector.name) + "` turns it on.\n\n";
+  }
+  add_metrics(out, collector.metrics);
+  if (!collector.options.empty()) {
+    out += "| option | default | meaning |\n|---|---|---|\n";
+    for (const CollectorDescription::Option& option : collector.options) {
+      out += "| `--collector." + std::string(collector.name) + "." + std::string(option.name) + "` | `" +
+             std::string(option.default_value) + "` | " + cell(option.help);
+      if (!option.choices.empty()) out += " One of `" + cell(option.choices) + "`.";
+      out += " |\n";
+    }
+    out += '\n';
+  }
+  if (!collector.features.empty()) {
+    out += "| feature | without it |\n|---|---|\n";
+    for (const FeatureDescriptor* feature : collector.features) {
+      out += "| `" + std::string(feature->name) + "` | " + cell(feature->meaning) + " |\n";
+    }
+    out += '\n';
+  }
+}
+
+}  // namespace
+
+std::string metrics_reference() {
+  std::string out =
+      "# Metrics\n\n"
+      "Generated from the descriptors in the code by `intel-gpu-exporter metrics-reference`; a test compares.\n\n"
+      "Every series of a GPU carries `device`, its PCI address. What the machine cannot tell is absent; why it is absent\n"
+      "is told by `intel_gpu_exporter_feature_available`, whose features are listed with each collector. The Prometheus\n"
+      "text format writes an info as a gauge of value 1.\n\n";
+  for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
+  out += "## The exporter itself\n\n";
+  add_metrics(out, registry_metrics());
+  add_metrics(out, build_info_metrics());
+  add_metrics(out, RequestMetrics::metrics());
+  add_metrics(out, process_metrics());
+  while (out.ends_with("\n\n")) out.pop_back();
+  return out;
+}
+
+}  // namespace igpu::exporter

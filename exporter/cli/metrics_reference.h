@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace igpu::exporter {
+
+// METRICS.md: every metric, option and feature of the program, from their descriptors.
+std::string metrics_reference();
+
+}  // namespace igpu::exporter

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/settings.h"
+#include "http/listen_address.h"
+#include "igpu/log.h"
+#include "igpu/options.h"
+#include "service/logging.h"
+
+namespace igpu::exporter {
+
+// Everything the program was told, checked and typed.
+struct Options {
+  MonitorOptions monitor;
+
+  std::vector<ListenAddress> listen_addresses;
+  std::string telemetry_path = "/metrics";
+  std::string web_config_file;
+  unsigned max_requests = 40;
+  Nanoseconds timeout = std::chrono::seconds(10);
+  bool exporter_metrics = true;
+
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::logfmt;
+
+  bool json = false;
+  Nanoseconds interval = std::chrono::seconds(1);
+  std::optional<std::uint64_t> count;  // nothing: for ever
+};
+
+// Throws UsageError, naming where the bad value came from.
+Options options_from(const Settings& settings);
+
+}  // namespace igpu::exporter

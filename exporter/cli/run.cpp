@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/metrics_reference.h"
+#include "cli/output.h"
+#include "cli/usage_error.h"
+#include "self/build_info.h"
+
+namespace igpu::exporter {
+namespace {
+
+int dispatch(const std::vector<std::string>& arguments) {
+  const std::vector<Flag> flags = all_flags();
+  CommandLine line = parse_command_line(arguments, flags);
+  if (line.help) return print(help_text(flags));
+  if (line.version) return print(version_text());
+  if (line.command == "metrics-reference") return print(metrics_reference());
+
+  add_environment(line.settings, flags, [](const char* name) -> const char* { return std::getenv(name); });
+  if (const Settings::Setting* config = line.settings.find("config")) {
+    add_config_file(line.settings, flags, config->values.back());
+  }
+  const Options options = options_from(line.settings);
+  if (line.command == "list") return list(options);
+  if (line.command == "stats") return stats(options);
+  if (line.command == "doctor") return doctor(options);
+  return serve(options);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments) {
+  try {
+    return dispatch(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(kProgramName.size()), kProgramName.data(), error.what());
+    return EXIT_FAILURE;
+  }
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/stats_table.h"
+#include "format/json_lines.h"
+#include "igpu/monitor.h"
+
+namespace igpu::exporter {
+
+int stats(const Options& options) {
+  StderrLog log(std::max(options.log_level, LogLevel::warn), options.log_format);
+  Monitor monitor(options.monitor, log);
+  auto next = std::chrono::steady_clock::now();
+  for (std::uint64_t number = 0; !options.count || number < *options.count; ++number) {
+    if (number > 0) {
+      next = std::max(next + options.interval, std::chrono::steady_clock::now());
+      std::this_thread::sleep_until(next);
+    }
+    const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
+    if (number == 0) next = std::chrono::steady_clock::now();  // the first one waited for its window
+    const PageView page(result->lists());
+    std::string out;
+    if (options.json) {
+      write_json_line(page, std::chrono::system_clock::now(), out);
+    } else {
+      const std::vector<Gpu> gpus = monitor.gpus();
+      if (number > 0) out += '\n';
+      out += gpus.empty() ? "No Intel GPU bound to i915 or xe.\n" : stats_table(page, gpus);
+    }
+    if (print(out) != EXIT_SUCCESS) return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace igpu::exporter

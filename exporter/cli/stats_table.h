@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "igpu/device.h"
+#include "igpu/page.h"
+
+namespace igpu::exporter {
+
+// One scrape as text for people: each GPU with its engines, frequency, power, temperature, memory and busiest processes.
+// What is not known is not there.
+std::string stats_table(const PageView& page, std::span<const Gpu> gpus);
+
+}  // namespace igpu::exporter
