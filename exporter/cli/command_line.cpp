@@ -21,16 +21,18 @@ CLI::Option* add(CLI::App& app, const Flag& flag) {
   return option;
 }
 
-// CLI11's own sentences speak of its classes and of parse states.
-std::string explained(const CLI::ParseError& error, const CLI::App& app) {
-  if (error.get_name() == "ExtrasError") {
-    const std::vector<std::string> extra = app.remaining(true);
-    if (!extra.empty()) {
-      const bool flag = extra.front().starts_with('-');
-      return std::string(flag ? "unknown flag " : "unknown command ") + extra.front() + " (see --help)";
-    }
-  }
+// CLI11's own sentences speak of what its parser expected, not of what was written.
+std::string explained(const CLI::ParseError& error) {
   std::string text = error.what();
+  const std::size_t colon = text.find(": ");
+  if (error.get_name() == "ExtrasError" && colon != std::string::npos) {
+    const std::string argument = text.substr(colon + 2, text.find(' ', colon + 2) - colon - 2);
+    return (argument.starts_with('-') ? "unknown flag " : "unknown command ") + argument + " (see --help)";
+  }
+  if (error.get_name() == "ArgumentMismatch" && colon != std::string::npos) {
+    const bool missing = text.find("missing") != std::string::npos;
+    return text.substr(0, colon) + (missing ? ": a value is missing" : ": given more than once");
+  }
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
@@ -59,7 +61,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(explained(error, app));
+    throw UsageError(explained(error));
   }
 
   CommandLine result;

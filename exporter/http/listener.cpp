@@ -16,6 +16,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 
 #include "http/sockets.h"
 #include "service/descriptor.h"
@@ -212,6 +213,18 @@ struct Listener::State {
     }
   }
 
+  // Each listening socket is replaced by an eventfd under the same number, which the accepting thread goes on polling.
+  // That thread sleeps in a poll that holds on to the old sockets: it looks at the new ones when a shutdown of the old
+  // ones wakes it, and goes to sleep on them only if it found one readable and polls anew.
+  void refuse_connections() {
+    silent = Descriptor(::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK));
+    for (const std::string& path : unix_paths) (void)::unlink(path.c_str());
+    for (const int socket : sockets) silence(socket, silent.get());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    eventfd_t ignored = 0;
+    (void)::eventfd_read(silent.get(), &ignored);
+  }
+
   void connection_began() { active.fetch_add(1); }
   void connection_ended() {
     active.fetch_sub(1);
@@ -345,9 +358,7 @@ const std::vector<std::string>& Listener::bound() const { return state_->bound; 
 
 void Listener::stop(std::chrono::milliseconds grace) {
   if (state_->context == nullptr) return;
-  state_->silent = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  for (const std::string& path : state_->unix_paths) (void)::unlink(path.c_str());
-  for (const int socket : state_->sockets) silence(socket, state_->silent.get());
+  state_->refuse_connections();
   {
     // mg_stop cuts off what is still being written.
     std::unique_lock lock(state_->mutex);
