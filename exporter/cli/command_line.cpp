@@ -25,16 +25,23 @@ CLI::Option* add(CLI::App& app, const Flag& flag) {
 std::string explained(const CLI::ParseError& error) {
   std::string text = error.what();
   const std::size_t colon = text.find(": ");
-  if (error.get_name() == "ExtrasError" && colon != std::string::npos) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && colon != std::string::npos) {
     const std::string argument = text.substr(colon + 2, text.find(' ', colon + 2) - colon - 2);
     return (argument.starts_with('-') ? "unknown flag " : "unknown command ") + argument + " (see --help)";
   }
-  if (error.get_name() == "ArgumentMismatch" && colon != std::string::npos) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch) && colon != std::string::npos) {
     const bool missing = text.find("missing") != std::string::npos;
     return text.substr(0, colon) + (missing ? ": a value is missing" : ": given more than once");
   }
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
+}
+
+// What CLI11 makes of --NAME, --no-NAME and --NAME=VALUE.
+std::string switch_state(const Flag& flag, const std::string& value) {
+  if (value == "true" || value == "1") return "true";
+  if (value == "false" || value == "0" || value == "-1") return "false";
+  throw UsageError("--" + flag.name + ": \"" + value + "\" is neither true nor false");
 }
 
 }  // namespace
@@ -73,7 +80,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
     if (option->count() == 0) continue;
     std::vector<std::string> values = option->results();
     // Switches: the last one counts.
-    if (flag->placeholder.empty()) values = {option->results().back() == "false" ? "false" : "true"};
+    if (flag->placeholder.empty()) values = {switch_state(*flag, values.back())};
     result.settings.set(flag->name, {std::move(values), "--" + flag->name});
   }
   return result;

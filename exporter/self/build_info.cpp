@@ -3,10 +3,7 @@
 
 #include <array>
 
-#include "self/version.h"  // generated
-
-#define IGPU_STRING_(x) #x
-#define IGPU_STRING(x) IGPU_STRING_(x)
+#include "igpu/version.h"
 
 namespace igpu::exporter {
 namespace {
@@ -16,17 +13,9 @@ constexpr Metric<Flag, 3> kBuildInfo{"intel_gpu_exporter_build_info", Kind::info
                                      {"version", "revision", "compiler"}};
 constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBuildInfo};
 
-#if defined(__clang__)
-constexpr std::string_view kCompiler =
-    "clang++ " IGPU_STRING(__clang_major__) "." IGPU_STRING(__clang_minor__) "." IGPU_STRING(__clang_patchlevel__);
-#else
-constexpr std::string_view kCompiler =
-    "g++ " IGPU_STRING(__GNUC__) "." IGPU_STRING(__GNUC_MINOR__) "." IGPU_STRING(__GNUC_PATCHLEVEL__);
-#endif
-
 }  // namespace
 
-BuildInfo build_info() { return {kVersion, kRevision, kCompiler}; }
+BuildInfo build_info() { return {build::kVersion, build::kRevision, build::kCompiler}; }
 
 std::string version_text() {
   const BuildInfo build = build_info();
