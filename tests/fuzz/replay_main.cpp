@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a fuzz target over the files it is given (folders: every file in them), without libFuzzer and with any compiler.
+// Runs a fuzz target over the files it is given (folders: every file in them), without libFuzzer and with any compiler:
+// each file as it is, cut off at many places, and changed here and there, always in the same way.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -8,20 +10,46 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
 
-void replay(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+void run(std::string_view bytes) {
   // A vector of exactly this size: AddressSanitizer sees a read behind its end, which a string's zero would hide.
   const std::vector<std::uint8_t> input(bytes.begin(), bytes.end());
-  std::fprintf(stderr, "%s\n", path.c_str());  // before the run: when it crashes, the last line names the input
   LLVMFuzzerTestOneInput(input.data(), input.size());
+}
+
+std::string changed(const std::string& bytes, std::mt19937& random) {
+  constexpr std::string_view kTelling = "0123456789:- \t\n()/,=\"\\\xff";
+  std::string text = bytes;
+  for (auto edits = random() % 4 + 1; edits > 0 && !text.empty(); --edits) {
+    const std::size_t at = random() % text.size();
+    switch (random() % 4) {
+      case 0: text[at] = static_cast<char>(random()); break;
+      case 1: text.insert(at, 1, kTelling[random() % kTelling.size()]); break;
+      case 2: text.insert(at, bytes, random() % bytes.size(), random() % 40); break;
+      default: text.erase(at, random() % 8); break;
+    }
+  }
+  return text;
+}
+
+void replay(const std::filesystem::path& path) {
+  constexpr std::size_t kCuts = 256;
+  constexpr int kChanges = 300;
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::fprintf(stderr, "%s\n", path.c_str());  // before the run: when it crashes, the last line names the input
+  run(bytes);
+  for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / kCuts) run(std::string_view(bytes).substr(0, size));
+  std::mt19937 random(1);
+  for (int i = 0; i < kChanges && !bytes.empty(); ++i) run(changed(bytes, random));
 }
 
 }  // namespace
@@ -29,20 +57,19 @@ void replay(const std::filesystem::path& path) {
 int main(int argc, char** argv) try {
   std::size_t replayed = 0;
   for (int i = 1; i < argc; ++i) {
+    std::vector<std::filesystem::path> paths;
     if (std::filesystem::is_directory(argv[i])) {
-      for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
-        if (entry.is_regular_file()) {
-          replay(entry.path());
-          ++replayed;
-        }
-      }
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i]))
+        if (entry.is_regular_file()) paths.push_back(entry.path());
     } else {
-      replay(argv[i]);
-      ++replayed;
+      paths.emplace_back(argv[i]);
     }
+    std::sort(paths.begin(), paths.end());
+    for (const auto& path : paths) replay(path);
+    replayed += paths.size();
   }
   std::fprintf(stderr, "%zu inputs replayed\n", replayed);
-  return replayed > 0 ? 0 : 1;
+  return replayed > 0 ? 0 : 1;  // an empty corpus tests nothing
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;
