@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/collector.h"
+#include "collector/engines.h"
 #include "collector/fdinfo.h"
 #include "collector/frequency.h"
 #include "collector/hwmon.h"
 #include "collector/identity.h"
+#include "collector/imc.h"
 #include "collector/memory.h"
 #include "collector/pcie.h"
 #include "collector/power.h"
@@ -15,12 +17,14 @@ namespace {
 // In the order they run. To add a collector: one line here, its file pair, its test.
 constexpr CollectorEntry kCollectors[] = {
     entry<IdentityCollector>(),
+    entry<EnginesCollector>(),
     entry<FrequencyCollector>(),
     entry<Rc6Collector>(),
     entry<PowerCollector>(),
     entry<HwmonCollector>(),
     entry<MemoryCollector>(),
     entry<PcieCollector>(),
+    entry<ImcCollector>(),
     entry<FdinfoCollector>(),
 };
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/engines_clients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "collector/engines.h"
+
+namespace igpu {
+namespace {
+
+// As in the fdinfo collector: corrections of running contexts are far below a second.
+constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
+constexpr std::uint64_t kHeldCycles = 19'200'000;
+constexpr std::uint64_t kLap = std::uint64_t{1} << 32;
+// A step back of more than a hundredth of that spoils the window it lies in.
+constexpr std::uint64_t kSpoilingPart = 100;
+// Clients that were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
+constexpr Nanoseconds kRemember = std::chrono::minutes(15);
+// No GPU clock is faster; where its rate is not known yet.
+constexpr double kFastestClock = 38.4e6;
+
+struct ByDevice {
+  bool operator()(const DrmClient& client, std::string_view address) const { return client.device < address; }
+  bool operator()(std::string_view address, const DrmClient& client) const { return address < client.device; }
+};
+
+// What an engine class can have done at most; published in lumps, so a little more than the time that has passed.
+std::uint64_t plausible(double passed, double slack, std::uint32_t capacity) {
+  return static_cast<std::uint64_t>((passed * 1.25 + slack) * std::min<std::uint32_t>(capacity, 64));
+}
+
+}  // namespace
+
+ClientEngineTime::ClientEngineTime(CounterMemory& memory, std::string_view device, Nanoseconds min_window)
+    : device_(device),
+      totals_(memory.own<Totals>()),
+      classes_{ClassState(min_window), ClassState(min_window), ClassState(min_window), ClassState(min_window),
+               ClassState(min_window)} {
+  static_assert(kEngineClasses == 5);
+  clock().pause();
+}
+
+void ClientEngineTime::add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state,
+                                  std::array<Gain, kEngineClasses>& gains) {
+  const double seconds = to_seconds(elapsed).value;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    const ClientEngine& engine = client.engines[i];
+    if (!engine.present()) continue;
+    totals_.told[i] = true;
+    Gain& gain = gains[i];
+    gain.capacity = std::max(gain.capacity, engine.capacity);
+    HeldCounter& counter = state.engines[i];
+    HeldCounter::Step step;
+    std::uint64_t held, most;
+    if (engine.busy_ns) {
+      held = kHeldNanoseconds;
+      step = counter.advance(*engine.busy_ns, held);
+      most = plausible(seconds * 1e9, static_cast<double>(held), engine.capacity);
+    } else {
+      held = kHeldCycles;
+      std::uint64_t lap = 0;
+      auto& last_total = state.total_cycles[i];
+      if (engine.total_cycles) {
+        if (last_total && *engine.total_cycles > *last_total) {
+          const std::uint64_t passed = *engine.total_cycles - *last_total;
+          if (passed < kLap) lap = plausible(static_cast<double>(passed), static_cast<double>(kHeldCycles), engine.capacity);
+        }
+        last_total = engine.total_cycles;
+        clock().observe(client.time, *engine.total_cycles);
+      }
+      step = counter.advance(*engine.cycles, held, lap);
+      most = plausible(seconds * clock().hertz().value_or(kFastestClock), static_cast<double>(held), engine.capacity);
+    }
+    // A client that appears with more than fits into the time since the last look is not new, only newly visible.
+    if (is_new && step.gained > most) continue;
+    (engine.busy_ns ? gain.nanoseconds : gain.cycles) += step.gained;
+    gain.spoiled = gain.spoiled || step.stepped_back > held / kSpoilingPart;
+  }
+}
+
+void ClientEngineTime::take(std::size_t engine_class, const Gain& gain, Nanoseconds now) {
+  ClassState& state = classes_[engine_class];
+  std::uint64_t& total = totals_.nanoseconds[engine_class];
+  state.ratio.reset();
+  total += gain.nanoseconds;
+  const bool waited = state.cycles != 0;
+  state.cycles += gain.cycles;
+  if (state.cycles != 0) {
+    const auto hertz = clock().hertz();
+    if (hertz) total += static_cast<std::uint64_t>(std::llround(static_cast<double>(std::exchange(state.cycles, 0)) * 1e9 / *hertz));
+    // What waited for the rate belongs to earlier windows.
+    if (!hertz || waited) state.window.restart();
+    if (!hertz) return;
+  }
+  if (gain.spoiled) state.window.restart();
+  const auto delta = state.window.advance(now, {total});
+  if (!delta) return;
+  state.ratio = clamped_ratio(static_cast<double>(delta->counts[0]),
+                              static_cast<double>(delta->elapsed.count()) * std::max<std::uint32_t>(gain.capacity, 1));
+}
+
+bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
+  const bool counts = last_look_.has_value();
+  const Nanoseconds elapsed = counts ? snapshot.time - *last_look_ : Nanoseconds::zero();
+  const auto [begin, end] = std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), device_, ByDevice{});
+  std::array<Gain, kEngineClasses> gains{};
+  for (const DrmClient& client : std::span<const DrmClient>(begin, end)) {
+    const auto [entry, is_new] = clients_.try_emplace(client.id);
+    entry->second.seen = snapshot.time;
+    // After an incomplete walk nobody knows whether an unknown client is a new one.
+    const bool baseline_only = !counts || (is_new && !last_was_complete_);
+    std::array<Gain, kEngineClasses> ignored{};
+    add_client(client, is_new, elapsed, entry->second, baseline_only ? ignored : gains);
+  }
+  std::erase_if(clients_, [&](const auto& entry) { return snapshot.time - entry.second.seen > kRemember; });
+
+  bool moved = false;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    // Of a walk that has not seen all clients no ratio can be told.
+    gains[i].spoiled = gains[i].spoiled || !snapshot.complete;
+    moved = moved || gains[i].nanoseconds != 0 || gains[i].cycles != 0;
+    take(i, gains[i], snapshot.time);
+  }
+  last_look_ = snapshot.time;
+  last_was_complete_ = snapshot.complete;
+  return moved;
+}
+
+void ClientEngineTime::forget() {
+  clients_.clear();
+  last_look_.reset();
+  for (ClassState& state : classes_) {
+    state.window.restart();
+    state.ratio.reset();
+  }
+}
+
+void ClientEngineTime::write(SampleSink& out, bool with_ratios) const {
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    if (!totals_.told[i]) continue;
+    const std::string_view label = kEngineClassNames[i].label;
+    out.add(EnginesCollector::kBusy, {device_, "", label, label, "fdinfo"},
+            Seconds{static_cast<double>(totals_.nanoseconds[i]) * 1e-9});
+    if (with_ratios && classes_[i].ratio) out.add(EnginesCollector::kBusyRatio, {device_, "", label, label, "fdinfo"}, *classes_[i].ratio);
+  }
+}
+
+}  // namespace igpu

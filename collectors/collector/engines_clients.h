@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "base/clock_rate.h"
+#include "base/counter_window.h"
+#include "base/held_counter.h"
+#include "collector/collector.h"
+
+namespace igpu {
+
+// Engine time by class, added up over all clients of a GPU that are visible to us: what is known without the PMU. A
+// client takes its count along when it closes; what it gained until the last look stays.
+class ClientEngineTime {
+ public:
+  // memory: the collector's; the totals stay there when the device is bound anew.
+  ClientEngineTime(CounterMemory& memory, std::string_view device, Nanoseconds min_window);
+
+  // Counts what the clients gained since the last look; the first look after construction or forget() only notes where
+  // they are. Whether any of them did something.
+  bool look(const ClientSnapshot& snapshot);
+  // From here on somebody else measures.
+  void forget();
+  // The GPU's clock may stand still from here on.
+  void pause() { clock().pause(); }
+
+  // The classes that a client has told of. Ratios only after a look that had a window.
+  void write(SampleSink& out, bool with_ratios) const;
+
+ private:
+  struct Client {
+    std::array<HeldCounter, kEngineClasses> engines;
+    std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
+    Nanoseconds seen{};
+  };
+  struct Gain {
+    std::uint64_t nanoseconds = 0;
+    std::uint64_t cycles = 0;
+    bool spoiled = false;  // a counter stepped back: no ratio
+    std::uint32_t capacity = 0;
+  };
+  struct ClassState {
+    explicit ClassState(Nanoseconds min_window) : window(min_window) {}
+    std::uint64_t cycles = 0;  // not in seconds yet: the clock's rate is not known
+    CounterWindow<1> window;   // nanoseconds
+    std::optional<Ratio> ratio;
+  };
+  // Survives a re-binding.
+  struct Totals {
+    std::array<std::uint64_t, kEngineClasses> nanoseconds{};
+    std::array<bool, kEngineClasses> told{};  // by any client
+    ClockRate clock;
+  };
+
+  void add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state, std::array<Gain, kEngineClasses>& gains);
+  void take(std::size_t engine_class, const Gain& gain, Nanoseconds now);
+  ClockRate& clock() { return totals_.clock; }
+
+  const std::string_view device_;
+  Totals& totals_;
+  std::array<ClassState, kEngineClasses> classes_;
+  std::map<std::uint64_t, Client> clients_;  // by drm-client-id
+  std::optional<Nanoseconds> last_look_;
+  bool last_was_complete_ = false;
+};
+
+}  // namespace igpu

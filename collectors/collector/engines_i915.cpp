@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/engines_i915.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/scan.h"
+
+namespace igpu {
+namespace {
+
+struct EngineName {
+  EngineClass engine_class;
+  unsigned instance;
+};
+
+// "vcs1" -> video, 1.
+std::optional<EngineName> parse_engine(std::string_view name) {
+  const std::size_t digits = name.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return std::nullopt;
+  const auto engine_class = engine_class_of_short_name(name.substr(0, digits));
+  const auto instance = scan_integer<unsigned>(name.substr(digits));
+  if (!engine_class || !instance) return std::nullopt;
+  return EngineName{*engine_class, *instance};
+}
+
+bool is_media(EngineClass engine_class) {
+  return engine_class == EngineClass::video || engine_class == EngineClass::video_enhance;
+}
+
+Seconds seconds_of(std::uint64_t nanoseconds) { return Seconds{static_cast<double>(nanoseconds) * 1e-9}; }
+
+}  // namespace
+
+I915EngineMeter::I915EngineMeter(const CollectorContext& context)
+    : gpu_(context.gpu),
+      pmu_(context.gpu_pmu),
+      min_window_(context.min_window),
+      sampled_(context.options.value("engines", "sampled-events") != "off"),
+      clients_(context.memory, context.gpu.address, context.min_window) {
+  found_ = find_events();
+}
+
+// The driver lists exactly the events that it would accept.
+bool I915EngineMeter::find_events() {
+  const auto events = pmu_.events();
+  if (!events) return false;
+  bool has_media_gt = false;
+  for (const std::string& event : *events) {
+    has_media_gt = has_media_gt || event.ends_with("-gt1");
+    if (event == "interrupts") interrupts_ = pmu_.want(event);
+    const std::size_t dash = event.find('-');
+    const std::string_view name = std::string_view(event).substr(0, dash);
+    const auto parsed = parse_engine(name);
+    if (!parsed) continue;
+    const std::string_view kind = std::string_view(event).substr(dash);
+    if (kind != "-busy" && !(sampled_ && (kind == "-wait" || kind == "-sema"))) continue;
+    auto engine = std::find_if(engines_.begin(), engines_.end(), [&](const Engine& e) { return e.name == name; });
+    if (engine == engines_.end()) engine = engines_.emplace(engines_.end(), name, parsed->engine_class, min_window_);
+    (kind == "-busy" ? engine->busy : kind == "-wait" ? engine->wait : engine->sema).handle = pmu_.want(event);
+  }
+  // i915 does not tell the GT of an engine. The only parts with two GTs (Meteor Lake and its kin) have a GT of their own
+  // for all of media, and nothing else on it.
+  if (has_media_gt)
+    for (Engine& engine : engines_)
+      if (is_media(engine.engine_class)) engine.gt = "1";
+  return true;
+}
+
+std::optional<Ratio> I915EngineMeter::advance(Event& event) {
+  const auto raw = pmu_.raw(*event.handle);
+  if (!raw) return std::nullopt;
+  const auto delta = event.window.advance(pmu_.time(), {*raw});
+  if (!delta) return std::nullopt;
+  return clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count()));
+}
+
+bool I915EngineMeter::write_busy(Engine& engine, SampleSink& out) {
+  if (!engine.busy.handle) return false;
+  const auto total = pmu_.count(*engine.busy.handle);
+  if (!total) {
+    if (total.is_failure()) out.failed(total.failure());
+    return false;
+  }
+  out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, seconds_of(*total));
+  if (const auto ratio = advance(engine.busy))
+    out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, *ratio);
+  return true;
+}
+
+bool I915EngineMeter::write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total_metric,
+                                  const Metric<Ratio, 4>& ratio_metric, SampleSink& out) {
+  if (!event.handle) return false;
+  const auto total = pmu_.count(*event.handle);
+  if (!total) {
+    if (total.is_failure()) out.failed(total.failure());
+    return false;
+  }
+  out.add(total_metric, {gpu_.address, engine.gt, engine.name, engine.class_label()}, seconds_of(*total));
+  if (const auto ratio = advance(event)) out.add(ratio_metric, {gpu_.address, engine.gt, engine.name, engine.class_label()}, *ratio);
+  return true;
+}
+
+void I915EngineMeter::tell(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const {
+  if (counts) {
+    out.available(feature);
+  } else {
+    out.absent(feature, {asked_for ? Reason::kernel : Reason::disabled, 0});
+  }
+}
+
+// Whether any engine's busy time counts.
+bool I915EngineMeter::write_engines(SampleSink& out) {
+  if (const std::uint64_t generation = pmu_.generation(); generation != generation_) {
+    generation_ = generation;
+    for (Engine& engine : engines_)
+      for (Event* event : {&engine.busy, &engine.wait, &engine.sema}) event->window.restart();
+  }
+  bool busy = false;
+  bool waits = false;
+  for (Engine& engine : engines_) {
+    busy |= write_busy(engine, out);
+    waits |= write_event(engine, engine.wait, EnginesCollector::kWait, EnginesCollector::kWaitRatio, out);
+    waits |= write_event(engine, engine.sema, EnginesCollector::kSema, EnginesCollector::kSemaRatio, out);
+  }
+  bool interrupts = false;
+  if (interrupts_) {
+    if (const auto total = pmu_.count(*interrupts_)) {
+      out.add(EnginesCollector::kInterrupts, {gpu_.address}, Count{static_cast<double>(*total)});
+      interrupts = true;
+    }
+  }
+  tell(EnginesCollector::kBusyFeature, busy, true, out);
+  tell(EnginesCollector::kWaitFeature, waits, sampled_, out);
+  tell(EnginesCollector::kInterruptsFeature, interrupts, true, out);
+  return busy;
+}
+
+void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
+  if (!found_) found_ = find_events();  // the PMU may come a moment after the device
+  const Reading<Unit> outcome = found_ ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel, ENOENT});
+  if (outcome.is_failure()) {
+    out.failed(outcome.failure());
+    return;
+  }
+  if (outcome) {
+    if (write_engines(out)) {
+      clients_.forget();  // should the PMU go, what it has counted is not counted again
+      return;
+    }
+  } else {
+    Absent why = outcome.absent();
+    if (gpu_.virtual_function && why.reason == Reason::kernel) why.reason = Reason::hardware;
+    out.absent(EnginesCollector::kBusyFeature, why);
+    out.absent(EnginesCollector::kWaitFeature, sampled_ ? why : Absent{Reason::disabled});
+    out.absent(EnginesCollector::kInterruptsFeature, why);
+  }
+  const auto snapshot = pass.clients();
+  if (snapshot) {
+    clients_.look(**snapshot);
+    clients_.write(out, true);
+  } else if (snapshot.is_failure()) {
+    out.failed(snapshot.failure());
+  }
+}
+
+}  // namespace igpu

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counter_window.h"
+#include "collector/engines.h"
+#include "collector/engines_clients.h"
+
+namespace igpu {
+
+// Engines of an i915 GPU: the events <engine>-busy, -wait and -sema of its PMU, which cost the GPU no sleep; else its
+// clients.
+class I915EngineMeter final : public EngineMeter {
+ public:
+  explicit I915EngineMeter(const CollectorContext& context);
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  // One event of one engine.
+  struct Event {
+    explicit Event(Nanoseconds min_window) : window(min_window) {}
+    std::optional<PmuSession::Handle> handle;
+    CounterWindow<1> window;
+  };
+  struct Engine {
+    Engine(std::string_view engine_name, EngineClass kind, Nanoseconds min_window)
+        : name(engine_name), engine_class(kind), busy(min_window), wait(min_window), sema(min_window) {}
+    std::string_view class_label() const { return names_of(engine_class).label; }
+    std::string name;
+    EngineClass engine_class;
+    std::string_view gt = "0";
+    Event busy, wait, sema;
+  };
+
+  bool find_events();
+  bool write_engines(SampleSink& out);
+  bool write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total, const Metric<Ratio, 4>& ratio, SampleSink& out);
+  bool write_busy(Engine& engine, SampleSink& out);
+  std::optional<Ratio> advance(Event& event);
+  void tell(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const;
+
+  const Gpu& gpu_;
+  PmuSession& pmu_;
+  const Nanoseconds min_window_;
+  const bool sampled_;
+  bool found_ = false;
+  std::vector<Engine> engines_;
+  std::optional<PmuSession::Handle> interrupts_;
+  std::uint64_t generation_ = 0;
+  ClientEngineTime clients_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/engines_xe.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+
+#include "source/xe_gt_idle.h"
+
+namespace igpu {
+namespace {
+
+constexpr std::string_view kActiveEvent = "engine-active-ticks";
+constexpr std::string_view kTotalEvent = "engine-total-ticks";
+
+// The most engines of a class that any part has on one GT; for probing.
+constexpr std::array<std::uint16_t, kEngineClasses> kMostInstances{1, 9, 8, 4, 4};
+
+std::array<PmuSession::Term, 3> terms_of(const EngineInstance& engine) {
+  return {{{"gt", engine.gt},
+           {"engine_class", static_cast<std::uint64_t>(engine.engine_class)},
+           {"engine_instance", engine.instance}}};
+}
+
+std::string name_of(const EngineInstance& engine) {
+  return std::string(names_of(engine.engine_class).short_name) + std::to_string(engine.instance);
+}
+
+}  // namespace
+
+XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window)
+    : gt(std::to_string(instance.gt)),
+      name(name_of(instance)),
+      class_label(names_of(instance.engine_class).label),
+      active(pmu.want(kActiveEvent, terms_of(instance))),
+      total(pmu.want(kTotalEvent, terms_of(instance))),
+      busy_nanoseconds(memory.counter("busy/gt" + gt + "/" + name)),
+      window(min_window) {}
+
+XeEngineMeter::Source XeEngineMeter::source_of(std::string_view option) {
+  if (option == "pmu") return Source::pmu;
+  return option == "fdinfo" ? Source::fdinfo : Source::automatic;
+}
+
+XeEngineMeter::XeEngineMeter(const CollectorContext& context)
+    : machine_(context.machine),
+      gpu_(context.gpu),
+      pmu_(context.gpu_pmu),
+      memory_(context.memory),
+      min_window_(context.min_window),
+      source_(source_of(context.options.value("engines", "xe-source"))),
+      sleep_(context.machine.sys, context.gpu.pci_path),
+      clients_(context.memory, context.gpu.address, context.min_window) {}
+
+// The events take any engine that the GPU has; which these are no file tells. Without access to the render node the PMU
+// itself is asked: it refuses what does not exist.
+Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
+  std::vector<unsigned> gts = xe_gts(machine_.sys, gpu_.pci_path);
+  if (gts.empty()) gts.push_back(0);
+  CounterMemory scratch;
+  PmuSession probe(machine_, scratch, gpu_pmu_name(machine_.sys, to_string(gpu_.driver), gpu_.address, gpu_.kind == GpuKind::integrated));
+  std::vector<std::pair<EngineInstance, PmuSession::Handle>> candidates;
+  for (const unsigned gt : gts) {
+    for (std::size_t i = 0; i < kEngineClasses; ++i) {
+      for (std::uint16_t instance = 0; instance < kMostInstances[i]; ++instance) {
+        const EngineInstance engine{static_cast<EngineClass>(i), instance, static_cast<std::uint16_t>(gt)};
+        candidates.emplace_back(engine, probe.want(kActiveEvent, terms_of(engine)));
+      }
+    }
+  }
+  if (const auto opened = probe.refresh(1); !opened) return opened.propagate<std::vector<EngineInstance>>();
+  std::vector<EngineInstance> engines;
+  for (const auto& [engine, handle] : candidates)
+    if (probe.count(handle)) engines.push_back(engine);
+  return engines;
+}
+
+Reading<Unit> XeEngineMeter::find_engines() {
+  const auto events = pmu_.events();
+  if (!events) return events.propagate<Unit>();
+  // Firmware too old for them: the driver does not list them.
+  for (const std::string_view event : {kActiveEvent, kTotalEvent})
+    if (std::find(events->begin(), events->end(), event) == events->end()) return Absent{Reason::kernel, ENOENT};
+
+  Reading<std::vector<EngineInstance>> engines = Absent{Reason::hardware, ENODEV};
+  if (const auto node = machine_.drm.open(gpu_.render_node)) engines = xe_engines(**node);
+  if (!engines || engines->empty()) engines = probe_engines();
+  if (!engines) return engines.propagate<Unit>();
+  engines_.reserve(engines->size());
+  for (const EngineInstance& instance : *engines) engines_.emplace_back(instance, pmu_, memory_, min_window_);
+  found_ = true;
+  return Unit{};
+}
+
+// Opens the PMU if need be and reads it.
+Reading<Unit> XeEngineMeter::try_pmu(ScrapePass& pass) {
+  if (!found_)
+    if (const auto found = find_engines(); !found) return found;
+  if (engines_.empty()) return Absent{Reason::hardware, ENODEV};
+  return pmu_.refresh(pass.number());
+}
+
+// After a successful read: ticks become seconds. Whether any engine was active since the last one.
+bool XeEngineMeter::take_ticks() {
+  const Nanoseconds time = pmu_.time();
+  const double elapsed = static_cast<double>((time - last_time_).count());
+  last_time_ = time;
+  const bool anew = pmu_.generation() != generation_;
+  generation_ = pmu_.generation();
+  bool active_at_all = false;
+  for (Engine& engine : engines_) {
+    engine.ratio.reset();
+    if (anew) engine.window.restart();
+    const auto active = pmu_.count(engine.active);
+    const auto total = pmu_.count(engine.total);
+    if (!active || !total) continue;
+    if (engine.last_active && engine.last_total) {
+      const std::uint64_t worked = *active - *engine.last_active;
+      const std::uint64_t passed = *total - *engine.last_total;
+      active_at_all = active_at_all || worked != 0;
+      // Total ticks are a function's share on SR-IOV, not wall time, and their rate is not told: only their ratio counts.
+      if (passed != 0) {
+        const double share = static_cast<double>(worked) / static_cast<double>(passed);
+        engine.busy_nanoseconds.add(static_cast<std::uint64_t>(std::llround(share * elapsed)));
+      }
+    }
+    engine.last_active = *active;
+    engine.last_total = *total;
+    const auto raw_active = pmu_.raw(engine.active);
+    const auto raw_total = pmu_.raw(engine.total);
+    if (!raw_active || !raw_total) continue;
+    if (const auto delta = engine.window.advance(time, {*raw_active, *raw_total}))
+      engine.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
+  }
+  return active_at_all;
+}
+
+void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
+  for (const Engine& engine : engines_) {
+    const auto active = pmu_.count(engine.active);
+    const auto total = pmu_.count(engine.total);
+    if (!active || !total) continue;
+    out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label, "pmu"},
+            Seconds{static_cast<double>(engine.busy_nanoseconds.total()) * 1e-9});
+    if (with_ratios && engine.ratio)
+      out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label, "pmu"}, *engine.ratio);
+    out.add(EnginesCollector::kActiveTicks, {gpu_.address, engine.gt, engine.name, engine.class_label},
+            Ticks{static_cast<double>(*active)});
+    out.add(EnginesCollector::kTicks, {gpu_.address, engine.gt, engine.name, engine.class_label},
+            Ticks{static_cast<double>(*total)});
+  }
+}
+
+// From here on the clients measure.
+void XeEngineMeter::close_pmu(ScrapePass& pass, SampleSink& out) {
+  pmu_.close();
+  open_ = false;
+  // What the clients have done up to here the PMU has counted.
+  clients_.forget();
+  const auto snapshot = pass.clients();
+  if (snapshot) {
+    clients_.look(**snapshot);
+  } else if (snapshot.is_failure()) {
+    out.failed(snapshot.failure());
+  }
+}
+
+// The PMU measures.
+void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
+  usable_ = try_pmu(pass);
+  if (usable_.is_failure()) {
+    out.failed(usable_.failure());  // it stays open: the next read may succeed
+    return;
+  }
+  if (!usable_) {
+    if (source_ != Source::automatic) return;
+    sleep_.restart();
+    close_pmu(pass, out);
+    return;
+  }
+  const bool active = take_ticks();
+  write_engines(true, out);
+  if (source_ == Source::automatic && sleep_.should_close(pass.now(), active)) {
+    sleep_.closed(pass.now());
+    close_pmu(pass, out);
+  }
+}
+
+// The clients are what measures, and the sign to open the PMU.
+void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
+  bool moved = false;
+  bool some_hidden = true;
+  const auto snapshot = pass.clients();
+  if (snapshot) {
+    moved = clients_.look(**snapshot);
+    some_hidden = (*snapshot)->processes_denied != 0 || (*snapshot)->pids_hidden || !(*snapshot)->complete;
+  } else if (snapshot.is_failure()) {
+    out.failed(snapshot.failure());
+  }
+  if (source_ == Source::automatic) {
+    if (!usable_) {
+      // Permission may have been given meanwhile. What can be opened is closed again at once: nobody works yet.
+      usable_ = try_pmu(pass);
+      if (usable_) {
+        (void)take_ticks();
+        pmu_.close();
+      } else if (usable_.is_failure()) {
+        out.failed(usable_.failure());
+      }
+    }
+    if (usable_ && sleep_.should_open(pass.now(), moved, some_hidden)) {
+      usable_ = try_pmu(pass);
+      if (usable_) {
+        (void)take_ticks();
+        open_ = true;
+        sleep_.opened(pass.now());
+        clients_.write(out, true);  // up to here
+        write_engines(false, out);
+        return;
+      }
+      if (usable_.is_failure()) out.failed(usable_.failure());
+    }
+    if (usable_) write_engines(false, out);
+  }
+  clients_.write(out, snapshot.operator bool());
+}
+
+void XeEngineMeter::tell_features(SampleSink& out) const {
+  if (source_ == Source::fdinfo) {
+    out.absent(EnginesCollector::kBusyFeature, {Reason::disabled});
+  } else if (usable_) {
+    out.available(EnginesCollector::kBusyFeature);
+  } else if (usable_.is_absent()) {
+    Absent why = usable_.absent();
+    if (gpu_.virtual_function && why.reason == Reason::kernel) why.reason = Reason::hardware;
+    out.absent(EnginesCollector::kBusyFeature, why);
+  }
+  // No xe GPU tells these.
+  out.absent(EnginesCollector::kWaitFeature, {Reason::hardware});
+  out.absent(EnginesCollector::kInterruptsFeature, {Reason::hardware});
+}
+
+void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
+  if (open_ || source_ == Source::pmu) {
+    read_pmu(pass, out);
+    // Both stay visible; only the one that measures advances.
+    if (source_ == Source::automatic) clients_.write(out, false);
+  } else {
+    watch_clients(pass, out);
+  }
+  tell_features(out);
+}
+
+void XeEngineMeter::gpu_is_suspended() {
+  // It cannot be with an open PMU, unless the driver was told to sleep in spite of it.
+  if (open_ || pmu_.is_open()) {
+    pmu_.close();
+    open_ = false;
+    clients_.forget();
+  }
+  sleep_.restart();
+  clients_.pause();
+}
+
+}  // namespace igpu

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/counter_window.h"
+#include "collector/engines.h"
+#include "collector/engines_clients.h"
+#include "collector/engines_xe_sleep.h"
+#include "source/drm_query.h"
+
+namespace igpu {
+
+// Engines of an xe GPU: pairs of the events engine-active-ticks and engine-total-ticks of its PMU. An open xe event
+// keeps the GPU out of C6 and D3, so the PMU is open only while the GPU works (see XeSleepWatch); meanwhile the clients'
+// time is counted.
+class XeEngineMeter final : public EngineMeter {
+ public:
+  explicit XeEngineMeter(const CollectorContext& context);
+  void collect(ScrapePass& pass, SampleSink& out) override;
+  void gpu_is_suspended() override;
+
+ private:
+  enum class Source { automatic, pmu, fdinfo };
+  struct Engine {
+    Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window);
+    std::string gt;
+    std::string name;
+    std::string_view class_label;
+    PmuSession::Handle active, total;
+    MonotonicCounter& busy_nanoseconds;
+    std::optional<std::uint64_t> last_active, last_total;
+    CounterWindow<2> window;  // active, total
+    std::optional<Ratio> ratio;
+  };
+
+  static Source source_of(std::string_view option);
+  Reading<Unit> find_engines();
+  Reading<std::vector<EngineInstance>> probe_engines() const;
+  Reading<Unit> try_pmu(ScrapePass& pass);
+  bool take_ticks();
+  void close_pmu(ScrapePass& pass, SampleSink& out);
+  void watch_clients(ScrapePass& pass, SampleSink& out);
+  void read_pmu(ScrapePass& pass, SampleSink& out);
+  void write_engines(bool with_ratios, SampleSink& out) const;
+  void tell_features(SampleSink& out) const;
+
+  Machine& machine_;
+  const Gpu& gpu_;
+  PmuSession& pmu_;
+  CounterMemory& memory_;
+  const Nanoseconds min_window_;
+  const Source source_;
+  bool found_ = false;
+  std::vector<Engine> engines_;
+  Reading<Unit> usable_ = Absent{};  // what came of the last attempt to open the PMU
+  bool open_ = false;                // the PMU measures
+  Nanoseconds last_time_{};          // in the PMU's own time
+  std::uint64_t generation_ = 0;
+  XeSleepWatch sleep_;
+  ClientEngineTime clients_;
+};
+
+}  // namespace igpu

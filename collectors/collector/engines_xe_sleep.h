@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "igpu/units.h"
+#include "source/xe_gt_idle.h"
+
+namespace igpu {
+
+// Decides when the PMU of an xe GPU is to be open: from the first sign of work until a minute has passed without any.
+//
+// Signs of work while it is closed: a visible client's engine time moved, or a GT spent less time in C6 than it does
+// when nobody works. The latter is there for clients that we may not see. How much C6 an idle GT has is learned, since
+// on some desktops it has none: if opening after such a sign shows no engine at work for a minute, what the GT then
+// showed is what it shows when idle.
+class XeSleepWatch {
+ public:
+  XeSleepWatch(const Directory& sys, std::string_view pci_path) : idle_(sys, pci_path) {}
+
+  // While closed. clients_moved: since the last look; some_hidden: not every client is visible. Reads the residencies
+  // only if the clients show nothing. Whether to open.
+  bool should_open(Nanoseconds now, bool clients_moved, bool some_hidden);
+  void opened(Nanoseconds now);
+  // While open. active: an engine worked since the last look. Whether to close.
+  bool should_close(Nanoseconds now, bool active);
+  void closed(Nanoseconds now);
+  // Closed without having been watched to the end, or asleep: nothing is learned, windows start anew.
+  void restart();
+
+ private:
+  struct Gt {
+    double idle_fraction = 1;  // of the time, in C6, when nobody works
+    Nanoseconds learned_at{};
+    std::optional<double> sign;  // the fraction for which the PMU was opened
+    std::optional<std::uint64_t> milliseconds;
+    Nanoseconds read_at{};
+  };
+
+  bool residency_drops(Nanoseconds now, bool some_hidden);
+  bool unwatched(Nanoseconds now) const;
+
+  XeGtIdle idle_;
+  std::vector<Gt> gts_;
+  std::optional<Nanoseconds> last_look_;
+  Nanoseconds last_activity_{};
+  bool doubtful_ = false;  // opened for a residency, and no engine has worked since
+};
+
+}  // namespace igpu

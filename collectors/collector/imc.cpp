@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imc.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "source/imc_pmus.h"
+
+namespace igpu {
+namespace {
+
+constexpr double kMebibyte = 1024.0 * 1024.0;  // what the events' .scale turns a count into
+
+// Adds what the events have counted; the first one that does not count ends it.
+Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Handle>& handles) {
+  double sum = 0;
+  for (const PmuSession::Handle handle : handles) {
+    const auto mebibytes = pmu.scaled(handle);
+    if (!mebibytes) return mebibytes;
+    sum += *mebibytes * kMebibyte;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::unique_ptr<Collector> ImcCollector::create(const CollectorContext& context) {
+  return std::make_unique<ImcCollector>(context);
+}
+
+ImcCollector::ImcCollector(const CollectorContext& context)
+    : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
+  if (gpu_.kind == GpuKind::integrated) find_boxes();
+}
+
+void ImcCollector::find_boxes() {
+  for (const ImcPmu& found : imc_pmus(machine_.sys)) {
+    Box& box = boxes_.emplace_back();
+    box.pmu = std::make_unique<PmuSession>(machine_, memory_, found.name);
+    for (const std::string& event : found.reads) box.reads.push_back(box.pmu->want(event));
+    for (const std::string& event : found.writes) box.writes.push_back(box.pmu->want(event));
+  }
+}
+
+void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
+  if (gpu_.kind != GpuKind::integrated) {
+    out.absent(kFeature, {Reason::hardware});
+    return;
+  }
+  if (boxes_.empty()) find_boxes();  // the PMUs' module may be loaded later than the GPU's
+
+  double reads = 0, writes = 0;
+  std::size_t counting = 0;
+  Absent why{Reason::kernel, ENOENT};
+  for (Box& box : boxes_) {
+    const auto outcome = box.pmu->refresh(pass.number());
+    const auto read = outcome ? sum_of(*box.pmu, box.reads) : outcome.propagate<double>();
+    const auto written = read ? sum_of(*box.pmu, box.writes) : read.propagate<double>();
+    if (written) {
+      box.has_counted = true;
+      reads += *read;
+      writes += *written;
+      ++counting;
+      continue;
+    }
+    // Without one of several boxes the sum is not the machine's traffic, and it would step back.
+    if (written.is_failure() || box.has_counted) {
+      out.failed(written.is_failure() ? written.failure()
+                                      : Failure{std::make_error_code(std::errc::no_such_device), "perf group of a memory controller"});
+      return;
+    }
+    why = written.absent();
+    if (why.reason == Reason::permission) break;
+  }
+  if (counting == 0 || why.reason == Reason::permission) {
+    out.absent(kFeature, why);
+    return;
+  }
+  out.available(kFeature);
+  out.add(kBandwidth, {gpu_.address, "read"}, Bytes{reads});
+  out.add(kBandwidth, {gpu_.address, "write"}, Bytes{writes});
+}
+
+}  // namespace igpu

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/collector.h"
+
+namespace igpu {
+
+// Traffic of the memory controllers of the processor that an integrated GPU shares: every read and write of the
+// machine's memory, not only the GPU's. A card's own memory is not in it.
+class ImcCollector final : public Collector {
+ public:
+  static constexpr Metric<Bytes, 2> kBandwidth{
+      "intel_gpu_memory_bandwidth_bytes_total", Kind::counter,
+      "Bytes that went over the memory controllers of an integrated GPU's processor, whoever moved them.", {"device", "direction"}};
+  static constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
+                                              Need::perf_events};
+
+  static constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBandwidth};
+  static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+  static constexpr CollectorInfo kInfo{
+      .name = "imc",
+      .help = "Memory bandwidth of the processor beside an integrated GPU.",
+      .metrics = kMetrics,
+      .features = kFeatures,
+  };
+
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit ImcCollector(const CollectorContext& context);
+
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  // A memory controller, or a channel of it, with a PMU of its own.
+  struct Box {
+    std::unique_ptr<PmuSession> pmu;
+    std::vector<PmuSession::Handle> reads, writes;
+    bool has_counted = false;
+  };
+
+  void find_boxes();
+
+  Machine& machine_;
+  const Gpu& gpu_;
+  CounterMemory& memory_;
+  std::vector<Box> boxes_;
+};
+
+}  // namespace igpu
