@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over /proc and the facts of processes on the kernel that runs the tests.
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "machine/machine.h"
+#include "machine/unique_fd.h"
+#include "source/client_walk.h"
+#include "source/fdinfo.h"
+#include "source/process.h"
+#include "support/proc_tree.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// This machine; only /proc is used.
+struct RealMachine {
+  std::unique_ptr<Directory> sys = open_root("/sys");
+  std::unique_ptr<Directory> proc = open_root("/proc");
+  std::unique_ptr<Directory> dev = open_root("/dev");
+  std::unique_ptr<PerfEvents> perf = system_perf_events();
+  std::unique_ptr<DrmNodes> nodes = system_drm_nodes("/dev");
+  std::unique_ptr<Clock> clock = system_clock();
+  std::unique_ptr<Privileges> privileges = system_privileges();
+  std::unique_ptr<Names> names = system_names();
+  Machine machine{*sys, *proc, *dev, *perf, *nodes, *clock, *privileges, *names};
+};
+
+constexpr uid_t kNobody = 65534;
+
+void become_nobody() {
+  if (::geteuid() != 0) return;
+  if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(99);
+}
+
+// Runs work in a child, the answer is what it returns (small numbers).
+int in_child(const std::function<int()>& work) {
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    int answer = 98;
+    try {
+      answer = work();
+    } catch (...) {
+    }
+    ::_exit(answer);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+// A child that waits for its end.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& prepare = {}) {
+    std::array<int, 2> ready{};
+    REQUIRE(::pipe2(ready.data(), O_CLOEXEC) == 0);
+    const UniqueFd reader(ready[0]);
+    UniqueFd writer(ready[1]);
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (prepare) prepare();
+      (void)!::write(writer.get(), "r", 1);
+      for (;;) ::pause();
+    }
+    writer.reset();
+    char byte;
+    REQUIRE(::read(reader.get(), &byte, 1) == 1);
+  }
+  ~Child() { end(); }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+std::size_t open_files() {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("kernel: walking /proc");
+
+TEST_CASE("every process of this machine is listed; ours is not asked") {
+  RealMachine real;
+  const Child child;
+  ClientWalk walk(real.machine, {});
+  const auto snapshot = walk.walk({});
+  REQUIRE(snapshot);
+  CHECK(snapshot->complete);
+  for (const std::uint32_t pid : {1u, child.pid(), static_cast<std::uint32_t>(::getpid())})
+    CHECK(std::binary_search(snapshot->pids.begin(), snapshot->pids.end(), pid));
+  CHECK(snapshot->processes_seen >= 2);
+  CHECK(snapshot->duration > 0ns);
+  for (const ClientProcess& process : snapshot->processes) CHECK(process.pid != static_cast<std::uint32_t>(::getpid()));
+}
+
+TEST_CASE("an unprivileged process is refused others' fdinfo, counts that, and goes on") {
+  const Child privileged;  // of the tests' own user
+  const int answer = in_child([] {
+    become_nobody();
+    RealMachine real;
+    ClientWalk walk(real.machine, {});
+    const auto snapshot = walk.walk({});
+    if (!snapshot) return 1;
+    if (snapshot->processes_denied == 0) return 2;
+    if (snapshot->processes_denied > snapshot->processes_seen) return 3;
+    return snapshot->complete ? 0 : 4;
+  });
+  CHECK(answer == 0);
+}
+
+TEST_CASE("one process that hides its fdinfo costs only itself") {
+  ProcTree tree;
+  tree.add_process(7);
+  tree.add_file(7, 3, i915_block("0000:00:02.0", 1));
+  tree.add_process(8);
+  tree.add_file(8, 3, i915_block("0000:00:02.0", 2));
+  tree.add_process(9);
+  tree.add_file(9, 3, i915_block("0000:00:02.0", 3));
+  tree.tree.set_mode("", 0755);
+  tree.tree.set_mode("proc/8/fdinfo", 0);
+  tree.tree.set_mode("proc/9/fdinfo/3", 0);
+  const int answer = in_child([&] {
+    become_nobody();
+    ClientWalk walk(tree.machine(), {});
+    const auto snapshot = walk.walk({});
+    if (!snapshot || snapshot->clients.size() != 1 || snapshot->clients[0].pid != 7) return 1;
+    return snapshot->processes_denied == 2 ? 0 : 2;
+  });
+  tree.tree.set_mode("proc/8/fdinfo", 0755);
+  CHECK(answer == 0);
+}
+
+TEST_CASE("a process' facts are what it made of itself: name with parentheses and bad bytes, user, CPU time, memory") {
+  RealMachine real;
+  const Child child([] {
+    ::prctl(PR_SET_NAME, ") S 1 (\xff\n\xc3", 0, 0, 0);
+    become_nobody();
+    volatile unsigned spin = 0;
+    const auto cpu = [] {
+      timespec t{};
+      ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+      return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
+    };
+    while (cpu() < 60ms) spin = spin + 1;
+  });
+  UserNames users(*real.names);
+  const auto directory = real.proc->open_directory(std::to_string(child.pid()));
+  REQUIRE(directory);
+  const auto process = read_process(**directory, child.pid(), users, 0s);
+  REQUIRE(process);
+  CHECK(process->comm == ") S 1 (\xff\n\xc3");
+  REQUIRE(process->cpu);
+  CHECK(process->cpu->value >= 0.04);
+  CHECK(process->cpu->value < 30);
+  CHECK(process->resident->value > 100e3);
+  CHECK(process->virtual_size->value >= process->resident->value);
+  CHECK(process->cgroup.starts_with("/"));
+  if (::geteuid() == 0) CHECK((process->user == "nobody" || process->user == "65534"));
+}
+
+TEST_CASE("start times tell processes apart and stay the same; a directory held open never shows a successor") {
+  RealMachine real;
+  UserNames users(*real.names);
+  auto child = std::make_unique<Child>();
+  const std::uint32_t pid = child->pid();
+  const auto directory = real.proc->open_directory(std::to_string(pid));
+  REQUIRE(directory);
+  const auto first = read_process(**directory, pid, users, 0s);
+  const auto second = read_process(**directory, pid, users, 0s);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(first->start_time_ticks == second->start_time_ticks);
+  const auto self = real.proc->open_directory(std::to_string(::getpid()));
+  CHECK(read_process(**self, 0, users, 0s)->start_time_ticks < first->start_time_ticks + 1);
+
+  child->end();
+  CHECK(read_process(**directory, pid, users, 0s).is_absent());
+  CHECK((*directory)->for_each("fdinfo", [](std::string_view) { return true; }).is_absent());
+}
+
+TEST_CASE("no other kind of file looks like a DRM client") {
+  std::array<int, 2> pair{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0);
+  std::vector<UniqueFd> files;
+  files.emplace_back(pair[0]);
+  files.emplace_back(pair[1]);
+  files.emplace_back(::eventfd(5, EFD_CLOEXEC));
+  files.emplace_back(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+  files.emplace_back(::epoll_create1(EPOLL_CLOEXEC));
+  files.emplace_back(::inotify_init1(IN_CLOEXEC));
+  files.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  files.emplace_back(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
+  epoll_event event{};
+  REQUIRE(::epoll_ctl(files[4].get(), EPOLL_CTL_ADD, files[2].get(), &event) == 0);
+  REQUIRE(::inotify_add_watch(files[5].get(), "/", IN_CREATE) >= 0);
+  RealMachine real;
+  for (const UniqueFd& file : files) {
+    std::array<char, 4096> buffer;
+    const auto text = real.proc->read_start("self/fdinfo/" + std::to_string(file.get()), buffer);
+    REQUIRE(text);
+    CHECK(text->starts_with("pos:"));
+    FdinfoBlock block;
+    CHECK_FALSE(parse_fdinfo(*text, block));
+  }
+}
+
+TEST_CASE("a process with thousands of open files is walked within the bound; a tight bound ends the walk and resumes it") {
+  const Child child([] {
+    for (int i = 0; i < 900; ++i) (void)::dup(0);
+  });
+  RealMachine real;
+  ClientWalk whole(real.machine, {});
+  CHECK(whole.walk({})->complete);
+
+  ClientWalk tight(real.machine, {.time = 200us});
+  bool incomplete = false;
+  for (int i = 0; i < 5; ++i) {
+    const auto snapshot = tight.walk({});
+    REQUIRE(snapshot);
+    incomplete = incomplete || !snapshot->complete;
+    CHECK(snapshot->duration < 1s);
+  }
+  CHECK(incomplete);
+}
+
+TEST_CASE("processes that come and go meanwhile are normal") {
+  std::atomic<bool> stop{false};
+  std::thread churn([&] {
+    while (!stop) {
+      const pid_t pid = ::fork();
+      if (pid == 0) ::_exit(0);
+      if (pid > 0) ::waitpid(pid, nullptr, 0);
+    }
+  });
+  RealMachine real;
+  ClientWalk walk(real.machine, {});
+  for (int i = 0; i < 50; ++i) {
+    const auto snapshot = walk.walk({});
+    CHECK(static_cast<bool>(snapshot));
+  }
+  stop = true;
+  churn.join();
+}
+
+TEST_CASE("a hundred walks leave no file open") {
+  RealMachine real;
+  ClientWalk walk(real.machine, {});
+  (void)walk.walk({});
+  const std::size_t before = open_files();
+  for (int i = 0; i < 100; ++i) (void)walk.walk({});
+  CHECK(open_files() == before);
+}
+
+TEST_SUITE_END();
