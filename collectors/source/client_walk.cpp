@@ -17,6 +17,7 @@ namespace {
 
 using Pid = std::uint32_t;
 using Fd = std::uint32_t;
+constexpr std::string_view kFdinfo = "/fdinfo";
 
 std::optional<std::uint32_t> scan_id(std::string_view name) {
   if (name.empty() || name.front() < '0' || name.front() > '9') return std::nullopt;  // most of /proc is not a PID
@@ -136,7 +137,7 @@ struct ClientWalk::State {
 
   // Of the process under way.
   struct Current {
-    const Directory* directory = nullptr;
+    std::unique_ptr<Directory> directory;  // opened at its first file: most processes of a machine have none to show
     std::size_t first_client = 0;
     std::size_t first_seen = 0;
     std::optional<std::uint64_t> start_time;
@@ -201,6 +202,7 @@ Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asl
   usual_clients = snapshot.clients.size();
   keep_one_holder_each();
   guard = nullptr;
+  current = Current{};
   snapshot.duration = machine.clock.now() - snapshot.time;
   return std::move(snapshot);
 }
@@ -234,22 +236,16 @@ bool ClientWalk::State::pids_are_hidden() const {
 bool ClientWalk::State::visit_process(Pid pid, std::size_t skip) {
   current.first_client = snapshot.clients.size();
   current.first_seen = seen.size();
-  std::array<char, 16> name;
-  const char* end = std::to_chars(name.data(), name.data() + name.size(), pid).ptr;
-  const auto directory = machine.proc.open_directory({name.data(), end});
-  if (!directory) {
-    if (directory.is_absent() && directory.absent().reason == Reason::permission) ++snapshot.processes_denied;
-    return true;  // it has ended: normal
-  }
   ++snapshot.processes_seen;
-  current.directory = directory->get();
-
   struct Visit {
     State& state;
     Pid pid;
     std::size_t skip;
   } visit{*this, pid, skip};
-  const auto listed = (*directory)->for_each("fdinfo", [&visit](std::string_view entry) {
+  std::array<char, 32> path;
+  char* path_end = std::to_chars(path.data(), path.data() + path.size(), pid).ptr;
+  path_end = std::copy(kFdinfo.begin(), kFdinfo.end(), path_end);
+  const auto listed = machine.proc.for_each({path.data(), path_end}, [&visit](std::string_view entry) {
     const auto fd = scan_id(entry);
     if (!fd) return true;
     std::size_t& files = visit.state.current.files;
@@ -262,7 +258,7 @@ bool ClientWalk::State::visit_process(Pid pid, std::size_t skip) {
 
   if (snapshot.clients.size() > current.first_client) {
     // A process is told by PID and start time; both come from the directory that the clients were read through.
-    auto process = read_process(**directory, pid, users, snapshot.time);
+    auto process = read_process(*current.directory, pid, users, snapshot.time);
     if (process) {
       for (std::size_t i = current.first_seen; i < seen.size(); ++i) seen[i].start_time_ticks = process->start_time_ticks;
       snapshot.processes.push_back(*std::move(process));
@@ -280,6 +276,13 @@ bool ClientWalk::State::visit_file(Pid pid, Fd fd) {
   if (now >= deadline) {
     current.stopped = true;
     return false;
+  }
+  if (!current.directory) {
+    std::array<char, 16> name;
+    const char* name_end = std::to_chars(name.data(), name.data() + name.size(), pid).ptr;
+    auto directory = machine.proc.open_directory({name.data(), name_end});
+    if (!directory) return false;  // it has ended: normal
+    current.directory = *std::move(directory);
   }
   if (guard->guarding() && !may_read(pid, fd)) {
     ++snapshot.files_left_out;
