@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "http/message.h"
+#include "http/scrape_source.h"
+#include "support/sample_page.h"
+
+namespace igpu::test {
+
+// A request that was never sent.
+struct FakeRequest final : exporter::HttpRequest {
+  std::string method_text = "GET";
+  std::string path_text = "/metrics";
+  std::string query_text;
+  std::map<std::string, std::string> headers;
+
+  std::string_view method() const override { return method_text; }
+  std::string_view path() const override { return path_text; }
+  std::string_view query() const override { return query_text; }
+  std::string_view header(std::string_view name) const override {
+    const auto it = headers.find(std::string(name));
+    return it == headers.end() ? std::string_view() : std::string_view(it->second);
+  }
+  std::string list_header(std::string_view name) const override { return std::string(header(name)); }
+};
+
+class FakeScrape final : public ScrapeResult {
+ public:
+  SampleList list;
+  std::vector<Finding> missing;
+  std::span<const SampleList* const> lists() const override { return {&pointer_, 1}; }
+  std::span<const Finding> findings() const override { return missing; }
+
+ private:
+  const SampleList* pointer_ = &list;
+};
+
+// Always the same small page; remembers what it was asked for.
+class FakeSource final : public exporter::ScrapeSource {
+ public:
+  std::vector<std::string> enabled{"engines", "fdinfo"};
+  ScrapeRequest last;
+  std::atomic<int> scrapes = 0;
+  std::function<void()> during;  // runs inside a scrape
+
+  std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request) override {
+    ++scrapes;
+    last = request;
+    if (during) during();
+    auto result = std::make_shared<FakeScrape>();
+    add_sample(result->list, kPageDevices, {}, 1);
+    return result;
+  }
+  std::vector<Gpu> gpus() override { return {}; }
+  std::vector<std::string> enabled_collectors() const override { return enabled; }
+};
+
+}  // namespace igpu::test

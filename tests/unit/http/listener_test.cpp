@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server in this process, on real sockets, without a GPU behind it.
+#include "http/listener.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <future>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "http/sockets.h"
+#include "support/http_client.h"
+#include "support/recording_log.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+class EchoHandler final : public HttpHandler {
+ public:
+  std::function<void()> during;
+  std::string body = "hello\n";
+  std::atomic<int> last_status = 0;
+
+  void handle(const HttpRequest& request, HttpResponse& response) override {
+    if (during) during();
+    response.body = body;
+    response.body += request.path();
+    response.body += '|';
+    response.body += request.query();
+    response.body += '|';
+    response.body += request.header("X-Test");
+    response.body += '|';
+    response.body += request.list_header("accept");
+  }
+  void answered(int status) override { last_status = status; }
+};
+
+struct Server {
+  RecordingLog log;
+  EchoHandler handler;
+  Listener listener;
+
+  explicit Server(std::vector<std::string> addresses = {"127.0.0.1:0"}, std::chrono::milliseconds timeout = 500ms)
+      : listener(options(addresses, timeout), handler, log) {}
+
+  static ListenerOptions options(const std::vector<std::string>& addresses, std::chrono::milliseconds timeout) {
+    ListenerOptions options;
+    for (const std::string& address : addresses) options.addresses.push_back(parse_listen_address(address));
+    options.workers = 8;
+    options.request_timeout = timeout;
+    return options;
+  }
+  std::uint16_t port(std::size_t index = 0) const {
+    const std::string& address = listener.bound().at(index);
+    return static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  }
+};
+
+std::string socket_path(const char* name) { return "/tmp/igpu-" + std::to_string(::getpid()) + "-" + name; }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("listener");
+
+TEST_CASE("a request arrives as it was sent, and the answer says how long it is") {
+  Server server;
+  const HttpReply reply =
+      http_get(server.port(), "/a%20b?x=%41", "X-Test: one\r\nx-test: two\r\nAccept: a/b\r\nACCEPT: c/d\r\n");
+  CHECK(reply.status == 200);
+  CHECK(reply.body == "hello\n/a b|x=%41|one|a/b,c/d");
+  CHECK(reply.header("content-length") == std::to_string(reply.body.size()));
+  CHECK(reply.header("connection") == "close");
+  CHECK(reply.header("x-content-type-options") == "nosniff");
+  CHECK(reply.header("date").ends_with(" GMT"));
+  CHECK(reply.header("date").size() == 29);
+  CHECK(server.handler.last_status == 200);
+}
+
+TEST_CASE("HEAD has the headers of GET and no body") {
+  Server server;
+  const HttpReply get = http_get(server.port(), "/x");
+  const HttpReply head = http_get(server.port(), "/x", "", "HEAD");
+  CHECK(head.status == 200);
+  CHECK(head.body.empty());
+  CHECK(head.header("content-length") == get.header("content-length"));
+  CHECK(head.header("content-type") == get.header("content-type"));
+}
+
+TEST_CASE("a request with a body gets its answer") {
+  Server server;
+  HttpConnection connection(server.port());
+  connection.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
+  connection.send("12345");
+  CHECK(parse_reply(connection.receive()).status == 200);
+}
+
+TEST_CASE("a handler that throws is a 500 and does no harm") {
+  Server server;
+  server.handler.during = [] { throw std::runtime_error("broken"); };
+  CHECK(http_get(server.port(), "/x").status == 500);
+  CHECK(server.log.count(LogLevel::error) == 1);
+  server.handler.during = nullptr;
+  CHECK(http_get(server.port(), "/x").status == 200);
+}
+
+TEST_CASE("what is no HTTP is a 400 in plain text, and counted") {
+  Server server;
+  for (const char* bytes : {"garbage\r\n\r\n", "GET\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"}) {
+    CAPTURE(bytes);
+    HttpConnection connection(server.port());
+    connection.send(bytes);
+    const HttpReply reply = parse_reply(connection.receive());
+    CHECK(reply.status == 400);
+    CHECK(reply.body == "Bad Request\n");
+    CHECK(server.handler.last_status == 400);
+  }
+  HttpConnection connection(server.port());
+  connection.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  CHECK(parse_reply(connection.receive()).status >= 400);
+  CHECK(http_get(server.port(), "/x").status == 200);
+}
+
+TEST_CASE("a header block that is too large is refused") {
+  Server server;
+  HttpConnection connection(server.port());
+  std::string request = "GET /x HTTP/1.1\r\n";
+  for (int i = 0; i < 400; ++i) request += "X-" + std::to_string(i) + ": " + std::string(60, 'x') + "\r\n";
+  connection.send(request + "\r\n");
+  CHECK(parse_reply(connection.receive()).status != 200);
+  CHECK(http_get(server.port(), "/x").status == 200);
+}
+
+TEST_CASE("a client that closed its sending half still gets the answer") {
+  Server server;
+  HttpConnection connection(server.port());
+  connection.send("GET /x HTTP/1.0\r\n\r\n");
+  connection.half_close();
+  CHECK(parse_reply(connection.receive()).status == 200);
+}
+
+TEST_CASE("a client that says nothing loses its connection after the timeout, and holds up nobody") {
+  Server server({"127.0.0.1:0"}, 300ms);
+  std::vector<HttpConnection> idle;
+  for (int i = 0; i < 6; ++i) idle.emplace_back(server.port());
+  CHECK(http_get(server.port(), "/x").status == 200);
+  for (HttpConnection& connection : idle) CHECK(connection.closed_within(5s));
+}
+
+TEST_CASE("a client that does not read, or hangs up in between, holds up nobody") {
+  Server server({"127.0.0.1:0"}, 300ms);
+  server.handler.body.assign(16U << 20, 'x');
+  std::vector<HttpConnection> slow;
+  for (int i = 0; i < 6; ++i) {
+    slow.emplace_back(server.port());
+    slow.back().shrink_receive_buffer();
+    slow.back().send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  HttpConnection gone(server.port());
+  gone.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  gone.reset();
+  const HttpReply reply = http_get(server.port(), "/x");
+  CHECK(reply.status == 200);
+  CHECK(reply.body.size() > (16U << 20));
+}
+
+TEST_CASE("it listens on several addresses, IPv6 and UNIX sockets among them") {
+  const std::string path = socket_path("several");
+  std::vector<std::string> addresses{"127.0.0.1:0", ":0", "unix:" + path};
+  if (host_has_ipv6()) addresses.emplace_back("[::1]:0");
+  Server server(addresses);
+  REQUIRE(server.listener.bound().size() == addresses.size());
+  CHECK(http_get(server.port(0), "/x").status == 200);
+  CHECK(http_get(server.port(1), "/x").status == 200);
+  CHECK(server.listener.bound()[2] == "unix:" + path);
+  HttpConnection local(path);
+  local.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(parse_reply(local.receive()).status == 200);
+  if (host_has_ipv6()) {
+    for (const std::size_t index : {std::size_t{1}, std::size_t{3}}) {
+      HttpConnection v6(server.port(index), "::1");
+      v6.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+      CHECK(parse_reply(v6.receive()).status == 200);
+    }
+  }
+  server.listener.stop(0ms);
+  CHECK(::access(path.c_str(), F_OK) != 0);
+}
+
+TEST_CASE("a socket file that a dead process left is taken over; one that is in use, or no socket, is not") {
+  const std::string path = socket_path("stale");
+  {
+    Server server({"unix:" + path});
+    ListenerOptions same = Server::options({"unix:" + path}, 500ms);
+    CHECK_THROWS_WITH_AS(Listener(same, server.handler, server.log), doctest::Contains("Address already in use"),
+                         std::runtime_error);
+    CHECK(::link(path.c_str(), (path + "2").c_str()) == 0);
+  }
+  {
+    Server server({"unix:" + path + "2"});  // nobody listens on the second name any more
+    CHECK(server.listener.bound().size() == 1);
+  }
+  const std::string file = socket_path("file");
+  std::fclose(std::fopen(file.c_str(), "w"));
+  CHECK_THROWS_WITH_AS(Server({"unix:" + file}), doctest::Contains("is no socket"), std::runtime_error);
+  ::unlink(file.c_str());
+}
+
+TEST_CASE("an address that cannot be had is named, with the reason") {
+  Server server;
+  const std::string taken = server.listener.bound().front();
+  CHECK_THROWS_WITH_AS(Server({taken}), ("cannot listen on " + taken + ": Address already in use").c_str(),
+                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(Server({"192.0.2.77:0"}), "cannot listen on 192.0.2.77:0: Cannot assign requested address",
+                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(Server({"[::zz]:0"}), doctest::Contains("cannot listen on [::zz]:0: "), std::runtime_error);
+  CHECK_THROWS_WITH_AS(Server({"127.0.0.1:0", "unix:/no/such/folder/s"}),
+                       "cannot listen on unix:/no/such/folder/s: No such file or directory", std::runtime_error);
+}
+
+TEST_CASE("a stop lets the answers under way finish, refuses what comes later and does not take long") {
+  Server server;
+  server.handler.body.assign(4U << 20, 'x');
+  std::promise<void> started;
+  server.handler.during = [&] {
+    started.set_value();
+    std::this_thread::sleep_for(200ms);
+  };
+  const std::uint16_t port = server.port();
+  auto reply = std::async(std::launch::async, [&] { return http_get(port, "/x"); });
+  started.get_future().wait();
+  const auto start = std::chrono::steady_clock::now();
+  server.listener.stop(5s);
+  CHECK(std::chrono::steady_clock::now() - start < 1500ms);
+  CHECK(reply.get().body.size() > (4U << 20));
+  CHECK_THROWS_AS(HttpConnection{port}, std::system_error);
+}
+
+TEST_CASE("starting and stopping again and again leaves no descriptor behind") {
+  const auto count = [] {
+    int open = 0;
+    for (int fd = 0; fd < 256; ++fd) open += ::fcntl(fd, F_GETFD) >= 0;
+    return open;
+  };
+  { Server warm_up; }
+  const int before = count();
+  for (int i = 0; i < 10; ++i) {
+    Server server;
+    CHECK(http_get(server.port(), "/x").status == 200);
+  }
+  CHECK(count() == before);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/metrics_handler.h"
+
+#include <doctest/doctest.h>
+
+#include <future>
+#include <stdexcept>
+
+#include "support/exposition_parser.h"
+#include "support/fake_http.h"
+#include "support/http_client.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+using Names = std::vector<std::string>;
+
+namespace {
+
+const Names kKnown{"engines", "imc", "fdinfo"};
+const Names kEnabled{"engines", "fdinfo"};
+
+struct Page {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler handler{{}, source, requests};
+  FakeRequest request;
+  HttpResponse response;
+
+  void get() {
+    response.clear();
+    handler.handle(request, response);
+  }
+  std::string header(std::string_view name) const {
+    for (const auto& [key, value] : response.headers) {
+      if (key == name) return std::string(value);
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("metrics_handler");
+
+TEST_CASE("collect[] chooses, exclude[] leaves out") {
+  CHECK(chosen_collectors("", kKnown, kEnabled).empty());
+  CHECK(chosen_collectors("collect[]=fdinfo", kKnown, kEnabled) == Names{"fdinfo"});
+  CHECK(chosen_collectors("exclude[]=fdinfo", kKnown, kEnabled) == Names{"engines"});
+  CHECK(chosen_collectors("exclude[]=imc", kKnown, kEnabled) == Names{"engines", "fdinfo"});
+}
+
+TEST_CASE("what cannot be chosen is refused with the reason") {
+  CHECK_THROWS_WITH_AS(chosen_collectors("collect[]=nope", kKnown, kEnabled), "unknown collector: nope",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(chosen_collectors("exclude[]=nope", kKnown, kEnabled), "unknown collector: nope",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(chosen_collectors("collect[]=imc", kKnown, kEnabled), "disabled collector: imc",
+                       std::invalid_argument);
+  CHECK_THROWS_AS(chosen_collectors("collect[]=engines&exclude[]=fdinfo", kKnown, kEnabled), std::invalid_argument);
+  CHECK_THROWS_AS(chosen_collectors("collect[]=", kKnown, kEnabled), std::invalid_argument);
+}
+
+TEST_CASE("a scrape gets a little less time than its scraper has, and never more than the program allows") {
+  CHECK(scrape_deadline("", 10s) == 10s);
+  CHECK(scrape_deadline("4", 10s) == 3600ms);
+  CHECK(scrape_deadline("8.0", 10s) == 7500ms);
+  CHECK(scrape_deadline("0.1", 10s) == 90ms);
+  CHECK(scrape_deadline("60", 10s) == 10s);
+  CHECK(scrape_deadline("1e300", 10s) == 10s);
+  for (const char* nonsense : {"0", "-1", "nan", "inf", "-inf", "1x", "x", " 1"}) {
+    CAPTURE(nonsense);
+    CHECK(scrape_deadline(nonsense, 10s) == 10s);
+  }
+}
+
+TEST_CASE("the page holds the scrape and what the exporter knows of itself") {
+  Page page;
+  page.get();
+  CHECK(page.response.status == 200);
+  CHECK(page.response.content_type == "text/plain; version=0.0.4; charset=utf-8");
+  CHECK(page.header("Vary") == "Accept, Accept-Encoding");
+  const Exposition text = parse_prometheus_text(page.response.body);
+  CHECK(text.value("test_devices") == 1);
+  CHECK(text.value("intel_gpu_exporter_build_info") == 1);
+  CHECK(text.value("intel_gpu_exporter_http_requests_total", {{"code", "200"}}) == 0);
+  CHECK(*text.value("process_resident_memory_bytes") > 1e6);
+}
+
+TEST_CASE("the same samples come as OpenMetrics, and compressed") {
+  Page page;
+  page.request.headers["Accept"] = "application/openmetrics-text; version=1.0.0";
+  page.request.headers["Accept-Encoding"] = "gzip";
+  for (int round = 0; round < 3; ++round) {  // buffers are used again
+    page.get();
+    CHECK(page.response.content_type.starts_with("application/openmetrics-text; version=1.0.0"));
+    CHECK(page.header("Content-Encoding") == "gzip");
+    CHECK(parse_openmetrics(gunzip(page.response.body)).value("test_devices") == 1);
+  }
+}
+
+TEST_CASE("process_* and request counters can be left out, the version not") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({.exporter_metrics = false}, source, requests);
+  HttpResponse response;
+  handler.handle(FakeRequest(), response);
+  const Exposition text = parse_prometheus_text(response.body);
+  CHECK(text.families.size() == 2);
+  CHECK(text.value("intel_gpu_exporter_build_info") == 1);
+}
+
+TEST_CASE("a choice that makes no sense is a 400 and costs no scrape") {
+  Page page;
+  page.request.query_text = "collect[]=no-such-collector";
+  page.get();
+  CHECK(page.response.status == 400);
+  CHECK(page.response.body == "unknown collector: no-such-collector\n");
+  CHECK(page.source.scrapes == 0);
+}
+
+TEST_CASE("scrapes over the limit are answered 503 at once") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({.max_requests = 1}, source, requests);
+  std::promise<void> started;
+  std::promise<void> go_on;
+  source.during = [&] {
+    started.set_value();
+    go_on.get_future().wait();
+  };
+  auto first = std::async(std::launch::async, [&] {
+    HttpResponse response;
+    handler.handle(FakeRequest(), response);
+    return response.status;
+  });
+  started.get_future().wait();
+  HttpResponse second;
+  handler.handle(FakeRequest(), second);
+  CHECK(second.status == 503);
+  CHECK_FALSE(handler.drain(1ms));
+  go_on.set_value();
+  CHECK(first.get() == 200);
+  CHECK(handler.drain(1s));
+}
+
+TEST_CASE("a scrape that throws leaves no slot taken") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({.max_requests = 1}, source, requests);
+  source.during = [] { throw std::runtime_error("broken"); };
+  HttpResponse response;
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS(handler.handle(FakeRequest(), response), std::runtime_error);
+  source.during = nullptr;
+  handler.handle(FakeRequest(), response);
+  CHECK(response.status == 200);
+}
+
+TEST_SUITE_END();
