@@ -27,11 +27,14 @@ def rights():
     gpus = machine("multi")
     tgl, dg2 = gpus
     size = 256 * MIB
+    render = grp.getgrnam("render").gr_gid
     tgl.ctl("engine rcs0 busy=40", "gt 0 act=700 req=800 rc6=25")
     loads = {  # owner -> load; the fdinfo fallback must find what it may see
         "root": Load(f"render=10 mem={size}", "--dev", "/dev/dri/renderD129", "--name", "by-root"),
-        "alice": Load("render=15", "--dev", "/dev/dri/renderD128", "--name", "by-alice", "--uid", ALICE),
-        "other": Load("render=20", "--dev", "/dev/dri/renderD128", "--name", "by-other", "--uid", OTHER),
+        "alice": Load("render=15", "--dev", "/dev/dri/renderD128", "--name", "by-alice",
+                      prefix=as_user(ALICE, [render])),
+        "other": Load("render=20", "--dev", "/dev/dri/renderD128", "--name", "by-other",
+                      prefix=as_user(OTHER, [render])),
     }
     for paranoid in (3, 2, 0):
         write("/proc/sys/kernel/perf_event_paranoid", paranoid)

@@ -329,8 +329,8 @@ def write(path, text):
 class Load:
     """gpuload, up and running: .pids are the processes it made."""
 
-    def __init__(self, load, *options):
-        self.process = subprocess.Popen(["gpuload", *map(str, options), load], stdout=subprocess.PIPE)
+    def __init__(self, load, *options, prefix=()):
+        self.process = subprocess.Popen([*prefix, "gpuload", *map(str, options), load], stdout=subprocess.PIPE)
         atexit.register(self.process.kill)
         words = self.process.stdout.readline().split()
         if not words or words[0] != b"ready":
