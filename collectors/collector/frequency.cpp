@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/frequency.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "metric/feature_report.h"
 
@@ -39,9 +39,9 @@ std::unique_ptr<Collector> FrequencyCollector::create(const CollectorContext& co
 }
 
 FrequencyCollector::FrequencyCollector(const CollectorContext& context)
-    : gpu_(context.gpu), pmu_(context.gpu_pmu), gts_(GtSysfs::find(context.machine.sys, context.gpu)) {
+    : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu) {
   if (gpu_.driver == Driver::xe) {
-    no_averages_ = {Reason::kernel};
+    no_averages_ = {Reason::hardware};  // no kernel has it
     return;
   }
   // These events start a 200 Hz timer in the driver while the GPU is busy.
@@ -68,15 +68,18 @@ FrequencyCollector::FrequencyCollector(const CollectorContext& context)
 }
 
 void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
+  if (looks_.due(!gts_.empty())) gts_ = GtSysfs::find(sys_, gpu_);
   {
-    FeatureReport frequency(out, kFrequencyFeature);
-    FeatureReport throttle(out, kThrottleFeature);
+    // The host runs the clocks of a virtual function.
+    const Absent none{gpu_.virtual_function ? Reason::hardware : Reason::kernel};
+    FeatureReport frequency(out, kFrequencyFeature, none);
+    FeatureReport throttle(out, kThrottleFeature, none);
     for (GtSysfs& gt : gts_) {
       if (const auto actual = gt.actual(); frequency.note(actual)) out.add(kFrequency, {gpu_.address, gt.id(), "actual"}, *actual);
       if (const auto requested = gt.requested(); frequency.note(requested))
         out.add(kFrequency, {gpu_.address, gt.id(), "requested"}, *requested);
       for (GtSysfs::Limit& limit : gt.limits())
-        if (const auto bound = GtSysfs::hertz(limit.attribute); frequency.note(bound))
+        if (const auto bound = gt.bound(limit); frequency.note(bound))
           out.add(kLimit, {gpu_.address, gt.id(), limit.name}, *bound);
       throttle.note(gt.throttle([&](std::string_view reason, bool active) {
         out.add(kThrottled, {gpu_.address, gt.id(), reason}, flag(active));
@@ -94,6 +97,8 @@ void FrequencyCollector::collect_averages(ScrapePass& pass, SampleSink& out) {
     report.note(read);
     return;
   }
+  if (std::exchange(generation_, pmu_.generation()) != pmu_.generation())
+    for (Average& average : averages_) average.window.restart();
   constexpr double kCyclesPerCount = 1e6;  // a count is one MHz for one second
   for (Average& average : averages_) {
     const auto count = pmu_.count(average.handle);

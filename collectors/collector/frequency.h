@@ -7,6 +7,7 @@
 
 #include "base/counter_window.h"
 #include "collector/collector.h"
+#include "collector/look_schedule.h"
 #include "source/gt_sysfs.h"
 
 namespace igpu {
@@ -30,11 +31,14 @@ class FrequencyCollector final : public Collector {
   };
   void collect_averages(ScrapePass& pass, SampleSink& out);
 
+  const Directory& sys_;
   const Gpu& gpu_;
   PmuSession& pmu_;
+  LookSchedule looks_;
   std::vector<GtSysfs> gts_;
   std::vector<Average> averages_;
   Absent no_averages_;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace igpu

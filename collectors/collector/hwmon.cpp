@@ -34,21 +34,22 @@ std::unique_ptr<Collector> HwmonCollector::create(const CollectorContext& contex
   return std::make_unique<HwmonCollector>(context);
 }
 
-HwmonCollector::HwmonCollector(const CollectorContext& context)
-    : gpu_(context.gpu),
-      hwmon_(context.gpu.kind == GpuKind::integrated ? Hwmon::of_cpu_package(context.machine.sys)
-                                                     : Hwmon::of_gpu(context.machine.sys, context.gpu)) {}
+HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {}
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
-  // A card without the file: its kernel does not offer it. An integrated GPU has none of its own.
-  const Absent none{gpu_.kind == GpuKind::integrated ? Reason::hardware : Reason::kernel};
-  FeatureReport temperature(out, kTemperatureFeature, {Reason::kernel});
+  const bool card = gpu_.kind == GpuKind::discrete;
+  if (looks_.due(hwmon_.found)) hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : Hwmon::of_cpu_package(sys_);
+  // A card without hwmon: this kernel's driver has none yet. What the driver leaves out of it, this card does not have,
+  // nor do integrated GPUs and virtual functions.
+  const Absent none{card && !hwmon_.found && !gpu_.virtual_function ? Reason::kernel : Reason::hardware};
+  FeatureReport temperature(out, kTemperatureFeature, none);
   for (Hwmon::Channel& channel : hwmon_.temperatures)
     if (const auto value = Hwmon::celsius(channel.attribute); temperature.note(value))
       out.add(kTemperature, {gpu_.address, channel.name}, *value);
   FeatureReport fan(out, kFanFeature, none);
   for (Hwmon::Channel& channel : hwmon_.fans)
-    if (const auto value = Hwmon::rpm(channel.attribute); fan.note(value)) out.add(kFan, {gpu_.address, channel.index}, *value);
+    if (const auto value = Hwmon::rpm(channel.attribute); fan.note(value) && *value)
+      out.add(kFan, {gpu_.address, channel.index}, **value);
   FeatureReport voltage(out, kVoltageFeature, none);
   for (Hwmon::Channel& channel : hwmon_.voltages)
     if (const auto value = Hwmon::volts(channel.attribute); voltage.note(value))

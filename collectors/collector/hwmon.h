@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "collector/collector.h"
+#include "collector/look_schedule.h"
 #include "source/hwmon.h"
 
 namespace igpu {
@@ -17,7 +18,9 @@ class HwmonCollector final : public Collector {
   void collect(ScrapePass& pass, SampleSink& out) override;
 
  private:
+  const Directory& sys_;
   const Gpu& gpu_;
+  LookSchedule looks_;
   Hwmon hwmon_;
 };
 

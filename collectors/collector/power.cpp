@@ -2,6 +2,7 @@
 #include "collector/power.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace igpu {
 namespace {
@@ -11,9 +12,11 @@ constexpr Metric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total", Kind::count
                                     {"device", "domain", "source"}};
 constexpr Metric<Watts, 3> kPower{"intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
 
-constexpr FeatureDescriptor kRaplFeature{"power", "Energy and power.", Need::perf_events};
+// One feature to the outside; what it needs depends on where the energy can come from.
+constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::perf_events};
+constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::root_only_file};
 constexpr const MetricDescriptor* kMetrics[] = {&kEnergy, &kPower};
-constexpr const FeatureDescriptor* kFeatures[] = {&kRaplFeature};
+constexpr const FeatureDescriptor* kFeatures[] = {&kPowerFeature};
 
 // Events of the `power` PMU (arch/x86/events/rapl.c).
 struct RaplEvent {
@@ -34,37 +37,50 @@ std::unique_ptr<Collector> PowerCollector::create(const CollectorContext& contex
   return std::make_unique<PowerCollector>(context);
 }
 
-PowerCollector::PowerCollector(const CollectorContext& context) : gpu_(context.gpu) {
-  if (gpu_.kind == GpuKind::discrete) {
-    Hwmon hwmon = Hwmon::of_gpu(context.machine.sys, gpu_);
-    for (Hwmon::Channel& channel : hwmon.energies)
-      add_file_part(hwmon_, context, channel.name, "hwmon " + channel.name, std::move(channel.attribute), 0);
-    return;
-  }
-  rapl_ = std::make_unique<PmuSession>(context.machine, context.memory, "power");
-  const auto events = rapl_->events().value_or({});
-  for (const RaplEvent& known : kRaplEvents)
-    if (std::find(events.begin(), events.end(), known.event) != events.end())
-      pmu_domains_.push_back({known.domain, rapl_->want(known.event), CounterWindow<1>(context.min_window)});
-  for (PowercapZone& zone : powercap_zones(context.machine.sys))
-    add_file_part(powercap_, context, zone.domain, zone.path, std::move(zone.energy), zone.range);
+PowerCollector::PowerCollector(const CollectorContext& context)
+    : machine_(context.machine), gpu_(context.gpu), memory_(context.memory), min_window_(context.min_window) {
+  if (gpu_.kind == GpuKind::integrated) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power");
 }
 
-void PowerCollector::add_file_part(std::vector<FileDomain>& domains, const CollectorContext& context, std::string_view domain,
-                                   const std::string& key, Attribute energy, std::uint64_t range) {
+void PowerCollector::look_for_sources() {
+  if (!looks_.due(!pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty())) return;
+  if (gpu_.kind == GpuKind::discrete) {
+    Hwmon hwmon = Hwmon::of_gpu(machine_.sys, gpu_);
+    for (Hwmon::Channel& channel : hwmon.energies)
+      add_file_part(hwmon_, channel.name, "hwmon " + channel.name, std::move(channel.attribute), 0);
+    return;
+  }
+  if (pmu_domains_.empty()) {
+    const std::vector<std::string> events = rapl_->events().value_or({});
+    for (const RaplEvent& known : kRaplEvents)
+      if (std::find(events.begin(), events.end(), known.event) != events.end())
+        pmu_domains_.push_back({known.domain, rapl_->want(known.event), CounterWindow<1>(min_window_)});
+  }
+  for (PowercapZone& zone : powercap_zones(machine_.sys))
+    add_file_part(powercap_, zone.domain, zone.path, std::move(zone.energy), zone.range);
+}
+
+void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key,
+                                   Attribute energy, std::uint64_t range) {
   auto at = std::find_if(domains.begin(), domains.end(), [&](const FileDomain& known) { return known.domain == domain; });
   if (at == domains.end()) {
-    domains.push_back({std::string(domain), {}, CounterWindow<1>(context.min_window)});
+    domains.push_back({std::string(domain), {}, CounterWindow<1>(min_window_)});
     at = domains.end() - 1;
   }
-  MonotonicCounter& total = context.memory.counter(key);
+  const auto is_it = [&](const FileDomain::Part& part) { return part.key == key; };
+  if (std::any_of(at->parts.begin(), at->parts.end(), is_it)) return;
+  MonotonicCounter& total = memory_.counter(key);
   total.rebase();
-  at->parts.push_back({std::move(energy), range, total});
+  at->parts.push_back({key, std::move(energy), range, total});
+  at->window.restart();  // what another package has used so far is no power of now
 }
 
 void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
-  const bool card = gpu_.kind == GpuKind::discrete;
-  FeatureReport report(out, kRaplFeature, {card || pmu_domains_.empty() ? Reason::kernel : Reason::hardware});
+  look_for_sources();
+  // Asked through perf, unless there is only the file that needs root.
+  const FeatureDescriptor& feature = rapl_ && pmu_domains_.empty() ? kPowerByFile : kPowerFeature;
+  const bool any_source = !pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty();
+  FeatureReport report(out, feature, {any_source || gpu_.virtual_function ? Reason::hardware : Reason::kernel});
   std::vector<std::string_view> told;
   if (rapl_) collect_pmu(pass, out, report, told);
   collect_files(powercap_, "powercap", pass, out, report, told);
@@ -76,14 +92,18 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
   const auto read = rapl_->refresh(pass.number());
   if (!read) {
     report.note(read);
+    // Failing for once is no reason to tell the same joules as another source's.
+    if (read.is_failure())
+      for (const PmuDomain& domain : pmu_domains_) told.push_back(domain.domain);
     return;
   }
+  if (std::exchange(rapl_generation_, rapl_->generation()) != rapl_->generation())
+    for (PmuDomain& domain : pmu_domains_) domain.window.restart();
   for (PmuDomain& domain : pmu_domains_) {
     const auto joules = rapl_->scaled(domain.handle);
     const auto count = rapl_->count(domain.handle);
     const auto raw = rapl_->raw(domain.handle);
-    if (!joules || !count || !raw) continue;
-    report.available();
+    if (!report.note(joules) || !count || !raw) continue;
     told.push_back(domain.domain);
     out.add(kEnergy, {gpu_.address, domain.domain, "rapl_pmu"}, Joules{*joules});
     if (*count > 0) domain.joules_per_count = *joules / static_cast<double>(*count);
@@ -94,41 +114,37 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
   }
 }
 
+// Microjoules of all packages together; nothing if one of them does not tell.
+std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, FeatureReport& report) {
+  std::uint64_t microjoules = 0;
+  for (FileDomain::Part& part : domain.parts) {
+    const auto raw = part.energy.number();
+    if (!raw) {
+      (void)report.note(raw);
+      return std::nullopt;
+    }
+    const std::uint64_t before = part.total.total();
+    microjoules += part.range != 0 ? part.total.advance_wrapping(*raw, part.range) : part.total.advance(*raw);
+    if (*raw < part.last && part.total.total() == before) domain.window.restart();  // it jumped back: no power for this window
+    part.last = *raw;
+    domain.has_counted = domain.has_counted || *raw != 0;
+  }
+  return microjoules;
+}
+
 void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, ScrapePass& pass, SampleSink& out,
                                    FeatureReport& report, const std::vector<std::string_view>& told) {
-  struct State {
-    FileDomain* domain;
-    std::uint64_t microjoules;
-    Nanoseconds time;
-    bool dead;
-  };
-  std::vector<State> states;
   for (FileDomain& domain : domains) {
     if (std::find(told.begin(), told.end(), domain.domain) != told.end()) continue;
-    State state{&domain, 0, pass.now(), true};
-    bool whole = true;
-    for (FileDomain::Part& part : domain.parts) {
-      const auto raw = part.energy.number();
-      if (!report.note(raw)) {
-        whole = false;
-        break;
-      }
-      const std::uint64_t before = part.total.total();
-      const std::uint64_t after = part.range != 0 ? part.total.advance_wrapping(*raw, part.range) : part.total.advance(*raw);
-      if (*raw < part.last && after == before) domain.window.restart();  // it jumped back: no power for this window
-      part.last = *raw;
-      state.microjoules += after;
-      state.dead = state.dead && *raw == 0;
-    }
-    if (whole) states.push_back(state);
-  }
-  // Some kernels show a card counter that nobody feeds: it stays 0 while another channel of the same card counts.
-  const bool any_alive = std::any_of(states.begin(), states.end(), [](const State& s) { return !s.dead; });
-  for (const State& state : states) {
-    if (state.dead && any_alive) continue;
-    out.add(kEnergy, {gpu_.address, state.domain->domain, source}, Joules{static_cast<double>(state.microjoules) * 1e-6});
-    if (const auto delta = state.domain->window.advance(state.time, {state.microjoules}))
-      out.add(kPower, {gpu_.address, state.domain->domain, source},
+    const Nanoseconds now = pass.now();
+    const auto microjoules = read(domain, report);
+    if (!microjoules) continue;
+    const auto delta = domain.window.advance(now, {*microjoules});
+    if (!domain.has_counted) continue;
+    report.available();
+    out.add(kEnergy, {gpu_.address, domain.domain, source}, Joules{static_cast<double>(*microjoules) * 1e-6});
+    if (delta)
+      out.add(kPower, {gpu_.address, domain.domain, source},
               Watts{static_cast<double>(delta->counts[0]) * 1e-6 / to_seconds(delta->elapsed).value});
   }
 }

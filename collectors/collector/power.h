@@ -11,6 +11,7 @@
 #include "base/counter_window.h"
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
+#include "collector/look_schedule.h"
 #include "metric/feature_report.h"
 #include "source/hwmon.h"
 #include "source/powercap.h"
@@ -19,6 +20,9 @@ namespace igpu {
 
 // Energy and power. An integrated GPU: RAPL, by the `power` PMU where it may be used, by powercap for domains it does not
 // give; never the same joules twice. A card: its hwmon energy counters, which advance only when read.
+//
+// A file that reads 0 has never counted: a register that nobody feeds (card energy on Battlemage under Linux 6.14) or
+// whose source is missing (later kernels without PMT). It is left out until it counts.
 class PowerCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
@@ -37,6 +41,7 @@ class PowerCollector final : public Collector {
   struct FileDomain {
     std::string domain;
     struct Part {
+      std::string key;
       Attribute energy;
       std::uint64_t range;
       MonotonicCounter& total;  // microjoules
@@ -44,15 +49,24 @@ class PowerCollector final : public Collector {
     };
     std::vector<Part> parts;
     CounterWindow<1> window;
+    bool has_counted = false;
   };
-  void add_file_part(std::vector<FileDomain>& domains, const CollectorContext& context, std::string_view domain,
-                     const std::string& key, Attribute energy, std::uint64_t range);
+  void look_for_sources();
+  void add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key, Attribute energy,
+                     std::uint64_t range);
   void collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& told);
   void collect_files(std::vector<FileDomain>& domains, std::string_view source, ScrapePass& pass, SampleSink& out,
                      FeatureReport& report, const std::vector<std::string_view>& told);
 
+  std::optional<std::uint64_t> read(FileDomain& domain, FeatureReport& report);
+
+  Machine& machine_;
   const Gpu& gpu_;
+  CounterMemory& memory_;
+  const Nanoseconds min_window_;
+  LookSchedule looks_;
   std::unique_ptr<PmuSession> rapl_;
+  std::uint64_t rapl_generation_ = 0;
   std::vector<PmuDomain> pmu_domains_;
   std::vector<FileDomain> powercap_;
   std::vector<FileDomain> hwmon_;

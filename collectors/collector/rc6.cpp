@@ -2,6 +2,7 @@
 #include "collector/rc6.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "metric/feature_report.h"
 
@@ -15,8 +16,10 @@ constexpr Metric<Ratio, 2> kRatio{"intel_gpu_rc6_residency_ratio", Kind::gauge,
 constexpr Metric<Seconds, 2> kAwake{"intel_gpu_awake_seconds_total", Kind::counter,
                                     "Time the GT was held awake by software (i915).", {"device", "gt"}};
 
-constexpr FeatureDescriptor kRc6Feature{"rc6", "Time in the power-saving state."};
+constexpr FeatureDescriptor kRc6Feature{"rc6", "Time in the power-saving state.", Need::perf_events};
 constexpr FeatureDescriptor kAwakeFeature{"awake_time", "Time the GT was held awake.", Need::perf_events};
+
+constexpr std::uint64_t kNanosecondsPerMillisecond = 1'000'000;
 
 constexpr const MetricDescriptor* kMetrics[] = {&kResidency, &kRatio, &kAwake};
 constexpr const FeatureDescriptor* kFeatures[] = {&kRc6Feature, &kAwakeFeature};
@@ -33,74 +36,96 @@ std::unique_ptr<Collector> Rc6Collector::create(const CollectorContext& context)
   return std::make_unique<Rc6Collector>(context);
 }
 
-Rc6Collector::Rc6Collector(const CollectorContext& context) : gpu_(context.gpu), pmu_(context.gpu_pmu) {
-  std::vector<std::string> events;
-  if (gpu_.driver == Driver::i915) events = pmu_.events().value_or({});
-  const auto wanted = [&](const std::string& name) -> std::optional<PmuSession::Handle> {
-    if (std::find(events.begin(), events.end(), name) == events.end()) return std::nullopt;
-    return pmu_.want(name);
-  };
-  for (GtSysfs& gt : GtSysfs::find(context.machine.sys, gpu_)) {
-    auto event = wanted("rc6-residency-gt" + gt.id());
-    if (!event && gt.id() == "0") event = wanted("rc6-residency");
-    MonotonicCounter& total = context.memory.counter("gt" + gt.id());
-    total.rebase();
-    gts_.push_back({std::move(gt), event, total, CounterWindow<1>(context.min_window)});
+Rc6Collector::Rc6Collector(const CollectorContext& context)
+    : sys_(context.machine.sys),
+      gpu_(context.gpu),
+      pmu_(context.gpu_pmu),
+      memory_(context.memory),
+      min_window_(context.min_window) {
+  if (gpu_.driver == Driver::i915) want_events();
+}
+
+void Rc6Collector::want_events() {
+  const std::vector<std::string> events = pmu_.events().value_or({});
+  for (const std::string& event : events) {
+    // One GT: no suffix. Several: -gt0, -gt1.
+    constexpr std::string_view kEvent = "rc6-residency";
+    if (event == kEvent) gt("0").event = pmu_.want(event);
+    if (event.starts_with("rc6-residency-gt")) gt(event.substr(kEvent.size() + 3)).event = pmu_.want(event);
+    if (event == "software-gt-awake-time" || event == "software-gt-awake-time-gt0") awake_ = pmu_.want(event);
   }
-  // The driver's read path knows the root GT only, whatever the event is called.
-  awake_ = wanted("software-gt-awake-time");
-  if (!awake_) awake_ = wanted("software-gt-awake-time-gt0");
+}
+
+Rc6Collector::Gt& Rc6Collector::gt(std::string_view id) {
+  const auto known = std::find_if(gts_.begin(), gts_.end(), [&](const Gt& gt) { return gt.id == id; });
+  if (known != gts_.end()) return *known;
+  MonotonicCounter& total = memory_.counter("gt" + std::string(id));
+  total.rebase();
+  return gts_.emplace_back(Gt{std::string(id), {}, {}, total, CounterWindow<1>(min_window_)});
+}
+
+void Rc6Collector::look_for_files() {
+  const bool found = std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.sysfs.has_value(); });
+  if (!looks_.due(found)) return;
+  for (GtSysfs& files : GtSysfs::find(sys_, gpu_)) gt(files.id()).sysfs.emplace(std::move(files));
 }
 
 void Rc6Collector::collect(ScrapePass& pass, SampleSink& out) {
+  look_for_files();
   const bool any_event = awake_ || std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.event.has_value(); });
   const auto pmu = any_event ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel});
+  if (pmu && std::exchange(generation_, pmu_.generation()) != pmu_.generation())
+    for (Gt& gt : gts_)
+      if (gt.source == Source::pmu) gt.window.restart();
   {
-    FeatureReport report(out, kRc6Feature);
-    for (Gt& gt : gts_) report.note(collect_gt(gt, pass, out, static_cast<bool>(pmu)));
+    FeatureReport report(out, kRc6Feature, {gpu_.virtual_function ? Reason::hardware : Reason::kernel});
+    for (Gt& gt : gts_) {
+      const auto count = read(gt, pass, pmu);
+      if (report.note(count)) write(gt, *count, out);
+    }
   }
   collect_awake(out, pmu);
 }
 
-Reading<Unit> Rc6Collector::collect_gt(Gt& gt, ScrapePass& pass, SampleSink& out, bool pmu_counts) {
-  std::uint64_t ns = 0;
-  Nanoseconds time{};
-  std::uint64_t range = 0;
-  Source source = Source::pmu;
-  const auto raw = pmu_counts && gt.event ? pmu_.raw(*gt.event) : Reading<std::uint64_t>(Absent{Reason::kernel});
-  if (raw) {
-    ns = *raw;
-    time = pmu_.time();
-  } else {
-    source = Source::sysfs;
-    time = pass.now();
-    const auto ms = gt.sysfs.residency_ms();
-    if (!ms) return ms.propagate<Unit>();
-    ns = *ms * 1'000'000;
-    range = gt.sysfs.residency_range().value_or(0) * 1'000'000;
+Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const Reading<Unit>& pmu) {
+  // A PMU that fails for once is not replaced: with each change of source the time since the last reading is lost.
+  if (gt.event && (pmu || pmu.is_failure())) {
+    const auto count = pmu_.raw(*gt.event);
+    if (count) return Count{Source::pmu, *count, pmu_.time()};
+    if (count.is_failure() || !gt.sysfs) return count.propagate<Count>();
   }
-  if (source != gt.source && gt.source != Source::none) {
+  if (!gt.sysfs) return pmu.propagate<Count>();
+  const Nanoseconds now = pass.now();
+  return gt.sysfs->residency_ms().map([&](std::uint64_t ms) { return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now}; });
+}
+
+void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
+  // The sources start at different counts: what one says is not compared with what the other said.
+  if (count.source != gt.source && gt.source != Source::none) {
     gt.total.rebase();
     gt.window.restart();
   }
-  gt.source = source;
-  const std::uint64_t total = range != 0 ? gt.total.advance_wrapping(ns, range) : gt.total.advance(ns);
-  out.add(kResidency, {gpu_.address, gt.sysfs.id()}, Seconds{static_cast<double>(total) * 1e-9});
-  if (const auto delta = gt.window.advance(time, {ns}))
-    out.add(kRatio, {gpu_.address, gt.sysfs.id()},
+  gt.source = count.source;
+  const std::uint64_t range = count.source == Source::sysfs ? gt.sysfs->residency_range().value_or(0) * kNanosecondsPerMillisecond : 0;
+  const std::uint64_t total =
+      range != 0 ? gt.total.advance_wrapping(count.nanoseconds, range) : gt.total.advance(count.nanoseconds);
+  out.add(kResidency, {gpu_.address, gt.id}, Seconds{static_cast<double>(total) * 1e-9});
+  if (const auto delta = gt.window.advance(count.time, {count.nanoseconds}))
+    out.add(kRatio, {gpu_.address, gt.id},
             clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count())));
-  return Unit{};
 }
 
 void Rc6Collector::collect_awake(SampleSink& out, const Reading<Unit>& pmu) {
-  FeatureReport report(out, kAwakeFeature, {Reason::kernel});
+  FeatureReport report(out, kAwakeFeature, {gpu_.driver == Driver::xe ? Reason::hardware : Reason::kernel});
   if (!awake_) return;
-  if (!pmu) {
-    report.note(pmu);
-    return;
-  }
-  const auto count = pmu_.count(*awake_);
+  const auto count = pmu ? pmu_.count(*awake_) : pmu.propagate<std::uint64_t>();
   if (report.note(count)) out.add(kAwake, {gpu_.address, "0"}, Seconds{static_cast<double>(*count) * 1e-9});
+}
+
+// sysfs tells nothing while the GPU sleeps: no window may reach over it. The PMU goes on counting.
+void Rc6Collector::gpu_is_suspended() {
+  for (Gt& gt : gts_)
+    if (gt.source == Source::sysfs) gt.window.restart();
 }
 
 }  // namespace igpu

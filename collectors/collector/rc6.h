@@ -9,35 +9,55 @@
 #include "base/counter_window.h"
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
+#include "collector/look_schedule.h"
+#include "metric/feature_report.h"
 #include "source/gt_sysfs.h"
 
 namespace igpu {
 
 // The power-saving state: RC6 of i915, C6 of xe. The i915 PMU where it may be used (nanoseconds, does not wake the GPU),
 // otherwise sysfs milliseconds. Both advance only when somebody asks: the hardware's counter wraps after 91 minutes.
+// Awake time of the root GT only: the event of another GT is listed, but answers with the root GT's time whatever GT was
+// asked for (i915_pmu.c, __i915_pmu_event_read()).
 class Rc6Collector final : public Collector {
  public:
   static const CollectorInfo kInfo;
   static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit Rc6Collector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
+  void gpu_is_suspended() override;
 
  private:
   enum class Source { none, pmu, sysfs };
   struct Gt {
-    GtSysfs sysfs;
+    std::string id;
+    std::optional<GtSysfs> sysfs;
     std::optional<PmuSession::Handle> event;
     MonotonicCounter& total;  // nanoseconds
     CounterWindow<1> window;  // nanoseconds
     Source source = Source::none;
   };
-  Reading<Unit> collect_gt(Gt& gt, ScrapePass& pass, SampleSink& out, bool pmu_counts);
+  struct Count {
+    Source source;
+    std::uint64_t nanoseconds;
+    Nanoseconds time;
+  };
+  void want_events();
+  void look_for_files();
+  Gt& gt(std::string_view id);
+  Reading<Count> read(Gt& gt, ScrapePass& pass, const Reading<Unit>& pmu);
+  void write(Gt& gt, const Count& count, SampleSink& out);
   void collect_awake(SampleSink& out, const Reading<Unit>& pmu);
 
+  const Directory& sys_;
   const Gpu& gpu_;
   PmuSession& pmu_;
+  CounterMemory& memory_;
+  const Nanoseconds min_window_;
+  LookSchedule looks_;
   std::vector<Gt> gts_;
   std::optional<PmuSession::Handle> awake_;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace igpu

@@ -33,7 +33,7 @@ class FeatureReport {
     if (reading.is_failure()) {
       failed_ = true;
       out_.failed(reading.failure());
-    } else if (!noted_ || reading.absent().reason == Reason::permission) {
+    } else if (!noted_ || (reading.absent().reason == Reason::permission && absent_.reason != Reason::permission)) {
       noted_ = true;
       absent_ = reading.absent();
     }

@@ -16,7 +16,8 @@ Reading<bool> ErrorState::captured() {
   std::array<char, 64> buffer;
   const auto start = sys_.read_start(error_file_, buffer);
   if (!start) return start.propagate<bool>();
-  return !start->empty() && !start->starts_with("No error state");
+  if (start->empty()) return Absent{Reason::kernel};
+  return !start->starts_with("No error state");
 }
 
 Reading<bool> ErrorState::core_dump_exists() {

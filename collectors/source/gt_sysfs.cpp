@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <span>
 
 #include "base/scan.h"
@@ -25,18 +26,18 @@ namespace {
 constexpr std::uint64_t kU32Range = std::uint64_t{1} << 32;
 
 constexpr GtLayout::LimitFile kI915Limits[] = {
-    {"min", "rps_min_freq_mhz"}, {"max", "rps_max_freq_mhz"}, {"boost", "rps_boost_freq_mhz"}, {"rp0", "rps_RP0_freq_mhz"},
-    {"rp1", "rps_RP1_freq_mhz"}, {"rpn", "rps_RPn_freq_mhz"}, {"rpe", "rps_vlv_rpe_freq_mhz"}};
+    {"rp0", "rps_RP0_freq_mhz"}, {"rp1", "rps_RP1_freq_mhz"}, {"rpn", "rps_RPn_freq_mhz"}, {"rpe", "rps_vlv_rpe_freq_mhz"},
+    {"min", "rps_min_freq_mhz"}, {"max", "rps_max_freq_mhz"}, {"boost", "rps_boost_freq_mhz"}};
 constexpr GtLayout kI915{"rps_act_freq_mhz", "rps_cur_freq_mhz", "rc6_residency_ms", ".", "throttle_reason_",
                          "throttle_reason_status", "", kI915Limits, kU32Range};
 
 constexpr GtLayout::LimitFile kLegacyLimits[] = {
-    {"min", "gt_min_freq_mhz"}, {"max", "gt_max_freq_mhz"}, {"boost", "gt_boost_freq_mhz"}, {"rp0", "gt_RP0_freq_mhz"},
-    {"rp1", "gt_RP1_freq_mhz"}, {"rpn", "gt_RPn_freq_mhz"}, {"rpe", "gt_vlv_rpe_freq_mhz"}, {"rpe", "vlv_rpe_freq_mhz"}};
+    {"rp0", "gt_RP0_freq_mhz"}, {"rp1", "gt_RP1_freq_mhz"}, {"rpn", "gt_RPn_freq_mhz"}, {"rpe", "gt_vlv_rpe_freq_mhz"},
+    {"rpe", "vlv_rpe_freq_mhz"}, {"min", "gt_min_freq_mhz"}, {"max", "gt_max_freq_mhz"}, {"boost", "gt_boost_freq_mhz"}};
 constexpr GtLayout kI915Legacy{"gt_act_freq_mhz", "gt_cur_freq_mhz", "power/rc6_residency_ms", "", "", "", "", kLegacyLimits, kU32Range};
 
-constexpr GtLayout::LimitFile kXeLimits[] = {{"min", "freq0/min_freq"}, {"max", "freq0/max_freq"}, {"rp0", "freq0/rp0_freq"},
-                                             {"rpn", "freq0/rpn_freq"}, {"rpe", "freq0/rpe_freq"}, {"rpa", "freq0/rpa_freq"}};
+constexpr GtLayout::LimitFile kXeLimits[] = {{"rp0", "freq0/rp0_freq"}, {"rpn", "freq0/rpn_freq"}, {"rpe", "freq0/rpe_freq"},
+                                             {"rpa", "freq0/rpa_freq"}, {"min", "freq0/min_freq"}, {"max", "freq0/max_freq"}};
 constexpr GtLayout kXe{"freq0/act_freq", "freq0/cur_freq", "gtidle/idle_residency_ms", "freq0/throttle", "reason_",
                        "freq0/throttle/status", "freq0/throttle/reasons", kXeLimits, std::nullopt};
 
@@ -51,7 +52,8 @@ std::optional<std::string> number_after(std::string_view name, std::string_view 
 }  // namespace
 
 GtSysfs::GtSysfs(const Directory& sys, std::string id, const std::string& base, const GtLayout& layout)
-    : id_(std::move(id)),
+    : sys_(&sys),
+      id_(std::move(id)),
       actual_(sys, base + std::string(layout.actual)),
       requested_(sys, base + std::string(layout.requested)),
       residency_(sys, base + std::string(layout.residency)),
@@ -63,14 +65,15 @@ GtSysfs::GtSysfs(const Directory& sys, std::string id, const std::string& base, 
   if (!layout.throttle_status.empty()) throttle_status_.emplace(sys, base + std::string(layout.throttle_status));
   if (!layout.throttle_snapshot.empty()) throttle_snapshot_.emplace(sys, base + std::string(layout.throttle_snapshot));
   if (layout.throttle_folder.empty()) return;
+  const std::string folder = layout.throttle_folder == "." ? base : base + std::string(layout.throttle_folder) + "/";
+  reason_prefix_ = folder + std::string(layout.throttle_prefix);
   // The set of reasons is open-ended: whatever files there are.
   for (const std::string& name : sorted_names(sys, base + std::string(layout.throttle_folder))) {
     const std::string_view prefix = layout.throttle_prefix;
     if (!name.starts_with(prefix) || name.size() == prefix.size()) continue;
     const std::string reason = name.substr(prefix.size());
     if (reason == "status") continue;
-    const std::string folder = layout.throttle_folder == "." ? base : base + std::string(layout.throttle_folder) + "/";
-    reasons_.push_back({reason, Attribute(sys, folder + name)});
+    reasons_.push_back({reason, Attribute(sys, reason_prefix_ + reason)});
   }
 }
 
@@ -95,40 +98,68 @@ std::vector<GtSysfs> GtSysfs::find(const Directory& sys, const Gpu& gpu) {
   return gts;
 }
 
+// None of these files has a "no data" to tell: a driver that answers so has failed.
+Reading<std::uint64_t> GtSysfs::number(Attribute& attribute) {
+  const auto value = attribute.number();
+  if (value.is_absent() && value.absent().os_error == ENODATA)
+    return Failure{std::error_code(ENODATA, std::generic_category()), attribute.path()};
+  return value;
+}
+
 Reading<Hertz> GtSysfs::hertz(Attribute& megahertz) {
   constexpr std::uint64_t kImpossibleMhz = 20000;  // several times what any GPU has ever run at
-  const auto value = megahertz.number();
+  const auto value = number(megahertz);
   if (!value) return value.propagate<Hertz>();
   if (*value >= kImpossibleMhz) return Absent{Reason::hardware};
   return Hertz{static_cast<double>(*value) * 1e6};
+}
+
+Reading<Hertz> GtSysfs::bound(Limit& limit) {
+  // Two steps of the scale in which the hardware counts frequencies (50 MHz / 3): rounding makes no liar.
+  constexpr double kRounding = 34e6;
+  const auto value = hertz(limit.attribute);
+  if (!value) return value;
+  if (value->value <= 0) return Absent{Reason::hardware};
+  if (limit.name == "rp0") highest_ = *value;
+  const bool is_operating_point = limit.name == "rpe" || limit.name == "rpa";
+  if (is_operating_point && highest_ && value->value > highest_->value + kRounding) return Absent{Reason::hardware};
+  return value;
+}
+
+// Keeps reasons that the driver has named without having a file for them: once seen, they are told when inactive, too.
+void GtSysfs::learn_reasons(std::string_view words) {
+  constexpr std::size_t kMost = 64;  // more than the hardware's register has bits
+  while (!words.empty()) {
+    const std::string_view word = trim(take_until(words, ' '));
+    if (word.empty() || word == "none" || reasons_.size() == kMost) continue;
+    const bool known = std::any_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; });
+    if (known || word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string_view::npos) continue;
+    reasons_.push_back({std::string(word), Attribute(*sys_, reason_prefix_ + std::string(word))});
+  }
 }
 
 Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)>& visit) {
   std::array<char, 1024> buffer;
   const Reading<std::string_view> none = Absent{Reason::hardware};
   if (const auto snapshot = throttle_snapshot_ ? throttle_snapshot_->text(buffer) : none) {
-    const auto active = [&](std::string_view reason) {
-      for (std::string_view rest = *snapshot; !rest.empty();)
-        if (trim(take_until(rest, ' ')) == reason) return true;
-      return false;
-    };
+    learn_reasons(*snapshot);
     visit("any", *snapshot != "none");
-    for (const ThrottleReason& reason : reasons_) visit(reason.name, active(reason.name));
-    // Reasons without a file of their own.
-    for (std::string_view rest = *snapshot; !rest.empty();) {
-      const std::string_view word = trim(take_until(rest, ' '));
-      if (word.empty() || word == "none") continue;
-      if (std::none_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; })) visit(word, true);
+    for (const ThrottleReason& reason : reasons_) {
+      bool active = false;
+      for (std::string_view rest = *snapshot; !rest.empty() && !active;) active = trim(take_until(rest, ' ')) == reason.name;
+      visit(reason.name, active);
     }
     return Unit{};
   }
-  const auto status = throttle_status_ ? throttle_status_->number() : Reading<std::uint64_t>(Absent{Reason::hardware});
-  if (!status && reasons_.empty()) return status.propagate<Unit>();
+  // Kernels that do not show GTs one by one do not show throttle reasons either; the others do if the hardware tells.
+  if (!throttle_status_) return Absent{Reason::kernel};
+  const auto status = number(*throttle_status_);
+  if (status.is_absent() && reasons_.empty()) return Absent{Reason::hardware};
   if (status) visit("any", *status != 0);
   std::optional<Failure> failure;
   if (status.is_failure()) failure = status.failure();
   for (ThrottleReason& reason : reasons_) {
-    const auto value = reason.attribute.number();
+    const auto value = number(reason.attribute);
     if (value) visit(reason.name, *value != 0);
     if (value.is_failure()) failure = value.failure();
   }

@@ -32,16 +32,18 @@ class GtSysfs {
   const std::string& id() const { return id_; }  // "0", "1": device-wide GT number
   Reading<Hertz> actual() { return hertz(actual_); }        // 0 while parked
   Reading<Hertz> requested() { return hertz(requested_); }
+  // rp0 first: the others are held against it.
   std::vector<Limit>& limits() { return limits_; }
-  // A value no hardware can have (DG2 under xe shows an rpa of 627 GHz) is Absent{hardware}.
-  static Reading<Hertz> hertz(Attribute& megahertz);
+  // What cannot be true is Absent{hardware}: 0, more than any GPU reaches, or an operating point (rpe, rpa) above the
+  // highest one (rp0). xe on DG2 takes its rpa from another register's bits: 627200 MHz.
+  Reading<Hertz> bound(Limit& limit);
 
-  // Calls visit(reason, active) for "any" and for every reason this GT has a file for; one consistent snapshot where the
-  // driver offers it (xe `reasons`). Absent: the GT tells none.
+  // Calls visit(reason, active) for "any" and for every reason this GT has a file for or has named; one consistent
+  // snapshot where the driver offers it (xe `reasons`). Absent: the GT tells none.
   Reading<Unit> throttle(const std::function<void(std::string_view reason, bool active)>& visit);
 
   // Time in RC6 (xe: C6), milliseconds. On i915 a 32-bit number.
-  Reading<std::uint64_t> residency_ms() { return residency_.number(); }
+  Reading<std::uint64_t> residency_ms() { return number(residency_); }
   std::optional<std::uint64_t> residency_range() const { return residency_range_; }
 
  private:
@@ -50,12 +52,18 @@ class GtSysfs {
     Attribute attribute;
   };
   GtSysfs(const Directory& sys, std::string id, const std::string& base, const struct GtLayout& layout);
+  static Reading<std::uint64_t> number(Attribute& attribute);
+  static Reading<Hertz> hertz(Attribute& megahertz);
+  void learn_reasons(std::string_view words);
 
+  const Directory* sys_;
   std::string id_;
   Attribute actual_, requested_, residency_;
   std::optional<Attribute> throttle_status_, throttle_snapshot_;
   std::vector<Limit> limits_;
+  std::string reason_prefix_;  // path of a reason's file without the reason
   std::vector<ThrottleReason> reasons_;
+  std::optional<Hertz> highest_;  // rp0, once it was read
   std::optional<std::uint64_t> residency_range_;
 };
 

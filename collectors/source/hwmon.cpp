@@ -51,29 +51,52 @@ std::string sensor_name(std::string_view label) {
   return std::string(label);
 }
 
+bool has_rated_power(const Gpu& gpu) {
+  if (gpu.driver == Driver::i915) return true;
+  const auto within = [&](std::uint16_t first, std::uint16_t last) { return gpu.device_id >= first && gpu.device_id <= last; };
+  const bool dg2 = within(0x4f80, 0x4f88) || within(0x5690, 0x56c2);
+  const bool ponte_vecchio = within(0x0b69, 0x0b6e) || within(0x0bd0, 0x0bdb);
+  return dg2 || ponte_vecchio;
+}
+
 void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
+  found = true;
   const std::vector<std::string> names = sorted_names(sys, folder);
-  const auto has = [&](const std::string& name) { return std::binary_search(names.begin(), names.end(), name); };
+  const auto label_of = [&](std::string_view kind, std::string_view index) {
+    const std::string file = std::string(kind) + std::string(index) + "_label";
+    return std::binary_search(names.begin(), names.end(), file) ? read_word(sys, folder + "/" + file) : std::string();
+  };
+  const auto add = [](std::vector<Channel>& channels, Channel channel) {
+    const auto same = [&](const Channel& known) { return known.name == channel.name; };
+    if (std::none_of(channels.begin(), channels.end(), same)) channels.push_back(std::move(channel));
+  };
   for (const std::string& name : names) {
     const auto parts = parse(name);
     if (!parts) continue;
-    const std::string label_file = std::string(parts->kind) + std::string(parts->index) + "_label";
-    const std::string label = has(label_file) ? read_word(sys, folder + "/" + label_file) : std::string();
+    std::string label = label_of(parts->kind, parts->index);
+    // Where only some kinds of channels are labelled, an index means the same part of the card in all of them.
+    for (const std::string_view kind : {"energy", "power", "curr", "in"})
+      if (label.empty() && parts->kind != "fan" && parts->kind != "temp") label = label_of(kind, parts->index);
     Channel channel{sensor_name(label), std::string(parts->index), Attribute(sys, folder + "/" + name)};
     const bool input = parts->item == "input";
     if (input && parts->kind == "temp") {
-      temperatures.push_back(std::move(channel));
+      add(temperatures, std::move(channel));
     } else if (input && parts->kind == "fan") {
-      fans.push_back(std::move(channel));
+      channel.name = channel.index;
+      add(fans, std::move(channel));
     } else if (input && parts->kind == "in") {
-      voltages.push_back(std::move(channel));
+      add(voltages, std::move(channel));
     } else if (input && parts->kind == "energy") {
-      energies.push_back(std::move(channel));
+      add(energies, std::move(channel));
     } else if (parts->kind == "curr" && parts->item == "crit") {
-      current_limits.push_back(std::move(channel));
+      add(current_limits, std::move(channel));
     } else if (parts->kind == "power") {
-      for (const std::string_view limit : {"max", "cap", "rated_max", "crit"})
-        if (parts->item == limit) power_limits.push_back({std::move(channel), limit});
+      for (const std::string_view limit : {"max", "cap", "rated_max", "crit"}) {
+        if (parts->item != limit) continue;
+        const auto same = [&](const Limit& known) { return known.limit == limit && known.channel.name == channel.name; };
+        if (std::none_of(power_limits.begin(), power_limits.end(), same)) power_limits.push_back({std::move(channel), limit});
+        break;
+      }
     }
   }
 }
@@ -86,6 +109,7 @@ Hwmon Hwmon::of_gpu(const Directory& sys, const Gpu& gpu) {
     // Per-GT devices (i915_gt0) repeat the card's energy in parts.
     if (read_word(sys, folder + "/name") == to_string(gpu.driver)) hwmon.add_folder(sys, folder);
   }
+  if (!has_rated_power(gpu)) std::erase_if(hwmon.power_limits, [](const Limit& limit) { return limit.limit == "rated_max"; });
   return hwmon;
 }
 
@@ -96,6 +120,7 @@ Hwmon Hwmon::of_cpu_package(const Directory& sys) {
     if (read_word(sys, folder + "/name") != "coretemp") continue;
     Hwmon all;
     all.add_folder(sys, folder);
+    hwmon.found = true;
     for (Channel& channel : all.temperatures) {
       if (!channel.name.starts_with("Package id")) continue;
       // The first package: the one that has an integrated GPU.
@@ -107,16 +132,21 @@ Hwmon Hwmon::of_cpu_package(const Directory& sys) {
   return hwmon;
 }
 
-Reading<Celsius> Hwmon::celsius(Attribute& attribute) { return scaled<Celsius>(attribute, 1e-3); }
+Reading<Celsius> Hwmon::celsius(Attribute& attribute) {
+  constexpr double kColdest = -100, kHottest = 200;
+  const auto value = scaled<Celsius>(attribute, 1e-3);
+  if (value && (value->value < kColdest || value->value > kHottest)) return Absent{Reason::hardware};
+  return value;
+}
 Reading<Volts> Hwmon::volts(Attribute& attribute) { return scaled<Volts>(attribute, 1e-3); }
 Reading<Watts> Hwmon::watts(Attribute& attribute) { return scaled_unless_zero<Watts>(attribute, 1e-6); }
 Reading<Amperes> Hwmon::amperes(Attribute& attribute) { return scaled_unless_zero<Amperes>(attribute, 1e-3); }
 
-Reading<Rpm> Hwmon::rpm(Attribute& attribute) {
+Reading<std::optional<Rpm>> Hwmon::rpm(Attribute& attribute) {
   const auto value = scaled<Rpm>(attribute, 1);
-  // Two reads in the same millisecond, ours or another program's: no speed can be computed. Not a failure.
-  if (value.is_failure() && value.failure().code == std::errc::resource_unavailable_try_again) return Absent{Reason::kernel, EAGAIN};
-  return value;
+  if (value.is_failure() && value.failure().code == std::errc::resource_unavailable_try_again) return std::optional<Rpm>();
+  if (!value) return value.propagate<std::optional<Rpm>>();
+  return std::optional<Rpm>(*value);
 }
 
 }  // namespace igpu

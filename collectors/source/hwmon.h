@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,14 @@
 
 // hwmon of a discrete GPU (drivers/gpu/drm/i915/i915_hwmon.c, xe/xe_hwmon.c), and of the CPU package an integrated one is
 // part of (drivers/hwmon/coretemp.c). Channels are told apart by their label: index meaning changed between kernels. i915
-// has no labels: its one channel is the package. Reading resumes the device.
+// has no labels, nor had xe up to Linux 6.8: their one channel is the package. Reading resumes the device.
 namespace igpu {
 
 // A label as our label values name it: "pkg" -> "package"; "" (i915) -> "package".
 std::string sensor_name(std::string_view label);
+// Whether power*_rated_max of this GPU is a rating at all. From Battlemage on the register behind it is none: Linux 6.11
+// to 6.14 show 35 W for a card of 190 W, later ones hide the file.
+bool has_rated_power(const Gpu& gpu);
 
 class Hwmon {
  public:
@@ -32,6 +36,10 @@ class Hwmon {
   // The CPU package's temperature only.
   static Hwmon of_cpu_package(const Directory& sys);
 
+  // Whether there is such a device at all, whatever it measures.
+  bool found = false;
+
+  // No two of a kind have the same name.
   std::vector<Channel> temperatures;  // millidegrees
   std::vector<Channel> fans;          // rpm
   std::vector<Channel> voltages;      // millivolts
@@ -43,8 +51,10 @@ class Hwmon {
   std::vector<Limit> power_limits;    // microwatts
   std::vector<Channel> current_limits;  // milliamperes
 
-  static Reading<Celsius> celsius(Attribute& attribute);
-  static Reading<Rpm> rpm(Attribute& attribute);
+  static Reading<Celsius> celsius(Attribute& attribute);  // no temperature of a working chip: Absent{hardware}
+  // The driver counts turns between two readings of the file, ours or another program's. When they come within the same
+  // millisecond there is no speed: nullopt.
+  static Reading<std::optional<Rpm>> rpm(Attribute& attribute);
   static Reading<Volts> volts(Attribute& attribute);
   static Reading<Watts> watts(Attribute& attribute);      // 0: the limit is not set: Absent{hardware}
   static Reading<Amperes> amperes(Attribute& attribute);  // 0: Absent{hardware}

@@ -38,21 +38,26 @@ std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
 
 PcieLink::PcieLink(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gpu.pci_path)) {
   if (gpu.kind == GpuKind::integrated || port_.empty()) return;
-  // Handed through to a virtual machine without its switch: what the function shows is the switch's inside, always
-  // x1 at 2.5 GT/s, and nothing tells the slot's link.
-  if (port_ == gpu.pci_path) {
-    std::array<char, 64> buffer;
-    const auto widest = sys.read(port_ + "/max_link_width", buffer).map([](std::string_view text) { return scan_u64(text); });
-    if (widest && *widest == 1u) return;
-  }
+  is_gpu_itself_ = port_ == gpu.pci_path;
   current_speed_.emplace(sys, port_ + "/current_link_speed");
   max_speed_.emplace(sys, port_ + "/max_link_speed");
   current_width_.emplace(sys, port_ + "/current_link_width");
   max_width_.emplace(sys, port_ + "/max_link_width");
 }
 
+// Handed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5 GT/s,
+// and nothing tells the slot's link.
+bool PcieLink::is_inside_of_switch() {
+  if (!is_gpu_itself_) return false;
+  if (!inside_) {
+    const auto widest = max_width_->number();
+    if (widest) inside_ = *widest == 1;
+  }
+  return inside_.value_or(false);
+}
+
 Reading<TransfersPerSecond> PcieLink::speed(std::optional<Attribute>& attribute) {
-  if (!attribute) return Absent{Reason::hardware};
+  if (!attribute || is_inside_of_switch()) return Absent{Reason::hardware};
   std::array<char, 64> buffer;
   const auto text = attribute->text(buffer);
   if (!text) return text.propagate<TransfersPerSecond>();
@@ -63,7 +68,7 @@ Reading<TransfersPerSecond> PcieLink::speed(std::optional<Attribute>& attribute)
 }
 
 Reading<Lanes> PcieLink::width(std::optional<Attribute>& attribute) {
-  if (!attribute) return Absent{Reason::hardware};
+  if (!attribute || is_inside_of_switch()) return Absent{Reason::hardware};
   const auto lanes = attribute->number();
   if (!lanes) return lanes.propagate<Lanes>();
   if (*lanes == 0 || *lanes > 32) return Absent{Reason::hardware};  // 255: the config space could not be read

@@ -18,6 +18,7 @@ class PcieLink {
  public:
   PcieLink(const Directory& sys, const Gpu& gpu);
 
+  // Reading wakes the device's config space.
   Reading<TransfersPerSecond> current_speed() { return speed(current_speed_); }
   Reading<TransfersPerSecond> max_speed() { return speed(max_speed_); }
   Reading<Lanes> current_width() { return width(current_width_); }
@@ -31,8 +32,11 @@ class PcieLink {
  private:
   Reading<TransfersPerSecond> speed(std::optional<Attribute>& attribute);
   Reading<Lanes> width(std::optional<Attribute>& attribute);
+  bool is_inside_of_switch();
 
   std::string port_;
+  bool is_gpu_itself_ = false;
+  std::optional<bool> inside_;
   std::optional<Attribute> current_speed_, max_speed_, current_width_, max_width_;
 };
 
