@@ -8,14 +8,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "collector/collector.h"
+#include "device/discovery.h"
 #include "machine/machine.h"
 #include "machine_parts.h"
 #include "support/fake_clock.h"
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"
 #include "support/fake_privileges.h"
+#include "support/faulty_directory.h"
 #include "support/machine_tree.h"
 #include "support/recording_log.h"
 
@@ -31,18 +34,20 @@ class TestMachine {
   FakePrivileges privileges;
   FakeNames names;
   RecordingLog log;
+  FaultyDirectory sys{open_root(tree.path("sys"))};
 
   TestMachine()
-      : sys_(open_root(tree.path("sys"))),
-        proc_(open_root(tree.path("proc"))),
+      : proc_(open_root(tree.path("proc"))),
         dev_(open_root(tree.path("dev"))),
-        machine_{*sys_, *proc_, *dev_, perf, drm, clock, privileges, names} {}
+        machine_{sys, *proc_, *dev_, perf, drm, clock, privileges, names} {}
   explicit TestMachine(const std::string& captured_machine) : TestMachine() { tree.lay_out(captured_machine); }
 
   Machine& machine() { return machine_; }
+  // What a scrape would find now; sorted by PCI address.
+  std::vector<Gpu> gpus() { return Discovery(machine_, {}).discover(); }
 
  private:
-  std::unique_ptr<Directory> sys_, proc_, dev_;
+  std::unique_ptr<Directory> proc_, dev_;
   Machine machine_;
 };
 
@@ -102,6 +107,7 @@ class CollectorRun {
     sink_.clear();
     TestPass pass(machine_.clock, ++number_);
     pass.snapshot = std::move(clients);
+    pass.is_suspended = is_suspended;
     collector_->collect(pass, sink_);
     return sink_;
   }
@@ -137,11 +143,13 @@ class CollectorRun {
     return false;
   }
   std::size_t failures() const { return sink_.failures().size(); }
+  const SampleSink& sink() const { return sink_; }
   Collector& collector() { return *collector_; }
   PmuSession& pmu() { return *pmu_; }
 
   TestOptions options;
   Nanoseconds min_window = std::chrono::seconds(1);
+  bool is_suspended = false;  // told to collectors that run while the GPU sleeps
 
  private:
   bool matches(const SampleList::Sample& sample, LabelList labels) const {
