@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/held_counter.h"
+
+#include <doctest/doctest.h>
+
+using igpu::HeldCounter;
+
+TEST_SUITE_BEGIN("held counter");
+
+TEST_CASE("what a source gains is told step by step") {
+  HeldCounter counter = HeldCounter::from_zero();
+  CHECK(counter.advance(100, 10).gained == 100);
+  CHECK(counter.advance(100, 10).gained == 0);
+  CHECK(counter.advance(150, 10).gained == 50);
+}
+
+TEST_CASE("a correction is held until the source has caught up") {
+  HeldCounter counter = HeldCounter::from_zero();
+  (void)counter.advance(100, 10);
+  const auto back = counter.advance(95, 10);
+  CHECK(back.gained == 0);
+  CHECK(back.stepped_back == 5);
+  CHECK_FALSE(back.restarted);
+  CHECK(counter.advance(99, 10).gained == 0);
+  CHECK(counter.advance(105, 10).gained == 5);
+}
+
+TEST_CASE("a larger step back is a restart: what follows counts again") {
+  HeldCounter counter = HeldCounter::from_zero();
+  (void)counter.advance(1000, 10);
+  const auto back = counter.advance(3, 10);
+  CHECK(back.gained == 0);
+  CHECK(back.restarted);
+  CHECK(counter.advance(8, 10).gained == 5);
+}
+
+TEST_CASE("a count that was reset below its starting point looks like centuries and gains nothing") {
+  HeldCounter counter = HeldCounter::from_zero();
+  (void)counter.advance(7, 10);
+  CHECK(counter.advance(static_cast<std::uint64_t>(-100'000), 10).gained == 0);
+  CHECK(counter.advance(static_cast<std::uint64_t>(-99'000), 10).gained == 1000);
+}
+
+TEST_CASE("a lap of 32 bits is undone where it is plausible") {
+  constexpr std::uint64_t lap = std::uint64_t{1} << 32;
+  HeldCounter counter = HeldCounter::from_zero();
+  (void)counter.advance(lap, 10);
+  CHECK(counter.advance(50, 10, 100).gained == 50);
+  HeldCounter other = HeldCounter::from_zero();
+  (void)other.advance(lap, 10);
+  CHECK(other.advance(5000, 10, 100).gained == 0);
+}
