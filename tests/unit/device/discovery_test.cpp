@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/discovery.h"
+
+#include <doctest/doctest.h>
+
+#include "support/gpu_tree.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::test;
+
+TEST_SUITE_BEGIN("discovery");
+
+TEST_CASE("an integrated GPU and a card behind its switch, each with card and render node of its own numbering") {
+  TestMachine machine("multigpu-igpu-arc-links");
+  Discovery discovery(machine.machine(), {});
+  const auto& gpus = discovery.discover();
+  REQUIRE(gpus.size() == 2);
+  CHECK(gpus[0].address == "0000:00:02.0");
+  CHECK(gpus[0].card == "card0");
+  CHECK(gpus[0].kind == GpuKind::integrated);
+  CHECK(gpus[0].driver == Driver::i915);
+  CHECK(gpus[1].address == "0000:03:00.0");
+  CHECK(gpus[1].card == "card1");
+  CHECK(gpus[1].render_node == "renderD129");
+  CHECK(gpus[1].kind == GpuKind::discrete);
+  CHECK(gpus[1].pci_path == "devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:03:00.0");
+}
+
+TEST_CASE("every captured machine with a GPU shows exactly that one, though connectors are called card1-DP-1 too") {
+  struct Expected {
+    const char *machine, *address, *card;
+    Driver driver;
+    GpuKind kind;
+  };
+  for (const Expected& e : {Expected{"a380-i915", "0000:0b:00.0", "card1", Driver::i915, GpuKind::discrete},
+                            Expected{"a380-xe-k7", "0000:08:00.0", "card0", Driver::xe, GpuKind::discrete},
+                            Expected{"b580-xe-many-temps", "0000:09:00.0", "card1", Driver::xe, GpuKind::discrete},
+                            Expected{"cometlake-i915", "0000:00:02.0", "card0", Driver::i915, GpuKind::integrated},
+                            Expected{"kabylake-r-i915-connectors", "0000:00:02.0", "card1", Driver::i915, GpuKind::integrated},
+                            Expected{"lunarlake-xe-claw8", "0000:00:02.0", "card0", Driver::xe, GpuKind::integrated},
+                            Expected{"meteorlake-i915-multigt", "0000:00:02.0", "card1", Driver::i915, GpuKind::integrated}}) {
+    CAPTURE(e.machine);
+    TestMachine machine(e.machine);
+    Discovery discovery(machine.machine(), {});
+    const auto& gpus = discovery.discover();
+    REQUIRE(gpus.size() == 1);
+    CHECK(gpus[0].address == e.address);
+    CHECK(gpus[0].card == e.card);
+    CHECK(gpus[0].driver == e.driver);
+    CHECK(gpus[0].kind == e.kind);
+  }
+}
+
+TEST_CASE("GPUs of other vendors and Intel GPUs without i915 or xe are not ours") {
+  TestMachine machine;
+  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:01.0/0000:01:00.0", .driver = "amdgpu", .card = "card0", .render_node = "renderD128"});
+  machine.tree.write("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/vendor", "0x1002\n");
+  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "vfio-pci", .card = "", .render_node = ""});
+  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:05.0", .driver = "virtio-pci", .card = "card1", .render_node = ""});
+  Discovery discovery(machine.machine(), {});
+  CHECK(discovery.discover().empty());
+}
+
+TEST_CASE("a GPU that is bound anew has another binding; one that is not keeps it") {
+  TestMachine machine;
+  const GpuSpec gpu{.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"};
+  add_gpu(machine.tree, gpu);
+  Discovery discovery(machine.machine(), {});
+  const auto first = discovery.discover().at(0).binding;
+  CHECK(discovery.discover().at(0).binding == first);
+  // The new directory is made before the old one is gone, so that the file system cannot hand out the same inode.
+  machine.tree.move("sys/devices/pci0000:00/0000:00:02.0/drm", "sys/old");
+  remove_gpu(machine.tree, gpu.pci_path);
+  CHECK(discovery.discover().empty());
+  add_gpu(machine.tree, gpu);
+  CHECK(discovery.discover().at(0).binding != first);
+}
+
+TEST_CASE("--gpu takes a PCI address, a card or a render node") {
+  for (const char* wanted : {"0000:03:00.0", "card1", "renderD129"}) {
+    CAPTURE(wanted);
+    TestMachine machine("multigpu-igpu-arc-links");
+    Discovery discovery(machine.machine(), {wanted});
+    REQUIRE(discovery.discover().size() == 1);
+    CHECK(discovery.discover()[0].address == "0000:03:00.0");
+  }
+}
+
+TEST_CASE("a card is a card wherever it sits; what sits on the root bus is integrated") {
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x9a49) == GpuKind::integrated);
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x7d55) == GpuKind::integrated);
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:03:00.0", 0x56a0) == GpuKind::discrete);
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:05.0", 0x56a0) == GpuKind::discrete);  // handed through to a virtual machine
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:05.0", 0xe20b) == GpuKind::discrete);
+}
+
+TEST_CASE("a machine without DRM, and files that are garbage, show no GPU and do no harm") {
+  TestMachine machine;
+  Discovery discovery(machine.machine(), {});
+  CHECK(discovery.discover().empty());
+  machine.tree.write("sys/class/drm/version", "drm 1.1.0\n");
+  machine.tree.write("sys/class/drm/card0", "no link\n");
+  machine.tree.link("sys/class/drm/card1", "../../nowhere");
+  machine.tree.link("sys/class/drm/card2", "../../devices/platform/something/drm/card2");
+  CHECK(discovery.discover().empty());
+}
+
+TEST_SUITE_END();
