@@ -142,7 +142,7 @@ void ClientEngineTime::write(SampleSink& out, bool with_ratios) const {
     if (!totals_.told[i]) continue;
     const std::string_view label = kEngineClassNames[i].label;
     out.add(EnginesCollector::kBusy, {device_, "", label, label, "fdinfo"},
-            Seconds{static_cast<double>(totals_.nanoseconds[i]) * 1e-9});
+            Seconds{static_cast<double>(totals_.nanoseconds[i]) / 1e9});
     if (with_ratios && classes_[i].ratio) out.add(EnginesCollector::kBusyRatio, {device_, "", label, label, "fdinfo"}, *classes_[i].ratio);
   }
 }

@@ -28,7 +28,7 @@ bool is_media(EngineClass engine_class) {
   return engine_class == EngineClass::video || engine_class == EngineClass::video_enhance;
 }
 
-Seconds seconds_of(std::uint64_t nanoseconds) { return Seconds{static_cast<double>(nanoseconds) * 1e-9}; }
+Seconds seconds_of(std::uint64_t nanoseconds) { return Seconds{static_cast<double>(nanoseconds) / 1e9}; }
 
 }  // namespace
 

@@ -142,7 +142,7 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
     const auto total = pmu_.count(engine.total);
     if (!active || !total) continue;
     out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label, "pmu"},
-            Seconds{static_cast<double>(engine.busy_nanoseconds.total()) * 1e-9});
+            Seconds{static_cast<double>(engine.busy_nanoseconds.total()) / 1e9});
     if (with_ratios && engine.ratio)
       out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label, "pmu"}, *engine.ratio);
     out.add(EnginesCollector::kActiveTicks, {gpu_.address, engine.gt, engine.name, engine.class_label},

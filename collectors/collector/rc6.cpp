@@ -109,7 +109,7 @@ void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
   const std::uint64_t range = count.source == Source::sysfs ? gt.sysfs->residency_range().value_or(0) * kNanosecondsPerMillisecond : 0;
   const std::uint64_t total =
       range != 0 ? gt.total.advance_wrapping(count.nanoseconds, range) : gt.total.advance(count.nanoseconds);
-  out.add(kResidency, {gpu_.address, gt.id}, Seconds{static_cast<double>(total) * 1e-9});
+  out.add(kResidency, {gpu_.address, gt.id}, Seconds{static_cast<double>(total) / 1e9});
   if (const auto delta = gt.window.advance(count.time, {count.nanoseconds}))
     out.add(kRatio, {gpu_.address, gt.id},
             clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count())));
@@ -119,7 +119,7 @@ void Rc6Collector::collect_awake(SampleSink& out, const Reading<Unit>& pmu) {
   FeatureReport report(out, kAwakeFeature, {gpu_.driver == Driver::xe ? Reason::hardware : Reason::kernel});
   if (!awake_) return;
   const auto count = pmu ? pmu_.count(*awake_) : pmu.propagate<std::uint64_t>();
-  if (report.note(count)) out.add(kAwake, {gpu_.address, "0"}, Seconds{static_cast<double>(*count) * 1e-9});
+  if (report.note(count)) out.add(kAwake, {gpu_.address, "0"}, Seconds{static_cast<double>(*count) / 1e9});
 }
 
 // sysfs tells nothing while the GPU sleeps: no window may reach over it. The PMU goes on counting.

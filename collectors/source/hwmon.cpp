@@ -33,13 +33,13 @@ std::optional<AttributeName> parse(std::string_view name) {
 }
 
 template <class Quantity>
-Reading<Quantity> scaled(Attribute& attribute, double factor) {
-  return attribute.signed_number().map([&](std::int64_t value) { return Quantity{static_cast<double>(value) * factor}; });
+Reading<Quantity> scaled(Attribute& attribute, double divisor) {
+  return attribute.signed_number().map([&](std::int64_t value) { return Quantity{static_cast<double>(value) / divisor}; });
 }
 
 template <class Quantity>
-Reading<Quantity> scaled_unless_zero(Attribute& attribute, double factor) {
-  const auto value = scaled<Quantity>(attribute, factor);
+Reading<Quantity> scaled_unless_zero(Attribute& attribute, double divisor) {
+  const auto value = scaled<Quantity>(attribute, divisor);
   if (value && value->value <= 0) return Absent{Reason::hardware};
   return value;
 }
@@ -134,13 +134,13 @@ Hwmon Hwmon::of_cpu_package(const Directory& sys) {
 
 Reading<Celsius> Hwmon::celsius(Attribute& attribute) {
   constexpr double kColdest = -100, kHottest = 200;
-  const auto value = scaled<Celsius>(attribute, 1e-3);
+  const auto value = scaled<Celsius>(attribute, 1e3);
   if (value && (value->value < kColdest || value->value > kHottest)) return Absent{Reason::hardware};
   return value;
 }
-Reading<Volts> Hwmon::volts(Attribute& attribute) { return scaled<Volts>(attribute, 1e-3); }
-Reading<Watts> Hwmon::watts(Attribute& attribute) { return scaled_unless_zero<Watts>(attribute, 1e-6); }
-Reading<Amperes> Hwmon::amperes(Attribute& attribute) { return scaled_unless_zero<Amperes>(attribute, 1e-3); }
+Reading<Volts> Hwmon::volts(Attribute& attribute) { return scaled<Volts>(attribute, 1e3); }
+Reading<Watts> Hwmon::watts(Attribute& attribute) { return scaled_unless_zero<Watts>(attribute, 1e6); }
+Reading<Amperes> Hwmon::amperes(Attribute& attribute) { return scaled_unless_zero<Amperes>(attribute, 1e3); }
 
 Reading<std::optional<Rpm>> Hwmon::rpm(Attribute& attribute) {
   const auto value = scaled<Rpm>(attribute, 1);

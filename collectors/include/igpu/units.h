@@ -57,6 +57,6 @@ using Count = Quantity<unit::Count>;
 using Flag = Quantity<unit::Flag>;  // 0 or 1
 
 constexpr Flag flag(bool on) { return Flag{on ? 1.0 : 0.0}; }
-constexpr Seconds to_seconds(Nanoseconds t) { return Seconds{static_cast<double>(t.count()) * 1e-9}; }
+constexpr Seconds to_seconds(Nanoseconds t) { return Seconds{static_cast<double>(t.count()) / 1e9}; }
 
 }  // namespace igpu
