@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Code that must not compile does not, for the reason that is named; the same code without the mistake does.
+
+usage: must_not_compile.py COMPILER REPOSITORY_ROOT [FLAG...]
+"""
+import pathlib
+import subprocess
+import sys
+
+PRELUDE = """
+#include "metric/sample_sink.h"
+using namespace igpu;
+constexpr Metric<Seconds, 2> kBusy{"x_busy_seconds_total", Kind::counter, "Busy.", {"device", "engine"}};
+[[maybe_unused]] void write(SampleSink& out);
+"""
+
+# name, code, what the compiler must complain about (None: it must compile)
+CASES = [
+    ("a whole sample", 'void f(SampleSink& out) { out.add(kBusy, {"a", "b"}, Seconds{1}); }', None),
+    ("a label too few", 'void f(SampleSink& out) { out.add(kBusy, {"a"}, Seconds{1}); }', "add"),
+    ("a label too many", 'void f(SampleSink& out) { out.add(kBusy, {"a", "b", "c"}, Seconds{1}); }', "add"),
+    ("watts for seconds", 'void f(SampleSink& out) { out.add(kBusy, {"a", "b"}, Watts{1}); }', "add"),
+    ("a bare number", 'void f(SampleSink& out) { out.add(kBusy, {"a", "b"}, 1.0); }', "add"),
+    ("a gauge with its unit", 'constexpr Metric<Watts, 1> k{"x_power_watts", Kind::gauge, "P.", {"device"}};', None),
+    ("a name without its unit", 'constexpr Metric<Watts, 1> k{"x_power", Kind::gauge, "P.", {"device"}};', "check"),
+    ("a counter without _total", 'constexpr Metric<Joules, 1> k{"x_energy_joules", Kind::counter, "E.", {"device"}};', "check"),
+    ("a gauge with _total", 'constexpr Metric<Count, 1> k{"x_total", Kind::gauge, "E.", {"device"}};', "check"),
+    ("an info without _info", 'constexpr Metric<Flag, 1> k{"x", Kind::info, "I.", {"device"}};', "check"),
+    ("help that is no sentence", 'constexpr Metric<Flag, 1> k{"x", Kind::gauge, "no dot", {"device"}};', "check"),
+    ("units that are mixed", "bool f(Joules a, Watts b) { return a < b; }", "operator<"),
+    ("units that are compared", "bool f(Joules a, Joules b) { return a < b; }", None),
+]
+
+
+def main():
+    compiler, root, flags = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+    failures = 0
+    for name, code, complaint in CASES:
+        result = subprocess.run(
+            [compiler, "-std=c++20", "-fsyntax-only", "-w", f"-I{root}/collectors/include", f"-I{root}/collectors", *flags,
+             "-x", "c++", "-"], input=PRELUDE + code, text=True, capture_output=True)
+        compiled = result.returncode == 0
+        right = compiled if complaint is None else not compiled and complaint in result.stderr
+        print(f"{'ok' if right else 'FAIL'}  {name}: {'compiles' if compiled else 'does not compile'}")
+        if not right:
+            failures += 1
+            print(result.stderr[:1500])
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
