@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "collector/engines.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint32_t kType = 21;
+constexpr std::uint64_t kTicksPerSecond = 19'200'000;
+constexpr const char* kBusy = "intel_gpu_engine_busy_seconds_total";
+constexpr const char* kBusyRatio = "intel_gpu_engine_busy_ratio";
+constexpr const char* kActive = "intel_gpu_engine_active_ticks_total";
+constexpr const char* kTicks = "intel_gpu_engine_ticks_total";
+
+std::uint64_t active(std::uint64_t gt, std::uint64_t engine_class, std::uint64_t instance) {
+  return gt << 60 | engine_class << 20 | instance << 12 | 2;
+}
+
+// DRM_IOCTL_XE_DEVICE_QUERY with id 0, as the driver answers it.
+int answer_engines(void* argument) {
+  struct Query {
+    std::uint64_t extensions;
+    std::uint32_t query, size;
+    std::uint64_t data, reserved[2];
+  };
+  struct Header {
+    std::uint32_t count, pad;
+  };
+  struct Engine {
+    std::uint16_t engine_class, instance, gt, pad;
+    std::uint64_t reserved[3];
+  };
+  constexpr std::array<Engine, 5> kEngines{{{0, 0, 0, 0, {}}, {1, 0, 0, 0, {}}, {4, 0, 0, 0, {}}, {2, 0, 1, 0, {}}, {3, 0, 1, 0, {}}}};
+  constexpr std::uint32_t kSize = sizeof(Header) + sizeof(kEngines);
+  auto& query = *static_cast<Query*>(argument);
+  if (query.query != 0) return EINVAL;
+  if (query.size == 0) {
+    query.size = kSize;
+    return 0;
+  }
+  if (query.size != kSize) return EINVAL;
+  const Header header{kEngines.size(), 0};
+  auto* to = reinterpret_cast<unsigned char*>(query.data);
+  std::memcpy(to, &header, sizeof header);
+  std::memcpy(to + sizeof header, kEngines.data(), sizeof kEngines);
+  return 0;
+}
+
+// A Battlemage: render, copy and compute on GT 0, video and video enhancement on GT 1.
+struct Battlemage {
+  TestMachine m;
+  Gpu gpu;
+  std::uint64_t residency_ms[2] = {0, 0};
+  std::uint64_t clock_ticks = 1'000'000'000;
+
+  explicit Battlemage(bool with_node = true) {
+    gpu.address = "0000:03:00.0";
+    gpu.pci_path = "devices/pci0000:00/0000:03:00.0";
+    gpu.card = "card0";
+    gpu.render_node = "renderD128";
+    gpu.driver = Driver::xe;
+    gpu.kind = GpuKind::discrete;
+    const std::string pmu = "sys/bus/event_source/devices/xe_0000_03_00.0/";
+    m.tree.write(pmu + "type", "21\n");
+    m.tree.write(pmu + "cpumask", "0\n");
+    for (const auto& [field, bits] : {std::pair("event", "0-11"), std::pair("engine_instance", "12-19"), std::pair("engine_class", "20-27"),
+                                      std::pair("function", "44-59"), std::pair("gt", "60-63")})
+      m.tree.write(pmu + "format/" + field, std::string("config:") + bits + "\n");
+    m.tree.write(pmu + "events/engine-active-ticks", "event=0x02\n");
+    m.tree.write(pmu + "events/engine-total-ticks", "event=0x03\n");
+    m.perf.add_pmu(kType);
+    if (with_node) {
+      m.drm.add(gpu.render_node, [](unsigned long request, void* argument) {
+        return request == 0xc0286440 ? answer_engines(argument) : ENOTTY;
+      });
+    }
+    sleep(0s, 0);
+  }
+  // Time passes; the GTs spend this share of it in C6.
+  void sleep(Nanoseconds time, double share) {
+    m.clock.advance(time);
+    const double seconds = to_seconds(time).value;
+    clock_ticks += static_cast<std::uint64_t>(seconds * kTicksPerSecond);
+    for (const auto& [gt, engine_class] : {std::pair(0, 0), std::pair(0, 1), std::pair(0, 4), std::pair(1, 2), std::pair(1, 3)})
+      m.perf.counter(kType, active(static_cast<std::uint64_t>(gt), static_cast<std::uint64_t>(engine_class), 0) + 1) +=
+          static_cast<std::uint64_t>(seconds * kTicksPerSecond);
+    for (std::size_t gt = 0; gt < 2; ++gt) {
+      residency_ms[gt] += static_cast<std::uint64_t>(seconds * 1000 * share);
+      m.tree.write("sys/" + gpu.pci_path + "/tile0/gt" + std::to_string(gt) + "/gtidle/idle_residency_ms",
+                   std::to_string(residency_ms[gt]) + "\n");
+    }
+  }
+  void pass_time(Nanoseconds time) { sleep(time, 1); }
+  std::uint64_t& ticks(std::uint64_t gt, std::uint64_t engine_class) { return m.perf.counter(kType, active(gt, engine_class, 0)); }
+
+  // One client that has used the render class for this many cycles.
+  ClientSnapshot client(std::uint64_t render_cycles, std::uint64_t id = 5) const {
+    ClientSnapshot snapshot;
+    snapshot.time = m.clock.now();
+    DrmClient it;
+    it.device = gpu.address;
+    it.driver = Driver::xe;
+    it.id = id;
+    it.pid = 77;
+    it.time = m.clock.now();
+    it.engines[0].cycles = render_cycles;
+    it.engines[0].total_cycles = clock_ticks;
+    snapshot.clients.push_back(std::move(it));
+    return snapshot;
+  }
+};
+
+using Engines = CollectorRun<EnginesCollector>;
+
+}  // namespace
+
+TEST_SUITE_BEGIN("engines of xe");
+
+TEST_CASE("an idle GPU's PMU is tried once and left closed; its series stand at 0") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect();
+  CHECK(engines.available("engine_busy"));
+  CHECK(engines.missing("engine_wait_sema") == Reason::hardware);
+  CHECK(engines.missing("interrupts") == Reason::hardware);
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 5);
+  CHECK(engines.value(kBusy, {{"gt", "1"}, {"engine", "vcs0"}, {"class", "video"}}) == 0.0);
+  CHECK(engines.value(kTicks, {{"gt", "0"}, {"engine", "ccs0"}, {"class", "compute"}}) == 0.0);
+  CHECK(b.m.perf.open_now == 0);
+  const int opens = b.m.perf.opens;
+  for (int i = 0; i < 20; ++i) {
+    b.pass_time(15s);
+    engines.collect();
+  }
+  CHECK(b.m.perf.opens == opens);
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 5);
+  CHECK(engines.count(kBusyRatio) == 0);
+}
+
+TEST_CASE("a client that works opens the PMU; a minute without work closes it; no time is counted twice or lost") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  b.pass_time(10s);
+  engines.collect(b.client(4 * kTicksPerSecond));  // 4 of 10 seconds
+  CHECK(b.m.perf.open_now == 10);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"engine", "render"}, {"gt", ""}}) == doctest::Approx(4.0));
+  CHECK(*engines.value(kBusyRatio, {{"source", "fdinfo"}}) == doctest::Approx(0.4));
+  CHECK(engines.value(kBusy, {{"engine", "rcs0"}}) == 0.0);
+  CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);
+
+  // Now the PMU measures; what the client gains is its.
+  b.pass_time(10s);
+  b.ticks(0, 0) += 5 * kTicksPerSecond;
+  b.ticks(1, 2) += kTicksPerSecond;
+  engines.collect(b.client(9 * kTicksPerSecond));
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}, {"source", "pmu"}}) == doctest::Approx(5.0));
+  CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(0.5));
+  CHECK(*engines.value(kBusyRatio, {{"engine", "vcs0"}, {"gt", "1"}}) == doctest::Approx(0.1));
+  CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 5.0 * kTicksPerSecond);
+  CHECK(engines.value(kTicks, {{"engine", "rcs0"}}) == 10.0 * kTicksPerSecond);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(4.0));
+  CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
+
+  // Idle for a minute.
+  for (int i = 0; i < 5; ++i) {
+    b.pass_time(10s);
+    engines.collect(b.client(9 * kTicksPerSecond));
+    CHECK(b.m.perf.open_now == 10);
+  }
+  b.pass_time(10s);
+  engines.collect(b.client(9 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(engines.value(kBusyRatio, {{"engine", "rcs0"}}) == 0.0);
+
+  // It works again: the first stretch is the clients', with nothing of what the PMU has counted.
+  b.pass_time(10s);
+  engines.collect(b.client(11 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 10);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(6.0));
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(5.0));
+  b.pass_time(10s);
+  b.ticks(0, 0) += kTicksPerSecond;
+  engines.collect(b.client(12 * kTicksPerSecond));
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(6.0));
+  CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(0.1));
+  CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 6.0 * kTicksPerSecond);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(6.0));
+}
+
+TEST_CASE("work of clients that we may not see shows in the GTs' sleep") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect();
+  b.sleep(10s, 1);
+  engines.collect();
+  CHECK(b.m.perf.open_now == 0);
+  b.sleep(10s, 0.9);
+  engines.collect();
+  CHECK(b.m.perf.open_now == 10);
+}
+
+TEST_CASE("a desktop whose GTs never sleep is learned: the PMU is closed after a minute and stays closed") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect();
+  const auto scrapes_open = [&](int scrapes) {
+    int open = 0;
+    for (int i = 0; i < scrapes; ++i) {
+      b.sleep(10s, 0);
+      engines.collect();
+      open += b.m.perf.open_now != 0;
+    }
+    return open;
+  };
+  CHECK(scrapes_open(10) == 6);
+  CHECK(scrapes_open(500) == 0);
+}
+
+TEST_CASE("what was learned is doubted every ten minutes while some processes are hidden") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  ClientSnapshot hidden;
+  hidden.processes_denied = 3;
+  engines.collect(hidden);
+  int open = 0;
+  for (int i = 0; i < 360; ++i) {  // an hour
+    b.sleep(10s, 0);
+    hidden.time = b.m.clock.now();
+    engines.collect(hidden);
+    open += b.m.perf.open_now != 0;
+  }
+  CHECK(open >= 5 * 6);
+  CHECK(open <= 7 * 6);
+}
+
+TEST_CASE("nobody scrapes: the housekeeping's look closes the PMU, and what happened meanwhile does not open it") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  REQUIRE(b.m.perf.open_now == 10);
+  b.pass_time(10min);
+  b.ticks(0, 0) += 100 * kTicksPerSecond;
+  engines.collect(b.client(101 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(100.0));
+  b.pass_time(10min);
+  engines.collect(b.client(201 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(101.0));
+  b.pass_time(10s);
+  engines.collect(b.client(202 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 10);
+}
+
+TEST_CASE("active ticks that step back are held, and make no ratio") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.options.values["engines.xe-source"] = "pmu";
+  engines.bind();
+  engines.collect();
+  b.pass_time(1s);
+  b.ticks(0, 0) += 5'000'000;
+  engines.collect();
+  b.ticks(0, 0) -= 100'000;
+  b.pass_time(1s);
+  engines.collect();
+  CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 5'000'000.0);
+  CHECK(engines.count(kBusyRatio, {{"engine", "rcs0"}}) == 0);
+  CHECK(engines.value(kBusyRatio, {{"engine", "bcs0"}}) == 0.0);
+  b.pass_time(1s);
+  b.ticks(0, 0) += 9'700'000;
+  engines.collect();
+  CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 14'600'000.0);
+  CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(9.7 / 19.2));
+}
+
+TEST_CASE("xe-source=pmu never closes it and knows no clients") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.options.values["engines.xe-source"] = "pmu";
+  engines.bind();
+  engines.collect(b.client(0));
+  for (int i = 0; i < 30; ++i) {
+    b.pass_time(15s);
+    engines.collect(b.client(7));
+    CHECK(b.m.perf.open_now == 10);
+  }
+  CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 0);
+  CHECK(engines.value(kBusyRatio, {{"engine", "rcs0"}}) == 0.0);
+}
+
+TEST_CASE("xe-source=fdinfo never opens it") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.options.values["engines.xe-source"] = "fdinfo";
+  engines.bind();
+  engines.collect(b.client(0));
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  CHECK(b.m.perf.opens == 0);
+  CHECK(engines.missing("engine_busy") == Reason::disabled);
+  CHECK(engines.count(kBusy) == 1);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+}
+
+TEST_CASE("without permission the clients are what there is; permission given later is followed") {
+  Battlemage b;
+  b.m.perf.refuse_all(EACCES);
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  CHECK(engines.missing("engine_busy") == Reason::permission);
+  b.pass_time(10s);
+  engines.collect(b.client(3 * kTicksPerSecond));
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 0);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(3.0));
+  b.m.perf.refuse_all(0);
+  b.pass_time(10s);
+  engines.collect(b.client(3 * kTicksPerSecond));
+  CHECK(engines.available("engine_busy"));
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 5);
+  CHECK(b.m.perf.open_now == 0);
+}
+
+TEST_CASE("without access to the render node the PMU itself tells which engines there are") {
+  Battlemage b(false);
+  for (std::uint64_t gt = 0; gt < 2; ++gt)
+    for (std::uint64_t engine_class = 0; engine_class < 5; ++engine_class)
+      for (std::uint64_t instance = 0; instance < 9; ++instance) {
+        const bool exists = instance == 0 && (gt == 0) == (engine_class < 2 || engine_class == 4);
+        if (exists) continue;
+        b.m.perf.refuse(kType, active(gt, engine_class, instance), ENOENT);
+        b.m.perf.refuse(kType, active(gt, engine_class, instance) + 1, ENOENT);
+      }
+  Engines engines(b.m, b.gpu);
+  engines.collect();
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 5);
+  CHECK(engines.value(kBusy, {{"gt", "1"}, {"engine", "vecs0"}}) == 0.0);
+  CHECK(b.m.perf.open_now == 0);
+}
+
+TEST_CASE("firmware that is too old for the events") {
+  Battlemage b;
+  b.m.tree.remove("sys/bus/event_source/devices/xe_0000_03_00.0/events/engine-total-ticks");
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  CHECK(engines.missing("engine_busy") == Reason::kernel);
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+  CHECK(b.m.perf.opens == 0);
+}
+
+TEST_CASE("a suspended GPU has no open PMU; after waking the clients go on from where they were") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  REQUIRE(b.m.perf.open_now == 10);
+  engines.collector().gpu_is_suspended();
+  CHECK(b.m.perf.open_now == 0);
+  b.m.clock.advance(1h);  // its clock stands still
+  engines.collect(b.client(2 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+  b.pass_time(10s);
+  engines.collect(b.client(3 * kTicksPerSecond));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(2.0));
+  CHECK(b.m.perf.open_now == 10);
+}
+
+TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost the device closes it") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  REQUIRE(b.m.perf.open_now == 10);
+  b.m.perf.fail_reads(EIO);
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  CHECK(engines.failures() == 1);
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 0);
+  b.m.perf.fail_reads(0);
+  b.pass_time(10s);
+  b.ticks(0, 0) += kTicksPerSecond;
+  engines.collect(b.client(2 * kTicksPerSecond));
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(1.0));
+
+  b.m.tree.write("sys/bus/event_source/devices/xe_0000_03_00.0/type", "");
+  b.pass_time(10s);
+  engines.collect(b.client(3 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(engines.missing("engine_busy") == Reason::kernel);
+  b.pass_time(10s);
+  engines.collect(b.client(4 * kTicksPerSecond));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(2.0));
+}
+
+TEST_CASE("bound anew the counters go on") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.options.values["engines.xe-source"] = "pmu";
+  engines.bind();
+  engines.collect();
+  b.pass_time(10s);
+  b.ticks(0, 0) += kTicksPerSecond;
+  engines.collect();
+  engines.bind();
+  b.m.perf.counter(kType, active(0, 0, 0)) = 0;
+  b.pass_time(10s);
+  engines.collect();
+  b.pass_time(10s);
+  b.ticks(0, 0) += kTicksPerSecond;
+  engines.collect();
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(2.0));
+  CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 2.0 * kTicksPerSecond);
+}
