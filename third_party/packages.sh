@@ -1,23 +1,55 @@
-# Debian packages, by purpose. Sourced by deploy/run and tests/run.
-build_packages="g++ cmake ninja-build make git ca-certificates dpkg-dev xz-utils patch debian-archive-keyring
-  prometheus-cpp-dev libcivetweb-dev libcurl4-openssl-dev zlib1g-dev libssl-dev libcli11-dev"
-run_packages="pci.ids"
-test_packages="ccache doctest-dev nlohmann-json3-dev clang libclang-rt-14-dev python3 python3-prometheus-client prometheus
-  prometheus-node-exporter curl jq strace procps util-linux libcap2-bin openssl systemd gzip"
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Debian 12 packages by purpose, and how they get installed. Sourced by deploy/run and tests/run.
 
-say() { echo "$(basename "$0"): $*" >&2; }
+# shellcheck disable=SC2034
+{
+  build_packages=(g++ cmake ninja-build git xz-utils prometheus-cpp-dev zlib1g-dev libssl-dev libcli11-dev)
+  run_packages=(pci.ids)
+  test_packages=(ccache doctest-dev python3 python3-prometheus-client prometheus prometheus-node-exporter curl jq strace
+    procps util-linux libcap2-bin openssl systemd gzip)
+  clang_packages=(clang libclang-rt-14-dev)
+  tidy_packages=(clang-tidy)
+}
 
-# install_packages NAME...: those that are missing, and nothing at all when none is.
+say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
+
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    say "this needs root, or sudo: $*"
+    return 1
+  fi
+}
+
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends -o DPkg::Lock::Timeout=300 install "$@" >&2
+}
+
+# install_packages NAME...: those that are missing; without any, it asks for nothing and changes nothing.
 install_packages() {
-  local missing=() package
+  local missing=() package guard=/usr/sbin/policy-rc.d guarded=0 status=0
   for package in "$@"; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
   done
-  [ ${#missing[@]} -eq 0 ] && return 0
+  [[ ${#missing[@]} -gt 0 ]] || return 0
   say "installing ${missing[*]}"
-  local sudo=()
-  [ "$(id -u)" = 0 ] || sudo=(sudo)
-  local install=("${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq --no-install-recommends "${missing[@]}")
-  "${install[@]}" >&2 || { "${sudo[@]}" apt-get update -qq >&2 && "${install[@]}" >&2; } ||
-    { say "could not install: ${missing[*]}"; return 1; }
+  # Some come with a service (prometheus): the tests start their own, this machine's must not start.
+  if [[ ! -e $guard ]]; then
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$guard" >/dev/null && as_root chmod 755 "$guard" && guarded=1
+  fi
+  if ! apt_install "${missing[@]}" 2>/dev/null; then
+    as_root apt-get -qq -o DPkg::Lock::Timeout=300 update >&2 && apt_install "${missing[@]}" || status=1
+  fi
+  [[ $guarded == 0 ]] || as_root rm -f "$guard"
+  [[ $status == 0 ]] || say "could not install: ${missing[*]}"
+  return $status
+}
+
+# configure PRESET [OPTION...]: when it has not been, or the presets have changed since. CMake itself sees to the rest.
+configure() {
+  [[ build/$1/build.ninja -nt CMakePresets.json && $# == 1 ]] || cmake --preset "$@" >&2
 }
