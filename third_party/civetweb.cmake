@@ -34,14 +34,16 @@ if(NOT EXISTS "${source_dir}/src/civetweb.c")
   message(FATAL_ERROR "CIVETWEB_SOURCE_DIR: no src/civetweb.c in ${source_dir}")
 endif()
 
-# Two corrections to 1.15, both about UNIX sockets: the terminating zero of a client's address was written one byte behind
-# the buffer; and a path with a digit before an "s" or "r" (/run/gpu0s) was taken for a port with TLS, which then lacked
-# its certificate.
+# Three corrections to 1.15, all about UNIX sockets: the terminating zero of a client's address was written one byte behind
+# the buffer; a path with a digit before an "s" or "r" (/run/gpu0s) was taken for a port with TLS, which then lacked its
+# certificate; and a path was taken for a host name when a colon followed anywhere later in the list of addresses.
 file(READ "${source_dir}/src/civetweb.c" civetweb_code)
 string(REPLACE "buf[len] = 0;" "buf[len - 1] = 0;" civetweb_code "${civetweb_code}")
 string(REPLACE "if (prevIsNumber && (ports[i] == 's' || ports[i] == 'r')) {"
   "if (ports[i] == 'x' && (i == 0 || ports[i - 1] == ',')) { i += (int)strcspn(ports + i, \",\") - 1; prevIsNumber = 0; continue; }
    if (prevIsNumber && (ports[i] == 's' || ports[i] == 'r')) {" civetweb_code "${civetweb_code}")
+string(REPLACE "} else if ((cb = strchr(vec->ptr, ':')) != NULL) {"
+  "} else if (strncmp(vec->ptr, \"x/\", 2) != 0 && (cb = strchr(vec->ptr, ':')) != NULL) {" civetweb_code "${civetweb_code}")
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c" CONTENT "@civetweb_code@" @ONLY)
 unset(civetweb_code)
 

@@ -109,7 +109,7 @@ TEST_CASE("CivetWeb answers on IPv4 and on IPv6") {
 TEST_CASE("CivetWeb answers on a UNIX socket and removes it at the end") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpu0s 1r.socket";  // CivetWeb took a digit before s or r for a TLS port
-  const std::string spec = "x" + path;
+  const std::string spec = "x" + path + ",[::1]:0";  // a colon behind it made it a host name
   {
     const Server server({"listening_ports", spec.c_str()});
     REQUIRE(server.running());
