@@ -7,6 +7,7 @@ option(IGPU_WERROR "Treat warnings as errors (packagers with other compilers may
 option(IGPU_HARDENING "Compile with the hardening flags of a distribution" ON)
 option(IGPU_COVERAGE "Count which lines run (gcov)" OFF)
 set(IGPU_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread; empty for none")
+option(IGPU_TIDY "Run clang-tidy over every file of the library and the program" OFF)
 option(IGPU_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
 
 string(TOUPPER "${CMAKE_BUILD_TYPE}" igpu_build_type)
@@ -81,5 +82,13 @@ function(igpu_target_settings target)
   if(IGPU_COVERAGE)
     target_compile_options(${target} PRIVATE --coverage)
     target_link_options(${target} PRIVATE --coverage)
+  endif()
+endfunction()
+
+# igpu_tidy(target): with IGPU_TIDY, clang-tidy checks what it compiles; .clang-tidy says what is checked and why.
+function(igpu_tidy target)
+  if(IGPU_TIDY)
+    find_program(CLANG_TIDY_PROGRAM clang-tidy REQUIRED)
+    set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${CLANG_TIDY_PROGRAM};--quiet")
   endif()
 endfunction()
