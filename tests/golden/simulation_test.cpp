@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the simulation says and what /metrics says: the page of every profile, read by the strict parser, beside values
+// that the script computes without any collector.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "format/prometheus_text.h"
+#include "igpu/monitor.h"
+#include "machine_parts.h"
+#include "simulation/simulation.h"
+#include "support/exposition_parser.h"
+#include "support/fake_clock.h"
+#include "support/recording_log.h"
+
+using namespace igpu;
+using namespace igpu::simulation;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Nanoseconds kWindow = 15s;
+
+class Parts final : public MachineParts {
+ public:
+  explicit Parts(std::string_view profile)
+      : simulated(SimulatedMachine::create(profile, clock)), machine_(simulated->machine()) {}
+  Machine& machine() override { return machine_; }
+
+  FakeClock clock;
+  std::unique_ptr<SimulatedMachine> simulated;
+
+ private:
+  Machine machine_;
+};
+
+// A profile that is watched: after some scrapes, two pages that are kWindow apart.
+struct Watched {
+  explicit Watched(std::string_view profile) : parts(std::make_shared<Parts>(profile)) {
+    MonitorOptions options;
+    options.min_window = 1ms;
+    monitor = make_monitor(parts, options, log);
+    for (int warm_up = 0; warm_up < 3; ++warm_up) scrape();
+    before = scrape();
+    from = now();
+    page = scrape();
+    to = now();
+  }
+  Exposition scrape() {
+    parts->clock.advance(kWindow);
+    const auto result = monitor->scrape({});
+    text.clear();
+    exporter::write_prometheus_text(PageView(result->lists()), text);
+    return parse_prometheus_text(text);
+  }
+  ScriptTime now() const { return parts->simulated->script_time(parts->clock.now()); }
+  const MachineScript& script() const { return parts->simulated->script(); }
+
+  RecordingLog log;
+  std::shared_ptr<Parts> parts;
+  std::unique_ptr<Monitor> monitor;
+  std::string text;
+  Exposition before, page;
+  ScriptTime from{}, to{};
+};
+
+using Labels = Exposition::LabelFilter;
+
+std::string label_text(Labels labels) {
+  std::string text;
+  for (const auto& [name, value] : labels) text += std::string(name) + "=" + std::string(value) + " ";
+  return text;
+}
+
+void check_gauge(const Watched& w, std::string_view metric, Labels labels, double expected, double tolerance) {
+  INFO(metric << " " << label_text(labels) << "expected " << expected);
+  const auto value = w.page.value(metric, labels);
+  CHECK(value);
+  if (value) CHECK(std::abs(*value - expected) <= tolerance);
+}
+
+// How much a counter grew from the page before to this one.
+void check_growth(const Watched& w, std::string_view metric, Labels labels, double expected, double tolerance) {
+  INFO(metric << " " << label_text(labels) << "expected to grow by " << expected);
+  const auto first = w.before.value(metric, labels);
+  const auto second = w.page.value(metric, labels);
+  CHECK(first);
+  CHECK(second);
+  if (first && second) CHECK(std::abs(*second - *first - expected) <= tolerance);
+}
+
+void check_absent(const Watched& w, std::string_view metric, Labels labels) {
+  INFO(metric << " " << label_text(labels));
+  CHECK(w.page.find(metric, labels).empty());
+}
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+const std::vector<std::string> kOpen{"tgl-broadcast", "arc-a770", "battlemage", "rack"};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("simulation and page");
+
+TEST_CASE("nothing of an open machine fails or is refused") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    INFO(profile);
+    CHECK(w.page.value("intel_gpu_exporter_devices") == static_cast<double>(w.script().gpus.size()));
+    for (const auto* success : w.page.find("intel_gpu_scrape_collector_success")) {
+      INFO(success->label("collector"));
+      CHECK(success->value == 1);
+    }
+    for (const auto* feature : w.page.find("intel_gpu_exporter_feature_available")) {
+      INFO(feature->label("device") << " " << feature->label("feature") << " " << feature->label("reason"));
+      CHECK(feature->label("reason") != "permission");
+    }
+    CHECK(w.log.count(LogLevel::error) == 0);
+  }
+}
+
+TEST_CASE("every GPU is what is plugged in") {
+  for (const char* profile : {"tgl-broadcast", "arc-a770", "battlemage", "rack", "locked", "asleep"}) {
+    Watched w(profile);
+    for (const GpuScript& gpu : w.script().gpus) {
+      INFO(profile << " " << gpu.address);
+      const auto info = w.page.find("intel_gpu_info", {{"device", gpu.address}});
+      REQUIRE(info.size() == 1);
+      CHECK(info[0]->value == 1);
+      CHECK(info[0]->label("card") == gpu.card_name());
+      CHECK(info[0]->label("render_node") == gpu.render_name());
+      CHECK(info[0]->label("driver") == to_string(gpu.model.driver));
+      CHECK(info[0]->label("kind") == to_string(gpu.model.kind));
+      CHECK(info[0]->label("name") == gpu.model.name);
+      check_gauge(w, "intel_gpu_runtime_suspended", {{"device", gpu.address}}, gpu.suspended ? 1 : 0, 0);
+    }
+    CHECK(w.page.find("intel_gpu_info").size() == w.script().gpus.size());
+  }
+}
+
+TEST_CASE("engines: busy, wait and sema are the script's, to a nanosecond a second") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    for (const GpuScript& gpu : w.script().gpus) {
+      INFO(profile << " " << gpu.address);
+      for (const EngineScript& engine : gpu.engines) {
+        const std::string gt = number(engine.model.gt);
+        const std::string_view cls = names_of(engine.model.engine_class).label;
+        const Labels one{{"device", gpu.address}, {"gt", gt}, {"engine", engine.name}, {"class", cls}};
+        const Labels from_pmu{
+            {"device", gpu.address}, {"gt", gt}, {"engine", engine.name}, {"class", cls}, {"source", "pmu"}};
+        const double busy = expected_engine_busy_ratio(gpu, engine.name, w.from, w.to);
+        check_gauge(w, "intel_gpu_engine_busy_ratio", from_pmu, busy, 1e-6);
+        check_growth(w, "intel_gpu_engine_busy_seconds_total", from_pmu, busy * 15, 1e-6);
+        if (gpu.model.driver == Driver::i915) {
+          check_gauge(w, "intel_gpu_engine_wait_ratio", one,
+                      expected_engine_wait_ratio(gpu, engine.name, w.from, w.to), 1e-6);
+          check_gauge(w, "intel_gpu_engine_sema_ratio", one,
+                      expected_engine_sema_ratio(gpu, engine.name, w.from, w.to), 1e-6);
+        } else {
+          check_growth(w, "intel_gpu_engine_ticks_total", one, 15 * 19.2e6, 2);
+          check_growth(w, "intel_gpu_engine_active_ticks_total", one, busy * 15 * 19.2e6, 2);
+        }
+      }
+      CHECK(w.page.find("intel_gpu_engine_busy_ratio", {{"device", gpu.address}}).size() == gpu.engines.size());
+    }
+  }
+}
+
+TEST_CASE("frequency: now, on average and its limits") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    for (const GpuScript& gpu : w.script().gpus) {
+      for (std::size_t i = 0; i < gpu.gts.size(); ++i) {
+        const GtScript& gt = gpu.gts[i];
+        const std::string n = number(i);
+        INFO(profile << " " << gpu.address << " gt" << n);
+        for (const bool requested : {false, true}) {
+          const std::string_view kind = requested ? "requested" : "actual";
+          const Labels labels{{"device", gpu.address}, {"gt", n}, {"kind", kind}};
+          check_gauge(w, "intel_gpu_frequency_hertz", labels,
+                      requested ? expected_requested_hertz(gt, w.to) : expected_actual_hertz(gt, w.to), 0);
+          if (gpu.model.driver != Driver::i915) continue;
+          const double average = expected_average_hertz(gt, requested, w.from, w.to);
+          // The PMU counts whole MHz seconds.
+          check_gauge(w, "intel_gpu_frequency_average_hertz", labels, average, 1e6 / 15 + 1);
+          check_growth(w, "intel_gpu_frequency_cycles_total", labels, average * 15, 1e6 + 1);
+        }
+        const auto limit = [&](std::string_view which, unsigned mhz) {
+          check_gauge(w, "intel_gpu_frequency_limit_hertz", {{"device", gpu.address}, {"gt", n}, {"limit", which}},
+                      mhz * 1e6, 0);
+        };
+        limit("min", gt.model.rpn);
+        limit("max", gt.model.rp0);
+        limit("rp0", gt.model.rp0);
+        limit("rpn", gt.model.rpn);
+        limit(gpu.model.driver == Driver::xe ? "rpe" : "rp1", gt.model.rp1);
+        check_gauge(w, "intel_gpu_throttled", {{"device", gpu.address}, {"gt", n}, {"reason", "pl1"}},
+                    static_cast<double>(gt.pl1_throttled.value(w.to)), 0);
+        check_gauge(w, "intel_gpu_throttled", {{"device", gpu.address}, {"gt", n}, {"reason", "any"}},
+                    static_cast<double>(gt.pl1_throttled.value(w.to)), 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("throttling is seen in those seconds in which the card is at its power limit, and in no others") {
+  Watched w("arc-a770");
+  const GpuScript& gpu = w.script().gpus[0];
+  int throttled = 0, free = 0;
+  for (int i = 0; i < 40; ++i) {
+    w.page = w.scrape();
+    const bool expected = gpu.gts[0].pl1_throttled.value(w.now()) != 0;
+    ++(expected ? throttled : free);
+    check_gauge(w, "intel_gpu_throttled", {{"device", gpu.address}, {"reason", "pl1"}}, expected ? 1 : 0, 0);
+  }
+  CHECK(throttled > 0);
+  CHECK(free > 0);
+}
+
+TEST_CASE("RC6 and C6 are the rest of the time awake") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    for (const GpuScript& gpu : w.script().gpus) {
+      for (std::size_t i = 0; i < gpu.gts.size(); ++i) {
+        const std::string n = number(i);
+        INFO(profile << " " << gpu.address << " gt" << n);
+        const double ratio = expected_rc6_ratio(gpu.gts[i], w.from, w.to);
+        const Labels labels{{"device", gpu.address}, {"gt", n}};
+        check_gauge(w, "intel_gpu_rc6_residency_ratio", labels, ratio, 2e-4);  // milliseconds
+        check_growth(w, "intel_gpu_rc6_residency_seconds_total", labels, ratio * 15, 2e-3);
+        if (gpu.model.driver == Driver::i915)
+          check_growth(w, "intel_gpu_awake_seconds_total", labels, (1 - ratio) * 15, 1e-3);
+      }
+      if (gpu.model.driver == Driver::i915) {
+        check_growth(w, "intel_gpu_interrupts_total", {{"device", gpu.address}},
+                     static_cast<double>(gpu.interrupts.integral(w.to) - gpu.interrupts.integral(w.from)), 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("power: RAPL's for an integrated GPU, hwmon's for a card, and never the other's") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    const HostScript& host = w.script().host;
+    for (const GpuScript& gpu : w.script().gpus) {
+      INFO(profile << " " << gpu.address);
+      const auto check = [&](std::string_view domain, std::string_view source, const Course& microwatts) {
+        const Labels labels{{"device", gpu.address}, {"domain", domain}, {"source", source}};
+        check_gauge(w, "intel_gpu_power_watts", labels, expected_watts(microwatts, w.from, w.to), 1e-3);
+        check_growth(w, "intel_gpu_energy_joules_total", labels, expected_joules(microwatts, w.from, w.to), 1e-2);
+      };
+      if (gpu.model.kind == GpuKind::integrated) {
+        check("gpu", "rapl_pmu", gpu.package_microwatts);
+        check("package", "rapl_pmu", host.package_microwatts);
+        check("cores", "rapl_pmu", host.cores_microwatts);
+        if (host.has_psys) check("psys", "rapl_pmu", host.psys_microwatts);
+        check_absent(w, "intel_gpu_power_watts", {{"device", gpu.address}, {"source", "hwmon"}});
+        check_absent(w, "intel_gpu_power_watts", {{"device", gpu.address}, {"source", "powercap"}});
+      } else {
+        check("package", "hwmon", gpu.package_microwatts);
+        if (gpu.model.driver == Driver::xe) check("card", "hwmon", gpu.card_microwatts);
+        check_absent(w, "intel_gpu_power_watts", {{"device", gpu.address}, {"source", "rapl_pmu"}});
+        check_absent(w, "intel_gpu_power_watts", {{"device", gpu.address}, {"domain", "cores"}});
+      }
+    }
+  }
+}
+
+TEST_CASE("temperatures, fans and power limits carry the right names and units") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    for (const GpuScript& gpu : w.script().gpus) {
+      INFO(profile << " " << gpu.address);
+      const bool integrated = gpu.model.kind == GpuKind::integrated;
+      const Course& temperature = integrated ? w.script().host.temperature : gpu.temperature;
+      check_gauge(w, "intel_gpu_temperature_celsius", {{"device", gpu.address}, {"sensor", "package"}},
+                  static_cast<double>(temperature.value(w.to)) / 1000, 1e-9);
+      if (integrated) {
+        check_absent(w, "intel_gpu_fan_speed_rpm", {{"device", gpu.address}});
+        check_absent(w, "intel_gpu_power_limit_watts", {{"device", gpu.address}});
+        continue;
+      }
+      CHECK(w.page.find("intel_gpu_fan_speed_rpm", {{"device", gpu.address}}).size() ==
+            (gpu.model.driver == Driver::xe ? 3 : 1));
+      if (gpu.model.driver == Driver::i915) {
+        check_gauge(w, "intel_gpu_power_limit_watts",
+                    {{"device", gpu.address}, {"domain", "package"}, {"limit", "max"}}, 190, 0);
+        check_gauge(w, "intel_gpu_power_limit_watts",
+                    {{"device", gpu.address}, {"domain", "package"}, {"limit", "rated_max"}}, 225, 1);
+      } else {
+        check_gauge(w, "intel_gpu_temperature_celsius", {{"device", gpu.address}, {"sensor", "vram"}},
+                    static_cast<double>(gpu.temperature.value(w.to)) / 1000 + 4, 1e-9);
+        check_gauge(w, "intel_gpu_power_limit_watts", {{"device", gpu.address}, {"domain", "card"}, {"limit", "cap"}},
+                    190, 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("memory of the devices") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    for (std::size_t i = 0; i < w.script().gpus.size(); ++i) {
+      const GpuScript& gpu = w.script().gpus[i];
+      INFO(profile << " " << gpu.address);
+      const bool xe = gpu.model.driver == Driver::xe;
+      CHECK(w.page.value("intel_gpu_memory_size_bytes", {{"device", gpu.address}, {"memory_region", "system"}})
+                .value_or(0) > 1e10);
+      if (xe) {
+        check_gauge(w, "intel_gpu_memory_used_bytes", {{"device", gpu.address}, {"memory_region", "system"}},
+                    static_cast<double>(expected_system_memory_used(w.script(), i, w.to)), 0);
+      } else {  // i915 does not keep account of system memory
+        check_absent(w, "intel_gpu_memory_used_bytes", {{"device", gpu.address}, {"memory_region", "system"}});
+      }
+      if (gpu.model.vram_bytes == 0) continue;
+      const Labels vram{{"device", gpu.address}, {"memory_region", xe ? "vram0" : "local0"}};
+      check_gauge(w, "intel_gpu_memory_size_bytes", vram, static_cast<double>(gpu.model.vram_bytes), 0);
+      check_gauge(w, "intel_gpu_memory_used_bytes", vram, static_cast<double>(gpu.vram_used.value(w.to)), 0);
+    }
+  }
+}
+
+TEST_CASE("memory traffic belongs to the integrated GPU") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    for (const GpuScript& gpu : w.script().gpus) {
+      INFO(profile << " " << gpu.address);
+      if (gpu.model.kind == GpuKind::discrete) {
+        check_absent(w, "intel_gpu_memory_bandwidth_bytes_total", {{"device", gpu.address}});
+        continue;
+      }
+      for (const bool read : {true, false}) {
+        const Course& lines = read ? w.script().host.memory_read : w.script().host.memory_written;
+        check_growth(w, "intel_gpu_memory_bandwidth_bytes_total",
+                     {{"device", gpu.address}, {"direction", read ? "read" : "write"}},
+                     expected_memory_bytes(lines, w.from, w.to), 4 * 64);
+      }
+    }
+  }
+}
+
+TEST_CASE("the link is that of the slot") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    for (const GpuScript& gpu : w.script().gpus) {
+      INFO(profile << " " << gpu.address);
+      if (gpu.model.kind == GpuKind::integrated) {
+        check_absent(w, "intel_gpu_pcie_link_speed_transfers_per_second", {{"device", gpu.address}});
+        check_absent(w, "intel_gpu_pcie_link_width_lanes", {{"device", gpu.address}});
+        continue;
+      }
+      check_gauge(w, "intel_gpu_pcie_link_speed_transfers_per_second", {{"device", gpu.address}, {"bound", "current"}},
+                  gpu.model.link_gigatransfers * 1e9, 0);
+      check_gauge(w, "intel_gpu_pcie_link_width_lanes", {{"device", gpu.address}, {"bound", "current"}},
+                  std::min(gpu.model.card_lanes, gpu.model.slot_lanes), 0);
+      check_gauge(w, "intel_gpu_pcie_link_width_lanes", {{"device", gpu.address}, {"bound", "max"}},
+                  gpu.model.card_lanes, 0);
+    }
+  }
+}
+
+TEST_CASE("processes: what each took of every class, its memory, and who it is") {
+  for (const std::string& profile : kOpen) {
+    Watched w(profile);
+    const MachineScript& script = w.script();
+    for (std::size_t g = 0; g < script.gpus.size(); ++g) {
+      const GpuScript& gpu = script.gpus[g];
+      std::size_t holders = 0;
+      for (const ProcessScript& process : script.processes) {
+        const std::size_t clients = expected_process_clients(script, process.pid, g);
+        if (clients == 0) continue;
+        ++holders;
+        const std::string pid = number(process.pid);
+        INFO(profile << " " << gpu.address << " " << process.comm << " " << pid);
+        const Labels own{{"device", gpu.address}, {"pid", pid}, {"comm", process.comm}};
+        check_gauge(w, "intel_gpu_process_clients", own, static_cast<double>(clients), 0);
+        check_gauge(w, "intel_gpu_process_cpu_seconds_total", own, expected_process_cpu_seconds(process, w.to), 0.011);
+        check_gauge(w, "intel_gpu_process_resident_memory_bytes", own,
+                    static_cast<double>(process.resident_bytes.value(w.to)), 0);
+        check_gauge(w, "intel_gpu_process_virtual_memory_bytes", own, static_cast<double>(process.virtual_bytes), 0);
+        for (const EngineClassNames& names : kEngineClassNames) {
+          const bool exists = std::any_of(gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& e) {
+            return e.model.engine_class == names.engine_class;
+          });
+          if (!exists) continue;
+          const Labels labels{{"device", gpu.address}, {"pid", pid}, {"class", names.label}};
+          check_gauge(w, "intel_gpu_process_engine_busy_ratio", labels,
+                      expected_process_busy_ratio(script, process.pid, g, names.engine_class, w.from, w.to), 1e-6);
+          check_growth(w, "intel_gpu_process_engine_busy_seconds_total", labels,
+                       expected_process_busy_seconds(script, process.pid, g, names.engine_class, w.from, w.to), 1e-6);
+        }
+        const auto info = w.page.find("intel_gpu_process_info", own);
+        REQUIRE(info.size() == 1);
+        CHECK(info[0]->label("container_id") == process.container_id);
+        CHECK(info[0]->label("pod_uid") == process.pod_uid);
+        CHECK(info[0]->label("cgroup") == process.cgroup);
+        CHECK(info[0]->label("user") == (process.uid == 0 ? "root" : process.uid == 1000 ? "anna" : "stream"));
+        double vram = 0;
+        for (const ClientScript& client : script.clients) {
+          if (client.pid == process.pid && client.gpu == g) vram += static_cast<double>(client.local_memory(w.to).resident);
+        }
+        if (gpu.model.vram_bytes == 0) continue;
+        const std::string_view region = gpu.model.driver == Driver::xe ? "vram0" : "local0";
+        check_gauge(w, "intel_gpu_process_memory_bytes",
+                    {{"device", gpu.address}, {"pid", pid}, {"memory_region", region}, {"state", "resident"}}, vram, 0);
+      }
+      check_gauge(w, "intel_gpu_processes", {{"device", gpu.address}}, static_cast<double>(holders), 0);
+      check_gauge(w, "intel_gpu_processes_dropped", {{"device", gpu.address}}, 0, 0);
+    }
+  }
+}
+
+TEST_CASE("locked: what needs a permission is absent and said to be, what the files tell is there") {
+  Watched w("locked");
+  for (const auto* success : w.page.find("intel_gpu_scrape_collector_success")) {
+    INFO(success->label("collector"));
+    CHECK(success->value == 1);
+  }
+  for (const char* metric :
+       {"intel_gpu_engine_busy_ratio", "intel_gpu_engine_wait_ratio", "intel_gpu_frequency_average_hertz",
+        "intel_gpu_memory_used_bytes", "intel_gpu_memory_size_bytes", "intel_gpu_memory_bandwidth_bytes_total",
+        "intel_gpu_process_clients", "intel_gpu_error_state"})
+    check_absent(w, metric, {});
+  for (const char* source : {"rapl_pmu", "powercap"}) check_absent(w, "intel_gpu_power_watts", {{"source", source}});
+  std::size_t refused = 0;
+  for (const auto* feature : w.page.find("intel_gpu_exporter_feature_available", {{"reason", "permission"}})) {
+    CHECK(feature->value == 0);
+    ++refused;
+  }
+  CHECK(refused >= 6);
+  for (const GpuScript& gpu : w.script().gpus) {
+    const GtScript& gt = gpu.gts[0];
+    INFO(gpu.address);
+    check_gauge(w, "intel_gpu_frequency_hertz", {{"device", gpu.address}, {"gt", "0"}, {"kind", "actual"}},
+                expected_actual_hertz(gt, w.to), 0);
+    check_gauge(w, "intel_gpu_rc6_residency_ratio", {{"device", gpu.address}, {"gt", "0"}},
+                expected_rc6_ratio(gt, w.from, w.to), 2e-4);
+  }
+  const GpuScript& card = w.script().gpus[1];
+  check_gauge(w, "intel_gpu_power_watts", {{"device", card.address}, {"domain", "card"}, {"source", "hwmon"}},
+              expected_watts(card.card_microwatts, w.from, w.to), 1e-3);
+}
+
+TEST_CASE("asleep: a hundred scrapes resume nothing, and show nothing that would have to") {
+  Watched w("asleep");
+  for (int i = 0; i < 100; ++i) w.page = w.scrape();
+  CHECK(w.parts->simulated->resumes() == 0);
+  for (const GpuScript& gpu : w.script().gpus) {
+    INFO(gpu.address);
+    check_gauge(w, "intel_gpu_runtime_suspended", {{"device", gpu.address}}, 1, 0);
+    for (const char* metric : {"intel_gpu_engine_busy_ratio", "intel_gpu_frequency_hertz", "intel_gpu_rc6_residency_ratio",
+                               "intel_gpu_power_watts", "intel_gpu_temperature_celsius", "intel_gpu_memory_used_bytes",
+                               "intel_gpu_pcie_link_width_lanes"})
+      check_absent(w, metric, {{"device", gpu.address}});
+    for (const auto* feature : w.page.find("intel_gpu_exporter_feature_available", {{"device", gpu.address}})) {
+      INFO(feature->label("feature"));
+      CHECK((feature->label("reason") == "suspended" || feature->label("reason") == "ok" ||
+             feature->label("reason") == "hardware" || feature->label("reason") == "kernel"));
+    }
+  }
+  CHECK(w.log.count(LogLevel::error) == 0);
+}
+
+TEST_SUITE_END();
