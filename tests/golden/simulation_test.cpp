@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the simulation says and what /metrics says: the page of every profile, read by the strict parser, beside values
 // that the script computes without any collector.
+#include "simulation/simulation.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "machine_parts.h"
-#include "simulation/simulation.h"
 #include "support/exposition_parser.h"
 #include "support/fake_clock.h"
 #include "support/recording_log.h"
@@ -156,10 +157,10 @@ TEST_CASE("engines: busy, wait and sema are the script's, to a nanosecond a seco
         check_gauge(w, "intel_gpu_engine_busy_ratio", from_pmu, busy, 1e-6);
         check_growth(w, "intel_gpu_engine_busy_seconds_total", from_pmu, busy * 15, 1e-6);
         if (gpu.model.driver == Driver::i915) {
-          check_gauge(w, "intel_gpu_engine_wait_ratio", one,
-                      expected_engine_wait_ratio(gpu, engine.name, w.from, w.to), 1e-6);
-          check_gauge(w, "intel_gpu_engine_sema_ratio", one,
-                      expected_engine_sema_ratio(gpu, engine.name, w.from, w.to), 1e-6);
+          check_gauge(w, "intel_gpu_engine_wait_ratio", one, expected_engine_wait_ratio(gpu, engine.name, w.from, w.to),
+                      1e-6);
+          check_gauge(w, "intel_gpu_engine_sema_ratio", one, expected_engine_sema_ratio(gpu, engine.name, w.from, w.to),
+                      1e-6);
         } else {
           check_growth(w, "intel_gpu_engine_ticks_total", one, 15 * 19.2e6, 2);
           check_growth(w, "intel_gpu_engine_active_ticks_total", one, busy * 15 * 19.2e6, 2);
@@ -402,7 +403,8 @@ TEST_CASE("processes: what each took of every class, its memory, and who it is")
         CHECK(info[0]->label("user") == (process.uid == 0 ? "root" : process.uid == 1000 ? "anna" : "stream"));
         double vram = 0;
         for (const ClientScript& client : script.clients) {
-          if (client.pid == process.pid && client.gpu == g) vram += static_cast<double>(client.local_memory(w.to).resident);
+          if (client.pid == process.pid && client.gpu == g)
+            vram += static_cast<double>(client.local_memory(w.to).resident);
         }
         if (gpu.model.vram_bytes == 0) continue;
         const std::string_view region = gpu.model.driver == Driver::xe ? "vram0" : "local0";
@@ -453,9 +455,10 @@ TEST_CASE("asleep: a hundred scrapes resume nothing, and show nothing that would
   for (const GpuScript& gpu : w.script().gpus) {
     INFO(gpu.address);
     check_gauge(w, "intel_gpu_runtime_suspended", {{"device", gpu.address}}, 1, 0);
-    for (const char* metric : {"intel_gpu_engine_busy_ratio", "intel_gpu_frequency_hertz", "intel_gpu_rc6_residency_ratio",
-                               "intel_gpu_power_watts", "intel_gpu_temperature_celsius", "intel_gpu_memory_used_bytes",
-                               "intel_gpu_pcie_link_width_lanes"})
+    for (const char* metric :
+         {"intel_gpu_engine_busy_ratio", "intel_gpu_frequency_hertz", "intel_gpu_rc6_residency_ratio",
+          "intel_gpu_power_watts", "intel_gpu_temperature_celsius", "intel_gpu_memory_used_bytes",
+          "intel_gpu_pcie_link_width_lanes"})
       check_absent(w, metric, {{"device", gpu.address}});
     for (const auto* feature : w.page.find("intel_gpu_exporter_feature_available", {{"device", gpu.address}})) {
       INFO(feature->label("feature"));
