@@ -67,7 +67,7 @@ const GpuModel kArcA770{
     .gts = {{300, 600, 2400}},
     .vram_bytes = 16 * kGiB,
     .idle_watts = 38,
-    .busy_watts = {70, 9, 11, 6, 82},
+    .busy_watts = {88, 9, 11, 6, 104},
     .power_limit_watts = 190,
     .card_lanes = 16,
     .link_gigatransfers = 16,

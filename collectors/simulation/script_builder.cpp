@@ -92,7 +92,7 @@ void derive_gts(GpuScript& gpu) {
     const double span = gt.model.rp0 - lowest;
     gt.pl1_throttled = Course::from([&](std::size_t k) {
       const double watts = static_cast<double>(gpu.package_microwatts.at_second(k)) / kMicro;
-      return gpu.model.power_limit_watts > 0 && watts > 0.92 * gpu.model.power_limit_watts;
+      return gpu.model.power_limit_watts > 0 && watts > 0.9 * gpu.model.power_limit_watts;
     });
     gt.requested_khz = Course::from([&](std::size_t k) {
       return in_steps_of_50_mhz(lowest + span * std::min(1.0, 0.2 + busiest_share(gpu, number, k)));
