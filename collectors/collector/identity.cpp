@@ -41,8 +41,8 @@ std::unique_ptr<Collector> IdentityCollector::create(const CollectorContext& con
 
 IdentityCollector::IdentityCollector(const CollectorContext& context)
     : gpu_(context.gpu),
-      device_id_(hex(context.gpu.device_id, 4)),
-      revision_(hex(context.gpu.revision, 2)),
+      device_id_(context.gpu.device_id != 0 ? hex(context.gpu.device_id, 4) : std::string()),
+      revision_(context.gpu.revision ? hex(*context.gpu.revision, 2) : std::string()),
       numa_node_(context.gpu.numa_node < 0 ? std::string() : std::to_string(context.gpu.numa_node)),
       tells_runtime_status_(file_exists(context.machine.sys, context.gpu.pci_path + "/power/runtime_status")),
       error_state_(context.machine.sys, context.gpu) {}

@@ -98,7 +98,7 @@ bool Discovery::describe(Gpu& gpu) const {
   if (const auto text = read_text(sys, base + "device", buffer))
     gpu.device_id = scan_integer<std::uint16_t>(*text, 16).value_or(0);
   if (const auto text = read_text(sys, base + "revision", buffer))
-    gpu.revision = scan_integer<std::uint8_t>(*text, 16).value_or(0);
+    gpu.revision = scan_integer<std::uint8_t>(*text, 16);
   if (const auto text = read_text(sys, base + "numa_node", buffer))
     gpu.numa_node = scan_integer<int>(*text).value_or(-1);
   gpu.virtual_function = static_cast<bool>(sys.read_link(base + "physfn"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 // One GPU as the kernel presents it. Facts that stay true until the device is bound anew.
@@ -21,8 +22,8 @@ struct Gpu {
   std::string render_node;  // "renderD128"; "" if there is none
   Driver driver = Driver::i915;
   GpuKind kind = GpuKind::integrated;
-  std::uint16_t device_id = 0;  // 0x56a0
-  std::uint8_t revision = 0;
+  std::uint16_t device_id = 0;  // 0x56a0; 0: the machine does not tell
+  std::optional<std::uint8_t> revision;
   std::string name;   // from pci.ids; "" if it does not know
   int numa_node = -1;  // -1: unknown
   bool virtual_function = false;  // SR-IOV VF: no PMU on xe, no hwmon, no gtidle
