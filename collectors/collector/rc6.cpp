@@ -96,7 +96,10 @@ Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const 
   }
   if (!gt.sysfs) return pmu.propagate<Count>();
   const Nanoseconds now = pass.now();
-  return gt.sysfs->residency_ms().map([&](std::uint64_t ms) { return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now}; });
+  const auto residency = gt.sysfs->residency_ms();
+  // Without the file, what is missing is what keeps the PMU from telling.
+  if (residency.is_absent() && gt.event && pmu.is_absent()) return pmu.propagate<Count>();
+  return residency.map([&](std::uint64_t ms) { return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now}; });
 }
 
 void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
