@@ -39,7 +39,7 @@ class Report {
     if (!normal) ++missing_;
     out_ += (normal ? "  -        " : "  MISSING  ") + name + ": " + std::string(explained(finding.absent.reason)) + '\n';
     if (!normal) line("", std::string(finding.feature->meaning));
-    if (!finding.cause.empty()) line("cause: ", finding.cause);
+    if (!finding.cause.empty() && finding.absent.reason != Reason::hardware) line("cause: ", finding.cause);
     if (!finding.cure.empty()) line("cure:  ", finding.cure);
   }
 

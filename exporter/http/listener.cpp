@@ -290,11 +290,15 @@ Listener::Listener(const ListenerOptions& options, HttpHandler& handler, Log& lo
   state_->request_timeout = options.request_timeout;
   const unsigned features = mg_check_feature(MG_FEATURES_ALL);
 
+  // UNIX sockets last: CivetWeb looks for the colon of a host name beyond the end of an entry.
   std::string ports;
-  for (const ListenAddress& address : options.addresses) {
-    if (!ports.empty()) ports += ',';
-    ports += port_spec(address, features, log);
-    if (address.kind == ListenAddress::Kind::unix_socket) state_->unix_paths.push_back(address.path);
+  for (const bool unix_sockets : {false, true}) {
+    for (const ListenAddress& address : options.addresses) {
+      if ((address.kind == ListenAddress::Kind::unix_socket) != unix_sockets) continue;
+      if (!ports.empty()) ports += ',';
+      ports += port_spec(address, features, log);
+      if (unix_sockets) state_->unix_paths.push_back(address.path);
+    }
   }
   const std::string workers = std::to_string(options.workers);
   const std::string timeout = std::to_string(options.request_timeout.count());

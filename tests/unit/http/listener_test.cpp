@@ -175,18 +175,18 @@ TEST_CASE("a client that does not read, or hangs up in between, holds up nobody"
 
 TEST_CASE("it listens on several addresses, IPv6 and UNIX sockets among them") {
   const std::string path = socket_path("several");
-  std::vector<std::string> addresses{"127.0.0.1:0", ":0", "unix:" + path};
+  std::vector<std::string> addresses{"unix:" + path, "127.0.0.1:0", ":0"};
   if (host_has_ipv6()) addresses.emplace_back("[::1]:0");
   Server server(addresses);
   REQUIRE(server.listener.bound().size() == addresses.size());
   CHECK(http_get(server.port(0), "/x").status == 200);
   CHECK(http_get(server.port(1), "/x").status == 200);
-  CHECK(server.listener.bound()[2] == "unix:" + path);
+  CHECK(server.listener.bound().back() == "unix:" + path);
   HttpConnection local(path);
   local.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(parse_reply(local.receive()).status == 200);
   if (host_has_ipv6()) {
-    for (const std::size_t index : {std::size_t{1}, std::size_t{3}}) {
+    for (const std::size_t index : {std::size_t{1}, std::size_t{2}}) {
       HttpConnection v6(server.port(index), "::1");
       v6.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
       CHECK(parse_reply(v6.receive()).status == 200);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// METRICS.md is what the descriptors say. IGPU_UPDATE=1 in the environment rewrites it.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "cli/metrics_reference.h"
+#include "igpu/monitor.h"
+#include "self/build_info.h"
+#include "self/process_metrics.h"
+#include "self/request_metrics.h"
+
+using namespace igpu;
+
+namespace {
+
+const std::string kPath = IGPU_SOURCE_DIR "/collectors/METRICS.md";
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::vector<const MetricDescriptor*> all_metrics() {
+  std::vector<const MetricDescriptor*> all;
+  const auto add = [&all](std::span<const MetricDescriptor* const> metrics) { all.insert(all.end(), metrics.begin(), metrics.end()); };
+  for (const CollectorDescription& collector : describe_collectors()) add(collector.metrics);
+  add(registry_metrics());
+  add(exporter::build_info_metrics());
+  add(exporter::process_metrics());
+  add(exporter::RequestMetrics::metrics());
+  return all;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("metrics_reference");
+
+TEST_CASE("METRICS.md is what the descriptors say") {
+  const std::string generated = exporter::metrics_reference();
+  if (const char* update = std::getenv("IGPU_UPDATE"); update != nullptr && *update != '\0' && *update != '0') {
+    std::ofstream(kPath, std::ios::binary) << generated;
+  }
+  INFO("tests/run --update rewrites it");
+  CHECK(content(kPath) == generated);
+}
+
+TEST_CASE("every metric has one descriptor, the right prefix and a help of one sentence") {
+  std::set<std::string_view> names;
+  for (const MetricDescriptor* metric : all_metrics()) {
+    const std::string name(metric->name);
+    CAPTURE(name);
+    CHECK(names.insert(metric->name).second);
+    CHECK((metric->name.starts_with("intel_gpu_") || metric->name.starts_with("process_")));
+    CHECK(metric->help.find('\n') == std::string_view::npos);
+    CHECK(metric->help.size() < 160);
+    for (std::size_t i = 0; i < metric->label_count; ++i) {
+      const std::string_view label = metric->label_names[i];
+      for (const std::string_view reserved : {"le", "quantile", "job", "instance", "type"}) CHECK(label != reserved);
+    }
+  }
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "cli/options.h"
+#include "cli/usage_error.h"
+#include "igpu/monitor.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace std::chrono_literals;
+using Arguments = std::vector<std::string>;
+
+namespace {
+
+CommandLine parse(const Arguments& arguments) { return parse_command_line(arguments, all_flags()); }
+Options options(const Arguments& arguments) { return options_from(parse(arguments).settings); }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("command_line");
+
+TEST_CASE("without arguments it serves with the documented defaults") {
+  const CommandLine line = parse({});
+  CHECK(line.command == "serve");
+  const Options defaults = options_from(line.settings);
+  REQUIRE(defaults.listen_addresses.size() == 1);
+  CHECK(defaults.listen_addresses.front().text == ":10068");
+  CHECK(defaults.telemetry_path == "/metrics");
+  CHECK(defaults.max_requests == 40);
+  CHECK(defaults.timeout == 10s);
+  CHECK(defaults.exporter_metrics);
+  CHECK(defaults.log_level == LogLevel::info);
+  CHECK(defaults.log_format == LogFormat::logfmt);
+  CHECK(defaults.monitor.sysfs_root == "/sys");
+  CHECK(defaults.monitor.procfs_root == "/proc");
+  CHECK(defaults.monitor.devfs_root == "/dev");
+  CHECK(defaults.monitor.simulate.empty());
+  CHECK(defaults.monitor.min_window == 1s);
+  CHECK(defaults.monitor.collectors.empty());
+  CHECK_FALSE(defaults.monitor.disable_default_collectors);
+}
+
+TEST_CASE("flags stand before or behind the command, with a blank or an equals sign") {
+  for (const Arguments& arguments : {Arguments{"--gpu", "card0", "list"}, Arguments{"list", "--gpu=card0"},
+                                     Arguments{"--gpu=card0", "list"}, Arguments{"list", "--gpu", "card0"}}) {
+    const CommandLine line = parse(arguments);
+    CHECK(line.command == "list");
+    CHECK(options_from(line.settings).monitor.gpus == Arguments{"card0"});
+  }
+}
+
+TEST_CASE("repeatable flags gather, others may be given once") {
+  CHECK(options({"--gpu=card0", "--gpu", "0000:03:00.0"}).monitor.gpus == Arguments{"card0", "0000:03:00.0"});
+  CHECK(options({"--web.listen-address=:1", "--web.listen-address=:2"}).listen_addresses.size() == 2);
+  CHECK_THROWS_WITH_AS(parse({"--path.sysfs=a", "--path.sysfs=b"}), "--path.sysfs: given more than once", UsageError);
+}
+
+TEST_CASE("every collector but the ones that are always on has its pair of switches") {
+  for (const CollectorDescription& collector : describe_collectors()) {
+    const std::string name(collector.name);
+    CAPTURE(name);
+    if (collector.always_on) {
+      CHECK_THROWS_AS(parse({"--no-collector." + name}), UsageError);
+      continue;
+    }
+    CHECK(options({"--collector." + name}).monitor.collectors == std::map<std::string, bool>{{name, true}});
+    CHECK(options({"--no-collector." + name}).monitor.collectors == std::map<std::string, bool>{{name, false}});
+    CHECK(options({"--collector." + name + "=false"}).monitor.collectors.at(name) == false);
+    CHECK(options({"--no-collector." + name, "--collector." + name}).monitor.collectors.at(name) == true);
+    for (const CollectorDescription::Option& option : collector.options) {
+      const std::string key = name + "." + std::string(option.name);
+      CHECK(options({"--collector." + key + "=x"}).monitor.collector_options.at(key) == "x");
+    }
+  }
+}
+
+TEST_CASE("--collector.disable-defaults does not depend on where it stands") {
+  for (const Arguments& arguments : {Arguments{"--collector.disable-defaults", "--collector.rc6"},
+                                     Arguments{"--collector.rc6", "--collector.disable-defaults"}}) {
+    const MonitorOptions monitor = options(arguments).monitor;
+    CHECK(monitor.disable_default_collectors);
+    CHECK(monitor.collectors == std::map<std::string, bool>{{"rc6", true}});
+  }
+}
+
+TEST_CASE("stats prints one reading, so many, or a stream") {
+  CHECK(options({"stats"}).count == 1);
+  CHECK(options({"stats", "--count=3"}).count == 3);
+  CHECK_FALSE(options({"stats", "--interval=500ms"}).count);
+  CHECK(options({"stats", "--interval=500ms"}).interval == 500ms);
+  CHECK(options({"stats", "--json", "--interval=2s", "--count", "2"}).count == 2);
+  CHECK(options({"stats", "--json"}).json);
+  CHECK_THROWS_WITH_AS(parse({"list", "--json"}), "unknown flag --json (see --help)", UsageError);
+}
+
+TEST_CASE("what is not understood is one line that names it") {
+  const auto refused = [](const Arguments& arguments, const char* text) {
+    CHECK_THROWS_WITH_AS(options(arguments), text, UsageError);
+  };
+  refused({"--bogus"}, "unknown flag --bogus (see --help)");
+  refused({"--no-web.timeout"}, "unknown flag --no-web.timeout (see --help)");
+  refused({"foo"}, "unknown command foo (see --help)");
+  refused({"list", "extra"}, "unknown command extra (see --help)");
+  refused({"--web.timeout"}, "--web.timeout: a value is missing");
+  refused({"--collector.rc6=5"}, "--collector.rc6: \"5\" is neither true nor false");
+  refused({"--web.timeout=5"}, "--web.timeout: \"5\" is no duration (write it like 500ms, 1s, 2m)");
+  refused({"--web.max-requests=x"}, "--web.max-requests: \"x\" is no number from 0 to 10000");
+  refused({"--scrape.min-window=0"}, "--scrape.min-window: \"0\" is too short");
+  refused({"--log.level=loud"}, "--log.level: \"loud\" is none of debug, info, warn, error");
+  refused({"--log.format=xml"}, "--log.format: \"xml\" is none of logfmt, json");
+  refused({"stats", "--count=0"}, "--count: \"0\" is no number from 1 to 1000000000");
+  for (const char* path : {"metrics", "/", "/-/ready", "/a b", "/a?b", "/a//b", "/../a", ""}) {
+    CAPTURE(path);
+    CHECK_THROWS_AS(options({"--web.telemetry-path=" + std::string(path)}), UsageError);
+  }
+  CHECK_THROWS_AS(options({"--web.listen-address=nonsense"}), UsageError);
+}
+
+TEST_CASE("help names every flag with its default and every profile; hidden commands stay hidden") {
+  const std::vector<Flag> flags = all_flags();
+  const std::string help = help_text(flags);
+  for (const Flag& flag : flags) {
+    CAPTURE(flag.name);
+    CHECK(help.find("--" + std::string(flag.negatable ? "[no-]" : "") + flag.name) != std::string::npos);
+  }
+  for (const SimulationProfile& profile : simulation_profiles()) {
+    CHECK(help.find(profile.name) != std::string::npos);
+  }
+  CHECK(help.find("(default: enabled)") != std::string::npos);
+  CHECK(help.find("metrics-reference") == std::string::npos);
+  CHECK(parse({"list", "--help"}).help);
+  CHECK(parse({"-h"}).help);
+  CHECK(parse({"--version"}).version);
+}
+
+TEST_CASE("flag names are unique, and so are their variables") {
+  std::vector<std::string> names;
+  for (const Flag& flag : all_flags()) names.push_back(environment_name(flag));
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
+
+TEST_SUITE_END();
