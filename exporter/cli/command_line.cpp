@@ -10,7 +10,7 @@
 namespace igpu::exporter {
 namespace {
 
-CLI::Option* add(CLI::App& app, const Flag& flag) {
+CLI::Option* add(CLI::App& app, const CommandFlag& flag) {
   if (flag.placeholder.empty()) {
     const std::string names = "--" + flag.name + (flag.negatable ? ",!--no-" + flag.name : "");
     return app.add_flag(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -38,7 +38,7 @@ std::string explained(const CLI::ParseError& error) {
 }
 
 // What CLI11 makes of --NAME, --no-NAME and --NAME=VALUE.
-std::string switch_state(const Flag& flag, const std::string& value) {
+std::string switch_state(const CommandFlag& flag, const std::string& value) {
   if (value == "true" || value == "1") return "true";
   if (value == "false" || value == "0" || value == "-1") return "false";
   throw UsageError("--" + flag.name + ": \"" + value + "\" is neither true nor false");
@@ -46,21 +46,21 @@ std::string switch_state(const Flag& flag, const std::string& value) {
 
 }  // namespace
 
-CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<Flag>& flags) {
+CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<CommandFlag>& flags) {
   CLI::App app;
   app.set_help_flag();
   CLI::Option* const help = app.add_flag("-h,--help");
   CLI::Option* const version = app.add_flag("--version");
   app.require_subcommand(0, 1);
-  std::vector<std::pair<const Flag*, CLI::Option*>> options;
-  for (const Flag& flag : flags) {
+  std::vector<std::pair<const CommandFlag*, CLI::Option*>> options;
+  for (const CommandFlag& flag : flags) {
     if (flag.command.empty()) options.emplace_back(&flag, add(app, flag));
   }
   for (const Command& command : all_commands()) {
     CLI::App* const sub = app.add_subcommand(std::string(command.name));
     sub->set_help_flag();
     sub->fallthrough();  // the other flags may stand behind the command, too
-    for (const Flag& flag : flags) {
+    for (const CommandFlag& flag : flags) {
       if (flag.command == command.name) options.emplace_back(&flag, add(*sub, flag));
     }
   }

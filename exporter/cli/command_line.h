@@ -17,6 +17,6 @@ struct CommandLine {
 };
 
 // Splits the arguments (without the program's name) into command and flags; values are not looked at. Throws UsageError.
-CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<Flag>& flags);
+CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<CommandFlag>& flags);
 
 }  // namespace igpu::exporter

@@ -13,11 +13,11 @@ namespace {
 constexpr std::size_t kHelpColumn = 44;
 constexpr std::size_t kWidth = 110;
 
-void add_collector_flags(std::vector<Flag>& flags) {
+void add_collector_flags(std::vector<CommandFlag>& flags) {
   for (const CollectorDescription& collector : describe_collectors()) {
     const std::string name = "collector." + std::string(collector.name);
     if (!collector.always_on) {
-      Flag flag{name, "", collector.enabled_by_default ? "enabled" : "disabled", std::string(collector.help)};
+      CommandFlag flag{name, "", collector.enabled_by_default ? "enabled" : "disabled", std::string(collector.help)};
       flag.negatable = true;
       flags.push_back(std::move(flag));
     }
@@ -80,13 +80,13 @@ void append_entry(std::string& out, const std::string& left, std::string_view he
   }
 }
 
-std::string left_side(const Flag& flag) {
+std::string left_side(const CommandFlag& flag) {
   std::string text = (flag.negatable ? "--[no-]" : "--") + flag.name;
   if (!flag.placeholder.empty()) text += " " + flag.placeholder;
   return text;
 }
 
-std::string described(const Flag& flag) {
+std::string described(const CommandFlag& flag) {
   std::string text = flag.help;
   if (flag.repeatable) text += " May be given several times.";
   if (!flag.default_value.empty()) text += " (default: " + flag.default_value + ")";
@@ -105,12 +105,12 @@ const std::vector<Command>& all_commands() {
   return commands;
 }
 
-std::vector<Flag> all_flags() {
-  std::vector<Flag> flags;
+std::vector<CommandFlag> all_flags() {
+  std::vector<CommandFlag> flags;
   const auto add = [&flags](std::string name, std::string placeholder, std::string default_value,
-                            std::string help) -> Flag& {
+                            std::string help) -> CommandFlag& {
     return flags.emplace_back(
-        Flag{std::move(name), std::move(placeholder), std::move(default_value), std::move(help)});
+        CommandFlag{std::move(name), std::move(placeholder), std::move(default_value), std::move(help)});
   };
 
   add("web.listen-address", "ADDRESS", ":10068",
@@ -139,7 +139,7 @@ std::vector<Flag> all_flags() {
   return flags;
 }
 
-std::string environment_name(const Flag& flag) {
+std::string environment_name(const CommandFlag& flag) {
   std::string name = "INTEL_GPU_EXPORTER_";
   for (const char c : flag.name) {
     name += c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -147,7 +147,7 @@ std::string environment_name(const Flag& flag) {
   return name;
 }
 
-std::string help_text(const std::vector<Flag>& flags) {
+std::string help_text(const std::vector<CommandFlag>& flags) {
   std::string out = "usage: " + std::string(kProgramName) + " [COMMAND] [FLAGS]\n\n";
   out += "Prometheus exporter for Intel GPUs.\n\nCommands:\n";
   for (const Command& command : all_commands()) {
@@ -156,12 +156,12 @@ std::string help_text(const std::vector<Flag>& flags) {
   out += "\nFlags:\n";
   append_entry(out, "-h, --help", "Print this.");
   append_entry(out, "--version", "Print version, revision and compiler.");
-  for (const Flag& flag : flags) {
+  for (const CommandFlag& flag : flags) {
     if (flag.command.empty()) append_entry(out, left_side(flag), described(flag));
   }
   for (const Command& command : all_commands()) {
     bool any = false;
-    for (const Flag& flag : flags) {
+    for (const CommandFlag& flag : flags) {
       if (flag.command != command.name) continue;
       if (!any) out += "\nFlags of " + std::string(command.name) + ":\n";
       any = true;

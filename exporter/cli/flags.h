@@ -8,7 +8,7 @@
 namespace igpu::exporter {
 
 // One flag, as --help shows it and as the command line, the environment and the configuration file take it.
-struct Flag {
+struct CommandFlag {
   std::string name;           // without dashes: "web.listen-address"
   std::string placeholder;    // "ADDRESS"; "" for a switch
   std::string default_value;  // as it would be written; "" if there is none to show
@@ -24,10 +24,10 @@ struct Command {
 };
 
 // All flags, those of the collectors generated from the library's descriptions.
-std::vector<Flag> all_flags();
+std::vector<CommandFlag> all_flags();
 const std::vector<Command>& all_commands();  // the first one is the default
 
-std::string environment_name(const Flag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS
-std::string help_text(const std::vector<Flag>& flags);
+std::string environment_name(const CommandFlag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS
+std::string help_text(const std::vector<CommandFlag>& flags);
 
 }  // namespace igpu::exporter

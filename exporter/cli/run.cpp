@@ -16,7 +16,7 @@ namespace igpu::exporter {
 namespace {
 
 int dispatch(const std::vector<std::string>& arguments) {
-  const std::vector<Flag> flags = all_flags();
+  const std::vector<CommandFlag> flags = all_flags();
   CommandLine line = parse_command_line(arguments, flags);
   if (line.help) return print(help_text(flags));
   if (line.version) return print(version_text());

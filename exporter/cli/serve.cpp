@@ -31,20 +31,6 @@ milliseconds request_timeout(Nanoseconds web_timeout) {
   return std::clamp(timeout, milliseconds(100), milliseconds(2000));
 }
 
-void log_start(const Options& options, Monitor& monitor, Log& log) {
-  const BuildInfo build = build_info();
-  log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
-  if (monitor.simulated()) {
-    log.write(LogLevel::warn, "this machine is simulated", {{"profile", options.monitor.simulate}});
-  }
-  const std::vector<Gpu> gpus = monitor.gpus();
-  if (gpus.empty()) log.write(LogLevel::warn, "no Intel GPU found; one that comes later is found without a restart");
-  for (const Gpu& gpu : gpus) {
-    log.write(LogLevel::info, "GPU",
-              {{"device", gpu.address}, {"name", gpu.name}, {"driver", to_string(gpu.driver)}, {"kind", to_string(gpu.kind)}});
-  }
-}
-
 }  // namespace
 
 int serve(const Options& options) {
@@ -55,7 +41,13 @@ int serve(const Options& options) {
 #endif
   TerminationSignals signals;  // before any thread
   StderrLog log(options.log_level, options.log_format);
+  log.hold();  // nothing is said before everything has worked: what ends the start is one line
+  const BuildInfo build = build_info();
+  log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
   Monitor monitor(options.monitor, log);
+  if (monitor.simulated()) {
+    log.write(LogLevel::warn, "this machine is simulated", {{"profile", options.monitor.simulate}});
+  }
   MonitorSource source(monitor);
   RequestMetrics requests;
   Readiness readiness;
@@ -63,12 +55,12 @@ int serve(const Options& options) {
   Routes routes(options.telemetry_path, metrics, source, requests, readiness);
   Listener listener({options.listen_addresses, worker_count(options.max_requests), request_timeout(options.timeout)}, routes,
                     log);
-  // Nothing is said before everything has worked: what ends the start is one line.
-  log_start(options, monitor, log);
   readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
     log.write(LogLevel::info, "listening", {{"address", address}, {"path", options.telemetry_path}});
   }
+
+  log.release();
 
   const int signal = signals.wait();
   log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});

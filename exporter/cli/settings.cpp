@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <system_error>
 
 #include "cli/usage_error.h"
@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(start, text.find_last_not_of(kBlanks) - start + 1);
 }
 
-bool is_switch(const Flag& flag) { return flag.placeholder.empty(); }
+bool is_switch(const CommandFlag& flag) { return flag.placeholder.empty(); }
 
 std::optional<bool> truth(std::string_view text) {
   for (const std::string_view yes : {"true", "1", "yes", "on", "enabled"}) {
@@ -86,13 +86,13 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
-const Flag* find_flag(const std::vector<Flag>& flags, std::string_view name, bool& negated) {
+const CommandFlag* find_flag(const std::vector<CommandFlag>& flags, std::string_view name, bool& negated) {
   negated = false;
-  for (const Flag& flag : flags) {
+  for (const CommandFlag& flag : flags) {
     if (flag.name == name) return &flag;
   }
   if (name.starts_with("no-")) {
-    for (const Flag& flag : flags) {
+    for (const CommandFlag& flag : flags) {
       if (flag.negatable && flag.name == name.substr(3)) {
         negated = true;
         return &flag;
@@ -104,8 +104,8 @@ const Flag* find_flag(const std::vector<Flag>& flags, std::string_view name, boo
 
 }  // namespace
 
-void add_environment(Settings& settings, const std::vector<Flag>& flags, const Environment& environment) {
-  for (const Flag& flag : flags) {
+void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, const Environment& environment) {
+  for (const CommandFlag& flag : flags) {
     if (settings.has(flag.name)) continue;
     std::string name = environment_name(flag);
     const char* value = environment(name.c_str());
@@ -128,7 +128,7 @@ void add_environment(Settings& settings, const std::vector<Flag>& flags, const E
   }
 }
 
-void add_config_text(Settings& settings, const std::vector<Flag>& flags, std::string_view text, std::string_view name) {
+void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text, std::string_view name) {
   Settings file;
   std::string section;
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -145,7 +145,7 @@ void add_config_text(Settings& settings, const std::vector<Flag>& flags, std::st
     const std::size_t equals = line.find('=');
     const std::string key = section + std::string(trimmed(line.substr(0, equals)));
     bool negated = false;
-    const Flag* flag = find_flag(flags, key, negated);
+    const CommandFlag* flag = find_flag(flags, key, negated);
     if (flag == nullptr || flag->name == "config") throw UsageError(where + "unknown flag \"" + key + "\"");
     if (equals == std::string_view::npos && !is_switch(*flag)) throw UsageError(where + key + " needs a value");
     const std::string origin = where + key;
@@ -168,14 +168,15 @@ void add_config_text(Settings& settings, const std::vector<Flag>& flags, std::st
   }
 }
 
-void add_config_file(Settings& settings, const std::vector<Flag>& flags, const std::string& path) {
+void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad() || (text.empty() && errno != 0)) {
+  std::ostringstream text;
+  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
+  if (!file.is_open() || file.bad() || text.bad()) {
     throw UsageError("cannot read the configuration file " + path + ": " + std::generic_category().message(errno));
   }
-  add_config_text(settings, flags, text, path);
+  add_config_text(settings, flags, text.str(), path);
 }
 
 }  // namespace igpu::exporter

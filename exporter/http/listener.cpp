@@ -78,6 +78,31 @@ class CivetRequest final : public HttpRequest {
   const mg_request_info& info_;
 };
 
+// A request whose method CivetWeb does not know: it looked no further than the first line.
+class StrangeRequest final : public HttpRequest {
+ public:
+  explicit StrangeRequest(const mg_request_info& info) : info_(info) {}
+  static bool is(const mg_request_info* info) {
+    if (info == nullptr) return false;
+    const std::string_view method = view(info->request_method);
+    const std::string_view version = view(info->http_version);
+    const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-'; };
+    return !method.empty() && std::all_of(method.begin(), method.end(), letter) && method != "GET" && method != "HEAD" &&
+           view(info->request_uri).starts_with('/') && (version == "1.0" || version == "1.1");
+  }
+  std::string_view method() const override { return view(info_.request_method); }
+  std::string_view path() const override {
+    const std::string_view target = view(info_.request_uri);
+    return target.substr(0, target.find('?'));
+  }
+  std::string_view query() const override { return {}; }
+  std::string_view header(std::string_view) const override { return {}; }
+  std::string list_header(std::string_view) const override { return {}; }
+
+ private:
+  const mg_request_info& info_;
+};
+
 void append_date(std::string& out) {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -159,6 +184,7 @@ struct Listener::State {
   // The one entry for requests: C frames above us, nothing may be thrown through them.
   int serve(mg_connection* connection) noexcept {
     try {
+      mg_disable_keep_alive(connection);  // else it would read whatever body is announced, for as long as it takes
       const mg_request_info* info = mg_get_request_info(connection);
       std::unique_ptr<HttpResponse> response = take_response();
       const CivetRequest request(*info);
@@ -197,9 +223,14 @@ struct Listener::State {
     try {
       HttpResponse response;
       response.fail(status, reason_phrase(status));
-      handler.answered(status);
+      const mg_request_info* info = mg_get_request_info(connection);
+      if (status == 400 && StrangeRequest::is(info)) {
+        response.clear();
+        handler.handle(StrangeRequest(*info), response);
+      }
+      handler.answered(response.status);
       send(connection, response, true);
-    } catch (...) {  // out of memory: closed without an answer
+    } catch (...) {  // closed without an answer
     }
     return 0;
   }

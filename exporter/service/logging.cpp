@@ -70,6 +70,11 @@ std::string now_utc() {
   return text;
 }
 
+// A log that cannot be written has nobody to be told to.
+void write_to_stderr(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
 }  // namespace
 
 std::string format_log_line(LogFormat format, std::string_view timestamp, LogLevel level, std::string_view message,
@@ -101,8 +106,24 @@ std::string format_log_line(LogFormat format, std::string_view timestamp, LogLev
 void StderrLog::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   if (level < level_) return;
   const std::string line = format_log_line(format_, now_utc(), level, message, fields);
-  // A log that cannot be written has nobody to be told to.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  const std::lock_guard lock(mutex_);
+  if (held_) {
+    kept_ += line;
+  } else {
+    write_to_stderr(line);
+  }
+}
+
+void StderrLog::hold() {
+  const std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void StderrLog::release() {
+  const std::lock_guard lock(mutex_);
+  held_ = false;
+  if (!kept_.empty()) write_to_stderr(kept_);
+  kept_.clear();
 }
 
 }  // namespace igpu::exporter

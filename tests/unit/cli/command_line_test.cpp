@@ -121,9 +121,9 @@ TEST_CASE("what is not understood is one line that names it") {
 }
 
 TEST_CASE("help names every flag with its default and every profile; hidden commands stay hidden") {
-  const std::vector<Flag> flags = all_flags();
+  const std::vector<CommandFlag> flags = all_flags();
   const std::string help = help_text(flags);
-  for (const Flag& flag : flags) {
+  for (const CommandFlag& flag : flags) {
     CAPTURE(flag.name);
     CHECK(help.find("--" + std::string(flag.negatable ? "[no-]" : "") + flag.name) != std::string::npos);
   }
@@ -139,7 +139,7 @@ TEST_CASE("help names every flag with its default and every profile; hidden comm
 
 TEST_CASE("flag names are unique, and so are their variables") {
   std::vector<std::string> names;
-  for (const Flag& flag : all_flags()) names.push_back(environment_name(flag));
+  for (const CommandFlag& flag : all_flags()) names.push_back(environment_name(flag));
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }

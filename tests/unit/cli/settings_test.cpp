@@ -10,8 +10,8 @@ using Values = std::vector<std::string>;
 
 namespace {
 
-std::vector<Flag> flags() {
-  std::vector<Flag> list{{"web.listen-address", "ADDRESS", "", ""}, {"log.level", "LEVEL", "", ""}, {"collector.imc", "", "", ""},
+std::vector<CommandFlag> flags() {
+  std::vector<CommandFlag> list{{"web.listen-address", "ADDRESS", "", ""}, {"log.level", "LEVEL", "", ""}, {"collector.imc", "", "", ""},
                          {"json", "", "", ""}, {"config", "FILE", "", ""}};
   list[0].repeatable = true;
   list[2].negatable = true;

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slow, broken and many clients; and what a thousand scrapes leave behind.
+#include <doctest/doctest.h>
+#include <dirent.h>
+
+#include <csignal>
+#include <fstream>
+#include <future>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "support/exporter_process.h"
+#include "support/exposition_parser.h"
+#include "support/http_client.h"
+
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Footprint {
+  double descriptors = 0, threads = 0, resident = 0;
+};
+
+Footprint footprint(std::uint16_t port) {
+  const Exposition page = parse_prometheus_text(http_get(port, "/metrics").body);
+  return {*page.value("process_open_fds"), *page.value("process_threads"), *page.value("process_resident_memory_bytes")};
+}
+
+// Children that any thread of the process has, now.
+std::string children(pid_t pid) {
+  std::string all;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  DIR* directory = ::opendir(tasks.c_str());
+  REQUIRE(directory != nullptr);
+  while (const dirent* entry = ::readdir(directory)) {
+    std::ifstream file(tasks + "/" + entry->d_name + "/children");
+    std::stringstream text;
+    text << file.rdbuf();
+    all += text.str();
+  }
+  ::closedir(directory);
+  return all;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("clients");
+
+TEST_CASE("idle, half-sent and half-closed clients delay no scrape") {
+  ExporterProcess exporter({"--simulate=rack"});
+  const std::uint16_t port = exporter.port();
+  http_get(port, "/metrics");  // past its first window
+  std::vector<HttpConnection> idle;
+  for (int i = 0; i < 30; ++i) {
+    idle.emplace_back(port);
+    if (i % 3 == 1) idle.back().send("GET /metrics HTTP/1.1\r\nHost:");
+    if (i % 3 == 2) idle.back().half_close();
+  }
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(http_get(port, "/metrics").status == 200);
+  CHECK(std::chrono::steady_clock::now() - start < 1s);
+  for (HttpConnection& connection : idle) CHECK(connection.closed_within(10s));
+}
+
+TEST_CASE("a request may come byte by byte, and its sender may close its half") {
+  ExporterProcess exporter({"--simulate=asleep"});
+  HttpConnection connection(exporter.port());
+  for (const char byte : std::string("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")) {
+    CHECK(connection.send(std::string(1, byte)));
+    std::this_thread::sleep_for(2ms);
+  }
+  connection.half_close();
+  const HttpReply reply = parse_reply(connection.receive());
+  CHECK(reply.status == 200);
+  CHECK(reply.body.size() == std::stoul(reply.header("content-length")));
+}
+
+TEST_CASE("clients that hang up in the middle do no harm") {
+  ExporterProcess exporter({"--simulate=rack"});
+  const std::uint16_t port = exporter.port();
+  http_get(port, "/metrics");  // past its first window
+  for (int i = 0; i < 30; ++i) {
+    HttpConnection connection(port);
+    connection.send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    connection.reset();
+  }
+  CHECK(http_get(port, "/metrics").status == 200);
+  CHECK(exporter.log().find("level=error") == std::string::npos);
+}
+
+TEST_CASE("more scrapes at once than allowed are answered 503, the others are whole") {
+  ExporterProcess exporter({"--simulate=rack", "--web.max-requests=2"});
+  const std::uint16_t port = exporter.port();
+  std::vector<std::future<HttpReply>> replies;
+  for (int i = 0; i < 8; ++i) {
+    // All of them arrive while the first scrape waits for its window.
+    replies.push_back(std::async(std::launch::async, [port] { return http_get(port, "/metrics"); }));
+  }
+  int served = 0;
+  int refused = 0;
+  for (auto& reply : replies) {
+    const HttpReply got = reply.get();
+    served += got.status == 200;
+    refused += got.status == 503;
+  }
+  CHECK(served == 2);
+  CHECK(refused == 6);
+  const Exposition page = parse_prometheus_text(http_get(port, "/metrics").body);
+  CHECK(page.value("intel_gpu_exporter_http_requests_total", {{"code", "503"}}) == 6);
+}
+
+TEST_CASE("a thousand scrapes leave descriptors, threads and memory as they were, and start no process") {
+  ExporterProcess exporter({"--simulate=rack", "--scrape.min-window=1ms"});
+  const std::uint16_t port = exporter.port();
+  for (int i = 0; i < 100; ++i) http_get(port, "/metrics", i % 2 == 0 ? "Accept-Encoding: gzip\r\n" : "");
+  const Footprint before = footprint(port);
+  for (int i = 0; i < 1000; ++i) {
+    const HttpReply reply = http_get(port, "/metrics", i % 2 == 0 ? "Accept-Encoding: gzip\r\n" : "");
+    REQUIRE(reply.status == 200);
+    if (i % 100 == 0) CHECK(children(exporter.pid()).empty());
+  }
+  const Footprint after = footprint(port);
+  CHECK(after.descriptors == before.descriptors);
+  CHECK(after.threads == before.threads);
+  CHECK(after.resident <= before.resident + (1U << 20));
+  MESSAGE("resident after 1,100 scrapes: " << after.resident / (1 << 20) << " MiB");
+}
+
+TEST_SUITE_END();
