@@ -145,7 +145,7 @@ void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string
     out.add(kEnergy, {gpu_.address, domain.domain, source}, Joules{static_cast<double>(*microjoules) / 1e6});
     if (delta)
       out.add(kPower, {gpu_.address, domain.domain, source},
-              Watts{static_cast<double>(delta->counts[0]) * 1e-6 / to_seconds(delta->elapsed).value});
+              Watts{static_cast<double>(delta->counts[0]) / 1e6 / to_seconds(delta->elapsed).value});
   }
 }
 

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/hwmon.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "support/test_machine.h"
+
+TEST_SUITE_BEGIN("hwmon_collector");
+
+using namespace igpu;
+using igpu::test::CollectorRun;
+using igpu::test::TestMachine;
+
+namespace {
+
+Gpu only_gpu(TestMachine& m) {
+  auto gpus = m.gpus();
+  REQUIRE(gpus.size() == 1);
+  return gpus.front();
+}
+
+using Run = CollectorRun<HwmonCollector>;
+
+}  // namespace
+
+TEST_CASE("an Arc A380 under i915") {
+  TestMachine m("a380-i915");
+  Run run(m, only_gpu(m));
+  run.collect();
+  CHECK(run.value("intel_gpu_temperature_celsius", {{"device", "0000:0b:00.0"}, {"sensor", "package"}}) == 55);
+  CHECK(run.value("intel_gpu_fan_speed_rpm", {{"fan", "1"}}) == 0);  // it stands still
+  CHECK(run.value("intel_gpu_voltage_volts", {{"domain", "package"}}) == 0.603);
+  CHECK(run.value("intel_gpu_power_limit_watts", {{"domain", "package"}, {"limit", "max"}}) == 55);
+  CHECK(run.count("intel_gpu_power_limit_watts") == 1);  // a rated_max of 0 is none
+  CHECK(run.count("intel_gpu_current_limit_amperes") == 0);
+  for (const char* feature : {"temperature", "fan", "voltage", "power_limits"}) CHECK(run.available(feature));
+}
+
+TEST_CASE("an Arc B580 under xe, new and old kernel") {
+  {
+    TestMachine m("b580-xe-many-temps");
+    Run run(m, only_gpu(m));
+    run.collect();
+    CHECK(run.count("intel_gpu_temperature_celsius") == 16);
+    CHECK(run.value("intel_gpu_temperature_celsius", {{"sensor", "vram_ch_10"}}) == 54);
+    CHECK(run.count("intel_gpu_fan_speed_rpm") == 3);
+    CHECK(run.value("intel_gpu_power_limit_watts", {{"domain", "card"}, {"limit", "cap"}}) == 190);
+    CHECK(run.missing("voltage") == Reason::hardware);
+  }
+  TestMachine m("b580-xe-k6.14");
+  Run run(m, only_gpu(m));
+  run.collect();
+  CHECK(run.count("intel_gpu_temperature_celsius") == 0);
+  CHECK(run.count("intel_gpu_power_limit_watts") == 1);
+  CHECK(run.value("intel_gpu_power_limit_watts", {{"limit", "crit"}}) == 380);
+}
+
+TEST_CASE("an integrated GPU has the CPU package's temperature and nothing else") {
+  TestMachine m("cometlake-i915");
+  m.tree.write("sys/class/hwmon/hwmon3/name", "coretemp\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp1_label", "Package id 0\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp1_input", "47000\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp2_label", "Core 0\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp2_input", "46000\n");
+  Run run(m, only_gpu(m));
+  run.collect();
+  CHECK(run.value("intel_gpu_temperature_celsius", {{"sensor", "package"}}) == 47);
+  CHECK(run.count("intel_gpu_temperature_celsius") == 1);
+  CHECK(run.missing("fan") == Reason::hardware);
+  CHECK(run.missing("power_limits") == Reason::hardware);
+}
+
+TEST_CASE("coretemp that is loaded later is found later") {
+  TestMachine m("cometlake-i915");
+  Run run(m, only_gpu(m));
+  for (int scrape = 0; scrape < 5; ++scrape) run.collect();
+  CHECK(run.missing("temperature") == Reason::hardware);
+  m.tree.write("sys/class/hwmon/hwmon3/name", "coretemp\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp1_label", "Package id 0\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp1_input", "47000\n");
+  for (int scrape = 0; scrape < 16; ++scrape) run.collect();
+  CHECK(run.value("intel_gpu_temperature_celsius", {{"sensor", "package"}}) == 47);
+}
+
+TEST_CASE("a card whose driver has no hwmon on this kernel") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  m.tree.remove("sys/" + gpu.pci_path + "/hwmon");
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.missing("temperature") == Reason::kernel);
+  CHECK(run.missing("fan") == Reason::kernel);
+  CHECK(run.failures() == 0);
+}
+
+TEST_CASE("hwmon that the driver registers after the DRM node is there at the second scrape") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  m.tree.move("sys/" + gpu.pci_path + "/hwmon", "sys/later");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.move("sys/later", "sys/" + gpu.pci_path + "/hwmon");
+  run.collect();
+  CHECK(run.value("intel_gpu_temperature_celsius") == 55);
+}
+
+TEST_CASE("a sensor that fails is told as a failure and costs nothing else; no data is absent") {
+  TestMachine m("b580-xe-many-temps");
+  Run run(m, only_gpu(m));
+  run.collect();
+  m.sys.fail_reading("temp3_input", EIO);
+  m.sys.fail_reading("temp4_input", ENODATA);
+  run.collect();
+  CHECK(run.failures() == 1);
+  CHECK(run.count("intel_gpu_temperature_celsius") == 14);
+  CHECK(run.count("intel_gpu_temperature_celsius", {{"sensor", "vram"}}) == 0);
+  CHECK(run.available("temperature"));
+  m.sys.heal();
+  run.collect();
+  CHECK(run.failures() == 0);
+  CHECK(run.count("intel_gpu_temperature_celsius") == 16);
+}
+
+TEST_CASE("a fan read by somebody else in the same moment has no speed, which is neither failure nor lack") {
+  TestMachine m("a380-i915");
+  Run run(m, only_gpu(m));
+  m.sys.fail_reading("fan1_input", EAGAIN);
+  run.collect();
+  CHECK(run.failures() == 0);
+  CHECK(run.count("intel_gpu_fan_speed_rpm") == 0);
+  CHECK(run.available("fan"));
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/identity.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "support/test_machine.h"
+
+TEST_SUITE_BEGIN("identity");
+
+using namespace igpu;
+using igpu::test::CollectorRun;
+using igpu::test::TestMachine;
+
+namespace {
+
+Gpu only_gpu(TestMachine& m) {
+  auto gpus = m.gpus();
+  REQUIRE(gpus.size() == 1);
+  return gpus.front();
+}
+
+using Run = CollectorRun<IdentityCollector>;
+
+}  // namespace
+
+TEST_CASE("what a card is stands on one series") {
+  TestMachine m("a380-i915");
+  Gpu gpu = only_gpu(m);
+  gpu.numa_node = 1;
+  gpu.revision = 5;
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.value("intel_gpu_info", {{"device", "0000:0b:00.0"},
+                                     {"card", "card1"},
+                                     {"render_node", "renderD128"},
+                                     {"driver", "i915"},
+                                     {"device_id", "0x56a5"},
+                                     {"revision", "0x05"},
+                                     {"name", "DG2 [Arc A380]"},
+                                     {"kind", "discrete"},
+                                     {"numa_node", "1"}}) == 1);
+  CHECK(run.value("intel_gpu_error_state") == 0);
+}
+
+TEST_CASE("what nobody knows is an empty label, which is no label") {
+  TestMachine m("cometlake-i915");
+  Gpu gpu = only_gpu(m);
+  gpu.numa_node = -1;
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.value("intel_gpu_info", {{"kind", "integrated"}, {"device_id", "0x9b41"}, {"name", ""}, {"numa_node", ""}}) == 1);
+}
+
+TEST_CASE("a sleeping GPU: what it is and that it sleeps, nothing that would have to be read") {
+  TestMachine m("a380-xe-k7");
+  const Gpu gpu = only_gpu(m);
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.value("intel_gpu_runtime_suspended") == 0);
+  CHECK(run.value("intel_gpu_error_state") == 0);
+  m.tree.make_directory("sys/" + gpu.pci_path + "/devcoredump");
+  run.is_suspended = true;
+  run.collect();
+  CHECK(run.value("intel_gpu_runtime_suspended") == 1);
+  CHECK(run.count("intel_gpu_info") == 1);
+  CHECK(run.count("intel_gpu_error_state") == 0);
+  CHECK(run.missing("error_state") == Reason::suspended);
+  run.is_suspended = false;
+  run.collect();
+  CHECK(run.value("intel_gpu_error_state") == 1);
+}
+
+TEST_CASE("a device without runtime power management says nothing about sleep") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  m.tree.remove("sys/" + gpu.pci_path + "/power");
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.count("intel_gpu_runtime_suspended") == 0);
+}
+
+TEST_CASE("a hang that i915 keeps is told; without root it is not known, and what is needed is root") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  m.tree.write("sys/" + gpu.pci_path + "/drm/card1/error", "GPU HANG: ecode 12:1:85dffffb\n");
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.value("intel_gpu_error_state") == 1);
+  m.sys.refuse_opening("drm/card1/error", EACCES);
+  run.collect();
+  CHECK(run.count("intel_gpu_error_state") == 0);
+  CHECK(run.missing("error_state") == Reason::permission);
+  CHECK(run.failures() == 0);
+  REQUIRE(run.sink().features().size() == 1);
+  CHECK(run.sink().features()[0].feature->need == Need::root_only_file);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/power.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <chrono>
+#include <string>
+
+#include "support/test_machine.h"
+
+TEST_SUITE_BEGIN("power");
+
+using namespace igpu;
+using namespace std::chrono_literals;
+using igpu::test::CollectorRun;
+using igpu::test::TestMachine;
+
+namespace {
+
+constexpr const char* kJoules = "intel_gpu_energy_joules_total";
+constexpr const char* kWatts = "intel_gpu_power_watts";
+constexpr std::uint32_t kRaplPmu = 9;
+constexpr std::uint64_t kCores = 1, kPackage = 2, kGpu = 4;  // configs of energy-cores, -pkg, -gpu
+constexpr std::uint64_t kCountsPerJoule = std::uint64_t{1} << 32;
+
+// A laptop's integrated GPU with the zones of powercap-client-psys.
+Gpu laptop(TestMachine& m) {
+  m.tree.lay_out("powercap-client-psys");
+  Gpu gpu;
+  gpu.address = "0000:00:02.0";
+  gpu.pci_path = "devices/pci0000:00/0000:00:02.0";
+  gpu.card = "card0";
+  return gpu;
+}
+
+void add_rapl_pmu(TestMachine& m) {
+  const std::string pmu = "sys/bus/event_source/devices/power/";
+  m.tree.write(pmu + "type", "9\n");
+  m.tree.write(pmu + "cpumask", "0\n");
+  m.tree.write(pmu + "format/event", "config:0-7\n");
+  for (const auto& [event, config] : {std::pair("energy-cores", "event=0x01\n"), std::pair("energy-pkg", "event=0x02\n"),
+                                      std::pair("energy-gpu", "event=0x04\n")}) {
+    m.tree.write(pmu + "events/" + event, config);
+    m.tree.write(pmu + "events/" + event + ".unit", "Joules\n");
+    m.tree.write(pmu + "events/" + event + ".scale", "2.3283064365386962890625e-10\n");
+  }
+  m.perf.add_pmu(kRaplPmu);
+}
+
+Gpu only_gpu(TestMachine& m) {
+  auto gpus = m.gpus();
+  REQUIRE(gpus.size() == 1);
+  return gpus.front();
+}
+
+const std::string kZones = "sys/devices/virtual/powercap/intel-rapl/";
+const std::string kPackageZone = kZones + "intel-rapl:0/energy_uj";
+
+using Run = CollectorRun<PowerCollector>;
+
+}  // namespace
+
+TEST_CASE("integrated, with the power PMU: its domains, and powercap only for what it does not give") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  Run run(m, gpu);
+  run.collect();
+  m.perf.counter(kRaplPmu, kGpu) += 5 * kCountsPerJoule;
+  m.perf.counter(kRaplPmu, kPackage) += 31 * kCountsPerJoule;
+  m.perf.counter(kRaplPmu, kCores) += 8 * kCountsPerJoule;
+  run.collect_after(2s);
+  CHECK(run.value(kJoules, {{"device", "0000:00:02.0"}, {"domain", "gpu"}, {"source", "rapl_pmu"}}) == doctest::Approx(5));
+  CHECK(run.value(kWatts, {{"domain", "gpu"}}) == doctest::Approx(2.5));
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(15.5));
+  CHECK(run.value(kWatts, {{"domain", "cores"}}) == doctest::Approx(4));
+  CHECK(run.value(kJoules, {{"domain", "psys"}, {"source", "powercap"}}) == doctest::Approx(154571.208422));
+  CHECK(run.count(kJoules) == 4);  // no domain twice
+  CHECK(run.available("power"));
+}
+
+TEST_CASE("integrated, PMU not permitted: powercap, where root may read it") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  m.perf.refuse_all(EACCES);
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.value(kJoules, {{"domain", "gpu"}, {"source", "powercap"}}) == doctest::Approx(23992.349269));
+  m.tree.write(kZones + "intel-rapl:0/intel-rapl:0:1/energy_uj", "23998749269\n");
+  run.collect_after(2s);
+  CHECK(run.value(kWatts, {{"domain", "gpu"}, {"source", "powercap"}}) == doctest::Approx(3.2));
+  CHECK(run.value(kWatts, {{"domain", "cores"}}) == 0);
+  CHECK(run.available("power"));
+  CHECK(run.failures() == 0);
+}
+
+TEST_CASE("integrated, neither permitted: absent, and what is asked for is access to perf, not root") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  m.sys.refuse_opening("energy_uj", EACCES);
+  m.perf.refuse_all(EPERM);
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.count(kJoules) == 0);
+  REQUIRE(run.sink().features().size() == 1);
+  CHECK(run.sink().features()[0].absent == Absent{Reason::permission, EPERM});
+  CHECK(run.sink().features()[0].feature->need == Need::perf_events);
+  CHECK(run.failures() == 0);
+}
+
+TEST_CASE("integrated, a kernel without the PMU and files for root only: root is what is asked for") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  m.sys.refuse_opening("energy_uj", EACCES);
+  Run run(m, gpu);
+  run.collect();
+  REQUIRE(run.sink().features().size() == 1);
+  CHECK(run.sink().features()[0].absent == Absent{Reason::permission, EACCES});
+  CHECK(run.sink().features()[0].feature->need == Need::root_only_file);
+}
+
+TEST_CASE("a machine without RAPL does not tell") {
+  TestMachine m;
+  Gpu gpu;
+  gpu.address = "0000:00:02.0";
+  gpu.pci_path = "devices/pci0000:00/0000:00:02.0";
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.count(kJoules) == 0);
+  CHECK(run.missing("power") == Reason::kernel);
+}
+
+TEST_CASE("powercap's counter wraps at its range: no joule is lost, no watt made up") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  m.tree.write(kPackageZone, "262143000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(kPackageZone, "29671150\n");  // 328,850 uJ to the end, 29,671,150 after it
+  run.collect_after(2s);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == doctest::Approx(262173.0));
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(15.0));
+}
+
+TEST_CASE("a step back that is no wrap: no power for that window, then right again, the counter never goes back") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  m.tree.write(kPackageZone, "9000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(kPackageZone, "4000000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == 9000);
+  CHECK(run.count(kWatts, {{"domain", "package"}}) == 0);
+  m.tree.write(kPackageZone, "4020000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == 9020);
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == 20);
+}
+
+TEST_CASE("several packages are added up; if one does not tell, their sum is not told") {
+  TestMachine m;
+  m.tree.lay_out("powercap-95w-package-core");
+  Gpu gpu;
+  gpu.address = "0000:00:02.0";
+  gpu.pci_path = "devices/pci0000:00/0000:00:02.0";
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == doctest::Approx(2 * 240422.366267));
+  m.sys.fail_reading("intel-rapl:a/energy_uj", EIO);
+  run.collect();
+  CHECK(run.failures() == 1);
+  CHECK(run.count(kJoules, {{"domain", "package"}}) == 0);
+  CHECK(run.count(kJoules, {{"domain", "cores"}}) == 1);
+  m.sys.heal();
+  run.collect();
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == doctest::Approx(2 * 240422.366267));
+}
+
+TEST_CASE("a power PMU that fails once is not replaced by another source's count of the same joules") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  Run run(m, gpu);
+  run.collect();
+  m.perf.fail_reads(EIO);
+  run.collect_after(1s);
+  CHECK(run.failures() > 0);
+  CHECK(run.count(kJoules, {{"domain", "gpu"}}) == 0);
+  CHECK(run.count(kJoules, {{"domain", "psys"}}) == 1);
+  m.perf.fail_reads(0);
+  m.perf.counter(kRaplPmu, kGpu) += 7 * kCountsPerJoule;
+  run.collect_after(1s);
+  CHECK(run.value(kJoules, {{"domain", "gpu"}}) == doctest::Approx(7));
+}
+
+TEST_CASE("an i915 card: its one energy counter is the package's; RAPL is not the card's") {
+  TestMachine m("a380-i915");
+  m.tree.lay_out("powercap-client-psys");
+  add_rapl_pmu(m);
+  const Gpu gpu = only_gpu(m);
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.value(kJoules, {{"domain", "package"}, {"source", "hwmon"}}) == doctest::Approx(25637.161804));
+  CHECK(run.count(kJoules) == 1);
+  CHECK(m.perf.opens == 0);
+  m.tree.write("sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input", "25727161804\n");
+  run.collect_after(2s);
+  CHECK(run.value(kWatts, {{"domain", "package"}, {"source", "hwmon"}}) == doctest::Approx(45));
+}
+
+TEST_CASE("an xe card tells card and package apart") {
+  TestMachine m("b580-xe-loaded-throttled");
+  Run run(m, only_gpu(m));
+  run.collect();
+  CHECK(run.value(kJoules, {{"domain", "card"}, {"source", "hwmon"}}) == doctest::Approx(435636.21173));
+  CHECK(run.value(kJoules, {{"domain", "package"}, {"source", "hwmon"}}) == doctest::Approx(169459.465148));
+}
+
+TEST_CASE("Battlemage on Linux 6.14: card energy that never counted is not shown as 0 W, until it counts") {
+  TestMachine m("b580-xe-k6.14");
+  const Gpu gpu = only_gpu(m);
+  Run run(m, gpu);
+  run.collect();
+  run.collect_after(1s);
+  CHECK(run.count(kJoules) == 1);
+  CHECK(run.count(kJoules, {{"domain", "package"}}) == 1);
+  CHECK(run.count(kWatts, {{"domain", "card"}}) == 0);
+  m.tree.write("sys/" + gpu.pci_path + "/hwmon/hwmon3/energy1_input", "60000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules, {{"domain", "card"}}) == 60);
+  CHECK(run.value(kWatts, {{"domain", "card"}}) == 60);
+}
+
+TEST_CASE("a card whose counters all stand at 0 tells no power") {
+  TestMachine m("b580-xe-k6.14");
+  const Gpu gpu = only_gpu(m);
+  m.tree.write("sys/" + gpu.pci_path + "/hwmon/hwmon3/energy2_input", "0\n");
+  Run run(m, gpu);
+  run.collect();
+  run.collect_after(1s);
+  CHECK(run.count(kJoules) == 0);
+  CHECK(run.missing("power") == Reason::hardware);
+}
+
+TEST_CASE("hwmon energy that fails or has no data is right again afterwards; a reset loses no count") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
+  m.tree.write(file, "1000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.sys.fail_reading("energy1_input", EIO);
+  run.collect_after(1s);
+  CHECK(run.failures() == 1);
+  CHECK(run.count(kJoules) == 0);
+  m.sys.heal();
+  m.sys.fail_reading("energy1_input", ENODATA);
+  run.collect_after(1s);
+  CHECK(run.failures() == 0);
+  CHECK(run.count(kJoules) == 0);
+  m.sys.heal();
+  m.tree.write(file, "1300000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 1300);
+  CHECK(run.value(kWatts) == 100);  // over the three seconds
+
+  m.tree.write(file, "0\n");  // bound anew, as seen by the old collector
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 1300);
+  m.tree.write(file, "50000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 1350);
+  CHECK(run.value(kWatts) == 50);
+}
+
+TEST_CASE("after a new binding the counters go on") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
+  m.tree.write(file, "1000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(file, "20000000\n");
+  run.bind();
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 1000);
+  m.tree.write(file, "30000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 1010);
+}
+
+TEST_SUITE_END();
