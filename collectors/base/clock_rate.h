@@ -11,7 +11,8 @@ namespace igpu {
 
 // How fast the timestamp counter of a GPU runs, learned by looking at it together with our own clock.
 //
-// No file of xe tells the rate, and it must be known to turn cycles into seconds. The hardware has a small set of rates
+// No file of xe tells the rate (the render node does, to those who may open it), and it must be known to turn cycles
+// into seconds. The hardware has a small set of rates
 // (crystals of 19.2, 24, 25 and 38.4 MHz, halved up to three times) that lie at least 4 % apart: one measurement over a
 // fifth of a second picks the right one, and from then on the conversion is exact. A rate that is none of these is
 // believed once two measurements in a row agree. Known before the first measurement: nothing, so nothing is converted.
@@ -38,6 +39,11 @@ class ClockRate {
     if (!rate) return;
     hertz_ = rate;
     doubts_ = 0;
+  }
+
+  // Told by somebody who should know; measurements that disagree time and again are believed more.
+  void know(double hertz) {
+    if (!hertz_ && hertz > 0) hertz_ = hertz;
   }
 
   // The counter may stand still from here on.

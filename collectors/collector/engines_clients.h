@@ -26,6 +26,8 @@ class ClientEngineTime {
   bool look(const ClientSnapshot& snapshot);
   // From here on somebody else measures.
   void forget();
+  // The rate of the GPU's clock, if somebody tells it: otherwise it is learned from look to look.
+  void know_clock(double hertz) { clock().know(hertz); }
   // The GPU's clock may stand still from here on.
   void pause() { clock().pause(); }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <utility>
 
 #include "source/xe_gt_idle.h"
 
@@ -241,7 +242,16 @@ void XeEngineMeter::tell_features(SampleSink& out) const {
   out.absent(EnginesCollector::kInterruptsFeature, {Reason::hardware});
 }
 
+// Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds.
+void XeEngineMeter::ask_for_clock() {
+  if (std::exchange(asked_for_clock_, true)) return;
+  const auto node = machine_.drm.open(gpu_.render_node);
+  if (!node) return;
+  if (const auto hertz = xe_reference_clock(**node)) clients_.know_clock(static_cast<double>(*hertz));
+}
+
 void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
+  ask_for_clock();
   if (open_ || source_ == Source::pmu) {
     read_pmu(pass, out);
     // Both stay visible; only the one that measures advances.

@@ -42,6 +42,7 @@ class XeEngineMeter final : public EngineMeter {
   Reading<Unit> find_engines();
   Reading<std::vector<EngineInstance>> probe_engines() const;
   Reading<Unit> try_pmu(ScrapePass& pass);
+  void ask_for_clock();
   bool take_ticks();
   void close_pmu(ScrapePass& pass, SampleSink& out);
   void watch_clients(ScrapePass& pass, SampleSink& out);
@@ -55,6 +56,7 @@ class XeEngineMeter final : public EngineMeter {
   CounterMemory& memory_;
   const Nanoseconds min_window_;
   const Source source_;
+  bool asked_for_clock_ = false;
   bool found_ = false;
   std::vector<Engine> engines_;
   Reading<Unit> usable_ = Absent{};  // what came of the last attempt to open the PMU

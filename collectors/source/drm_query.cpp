@@ -100,10 +100,25 @@ struct XeEngine {
 };
 static_assert(sizeof(XeEngine) == 32);
 
+struct XeGt {
+  std::uint16_t type;
+  std::uint16_t tile_id;
+  std::uint16_t gt_id;
+  std::uint16_t pad[3];
+  std::uint32_t reference_clock;
+  std::uint64_t near_mem_regions;
+  std::uint64_t far_mem_regions;
+  std::uint16_t ip_version[3];
+  std::uint16_t pad2;
+  std::uint64_t reserved[7];
+};
+static_assert(sizeof(XeGt) == 96);
+
 constexpr unsigned long kXeDeviceQuery = drm_request(0x40, sizeof(XeDeviceQuery));
 static_assert(kXeDeviceQuery == 0xc0286440);
 constexpr std::uint32_t kXeQueryEngines = 0;
 constexpr std::uint32_t kXeQueryMemoryRegions = 1;
+constexpr std::uint32_t kXeQueryGtList = 3;
 constexpr std::uint16_t kXeClassSystem = 0;
 constexpr std::uint16_t kXeClassVram = 1;
 
@@ -276,6 +291,19 @@ Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node) {
   engines.erase(std::unique(engines.begin(), engines.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
                 engines.end());
   return engines;
+}
+
+Reading<std::uint64_t> xe_reference_clock(DrmNode& node) {
+  AnswerBuffer buffer;
+  const auto answer = xe_query(node, kXeQueryGtList, buffer);
+  if (!answer) return answer.propagate<std::uint64_t>();
+  const auto count = item_count<XeListHeader, XeGt>(*answer, &XeListHeader::count);
+  if (!count) return malformed(kXeWhere);
+  for (std::size_t i = 0; i < *count; ++i) {
+    const auto gt = load<XeGt>(*answer, sizeof(XeListHeader) + i * sizeof(XeGt));
+    if (gt.reference_clock != 0) return std::uint64_t{gt.reference_clock};
+  }
+  return Absent{Reason::kernel, 0};
 }
 
 }  // namespace igpu

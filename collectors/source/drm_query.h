@@ -33,4 +33,7 @@ Reading<std::vector<MemoryRegion>> memory_regions(DrmNode& node, Driver driver, 
 // Engines of an xe device; classes we do not know (VM_BIND) are left out. Sorted by gt, class, instance.
 Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node);
 
+// Rate of the timestamp that xe counts cycles by (fdinfo drm-total-cycles-*, engine-total-ticks), hertz.
+Reading<std::uint64_t> xe_reference_clock(DrmNode& node);
+
 }  // namespace igpu

@@ -63,4 +63,12 @@ TEST_CASE("a rate that stays different is another device's: it is learned anew")
   CHECK(rate.hertz() == 38.4e6);
 }
 
+TEST_CASE("a rate that was told is known at once, and is not taken over one that was measured") {
+  ClockRate rate;
+  rate.know(19.2e6);
+  CHECK(rate.hertz() == 19.2e6);
+  rate.know(24e6);
+  CHECK(rate.hertz() == 19.2e6);
+}
+
 TEST_SUITE_END();

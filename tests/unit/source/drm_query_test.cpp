@@ -287,4 +287,16 @@ TEST_CASE("xe engines come sorted, without VM_BIND and without repetition") {
   CHECK(xe_engines(unknown).is_absent());
 }
 
+TEST_CASE("xe tells the rate of its timestamps with its GTs") {
+  Bytes bytes;
+  bytes.put(std::uint32_t{2}).zeros(4);
+  for (const std::uint32_t clock : {0u, 19'200'000u}) bytes.zeros(12).put(clock).zeros(80);
+  auto node = node_with(3, bytes.take());
+  const auto clock = xe_reference_clock(node);
+  REQUIRE(clock);
+  CHECK(*clock == 19'200'000);
+  ScriptedNode unknown;
+  CHECK(xe_reference_clock(unknown).is_absent());
+}
+
 TEST_SUITE_END();
