@@ -288,7 +288,7 @@ TEST_CASE("xe engines come sorted, without VM_BIND and without repetition") {
 }
 
 TEST_CASE("xe tells the rate of its timestamps with its GTs") {
-  Bytes bytes;
+  Answer bytes;
   bytes.put(std::uint32_t{2}).zeros(4);
   for (const std::uint32_t clock : {0u, 19'200'000u}) bytes.zeros(12).put(clock).zeros(80);
   auto node = node_with(3, bytes.take());
