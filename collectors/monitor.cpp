@@ -148,6 +148,7 @@ struct Monitor::State {
   // Scrapes run one at a time; those with the same collectors that come meanwhile share the result.
   std::mutex mutex;
   std::condition_variable changed;
+  std::condition_variable housekeeping_wanted;  // apart: a scrape that ends shall not wake that thread
   bool running = false;
   std::vector<std::string> running_collectors;
   std::uint64_t runs_ended = 0;
@@ -178,6 +179,7 @@ struct Monitor::State {
       stopping = true;
     }
     changed.notify_all();
+    housekeeping_wanted.notify_all();
     housekeeping.join();
   }
 
@@ -187,7 +189,7 @@ struct Monitor::State {
     while (!stopping) {
       const auto due = last_run + options.accumulator_interval;
       if (SteadyClock::now() < due || running) {
-        changed.wait_until(lock, std::max(due, SteadyClock::now() + std::chrono::milliseconds(10)));
+        housekeeping_wanted.wait_until(lock, std::max(due, SteadyClock::now() + std::chrono::milliseconds(10)));
         continue;
       }
       running = true;

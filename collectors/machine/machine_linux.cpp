@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +14,7 @@
 #include "base/pci_ids.h"
 #include "base/scan.h"
 #include "machine/machine.h"
+#include "machine/unique_fd.h"
 
 namespace igpu {
 namespace {
@@ -35,13 +39,35 @@ class SystemPrivileges final : public Privileges {
   std::uint32_t effective_uid() const override { return ::geteuid(); }
 };
 
+// A file's content without a copy on the heap, which would keep that size for ever.
+class MappedFile {
+ public:
+  explicit MappedFile(const char* path) {
+    const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+    struct ::stat facts {};
+    if (!fd || ::fstat(fd.get(), &facts) != 0 || facts.st_size <= 0) return;
+    void* const address = ::mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (address != MAP_FAILED) text_ = {static_cast<const char*>(address), static_cast<std::size_t>(facts.st_size)};
+  }
+  ~MappedFile() {
+    if (!text_.empty()) ::munmap(const_cast<char*>(text_.data()), text_.size());
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
 class SystemNames final : public Names {
  public:
   std::string pci_device(std::uint16_t vendor, std::uint16_t device) const override {
     // Looked up when a GPU is found, not kept: the list is 1.4 MB.
     for (const char* path : {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"}) {
-      const std::string text = content(path);
-      if (!text.empty()) return std::string(pci_device_name(text, vendor, device));
+      const MappedFile list(path);
+      if (!list.text().empty()) return std::string(pci_device_name(list.text(), vendor, device));
     }
     return {};
   }

@@ -307,8 +307,7 @@ void Registry::Run::execute(int epoch) {
       while (current_ < steps_.size() && steps_[current_].outcome != Outcome::pending) ++current_;
       if (current_ == steps_.size()) {
         finished_ = true;
-        changed_.notify_all();
-        return;
+        break;
       }
       index = current_;
       step = steps_[index];
@@ -326,6 +325,7 @@ void Registry::Run::execute(int epoch) {
     steps_[index].outcome = outcome;
     steps_[index].duration = duration;
   }
+  changed_.notify_all();  // without the lock: who wakes up can go on at once
 }
 
 void Registry::Run::wait(const std::function<void(int)>& replace) {
@@ -465,8 +465,10 @@ class Registry::Worker {
   Worker& operator=(const Worker&) = delete;
 
   void submit(std::function<void()> job) {
-    const std::lock_guard lock(state_->mutex);
-    state_->job = std::move(job);
+    {
+      const std::lock_guard lock(state_->mutex);
+      state_->job = std::move(job);
+    }
     state_->changed.notify_one();
   }
   // Left to itself: it ends when its job does.

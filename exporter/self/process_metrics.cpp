@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
@@ -76,15 +78,31 @@ struct StatFields {
   std::optional<double> at(std::size_t number_in_proc_5) const { return number(field[number_in_proc_5 - 3]); }
 };
 
-// Boot time does not change (but for clock steps, which shall not move the start time): read once.
-std::optional<double> boot_time() {
-  static const std::optional<double> time = []() -> std::optional<double> {
-    const auto buffer = std::make_unique<std::array<char, 1U << 20>>();
-    const std::string_view text = read_file("/proc/stat", *buffer);
-    constexpr std::string_view kKey = "\nbtime ";
+// Seconds since the epoch, from /proc/stat; read piece by piece, as that file has a line for each CPU and interrupt.
+std::optional<double> read_boot_time() {
+  constexpr std::string_view kKey = "\nbtime ";
+  constexpr std::size_t kLongest = 32;  // the key and its number
+  const Descriptor file(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> buffer{};
+  std::size_t kept = 0;
+  while (file) {
+    const ssize_t size = ::read(file.get(), buffer.data() + kept, buffer.size() - kept);
+    if (size <= 0) break;
+    const std::string_view text(buffer.data(), kept + static_cast<std::size_t>(size));
     const std::size_t at = text.find(kKey);
-    return at == std::string_view::npos ? std::nullopt : number(text.substr(at + kKey.size()));
-  }();
+    if (at != std::string_view::npos && text.find('\n', at + 1) != std::string_view::npos) {
+      return number(text.substr(at + kKey.size()));
+    }
+    kept = std::min(at != std::string_view::npos ? text.size() - at : kLongest, text.size());
+    if (kept == buffer.size()) break;
+    std::copy(text.end() - static_cast<std::ptrdiff_t>(kept), text.end(), buffer.begin());
+  }
+  return std::nullopt;
+}
+
+// Read once: it changes only with steps of the clock, and those shall not move the start time.
+std::optional<double> boot_time() {
+  static const std::optional<double> time = read_boot_time();
   return time;
 }
 
@@ -93,6 +111,9 @@ struct CloseDirectory {
 };
 
 std::optional<double> open_descriptors() {
+  // Since Linux 6.2 the directory's size is their number; before, it is 0 and they have to be listed.
+  struct stat facts {};
+  if (::stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0) return static_cast<double>(facts.st_size);
   const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc/self/fd"));
   if (!directory) return std::nullopt;
   double count = -1;  // the directory's own
