@@ -128,8 +128,14 @@ TEST_CASE("integrated GPUs have no link, whatever their files say") {
 
 TEST_CASE("a link that is not known or out of range is absent; other texts and spellings of old kernels") {
   TestMachine m;
-  for (const auto& [text, expected] : {std::pair("Unknown\n", 0.0), std::pair("Unknown speed\n", 0.0), std::pair("8 GT/s\n", 8e9),
-                                       std::pair("2.5 GT/s PCIe\n", 2.5e9), std::pair("64.0 GT/s PCIe\n", 64e9)}) {
+  struct Case {
+    const char* text;
+    double expected;
+  };
+  for (const Case& link_case : {Case{"Unknown\n", 0}, Case{"Unknown speed\n", 0}, Case{"8 GT/s\n", 8e9}, Case{"2.5 GT/s PCIe\n", 2.5e9},
+                                Case{"64.0 GT/s PCIe\n", 64e9}}) {
+    const char* text = link_case.text;
+    const double expected = link_case.expected;
     CAPTURE(text);
     add(m, kUpper, {text, text, "255\n", "0\n"});
     PcieLink link(m.sys, card_at(kGpu));
