@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/runtime_pm.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "support/test_machine.h"
+
+TEST_SUITE_BEGIN("runtime_pm");
+
+using namespace igpu;
+using igpu::test::TestMachine;
+
+namespace {
+
+const std::string kPci = "devices/pci0000:00/0000:00:02.0";
+const std::string kStatus = "sys/" + kPci + "/power/runtime_status";
+
+}  // namespace
+
+TEST_CASE("suspended and suspending are asleep, everything else is awake") {
+  TestMachine m;
+  m.tree.write(kStatus, "active\n");
+  RuntimePm power(m.sys, kPci);
+  for (const char* awake : {"active\n", "resuming\n", "error\n"}) {
+    CAPTURE(awake);
+    m.tree.write(kStatus, awake);
+    CHECK_FALSE(power.suspended().value_or(true));
+  }
+  for (const char* asleep : {"suspended\n", "suspending\n"}) {
+    CAPTURE(asleep);
+    m.tree.write(kStatus, asleep);
+    CHECK(power.suspended().value_or(false));
+  }
+  CHECK(m.sys.opens() == 1);
+}
+
+TEST_CASE("a device without runtime power management tells nothing, which is not asleep") {
+  TestMachine m;
+  const auto missing = RuntimePm(m.sys, kPci).suspended();
+  REQUIRE(missing.is_absent());
+  CHECK(missing.absent().os_error == ENOENT);
+  m.tree.write(kStatus, "unsupported\n");
+  const auto unsupported = RuntimePm(m.sys, kPci).suspended();
+  REQUIRE(unsupported.is_absent());
+  CHECK(unsupported.absent().reason == Reason::hardware);
+}
+
+TEST_CASE("a status that cannot be read is a failure for that time only") {
+  TestMachine m;
+  m.tree.write(kStatus, "suspended\n");
+  RuntimePm power(m.sys, kPci);
+  m.sys.fail_reading("runtime_status", EIO);
+  CHECK(power.suspended().is_failure());
+  m.sys.heal();
+  CHECK(power.suspended().value_or(false));
+}
+
+TEST_SUITE_END();
