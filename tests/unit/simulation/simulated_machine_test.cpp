@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "base/scan.h"
 #include "igpu/monitor.h"
@@ -490,6 +491,26 @@ TEST_CASE("asleep: whatever resumes a real card is counted, and looking whether 
   resumes("any xe ioctl");
   auto event = m.open(xe.pmu_name(), xe_pmu::kC6Residency);
   resumes("an xe perf event");
+}
+
+TEST_CASE("any number of threads may read one machine") {
+  Simulated m("asleep");
+  const GpuScript& xe = m.script().gpus[1];
+  const auto read_everything = [&] {
+    std::array<char, 8192> buffer;
+    for (int round = 0; round < 20; ++round) {
+      (void)m.machine.sys.read(xe.pci_path() + "/tile0/gt0/freq0/act_freq", buffer);
+      (void)m.machine.sys.read("class/powercap/intel-rapl:0/energy_uj", buffer);
+      (void)m.machine.proc.read("1877/fdinfo/15", buffer);
+      for (const std::string& name : sorted_names(m.machine.proc, "."))
+        (void)m.machine.proc.read_start(name + "/stat", buffer);
+      (void)m.machine.perf.open({1, 0}, 0, nullptr);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(read_everything);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(m.owner->resumes() == 4 * 20 * 2);
 }
 
 TEST_SUITE_END();
