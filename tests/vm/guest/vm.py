@@ -181,7 +181,8 @@ class Exporter:
             except OSError:
                 pass
             if self.process.poll() is not None or time.monotonic() - self.started > 20:
-                raise RuntimeError(f"{what} does not come up: exit {self.process.poll()}, log: {self.log()[-600:]}")
+                raise RuntimeError(f"{what} does not come up: exit {self.process.poll()}, waits in {self.waits()}, "
+                                   f"log: {self.log()[-600:]}")
             time.sleep(0.05)
 
     def __enter__(self):
@@ -248,6 +249,15 @@ class Exporter:
         """Log lines of warnings and errors, without their time."""
         lines = [re.sub(r"\b(time|ts)=\S+ ?", "", l) for l in self.log().splitlines()]
         return [l for l in lines if re.search(r"level=(warn|error)", l)]
+
+    def waits(self):
+        """Where its threads are, for a report."""
+        where = []
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{self.pid}/task"):
+                where.append(read(f"/proc/{self.pid}/task/{task}/wchan") + " " +
+                             read(f"/proc/{self.pid}/task/{task}/syscall").split()[0])
+        return where
 
     def fds(self):
         return sorted(os.readlink(f"/proc/{self.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{self.pid}/fd"))
