@@ -31,6 +31,10 @@ std::uint64_t plausible(double passed, double slack, std::uint32_t capacity) {
   return static_cast<std::uint64_t>((passed * 1.25 + slack) * std::min<std::uint32_t>(capacity, 64));
 }
 
+std::uint64_t nanoseconds_of(std::uint64_t cycles, double hertz) {
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(cycles) * 1e9 / hertz));
+}
+
 }  // namespace
 
 ClientEngineTime::ClientEngineTime(CounterMemory& memory, std::string_view device, Nanoseconds min_window)
@@ -89,7 +93,7 @@ void ClientEngineTime::take(std::size_t engine_class, const Gain& gain, Nanoseco
   state.cycles += gain.cycles;
   if (state.cycles != 0) {
     const auto hertz = clock().hertz();
-    if (hertz) total += static_cast<std::uint64_t>(std::llround(static_cast<double>(std::exchange(state.cycles, 0)) * 1e9 / *hertz));
+    if (hertz) total += nanoseconds_of(std::exchange(state.cycles, 0), *hertz);
     // What waited for the rate belongs to earlier windows.
     if (!hertz || waited) state.window.restart();
     if (!hertz) return;
@@ -99,6 +103,28 @@ void ClientEngineTime::take(std::size_t engine_class, const Gain& gain, Nanoseco
   if (!delta) return;
   state.ratio = clamped_ratio(static_cast<double>(delta->counts[0]),
                               static_cast<double>(delta->elapsed.count()) * std::max<std::uint32_t>(gain.capacity, 1));
+}
+
+void ClientEngineTime::asleep(Nanoseconds now) {
+  clock().pause();
+  if (needs_baseline_) return;
+  if (!last_look_) last_was_complete_ = true;
+  last_look_ = now;
+}
+
+bool ClientEngineTime::awaits_rate() const {
+  return std::any_of(classes_.begin(), classes_.end(), [](const ClassState& state) { return state.cycles != 0; });
+}
+
+void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
+  const auto [begin, end] = std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), device_, ByDevice{});
+  for (const DrmClient& client : std::span<const DrmClient>(begin, end))
+    for (const ClientEngine& engine : client.engines)
+      if (engine.total_cycles) clock().observe(client.time, *engine.total_cycles);
+  const auto hertz = clock().hertz();
+  if (!hertz) return;
+  for (std::size_t i = 0; i < kEngineClasses; ++i)
+    totals_.nanoseconds[i] += nanoseconds_of(std::exchange(classes_[i].cycles, 0), *hertz);
 }
 
 bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
@@ -113,6 +139,11 @@ bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
     const bool baseline_only = !counts || (is_new && !last_was_complete_);
     std::array<Gain, kEngineClasses> ignored{};
     add_client(client, is_new, elapsed, entry->second, baseline_only ? ignored : gains);
+    for (std::size_t i = 0; i < kEngineClasses; ++i) {
+      if (!client.engines[i].present()) continue;
+      gains[i].offsets += std::max(client.time - snapshot.time, Nanoseconds::zero());
+      ++gains[i].clients;
+    }
   }
   std::erase_if(clients_, [&](const auto& entry) { return snapshot.time - entry.second.seen > kRemember; });
 
@@ -121,16 +152,18 @@ bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
     // Of a walk that has not seen all clients no ratio can be told.
     gains[i].spoiled = gains[i].spoiled || !snapshot.complete;
     moved = moved || gains[i].nanoseconds != 0 || gains[i].cycles != 0;
-    take(i, gains[i], snapshot.time);
+    take(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
   }
   last_look_ = snapshot.time;
   last_was_complete_ = snapshot.complete;
+  needs_baseline_ = false;
   return moved;
 }
 
 void ClientEngineTime::forget() {
   clients_.clear();
   last_look_.reset();
+  needs_baseline_ = true;
   for (ClassState& state : classes_) {
     state.window.restart();
     state.ratio.reset();

@@ -28,8 +28,13 @@ class ClientEngineTime {
   void forget();
   // The rate of the GPU's clock, if somebody tells it: otherwise it is learned from look to look.
   void know_clock(double hertz) { clock().know(hertz); }
-  // The GPU's clock may stand still from here on.
-  void pause() { clock().pause(); }
+  // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next look have done, they
+  // have done since now. Not after forget(): somebody else has measured up to some time before.
+  void asleep(Nanoseconds now);
+
+  // Cycles wait until the clock's rate is known; it is learned here, too, while somebody else measures.
+  bool awaits_rate() const;
+  void learn_rate(const ClientSnapshot& snapshot);
 
   // The classes that a client has told of. Ratios only after a look that had a window.
   void write(SampleSink& out, bool with_ratios) const;
@@ -45,6 +50,9 @@ class ClientEngineTime {
     std::uint64_t cycles = 0;
     bool spoiled = false;  // a counter stepped back: no ratio
     std::uint32_t capacity = 0;
+    // When the clients that tell of the class were read: a walk takes its time.
+    Nanoseconds offsets{};
+    std::uint32_t clients = 0;
   };
   struct ClassState {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}
@@ -69,6 +77,7 @@ class ClientEngineTime {
   std::map<std::uint64_t, Client> clients_;  // by drm-client-id
   std::optional<Nanoseconds> last_look_;
   bool last_was_complete_ = false;
+  bool needs_baseline_ = false;  // after forget()
 };
 
 }  // namespace igpu

@@ -182,6 +182,8 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
   }
   const bool active = take_ticks();
   write_engines(true, out);
+  if (clients_.awaits_rate())
+    if (const auto snapshot = pass.clients()) clients_.learn_rate(**snapshot);
   if (source_ == Source::automatic && sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
     close_pmu(pass, out);
@@ -270,7 +272,7 @@ void XeEngineMeter::gpu_is_suspended() {
     clients_.forget();
   }
   sleep_.restart();
-  clients_.pause();
+  clients_.asleep(machine_.clock.now());
 }
 
 }  // namespace igpu

@@ -383,6 +383,32 @@ TEST_CASE("a suspended GPU has no open PMU; after waking the clients go on from 
   CHECK(b.m.perf.open_now == 10);
 }
 
+TEST_CASE("a client that wakes a sleeping GPU counts from its first cycle, though the clock's rate is learned later") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collector().gpu_is_suspended();
+  b.pass_time(10s);
+  engines.collect(b.client(5 * kTicksPerSecond));
+  CHECK(b.m.perf.open_now == 10);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == 0.0);
+  b.pass_time(10s);
+  engines.collect(b.client(9 * kTicksPerSecond));  // the PMU measures now; the rate is still learned from the clients
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.0));
+}
+
+TEST_CASE("a client with more cycles than fit in since the GPU was seen asleep has worked before") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collector().gpu_is_suspended();
+  b.pass_time(10s);
+  engines.collect(b.client(5000 * kTicksPerSecond));
+  b.pass_time(10s);
+  engines.collect(b.client(5001 * kTicksPerSecond));
+  b.pass_time(10s);
+  engines.collect(b.client(5002 * kTicksPerSecond));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+}
+
 TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost the device closes it") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
