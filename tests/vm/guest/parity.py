@@ -3,13 +3,22 @@
 
 import json
 import re
+import signal
 import subprocess
 
 from model import MHZ, apply_machine, machine, script
-from vm import Exporter, near, verdict
+from vm import Exporter, near, verdict, wait_for
 
 ENGINES = {"Render/3D": "rcs", "Blitter": "bcs", "Video": "vcs", "VideoEnhance": "vecs",
            "Compute": "ccs", "[unknown]": "ccs", "unknown": "ccs"}
+
+
+OUTPUT = "/tmp/intel_gpu_top.json"
+
+
+def output():
+    with open(OUTPUT, errors="replace") as f:
+        return f.read()
 
 
 def records(text):
@@ -30,13 +39,16 @@ def parity(personality):
     apply_machine()
     s.apply()
     with Exporter(what=f"parity on {personality}") as exporter:
-        top = subprocess.Popen(["timeout", "-s", "INT", "7", "intel_gpu_top", "-J", "-s", "1000"],
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with open(OUTPUT, "wb") as out:
+            top = subprocess.Popen(["intel_gpu_top", "-J", "-s", "1000"], stdout=out, stderr=out)
+        speaks = wait_for(lambda: len(records(output())) >= 2, 30)
         exporter.scrape()
         _, page = exporter.window(seconds=2.5)
-        text = top.communicate()[0].decode(errors="replace")
+        top.send_signal(signal.SIGINT)
+        top.wait()
+        text = output()
     found = records(text)
-    if not verdict(len(found) >= 3, f"{personality}: intel_gpu_top speaks", text[:200], "at least three records"):
+    if not verdict(speaks and len(found) >= 3, f"{personality}: intel_gpu_top speaks", text[:200], "at least three records"):
         return
     found = found[1:]  # the first covers a few milliseconds
 
