@@ -88,6 +88,15 @@ int answer_xe(const CapturedGpu& gpu, unsigned long request, void* argument) {
     put(at, abi::XeMemoryRegion{0, 0, 4096, 16 * kGiB, 90 * kMiB, 0, 0, {}});
     if (gpu.vram_bytes > 0)
       put(at, abi::XeMemoryRegion{1, 0, 65536, gpu.vram_bytes, 700 * kMiB, gpu.vram_bytes, 700 * kMiB, {}});
+  } else if (query.query == abi::kXeGtList) {
+    put(at, abi::XeHeader{gpu.media_gt ? 2u : 1u, 0});
+    for (std::uint16_t gt = 0; gt < (gpu.media_gt ? 2 : 1); ++gt) {
+      abi::XeGt record{};
+      record.type = gt;
+      record.gt = gt;
+      record.reference_clock = static_cast<std::uint32_t>(kTicksPerSecond);
+      put(at, record);
+    }
   } else {
     return EINVAL;
   }
