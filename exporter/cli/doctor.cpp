@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "cli/commands.h"
@@ -87,7 +88,9 @@ void add_failures(Report& report, const ScrapeResult& result) {
 
 int doctor(const Options& options) {
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
-  Monitor monitor(options.monitor, log);
+  MonitorOptions monitor_options = options.monitor;
+  monitor_options.min_window = std::chrono::milliseconds(1);  // nothing here is measured over time
+  Monitor monitor(monitor_options, log);
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
   const std::vector<Gpu> gpus = monitor.gpus();
   Report report;

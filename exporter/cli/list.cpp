@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "cli/commands.h"
@@ -61,7 +63,9 @@ void add_gpu(std::string& out, const Gpu& gpu, std::span<const Finding> findings
 
 int list(const Options& options) {
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
-  Monitor monitor(options.monitor, log);
+  MonitorOptions monitor_options = options.monitor;
+  monitor_options.min_window = std::chrono::milliseconds(1);  // nothing here is measured over time
+  Monitor monitor(monitor_options, log);
   const std::vector<Gpu> gpus = monitor.gpus();
   if (gpus.empty()) return print("No Intel GPU bound to i915 or xe.\n");
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});

@@ -93,6 +93,11 @@ void MetricsHandler::give_back(std::unique_ptr<Workspace> workspace) {
   if (spare_.size() < kKeptWorkspaces) spare_.push_back(std::move(workspace));
 }
 
+std::shared_ptr<const ScrapeResult> MetricsHandler::scrape_all() {
+  const InFlight::Slot slot = in_flight_.enter();
+  return slot ? source_.scrape({{}, options_.timeout}) : nullptr;
+}
+
 void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) {
   const InFlight::Slot slot = in_flight_.enter();
   if (!slot) {

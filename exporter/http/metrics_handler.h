@@ -32,6 +32,9 @@ class MetricsHandler {
 
   void handle(const HttpRequest& request, HttpResponse& response);
 
+  // The same for the page for people, whose scrapes count like the others. Nothing: there are too many.
+  std::shared_ptr<const ScrapeResult> scrape_all();
+
   // Waits for the scrapes under way; false if some were still running.
   bool drain(std::chrono::milliseconds at_most) { return in_flight_.wait_until_idle(at_most); }
 

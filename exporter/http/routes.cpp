@@ -25,14 +25,14 @@ void Routes::handle(const HttpRequest& request, HttpResponse& response) {
     response.headers.emplace_back("Allow", "GET, HEAD");
     return;
   }
-  if (metrics) {
+  if (metrics || path == "/") {
     if (readiness_.state() == Readiness::State::draining) {
       response.fail(503, "shutting down");
-    } else {
+    } else if (metrics) {
       metrics_.handle(request, response);
+    } else {
+      index(response);
     }
-  } else if (path == "/") {
-    index(response);
   } else if (path == "/-/ready") {
     ready(response);
   } else {
@@ -41,7 +41,11 @@ void Routes::handle(const HttpRequest& request, HttpResponse& response) {
 }
 
 void Routes::index(HttpResponse& response) {
-  const std::shared_ptr<const ScrapeResult> result = source_.scrape({});
+  const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_all();
+  if (!result) {
+    response.fail(503, "too many scrapes at once (--web.max-requests)");
+    return;
+  }
   response.content_type = "text/html; charset=utf-8";
   response.headers.emplace_back("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
   response.body = index_page(telemetry_path_, source_.gpus(), result->findings());

@@ -65,7 +65,24 @@ TEST_CASE("readiness follows the program's life; health does not") {
   site.readiness.set(Readiness::State::draining);
   CHECK(site.get("/-/ready").status == 503);
   CHECK(site.get("/metrics").status == 503);
+  CHECK(site.get("/").status == 503);
   CHECK(site.get("/-/healthy").status == 200);
+}
+
+TEST_CASE("the page for people scrapes, too, and counts like the others") {
+  Site site;
+  CHECK(site.get("/").status == 200);
+  CHECK(site.source.scrapes == 1);
+  MetricsHandler one_at_a_time({.max_requests = 1}, site.source, site.requests);
+  Routes routes("/metrics", one_at_a_time, site.source, site.requests, site.readiness);
+  FakeRequest request;
+  request.path_text = "/";
+  HttpResponse inner;
+  HttpResponse outer;
+  site.source.during = [&] { routes.handle(request, inner); };
+  routes.handle(request, outer);
+  CHECK(outer.status == 200);
+  CHECK(inner.status == 503);
 }
 
 TEST_SUITE_END();

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every captured machine, as the real program sees it through --path.*: with this kernel's perf and no render nodes.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/exporter_process.h"
+#include "support/exposition_parser.h"
+#include "support/http_client.h"
+#include "support/machine_tree.h"
+#include "support/run_program.h"
+
+using namespace igpu::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> captured_machines() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(IGPU_SOURCE_DIR "/tests/machines")) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> paths(const MachineTree& tree) {
+  return {"--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"), "--path.devfs=" + tree.path("dev")};
+}
+
+void lay_out(MachineTree& tree, const std::string& machine) {
+  for (const char* directory : {"sys", "proc", "dev/dri"}) tree.make_directory(directory);
+  tree.lay_out(machine);
+}
+
+std::set<std::string> devices(const Exposition& page) {
+  std::set<std::string> found;
+  for (const ExpositionSample* sample : page.find("intel_gpu_info")) found.insert(std::string(sample->label("device")));
+  return found;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("machines");
+
+TEST_CASE("every captured machine gives valid pages whose series belong to its GPUs") {
+  const std::vector<std::string> machines = captured_machines();
+  CHECK(machines.size() >= 10);
+  for (const std::string& machine : machines) {
+    CAPTURE(machine);
+    MachineTree tree;
+    lay_out(tree, machine);
+    std::vector<std::string> arguments = paths(tree);
+    arguments.emplace_back("--scrape.min-window=10ms");
+    ExporterProcess exporter(arguments);
+    const Exposition first = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+    const Exposition second = parse_openmetrics(
+        http_get(exporter.port(), "/metrics", "Accept: application/openmetrics-text; version=1.0.0\r\n").body);
+    const std::set<std::string> gpus = devices(first);
+    CHECK(first.value("intel_gpu_exporter_devices") == static_cast<double>(gpus.size()));
+    CHECK(devices(second) == gpus);
+    for (const ExpositionFamily& family : first.families) {
+      for (const ExpositionSample& sample : family.samples) {
+        const std::string device(sample.label("device"));
+        CAPTURE(sample.name);
+        CHECK((device.empty() || gpus.contains(device)));
+      }
+    }
+    CHECK(http_get(exporter.port(), "/").status == 200);
+    CHECK(exporter.stop(SIGTERM) == 0);
+  }
+}
+
+TEST_CASE("list and doctor cope with every captured machine") {
+  for (const std::string& machine : captured_machines()) {
+    CAPTURE(machine);
+    MachineTree tree;
+    lay_out(tree, machine);
+    for (const char* command : {"list", "doctor"}) {
+      std::vector<std::string> arguments = paths(tree);
+      arguments.insert(arguments.begin(), {IGPU_EXPORTER_BINARY, command});
+      const ProgramOutcome outcome = run_program(arguments);
+      CHECK(outcome.status <= 1);
+      CHECK_FALSE(outcome.output.empty());
+    }
+  }
+}
+
+TEST_SUITE_END();
