@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "collector/engines.h"
 
@@ -25,6 +26,11 @@ struct ByDevice {
   bool operator()(const DrmClient& client, std::string_view address) const { return client.device < address; }
   bool operator()(std::string_view address, const DrmClient& client) const { return address < client.device; }
 };
+
+std::span<const DrmClient> clients_of(const ClientSnapshot& snapshot, std::string_view device) {
+  const auto [begin, end] = std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), device, ByDevice{});
+  return {begin, end};
+}
 
 // What an engine class can have done at most; published in lumps, so a little more than the time that has passed.
 std::uint64_t plausible(double passed, double slack, std::uint32_t capacity) {
@@ -117,8 +123,7 @@ bool ClientEngineTime::awaits_rate() const {
 }
 
 void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
-  const auto [begin, end] = std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), device_, ByDevice{});
-  for (const DrmClient& client : std::span<const DrmClient>(begin, end))
+  for (const DrmClient& client : clients_of(snapshot, device_))
     for (const ClientEngine& engine : client.engines)
       if (engine.total_cycles) clock().observe(client.time, *engine.total_cycles);
   const auto hertz = clock().hertz();
@@ -127,12 +132,12 @@ void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
     totals_.nanoseconds[i] += nanoseconds_of(std::exchange(classes_[i].cycles, 0), *hertz);
 }
 
-bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
+// What the clients gained since the last look; nothing at the first one.
+std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(const ClientSnapshot& snapshot) {
   const bool counts = last_look_.has_value();
   const Nanoseconds elapsed = counts ? snapshot.time - *last_look_ : Nanoseconds::zero();
-  const auto [begin, end] = std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), device_, ByDevice{});
   std::array<Gain, kEngineClasses> gains{};
-  for (const DrmClient& client : std::span<const DrmClient>(begin, end)) {
+  for (const DrmClient& client : clients_of(snapshot, device_)) {
     const auto [entry, is_new] = clients_.try_emplace(client.id);
     entry->second.seen = snapshot.time;
     // After an incomplete walk nobody knows whether an unknown client is a new one.
@@ -146,7 +151,14 @@ bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
     }
   }
   std::erase_if(clients_, [&](const auto& entry) { return snapshot.time - entry.second.seen > kRemember; });
+  last_look_ = snapshot.time;
+  last_was_complete_ = snapshot.complete;
+  needs_baseline_ = false;
+  return gains;
+}
 
+bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
+  std::array<Gain, kEngineClasses> gains = gather(snapshot);
   bool moved = false;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     // Of a walk that has not seen all clients no ratio can be told.
@@ -154,10 +166,25 @@ bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
     moved = moved || gains[i].nanoseconds != 0 || gains[i].cycles != 0;
     take(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
   }
-  last_look_ = snapshot.time;
-  last_was_complete_ = snapshot.complete;
-  needs_baseline_ = false;
   return moved;
+}
+
+void ClientEngineTime::hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere) {
+  const auto clients = clients_of(snapshot, device_);
+  const auto hertz = clock().hertz();
+  if (last_look_ && hertz && !clients.empty() && elsewhere.until > elsewhere.from) {
+    const double gap = static_cast<double>((elsewhere.from - *last_look_).count());
+    // Both counts up to the same moment.
+    const double share = to_seconds(clients.front().time - elsewhere.from).value / to_seconds(elsewhere.until - elsewhere.from).value;
+    const std::array<Gain, kEngineClasses> gains = gather(snapshot);
+    for (std::size_t i = 0; i < kEngineClasses; ++i) {
+      const double ours = static_cast<double>(gains[i].nanoseconds) + static_cast<double>(gains[i].cycles) * 1e9 / *hertz;
+      const double missed = ours - static_cast<double>(elsewhere.nanoseconds[i]) * share;
+      const double most = gap * gains[i].capacity;
+      if (missed > 0 && most > 0) totals_.nanoseconds[i] += static_cast<std::uint64_t>(std::min(missed, most));
+    }
+  }
+  forget();
 }
 
 void ClientEngineTime::forget() {

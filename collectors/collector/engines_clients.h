@@ -26,6 +26,16 @@ class ClientEngineTime {
   bool look(const ClientSnapshot& snapshot);
   // From here on somebody else measures.
   void forget();
+
+  // What somebody else has counted since he took over, by class.
+  struct Elsewhere {
+    std::array<std::uint64_t, kEngineClasses> nanoseconds{};
+    Nanoseconds from{};   // when he began; a little after our last look
+    Nanoseconds until{};  // when he told
+  };
+  // Instead of forget(), a while after another one took over: counts what the clients did between our last look and his
+  // beginning, which neither of us has seen: all they have done since, less what he has counted. Then forgets.
+  void hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere);
   // The rate of the GPU's clock, if somebody tells it: otherwise it is learned from look to look.
   void know_clock(double hertz) { clock().know(hertz); }
   // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next look have done, they
@@ -67,6 +77,7 @@ class ClientEngineTime {
     ClockRate clock;
   };
 
+  std::array<Gain, kEngineClasses> gather(const ClientSnapshot& snapshot);
   void add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state, std::array<Gain, kEngineClasses>& gains);
   void take(std::size_t engine_class, const Gain& gain, Nanoseconds now);
   ClockRate& clock() { return totals_.clock; }

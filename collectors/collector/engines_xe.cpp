@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <utility>
+#include <utility>
 
 #include "source/xe_gt_idle.h"
 
@@ -33,7 +34,7 @@ std::string name_of(const EngineInstance& engine) {
 XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window)
     : gt(std::to_string(instance.gt)),
       name(name_of(instance)),
-      class_label(names_of(instance.engine_class).label),
+      engine_class(instance.engine_class),
       active(pmu.want(kActiveEvent, terms_of(instance))),
       total(pmu.want(kTotalEvent, terms_of(instance))),
       busy_nanoseconds(memory.counter("busy/gt" + gt + "/" + name)),
@@ -142,14 +143,34 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
     const auto active = pmu_.count(engine.active);
     const auto total = pmu_.count(engine.total);
     if (!active || !total) continue;
-    out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label, "pmu"},
+    out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
             Seconds{static_cast<double>(engine.busy_nanoseconds.total()) / 1e9});
     if (with_ratios && engine.ratio)
-      out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label, "pmu"}, *engine.ratio);
-    out.add(EnginesCollector::kActiveTicks, {gpu_.address, engine.gt, engine.name, engine.class_label},
+      out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, *engine.ratio);
+    out.add(EnginesCollector::kActiveTicks, {gpu_.address, engine.gt, engine.name, engine.class_label()},
             Ticks{static_cast<double>(*active)});
-    out.add(EnginesCollector::kTicks, {gpu_.address, engine.gt, engine.name, engine.class_label},
+    out.add(EnginesCollector::kTicks, {gpu_.address, engine.gt, engine.name, engine.class_label()},
             Ticks{static_cast<double>(*total)});
+  }
+}
+
+std::array<std::uint64_t, kEngineClasses> XeEngineMeter::busy_by_class() const {
+  std::array<std::uint64_t, kEngineClasses> sums{};
+  for (const Engine& engine : engines_) sums[static_cast<std::size_t>(engine.engine_class)] += engine.busy_nanoseconds.total();
+  return sums;
+}
+
+// Some milliseconds lie between the last look at the clients and the opening of the PMU, more on a machine with many
+// processes. The clients know what they did then; this asks them once more.
+void XeEngineMeter::hand_over(ScrapePass& pass, Nanoseconds read_at) {
+  ClientEngineTime::Elsewhere elsewhere = *std::exchange(hand_over_, std::nullopt);
+  const auto sums = busy_by_class();
+  for (std::size_t i = 0; i < kEngineClasses; ++i) elsewhere.nanoseconds[i] = sums[i] - elsewhere.nanoseconds[i];
+  elsewhere.until = read_at;
+  if (const auto snapshot = pass.clients()) {
+    clients_.hand_over(**snapshot, elsewhere);
+  } else {
+    clients_.forget();
   }
 }
 
@@ -157,6 +178,7 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
 void XeEngineMeter::close_pmu(ScrapePass& pass, SampleSink& out) {
   pmu_.close();
   open_ = false;
+  hand_over_.reset();
   // What the clients have done up to here the PMU has counted.
   clients_.forget();
   const auto snapshot = pass.clients();
@@ -181,9 +203,11 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
     return;
   }
   const bool active = take_ticks();
+  const Nanoseconds read_at = pass.now();
   write_engines(true, out);
   if (clients_.awaits_rate())
     if (const auto snapshot = pass.clients()) clients_.learn_rate(**snapshot);
+  if (hand_over_) hand_over(pass, read_at);
   if (source_ == Source::automatic && sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
     close_pmu(pass, out);
@@ -213,10 +237,12 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
       }
     }
     if (usable_ && sleep_.should_open(pass.now(), moved, some_hidden)) {
+      const ClientEngineTime::Elsewhere begin{busy_by_class(), pass.now(), {}};
       usable_ = try_pmu(pass);
       if (usable_) {
         (void)take_ticks();
         open_ = true;
+        hand_over_ = begin;
         sleep_.opened(pass.now());
         clients_.write(out, true);  // up to here
         write_engines(false, out);
@@ -269,6 +295,7 @@ void XeEngineMeter::gpu_is_suspended() {
   if (open_ || pmu_.is_open()) {
     pmu_.close();
     open_ = false;
+    hand_over_.reset();
     clients_.forget();
   }
   sleep_.restart();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,9 +29,10 @@ class XeEngineMeter final : public EngineMeter {
   enum class Source { automatic, pmu, fdinfo };
   struct Engine {
     Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window);
+    std::string_view class_label() const { return names_of(engine_class).label; }
     std::string gt;
     std::string name;
-    std::string_view class_label;
+    EngineClass engine_class;
     PmuSession::Handle active, total;
     MonotonicCounter& busy_nanoseconds;
     std::optional<std::uint64_t> last_active, last_total;
@@ -44,6 +46,8 @@ class XeEngineMeter final : public EngineMeter {
   Reading<Unit> try_pmu(ScrapePass& pass);
   void ask_for_clock();
   bool take_ticks();
+  std::array<std::uint64_t, kEngineClasses> busy_by_class() const;
+  void hand_over(ScrapePass& pass, Nanoseconds read_at);
   void close_pmu(ScrapePass& pass, SampleSink& out);
   void watch_clients(ScrapePass& pass, SampleSink& out);
   void read_pmu(ScrapePass& pass, SampleSink& out);
@@ -63,6 +67,7 @@ class XeEngineMeter final : public EngineMeter {
   bool open_ = false;                // the PMU measures
   Nanoseconds last_time_{};          // in the PMU's own time
   std::uint64_t generation_ = 0;
+  std::optional<ClientEngineTime::Elsewhere> hand_over_;  // the PMU has just taken over: where it began
   XeSleepWatch sleep_;
   ClientEngineTime clients_;
 };

@@ -199,6 +199,44 @@ TEST_CASE("a client that works opens the PMU; a minute without work closes it; n
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(6.0));
 }
 
+TEST_CASE("what clients do between the last look at them and the opening of the PMU is counted with the next scrape") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  b.pass_time(10s);
+  const ClientSnapshot seen = b.client(5 * kTicksPerSecond);
+  b.pass_time(100ms);  // a long walk
+  b.ticks(0, 0) += kTicksPerSecond / 20;
+  engines.collect(seen);
+  REQUIRE(b.m.perf.open_now == 10);
+  const double before = *engines.value(kBusy, {{"source", "fdinfo"}});
+  CHECK(before == doctest::Approx(5.0));
+
+  SUBCASE("all of it, where all clients are visible") {
+    b.pass_time(10s);
+    b.ticks(0, 0) += 5 * kTicksPerSecond;
+    engines.collect(b.client(10 * kTicksPerSecond + kTicksPerSecond / 20));
+    CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(5.0));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.05));
+    // And only once.
+    b.pass_time(10s);
+    b.ticks(0, 0) += 5 * kTicksPerSecond;
+    engines.collect(b.client(15 * kTicksPerSecond + kTicksPerSecond / 20));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.05));
+  }
+  SUBCASE("never more than fits into it") {
+    b.pass_time(10s);
+    engines.collect(b.client(10 * kTicksPerSecond));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.1));
+  }
+  SUBCASE("nothing, where others did more than the visible ones") {
+    b.pass_time(10s);
+    b.ticks(0, 0) += 9 * kTicksPerSecond;
+    engines.collect(b.client(10 * kTicksPerSecond));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.0));
+  }
+}
+
 TEST_CASE("work of clients that we may not see shows in the GTs' sleep") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
