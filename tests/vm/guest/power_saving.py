@@ -76,10 +76,12 @@ def sleeping(personality):
             points(f"{g.name}: video engine by the PMU at the third",
                    third.get("intel_gpu_engine_busy_ratio", **engine), 0.60)
             rate(f"{g.name}: no time lost between the scrapes", second, third, BUSY, 0.60, absolute=0.005, **labels)
-            # from the load's first moment, before anything was open, over the change-over, to the third scrape
+            # From the load's first moment, before anything was open, over the change-over, to the third scrape. Between
+            # the look at the clients and the opened events nobody measures: microseconds on a real machine, up to a
+            # quarter of a second where a dozen events are opened under emulation on a busy host.
             worked = third.sum(BUSY, **labels) or 0
             low, high = 0.60 * (third.before - begun), 0.60 * (third.after - before_load)
-            verdict(low * 0.99 - 0.01 <= worked <= high * 1.01 + 0.01,
+            verdict(low * 0.99 - 0.15 <= worked <= high * 1.01 + 0.01,
                     f"{g.name}: nothing lost or doubled since the load began", f"{worked:.3f} s",
                     f"{low:.3f} to {high:.3f} s")
         for load in loads:
