@@ -7,7 +7,7 @@
 
 #include "base/counter_window.h"
 #include "collector/collector.h"
-#include "collector/look_schedule.h"
+#include "base/look_schedule.h"
 #include "source/gt_sysfs.h"
 
 namespace igpu {

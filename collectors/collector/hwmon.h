@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "collector/collector.h"
-#include "collector/look_schedule.h"
+#include "base/look_schedule.h"
 #include "source/hwmon.h"
 
 namespace igpu {

@@ -9,7 +9,7 @@
 #include "base/counter_window.h"
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
-#include "collector/look_schedule.h"
+#include "base/look_schedule.h"
 #include "metric/feature_report.h"
 #include "source/gt_sysfs.h"
 
