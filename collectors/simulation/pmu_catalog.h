@@ -27,28 +27,37 @@ const Pmu* gpu_pmu(const std::vector<Pmu>& pmus, std::size_t gpu);
 // i915_drm.h, drivers/gpu/drm/i915/i915_pmu.c
 namespace i915_pmu {
 inline constexpr std::uint64_t kFirstOther = 0x100000;
-enum Sample : std::uint64_t { kBusy = 0, kWait = 1, kSema = 2 };
-enum Other : std::uint64_t { kActual = 0, kRequested = 1, kInterrupts = 2, kRc6 = 3, kAwake = 4 };
-constexpr std::uint64_t engine_config(const EngineModel& engine, Sample sample) {
+// What is sampled of an engine.
+inline constexpr std::uint64_t kBusy = 0;
+inline constexpr std::uint64_t kWait = 1;
+inline constexpr std::uint64_t kSema = 2;
+// What is counted of a GT.
+inline constexpr std::uint64_t kActual = 0;
+inline constexpr std::uint64_t kRequested = 1;
+inline constexpr std::uint64_t kInterrupts = 2;
+inline constexpr std::uint64_t kRc6 = 3;
+inline constexpr std::uint64_t kAwake = 4;
+constexpr std::uint64_t engine_config(const EngineModel& engine, std::uint64_t sample) {
   return static_cast<std::uint64_t>(engine.engine_class) << 12 | std::uint64_t{engine.instance} << 4 | sample;
 }
-constexpr std::uint64_t other_config(Other other, std::uint64_t gt) { return (kFirstOther + other) | gt << 60; }
+constexpr std::uint64_t other_config(std::uint64_t other, std::uint64_t gt) { return (kFirstOther + other) | gt << 60; }
 }  // namespace i915_pmu
 
-// drivers/gpu/drm/xe/xe_pmu.c
+// Events of drivers/gpu/drm/xe/xe_pmu.c
 namespace xe_pmu {
-enum Event : std::uint64_t {
-  kC6Residency = 1,
-  kActiveTicks = 2,
-  kTotalTicks = 3,
-  kActualFrequency = 4,
-  kRequestedFrequency = 5,
-};
+inline constexpr std::uint64_t kC6Residency = 1;
+inline constexpr std::uint64_t kActiveTicks = 2;
+inline constexpr std::uint64_t kTotalTicks = 3;
+inline constexpr std::uint64_t kActualFrequency = 4;
+inline constexpr std::uint64_t kRequestedFrequency = 5;
 }  // namespace xe_pmu
 
-// arch/x86/events/rapl.c
+// Events of arch/x86/events/rapl.c
 namespace rapl_pmu {
-enum Event : std::uint64_t { kCores = 1, kPackage = 2, kRam = 3, kGpu = 4, kPsys = 5 };
+inline constexpr std::uint64_t kCores = 1;
+inline constexpr std::uint64_t kPackage = 2;
+inline constexpr std::uint64_t kGpu = 4;
+inline constexpr std::uint64_t kPsys = 5;
 }  // namespace rapl_pmu
 
 // The GPU timestamp of both drivers' newer parts: 19.2 MHz.

@@ -22,7 +22,7 @@ class PmuDirectory {
   }
   void file(const std::string& name, std::string text) { sys_.file(path_ + "/" + name, std::move(text) + "\n"); }
   void format(const std::string& name, std::string bits) { file("format/" + name, std::move(bits)); }
-  void event(const std::string& name, std::string terms, std::string unit = "", std::string scale = "") {
+  void event(const std::string& name, std::string terms, const std::string& unit = "", const std::string& scale = "") {
     file("events/" + name, std::move(terms));
     if (!unit.empty()) sys_.file(path_ + "/events/" + name + ".unit", unit + "\n");
     if (!scale.empty()) sys_.file(path_ + "/events/" + name + ".scale", scale + "\n");

@@ -113,7 +113,7 @@ void derive_gts(GpuScript& gpu) {
     };
     gt.actual_awake_khz = counted(gt.actual_khz);
     gt.requested_awake_khz = counted(gt.requested_khz);
-    gpu.gts.push_back(std::move(gt));
+    gpu.gts.push_back(gt);
   }
 }
 
@@ -195,9 +195,9 @@ void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& 
     client.system_bytes = whole_pages(held.system_mib, kPage);
     for (const EngineLoad& load : held.loads) {
       const auto index = static_cast<std::size_t>(gpu.engine(load.engine) - gpu.engines.data());
-      Course course(load.share, kNanoseconds);
+      const Course course(load.share, kNanoseconds);
       gpu.engines[index].busy += course;
-      client.engines.emplace_back(index, std::move(course));
+      client.engines.emplace_back(index, course);
     }
     gpu.vram_used += client.local_bytes;
     script.clients.push_back(std::move(client));

@@ -2,6 +2,7 @@
 #include "simulation/simulated_drm.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -15,7 +16,7 @@ namespace {
 constexpr std::uint64_t kSystemMemory = 33'421'066'240;  // bytes the system has
 constexpr std::uint32_t kReferenceClock = 19'200'000;
 
-void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); }
+void* pointer(std::uint64_t address) { return std::bit_cast<void*>(static_cast<std::uintptr_t>(address)); }
 
 // An answer as the driver builds it: a header, then records.
 class Answer {

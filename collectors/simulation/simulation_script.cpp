@@ -40,7 +40,7 @@ MemoryUse ClientScript::local_memory(ScriptTime t) const {
 
 MemoryUse ClientScript::system_memory(ScriptTime t) const {
   const std::uint64_t resident = system_bytes.value(t);
-  return {resident + 8 * 4096, 0, resident / 2 / 4096 * 4096, resident, resident / 32 / 4096 * 4096};
+  return {resident + std::uint64_t{8} * 4096, 0, resident / 2 / 4096 * 4096, resident, resident / 32 / 4096 * 4096};
 }
 
 const ProcessScript* MachineScript::process(std::uint32_t pid) const {
