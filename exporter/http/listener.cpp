@@ -184,7 +184,7 @@ struct Listener::State {
   // The one entry for requests: C frames above us, nothing may be thrown through them.
   int serve(mg_connection* connection) noexcept {
     try {
-      mg_disable_keep_alive(connection);  // else it would read whatever body is announced, for as long as it takes
+      mg_disable_connection_keep_alive(connection);  // else it would read whatever body is announced, for as long as it takes
       const mg_request_info* info = mg_get_request_info(connection);
       std::unique_ptr<HttpResponse> response = take_response();
       const CivetRequest request(*info);
