@@ -42,6 +42,13 @@ string(REPLACE "if (prevIsNumber && (ports[i] == 's' || ports[i] == 'r')) {"
    if (prevIsNumber && (ports[i] == 's' || ports[i] == 'r')) {" civetweb_code "${civetweb_code}")
 string(REPLACE "} else if ((cb = strchr(vec->ptr, ':')) != NULL) {"
   "} else if (strncmp(vec->ptr, \"x/\", 2) != 0 && (cb = strchr(vec->ptr, ':')) != NULL) {" civetweb_code "${civetweb_code}")
+# And one about threads: the flag that ends them was read and written without any order between them.
+string(REPLACE "#define STOP_FLAG_IS_ZERO(f) ((*(f)) == 0)" "#define STOP_FLAG_IS_ZERO(f) (__atomic_load_n((f), __ATOMIC_SEQ_CST) == 0)"
+  civetweb_code "${civetweb_code}")
+string(REPLACE "#define STOP_FLAG_IS_TWO(f) ((*(f)) == 2)" "#define STOP_FLAG_IS_TWO(f) (__atomic_load_n((f), __ATOMIC_SEQ_CST) == 2)"
+  civetweb_code "${civetweb_code}")
+string(REPLACE "#define STOP_FLAG_ASSIGN(f, v) ((*(f)) = (v))" "#define STOP_FLAG_ASSIGN(f, v) (__atomic_store_n((f), (v), __ATOMIC_SEQ_CST))"
+  civetweb_code "${civetweb_code}")
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c" CONTENT "@civetweb_code@" @ONLY)
 unset(civetweb_code)
 
