@@ -426,8 +426,9 @@ void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
   std::optional<PermissionFacts> facts;
   for (Finding& finding : findings) {
     if (!finding.available) {
-      if (!facts) facts = permission_facts(core_->machine);
-      Advice advice = advise(*finding.feature, finding.absent, *facts);
+      // Asked only for the sake of cures that depend on them.
+      if (!facts && finding.absent.reason == Reason::permission) facts = permission_facts(core_->machine);
+      Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}));
       finding.cause = std::move(advice.cause);
       finding.cure = std::move(advice.cure);
       if (finding.absent.reason == Reason::disabled) finding.cure = "--collector." + std::string(finding.collector);

@@ -47,6 +47,7 @@ std::string_view read_file(const char* path, std::span<char> buffer) {
     const ssize_t size = ::read(file.get(), buffer.data() + total, buffer.size() - total);
     if (size <= 0) break;
     total += static_cast<std::size_t>(size);
+    if (total < buffer.size()) break;  // procfs gives all it has, up to what was asked for
   }
   return {buffer.data(), total};
 }
