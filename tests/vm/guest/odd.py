@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from model import IMC, MIB, apply_machine, machine, script
+from model import POWER, apply_machine, machine, script
 from vm import (PORT, Exporter, Page, Load, absent, equal, near, points, present, rate, read, run_tool, verdict)
 import values
 
@@ -176,6 +176,7 @@ def formats():
     gpu = machine("tgl")[0]
     s = script(gpu)
     s.apply()
+    apply_machine()
     with Exporter(what="formats") as exporter:
         first = exporter.scrape()
         for metric in ("intel_gpu_engine_busy_ratio", "intel_gpu_rc6_residency_ratio", "intel_gpu_power_watts",
