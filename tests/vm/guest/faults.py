@@ -205,6 +205,10 @@ def hotplug(exporter, gpus, scripts):
         for away, back in ((f"gpu{g.index} unplug", f"gpu{g.index} replug"), (f"gpu{g.index} remove", "rescan")):
             verb = away.split()[1]
             before = exporter.scrape()
+            # a client that still holds the device that goes
+            holder = Load("render=5 mem=1M", "--name", "holder", "--dev", "/dev/dri/" + next(
+                n for n in os.listdir(g.sys + "/drm") if n.startswith("render")))
+            exporter.scrape()
             ctl(away)
             page = exporter.scrape()
             still = sorted(n for n in page.samples if page.all(n, **d))
@@ -215,6 +219,7 @@ def hotplug(exporter, gpus, scripts):
                         device=o.address)
             gone = [fd for fd in exporter.fds() if g.address in fd or "(deleted)" in fd]
             equal(f"{g.name} {verb}: its files are closed", gone, [])
+            holder.stop()
             ctl(back)
             page = exporter.scrape()
             equal(f"{g.name} {back}: devices", page.get("intel_gpu_exporter_devices"), len(gpus))

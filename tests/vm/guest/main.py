@@ -16,7 +16,7 @@ GROUPS = {
     "mtl": lambda: values.values("mtl"),
     "bmg": lambda: values.values("bmg", hwmon_level=2),
     "lnl": lambda: values.values("lnl"),
-    "multi": lambda: values.values("multi"),
+    "multi": lambda: (values.values("multi"), odd.choices()),
     "dg2+bmg": lambda: values.values("dg2+bmg", hwmon_level=2),
     "foreign-card": odd.foreign_card,
     "no-gpu": odd.no_gpu,

@@ -152,6 +152,29 @@ def no_gpu():
         verdict(bad != 0 and str(PORT) in text, "a port in use", (bad, text[-200:]), "not 0, and the address")
 
 
+def choices():
+    """Flags that choose. On `multi`."""
+    tgl, dg2 = machine("multi")
+    apply_machine()
+    for name in (dg2.address, "card1", "renderD129"):
+        with Exporter("--gpu", name, what=f"--gpu {name}") as exporter:
+            equal(f"--gpu {name}: only that one", exporter.scrape().devices(), [dg2.address])
+    with Exporter("--collector.engines.sampled-events", "off", "--no-collector.hwmon", what="choices") as exporter:
+        exporter.scrape()
+        _, page = exporter.window(1.1, 1.1)
+        present("sampled-events=off: busy stays", page, "intel_gpu_engine_busy_ratio", device=tgl.address)
+        absent("sampled-events=off: no wait", page, "intel_gpu_engine_wait_ratio")
+        absent("sampled-events=off: no sema", page, "intel_gpu_engine_sema_seconds_total")
+        absent("--no-collector.hwmon: no voltage", page, "intel_gpu_voltage_volts")
+        equal("--no-collector.hwmon: the reason is told", {l["reason"] for l, v in page.all(
+            "intel_gpu_exporter_feature_available", feature="voltage", device=dg2.address)}, {"disabled"})
+    with Exporter("--collector.disable-defaults", "--collector.frequency", what="only frequency") as exporter:
+        page = exporter.scrape()
+        equal("--collector.disable-defaults: one is left",
+              [l["collector"] for l, _ in page.all("intel_gpu_scrape_collector_success") if l["collector"] != "identity"],
+              ["frequency"])
+
+
 def two_scrapers(exporter, s):
     """One that comes five times a second does not spoil the windows of another."""
     stop, others = threading.Event(), []
