@@ -84,6 +84,21 @@ TEST_CASE("only processes that hold a client are asked who they are, and each fi
   CHECK(tree.reads("proc/8/fdinfo/5") == 1);
 }
 
+TEST_CASE("a file whose link names no DRM node is not opened; links that are gone or may not be read spare nothing") {
+  ProcTree tree;
+  tree.add_process(7);
+  tree.add_file(7, 0, "pos:\t0\n", "/dev/null");
+  tree.add_file(7, 1, "pos:\t0\n", "socket:[4242]");
+  tree.add_file(7, 2, "pos:\t0\n", "/home/alice/renderings/cards");
+  tree.add_file(7, 3, i915_block(kIgpu, 1), "/dev/dri/renderD128");
+  tree.add_file(7, 4, i915_block(kIgpu, 2), "/container/card0 (deleted)");
+  tree.add_file(7, 5, i915_block(kIgpu, 3));
+  CHECK(clients_of(Walker(tree)()) == Clients{"0000:00:02.0 7 1", "0000:00:02.0 7 2", "0000:00:02.0 7 3"});
+  CHECK(tree.reads("proc/7/fdinfo/0") == 0);
+  CHECK(tree.reads("proc/7/fdinfo/1") == 0);
+  CHECK(tree.reads("proc/7/fdinfo/3") == 1);
+}
+
 TEST_CASE("a client that was copied, inherited or passed on counts once, for its lowest PID") {
   ProcTree tree;
   for (const std::uint32_t pid : {30u, 9u, 100u}) tree.add_process(pid);
