@@ -31,7 +31,7 @@ TemporaryFile temporary_file() {
 ProgramOutcome run_program(const std::vector<std::string>& arguments, std::string_view input) {
   const TemporaryFile in = temporary_file();
   const TemporaryFile out = temporary_file();
-  std::fwrite(input.data(), 1, input.size(), in.get());
+  if (!input.empty()) std::fwrite(input.data(), 1, input.size(), in.get());
   std::fflush(in.get());
   std::rewind(in.get());
 
