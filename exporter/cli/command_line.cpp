@@ -17,7 +17,8 @@ CLI::Option* add(CLI::App& app, const CommandFlag& flag) {
   }
   // One value each time: the next argument may be the command.
   CLI::Option* option = app.add_option("--" + flag.name)->type_size(1)->expected(1);
-  if (flag.repeatable) option->expected(1, 1000)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  if (flag.repeatable)
+    option->expected(1, 1000)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return option;
 }
 

@@ -16,7 +16,8 @@ struct CommandLine {
   Settings settings;
 };
 
-// Splits the arguments (without the program's name) into command and flags; values are not looked at. Throws UsageError.
+// Splits the arguments (without the program's name) into command and flags; values are not looked at. Throws
+// UsageError.
 CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<CommandFlag>& flags);
 
 }  // namespace igpu::exporter

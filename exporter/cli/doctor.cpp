@@ -38,7 +38,8 @@ class Report {
     }
     const bool normal = is_normal(finding.absent.reason);
     if (!normal) ++missing_;
-    out_ += (normal ? "  -        " : "  MISSING  ") + name + ": " + std::string(explained(finding.absent.reason)) + '\n';
+    out_ +=
+        (normal ? "  -        " : "  MISSING  ") + name + ": " + std::string(explained(finding.absent.reason)) + '\n';
     if (!normal) line("", std::string(finding.feature->meaning));
     if (!finding.cause.empty() && finding.absent.reason != Reason::hardware) line("cause: ", finding.cause);
     if (!finding.cure.empty()) line("cure:  ", finding.cure);
@@ -46,7 +47,8 @@ class Report {
 
   void failed(const std::string& device, std::string_view collector) {
     ++missing_;
-    out_ += "  FAILED   collector " + std::string(collector) + (device.empty() ? "" : " of " + device) + ", see the log above\n";
+    out_ += "  FAILED   collector " + std::string(collector) + (device.empty() ? "" : " of " + device) +
+            ", see the log above\n";
   }
 
   int missing() const { return missing_; }
@@ -106,14 +108,16 @@ int doctor(const Options& options) {
   if (gpus.empty()) {
     report.title(
         "No Intel GPU is bound to i915 or xe.\n"
-        "  cause: no PCI device of vendor 0x8086 below " + options.monitor.sysfs_root + "/class/drm has one of these drivers\n"
+        "  cause: no PCI device of vendor 0x8086 below " +
+        options.monitor.sysfs_root +
+        "/class/drm has one of these drivers\n"
         "  cure:  look for the device with `lspci -nnk -d 8086::0300` and `lspci -nnk -d 8086::0380`; if it is there\n"
         "         without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
   }
   const bool complete = report.missing() == 0 && !gpus.empty();
-  report.title(complete ? "Everything is there."
-                        : gpus.empty() ? "Nothing to watch."
-                                       : std::to_string(report.missing()) + " missing.");
+  report.title(complete       ? "Everything is there."
+               : gpus.empty() ? "Nothing to watch."
+                              : std::to_string(report.missing()) + " missing.");
   const int printed = print(report.take());
   return complete ? printed : EXIT_FAILURE;
 }

@@ -12,8 +12,7 @@ struct UnitName {
   double nanoseconds;
 };
 // Longer names first: "ms" is not "m" and a rest.
-constexpr std::array<UnitName, 6> kUnits{
-    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
+constexpr std::array<UnitName, 6> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
 constexpr double kLongest = 366.0 * 24 * 3600e9;
 
 }  // namespace

@@ -122,7 +122,8 @@ std::vector<CommandFlag> all_flags() {
   add("web.timeout", "DURATION", "10s", "Longest time for one scrape.");
   add("web.disable-exporter-metrics", "", "", "Leave out process_* and the exporter's request counters.");
   add_collector_flags(flags);
-  add("collector.disable-defaults", "", "", "Only collectors that are named explicitly run, wherever this flag stands.");
+  add("collector.disable-defaults", "", "",
+      "Only collectors that are named explicitly run, wherever this flag stands.");
   add("gpu", "GPU", "", "Watch only this GPU: PCI address, cardN or renderDN. All are watched by default.").repeatable =
       true;
   add("path.sysfs", "DIR", "/sys", "Where sysfs is mounted.");
@@ -168,9 +169,10 @@ std::string help_text(const std::vector<CommandFlag>& flags) {
       append_entry(out, left_side(flag), described(flag));
     }
   }
-  out += "\nDurations are written like 500ms, 1s, 2m. Every flag can also be set in the environment:\n"
-         "--web.listen-address is INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS. The command line wins over the environment,\n"
-         "the environment over --config.\n";
+  out +=
+      "\nDurations are written like 500ms, 1s, 2m. Every flag can also be set in the environment:\n"
+      "--web.listen-address is INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS. The command line wins over the environment,\n"
+      "the environment over --config.\n";
   return out;
 }
 

@@ -14,7 +14,7 @@ struct CommandFlag {
   std::string default_value;  // as it would be written; "" if there is none to show
   std::string help;
   bool repeatable = false;
-  bool negatable = false;  // a switch that --no-NAME turns off
+  bool negatable = false;    // a switch that --no-NAME turns off
   std::string command = {};  // the only command that takes it; "" for all
 };
 

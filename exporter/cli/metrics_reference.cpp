@@ -35,8 +35,8 @@ void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metr
   if (metrics.empty()) return;
   out += "| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
   for (const MetricDescriptor* metric : metrics) {
-    out += "| `" + std::string(metric->name) + "` | " + std::string(kind_of(*metric)) + " | " + std::string(metric->unit) +
-           " | ";
+    out += "| `" + std::string(metric->name) + "` | " + std::string(kind_of(*metric)) + " | " +
+           std::string(metric->unit) + " | ";
     for (std::size_t i = 0; i < metric->label_count; ++i) {
       if (i > 0) out += ", ";
       out += metric->label_names[i];
@@ -81,8 +81,10 @@ std::string metrics_reference() {
   std::string out =
       "# Metrics\n\n"
       "Generated from the descriptors in the code by `intel-gpu-exporter metrics-reference`; a test compares.\n\n"
-      "Every series of a GPU carries `device`, its PCI address. What the machine cannot tell is absent; why it is absent\n"
-      "is told by `intel_gpu_exporter_feature_available`, whose features are listed with each collector. The Prometheus\n"
+      "Every series of a GPU carries `device`, its PCI address. What the machine cannot tell is absent; why it is "
+      "absent\n"
+      "is told by `intel_gpu_exporter_feature_available`, whose features are listed with each collector. The "
+      "Prometheus\n"
       "text format writes an info as a gauge of value 1.\n\n";
   for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
   out += "## The exporter itself\n\n";

@@ -87,7 +87,8 @@ void check_telemetry_path(const Settings& settings, const std::string& path) {
   if (!path.starts_with('/')) refuse(*setting, "does not start with /");
   if (path == "/" || path == "/-/healthy" || path == "/-/ready") refuse(*setting, "is taken by another page");
   for (const char c : path) {
-    if (c <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '%') refuse(*setting, "holds a character that no path has");
+    if (c <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '%')
+      refuse(*setting, "holds a character that no path has");
   }
   if (path.find("//") != std::string::npos || path.find("/../") != std::string::npos || path.ends_with("/..") ||
       path.find("/./") != std::string::npos || path.ends_with("/.")) {
@@ -120,7 +121,8 @@ Options options_from(const Settings& settings) {
   read.text("web.telemetry-path", options.telemetry_path);
   check_telemetry_path(settings, options.telemetry_path);
   read.text("web.config.file", options.web_config_file);
-  if (const auto limit = read.number("web.max-requests", 0, 10'000)) options.max_requests = static_cast<unsigned>(*limit);
+  if (const auto limit = read.number("web.max-requests", 0, 10'000))
+    options.max_requests = static_cast<unsigned>(*limit);
   read.duration("web.timeout", 10ms, options.timeout);
   bool without_exporter_metrics = false;
   read.enabled("web.disable-exporter-metrics", without_exporter_metrics);
@@ -136,9 +138,10 @@ Options options_from(const Settings& settings) {
   read.text("simulate", monitor.simulate);
   read.duration("scrape.min-window", 1ms, monitor.min_window);
 
-  read.choice<LogLevel>("log.level",
-                        {{"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warn", LogLevel::warn}, {"error", LogLevel::error}},
-                        options.log_level);
+  read.choice<LogLevel>(
+      "log.level",
+      {{"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warn", LogLevel::warn}, {"error", LogLevel::error}},
+      options.log_level);
   read.choice<LogFormat>("log.format", {{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}}, options.log_format);
 
   read.enabled("json", options.json);

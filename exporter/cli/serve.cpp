@@ -53,8 +53,8 @@ int serve(const Options& options) {
   Readiness readiness;
   MetricsHandler metrics({options.max_requests, options.timeout, options.exporter_metrics}, source, requests);
   Routes routes(options.telemetry_path, metrics, source, requests, readiness);
-  Listener listener({options.listen_addresses, worker_count(options.max_requests), request_timeout(options.timeout)}, routes,
-                    log);
+  Listener listener({options.listen_addresses, worker_count(options.max_requests), request_timeout(options.timeout)},
+                    routes, log);
   readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
     log.write(LogLevel::info, "listening", {{"address", address}, {"path", options.telemetry_path}});
@@ -67,7 +67,7 @@ int serve(const Options& options) {
   readiness.set(Readiness::State::draining);
   const auto patience = std::chrono::duration_cast<milliseconds>(options.timeout);
   if (!metrics.drain(patience)) log.write(LogLevel::warn, "scrapes under way were given up");
-  listener.stop(milliseconds(1000));
+  listener.stop(2 * request_timeout(options.timeout));
   log.write(LogLevel::info, "stopped");
   return EXIT_SUCCESS;
 }

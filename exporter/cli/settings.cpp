@@ -128,7 +128,8 @@ void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, 
   }
 }
 
-void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text, std::string_view name) {
+void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text,
+                     std::string_view name) {
   Settings file;
   std::string section;
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -149,8 +150,9 @@ void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, 
     if (flag == nullptr || flag->name == "config") throw UsageError(where + "unknown flag \"" + key + "\"");
     if (equals == std::string_view::npos && !is_switch(*flag)) throw UsageError(where + key + " needs a value");
     const std::string origin = where + key;
-    std::vector<std::string> values =
-        equals == std::string_view::npos ? std::vector<std::string>{"true"} : file_values(trimmed(line.substr(equals + 1)), origin);
+    std::vector<std::string> values = equals == std::string_view::npos
+                                          ? std::vector<std::string>{"true"}
+                                          : file_values(trimmed(line.substr(equals + 1)), origin);
     if (is_switch(*flag)) {
       if (values.size() != 1) throw UsageError(origin + ": one value is expected");
       values.front() = switch_value(values.front(), negated, origin);

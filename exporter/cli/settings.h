@@ -38,6 +38,7 @@ using Environment = std::function<const char*(const char*)>;  // ::getenv, or a 
 void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, const Environment& environment);
 void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const std::string& path);
 // The same from text; name stands in errors.
-void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text, std::string_view name);
+void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text,
+                     std::string_view name);
 
 }  // namespace igpu::exporter

@@ -182,8 +182,8 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
   for (const Gpu& gpu : gpus) {
     const std::string& device = gpu.address;
     if (!out.empty()) out += '\n';
-    out += device + "  " + (gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name)) + "  (" + to_string(gpu.kind) +
-           ", " + to_string(gpu.driver) + ")\n";
+    out += device + "  " + (gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name)) + "  (" +
+           to_string(gpu.kind) + ", " + to_string(gpu.driver) + ")\n";
     if (is_asleep(page, device)) out += "  asleep; what would wake it is not read\n";
     out += section(page, device, "engines", "intel_gpu_engine_busy_ratio", {"gt", "engine", "class"}, percent);
     out += section(page, device, "frequency", "intel_gpu_frequency_hertz", {"gt", "kind"}, megahertz);

@@ -32,7 +32,8 @@ class Html {
 void add_gpus(Html& html, std::span<const Gpu> gpus) {
   html.markup("<h2>GPUs</h2>\n");
   if (gpus.empty()) {
-    html.markup("<p>No Intel GPU bound to i915 or xe is here now. One that comes later is found without a restart.</p>\n");
+    html.markup(
+        "<p>No Intel GPU bound to i915 or xe is here now. One that comes later is found without a restart.</p>\n");
     return;
   }
   html.markup("<table><tr><th>Address</th><th>Name</th><th>Kind</th><th>Driver</th><th>Nodes</th></tr>\n");
@@ -52,7 +53,8 @@ void add_findings(Html& html, std::span<const Finding> findings) {
   for (const Finding& finding : findings) {
     if (finding.available || finding.feature == nullptr) continue;
     if (!any) {
-      html.markup("<table><tr><th>Device</th><th>Feature</th><th>Reason</th><th>What it means, what cures it</th></tr>\n");
+      html.markup(
+          "<table><tr><th>Device</th><th>Feature</th><th>Reason</th><th>What it means, what cures it</th></tr>\n");
     }
     any = true;
     html.markup("<tr>").cell(finding.device.empty() ? "(machine)" : std::string_view(finding.device));

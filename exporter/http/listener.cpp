@@ -24,9 +24,10 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kKeptResponses = 4;               // pages kept warm; more only while that many requests overlap
-constexpr std::size_t kLargestKept = 8U << 20;          // a freak page does not stay in memory for ever
-constexpr std::size_t kLargestIgnoredBody = 16U << 10;  // read and thrown away, so that the answer is not lost in a reset
+constexpr std::size_t kKeptResponses = 4;       // pages kept warm; more only while that many requests overlap
+constexpr std::size_t kLargestKept = 8U << 20;  // a freak page does not stay in memory for ever
+constexpr std::size_t kLargestIgnoredBody = 16U
+                                            << 10;  // read and thrown away, so that the answer is not lost in a reset
 
 std::string_view reason_phrase(int status) {
   switch (status) {
@@ -87,8 +88,8 @@ class StrangeRequest final : public HttpRequest {
     const std::string_view method = view(info->request_method);
     const std::string_view version = view(info->http_version);
     const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-'; };
-    return !method.empty() && std::all_of(method.begin(), method.end(), letter) && method != "GET" && method != "HEAD" &&
-           view(info->request_uri).starts_with('/') && (version == "1.0" || version == "1.1");
+    return !method.empty() && std::all_of(method.begin(), method.end(), letter) && method != "GET" &&
+           method != "HEAD" && view(info->request_uri).starts_with('/') && (version == "1.0" || version == "1.1");
   }
   std::string_view method() const override { return view(info_.request_method); }
   std::string_view path() const override {
@@ -187,8 +188,16 @@ struct Listener::State {
 
   // The one entry for requests: C frames above us, nothing may be thrown through them.
   int serve(mg_connection* connection) noexcept {
+    answering.fetch_add(1);
+    const int status = answer(connection);
+    answering.fetch_sub(1);
+    return status;
+  }
+
+  int answer(mg_connection* connection) noexcept {
     try {
-      mg_disable_connection_keep_alive(connection);  // else it would read whatever body is announced, for as long as it takes
+      mg_disable_connection_keep_alive(
+          connection);  // else it would read whatever body is announced, for as long as it takes
       const mg_request_info* info = mg_get_request_info(connection);
       std::unique_ptr<HttpResponse> response = take_response();
       const CivetRequest request(*info);
@@ -258,6 +267,14 @@ struct Listener::State {
     (void)::eventfd_read(silent.get(), &ignored);
   }
 
+  // mg_stop cuts off what is still being written. Connections on which no request came get a moment to send it.
+  void wait_for_answers(std::chrono::milliseconds grace) {
+    constexpr std::chrono::milliseconds kMoment(250);
+    std::unique_lock lock(mutex);
+    if (ended.wait_for(lock, std::min(grace, kMoment), [this] { return active.load() == 0; })) return;
+    ended.wait_for(lock, grace, [this] { return answering.load() == 0; });
+  }
+
   void connection_began() { active.fetch_add(1); }
   void connection_ended() {
     active.fetch_sub(1);
@@ -274,7 +291,8 @@ struct Listener::State {
   std::vector<int> sockets;
   std::vector<std::string> bound;
   std::vector<std::string> unix_paths;
-  std::atomic<int> active = 0;
+  std::atomic<int> active = 0;     // connections
+  std::atomic<int> answering = 0;  // those of them that sent a request
   std::mutex mutex;
   std::condition_variable ended;
   std::vector<std::unique_ptr<HttpResponse>> spare;
@@ -396,11 +414,7 @@ const std::vector<std::string>& Listener::bound() const { return state_->bound; 
 void Listener::stop(std::chrono::milliseconds grace) {
   if (state_->context == nullptr) return;
   state_->refuse_connections();
-  {
-    // mg_stop cuts off what is still being written.
-    std::unique_lock lock(state_->mutex);
-    state_->ended.wait_for(lock, grace, [this] { return state_->active.load() == 0; });
-  }
+  state_->wait_for_answers(grace);
   // The accepting thread sleeps up to two seconds in poll unless one of its descriptors becomes readable.
   (void)::eventfd_write(state_->silent.get(), 1);
   mg_stop(state_->context);

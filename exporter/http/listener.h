@@ -14,8 +14,8 @@ namespace igpu::exporter {
 
 struct ListenerOptions {
   std::vector<ListenAddress> addresses;
-  unsigned workers = 48;                               // connections served at once
-  std::chrono::milliseconds request_timeout{2000};     // for a whole request header, and for a client that stopped reading
+  unsigned workers = 48;                            // connections served at once
+  std::chrono::milliseconds request_timeout{2000};  // for a whole request header, and for a client that stopped reading
 };
 
 // The HTTP server. CivetWeb stands behind it and nowhere else.
@@ -33,7 +33,7 @@ class Listener {
   // Where it really listens, with the port that was chosen for port 0: "[::]:10068", "127.0.0.1:41234", "unix:/run/x".
   const std::vector<std::string>& bound() const;
 
-  // Refuses new connections, gives those that were accepted up to `grace` to finish, ends. Idempotent.
+  // Refuses new connections, gives answers under way up to `grace` to finish, ends. Idempotent.
   void stop(std::chrono::milliseconds grace);
 
  private:

@@ -16,9 +16,9 @@
 namespace igpu::exporter {
 
 struct MetricsHandlerOptions {
-  unsigned max_requests = 40;                              // 0: no limit
-  Nanoseconds timeout = std::chrono::seconds(10);          // for one scrape
-  bool exporter_metrics = true;                            // process_*, requests
+  unsigned max_requests = 40;                      // 0: no limit
+  Nanoseconds timeout = std::chrono::seconds(10);  // for one scrape
+  bool exporter_metrics = true;                    // process_*, requests
 };
 
 // GET on the telemetry path: scrape, serialise, compress.

@@ -8,7 +8,8 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr Metric<Flag, 3> kBuildInfo{"intel_gpu_exporter_build_info", Kind::info,
+constexpr Metric<Flag, 3> kBuildInfo{"intel_gpu_exporter_build_info",
+                                     Kind::info,
                                      "The exporter's version, the revision of its sources and its compiler.",
                                      {"version", "revision", "compiler"}};
 constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBuildInfo};

@@ -7,8 +7,8 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr Metric<Count, 1> kRequests{"intel_gpu_exporter_http_requests_total", Kind::counter,
-                                     "HTTP requests answered, by status code.", {"code"}};
+constexpr Metric<Count, 1> kRequests{
+    "intel_gpu_exporter_http_requests_total", Kind::counter, "HTTP requests answered, by status code.", {"code"}};
 constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kRequests};
 
 }  // namespace

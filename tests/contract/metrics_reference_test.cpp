@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // METRICS.md is what the descriptors say. IGPU_UPDATE=1 in the environment rewrites it.
+#include "cli/metrics_reference.h"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -8,7 +10,6 @@
 #include <set>
 #include <string>
 
-#include "cli/metrics_reference.h"
 #include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "self/process_metrics.h"
@@ -27,7 +28,9 @@ std::string content(const std::string& path) {
 
 std::vector<const MetricDescriptor*> all_metrics() {
   std::vector<const MetricDescriptor*> all;
-  const auto add = [&all](std::span<const MetricDescriptor* const> metrics) { all.insert(all.end(), metrics.begin(), metrics.end()); };
+  const auto add = [&all](std::span<const MetricDescriptor* const> metrics) {
+    all.insert(all.end(), metrics.begin(), metrics.end());
+  };
   for (const CollectorDescription& collector : describe_collectors()) add(collector.metrics);
   add(registry_metrics());
   add(exporter::build_info_metrics());

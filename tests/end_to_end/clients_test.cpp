@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slow, broken and many clients; and what a thousand scrapes leave behind.
-#include <doctest/doctest.h>
 #include <dirent.h>
+#include <doctest/doctest.h>
 
 #include <csignal>
 #include <fstream>
@@ -32,7 +32,8 @@ struct Footprint {
 
 Footprint footprint(std::uint16_t port) {
   const Exposition page = parse_prometheus_text(http_get(port, "/metrics").body);
-  return {*page.value("process_open_fds"), *page.value("process_threads"), *page.value("process_resident_memory_bytes")};
+  return {*page.value("process_open_fds"), *page.value("process_threads"),
+          *page.value("process_resident_memory_bytes")};
 }
 
 // Children that any thread of the process has, now.

@@ -31,7 +31,8 @@ std::vector<std::string> lines(const std::string& text) {
 struct EmptyMachine {
   MachineTree tree;
   EmptyMachine() {
-    for (const char* directory : {"sys/class/drm", "sys/bus/pci/devices", "proc", "dev/dri"}) tree.make_directory(directory);
+    for (const char* directory : {"sys/class/drm", "sys/bus/pci/devices", "proc", "dev/dri"})
+      tree.make_directory(directory);
   }
   std::vector<std::string> with(const char* command) {
     return {command, "--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"),

@@ -119,10 +119,10 @@ TEST_CASE("collect[] and exclude[] choose collectors; what cannot be chosen is a
   CHECK(others.find("intel_gpu_rc6_residency_seconds_total").empty());
   CHECK_FALSE(others.find("intel_gpu_process_clients").empty());
   CHECK(others.find("intel_gpu_pcie_link_width_lanes").empty());
-  for (const auto& [query, reason] :
-       std::initializer_list<std::pair<const char*, const char*>>{{"collect[]=nope", "unknown collector: nope\n"},
-                                                                  {"collect[]=pcie", "disabled collector: pcie\n"},
-                                                                  {"collect[]=rc6&exclude[]=hwmon", "collect[] and exclude[]"}}) {
+  for (const auto& [query, reason] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"collect[]=nope", "unknown collector: nope\n"},
+           {"collect[]=pcie", "disabled collector: pcie\n"},
+           {"collect[]=rc6&exclude[]=hwmon", "collect[] and exclude[]"}}) {
     const HttpReply reply = http_get(port, std::string("/metrics?") + query);
     CHECK(reply.status == 400);
     CHECK(reply.body.starts_with(reason));
@@ -164,8 +164,8 @@ TEST_CASE("SIGTERM and SIGINT let the scrape under way finish and end with 0") {
 
 TEST_CASE("it listens where it is told, by flag, environment and file") {
   const std::string path = "/tmp/igpu-e2e-" + std::to_string(::getpid()) + ".sock";
-  ExporterProcess exporter({"--simulate=asleep", "--web.listen-address=unix:" + path, "--web.listen-address=localhost:0",
-                            "--web.listen-address", ":0"});
+  ExporterProcess exporter({"--simulate=asleep", "--web.listen-address=unix:" + path,
+                            "--web.listen-address=localhost:0", "--web.listen-address", ":0"});
   CHECK(exporter.addresses().size() == 3);
   HttpConnection local(path);
   local.send("GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -173,8 +173,8 @@ TEST_CASE("it listens where it is told, by flag, environment and file") {
   CHECK(exporter.stop(SIGTERM) == 0);
   CHECK(::access(path.c_str(), F_OK) != 0);
 
-  ExporterProcess by_environment({}, {"INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=127.0.0.1:0", "INTEL_GPU_EXPORTER_SIMULATE=asleep",
-                                      "INTEL_GPU_EXPORTER_LOG_FORMAT=json"});
+  ExporterProcess by_environment({}, {"INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=127.0.0.1:0",
+                                      "INTEL_GPU_EXPORTER_SIMULATE=asleep", "INTEL_GPU_EXPORTER_LOG_FORMAT=json"});
   CHECK(http_get(by_environment.port(), "/metrics").status == 200);
   CHECK(by_environment.log().starts_with("{\"ts\":"));
 
@@ -217,7 +217,8 @@ TEST_CASE("what cannot work ends the start with one clear line and status 1") {
 TEST_CASE("--version and --help print to standard output and end with 0") {
   const ProgramOutcome version = run_program(arguments({"--version"}));
   CHECK(version.status == 0);
-  CHECK(std::regex_match(version.output, std::regex(R"(intel-gpu-exporter, version \d+\.\d+\.\d+ \(revision \S+, compiler .+\)\n)")));
+  CHECK(std::regex_match(version.output,
+                         std::regex(R"(intel-gpu-exporter, version \d+\.\d+\.\d+ \(revision \S+, compiler .+\)\n)")));
   const ProgramOutcome help = run_program(arguments({"--help"}));
   CHECK(help.status == 0);
   CHECK(help.output.starts_with("usage: "));
@@ -225,7 +226,8 @@ TEST_CASE("--version and --help print to standard output and end with 0") {
 
 TEST_CASE("a machine without a GPU is served, and one that comes later is found") {
   MachineTree tree;
-  for (const char* directory : {"sys/class/drm", "sys/bus/event_source/devices", "sys/bus/pci/devices", "proc", "dev/dri"}) {
+  for (const char* directory :
+       {"sys/class/drm", "sys/bus/event_source/devices", "sys/bus/pci/devices", "proc", "dev/dri"}) {
     tree.make_directory(directory);
   }
   ExporterProcess exporter({"--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"),

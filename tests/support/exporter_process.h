@@ -21,9 +21,9 @@ class ExporterProcess {
   ExporterProcess(const ExporterProcess&) = delete;
   ExporterProcess& operator=(const ExporterProcess&) = delete;
 
-  std::uint16_t port() const;                     // of the first TCP address
-  std::vector<std::string> addresses() const;     // as logged
-  std::string log() const;                        // standard error up to now
+  std::uint16_t port() const;                  // of the first TCP address
+  std::vector<std::string> addresses() const;  // as logged
+  std::string log() const;                     // standard error up to now
   pid_t pid() const { return pid_; }
   void signal(int number) const;
   // Exit status, or 128 + signal; nothing if it still runs after that time.

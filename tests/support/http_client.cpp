@@ -122,14 +122,16 @@ HttpReply parse_reply(std::string_view bytes) {
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos) throw std::runtime_error("no header: " + std::string(line));
     std::string name(line.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (!reply.headers.emplace(name, line.substr(colon + 2)).second) throw std::runtime_error("header twice: " + name);
   }
   reply.status = std::stoi(reply.head.substr(9, 3));
   return reply;
 }
 
-HttpReply http_get(std::uint16_t port, const std::string& target, const std::string& headers, const std::string& method) {
+HttpReply http_get(std::uint16_t port, const std::string& target, const std::string& headers,
+                   const std::string& method) {
   HttpConnection connection(port);
   connection.send(method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
   return parse_reply(connection.receive());

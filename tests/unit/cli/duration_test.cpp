@@ -21,8 +21,8 @@ TEST_CASE("numbers carry their unit") {
 }
 
 TEST_CASE("everything else is no duration") {
-  for (const char* text : {"", "1", "s", "-1s", "+1s", " 1s", "1s ", "1 s", "1x", "1e3s", "infs", "nan", ".", "1s2", "1d",
-                           "99999999999999999999h", "9000h", "0x1s", "1..5s"}) {
+  for (const char* text : {"", "1", "s", "-1s", "+1s", " 1s", "1s ", "1 s", "1x", "1e3s", "infs", "nan", ".", "1s2",
+                           "1d", "99999999999999999999h", "9000h", "0x1s", "1..5s"}) {
     CAPTURE(text);
     CHECK_FALSE(parse_duration(text));
   }

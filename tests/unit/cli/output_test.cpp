@@ -10,7 +10,8 @@ TEST_SUITE_BEGIN("output");
 TEST_CASE("control characters of a process name do not reach the terminal") {
   CHECK(terminal_safe("ff\x1b[2Jmpeg\n") == "ff?[2Jmpeg?");
   CHECK(terminal_safe("\x7f\x01") == "??");
-  CHECK(terminal_safe("a\xc2\x9b" "2J") == "a?2J");
+  CHECK(terminal_safe("a\xc2\x9b"
+                      "2J") == "a?2J");
   CHECK(terminal_safe("日本語 é") == "日本語 é");
 }
 

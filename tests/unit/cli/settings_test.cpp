@@ -11,8 +11,11 @@ using Values = std::vector<std::string>;
 namespace {
 
 std::vector<CommandFlag> flags() {
-  std::vector<CommandFlag> list{{"web.listen-address", "ADDRESS", "", ""}, {"log.level", "LEVEL", "", ""}, {"collector.imc", "", "", ""},
-                         {"json", "", "", ""}, {"config", "FILE", "", ""}};
+  std::vector<CommandFlag> list{{"web.listen-address", "ADDRESS", "", ""},
+                                {"log.level", "LEVEL", "", ""},
+                                {"collector.imc", "", "", ""},
+                                {"json", "", "", ""},
+                                {"config", "FILE", "", ""}};
   list[0].repeatable = true;
   list[2].negatable = true;
   return list;
@@ -56,7 +59,8 @@ TEST_CASE("every flag has its variable") {
 }
 
 TEST_CASE("a switch can be turned off by its negative name, too") {
-  CHECK(values(from_environment({{"INTEL_GPU_EXPORTER_NO_COLLECTOR_IMC", "true"}}), "collector.imc") == Values{"false"});
+  CHECK(values(from_environment({{"INTEL_GPU_EXPORTER_NO_COLLECTOR_IMC", "true"}}), "collector.imc") ==
+        Values{"false"});
   CHECK_THROWS_AS(from_environment({{"INTEL_GPU_EXPORTER_JSON", "perhaps"}}), UsageError);
 }
 
@@ -107,7 +111,7 @@ TEST_CASE("the command line wins over the environment, the environment over the 
   Settings settings;
   settings.set("log.level", {{"error"}, "--log.level"});
   add_environment(settings, flags(), [](const char* name) -> const char* {
-    return std::string_view(name) == "INTEL_GPU_EXPORTER_LOG_LEVEL"      ? "warn"
+    return std::string_view(name) == "INTEL_GPU_EXPORTER_LOG_LEVEL"       ? "warn"
            : std::string_view(name) == "INTEL_GPU_EXPORTER_COLLECTOR_IMC" ? "true"
                                                                           : nullptr;
   });

@@ -10,14 +10,14 @@ using igpu::test::add_sample;
 
 namespace {
 
-constexpr Metric<Ratio, 5> kBusy{"intel_gpu_engine_busy_ratio", Kind::gauge, "Busy.",
-                                 {"device", "gt", "engine", "class", "source"}};
+constexpr Metric<Ratio, 5> kBusy{
+    "intel_gpu_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "gt", "engine", "class", "source"}};
 constexpr Metric<Watts, 3> kPower{"intel_gpu_power_watts", Kind::gauge, "Power.", {"device", "domain", "source"}};
 constexpr Metric<Bytes, 2> kSize{"intel_gpu_memory_size_bytes", Kind::gauge, "Size.", {"device", "memory_region"}};
 constexpr Metric<Bytes, 2> kUsed{"intel_gpu_memory_used_bytes", Kind::gauge, "Used.", {"device", "memory_region"}};
 constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients", Kind::gauge, "Clients.", {"device", "pid", "comm"}};
-constexpr Metric<Ratio, 4> kProcessBusy{"intel_gpu_process_engine_busy_ratio", Kind::gauge, "Busy.",
-                                        {"device", "pid", "comm", "class"}};
+constexpr Metric<Ratio, 4> kProcessBusy{
+    "intel_gpu_process_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "pid", "comm", "class"}};
 constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended", Kind::gauge, "Asleep.", {"device"}};
 
 Gpu arc() {

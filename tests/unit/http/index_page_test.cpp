@@ -33,8 +33,13 @@ TEST_CASE("text from outside cannot become markup") {
 TEST_CASE("what is missing stands with its reason and its cure") {
   Gpu gpu;
   gpu.address = "0000:00:02.0";
-  const Finding findings[] = {
-      {&kPmu, "engines", gpu.address, false, {Reason::permission, 13}, "perf_event_open: EACCES", "setcap cap_perfmon+ep x"}};
+  const Finding findings[] = {{&kPmu,
+                               "engines",
+                               gpu.address,
+                               false,
+                               {Reason::permission, 13},
+                               "perf_event_open: EACCES",
+                               "setcap cap_perfmon+ep x"}};
   const std::string page = index_page("/metrics", {&gpu, 1}, findings);
   CHECK(holds(page, "engine_pmu"));
   CHECK(holds(page, "permission"));

@@ -258,6 +258,16 @@ TEST_CASE("a stop lets the answers under way finish, refuses what comes later an
   CHECK_THROWS_AS(HttpConnection{port}, std::system_error);
 }
 
+TEST_CASE("idle clients do not delay a stop") {
+  Server server({"127.0.0.1:0"}, 2000ms);
+  std::vector<HttpConnection> idle;
+  for (int i = 0; i < 3; ++i) idle.emplace_back(server.port());
+  CHECK(http_get(server.port(), "/x").status == 200);
+  const auto start = std::chrono::steady_clock::now();
+  server.listener.stop(10s);
+  CHECK(std::chrono::steady_clock::now() - start < 4s);
+}
+
 TEST_CASE("starting and stopping again and again leaves no descriptor behind") {
   const auto count = [] {
     int open = 0;

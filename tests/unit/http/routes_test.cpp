@@ -37,7 +37,8 @@ TEST_CASE("paths match whole or not at all") {
   CHECK(site.get("/metrics").status == 200);
   CHECK(site.get("/").status == 200);
   CHECK(site.get("/-/healthy").body == "healthy\n");
-  for (const char* path : {"/metrics/", "/metricsx", "/metrics/x", "/Metrics", "/x", "", "/-/", "/-/healthy/", "/favicon.ico"}) {
+  for (const char* path :
+       {"/metrics/", "/metricsx", "/metrics/x", "/Metrics", "/x", "", "/-/", "/-/healthy/", "/favicon.ico"}) {
     CAPTURE(path);
     CHECK(site.get(path).status == 404);
   }

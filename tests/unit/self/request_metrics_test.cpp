@@ -15,7 +15,8 @@ std::map<std::string, double> counts(const RequestMetrics& metrics) {
   SampleList list;
   metrics.add_to(list);
   std::map<std::string, double> found;
-  for (const SampleList::Sample& sample : list.samples()) found[std::string(list.label_value(sample, 0))] = sample.value;
+  for (const SampleList::Sample& sample : list.samples())
+    found[std::string(list.label_value(sample, 0))] = sample.value;
   return found;
 }
 

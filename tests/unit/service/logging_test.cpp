@@ -10,7 +10,8 @@ using exporter::LogFormat;
 TEST_SUITE_BEGIN("logging");
 
 TEST_CASE("logfmt quotes what needs it") {
-  CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::warn, "no GPU", {{"device", "0000:03:00.0"}, {"cure", "a=b \"c\""}, {"empty", ""}}) ==
+  CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::warn, "no GPU",
+                        {{"device", "0000:03:00.0"}, {"cure", "a=b \"c\""}, {"empty", ""}}) ==
         "ts=T level=warn msg=\"no GPU\" device=0000:03:00.0 cure=\"a=b \\\"c\\\"\" empty=\"\"\n");
   CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::info, "listening", {}) == "ts=T level=info msg=listening\n");
 }
@@ -22,7 +23,8 @@ TEST_CASE("json is json") {
 
 TEST_CASE("a hostile value cannot forge a line") {
   for (const LogFormat format : {LogFormat::logfmt, LogFormat::json}) {
-    const std::string line = format_log_line(format, "T", LogLevel::info, "x", {{"comm", "a\nts=T level=error msg=forged\r\x1b[2J"}});
+    const std::string line =
+        format_log_line(format, "T", LogLevel::info, "x", {{"comm", "a\nts=T level=error msg=forged\r\x1b[2J"}});
     CHECK(line.find('\n') == line.size() - 1);
     CHECK(line.find('\r') == std::string::npos);
     CHECK(line.find('\x1b') == std::string::npos);
