@@ -27,7 +27,8 @@ constexpr const FeatureDescriptor* kShakyFeatures[] = {&kShakyFeature};
 
 // What the shaky collector does at its next collect(); the tests are the only user, one at a time.
 struct Script {
-  enum class Act { work, refuse, fail, throw_it, hang } act = Act::work;
+  enum class Act { work, refuse, fail, throw_it, hang };
+  std::atomic<Act> act{Act::work};  // read by the registry's worker while a test changes it
   std::promise<void> release;
   std::atomic<int> made{0};
   std::atomic<int> collected{0};
