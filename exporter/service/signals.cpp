@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/signals.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <limits>
 #include <system_error>
 
 namespace igpu::exporter {
@@ -30,6 +33,20 @@ int TerminationSignals::wait() {
       return static_cast<int>(info.ssi_signo);
     }
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "signalfd");
+  }
+}
+
+std::optional<int> TerminationSignals::wait(std::chrono::milliseconds at_most) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + at_most;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    const auto timeout = std::clamp<decltype(left)>(left, 0, std::numeric_limits<int>::max());
+    pollfd wanted{descriptor_.get(), POLLIN, 0};
+    const int count = ::poll(&wanted, 1, static_cast<int>(timeout));
+    if (count > 0) return wait();
+    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
+    if (left <= 0) return std::nullopt;
   }
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <optional>
+
 #include "service/descriptor.h"
 
 namespace igpu::exporter {
@@ -13,6 +16,8 @@ class TerminationSignals {
 
   // Waits for one of them; returns its number.
   int wait();
+  // The same, for no longer than that.
+  std::optional<int> wait(std::chrono::milliseconds at_most);
 
  private:
   Descriptor descriptor_;
