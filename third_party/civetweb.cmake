@@ -49,11 +49,18 @@ string(REPLACE "#define STOP_FLAG_IS_TWO(f) ((*(f)) == 2)" "#define STOP_FLAG_IS
   civetweb_code "${civetweb_code}")
 string(REPLACE "#define STOP_FLAG_ASSIGN(f, v) ((*(f)) = (v))" "#define STOP_FLAG_ASSIGN(f, v) (__atomic_store_n((f), (v), __ATOMIC_SEQ_CST))"
   civetweb_code "${civetweb_code}")
+# The exporter accepts connections itself and hands whole requests in (civetweb_adopt.c).
+string(REPLACE "list = phys_ctx->dd.config[LISTENING_PORTS];"
+  "list = phys_ctx->dd.config[LISTENING_PORTS];
+   if (list != NULL && strcmp(list, \"nowhere\") == 0) { return igpu_listen_nowhere(phys_ctx); }"
+  civetweb_code "${civetweb_code}")
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c" CONTENT "@civetweb_code@" @ONLY)
 unset(civetweb_code)
 
 find_package(Threads REQUIRED)
-add_library(civetweb STATIC "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c")
+add_library(civetweb STATIC "${CMAKE_CURRENT_LIST_DIR}/civetweb_adopt.c")
+set_property(SOURCE "${CMAKE_CURRENT_LIST_DIR}/civetweb_adopt.c" APPEND PROPERTY
+  OBJECT_DEPENDS "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c")
 add_library(civetweb::civetweb ALIAS civetweb)
 igpu_target_settings(civetweb)
 target_compile_features(civetweb PRIVATE c_std_11)
@@ -63,6 +70,8 @@ target_compile_options(civetweb PRIVATE -w)
 target_compile_definitions(civetweb PRIVATE
   NO_FILES NO_CGI NO_CACHING NO_POPEN USE_IPV6 USE_X_DOM_SOCKET
   OPENSSL_API_3_0 SSL_LIB="libssl.so.3" CRYPTO_LIB="libcrypto.so.3")
+target_compile_definitions(civetweb PUBLIC IGPU_CIVETWEB_ADOPTS)
 target_include_directories(civetweb SYSTEM PUBLIC "${source_dir}/include")
-target_include_directories(civetweb PRIVATE "${source_dir}/src")
+target_include_directories(civetweb PUBLIC "${CMAKE_CURRENT_LIST_DIR}")
+target_include_directories(civetweb PRIVATE "${CMAKE_BINARY_DIR}/third_party/civetweb" "${source_dir}/src")
 target_link_libraries(civetweb PRIVATE Threads::Threads ${CMAKE_DL_LIBS})

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
@@ -21,14 +22,26 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// One thread for each connection: enough that idle clients do not hold all of them, and that a scrape over
-// --web.max-requests still finds one to tell it so.
-unsigned worker_count(unsigned max_requests) { return std::clamp(max_requests + 8, 24U, 64U); }
+constexpr rlim_t kOpenFiles = 4096;
+constexpr milliseconds kStopGrace(5000);  // for clients to take the answers that are ready
 
-// A client has to send its request's header within this time, and may stop reading for as long.
-milliseconds request_timeout(Nanoseconds web_timeout) {
-  const auto timeout = std::chrono::duration_cast<milliseconds>(web_timeout);
-  return std::clamp(timeout, milliseconds(100), milliseconds(2000));
+// One thread for each scrape that may be under way, and some for health checks beside them.
+unsigned worker_count(unsigned max_requests) { return max_requests == 0 ? 64 : std::clamp(max_requests + 4, 8U, 256U); }
+
+// Clients, perf events and a walk over /proc share one limit; the soft one is for programs that use select().
+void raise_open_files_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kOpenFiles) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kOpenFiles);
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+FrontOptions front_options(Nanoseconds web_timeout) {
+  const auto timeout = std::max(std::chrono::duration_cast<milliseconds>(web_timeout), milliseconds(100));
+  FrontOptions options;
+  options.head_timeout = std::min(timeout, options.head_timeout);
+  options.write_timeout = std::min(timeout, options.write_timeout);
+  return options;
 }
 
 }  // namespace
@@ -39,6 +52,7 @@ int serve(const Options& options) {
   // Workers come and go with little to keep: an arena for each of them would only be memory.
   ::mallopt(M_ARENA_MAX, 2);
 #endif
+  raise_open_files_limit();
   TerminationSignals signals;  // before any thread
   StderrLog log(options.log_level, options.log_format);
   log.hold();  // nothing is said before everything has worked: what ends the start is one line
@@ -53,7 +67,7 @@ int serve(const Options& options) {
   Readiness readiness;
   MetricsHandler metrics({options.max_requests, options.timeout, options.exporter_metrics}, source, requests);
   Routes routes(options.telemetry_path, metrics, source, requests, readiness);
-  Listener listener({options.listen_addresses, worker_count(options.max_requests), request_timeout(options.timeout)},
+  Listener listener({options.listen_addresses, worker_count(options.max_requests), front_options(options.timeout), {}},
                     routes, log);
   readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
@@ -67,7 +81,7 @@ int serve(const Options& options) {
   readiness.set(Readiness::State::draining);
   const auto patience = std::chrono::duration_cast<milliseconds>(options.timeout);
   if (!metrics.drain(patience)) log.write(LogLevel::warn, "scrapes under way were given up");
-  listener.stop(2 * request_timeout(options.timeout));
+  listener.stop(std::min(patience, kStopGrace));
   log.write(LogLevel::info, "stopped");
   return EXIT_SUCCESS;
 }

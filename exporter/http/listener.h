@@ -6,26 +6,29 @@
 #include <string>
 #include <vector>
 
+#include "http/front.h"
 #include "http/listen_address.h"
 #include "http/message.h"
 #include "igpu/log.h"
+#include "service/descriptor.h"
 
 namespace igpu::exporter {
 
 struct ListenerOptions {
   std::vector<ListenAddress> addresses;
-  unsigned workers = 48;                            // connections served at once
-  std::chrono::milliseconds request_timeout{2000};  // for a whole request header, and for a client that stopped reading
+  unsigned workers = 48;  // requests that are answered at once
+  FrontOptions front;     // what clients may do; `exchanges` is set here
+  Front::TlsContext tls;  // empty: plain HTTP
 };
 
-// The HTTP server. CivetWeb stands behind it and nowhere else.
+// The HTTP server: sockets, in front of them the front that keeps clients apart from workers, behind it CivetWeb.
 //
-// Serves from construction until stop(). A connection carries one request: an idle one would hold a worker.
+// Serves from construction until stop().
 class Listener {
  public:
-  // Throws std::runtime_error with one clear line (port in use, no such address, not built in). handler and log
-  // must outlive the listener.
-  Listener(const ListenerOptions& options, HttpHandler& handler, Log& log);
+  // `inherited`: sockets that listen already (socket activation), beside the addresses. Throws std::runtime_error with
+  // one clear line (port in use, no such address). handler and log must outlive the listener.
+  Listener(ListenerOptions options, HttpHandler& handler, Log& log, std::vector<Descriptor> inherited = {});
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -2,7 +2,6 @@
 #include "http/sockets.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -27,6 +26,8 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
+constexpr int kBacklog = 512;
+
 std::string text_of(int error) { return std::generic_category().message(error); }
 
 Addresses lookup(const ListenAddress& address, std::string& why) {
@@ -40,11 +41,16 @@ Addresses lookup(const ListenAddress& address, std::string& why) {
   return Addresses(error == 0 ? list : nullptr);
 }
 
+// IPv4 first: "localhost" is 127.0.0.1.
 const addrinfo* preferred(const Addresses& list) {
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
     if (entry->ai_family == AF_INET) return entry;
   }
   return list.get();
+}
+
+[[noreturn]] void fail(const ListenAddress& address, const std::string& why) {
+  throw std::runtime_error("cannot listen on " + address.text + ": " + why);
 }
 
 sockaddr_un unix_name(const std::string& path) {
@@ -56,35 +62,7 @@ sockaddr_un unix_name(const std::string& path) {
 
 const sockaddr* as_sockaddr(const void* address) { return static_cast<const sockaddr*>(address); }
 
-std::string why_not_bind(int family, const sockaddr* address, socklen_t size) {
-  const Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return text_of(errno);
-  const int on = 1;
-  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  return ::bind(socket.get(), address, size) == 0 ? std::string() : text_of(errno);
-}
-
-}  // namespace
-
-bool host_has_ipv6() {
-  const Descriptor socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 any{};
-  any.sin6_family = AF_INET6;
-  return socket && ::bind(socket.get(), as_sockaddr(&any), sizeof any) == 0;
-}
-
-std::string resolve_host(const ListenAddress& address) {
-  std::string why;
-  const Addresses list = lookup(address, why);
-  if (!list) throw std::runtime_error("cannot listen on " + address.text + ": " + why);
-  const addrinfo* entry = preferred(list);
-  char text[INET6_ADDRSTRLEN + 20];
-  if (::getnameinfo(entry->ai_addr, entry->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) {
-    throw std::runtime_error("cannot listen on " + address.text + ": no such address");
-  }
-  return entry->ai_family == AF_INET6 ? "[" + std::string(text) + "]" : std::string(text);
-}
-
+// Removes the socket file that an earlier process left behind.
 void remove_stale_unix_socket(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return;  // nothing there; whatever else is wrong, bind says it
@@ -100,54 +78,66 @@ void remove_stale_unix_socket(const std::string& path) {
   throw std::runtime_error("cannot listen on unix:" + path + ": " + text_of(EADDRINUSE));
 }
 
-std::string why_not(const ListenAddress& address) {
-  switch (address.kind) {
-    case ListenAddress::Kind::unix_socket: {
-      const sockaddr_un name = unix_name(address.path);
-      const std::string why = why_not_bind(AF_UNIX, as_sockaddr(&name), sizeof name);
-      if (why.empty()) (void)::unlink(address.path.c_str());
-      return why;
-    }
-    case ListenAddress::Kind::every: {
-      sockaddr_in6 any6{};
-      any6.sin6_family = AF_INET6;
-      any6.sin6_port = htons(address.port);
-      if (host_has_ipv6()) return why_not_bind(AF_INET6, as_sockaddr(&any6), sizeof any6);
-      sockaddr_in any4{};
-      any4.sin_family = AF_INET;
-      any4.sin_port = htons(address.port);
-      return why_not_bind(AF_INET, as_sockaddr(&any4), sizeof any4);
-    }
-    case ListenAddress::Kind::host:
-    case ListenAddress::Kind::ipv6: {
-      std::string why;
-      const Addresses list = lookup(address, why);
-      if (!list) return why;
-      const addrinfo* entry = preferred(list);
-      sockaddr_storage target{};
-      std::memcpy(&target, entry->ai_addr, entry->ai_addrlen);
-      if (entry->ai_family == AF_INET) {
-        reinterpret_cast<sockaddr_in*>(&target)->sin_port = htons(address.port);
-      } else {
-        reinterpret_cast<sockaddr_in6*>(&target)->sin6_port = htons(address.port);
-      }
-      return why_not_bind(entry->ai_family, as_sockaddr(&target), entry->ai_addrlen);
-    }
+Descriptor listening(const ListenAddress& address, int family, const void* name, socklen_t size) {
+  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) fail(address, text_of(errno));
+  const int on = 1;
+  const int off = 0;
+  if (family != AF_UNIX) (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (family == AF_INET6) {
+    const bool both = address.kind == ListenAddress::Kind::every;
+    (void)::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, both ? &off : &on, sizeof on);
   }
-  return {};
+  if (::bind(socket.get(), as_sockaddr(name), size) != 0 || ::listen(socket.get(), kBacklog) != 0) {
+    fail(address, text_of(errno));
+  }
+  return socket;
 }
 
-std::vector<int> listening_descriptors() {
-  std::vector<int> found;
-  const long limit = std::min(::sysconf(_SC_OPEN_MAX), 4096L);  // asked at start only: our numbers are small
-  for (int descriptor = 0; descriptor < limit; ++descriptor) {
-    int listening = 0;
-    socklen_t size = sizeof listening;
-    if (::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 && listening != 0) {
-      found.push_back(descriptor);
+}  // namespace
+
+bool host_has_ipv6() {
+  const Descriptor socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  return socket && ::bind(socket.get(), as_sockaddr(&any), sizeof any) == 0;
+}
+
+Descriptor listen_on(const ListenAddress& address) {
+  switch (address.kind) {
+    case ListenAddress::Kind::unix_socket: {
+      remove_stale_unix_socket(address.path);
+      const sockaddr_un name = unix_name(address.path);
+      return listening(address, AF_UNIX, &name, sizeof name);
     }
+    case ListenAddress::Kind::every: {
+      if (host_has_ipv6()) {
+        sockaddr_in6 any{};
+        any.sin6_family = AF_INET6;
+        any.sin6_port = htons(address.port);
+        return listening(address, AF_INET6, &any, sizeof any);
+      }
+      sockaddr_in any{};
+      any.sin_family = AF_INET;
+      any.sin_port = htons(address.port);
+      return listening(address, AF_INET, &any, sizeof any);
+    }
+    case ListenAddress::Kind::host:
+    case ListenAddress::Kind::ipv6:
+      break;
   }
-  return found;
+  std::string why;
+  const Addresses list = lookup(address, why);
+  if (!list) fail(address, why);
+  const addrinfo* entry = preferred(list);
+  sockaddr_storage target{};
+  std::memcpy(&target, entry->ai_addr, entry->ai_addrlen);
+  if (entry->ai_family == AF_INET) {
+    reinterpret_cast<sockaddr_in*>(&target)->sin_port = htons(address.port);
+  } else {
+    reinterpret_cast<sockaddr_in6*>(&target)->sin6_port = htons(address.port);
+  }
+  return listening(address, entry->ai_family, &target, entry->ai_addrlen);
 }
 
 std::string local_address(int descriptor) {
@@ -164,10 +154,9 @@ std::string local_address(int descriptor) {
   return (name.ss_family == AF_INET6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
 }
 
-void silence(int listening, int silent) {
-  const Descriptor old(::fcntl(listening, F_DUPFD_CLOEXEC, 0));
-  (void)::dup3(silent, listening, O_CLOEXEC);
-  if (old) (void)::shutdown(old.get(), SHUT_RDWR);  // wakes whoever polls it
+std::string socket_path(int descriptor) {
+  const std::string name = local_address(descriptor);
+  return name.starts_with("unix:/") ? name.substr(5) : std::string();
 }
 
 }  // namespace igpu::exporter

@@ -24,6 +24,7 @@ class Descriptor {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }  // somebody else's from now on
   void close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;

@@ -75,7 +75,7 @@ TEST_CASE("idle, half-sent and half-closed clients delay no scrape") {
 TEST_CASE("a request may come byte by byte, and its sender may close its half") {
   ExporterProcess exporter({"--simulate=asleep"});
   HttpConnection connection(exporter.port());
-  for (const char byte : std::string("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")) {
+  for (const char byte : std::string("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")) {
     CHECK(connection.send(std::string(1, byte)));
     std::this_thread::sleep_for(2ms);
   }
@@ -91,7 +91,7 @@ TEST_CASE("clients that hang up in the middle do no harm") {
   http_get(port, "/metrics");  // past its first window
   for (int i = 0; i < 30; ++i) {
     HttpConnection connection(port);
-    connection.send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    connection.send("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     connection.reset();
   }
   CHECK(http_get(port, "/metrics").status == 200);

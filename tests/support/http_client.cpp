@@ -101,6 +101,21 @@ std::string HttpConnection::receive(std::chrono::milliseconds at_most) {
   }
 }
 
+std::string HttpConnection::receive_reply(bool with_body) {
+  std::string bytes;
+  for (;;) {
+    const HttpReply reply = parse_reply(bytes);
+    const std::string length = reply.header("content-length");
+    if (reply.status != 0 && (!with_body || (!length.empty() && reply.body.size() >= std::stoul(length)))) return bytes;
+    pollfd ready{socket_, POLLIN, 0};
+    if (::poll(&ready, 1, 15000) <= 0) return bytes;
+    char chunk[16384];
+    const ssize_t size = ::recv(socket_, chunk, sizeof chunk, 0);
+    if (size <= 0) return bytes;
+    bytes.append(chunk, static_cast<std::size_t>(size));
+  }
+}
+
 bool HttpConnection::closed_within(std::chrono::milliseconds at_most) {
   const auto start = Clock::now();
   receive(at_most);
@@ -133,7 +148,7 @@ HttpReply parse_reply(std::string_view bytes) {
 HttpReply http_get(std::uint16_t port, const std::string& target, const std::string& headers,
                    const std::string& method) {
   HttpConnection connection(port);
-  connection.send(method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
+  connection.send(method + " " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers + "\r\n");
   return parse_reply(connection.receive());
 }
 

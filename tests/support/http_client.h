@@ -38,6 +38,8 @@ class HttpConnection {
   void shrink_receive_buffer();       // so that the server's writes block soon
   // Bytes until the other side closes, or until the time is over.
   std::string receive(std::chrono::milliseconds at_most = std::chrono::seconds(15));
+  // Bytes of one whole answer; the connection may stay open.
+  std::string receive_reply(bool with_body = true);
   // True once the other side has closed (whatever it sent is thrown away).
   bool closed_within(std::chrono::milliseconds at_most);
 

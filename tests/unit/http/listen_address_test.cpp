@@ -39,7 +39,7 @@ TEST_CASE("unix: is followed by an absolute path") {
 
 TEST_CASE("everything else is refused with the text that was given") {
   for (const char* text : {"", "10068", ":", ":x", ":65536", ":-1", ":1x", "host:", "::1:9100", "[::1:9100", "[]:1",
-                           "unix:relative", "unix:", "unix:/a,b", "unix:/a:b"}) {
+                           "unix:relative", "unix:"}) {
     CAPTURE(text);
     CHECK_THROWS_WITH_AS(parse_listen_address(text), doctest::Contains(("\"" + std::string(text) + "\"").c_str()),
                          std::invalid_argument);

@@ -57,7 +57,8 @@ struct Server {
     ListenerOptions options;
     for (const std::string& address : addresses) options.addresses.push_back(parse_listen_address(address));
     options.workers = 8;
-    options.request_timeout = timeout;
+    options.front.head_timeout = timeout;
+    options.front.write_timeout = timeout;
     return options;
   }
   std::uint16_t port(std::size_t index = 0) const {
@@ -79,7 +80,6 @@ TEST_CASE("a request arrives as it was sent, and the answer says how long it is"
   CHECK(reply.status == 200);
   CHECK(reply.body == "hello\n/a b|x=%41|one|a/b,c/d");
   CHECK(reply.header("content-length") == std::to_string(reply.body.size()));
-  CHECK(reply.header("connection") == "close");
   CHECK(reply.header("x-content-type-options") == "nosniff");
   CHECK(reply.header("date").ends_with(" GMT"));
   CHECK(reply.header("date").size() == 29);
@@ -128,7 +128,8 @@ TEST_CASE("a handler that throws is a 500 and does no harm") {
 
 TEST_CASE("what is no HTTP is a 400 in plain text, and counted") {
   Server server;
-  for (const char* bytes : {"garbage\r\n\r\n", "GET\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"}) {
+  for (const char* bytes : {"garbage\r\n\r\n", "GET\r\n\r\n", "GET /x HTTP/1.1\n\r\n",
+                            "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"}) {
     CAPTURE(bytes);
     HttpConnection connection(server.port());
     connection.send(bytes);
@@ -143,14 +144,103 @@ TEST_CASE("what is no HTTP is a 400 in plain text, and counted") {
   CHECK(http_get(server.port(), "/x").status == 200);
 }
 
-TEST_CASE("a header block that is too large is refused") {
+TEST_CASE("what is too large is refused with the status for it, and counted") {
+  Server server;
+  std::string many_headers = "GET /x HTTP/1.1\r\n";
+  for (int i = 0; i < 400; ++i) many_headers += "X-" + std::to_string(i) + ": " + std::string(60, 'x') + "\r\n";
+  const struct {
+    std::string request;
+    int status;
+  } cases[] = {{many_headers + "\r\n", 431},
+               {many_headers, 431},  // not even an end
+               {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
+               {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 16385\r\n\r\n", 413},
+               {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n", 413}};
+  for (const auto& [request, status] : cases) {
+    CAPTURE(status);
+    HttpConnection connection(server.port());
+    connection.send(request);
+    CHECK(parse_reply(connection.receive()).status == status);
+    CHECK(server.handler.last_status == status);
+  }
+  CHECK(http_get(server.port(), "/x").status == 200);
+}
+
+TEST_CASE("a connection carries one request after the other, also when they come at once") {
   Server server;
   HttpConnection connection(server.port());
-  std::string request = "GET /x HTTP/1.1\r\n";
-  for (int i = 0; i < 400; ++i) request += "X-" + std::to_string(i) + ": " + std::string(60, 'x') + "\r\n";
-  connection.send(request + "\r\n");
-  CHECK(parse_reply(connection.receive()).status != 200);
-  CHECK(http_get(server.port(), "/x").status == 200);
+  for (int i = 0; i < 3; ++i) {
+    connection.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+    const HttpReply reply = parse_reply(connection.receive_reply());
+    CHECK(reply.status == 200);
+    CHECK(reply.header("connection").empty());
+  }
+  connection.send(
+      "GET /first HTTP/1.1\r\nHost: x\r\n\r\nHEAD /second HTTP/1.1\r\nHost: x\r\n\r\nGET /third HTTP/1.1\r\nHost: "
+      "x\r\nConnection: Close\r\n\r\n");
+  const std::string all = connection.receive();
+  CHECK(all.find("hello\n/first") != std::string::npos);
+  CHECK(all.find("hello\n/second") == std::string::npos);  // HEAD
+  CHECK(all.find("hello\n/third") != std::string::npos);
+  HttpConnection old(server.port());
+  old.send("GET /x HTTP/1.0\r\n\r\n");
+  CHECK(parse_reply(old.receive()).header("connection") == "close");
+}
+
+TEST_CASE("half-open and slow clients by the hundred hold up nobody and take no thread") {
+  Server server({"127.0.0.1:0"}, 60s);
+  server.handler.body.assign(1U << 20, 'x');
+  std::vector<HttpConnection> crowd;
+  for (int i = 0; i < 200; ++i) {
+    crowd.emplace_back(server.port());
+    if (i % 2 == 1) crowd.back().send("GET /x HTTP/1.1\r\nHost");
+  }
+  for (int i = 0; i < 200; ++i) {
+    crowd.emplace_back(server.port());
+    crowd.back().shrink_receive_buffer();
+    crowd.back().send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  for (int i = 0; i < 20; ++i) CHECK(http_get(server.port(), "/x").status == 200);
+}
+
+TEST_CASE("when there are too many connections, those that say nothing give way") {
+  ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
+  options.front.connections = 20;
+  RecordingLog log;
+  EchoHandler handler;
+  Listener listener(options, handler, log);
+  const std::string& address = listener.bound().front();
+  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  HttpConnection kept(port);
+  kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(parse_reply(kept.receive_reply()).status == 200);
+  std::vector<HttpConnection> silent;
+  for (int i = 0; i < 100; ++i) silent.emplace_back(port);
+  CHECK(http_get(port, "/x").status == 200);
+  CHECK(silent.front().closed_within(5s));
+  kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");  // has spoken before: it outlives those that never did
+  CHECK(parse_reply(kept.receive_reply()).status == 200);
+}
+
+TEST_CASE("answers that nobody reads take a bounded amount of memory") {
+  ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
+  options.front.unsent = 32U << 20;
+  RecordingLog log;
+  EchoHandler handler;
+  handler.body.assign(8U << 20, 'x');
+  Listener listener(options, handler, log);
+  const std::string& address = listener.bound().front();
+  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  std::vector<HttpConnection> slow;
+  for (int i = 0; i < 12; ++i) {
+    slow.emplace_back(port);
+    slow.back().shrink_receive_buffer();
+    slow.back().send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  CHECK(http_get(port, "/x").status == 200);
+  int dropped = 0;
+  for (HttpConnection& connection : slow) dropped += connection.receive(200ms).size() < (8U << 20);
+  CHECK(dropped >= 1);
 }
 
 TEST_CASE("a client that closed its sending half still gets the answer") {
@@ -176,10 +266,10 @@ TEST_CASE("a client that does not read, or hangs up in between, holds up nobody"
   for (int i = 0; i < 6; ++i) {
     slow.emplace_back(server.port());
     slow.back().shrink_receive_buffer();
-    slow.back().send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+    slow.back().send("GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   }
   HttpConnection gone(server.port());
-  gone.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  gone.send("GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   gone.reset();
   const HttpReply reply = http_get(server.port(), "/x");
   CHECK(reply.status == 200);
@@ -187,21 +277,21 @@ TEST_CASE("a client that does not read, or hangs up in between, holds up nobody"
 }
 
 TEST_CASE("it listens on several addresses, IPv6 and UNIX sockets among them") {
-  const std::string path = socket_path("several");
+  const std::string path = socket_path("sev:er,al");
   std::vector<std::string> addresses{"unix:" + path, "127.0.0.1:0", ":0"};
   if (host_has_ipv6()) addresses.emplace_back("[::1]:0");
   Server server(addresses);
   REQUIRE(server.listener.bound().size() == addresses.size());
-  CHECK(http_get(server.port(0), "/x").status == 200);
+  CHECK(server.listener.bound().front() == "unix:" + path);
   CHECK(http_get(server.port(1), "/x").status == 200);
-  CHECK(server.listener.bound().back() == "unix:" + path);
+  CHECK(http_get(server.port(2), "/x").status == 200);
   HttpConnection local(path);
-  local.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  local.send("GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   CHECK(parse_reply(local.receive()).status == 200);
   if (host_has_ipv6()) {
-    for (const std::size_t index : {std::size_t{1}, std::size_t{2}}) {
+    for (const std::size_t index : {std::size_t{2}, std::size_t{3}}) {
       HttpConnection v6(server.port(index), "::1");
-      v6.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+      v6.send("GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
       CHECK(parse_reply(v6.receive()).status == 200);
     }
   }

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/civet_backend.h"
+
+#include <civetweb.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "http/civet_door.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::size_t kKeptResponses = 4;       // pages kept warm; more only while that many requests overlap
+constexpr std::size_t kLargestKept = 8U << 20;  // a freak page does not stay in memory for ever
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 411:
+      return "Length Required";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Error";
+  }
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+  });
+}
+
+std::string_view view(const char* text) { return text == nullptr ? std::string_view() : std::string_view(text); }
+
+class CivetRequest final : public HttpRequest {
+ public:
+  explicit CivetRequest(const mg_request_info& info) : info_(info) {}
+  std::string_view method() const override { return view(info_.request_method); }
+  std::string_view path() const override { return view(info_.local_uri); }
+  std::string_view query() const override { return view(info_.query_string); }
+  std::string_view header(std::string_view name) const override {
+    for (int i = 0; i < info_.num_headers; ++i) {
+      if (same_name(view(info_.http_headers[i].name), name)) return view(info_.http_headers[i].value);
+    }
+    return {};
+  }
+  std::string list_header(std::string_view name) const override {
+    std::string joined;
+    for (int i = 0; i < info_.num_headers; ++i) {
+      if (!same_name(view(info_.http_headers[i].name), name)) continue;
+      if (!joined.empty()) joined += ',';
+      joined += view(info_.http_headers[i].value);
+    }
+    return joined;
+  }
+
+ private:
+  const mg_request_info& info_;
+};
+
+// A request whose method CivetWeb does not know: it looked no further than the first line.
+class StrangeRequest final : public HttpRequest {
+ public:
+  explicit StrangeRequest(const mg_request_info& info) : info_(info) {}
+  static bool is(const mg_request_info* info) {
+    if (info == nullptr) return false;
+    const std::string_view method = view(info->request_method);
+    const std::string_view version = view(info->http_version);
+    const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-'; };
+    return !method.empty() && std::all_of(method.begin(), method.end(), letter) && method != "GET" &&
+           method != "HEAD" && view(info->request_uri).starts_with('/') && (version == "1.0" || version == "1.1");
+  }
+  std::string_view method() const override { return view(info_.request_method); }
+  std::string_view path() const override {
+    const std::string_view target = view(info_.request_uri);
+    return target.substr(0, target.find('?'));
+  }
+  std::string_view query() const override { return {}; }
+  std::string_view header(std::string_view) const override { return {}; }
+  std::string list_header(std::string_view) const override { return {}; }
+
+ private:
+  const mg_request_info& info_;
+};
+
+void append_date(std::string& out) {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  // Not strftime's %a and %b: those follow the locale.
+  constexpr std::array<const char*, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  char text[40];
+  const std::size_t size = std::strftime(text, sizeof text, "%d ... %Y %H:%M:%S GMT", &utc);
+  std::string date(text, size);
+  date.replace(3, 3, kMonths[static_cast<std::size_t>(utc.tm_mon)]);
+  out += "Date: ";
+  out += kDays[static_cast<std::size_t>(utc.tm_wday)];
+  out += ", ";
+  out += date;
+  out += "\r\n";
+}
+
+void append_number(std::string& out, std::size_t number) {
+  char text[24];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, number);
+  if (error == std::errc()) out.append(text, end);
+}
+
+// Status line and headers; what remains is the front's to say.
+std::string head_of(const HttpResponse& response) {
+  std::string head = "HTTP/1.1 ";
+  append_number(head, static_cast<std::size_t>(response.status));
+  head += ' ';
+  head += reason_phrase(response.status);
+  head += "\r\n";
+  append_date(head);
+  head += "Content-Type: ";
+  head += response.content_type;
+  head += "\r\nContent-Length: ";
+  append_number(head, response.body.size());
+  head += "\r\n";
+  for (const auto& [name, value] : response.headers) {
+    head += name;
+    head += ": ";
+    head += value;
+    head += "\r\n";
+  }
+  head += "X-Content-Type-Options: nosniff\r\n";
+  return head;
+}
+
+}  // namespace
+
+struct CivetBackend::State {
+  State(HttpHandler& request_handler, Log& log_sink) : handler(request_handler), log(log_sink) {}
+  ~State() {
+    if (library) mg_exit_library();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  static State& of(const mg_connection* connection) {
+    return *static_cast<State*>(mg_get_user_data(mg_get_context(connection)));
+  }
+
+  std::unique_ptr<HttpResponse> take_response() {
+    const std::lock_guard lock(mutex);
+    if (spare.empty()) return std::make_unique<HttpResponse>();
+    std::unique_ptr<HttpResponse> response = std::move(spare.back());
+    spare.pop_back();
+    return response;
+  }
+
+  void give_back(std::unique_ptr<HttpResponse> response) {
+    if (response->body.capacity() > kLargestKept) return;
+    response->clear();
+    const std::lock_guard lock(mutex);
+    if (spare.size() < kKeptResponses) spare.push_back(std::move(response));
+  }
+
+  // The ticket that came with this connection; 0 if none is left: it was answered, or somebody else connected.
+  Front::Ticket take_ticket(const mg_connection* connection) {
+    const std::lock_guard lock(mutex);
+    const auto ticket = tickets.extract(CivetDoor::number_of(connection));
+    return ticket.empty() ? 0 : ticket.mapped();
+  }
+
+  // The one entry for requests: C frames above us, nothing may be thrown through them.
+  int serve(mg_connection* connection) noexcept {
+    const Front::Ticket ticket = take_ticket(connection);
+    if (ticket == 0) return 444;  // closed without a word
+    Answer answer;
+    answer.close = true;
+    try {
+      const mg_request_info* info = mg_get_request_info(connection);
+      const CivetRequest request(*info);
+      answer.response = take_response();
+      try {
+        handler.handle(request, *answer.response);
+      } catch (const std::exception& error) {
+        log.write(LogLevel::error, "a request failed", {{"path", request.path()}, {"error", error.what()}});
+        answer.response->fail(500, "internal error");
+      }
+      handler.answered(answer.response->status);  // before it leaves: a client that has its answer finds it counted
+      answer.head = head_of(*answer.response);
+      answer.with_body = request.method() != "HEAD";
+      answer.close = false;
+    } catch (...) {  // out of memory: closed without an answer
+    }
+    const int status = answer.response ? answer.response->status : 500;
+    hand_over(ticket, std::move(answer));
+    return status;
+  }
+
+  // Malformed requests that never reached the handler.
+  void refuse(mg_connection* connection, int status) noexcept {
+    const Front::Ticket ticket = take_ticket(connection);
+    if (ticket == 0) return;
+    Answer answer;
+    try {
+      const mg_request_info* info = mg_get_request_info(connection);
+      if (status == 400 && StrangeRequest::is(info)) {
+        answer.response = take_response();
+        handler.handle(StrangeRequest(*info), *answer.response);
+        handler.answered(answer.response->status);
+        answer.head = head_of(*answer.response);
+      } else {
+        answer = refusal(status);
+      }
+    } catch (...) {  // closed without an answer
+    }
+    answer.close = true;
+    hand_over(ticket, std::move(answer));
+  }
+
+  // CivetWeb is done with the connection; if nobody answered, it found no request in it.
+  void ended(const mg_connection* connection) noexcept {
+    const Front::Ticket ticket = take_ticket(connection);
+    if (ticket == 0) return;
+    Answer answer;
+    try {
+      answer = refusal(400);
+    } catch (...) {  // closed without an answer
+    }
+    answer.close = true;
+    hand_over(ticket, std::move(answer));
+  }
+
+  Answer refusal(int status) {
+    Answer answer;
+    answer.response = take_response();
+    answer.response->fail(status, reason_phrase(status));
+    handler.answered(status);
+    answer.head = head_of(*answer.response);
+    answer.close = true;
+    return answer;
+  }
+
+  void hand_over(Front::Ticket ticket, Answer answer) noexcept {
+    try {
+      deliver(ticket, std::move(answer));
+    } catch (...) {  // out of memory: the front's client waits until it is stopped
+    }
+  }
+
+  void message(const char* text) noexcept {
+    try {
+      log.write(LogLevel::debug, "http server", {{"detail", view(text)}});
+      const std::lock_guard lock(mutex);
+      if (context == nullptr && first_message.empty()) first_message = view(text);
+    } catch (...) {  // a message is lost
+    }
+  }
+
+  HttpHandler& handler;
+  Log& log;
+  Deliver deliver;
+  CivetDoor door;
+  bool library = false;
+  mg_context* context = nullptr;
+  std::mutex mutex;
+  std::unordered_map<int, Front::Ticket> tickets;  // by the number that the door gave the connection
+  std::vector<std::unique_ptr<HttpResponse>> spare;
+  std::string first_message;
+};
+
+CivetBackend::CivetBackend(unsigned workers, unsigned queue, HttpHandler& handler, Log& log)
+    : state_(std::make_unique<State>(handler, log)) {
+  // TLS is not asked for: the front speaks it.
+  (void)mg_init_library(MG_FEATURES_DEFAULT);
+  state_->library = true;
+  const std::string threads = std::to_string(workers);
+  const std::string waiting = std::to_string(queue);
+  const std::array<const char*, 13> settings{"listening_ports",
+                                             CivetDoor::kPorts,
+                                             "num_threads",
+                                             threads.c_str(),
+                                             "request_timeout_ms",
+                                             "2000",  // a head is whole when it arrives
+                                             "connection_queue",
+                                             waiting.c_str(),
+                                             "enable_keep_alive",
+                                             "no",
+                                             "access_control_allow_origin",
+                                             "",
+                                             nullptr};
+
+  mg_callbacks callbacks{};
+  callbacks.begin_request = [](mg_connection* c) {
+    mg_disable_connection_keep_alive(c);  // else it would wait for the body, which the front keeps
+    return State::of(c).serve(c);
+  };
+  callbacks.http_error = [](mg_connection* c, int status, const char*) {
+    State::of(c).refuse(c, status);
+    return 0;
+  };
+  callbacks.connection_close = [](const mg_connection* c) { State::of(c).ended(c); };
+  callbacks.log_message = [](const mg_connection* c, const char* text) {
+    State::of(c).message(text);
+    return 1;
+  };
+
+  std::array<char, 256> text{};
+  unsigned code = 0;
+  mg_init_data start{&callbacks, state_.get(), const_cast<const char**>(settings.data())};
+  mg_error_data error{&code, text.data(), text.size()};
+  mg_context* context = mg_start2(&start, &error);
+  if (context == nullptr) {
+    const std::string& detail = state_->first_message;
+    throw std::runtime_error("the HTTP server did not start: " + (detail.empty() ? std::string(text.data()) : detail));
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->context = context;
+  state_->door.open(context);
+}
+
+CivetBackend::~CivetBackend() { stop(); }
+
+void CivetBackend::deliver_to(Deliver deliver) { state_->deliver = std::move(deliver); }
+
+bool CivetBackend::submit(Front::Ticket ticket, std::string_view head) {
+  CivetDoor::Visitor visitor = state_->door.prepare();
+  if (!visitor) return false;
+  // Registered before CivetWeb can see it. All of the head fits into the socket's buffer: nothing waits here.
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->tickets.emplace(visitor.number, ticket);
+  }
+  if (::send(visitor.ours.get(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+      static_cast<ssize_t>(head.size())) {
+    state_->door.enter(std::move(visitor));
+    return true;
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->tickets.erase(visitor.number);
+  return false;
+}
+
+Answer CivetBackend::refusal(int status) { return state_->refusal(status); }
+
+void CivetBackend::recycle(std::unique_ptr<HttpResponse> response) { state_->give_back(std::move(response)); }
+
+void CivetBackend::stop() {
+  if (state_->context == nullptr) return;
+  CivetDoor::stop(state_->context);
+  state_->context = nullptr;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace igpu::exporter {
+
+// Where one HTTP/1 request ends and what follows it on the connection: all that the front has to know. What the request
+// says is CivetWeb's to parse, and the end of the head is where CivetWeb sees it (RFC 9112 sections 2 and 6).
+struct RequestFraming {
+  enum class State { incomplete, complete, malformed };
+  State state = State::incomplete;
+  std::size_t head_size = 0;         // with the empty line
+  std::size_t target_size = 0;       // of the first line's second word
+  bool keep_alive = false;           // another request may follow
+  bool chunked_body = false;         // Transfer-Encoding: a body of unknown size follows
+  std::uint64_t announced_body = 0;  // Content-Length; the largest number if it does not fit
+};
+
+RequestFraming scan_request(std::string_view bytes);
+
+// "Close, Upgrade" holds "close": words separated by commas, in any case.
+bool has_token(std::string_view list, std::string_view token);
+
+}  // namespace igpu::exporter

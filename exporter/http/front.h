@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <openssl/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+#include "igpu/log.h"
+#include "service/descriptor.h"
+
+// All connections on one thread that never waits for any of them: accepting, TLS, reading request heads, sending
+// answers. Only a whole request head goes on to be answered, so that a client which is slow, silent or malicious costs
+// a few hundred bytes and a place in a list, never a thread.
+namespace igpu::exporter {
+
+struct FrontOptions {
+  std::size_t connections = 512;       // more: the one that has been silent for the longest gives way
+  std::size_t exchanges = 512;         // requests handed on and not answered yet; more: 503
+  std::size_t head_size = 16U << 10;   // larger: 431
+  std::size_t target_size = 8U << 10;  // longer: 414
+  std::size_t body_size = 16U << 10;   // a larger body announced: 413. Smaller ones are read and thrown away
+  std::size_t unsent = 64U << 20;      // bytes of answers that slow readers keep in memory; more: the slowest gives way
+  std::chrono::milliseconds head_timeout{5'000};    // for TLS and a whole head, from its first byte
+  std::chrono::milliseconds write_timeout{10'000};  // for a client that takes nothing
+  std::chrono::milliseconds idle_timeout{300'000};  // between two requests on a connection
+};
+
+struct Answer {
+  std::string head;                        // status line and headers, without "Connection" and the empty line
+  std::unique_ptr<HttpResponse> response;  // may be null
+  bool with_body = true;
+  bool close = false;  // no further request on this connection
+};
+
+class Front {
+ public:
+  using Ticket = std::uint64_t;
+
+  // What the front needs of the program.
+  class Backend {
+   public:
+    virtual ~Backend() = default;
+    // A whole request head, on the front's thread; must not wait. answer() follows, on any thread. False: no room.
+    virtual bool submit(Ticket ticket, std::string_view head) = 0;
+    // What the front refuses by itself.
+    virtual Answer refusal(int status) = 0;
+    // Gives back what an answer was made of.
+    virtual void recycle(std::unique_ptr<HttpResponse> response) = 0;
+  };
+
+  // TLS for the next connection; null for none of it. Empty function: plain HTTP.
+  using TlsContext = std::function<std::shared_ptr<SSL_CTX>()>;
+
+  // backend and log must outlive the front. Throws std::system_error.
+  Front(std::vector<Descriptor> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log);
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  void start();
+
+  // Once for each submitted ticket; a client that has gone in the meantime is no error.
+  void answer(Ticket ticket, Answer answer);
+
+  // No more connections; requests under way are answered if that takes no longer than `grace`. Idempotent.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/stream.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+
+namespace igpu::exporter {
+namespace {
+
+using Wants = Stream::Wants;
+
+bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+class PlainStream final : public Stream {
+ public:
+  explicit PlainStream(Descriptor socket) : Stream(std::move(socket)) {}
+
+  Result read(std::span<char> into) override {
+    const ssize_t size = ::recv(socket_.get(), into.data(), into.size(), 0);
+    if (size > 0) return {static_cast<std::size_t>(size)};
+    if (size == 0) return {0, Wants::nothing, true};
+    return {0, try_again(errno) ? Wants::to_read : Wants::to_end};
+  }
+
+  Result write(std::string_view first, std::string_view second) override {
+    std::array<iovec, 2> pieces{
+        {{const_cast<char*>(first.data()), first.size()}, {const_cast<char*>(second.data()), second.size()}}};
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = pieces.size();
+    const ssize_t size = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+    if (size >= 0) return {static_cast<std::size_t>(size)};
+    return {0, try_again(errno) ? Wants::to_write : Wants::to_end};
+  }
+
+  void finish() override { (void)::shutdown(socket_.get(), SHUT_WR); }
+};
+
+struct FreeSsl {
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+};
+
+class TlsStream final : public Stream {
+ public:
+  TlsStream(Descriptor socket, std::shared_ptr<SSL_CTX> context, std::unique_ptr<SSL, FreeSsl> ssl)
+      : Stream(std::move(socket)), context_(std::move(context)), ssl_(std::move(ssl)) {}
+
+  bool handshaken() const override { return SSL_is_init_finished(ssl_.get()) != 0; }
+
+  Result handshake() override {
+    ERR_clear_error();
+    const int result = SSL_accept(ssl_.get());
+    if (result == 1) return {};
+    const Wants wants = what_now(result);
+    if (wants == Wants::to_end) {
+      broken_ = true;
+      plain_http_ = ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST;
+    }
+    return {0, wants};
+  }
+
+  Result read(std::span<char> into) override {
+    ERR_clear_error();
+    const int result = SSL_read(ssl_.get(), into.data(), static_cast<int>(std::min<std::size_t>(into.size(), INT_MAX)));
+    if (result > 0) return {static_cast<std::size_t>(result)};
+    if (SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) return {0, Wants::nothing, true};
+    return {0, what_now(result)};
+  }
+
+  Result write(std::string_view first, std::string_view second) override {
+    const std::string_view piece = first.empty() ? second : first;
+    ERR_clear_error();
+    const int result =
+        SSL_write(ssl_.get(), piece.data(), static_cast<int>(std::min<std::size_t>(piece.size(), INT_MAX)));
+    if (result > 0) return {static_cast<std::size_t>(result)};
+    return {0, what_now(result)};
+  }
+
+  bool pending() const override { return SSL_has_pending(ssl_.get()) != 0; }
+
+  void finish() override {
+    ERR_clear_error();
+    if (!broken_) (void)SSL_shutdown(ssl_.get());  // sends close_notify; the client's is not waited for
+    (void)::shutdown(socket_.get(), SHUT_WR);
+  }
+
+  bool spoke_plain_http() const override { return plain_http_; }
+
+ private:
+  Wants what_now(int result) {
+    switch (SSL_get_error(ssl_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        return Wants::to_read;
+      case SSL_ERROR_WANT_WRITE:
+        return Wants::to_write;
+      default:
+        broken_ = true;
+        return Wants::to_end;
+    }
+  }
+
+  std::shared_ptr<SSL_CTX> context_;  // with whatever its callbacks need
+  std::unique_ptr<SSL, FreeSsl> ssl_;
+  bool broken_ = false;
+  bool plain_http_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Stream> plain_stream(Descriptor socket) { return std::make_unique<PlainStream>(std::move(socket)); }
+
+std::unique_ptr<Stream> tls_stream(Descriptor socket, std::shared_ptr<SSL_CTX> context) {
+  std::unique_ptr<SSL, FreeSsl> ssl(SSL_new(context.get()));
+  if (!ssl || SSL_set_fd(ssl.get(), socket.get()) != 1) {
+    ERR_clear_error();
+    return nullptr;
+  }
+  // Pages are long and their clients may be slow: no buffer of OpenSSL's is kept between two records.
+  SSL_set_mode(ssl.get(),
+               SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  return std::make_unique<TlsStream>(std::move(socket), std::move(context), std::move(ssl));
+}
+
+}  // namespace igpu::exporter

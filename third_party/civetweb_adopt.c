@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CivetWeb as one compilation unit with a door for sockets that were accepted elsewhere: its queue is static.
+ * civetweb.cmake puts the call of igpu_listen_nowhere() into set_ports_option(). */
+#include <sys/eventfd.h>
+
+/* How often CivetWeb's waits look at the stop flag, in milliseconds. A context that listens nowhere is woken instead. */
+static int igpu_stop_flag_interval = 2000;
+#define SOCKET_TIMEOUT_QUANTUM igpu_stop_flag_interval
+
+struct mg_context;
+static int igpu_listen_nowhere(struct mg_context *ctx);
+
+#include "civetweb.c"
+
+#include "civetweb_adopt.h"
+
+/* One "listening socket" that is an eventfd: it gives the accepting thread something to sleep on. */
+static int
+igpu_listen_nowhere(struct mg_context *ctx)
+{
+	ctx->listening_sockets = (struct socket *)mg_calloc_ctx(1, sizeof(struct socket), ctx);
+	ctx->listening_socket_fds = (struct mg_pollfd *)mg_calloc_ctx(1, sizeof(struct mg_pollfd), ctx);
+	if (ctx->listening_sockets == NULL || ctx->listening_socket_fds == NULL) {
+		return 0;
+	}
+	ctx->listening_sockets[0].sock = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ctx->listening_sockets[0].sock < 0) {
+		return 0;
+	}
+	ctx->num_listening_sockets = 1;
+	igpu_stop_flag_interval = 3600 * 1000;
+	return 1;
+}
+
+void
+igpu_civetweb_adopt(struct mg_context *context, int connected)
+{
+	struct socket adopted;
+	memset(&adopted, 0, sizeof(adopted));
+	adopted.sock = connected;
+	adopted.lsa.sa.sa_family = AF_UNIX;
+	adopted.rsa.sa.sa_family = AF_UNIX;
+	produce_socket(context, &adopted);
+}
+
+int
+igpu_civetweb_socket(const struct mg_connection *connection)
+{
+	return connection->client.sock;
+}
+
+void
+igpu_civetweb_stop(struct mg_context *context)
+{
+	/* It stays readable: the thread looks at its stop flag again and again until mg_stop has set it. */
+	(void)eventfd_write(context->listening_sockets[0].sock, 1);
+	mg_stop(context);
+}
