@@ -10,5 +10,6 @@ int serve(const Options& options);
 int list(const Options& options);
 int stats(const Options& options);
 int doctor(const Options& options);
+int healthcheck(const Options& options);  // of the exporter that serves with the same flags
 
 }  // namespace igpu::exporter

@@ -101,6 +101,8 @@ const std::vector<Command>& all_commands() {
       {"list", "Print the GPUs of this machine and what each offers."},
       {"stats", "Print one reading, or a stream of them."},
       {"doctor", "Print what is missing on this machine and the command that gives it. Exits 0 only if all is there."},
+      {"healthcheck",
+       "Ask the exporter that serves with the same flags whether it is ready. Exits 0 if it is, else 1."},
       {"metrics-reference", "Print the reference of all metrics.", true}};
   return commands;
 }

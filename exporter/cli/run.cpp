@@ -30,6 +30,7 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (line.command == "list") return list(options);
   if (line.command == "stats") return stats(options);
   if (line.command == "doctor") return doctor(options);
+  if (line.command == "healthcheck") return healthcheck(options);
   return serve(options);
 }
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+
+#include "cli/commands.h"
+#include "cli/usage_error.h"
+#include "service/descriptor.h"
+
+namespace igpu::exporter {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatience(3);  // container engines give a check 30 s, Kubernetes 1 s by default
+constexpr std::string_view kRequest = "GET /-/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw std::runtime_error(what + ": " + std::generic_category().message(error));
+}
+
+void wait_for(const Descriptor& socket, short events, Clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+  pollfd waiting{socket.get(), events, 0};
+  const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+  if (ready == 0) throw std::runtime_error("no answer within " + std::to_string(kPatience.count()) + " s");
+  if (ready < 0 && errno != EINTR) fail("poll", errno);
+}
+
+Descriptor connected(int family, const sockaddr* address, socklen_t size, Clock::time_point deadline) {
+  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) fail("socket", errno);
+  if (::connect(socket.get(), address, size) == 0) return socket;
+  // A UNIX socket says EAGAIN when its backlog is full: nobody has accepted for long.
+  if (errno != EINPROGRESS) fail("connect", errno);
+  wait_for(socket, POLLOUT, deadline);
+  int error = 0;
+  socklen_t length = sizeof error;
+  (void)::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+  if (error != 0) fail("connect", error);
+  return socket;
+}
+
+Descriptor connect_unix(const std::string& path, Clock::time_point deadline) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.c_str(), std::min(path.size(), sizeof(name.sun_path) - 1));
+  return connected(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, deadline);
+}
+
+Descriptor connect_host(const std::string& host, std::uint16_t port, Clock::time_point deadline) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) throw std::runtime_error(host + ": " + ::gai_strerror(error));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
+  for (const addrinfo* entry = list.get();; entry = entry->ai_next) {
+    try {
+      return connected(entry->ai_family, entry->ai_addr, entry->ai_addrlen, deadline);
+    } catch (const std::runtime_error&) {
+      if (entry->ai_next == nullptr) throw;
+    }
+  }
+}
+
+// Where a client on this host reaches what listens there.
+Descriptor connect_to(const ListenAddress& address, Clock::time_point deadline) {
+  using Kind = ListenAddress::Kind;
+  if (address.kind == Kind::unix_socket) return connect_unix(address.path, deadline);
+  const bool every = address.kind == Kind::every || address.host == "0.0.0.0" || address.host == "::";
+  if (!every) return connect_host(address.host, address.port, deadline);
+  const bool ipv6 = address.kind == Kind::ipv6;
+  try {
+    return connect_host(ipv6 ? "::1" : "127.0.0.1", address.port, deadline);
+  } catch (const std::runtime_error&) {
+    if (address.kind != Kind::every) throw;
+    return connect_host("::1", address.port, deadline);  // a host without IPv4
+  }
+}
+
+// The answer's first line is all that is wanted; "" if the server hung up without a word.
+std::string first_bytes(const Descriptor& socket, Clock::time_point deadline) {
+  wait_for(socket, POLLOUT, deadline);
+  if (::send(socket.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) < 0) fail("send", errno);
+  std::string answer;
+  char piece[256];
+  while (answer.size() < 12) {
+    wait_for(socket, POLLIN, deadline);
+    const ssize_t size = ::recv(socket.get(), piece, sizeof piece, 0);
+    if (size == 0) break;
+    if (size > 0) {
+      answer.append(piece, static_cast<std::size_t>(size));
+    } else if (errno != EAGAIN && errno != EINTR) {
+      fail("receive", errno);
+    }
+  }
+  return answer;
+}
+
+// "HTTP/1.1 200 OK" -> 200; 0 if it is no HTTP.
+int http_status(std::string_view answer) {
+  int status = 0;
+  if (answer.starts_with("HTTP/1.") && answer.size() >= 12) {
+    (void)std::from_chars(answer.data() + 9, answer.data() + 12, status);
+  }
+  return status;
+}
+
+// Throws std::runtime_error with what is wrong. With TLS and passwords, which this client has not, every answer but
+// "not ready" is one of a living server: 401, 400 for plain HTTP on a port with TLS, a TLS alert.
+void check(const ListenAddress& address, bool secured) {
+  const Clock::time_point deadline = Clock::now() + kPatience;
+  const std::string answer = first_bytes(connect_to(address, deadline), deadline);
+  const int status = http_status(answer);
+  if (status == 200 || (secured && !answer.empty() && status < 500)) return;
+  throw std::runtime_error(status != 0
+                               ? "answered with status " + std::to_string(status)
+                               : std::string(answer.empty() ? "hung up" : "answered with something else than HTTP"));
+}
+
+}  // namespace
+
+int healthcheck(const Options& options) {
+  for (const ListenAddress& address : options.listen_addresses) {
+    if (address.kind != ListenAddress::Kind::unix_socket && address.port == 0) {
+      throw UsageError("healthcheck cannot know which port " + address.text + " became: give --web.listen-address one");
+    }
+  }
+  for (const ListenAddress& address : options.listen_addresses) {
+    try {
+      check(address, !options.web_config_file.empty());
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(address.text + ": " + error.what());
+    }
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The health check that container engines run: the same program, the same flags, exit status 0 or 1.
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "support/exporter_process.h"
+#include "support/machine_tree.h"
+#include "support/run_program.h"
+
+using namespace igpu::test;
+
+namespace {
+
+ProgramOutcome healthcheck(const std::string& address, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{IGPU_EXPORTER_BINARY, "healthcheck", "--web.listen-address=" + address};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_program(arguments);
+}
+
+std::string local(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
+
+// Listens on a free port and gives one client this answer; without one it never accepts.
+class OddServer {
+ public:
+  explicit OddServer(std::string answer = {}) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    REQUIRE(::bind(socket_, reinterpret_cast<sockaddr*>(&name), size) == 0);
+    REQUIRE(::listen(socket_, 4) == 0);
+    REQUIRE(::getsockname(socket_, reinterpret_cast<sockaddr*>(&name), &size) == 0);
+    port_ = ntohs(name.sin_port);
+    if (answer.empty()) return;
+    thread_ = std::thread([this, answer] {
+      const int client = ::accept(socket_, nullptr, nullptr);
+      char request[512];
+      (void)!::read(client, request, sizeof request);
+      (void)!::write(client, answer.data(), answer.size());
+      ::close(client);
+    });
+  }
+  ~OddServer() {
+    if (thread_.joinable()) thread_.join();
+    ::close(socket_);
+  }
+  std::uint16_t port() const { return port_; }
+
+ private:
+  int socket_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("healthcheck");
+
+TEST_CASE("it is 0 while the exporter serves, 1 after it has gone, and says nothing when all is well") {
+  ExporterProcess exporter({"--simulate=asleep"});
+  const std::string address = local(exporter.port());
+  const ProgramOutcome well = healthcheck(address);
+  CAPTURE(well.output);
+  CHECK(well.status == 0);
+  CHECK(well.output.empty());
+  CHECK(healthcheck(":" + std::to_string(exporter.port())).status == 0);
+  CHECK(healthcheck("localhost:" + std::to_string(exporter.port())).status == 0);
+
+  REQUIRE(exporter.stop(SIGTERM) == 0);
+  const ProgramOutcome gone = healthcheck(address);
+  CHECK(gone.status == 1);
+  CHECK(gone.output == "intel-gpu-exporter: " + address + ": connect: Connection refused\n");
+}
+
+TEST_CASE("it takes the address from the environment as the exporter does, and knows UNIX sockets") {
+  const MachineTree tree;
+  const std::string address = "unix:" + tree.path("exporter.sock");
+  ExporterProcess exporter({"--simulate=asleep", "--web.listen-address=" + address});
+  ::setenv("INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS", address.c_str(), 1);
+  const ProgramOutcome outcome = run_program({IGPU_EXPORTER_BINARY, "healthcheck"});
+  ::unsetenv("INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS");
+  CAPTURE(outcome.output);
+  CHECK(outcome.status == 0);
+  CHECK(healthcheck("unix:" + tree.path("nobody.sock")).status == 1);
+}
+
+TEST_CASE("a server that never answers fails it within seconds") {
+  const OddServer silent;
+  const ProgramOutcome outcome = healthcheck(local(silent.port()));
+  CHECK(outcome.status == 1);
+  CHECK(outcome.output.find("no answer within 3 s") != std::string::npos);
+}
+
+TEST_CASE("not ready is not healthy; what demands TLS or a password lives") {
+  const auto answered = [](const std::string& answer, std::vector<std::string> more) {
+    const OddServer server(answer);
+    return healthcheck(local(server.port()), std::move(more)).status;
+  };
+  const std::string secured = "--web.config.file=web.yml";  // which it does not read: the exporter did
+  const std::string starting = "HTTP/1.1 503 Service Unavailable\r\n\r\n";
+  const std::string password = "HTTP/1.1 401 Unauthorized\r\n\r\n";
+  const std::string alert("\x15\x03\x01\x00\x02\x02\x46", 7);
+  CHECK(answered(starting, {}) == 1);
+  CHECK(answered(starting, {secured}) == 1);
+  CHECK(answered(password, {}) == 1);
+  CHECK(answered(password, {secured}) == 0);
+  CHECK(answered(alert, {}) == 1);
+  CHECK(answered(alert, {secured}) == 0);
+  CHECK(answered("SSH-2.0-OpenSSH_9.2\r\n", {}) == 1);
+}
+
+TEST_CASE("port 0 cannot be checked, and it says so") {
+  const ProgramOutcome outcome = healthcheck("127.0.0.1:0");
+  CHECK(outcome.status == 1);
+  CHECK(outcome.output.find("give --web.listen-address one") != std::string::npos);
+}
+
+TEST_SUITE_END();
