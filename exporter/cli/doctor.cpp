@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
+#include "web_config/web_config_file.h"
 
 namespace igpu::exporter {
 namespace {
@@ -17,11 +18,16 @@ bool is_normal(Reason reason) {
 
 std::string_view explained(Reason reason) {
   switch (reason) {
-    case Reason::permission: return "not permitted";
-    case Reason::kernel: return "the kernel does not offer it";
-    case Reason::hardware: return "this hardware does not have it";
-    case Reason::suspended: return "the GPU is asleep and is not woken for it";
-    case Reason::disabled: return "turned off by a flag";
+    case Reason::permission:
+      return "not permitted";
+    case Reason::kernel:
+      return "the kernel does not offer it";
+    case Reason::hardware:
+      return "this hardware does not have it";
+    case Reason::suspended:
+      return "the GPU is asleep and is not woken for it";
+    case Reason::disabled:
+      return "turned off by a flag";
   }
   return "";
 }
@@ -49,6 +55,14 @@ class Report {
     ++missing_;
     out_ += "  FAILED   collector " + std::string(collector) + (device.empty() ? "" : " of " + device) +
             ", see the log above\n";
+  }
+
+  void web_config(const std::string& file, const std::string& error) {
+    out_ += (error.empty() ? "  ok       " : "  FAILED   ") + terminal_safe(file) + '\n';
+    if (error.empty()) return;
+    ++missing_;
+    line("cause: ", error);
+    line("cure:  ", "correct it; until then the exporter does not start, and one that runs keeps an earlier state");
   }
 
   int missing() const { return missing_; }
@@ -86,6 +100,17 @@ void add_failures(Report& report, const ScrapeResult& result) {
   }
 }
 
+void add_web_config(Report& report, const std::string& file, Log& log) {
+  if (file.empty()) return;
+  report.title("Web configuration");
+  try {
+    const WebConfigFile loaded(file, log);
+    report.web_config(file, "");
+  } catch (const std::exception& error) {
+    report.web_config(file, error.what());
+  }
+}
+
 }  // namespace
 
 int doctor(const Options& options) {
@@ -105,6 +130,7 @@ int doctor(const Options& options) {
     add_findings(report, result->findings(), "");
   }
   add_failures(report, *result);
+  add_web_config(report, options.web_config_file, log);
   if (gpus.empty()) {
     report.title(
         "No Intel GPU is bound to i915 or xe.\n"

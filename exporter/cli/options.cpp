@@ -4,7 +4,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "cli/duration.h"
+#include "text/duration.h"
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
 

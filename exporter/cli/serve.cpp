@@ -5,17 +5,19 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 
 #include "cli/commands.h"
 #include "http/listener.h"
 #include "http/metrics_handler.h"
 #include "http/routes.h"
 #include "http/scrape_source.h"
-#include "http/web_config.h"
 #include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "service/readiness.h"
 #include "service/signals.h"
+#include "web_config/guard.h"
+#include "web_config/web_config_file.h"
 
 namespace igpu::exporter {
 namespace {
@@ -44,10 +46,17 @@ FrontOptions front_options(Nanoseconds web_timeout) {
   return options;
 }
 
+// Requests whose passwords are being checked never hold all workers: those whose password is known pass at once.
+PasswordCheck::Limits password_limits(unsigned workers) {
+  PasswordCheck::Limits limits;
+  limits.waiting = workers / 6;
+  limits.waiting_same = workers / 2;
+  return limits;
+}
+
 }  // namespace
 
 int serve(const Options& options) {
-  check_web_config(options.web_config_file);
 #if defined(__GLIBC__)
   // Workers come and go with little to keep: an arena for each of them would only be memory.
   ::mallopt(M_ARENA_MAX, 2);
@@ -58,6 +67,8 @@ int serve(const Options& options) {
   log.hold();  // nothing is said before everything has worked: what ends the start is one line
   const BuildInfo build = build_info();
   log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
+  std::optional<WebConfigFile> web_config;
+  if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   Monitor monitor(options.monitor, log);
   if (monitor.simulated()) {
     log.write(LogLevel::warn, "this machine is simulated", {{"profile", options.monitor.simulate}});
@@ -65,13 +76,20 @@ int serve(const Options& options) {
   MonitorSource source(monitor);
   RequestMetrics requests;
   Readiness readiness;
-  MetricsHandler metrics({options.max_requests, options.timeout, options.exporter_metrics}, source, requests);
+  MetricsHandlerOptions metrics_options{options.max_requests, options.timeout, options.exporter_metrics};
+  if (web_config) metrics_options.more.push_back(&*web_config);
+  MetricsHandler metrics(metrics_options, source, requests);
   Routes routes(options.telemetry_path, metrics, source, requests, readiness);
-  Listener listener({options.listen_addresses, worker_count(options.max_requests), front_options(options.timeout), {}},
-                    routes, log);
+  std::optional<Guard> guard;
+  if (web_config) guard.emplace(*web_config, routes, password_limits(worker_count(options.max_requests)));
+  Front::TlsContext tls;
+  if (web_config && web_config->tls_context()) tls = [&web_config] { return web_config->tls_context(); };
+  Listener listener({options.listen_addresses, worker_count(options.max_requests), front_options(options.timeout), tls},
+                    guard ? static_cast<HttpHandler&>(*guard) : routes, log);
   readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
-    log.write(LogLevel::info, "listening", {{"address", address}, {"path", options.telemetry_path}});
+    log.write(LogLevel::info, "listening",
+              {{"address", address}, {"path", options.telemetry_path}, {"tls", tls ? "on" : "off"}});
   }
 
   log.release();

@@ -7,6 +7,7 @@ void HttpResponse::clear() {
   status = 200;
   content_type = "text/plain; charset=utf-8";
   headers.clear();
+  keeps_alive.reset();
   body.clear();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,7 +26,9 @@ class HttpRequest {
 struct HttpResponse {
   int status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
-  std::vector<std::pair<std::string_view, std::string_view>> headers;  // of static duration; beside the usual ones
+  // Beside the usual ones; of static duration, or kept alive by keeps_alive.
+  std::vector<std::pair<std::string_view, std::string_view>> headers;
+  std::shared_ptr<const void> keeps_alive;
   std::string body;
 
   void clear();  // keeps the memory

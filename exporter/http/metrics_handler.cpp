@@ -119,6 +119,7 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
 void MetricsHandler::render(const ScrapeResult& result, const HttpRequest& request, HttpResponse& response) {
   std::unique_ptr<Workspace> workspace = take_workspace();
   add_build_info(workspace->own);
+  for (const SelfMetrics* part : options_.more) part->add_to(workspace->own);
   if (options_.exporter_metrics) {
     requests_.add_to(workspace->own);
     add_process_metrics(workspace->own);

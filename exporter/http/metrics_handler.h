@@ -12,6 +12,7 @@
 #include "http/scrape_source.h"
 #include "igpu/page.h"
 #include "self/request_metrics.h"
+#include "self/self_metrics.h"
 
 namespace igpu::exporter {
 
@@ -19,6 +20,7 @@ struct MetricsHandlerOptions {
   unsigned max_requests = 40;                      // 0: no limit
   Nanoseconds timeout = std::chrono::seconds(10);  // for one scrape
   bool exporter_metrics = true;                    // process_*, requests
+  std::vector<const SelfMetrics*> more{};          // other parts' metrics; must outlive the handler
 };
 
 // GET on the telemetry path: scrape, serialise, compress.

@@ -114,6 +114,25 @@ TEST_CASE("formats know no sockets, and nothing but cli prints or reads flags") 
   }
 }
 
+TEST_CASE("the web configuration knows no sockets, and YAML and crypt stay inside of it") {
+  const std::set<std::string> allowed = {"web_config", "http", "self", "service", "text", "igpu"};
+  std::size_t seen = 0;
+  for (const Include& include : includes_below("exporter")) {
+    const bool here = include.file.starts_with("exporter/web_config/");
+    const std::string target = first_part(include.target);
+    INFO(include.file << " includes " << include.target);
+    if (target == "yaml-cpp" || target == "crypt.h") CHECK(here);
+    if (target == "openssl") CHECK((here || include.file.starts_with("exporter/http/")));
+    if (include.file.starts_with("exporter/http/")) CHECK(target != "web_config");
+    if (!here) continue;
+    ++seen;
+    if (!include.system) CHECK(allowed.contains(target));
+    if (target == "http") CHECK(include.target == "http/message.h");
+    CHECK(include.target != "sys/socket.h");
+  }
+  CHECK(seen > 20);
+}
+
 TEST_CASE("kernel paths are written relative to a root everywhere but in machine/") {
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "collectors")) {
     const std::string name = fs::relative(entry.path(), kRoot).string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/duration.h"
+#include "text/duration.h"
 
 #include <array>
 #include <charconv>

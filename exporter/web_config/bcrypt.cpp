@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/bcrypt.h"
+
+#include <crypt.h>
+#include <openssl/crypto.h>
+#include <string.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::size_t kSize = 60;
+constexpr std::size_t kSaltBegin = 7;   // behind "$2b$10$"
+constexpr std::size_t kHashBegin = 29;  // behind 22 characters of salt
+constexpr std::size_t kCountedPassword = 72;
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// crypt's workspace holds the password and its traces.
+struct Workspace {
+  crypt_data data{};
+  ~Workspace() { ::explicit_bzero(&data, sizeof data); }
+};
+
+}  // namespace
+
+bool is_bcrypt_hash(std::string_view text) {
+  if (text.size() != kSize || !text.starts_with("$2") ||
+      std::string_view("aby").find(text[2]) == std::string_view::npos || text[3] != '$' || !digit(text[4]) ||
+      !digit(text[5]) || text[6] != '$') {
+    return false;
+  }
+  const unsigned cost = bcrypt_cost(text);
+  return cost >= 4 && cost <= kHighestBcryptCost && std::all_of(text.begin() + kSaltBegin, text.end(), [](char c) {
+           return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '/';
+         });
+}
+
+unsigned bcrypt_cost(std::string_view hash) {
+  return static_cast<unsigned>(hash[4] - '0') * 10 + static_cast<unsigned>(hash[5] - '0');
+}
+
+bool bcrypt_matches(std::string_view password, std::string_view hash) {
+  if (!is_bcrypt_hash(hash)) return false;
+  const auto workspace = std::make_unique<Workspace>();
+  char phrase[kCountedPassword + 1] = {};
+  std::copy_n(password.data(), std::min(password.size(), kCountedPassword), phrase);
+  const std::string setting(hash);
+  const char* computed = ::crypt_r(phrase, setting.c_str(), &workspace->data);
+  ::explicit_bzero(phrase, sizeof phrase);
+  if (computed == nullptr || ::strlen(computed) != kSize) return false;
+  // Not the salt: crypt writes it in its canonical form.
+  const bool same = CRYPTO_memcmp(computed + kHashBegin, hash.data() + kHashBegin, kSize - kHashBegin) == 0;
+  return same && password.find('\0') == std::string_view::npos;
+}
+
+std::string bcrypt_decoy(unsigned cost) {
+  std::string hash = "$2b$";
+  hash += static_cast<char>('0' + cost / 10);
+  hash += static_cast<char>('0' + cost % 10);
+  hash += "$IntelGpuExporterDecoy.";
+  return hash.append(kSize - kHashBegin, '.');
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/guard.h"
+
+#include <algorithm>
+
+namespace igpu::exporter {
+namespace {
+
+void add_headers(const std::shared_ptr<const LoadedWebConfig>& loaded, HttpResponse& response) {
+  if (loaded->config.headers.empty()) return;
+  for (const auto& [name, value] : loaded->config.headers) {
+    if (name == "X-Content-Type-Options") continue;  // the listener sends it in any case, and it has one value only
+    std::erase_if(response.headers, [&](const auto& header) { return header.first == name; });
+    response.headers.emplace_back(name, value);
+  }
+  response.keeps_alive = loaded;
+}
+
+}  // namespace
+
+void Guard::handle(const HttpRequest& request, HttpResponse& response) {
+  const std::shared_ptr<const LoadedWebConfig> loaded = config_.current();
+  if (admits(loaded->config, request, response)) next_.handle(request, response);
+  add_headers(loaded, response);
+}
+
+bool Guard::admits(const WebConfig& config, const HttpRequest& request, HttpResponse& response) {
+  if (!bucket_.take(config.rate_limit, std::chrono::steady_clock::now())) {
+    response.fail(429, "too many requests (rate_limit)");
+    return false;
+  }
+  if (config.users.empty()) return true;
+  Credentials credentials;
+  if (parse_basic_authorization(request.header("Authorization"), credentials)) {
+    switch (passwords_.check(config.users, credentials)) {
+      case PasswordCheck::Outcome::right:
+        return true;
+      case PasswordCheck::Outcome::wrong:
+        break;
+      case PasswordCheck::Outcome::busy:
+        response.fail(503, "too many passwords are being checked at once");
+        response.headers.emplace_back("Retry-After", "1");
+        return false;
+    }
+  }
+  response.fail(401, "a user name and a password are needed here");
+  response.headers.emplace_back("WWW-Authenticate", R"(Basic realm="intel-gpu-exporter", charset="UTF-8")");
+  return false;
+}
+
+}  // namespace igpu::exporter

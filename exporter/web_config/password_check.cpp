@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/password_check.h"
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <string.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+
+#include "web_config/bcrypt.h"
+
+namespace igpu::exporter {
+namespace {
+
+void wipe(std::string& text) { ::explicit_bzero(text.data(), text.size()); }
+
+int base64_value(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+// The standard alphabet with its padding. False: text is something else; out is garbage then.
+bool decode_base64(std::string_view text, std::string& out) {
+  if (text.size() % 4 != 0) return false;
+  out.reserve(text.size() / 4 * 3);
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    const std::string_view group = text.substr(at, 4);
+    const bool last = at + 4 == text.size();
+    const std::size_t padding = !last || group[3] != '=' ? 0 : group[2] == '=' ? 2 : 1;
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const int value = i < 4 - padding ? base64_value(group[i]) : 0;
+      if (value < 0) return false;
+      bits = bits << 6U | static_cast<std::uint32_t>(value);
+    }
+    for (std::size_t i = 0; i < 3 - padding; ++i) out += static_cast<char>(bits >> (16 - 8 * i) & 0xFFU);
+  }
+  return true;
+}
+
+void append_with_length(std::string& out, std::string_view text) {
+  const std::uint64_t size = text.size();
+  out.append(reinterpret_cast<const char*>(&size), sizeof size);
+  out.append(text);
+}
+
+// As long as a wrong password of the user with the costliest hash, of whichever user this is: a computation of cost c
+// is followed by those of c, c + 1, ... up to the highest cost, which together take as long as one of the highest.
+bool matches_in_equal_time(const PasswordCheck::Users& users, std::string_view password, std::string_view hash) {
+  unsigned highest = 0;
+  for (const auto& [user, stored] : users) highest = std::max(highest, bcrypt_cost(stored));
+  if (hash.empty()) {
+    (void)bcrypt_matches(password, bcrypt_decoy(highest));
+    return false;
+  }
+  if (bcrypt_matches(password, hash)) return true;
+  for (unsigned cost = bcrypt_cost(hash); cost < highest; ++cost) {
+    (void)bcrypt_matches(password, bcrypt_decoy(cost));
+  }
+  return false;
+}
+
+}  // namespace
+
+Credentials::~Credentials() {
+  wipe(user);
+  wipe(password);
+}
+
+bool parse_basic_authorization(std::string_view header, Credentials& out) {
+  constexpr std::string_view kScheme = "basic ";
+  if (header.size() < kScheme.size()) return false;
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = header[i];
+    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != kScheme[i]) return false;
+  }
+  header.remove_prefix(kScheme.size());
+  header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
+  std::string decoded;
+  const bool whole = decode_base64(header, decoded);
+  const std::size_t colon = decoded.find(':');
+  if (whole && colon != std::string::npos) {
+    out.user.assign(decoded, 0, colon);
+    out.password.assign(decoded, colon + 1);
+  }
+  wipe(decoded);
+  return whole && colon != std::string::npos;
+}
+
+bool PasswordCheck::Decisions::contains(const Key& key) {
+  const auto found = index_.find(key);
+  if (found == index_.end()) return false;
+  by_use_.splice(by_use_.begin(), by_use_, found->second);
+  return true;
+}
+
+void PasswordCheck::Decisions::add(const Key& key) {
+  if (most_ == 0 || contains(key)) return;
+  if (index_.size() >= most_) {
+    index_.erase(by_use_.back());
+    by_use_.pop_back();
+  }
+  by_use_.push_front(key);
+  index_.emplace(key, by_use_.begin());
+}
+
+PasswordCheck::PasswordCheck(const Limits& limits) : limits_(limits), right_(limits.kept), wrong_(limits.kept) {
+  if (RAND_bytes(secret_.data(), static_cast<int>(secret_.size())) != 1) {
+    throw std::runtime_error("OpenSSL gives no random numbers: the cache of passwords cannot be protected");
+  }
+}
+
+PasswordCheck::~PasswordCheck() { ::explicit_bzero(secret_.data(), secret_.size()); }
+
+PasswordCheck::Key PasswordCheck::key_of(const Credentials& credentials, std::string_view hash) const {
+  std::string text;
+  text.reserve(3 * sizeof(std::uint64_t) + credentials.user.size() + credentials.password.size() + hash.size());
+  append_with_length(text, credentials.user);
+  append_with_length(text, credentials.password);
+  append_with_length(text, hash);
+  Key key{};
+  unsigned size = 0;
+  const unsigned char* done = HMAC(EVP_sha256(), secret_.data(), static_cast<int>(secret_.size()),
+                                   reinterpret_cast<const unsigned char*>(text.data()), text.size(), key.data(), &size);
+  wipe(text);
+  if (done == nullptr) throw std::runtime_error("OpenSSL cannot compute HMAC-SHA256");
+  return key;
+}
+
+PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credentials& credentials) {
+  const auto user = users.find(credentials.user);
+  const std::string_view hash = user == users.end() ? std::string_view() : std::string_view(user->second);
+  const Key key = key_of(credentials, hash);
+  const auto until = std::chrono::steady_clock::now() + limits_.patience;
+
+  std::unique_lock lock(mutex_);
+  // Until a decision is known or this thread may compute it.
+  for (;;) {
+    if (right_.contains(key)) return Outcome::right;
+    if (wrong_.contains(key)) return Outcome::wrong;
+    const bool same = under_way_.contains(key);
+    if (!same && computing_ < limits_.computations) break;
+    unsigned& queue = same ? waiting_same_ : waiting_;
+    if (queue >= (same ? limits_.waiting_same : limits_.waiting)) return Outcome::busy;
+    ++queue;
+    const std::cv_status woken = changed_.wait_until(lock, until);
+    --queue;
+    if (woken == std::cv_status::timeout) return Outcome::busy;
+  }
+  ++computing_;
+  ++computations_;
+  under_way_.insert(key);
+  lock.unlock();
+
+  const auto finish = [&](bool decided, bool right) {
+    lock.lock();
+    --computing_;
+    under_way_.erase(key);
+    if (decided) (right ? right_ : wrong_).add(key);
+    lock.unlock();
+    changed_.notify_all();
+  };
+  try {
+    const bool right = matches_in_equal_time(users, credentials.password, hash);
+    finish(true, right);
+    return right ? Outcome::right : Outcome::wrong;
+  } catch (...) {
+    finish(false, false);
+    throw;
+  }
+}
+
+std::size_t PasswordCheck::computations() const {
+  const std::lock_guard lock(mutex_);
+  return computations_;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace igpu::exporter {
+
+// Name and password of one request; wiped when it is done with.
+struct Credentials {
+  std::string user;
+  std::string password;
+
+  Credentials() = default;
+  Credentials(const Credentials&) = delete;
+  Credentials& operator=(const Credentials&) = delete;
+  ~Credentials();
+};
+
+// The value of an Authorization header ("Basic" of RFC 7617) taken apart; false if it is anything else.
+bool parse_basic_authorization(std::string_view header, Credentials& out);
+
+// Decides over names and passwords. Any thread.
+//
+// What takes time is bcrypt, and it takes the same time whether the user does not exist or the password is wrong. Two
+// computations run at once, so that wrong passwords cannot take the machine; a few requests wait for them, and those
+// beyond that are told to come again. What was decided once passes without any of this: decisions are kept under a
+// keyed hash of user, password and stored hash, each with its length, so that no two of them can stand for one another
+// and a changed hash is a new question. Refusals are kept, too, but apart: a client with an old password in its
+// configuration costs one computation, and no flood of wrong passwords can push out those who may come in.
+class PasswordCheck {
+ public:
+  using Users = std::map<std::string, std::string, std::less<>>;  // name -> bcrypt hash
+  enum class Outcome { right, wrong, busy };
+
+  struct Limits {
+    unsigned computations = 2;
+    unsigned waiting = 8;        // for a computation of their own
+    unsigned waiting_same = 24;  // for the outcome of a computation that is under way for the same credentials
+    std::chrono::milliseconds patience{5000};
+    std::size_t kept = 1024;  // decisions of either kind
+  };
+
+  PasswordCheck() : PasswordCheck(Limits()) {}
+  explicit PasswordCheck(const Limits& limits);
+  ~PasswordCheck();
+  PasswordCheck(const PasswordCheck&) = delete;
+  PasswordCheck& operator=(const PasswordCheck&) = delete;
+
+  // users has at least one entry.
+  Outcome check(const Users& users, const Credentials& credentials);
+
+  std::size_t computations() const;  // that were made so far
+
+ private:
+  using Key = std::array<unsigned char, 32>;
+
+  // The least recently used one goes when it is full.
+  class Decisions {
+   public:
+    explicit Decisions(std::size_t most) : most_(most) {}
+    bool contains(const Key& key);
+    void add(const Key& key);
+
+   private:
+    std::size_t most_;
+    std::list<Key> by_use_;
+    std::map<Key, std::list<Key>::iterator> index_;
+  };
+
+  Key key_of(const Credentials& credentials, std::string_view hash) const;
+
+  const Limits limits_;
+  std::array<unsigned char, 32> secret_{};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Decisions right_;
+  Decisions wrong_;
+  std::set<Key> under_way_;
+  unsigned computing_ = 0;
+  unsigned waiting_ = 0;
+  unsigned waiting_same_ = 0;
+  std::size_t computations_ = 0;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/web_config_file.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <stdexcept>
+#include <system_error>
+
+#include "service/descriptor.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::size_t kLargest = 1U << 20;
+constexpr std::chrono::seconds kBetweenLooks(1);
+
+constexpr Metric<Flag, 0> kSuccessful{"intel_gpu_exporter_web_config_last_reload_successful", Kind::gauge,
+                                      "1 if --web.config.file and the files it names could be read when they last "
+                                      "changed. 0: an earlier state is in use."};
+constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kSuccessful};
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+// name: what stands before the reason in the message. Regular files of up to a megabyte.
+std::string read_file(const std::string& path, const std::string& name) {
+  const auto fail = [&](int error) {
+    std::string text = name + " cannot be read: " + error_text(error);
+    if (error == EACCES)
+      text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", who needs that right";
+    if (error == ENOENT && name != path) text += "; paths are relative to the folder of the configuration";
+    throw std::runtime_error(text);
+  };
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) fail(errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail(errno);
+  if (S_ISDIR(status.st_mode)) fail(EISDIR);
+  if (!S_ISREG(status.st_mode))
+    throw std::runtime_error(name + " is no regular file: it has to be read again and again");
+  std::string text(kLargest + 1, '\0');  // at once: growing would leave copies of a key behind
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > kLargest) throw std::runtime_error(name + " is larger than 1 MiB");
+  text.resize(size);
+  return text;
+}
+
+class Digest {
+ public:
+  Digest() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
+    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw std::bad_alloc();
+  }
+  void add(std::string_view text) {
+    const std::uint64_t size = text.size();
+    EVP_DigestUpdate(context_.get(), &size, sizeof size);
+    EVP_DigestUpdate(context_.get(), text.data(), text.size());
+  }
+  std::string take() {
+    std::string out(EVP_MAX_MD_SIZE, '\0');
+    unsigned size = 0;
+    EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(out.data()), &size);
+    out.resize(size);
+    return out;
+  }
+
+ private:
+  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+};
+
+// Changed so recently that a further change may not show in the time stamps.
+bool fresh(const timespec& changed) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return changed.tv_sec >= now.tv_sec - 2 && changed.tv_sec <= now.tv_sec + 2;
+}
+
+bool same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
+struct Wiped {
+  std::string text;
+  ~Wiped() { ::explicit_bzero(text.data(), text.size()); }
+};
+
+}  // namespace
+
+struct WebConfigFile::Attempt {
+  std::vector<Stamp> stamps;
+  bool settled = true;
+  std::shared_ptr<LoadedWebConfig> loaded;  // null: error
+  std::vector<std::string> warnings;
+  std::string digest;
+  std::string error;
+};
+
+bool WebConfigFile::Stamp::operator==(const Stamp& other) const {
+  return path == other.path && error == other.error && device == other.device && inode == other.inode &&
+         size == other.size && same(modified, other.modified) && same(changed, other.changed);
+}
+
+WebConfigFile::Stamp WebConfigFile::stamp_of(const std::string& path) {
+  Stamp stamp;
+  stamp.path = path;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    stamp.error = errno;
+    return stamp;
+  }
+  stamp.device = status.st_dev;
+  stamp.inode = status.st_ino;
+  stamp.size = status.st_size;
+  stamp.modified = status.st_mtim;
+  stamp.changed = status.st_ctim;
+  return stamp;
+}
+
+bool WebConfigFile::still(const std::vector<Stamp>& stamps) {
+  for (const Stamp& stamp : stamps) {
+    if (!(stamp_of(stamp.path) == stamp)) return false;
+  }
+  return true;
+}
+
+WebConfigFile::WebConfigFile(std::string path, Log& log, Now now)
+    : path_(std::move(path)), log_(log), now_(std::move(now)) {
+  Attempt attempt = load();
+  if (!attempt.loaded) throw std::runtime_error("--web.config.file: " + attempt.error);
+  for (const std::string& warning : attempt.warnings) log_.write(LogLevel::warn, warning);
+  stamps_ = std::move(attempt.stamps);
+  settled_ = attempt.settled;
+  digest_ = std::move(attempt.digest);
+  loaded_ = std::move(attempt.loaded);
+  next_look_ = now_().time_since_epoch() + kBetweenLooks;
+}
+
+// The stamps are taken before the files are read: a change in between is found by the next look.
+WebConfigFile::Attempt WebConfigFile::load() const {
+  Attempt attempt;
+  try {
+    attempt.stamps.push_back(stamp_of(path_));
+    const Wiped text{read_file(path_, path_)};
+    auto loaded = std::make_shared<LoadedWebConfig>();
+    loaded->config = parse_web_config(text.text, path_);
+    Digest digest;
+    digest.add(text.text);
+    if (const std::optional<TlsSettings>& tls = loaded->config.tls) {
+      const std::array<const PemSource*, 3> sources{&tls->certificate, &tls->private_key, &tls->client_ca};
+      for (const PemSource* source : sources) {
+        if (!source->path.empty()) attempt.stamps.push_back(stamp_of(source->path));
+      }
+      TlsMaterial material;
+      const std::array<std::string*, 3> contents{&material.certificate, &material.private_key, &material.client_ca};
+      for (std::size_t i = 0; i < sources.size(); ++i) {
+        const PemSource& source = *sources[i];
+        const std::string name = path_ + ":" + std::to_string(source.line) + ": " + source.key + " " + source.path;
+        *contents[i] = source.path.empty() ? source.text : read_file(source.path, name);
+        digest.add(*contents[i]);
+      }
+      TlsContext made = make_tls_context(*tls, material, path_);
+      loaded->tls = std::move(made.context);
+      attempt.warnings = std::move(made.warnings);
+    }
+    attempt.digest = digest.take();
+    attempt.loaded = std::move(loaded);
+  } catch (const std::exception& error) {
+    attempt.error = error.what();
+  }
+  for (const Stamp& stamp : attempt.stamps) attempt.settled = attempt.settled && !fresh(stamp.changed);
+  return attempt;
+}
+
+std::shared_ptr<const LoadedWebConfig> WebConfigFile::current() {
+  const auto now = now_().time_since_epoch();
+  auto due = next_look_.load();
+  if (now >= due && next_look_.compare_exchange_strong(due, now + kBetweenLooks)) look();
+  const std::lock_guard lock(mutex_);
+  return loaded_;
+}
+
+void WebConfigFile::look() {
+  const std::unique_lock lock(looking_, std::try_to_lock);
+  if (!lock || (settled_ && still(stamps_))) return;
+  accept(load());
+}
+
+void WebConfigFile::accept(Attempt attempt) {
+  stamps_ = std::move(attempt.stamps);
+  settled_ = attempt.settled;
+  std::shared_ptr<const LoadedWebConfig> before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = loaded_;
+  }
+  if (attempt.loaded && !before->tls != !attempt.loaded->tls) {
+    attempt.error = path_ + (before->tls ? ": TLS was turned off" : ": TLS was turned on") +
+                    ", which takes a restart: restart the exporter";
+    attempt.loaded = nullptr;
+  }
+  if (!attempt.loaded) {
+    successful_ = false;
+    if (attempt.error == last_error_) return;
+    last_error_ = attempt.error;
+    const std::string cure =
+        "correct it; `intel-gpu-exporter doctor --web.config.file=" + path_ + "` tells whether it is good";
+    log_.write(LogLevel::error, "the web configuration cannot be used, an earlier state stays in use",
+               {{"error", attempt.error}, {"cure", cure}});
+    return;
+  }
+  successful_ = true;
+  const bool changed = attempt.digest != digest_;
+  if (!changed && last_error_.empty()) return;  // touched, or replaced by a copy
+  last_error_.clear();
+  log_.write(LogLevel::info, changed ? "the web configuration was read anew" : "the web configuration is good again",
+             {{"file", path_}});
+  if (!changed) return;
+  for (const std::string& warning : attempt.warnings) log_.write(LogLevel::warn, warning);
+  digest_ = std::move(attempt.digest);
+  const std::lock_guard lock(mutex_);
+  loaded_ = std::move(attempt.loaded);
+}
+
+std::vector<std::string> WebConfigFile::files() const {
+  std::vector<std::string> files{path_};
+  const std::lock_guard lock(mutex_);
+  if (const std::optional<TlsSettings>& tls = loaded_->config.tls) {
+    for (const PemSource* source : {&tls->certificate, &tls->private_key, &tls->client_ca}) {
+      if (!source->path.empty()) files.push_back(source->path);
+    }
+  }
+  return files;
+}
+
+std::span<const MetricDescriptor* const> WebConfigFile::metrics() { return kMetrics; }
+
+void WebConfigFile::add_to(SampleList& out) const { out.add(kSuccessful, {}, successful_ ? 1 : 0); }
+
+}  // namespace igpu::exporter

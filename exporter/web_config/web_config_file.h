@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "igpu/log.h"
+#include "self/self_metrics.h"
+#include "web_config/config.h"
+#include "web_config/tls_context.h"
+
+namespace igpu::exporter {
+
+// A configuration that was read in full, with the certificates and keys it names.
+struct LoadedWebConfig {
+  WebConfig config;
+  std::shared_ptr<SSL_CTX> tls;  // null: plain HTTP
+};
+
+class WebConfigSource {
+ public:
+  virtual ~WebConfigSource() = default;
+  // What holds for a request or a connection that begins now; never null. Any thread.
+  virtual std::shared_ptr<const LoadedWebConfig> current() = 0;
+};
+
+// --web.config.file, followed while it changes.
+//
+// At most once a second the configuration, the certificates and the keys are looked at (stat); what has changed is read
+// anew. A file that has become bad changes nothing: the last good state stays, one line of the log tells why, and
+// intel_gpu_exporter_web_config_last_reload_successful is 0. Whether there is TLS at all is fixed at start, as in the
+// toolkit. Nothing is changed under connections that exist.
+class WebConfigFile final : public WebConfigSource, public SelfMetrics {
+ public:
+  using Now = std::function<std::chrono::steady_clock::time_point()>;
+
+  // Throws std::runtime_error with one clear line. log must outlive the object.
+  WebConfigFile(std::string path, Log& log, Now now = std::chrono::steady_clock::now);
+
+  std::shared_ptr<const LoadedWebConfig> current() override;
+  // The same for a connection: null without TLS.
+  std::shared_ptr<SSL_CTX> tls_context() { return current()->tls; }
+
+  // What it reads: the configuration and the files that it names now.
+  std::vector<std::string> files() const;
+
+  static std::span<const MetricDescriptor* const> metrics();
+  void add_to(SampleList& out) const override;
+
+ private:
+  // What tells a changed file from an unchanged one.
+  struct Stamp {
+    std::string path;
+    int error = 0;  // errno of stat
+    dev_t device = 0;
+    ino_t inode = 0;
+    off_t size = 0;
+    timespec modified{};
+    timespec changed{};
+    bool operator==(const Stamp& other) const;
+  };
+  struct Attempt;
+  static Stamp stamp_of(const std::string& path);
+  static bool still(const std::vector<Stamp>& stamps);
+
+  Attempt load() const;
+  void look();
+  void accept(Attempt attempt);
+
+  const std::string path_;
+  Log& log_;
+  const Now now_;
+
+  std::atomic<std::chrono::steady_clock::duration> next_look_;  // since the clock's epoch
+  std::mutex looking_;                                          // one thread looks; the others go on with what there is
+  std::vector<Stamp> stamps_;                                   // of the last attempt
+  bool settled_ = true;  // false: a file was written while it was being read, or just before
+  std::string last_error_;
+  std::string digest_;  // of all that was read for loaded_
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const LoadedWebConfig> loaded_;
+  std::atomic<bool> successful_ = true;
+};
+
+}  // namespace igpu::exporter

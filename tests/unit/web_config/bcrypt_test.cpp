@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/bcrypt.h"
+
+#include <doctest/doctest.h>
+
+#include <crypt.h>
+
+using namespace igpu::exporter;
+
+namespace {
+
+std::string hash_of(const char* password, const char* setting) {
+  crypt_data data{};
+  const char* hash = ::crypt_r(password, setting, &data);
+  return hash == nullptr ? "" : hash;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("bcrypt");
+
+TEST_CASE("published vectors match, in all three spellings") {
+  // From the test vectors that every bcrypt shares ("U*U", salt of C's).
+  CHECK(bcrypt_matches("U*U", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"));
+  CHECK(bcrypt_matches("U*U", "$2b$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"));
+  CHECK(bcrypt_matches("U*U", "$2y$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"));
+  CHECK_FALSE(bcrypt_matches("U*V", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"));
+  CHECK_FALSE(bcrypt_matches("", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"));
+}
+
+TEST_CASE("anything but a whole bcrypt hash is none: crypt would take some of them for other schemes") {
+  const std::string good = hash_of("x", "$2b$04$abcdefghijklmnopqrstuu");
+  REQUIRE(is_bcrypt_hash(good));
+  CHECK(bcrypt_cost(good) == 4);
+  std::string changed = good;
+  CHECK_FALSE(is_bcrypt_hash(good.substr(0, 59)));
+  CHECK_FALSE(is_bcrypt_hash(good + "a"));
+  for (const auto& [at, c] : {std::pair(2, 'x'), std::pair(2, '$'), std::pair(1, '1'), std::pair(0, '_'), std::pair(5, '3'),
+                              std::pair(4, '3'), std::pair(4, '2'), std::pair(30, ':'), std::pair(40, '*')}) {
+    changed = good;
+    changed[static_cast<std::size_t>(at)] = c;
+    CAPTURE(changed);
+    CHECK_FALSE(is_bcrypt_hash(changed));
+    CHECK_FALSE(bcrypt_matches("x", changed));
+  }
+  CHECK_FALSE(is_bcrypt_hash(""));
+  CHECK_FALSE(is_bcrypt_hash("*0"));
+  CHECK_FALSE(is_bcrypt_hash("ab01FAX.bQRSU"));
+}
+
+TEST_CASE("a password with a NUL never matches: crypt sees only what stands before it") {
+  const std::string hash = hash_of("abc", "$2b$04$abcdefghijklmnopqrstuu");
+  CHECK(bcrypt_matches("abc", hash));
+  CHECK_FALSE(bcrypt_matches(std::string_view("abc\0def", 7), hash));
+  CHECK_FALSE(bcrypt_matches(std::string_view("abc\0", 4), hash));
+}
+
+TEST_CASE("72 bytes of a password count, as in every bcrypt") {
+  const std::string password(72, 'p');
+  const std::string hash = hash_of(password.c_str(), "$2b$04$abcdefghijklmnopqrstuu");
+  CHECK(bcrypt_matches(password, hash));
+  CHECK(bcrypt_matches(password + "tail", hash));
+  CHECK_FALSE(bcrypt_matches(password.substr(1), hash));
+}
+
+TEST_CASE("a salt in another spelling of the same bits still matches") {
+  // The last character of the salt carries two bits; other programs leave the rest of it as it came.
+  std::string hash = hash_of("x", "$2b$04$abcdefghijklmnopqrstuu");
+  hash[28] = 'v';
+  CHECK(bcrypt_matches("x", hash));
+}
+
+TEST_CASE("a decoy is a hash of its cost that nothing matches") {
+  for (const unsigned cost : {4U, 5U, 10U, 18U}) CHECK(bcrypt_cost(bcrypt_decoy(cost)) == cost);
+  CHECK(is_bcrypt_hash(bcrypt_decoy(12)));
+  CHECK_FALSE(bcrypt_matches("", bcrypt_decoy(4)));
+  CHECK_FALSE(bcrypt_matches("password", bcrypt_decoy(4)));
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/password_check.h"
+
+#include <crypt.h>
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <ctime>
+#include <thread>
+
+#include "web_config/bcrypt.h"
+
+using namespace igpu::exporter;
+using Outcome = PasswordCheck::Outcome;
+
+namespace {
+
+std::string hash_of(const std::string& password, const std::string& cost = "04") {
+  crypt_data data{};
+  return ::crypt_r(password.c_str(), ("$2b$" + cost + "$abcdefghijklmnopqrstuu").c_str(), &data);
+}
+
+Outcome ask(PasswordCheck& check, const PasswordCheck::Users& users, std::string user, std::string password) {
+  Credentials credentials;
+  credentials.user = std::move(user);
+  credentials.password = std::move(password);
+  return check.check(users, credentials);
+}
+
+// CPU time of this thread: what other processes do meanwhile does not count.
+double cpu_seconds(const std::function<void()>& work) {
+  const auto now = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+  };
+  const double before = now();
+  work();
+  return now() - before;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("password_check");
+
+TEST_CASE("the Authorization header of basic authentication is taken apart at its first colon") {
+  const auto parsed = [](std::string_view header) {
+    Credentials out;
+    return parse_basic_authorization(header, out) ? out.user + "|" + out.password : "-";
+  };
+  CHECK(parsed("Basic YWxpY2U6c2VjcmV0") == "alice|secret");
+  CHECK(parsed("bAsIc YWxpY2U6c2VjcmV0") == "alice|secret");
+  CHECK(parsed("Basic   YWxpY2U6c2VjcmV0") == "alice|secret");
+  CHECK(parsed("Basic YTpiOmM=") == "a|b:c");
+  CHECK(parsed("Basic Og==") == "|");
+  CHECK(parsed("Basic w6Q6w7Y=") == "\xc3\xa4|\xc3\xb6");
+  for (const char* bad : {"", "Basic", "Basic ", "Bearer YWxpY2U6c2VjcmV0", "Basic YWxpY2U", "Basic YWxpY2U=",
+                          "Basic YWxpY2U6c2VjcmV0 ", "Basic !!!!", "Basic Og=", "Basic Og==Og==", "Basic O===",
+                          "Basic ====", "Basic YWxp=Y2U"}) {
+    CAPTURE(bad);
+    CHECK(parsed(bad) == "-");
+  }
+}
+
+TEST_CASE("right, wrong, unknown") {
+  PasswordCheck check;
+  const PasswordCheck::Users users{{"alice", hash_of("secret")}, {"bob", hash_of("other")}};
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+  CHECK(ask(check, users, "bob", "other") == Outcome::right);
+  CHECK(ask(check, users, "alice", "other") == Outcome::wrong);
+  CHECK(ask(check, users, "alice", "") == Outcome::wrong);
+  CHECK(ask(check, users, "carol", "secret") == Outcome::wrong);
+  CHECK(ask(check, users, "", "") == Outcome::wrong);
+  CHECK(ask(check, users, "Alice", "secret") == Outcome::wrong);
+}
+
+TEST_CASE("what was decided is not computed again, until the stored hash changes") {
+  PasswordCheck check;
+  PasswordCheck::Users users{{"alice", hash_of("secret")}};
+  for (int i = 0; i < 3; ++i) CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+  for (int i = 0; i < 3; ++i) CHECK(ask(check, users, "alice", "wrong") == Outcome::wrong);
+  for (int i = 0; i < 3; ++i) CHECK(ask(check, users, "carol", "secret") == Outcome::wrong);
+  CHECK(check.computations() == 3);
+  users["alice"] = hash_of("new");
+  CHECK(ask(check, users, "alice", "secret") == Outcome::wrong);
+  CHECK(ask(check, users, "alice", "new") == Outcome::right);
+  users.erase("alice");
+  users["bob"] = hash_of("new");
+  CHECK(ask(check, users, "alice", "new") == Outcome::wrong);
+  CHECK(check.computations() == 6);
+}
+
+TEST_CASE("no two questions share an answer, however user, password and hash are cut (CVE-2022-46146)") {
+  PasswordCheck check;
+  const std::string hash = hash_of("secret");
+  const PasswordCheck::Users users{{"alice", hash}, {"alices", hash}};
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+  CHECK(ask(check, users, "alices", "ecret") == Outcome::wrong);
+  CHECK(ask(check, users, "alic", "esecret") == Outcome::wrong);
+  CHECK(ask(check, users, "", "alicesecret") == Outcome::wrong);
+  CHECK(ask(check, users, "alice", "secret" + hash) == Outcome::wrong);
+  // The report's attack: a cached refusal of the decoy hash must not become an admission, nor the other way round.
+  CHECK(ask(check, users, "carol", "secret") == Outcome::wrong);
+  CHECK(ask(check, users, "carol", "secret") == Outcome::wrong);
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+}
+
+TEST_CASE("refusals do not push out admissions, and neither grows without bound") {
+  PasswordCheck check({.kept = 4});
+  const PasswordCheck::Users users{{"alice", hash_of("secret")}};
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+  for (int i = 0; i < 20; ++i) CHECK(ask(check, users, "alice", std::to_string(i)) == Outcome::wrong);
+  CHECK(check.computations() == 21);
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+  CHECK(check.computations() == 21);
+  CHECK(ask(check, users, "alice", "0") == Outcome::wrong);  // long forgotten
+  CHECK(check.computations() == 22);
+}
+
+TEST_CASE("an unknown user costs as much CPU as a wrong password, also where the users' costs differ") {
+  const PasswordCheck::Users users{{"cheap", hash_of("a", "06")}, {"costly", hash_of("b", "10")}};
+  const auto cost = [&](const char* user) {
+    double best = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      PasswordCheck check;
+      best = std::min(best, cpu_seconds([&] { (void)ask(check, users, user, "wrong" + std::to_string(i)); }));
+    }
+    return best;
+  };
+  const double unknown = cost("nobody");
+  CAPTURE(unknown);
+  // One step of bcrypt's cost would be a factor of 2, the difference of these two users 16.
+  for (const char* user : {"cheap", "costly"}) {
+    CAPTURE(user);
+    CHECK(cost(user) / unknown > 0.7);
+    CHECK(cost(user) / unknown < 1.4);
+  }
+}
+
+TEST_CASE("a flood of wrong passwords takes two threads; known passwords pass, what waits too long is told so") {
+  PasswordCheck check({.computations = 2, .waiting = 2, .patience = std::chrono::minutes(5)});
+  const PasswordCheck::Users users{{"alice", hash_of("secret")}};
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+  const PasswordCheck::Users costly{{"alice", hash_of("secret", "12")}};
+  std::atomic<int> busy = 0;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> flood;
+  for (int i = 0; i < 12; ++i) {
+    flood.emplace_back([&, i] {
+      const Outcome outcome = ask(check, costly, "mallory", std::to_string(i));
+      busy += outcome == Outcome::busy ? 1 : 0;
+      wrong += outcome == Outcome::wrong ? 1 : 0;
+    });
+  }
+  while (check.computations() < 3) std::this_thread::yield();
+  const std::size_t before = check.computations();
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);  // while the flood is on
+  CHECK(before >= 3);
+  for (std::thread& thread : flood) thread.join();
+  CHECK(busy + wrong == 12);
+  CHECK(wrong >= 4);  // two that computed and two that waited for them
+}
+
+TEST_CASE("many requests with the same credentials share one computation") {
+  PasswordCheck check({.patience = std::chrono::minutes(5)});
+  const PasswordCheck::Users users{{"alice", hash_of("secret", "10")}};
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 20; ++i) {
+    threads.emplace_back([&] { right += ask(check, users, "alice", "secret") == Outcome::right ? 1 : 0; });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(right == 20);
+  CHECK(check.computations() == 1);
+}
+
+TEST_CASE("who waits longer than the patience is told to come again") {
+  PasswordCheck check({.computations = 1, .waiting = 8, .patience = std::chrono::milliseconds(1)});
+  const PasswordCheck::Users users{{"alice", hash_of("secret", "12")}};
+  std::thread first([&] { (void)ask(check, users, "alice", "one"); });
+  while (check.computations() < 1) std::this_thread::yield();
+  const Outcome second = ask(check, users, "alice", "two");
+  first.join();
+  // On a machine that stood still meanwhile the first may have been done: then the second was computed.
+  CHECK((second == Outcome::busy) == (check.computations() == 1));
+}
+
+TEST_SUITE_END();

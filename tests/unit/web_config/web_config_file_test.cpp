@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/web_config_file.h"
+
+#include <doctest/doctest.h>
+#include <openssl/ssl.h>
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "support/recording_log.h"
+#include "support/test_authority.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kHeader = "http_server_config: {headers: {X-Frame-Options: deny}}\n";
+constexpr const char* kOtherHeader = "http_server_config: {headers: {X-Frame-Options: sameorigin}}\n";
+constexpr const char* kTls = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n";
+
+struct Clock {
+  std::shared_ptr<std::atomic<long>> seconds = std::make_shared<std::atomic<long>>(1000);
+  std::chrono::steady_clock::time_point operator()() const {
+    return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds->load()));
+  }
+  void advance(long by) { *seconds += by; }
+};
+
+std::string first_header(WebConfigFile& file) {
+  const auto loaded = file.current();
+  return loaded->config.headers.empty() ? "" : loaded->config.headers.front().second;
+}
+
+double gauge(const WebConfigFile& file) {
+  SampleList list;
+  file.add_to(list);
+  REQUIRE(list.samples().size() == 1);
+  return list.samples().front().value;
+}
+
+std::string refusal(const std::string& path) {
+  RecordingLog log;
+  try {
+    const WebConfigFile file(path, log);
+    return "";
+  } catch (const std::runtime_error& error) {
+    CHECK(std::string_view(error.what()).find('\n') == std::string_view::npos);
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("web_config_file");
+
+TEST_CASE("a start with a bad file ends with one clear line") {
+  const ScratchFolder folder;
+  CHECK(refusal(folder.path("none.yml")) ==
+        "--web.config.file: " + folder.path("none.yml") + " cannot be read: No such file or directory");
+  CHECK(refusal(folder.path("")).find("Is a directory") != std::string::npos);
+  CHECK(refusal("/dev/null").find("no regular file") != std::string::npos);
+  REQUIRE(::mkfifo(folder.path("fifo").c_str(), 0600) == 0);
+  CHECK(refusal(folder.path("fifo")).find("no regular file") != std::string::npos);
+  CHECK(refusal(folder.write("huge.yml", std::string(3U << 20, '#'))).find("larger than 1 MiB") != std::string::npos);
+  CHECK(refusal(folder.write("bad.yml", "a: 1\n")).find("bad.yml:1: unknown key \"a\"") != std::string::npos);
+  const std::string missing = refusal(folder.write("tls.yml", kTls));
+  CHECK(missing.find("tls.yml:1: cert_file " + folder.path("server.pem") + " cannot be read: No such file") != std::string::npos);
+  CHECK(missing.find("relative to the folder of the configuration") != std::string::npos);
+}
+
+TEST_CASE("a changed file is read anew, a second after the last look") {
+  const ScratchFolder folder;
+  RecordingLog log;
+  Clock clock;
+  WebConfigFile file(folder.write("web.yml", kHeader), log, clock);
+  CHECK(first_header(file) == "deny");
+  folder.write("web.yml", kOtherHeader);
+  CHECK(first_header(file) == "deny");
+  clock.advance(1);
+  CHECK(first_header(file) == "sameorigin");
+  CHECK(log.count(LogLevel::info) == 1);
+  CHECK(gauge(file) == 1);
+}
+
+TEST_CASE("a change that leaves size, inode and time alone is seen, too, as long as it was just made") {
+  const ScratchFolder folder;
+  RecordingLog log;
+  Clock clock;
+  const std::string path = folder.write("web.yml", "http_server_config: {headers: {X-XSS-Protection: '1'}}\n");
+  WebConfigFile file(path, log, clock);
+  std::ofstream(path) << "http_server_config: {headers: {X-XSS-Protection: '2'}}\n";  // in place
+  clock.advance(1);
+  CHECK(first_header(file) == "2");
+}
+
+TEST_CASE("a broken file keeps the last good one, says so once for each failure, and is taken back when it is good") {
+  const ScratchFolder folder;
+  RecordingLog log;
+  Clock clock;
+  WebConfigFile file(folder.write("web.yml", kHeader), log, clock);
+  folder.write("web.yml", "nonsense: 1\n");
+  for (int i = 0; i < 5; ++i) {
+    clock.advance(1);
+    CHECK(first_header(file) == "deny");
+    CHECK(gauge(file) == 0);
+  }
+  REQUIRE(log.count(LogLevel::error) == 1);
+  CHECK(log.lines().back().text.find("web.yml:1: unknown key") != std::string::npos);
+  CHECK(log.lines().back().text.find("cure=correct it; `intel-gpu-exporter doctor --web.config.file=") != std::string::npos);
+  std::filesystem::remove(folder.path("web.yml"));
+  clock.advance(1);
+  CHECK(first_header(file) == "deny");
+  CHECK(log.count(LogLevel::error) == 2);
+  folder.write("web.yml", kHeader);
+  clock.advance(1);
+  CHECK(first_header(file) == "deny");
+  CHECK(gauge(file) == 1);
+  CHECK(log.lines().back().text.find("good again") != std::string::npos);
+  folder.write("web.yml", kOtherHeader);
+  clock.advance(1);
+  CHECK(first_header(file) == "sameorigin");
+  CHECK(log.count(LogLevel::error) == 2);
+}
+
+TEST_CASE("certificates and keys are followed, too; a pair that is replaced in two steps is never half in use") {
+  const ScratchFolder folder;
+  const TestAuthority authority(folder);
+  authority.issue({.name = "server"});
+  authority.issue({.name = "next"});
+  RecordingLog log;
+  Clock clock;
+  WebConfigFile file(folder.write("web.yml", kTls), log, clock);
+  const std::shared_ptr<SSL_CTX> first = file.tls_context();
+  REQUIRE(first != nullptr);
+  CHECK(file.files() == std::vector<std::string>{folder.path("web.yml"), folder.path("server.pem"), folder.path("server.key")});
+
+  std::filesystem::rename(folder.path("next.pem"), folder.path("server.pem"));
+  clock.advance(1);
+  CHECK(file.tls_context() == first);
+  CHECK(gauge(file) == 0);
+  std::filesystem::rename(folder.path("next.key"), folder.path("server.key"));
+  clock.advance(1);
+  const std::shared_ptr<SSL_CTX> second = file.tls_context();
+  CHECK(second != first);
+  CHECK(gauge(file) == 1);
+  CHECK(log.count(LogLevel::error) == 1);
+  CHECK(SSL_CTX_check_private_key(first.get()) == 1);  // connections that use it go on
+}
+
+TEST_CASE("files that are touched, or replaced by copies, change nothing") {
+  const ScratchFolder folder;
+  const TestAuthority authority(folder);
+  authority.issue({.name = "server"});
+  RecordingLog log;
+  Clock clock;
+  WebConfigFile file(folder.write("web.yml", kTls), log, clock);
+  const std::shared_ptr<SSL_CTX> first = file.tls_context();
+  folder.write("web.yml", kTls);
+  std::filesystem::last_write_time(folder.path("server.pem"), std::filesystem::file_time_type::clock::now());
+  clock.advance(1);
+  CHECK(file.tls_context() == first);
+  CHECK(log.lines().empty());
+}
+
+TEST_CASE("Kubernetes replaces a secret by turning a symbolic link") {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.path("one"));
+  std::filesystem::create_directory(folder.path("two"));
+  folder.write("one/web.yml", kHeader);
+  folder.write("two/web.yml", kOtherHeader);
+  std::filesystem::create_symlink("one", folder.path("data"));
+  RecordingLog log;
+  Clock clock;
+  WebConfigFile file(folder.path("data/web.yml"), log, clock);
+  CHECK(first_header(file) == "deny");
+  std::filesystem::create_symlink("two", folder.path("data.new"));
+  std::filesystem::rename(folder.path("data.new"), folder.path("data"));
+  clock.advance(1);
+  CHECK(first_header(file) == "sameorigin");
+}
+
+TEST_CASE("TLS is neither turned on nor off while the program runs") {
+  const ScratchFolder folder;
+  const TestAuthority authority(folder);
+  authority.issue({.name = "server"});
+  RecordingLog log;
+  Clock clock;
+  WebConfigFile secure(folder.write("secure.yml", kTls), log, clock);
+  WebConfigFile plain(folder.write("plain.yml", ""), log, clock);
+  folder.write("secure.yml", "");
+  folder.write("plain.yml", kTls);
+  clock.advance(1);
+  CHECK(secure.tls_context() != nullptr);
+  CHECK(log.lines().back().text.find("TLS was turned off, which takes a restart") != std::string::npos);
+  CHECK(plain.tls_context() == nullptr);
+  CHECK(log.lines().back().text.find("TLS was turned on, which takes a restart") != std::string::npos);
+  CHECK(gauge(secure) == 0);
+}
+
+TEST_CASE("many threads may ask while the file changes") {
+  const ScratchFolder folder;
+  RecordingLog log;
+  Clock clock;
+  WebConfigFile file(folder.write("web.yml", kHeader), log, clock);
+  std::atomic<bool> stop = false;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        const std::string value = file.current()->config.headers.front().second;
+        if (value != "deny" && value != "sameorigin") ++wrong;
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    folder.write("web.yml", i % 2 == 0 ? kOtherHeader : kHeader);
+    clock.advance(1);
+    CHECK(file.current() != nullptr);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(log.count(LogLevel::error) == 0);
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/yaml_tree.h"
+
+#include <doctest/doctest.h>
+
+using namespace igpu::exporter;
+
+namespace {
+
+// "line: message" of what is refused; "" if it is not.
+std::string refusal(std::string_view text) {
+  try {
+    (void)parse_yaml(text);
+    return "";
+  } catch (const YamlError& error) {
+    return std::to_string(error.line()) + ": " + error.what();
+  }
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("yaml_tree");
+
+TEST_CASE("a document becomes a tree that knows its lines") {
+  const auto root = parse_yaml("a: 1\nb:\n  - x\n  - 'y'\nc:\n");
+  REQUIRE(root->kind == YamlNode::Kind::mapping);
+  REQUIRE(root->entries.size() == 3);
+  CHECK(root->entries[0].key == "a");
+  CHECK(root->entries[0].value->text == "1");
+  CHECK(root->entries[1].line == 2);
+  const YamlNode& list = *root->entries[1].value;
+  REQUIRE(list.items.size() == 2);
+  CHECK(list.items[0]->plain);
+  CHECK(list.items[0]->line == 3);
+  CHECK(list.items[1]->text == "y");
+  CHECK_FALSE(list.items[1]->plain);
+  CHECK(root->entries[2].value->kind == YamlNode::Kind::null);
+}
+
+TEST_CASE("nothing is a null node") {
+  for (const char* text : {"", "\n\n", "# only a comment\n", "---\n", "~", "null"}) {
+    CAPTURE(text);
+    CHECK(parse_yaml(text)->kind == YamlNode::Kind::null);
+  }
+}
+
+TEST_CASE("anchors and merge keys are followed; what is written wins over what is merged") {
+  const auto root = parse_yaml("x: &x {a: 1, b: 2}\ny: {<<: *x, b: 3, c: 4}\nz: *x\n");
+  const YamlNode& merged = *root->entries[1].value;
+  REQUIRE(merged.entries.size() == 3);
+  CHECK(merged.entries[0].value->text == "1");
+  CHECK(merged.entries[1].value->text == "3");
+  CHECK(merged.entries[2].value->text == "4");
+  CHECK(root->entries[2].value == root->entries[0].value);
+}
+
+TEST_CASE("an alias is a reference: a thousand million copies cost nothing") {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string below = "*a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + below;
+    for (int k = 1; k < 8; ++k) text += ", " + below;
+    text += "]\n";
+  }
+  CHECK(parse_yaml(text)->entries.size() == 10);
+}
+
+TEST_CASE("what cannot be honoured is refused with its line") {
+  CHECK(refusal("a: 1\nb: 2\na: 3\n") == "3: the key \"a\" stands twice");
+  CHECK(refusal("a: 1\n---\nb: 2\n").starts_with("2: a second document"));
+  CHECK(refusal("a: &a [*a]\n") == "1: an alias stands inside of what it names");
+  CHECK(refusal("a: *b\n").starts_with("1: "));
+  CHECK(refusal("a: !secret x\n").find("cannot be honoured") != std::string::npos);
+  CHECK(refusal("a: !!binary aGk=\n").find("cannot be honoured") != std::string::npos);
+  CHECK(refusal("b: 1\n<<: {a: 1}\n").find("first key") != std::string::npos);
+  CHECK(refusal("<<: 1\n").find("mappings only") != std::string::npos);
+  CHECK(refusal("[a]: 1\n") == "1: a key has to be a word");
+  CHECK(refusal("a: [1\n") != "");
+  CHECK(refusal("a: 'x\n") != "");
+  CHECK(refusal("a: \"x\nb: y\n\n") != "");
+  CHECK(refusal("a:\n\t- 1\n") != "");
+  CHECK(refusal("a: 1\nb: \xff\n") == "2: this is not UTF-8 text");
+  CHECK(refusal("a: \xc0\xaf\n") == "1: this is not UTF-8 text");
+  // yaml-cpp takes a 4 for the end of the file: what stands behind it would be lost without a word.
+  CHECK(refusal("a: 1\n\x04\nb: 2\n") == "2: control characters are not allowed");
+  CHECK(refusal(std::string_view("a: 1\0", 5)) == "1: control characters are not allowed");
+}
+
+TEST_CASE("sizes are bounded") {
+  CHECK(refusal(std::string(1000, '[')) == "1: nested too deeply");
+  CHECK(refusal(std::string((1U << 20) + 1, ' ')) == "1: the file is larger than 1 MiB");
+  std::string many = "a: [x";
+  for (int i = 0; i < 100'000; ++i) many += ",x";
+  CHECK(refusal(many + "]").ends_with("too many values"));
+  std::string merges = "a: &a {";
+  for (int i = 0; i < 1000; ++i) merges += "k" + std::to_string(i) + ": 1, ";
+  merges += "}\nb: {<<: [*a";
+  for (int i = 0; i < 1000; ++i) merges += ", *a";
+  CHECK(refusal(merges + "]}\n").ends_with("too many values"));
+}
+
+TEST_CASE("keys are quoted in messages so that they stay one short line") {
+  CHECK(in_quotes("a\nb\x1b") == "\"a?b?\"");
+  CHECK(in_quotes(std::string(100, 'x')) == '"' + std::string(60, 'x') + "...\"");
+  CHECK(in_quotes(std::string(59, 'x') + "\xc3\xa4") == '"' + std::string(59, 'x') + "...\"");
+}
+
+TEST_SUITE_END();
