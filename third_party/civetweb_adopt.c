@@ -7,6 +7,10 @@
 static int igpu_stop_flag_interval = 2000;
 #define SOCKET_TIMEOUT_QUANTUM igpu_stop_flag_interval
 
+/* Its largest local arrays, all of them for files and error pages that are never made: each worker would touch them once
+ * and keep the pages. */
+#define MG_BUF_LEN (1024 * 2)
+
 struct mg_context;
 static int igpu_listen_nowhere(struct mg_context *ctx);
 
