@@ -59,15 +59,21 @@ struct CollectorContext {
   Log& log;
 };
 
+enum class GpuPower {
+  awake,
+  unused,     // awake still, but nobody uses it: a read would keep it from going to sleep
+  suspended,  // or on its way there
+};
+
 // One scrape, as seen by the collectors of one GPU.
 class ScrapePass {
  public:
   virtual ~ScrapePass() = default;
   virtual std::uint64_t number() const = 0;   // for PmuSession::refresh
   virtual Nanoseconds now() const = 0;        // read afresh at each call
-  // The GPU is runtime-suspended (or on its way): read nothing that resumes it, emit nothing, report the features as
-  // Absent{suspended}. The registry does all that for collectors that are not always_on: they are simply not called.
-  virtual bool suspended() const = 0;
+  // Unless the GPU is awake: read nothing that resumes it, emit nothing, report the features as Absent{suspended}. The
+  // registry does all that for collectors that are not always_on: they are simply not called.
+  virtual GpuPower power() const = 0;
   // One walk of /proc a scrape, on first demand, shared by all collectors of all GPUs.
   virtual Reading<const ClientSnapshot*> clients() = 0;
 };
@@ -76,7 +82,7 @@ class Collector {
  public:
   virtual ~Collector() = default;
   virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
-  // Called instead of collect() while the GPU is suspended: forget windows if need be; reads nothing.
+  // Called instead of collect() unless the GPU is awake: forget windows if need be; reads nothing.
   virtual void gpu_is_suspended() {}
 };
 

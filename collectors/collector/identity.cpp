@@ -51,9 +51,9 @@ void IdentityCollector::collect(ScrapePass& pass, SampleSink& out) {
   out.add(kInfoMetric,
           {gpu_.address, gpu_.card, gpu_.render_node, to_string(gpu_.driver), device_id_, revision_, gpu_.name, to_string(gpu_.kind), numa_node_},
           flag(true));
-  if (tells_runtime_status_) out.add(kSuspended, {gpu_.address}, flag(pass.suspended()));
+  if (tells_runtime_status_) out.add(kSuspended, {gpu_.address}, flag(pass.power() == GpuPower::suspended));
   FeatureReport report(out, kErrorFeature, {Reason::suspended});
-  if (pass.suspended()) return;
+  if (pass.power() != GpuPower::awake) return;
   if (const auto captured = error_state_.captured(); report.note(captured)) out.add(kErrorState, {gpu_.address}, flag(*captured));
 }
 

@@ -84,7 +84,7 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       }
       return {"this kernel's driver does not offer it", "a newer kernel, if the hardware has it at all"};
     case Reason::hardware: return {"this GPU does not have it", ""};
-    case Reason::suspended: return {"the GPU is runtime-suspended and is not woken to be read", ""};
+    case Reason::suspended: return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled: return {"turned off by a flag", "--collector.NAME"};
   }
   return {};

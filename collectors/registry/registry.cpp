@@ -18,6 +18,7 @@
 #include "registry/registry_metrics.h"
 #include "registry/scrape_log.h"
 #include "registry/sink_pool.h"
+#include "registry/sleep_guard.h"
 #include "source/client_walk.h"
 #include "source/runtime_pm.h"
 
@@ -38,8 +39,16 @@ struct GpuUnit {
   Gpu gpu;
   std::shared_ptr<CounterMemory> pmu_memory;
   std::unique_ptr<RuntimePm> runtime_pm;
+  SleepGuard sleep_guard;
   std::unique_ptr<PmuSession> pmu;
   std::list<Slot> slots;
+
+  GpuPower look(Nanoseconds now) {
+    SleepGuard::Look look{runtime_pm->suspended(), Absent{}, {}};
+    if (!look.suspended.value_or(true)) look.users = runtime_pm->users();
+    if (look.users && *look.users == 0) look.autosuspend_delay = runtime_pm->autosuspend_delay();
+    return sleep_guard.judge(look, now);
+  }
 
   bool busy() const {
     return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.busy.load(); });
@@ -57,7 +66,7 @@ enum class Outcome { pending, collected, suspended, left_behind, late };
 struct Step {
   std::shared_ptr<GpuUnit> unit;
   Slot* slot;
-  bool suspended;
+  GpuPower power;
   std::shared_ptr<SampleSink> sink;
   Outcome outcome = Outcome::pending;
   Nanoseconds duration{};
@@ -211,15 +220,15 @@ class Registry::Run final : public std::enable_shared_from_this<Registry::Run> {
 
 class Registry::Run::Pass final : public ScrapePass {
  public:
-  Pass(Run& run, bool suspended) : run_(run), suspended_(suspended) {}
+  Pass(Run& run, GpuPower power) : run_(run), power_(power) {}
   std::uint64_t number() const override { return run_.number_; }
   Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
-  bool suspended() const override { return suspended_; }
+  GpuPower power() const override { return power_; }
   Reading<const ClientSnapshot*> clients() override { return run_.clients(); }
 
  private:
   Run& run_;
-  bool suspended_;
+  GpuPower power_;
 };
 
 bool Registry::Run::wanted(const CollectorInfo& info) const {
@@ -250,10 +259,10 @@ void Registry::Run::prepare() {
     core_->follow_devices();
     units = core_->units;
   }
-  std::vector<bool> suspended;
+  std::vector<GpuPower> power;
   for (const auto& unit : units) {
-    suspended.push_back(unit->runtime_pm->suspended().value_or(false));
-    if (suspended.back()) asleep.push_back(unit->gpu.address);
+    power.push_back(unit->look(core_->machine.clock.now()));
+    if (power.back() != GpuPower::awake) asleep.push_back(unit->gpu.address);
   }
   // Topic by topic rather than GPU by GPU: families stay together on the page.
   for (const CollectorEntry& entry : core_->entries) {
@@ -261,7 +270,7 @@ void Registry::Run::prepare() {
     for (std::size_t i = 0; i < units.size(); ++i)
       for (Slot& slot : units[i]->slots)
         if (slot.info == entry.info)
-          steps.push_back({units[i], &slot, suspended[i], core_->sinks->take(), Outcome::pending, {}});
+          steps.push_back({units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);
   steps_ = std::move(steps);
@@ -272,11 +281,11 @@ void Registry::Run::prepare() {
 
 Outcome Registry::Run::collect(const Step& step) {
   Collector& collector = *step.slot->collector;
-  if (step.suspended && !step.slot->info->always_on) {
+  if (step.power != GpuPower::awake && !step.slot->info->always_on) {
     collector.gpu_is_suspended();
     return Outcome::suspended;
   }
-  Pass pass(*this, step.suspended);
+  Pass pass(*this, step.power);
   try {
     collector.collect(pass, *step.sink);
   } catch (const std::exception& error) {

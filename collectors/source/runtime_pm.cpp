@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/runtime_pm.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -9,7 +10,17 @@
 namespace igpu {
 
 RuntimePm::RuntimePm(const Directory& sys, std::string_view pci_path)
-    : status_(sys.open(std::string(pci_path) + "/power/runtime_status")) {}
+    : status_(sys.open(std::string(pci_path) + "/power/runtime_status")),
+      usage_(sys, std::string(pci_path) + "/power/runtime_usage"),
+      delay_(sys, std::string(pci_path) + "/power/autosuspend_delay_ms") {}
+
+Reading<std::uint64_t> RuntimePm::users() { return usage_.number(); }
+
+Nanoseconds RuntimePm::autosuspend_delay() {
+  const Reading<std::int64_t> delay = delay_.signed_number();  // negative: it never goes to sleep
+  constexpr std::int64_t kLongest = 3'600'000;                 // an hour: nobody waits for more
+  return std::chrono::milliseconds(std::clamp<std::int64_t>(delay.value_or(0), 0, kLongest));
+}
 
 Reading<bool> RuntimePm::suspended() {
   if (!status_) return status_.propagate<bool>();

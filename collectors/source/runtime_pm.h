@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "igpu/units.h"
 #include "machine/filesystem.h"
+#include "source/attribute.h"
 
 namespace igpu {
 
-// Runtime power management of a PCI device: <pci>/power/runtime_status (Documentation/ABI/testing/sysfs-devices-power).
-// Reading it never wakes the device.
+// Runtime power management of a PCI device: <pci>/power/ (Documentation/ABI/testing/sysfs-devices-power). Reading any
+// of these files never wakes the device.
 class RuntimePm {
  public:
   RuntimePm(const Directory& sys, std::string_view pci_path);
-  // Asleep or on its way there: nothing that resumes the device may be read. Absent: the device tells no status.
+  // runtime_status: asleep or on its way there, nothing that resumes the device may be read. Absent: it tells no
+  // status.
   Reading<bool> suspended();
+  // runtime_usage: who holds the device awake right now. Absent on kernels without CONFIG_PM_ADVANCED_DEBUG.
+  Reading<std::uint64_t> users();
+  // autosuspend_delay_ms: how long it stays awake after its last use; 0 if it does not go to sleep by itself.
+  Nanoseconds autosuspend_delay();
 
  private:
   Reading<std::unique_ptr<File>> status_;
+  Attribute usage_;
+  Attribute delay_;
 };
 
 }  // namespace igpu

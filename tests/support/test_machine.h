@@ -57,7 +57,7 @@ class TestPass final : public ScrapePass {
   TestPass(const Clock& clock, std::uint64_t number) : clock_(clock), number_(number) {}
   std::uint64_t number() const override { return number_; }
   Nanoseconds now() const override { return clock_.now(); }
-  bool suspended() const override { return is_suspended; }
+  GpuPower power() const override { return is_suspended ? GpuPower::suspended : GpuPower::awake; }
   Reading<const ClientSnapshot*> clients() override {
     if (!snapshot) return snapshot.propagate<const ClientSnapshot*>();
     return &*snapshot;

@@ -58,4 +58,19 @@ TEST_CASE("a status that cannot be read is a failure for that time only") {
   CHECK(power.suspended().value_or(false));
 }
 
+TEST_CASE("who uses the device and how long it stays awake afterwards") {
+  using namespace std::chrono_literals;
+  TestMachine m;
+  CHECK(RuntimePm(m.sys, kPci).users().is_absent());  // CONFIG_PM_ADVANCED_DEBUG=n
+  m.tree.write("sys/" + kPci + "/power/runtime_usage", "2\n");
+  m.tree.write("sys/" + kPci + "/power/autosuspend_delay_ms", "10000\n");
+  RuntimePm power(m.sys, kPci);
+  CHECK(power.users().value_or(0) == 2);
+  CHECK(power.autosuspend_delay() == 10s);
+  m.tree.write("sys/" + kPci + "/power/autosuspend_delay_ms", "-1\n");
+  CHECK(power.autosuspend_delay() == 0s);
+  m.sys.fail_reading("autosuspend_delay_ms", EIO);  // what a device without autosuspend answers
+  CHECK(power.autosuspend_delay() == 0s);
+}
+
 TEST_SUITE_END();

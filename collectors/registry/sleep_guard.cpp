@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/sleep_guard.h"
+
+namespace igpu {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Nanoseconds kMargin = 1s;  // the kernel's timers are rounded up, and going to sleep takes a moment
+
+}  // namespace
+
+GpuPower SleepGuard::judge(const Look& look, Nanoseconds now) {
+  if (!look.suspended.is_failure()) was_suspended_ = look.suspended.value_or(false);
+  if (was_suspended_) {
+    was_unused_ = stays_awake_ = false;
+    return GpuPower::suspended;
+  }
+  const bool unused = look.autosuspend_delay > 0ns && look.users && *look.users == 0;
+  if (!unused) {
+    stays_awake_ = false;
+  } else if (was_unused_ && !stays_awake_) {  // twice in a row: not just between two frames
+    if (now - last_read_ < look.autosuspend_delay + kMargin) return GpuPower::unused;
+    stays_awake_ = true;
+  }
+  was_unused_ = unused;
+  last_read_ = now;
+  return GpuPower::awake;
+}
+
+}  // namespace igpu

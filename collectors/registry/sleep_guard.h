@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "collector/collector.h"
+#include "igpu/reading.h"
+#include "igpu/units.h"
+
+namespace igpu {
+
+// Decides at each scrape whether a GPU may be read.
+//
+// A suspended one may not: most reads resume it. One that nobody uses any more, but that is still awake, is left alone
+// for a while, too: a read resumes its idle timer (i915: 10 s, xe: 1 s), so that scrapes which come faster than that
+// would keep it awake for ever. Where something else keeps it awake, it is read again when its time is over.
+class SleepGuard {
+ public:
+  struct Look {
+    Reading<bool> suspended;          // RuntimePm
+    Reading<std::uint64_t> users;     // of the device's power, ourselves left out; Absent: the kernel does not tell
+    Nanoseconds autosuspend_delay{};  // 0: it has none
+  };
+
+  GpuPower judge(const Look& look, Nanoseconds now);
+
+ private:
+  bool was_suspended_ = false;  // a status that cannot be read this time is taken to be what it was
+  bool was_unused_ = false;
+  bool stays_awake_ = false;  // though nobody uses it and we left it alone
+  Nanoseconds last_read_{};
+};
+
+}  // namespace igpu

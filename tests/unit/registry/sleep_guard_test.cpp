@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// An i915 card goes to sleep ten seconds after its last use. What is read of it counts as use.
+#include "registry/sleep_guard.h"
+
+#include <doctest/doctest.h>
+
+#include <system_error>
+
+using namespace igpu;
+using namespace std::chrono_literals;
+
+namespace {
+
+SleepGuard::Look awake(std::uint64_t users) { return {false, users, 10s}; }
+SleepGuard::Look suspended() { return {true, Absent{}, 0s}; }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("sleep_guard");
+
+TEST_CASE("a GPU in use is read, a suspended one is not") {
+  SleepGuard guard;
+  for (int second = 0; second < 60; ++second) CHECK(guard.judge(awake(1), second * 1s) == GpuPower::awake);
+  CHECK(guard.judge(suspended(), 60s) == GpuPower::suspended);
+  CHECK(guard.judge(awake(3), 61s) == GpuPower::awake);
+}
+
+TEST_CASE("a GPU that nobody uses any more is left alone until it sleeps, however often it is scraped") {
+  SleepGuard guard;
+  CHECK(guard.judge(awake(1), 0s) == GpuPower::awake);
+  CHECK(guard.judge(awake(0), 1s) == GpuPower::awake);  // perhaps only between two frames
+  for (int second = 2; second <= 11; ++second) CHECK(guard.judge(awake(0), second * 1s) == GpuPower::unused);
+  CHECK(guard.judge(suspended(), 12s) == GpuPower::suspended);
+  CHECK(guard.judge(awake(0), 100s) == GpuPower::awake);
+}
+
+TEST_CASE("a GPU that is idle now and then, but in use, is read each time") {
+  SleepGuard guard;
+  for (int second = 0; second < 60; ++second) CHECK(guard.judge(awake(second % 2), second * 1s) == GpuPower::awake);
+}
+
+TEST_CASE("scrapes that are further apart than its idle timer need no care") {
+  SleepGuard guard;
+  for (int second = 0; second < 600; second += 15) CHECK(guard.judge(awake(0), second * 1s) == GpuPower::awake);
+}
+
+TEST_CASE("what something else keeps awake is read again when the idle timer is over") {
+  SleepGuard guard;
+  int left_alone = 0;
+  for (int second = 0; second < 300; second += 2) left_alone += guard.judge(awake(0), second * 1s) == GpuPower::unused;
+  CHECK(left_alone == 5);
+  CHECK(guard.judge(awake(1), 300s) == GpuPower::awake);
+  CHECK(guard.judge(awake(0), 301s) == GpuPower::awake);
+  CHECK(guard.judge(awake(0), 302s) == GpuPower::unused);  // it may sleep this time
+}
+
+TEST_CASE("without an idle timer, or on a kernel that does not tell who uses the device, it is read") {
+  SleepGuard guard;
+  for (int second = 0; second < 30; ++second) {
+    CHECK(guard.judge({false, std::uint64_t{0}, 0s}, second * 1s) == GpuPower::awake);
+    CHECK(guard.judge({false, Absent{Reason::kernel}, 0s}, second * 1s) == GpuPower::awake);
+    CHECK(guard.judge({Absent{Reason::hardware}, Absent{Reason::kernel}, 0s}, second * 1s) == GpuPower::awake);
+  }
+}
+
+TEST_CASE("a status that cannot be read once is what it was") {
+  const Failure broken{std::make_error_code(std::errc::io_error), "runtime_status"};
+  SleepGuard guard;
+  CHECK(guard.judge({broken, Absent{Reason::kernel}, 0s}, 0s) == GpuPower::awake);
+  CHECK(guard.judge(suspended(), 1s) == GpuPower::suspended);
+  CHECK(guard.judge({broken, Absent{Reason::kernel}, 0s}, 2s) == GpuPower::suspended);
+  CHECK(guard.judge(awake(1), 3s) == GpuPower::awake);
+  CHECK(guard.judge({broken, Absent{Reason::kernel}, 0s}, 4s) == GpuPower::awake);
+}
+
+TEST_SUITE_END();
