@@ -273,9 +273,7 @@ void XeEngineMeter::tell_features(SampleSink& out) const {
 // Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds.
 void XeEngineMeter::ask_for_clock() {
   if (std::exchange(asked_for_clock_, true)) return;
-  const auto node = machine_.drm.open(gpu_.render_node);
-  if (!node) return;
-  if (const auto hertz = xe_reference_clock(**node)) clients_.know_clock(static_cast<double>(*hertz));
+  if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) clients_.know_clock(*hertz);
 }
 
 void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {

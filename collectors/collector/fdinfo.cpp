@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "source/drm_query.h"
 
 namespace igpu {
 namespace {
@@ -46,7 +47,8 @@ std::unique_ptr<Collector> FdinfoCollector::create(const CollectorContext& conte
 }
 
 FdinfoCollector::FdinfoCollector(const CollectorContext& context)
-    : gpu_(context.gpu),
+    : machine_(context.machine),
+      gpu_(context.gpu),
       min_window_(context.min_window),
       max_processes_(max_processes(context.options)),
       table_(context.memory.own<UsageTable>()) {
@@ -66,10 +68,17 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
   const std::span<const DrmClient> clients(begin, end);
   tell_features(snapshot, clients, out);
 
+  if (!clients.empty()) ask_for_clock();
   const UsageTable::Update update = table_.update(snapshot, clients, max_processes_, min_window_);
   for (const ProcessUsage& usage : update.processes) write(usage, out);
   out.add(kProcesses, {gpu_.address}, Count{static_cast<double>(update.processes.size() + update.dropped)});
   out.add(kDropped, {gpu_.address}, Count{static_cast<double>(update.dropped)});
+}
+
+// Once, when the first client is seen: with the rate known the first look already counts in seconds.
+void FdinfoCollector::ask_for_clock() {
+  if (gpu_.driver != Driver::xe || std::exchange(asked_for_clock_, true)) return;
+  if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) table_.know_clock(*hertz);
 }
 
 void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) const {

@@ -20,8 +20,8 @@ class FdinfoCollector final : public Collector {
       {"device", "pid", "comm", "memory_region", "state"}};
   static constexpr Metric<Seconds, 4> kBusy{
       "intel_gpu_process_engine_busy_seconds_total", Kind::counter,
-      "Engine time of the process, added up over the engines of the class. On xe from the second scrape on, when the rate "
-      "of the GPU's clock is known.",
+      "Engine time of the process, added up over the engines of the class. On xe without access to the render node from "
+      "the second scrape on.",
       {"device", "pid", "comm", "class"}};
   static constexpr Metric<Ratio, 4> kBusyRatio{"intel_gpu_process_engine_busy_ratio", Kind::gauge,
                                                "Share of the class's capacity that the process used over the window.",
@@ -72,7 +72,11 @@ class FdinfoCollector final : public Collector {
   void tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) const;
   void write(const ProcessUsage& usage, SampleSink& out);
 
+  void ask_for_clock();
+
+  Machine& machine_;
   const Gpu& gpu_;
+  bool asked_for_clock_ = false;
   const Nanoseconds min_window_;
   const std::size_t max_processes_;
   UsageTable& table_;

@@ -18,7 +18,7 @@
 // What the processes of one GPU have used, scrape after scrape. The kernel counts per client, and a client takes its
 // time along when it closes; here the gains of all clients are added up per process, so that a process' time only
 // grows while it lives. Two kinds of source: i915 tells nanoseconds; xe tells cycles beside the GPU's timestamp, which
-// become seconds once the timestamp's rate is known (from the second scrape on), the time before that included.
+// become seconds once the timestamp's rate is known (from the second scrape on at the latest), the time before that included.
 namespace igpu {
 
 // The counter of one client and engine class. xe adds up 32-bit context timestamps, and on some kernels a lap of theirs
@@ -48,6 +48,8 @@ class UsageTable {
 
   // clients: those of this GPU, sorted by pid. Views into the snapshot.
   Update update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most, Nanoseconds min_window);
+  // The rate of an xe GPU's clock, if somebody tells it: otherwise it is learned from scrape to scrape.
+  void know_clock(double hertz) { clock_.know(hertz); }
   // The device was bound anew: client ids start over.
   void forget_clients() { clients_.clear(); }
   // Windows must not reach over a time in which the GPU's clock may have stood still.

@@ -306,4 +306,11 @@ Reading<std::uint64_t> xe_reference_clock(DrmNode& node) {
   return Absent{Reason::kernel, 0};
 }
 
+std::optional<double> xe_reference_clock(DrmNodes& nodes, std::string_view render_node) {
+  const auto node = nodes.open(render_node);
+  if (!node) return std::nullopt;
+  const auto hertz = xe_reference_clock(**node);
+  return hertz ? std::optional(static_cast<double>(*hertz)) : std::nullopt;
+}
+
 }  // namespace igpu

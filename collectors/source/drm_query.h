@@ -35,5 +35,7 @@ Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node);
 
 // Rate of the timestamp that xe counts cycles by (fdinfo drm-total-cycles-*, engine-total-ticks), hertz.
 Reading<std::uint64_t> xe_reference_clock(DrmNode& node);
+// The same of a node that is opened for the question only; nothing if it may not be opened or does not tell.
+std::optional<double> xe_reference_clock(DrmNodes& nodes, std::string_view render_node);
 
 }  // namespace igpu

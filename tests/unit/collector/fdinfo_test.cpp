@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -29,6 +32,7 @@ Gpu gpu_of(Driver driver) {
   Gpu gpu;
   gpu.address = driver == Driver::xe ? "0000:03:00.0" : "0000:00:02.0";
   gpu.driver = driver;
+  gpu.render_node = "renderD128";
   return gpu;
 }
 
@@ -74,6 +78,24 @@ class Scene {
     }
     snapshot_.clients.push_back(std::move(c));
     return snapshot_.clients.back();
+  }
+  // The render node may be opened: it tells the rate of the GPU's clock with its only GT.
+  void open_render_node() {
+    machine_.drm.add("renderD128", [this](unsigned long, void* argument) {
+      struct Query {  // drm_xe_device_query, include/uapi/drm/xe_drm.h
+        std::uint64_t extensions;
+        std::uint32_t query;
+        std::uint32_t size;
+        std::uint64_t data;
+      };
+      std::array<std::uint32_t, 26> gts{1};  // their number; then one GT of 96 bytes with its clock behind 12
+      gts[5] = static_cast<std::uint32_t>(hertz);
+      auto& query = *static_cast<Query*>(argument);
+      if (query.query != 3) return EINVAL;
+      if (query.size != 0) std::memcpy(reinterpret_cast<void*>(query.data), gts.data(), sizeof gts);
+      query.size = sizeof gts;
+      return 0;
+    });
   }
   Nanoseconds now() const { return machine_.clock.now(); }
   std::uint64_t gpu_clock() const { return static_cast<std::uint64_t>(now().count()) / 1000 * hertz / kMegahertz; }
@@ -266,6 +288,12 @@ TEST_CASE("xe: cycles are seconds once the clock's rate is known, what came befo
   scene.scrape_with(19'200'000 * 7);
   CHECK(page.value(kBusy) == doctest::Approx(7.0));
   CHECK(page.value(kRatio) == doctest::Approx(0.4));
+}
+
+TEST_CASE("xe: where the render node may be opened, cycles are seconds on the first page") {
+  SimpleScene scene(Driver::xe);
+  scene.open_render_node();
+  CHECK(scene.scrape_with(19'200'000 * 3).value(kBusy) == doctest::Approx(3.0));
 }
 
 TEST_CASE("xe: idle engines are 0 from the first scrape, whatever the clock") {
