@@ -208,6 +208,15 @@ class TreeBuilder final : public YAML::EventHandler {
   std::size_t nodes_ = 0;
 };
 
+bool control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+// What yaml-cpp says may show one byte of the file, also the one that it takes for the end.
+std::string readable(std::string message) {
+  std::replace_if(
+      message.begin(), message.end(), [](char c) { return control(c) || static_cast<unsigned char>(c) > 0x7f; }, '?');
+  return message;
+}
+
 std::shared_ptr<const YamlNode> read_documents(std::string_view text) {
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
@@ -217,7 +226,7 @@ std::shared_ptr<const YamlNode> read_documents(std::string_view text) {
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    throw YamlError(line_of(error.mark), error.msg);
+    throw YamlError(line_of(error.mark), readable(error.msg));
   }
   return builder.root();
 }
@@ -237,12 +246,11 @@ std::shared_ptr<const YamlNode> parse_yaml(std::string_view text) {
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  std::string out = "\"";
   std::size_t shown = std::min(kLongest, text.size());
   while (shown < text.size() && shown > 0 && (static_cast<unsigned char>(text[shown]) & 0xC0U) == 0x80) --shown;
-  for (const char c : text.substr(0, shown)) out += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-  if (shown < text.size()) out += "...";
-  return out + '"';
+  std::string out(text.substr(0, shown));
+  std::replace_if(out.begin(), out.end(), control, '?');
+  return '"' + out + (shown < text.size() ? "...\"" : "\"");
 }
 
 }  // namespace igpu::exporter

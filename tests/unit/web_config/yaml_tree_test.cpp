@@ -99,6 +99,11 @@ TEST_CASE("sizes are bounded") {
   CHECK(refusal(merges + "]}\n").ends_with("too many values"));
 }
 
+TEST_CASE("messages show no broken characters (found by fuzzing: an unknown escape is shown, also at the end)") {
+  CHECK(refusal("a: \"\\") == "1: unknown escape character: ?");
+  CHECK(refusal("a: \"\\\xc3\xa4\"\n") == "1: unknown escape character: ?");
+}
+
 TEST_CASE("keys are quoted in messages so that they stay one short line") {
   CHECK(in_quotes("a\nb\x1b") == "\"a?b?\"");
   CHECK(in_quotes(std::string(100, 'x')) == '"' + std::string(60, 'x') + "...\"");
