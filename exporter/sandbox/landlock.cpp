@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/landlock.h"
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "service/descriptor.h"
+
+namespace igpu::exporter {
+namespace {
+
+// The kernel's interface grows; the headers this is compiled with may be older than the kernel it runs on.
+struct RulesetAttributes {
+  std::uint64_t handled_files = 0;
+  std::uint64_t handled_network = 0;
+  std::uint64_t scoped = 0;
+};
+constexpr std::uint64_t kReadFile = LANDLOCK_ACCESS_FS_READ_FILE;
+constexpr std::uint64_t kReadFolder = LANDLOCK_ACCESS_FS_READ_DIR;
+constexpr std::uint64_t kVersion1 = (1ULL << 13) - 1;  // execute, write, read, make and remove of every kind
+constexpr std::uint64_t kRefer = 1ULL << 13;           // 2: link and rename between folders
+constexpr std::uint64_t kTruncate = 1ULL << 14;        // 3
+constexpr std::uint64_t kDeviceIoctl = 1ULL << 15;     // 5
+constexpr std::uint64_t kTcp = 3;                      // 4: bind and connect
+constexpr std::uint64_t kAbstractSockets = 1;          // 6
+
+std::uint64_t handled_files(int version) {
+  std::uint64_t rights = kVersion1;
+  if (version >= 2) rights |= kRefer;
+  if (version >= 3) rights |= kTruncate;
+  if (version >= 5) rights |= kDeviceIoctl;
+  return rights;
+}
+
+Descriptor make_ruleset(int version) {
+  RulesetAttributes attributes;
+  attributes.handled_files = handled_files(version);
+  std::size_t size = sizeof attributes.handled_files;
+  if (version >= 4) {
+    attributes.handled_network = kTcp;
+    size += sizeof attributes.handled_network;
+  }
+  if (version >= 6) {
+    attributes.scoped = kAbstractSockets;
+    size += sizeof attributes.scoped;
+  }
+  return Descriptor(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0U)));
+}
+
+// What does not exist needs no rule. False: the kernel refused, see errno.
+bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
+  const Descriptor place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct stat facts {};
+  if (!place || ::fstat(place.get(), &facts) != 0) return true;
+  if (!S_ISDIR(facts.st_mode)) rights &= ~kReadFolder;
+  landlock_path_beneath_attr rule{};
+  rule.allowed_access = rights;
+  rule.parent_fd = place.get();
+  return ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0U) == 0;
+}
+
+LayerOutcome failed(const char* call) {
+  return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
+                               "look whether a seccomp profile of the service or container refuses landlock_*");
+}
+
+LayerOutcome absent() {
+  if (errno == EOPNOTSUPP) {
+    return LayerOutcome::missing("this kernel has Landlock, but it is not turned on",
+                                 "add landlock to the kernel parameter lsm=, in front of what is there");
+  }
+  if (errno == ENOSYS) {
+    return LayerOutcome::missing("this kernel has no Landlock",
+                                 "a kernel from 5.13 on, built with CONFIG_SECURITY_LANDLOCK, has it");
+  }
+  return failed("landlock_create_ruleset");
+}
+
+}  // namespace
+
+int landlock_version() {
+  const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0UL, LANDLOCK_CREATE_RULESET_VERSION);
+  return version < 0 ? 0 : static_cast<int>(version);
+}
+
+LayerOutcome confine_files(const FileAccess& access) {
+  const int version = landlock_version();
+  if (version == 0) return absent();
+  const Descriptor ruleset = make_ruleset(version);
+  if (!ruleset) return failed("landlock_create_ruleset");
+  for (const std::string& path : access.readable) {
+    if (!allow(ruleset.get(), path, kReadFile | kReadFolder)) return failed("landlock_add_rule");
+  }
+  for (const std::string& path : access.devices) {
+    const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;
+    if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl)) return failed("landlock_add_rule");
+  }
+  if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) != 0) return failed("landlock_restrict_self");
+  std::string detail = "version " + std::to_string(version);
+  if (version < 4) detail += ", which does not know the network";
+  return LayerOutcome::holds(std::move(detail));
+}
+
+std::vector<std::string> folders_of(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> folders;
+  if (file.empty()) return folders;
+  std::error_code error;
+  const fs::path named = fs::absolute(file, error);
+  if (error) return folders;
+  folders.push_back(named.parent_path().string());
+  const fs::path real = fs::canonical(named, error);
+  if (!error && real.parent_path() != named.parent_path()) folders.push_back(real.parent_path().string());
+  return folders;
+}
+
+}  // namespace igpu::exporter

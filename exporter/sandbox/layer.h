@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+// The layers of the sandbox: what each of them is called and what came of it.
+namespace igpu::exporter {
+
+enum class Layer { core_dumps, capabilities, no_new_privs, seccomp, landlock };
+
+inline constexpr std::array<Layer, 5> kLayers{Layer::core_dumps, Layer::capabilities, Layer::no_new_privs,
+                                              Layer::seccomp, Layer::landlock};
+
+constexpr std::string_view to_string(Layer layer) {
+  switch (layer) {
+    case Layer::core_dumps: return "core_dumps";
+    case Layer::capabilities: return "capabilities";
+    case Layer::no_new_privs: return "no_new_privs";
+    case Layer::seccomp: return "seccomp";
+    case Layer::landlock: return "landlock";
+  }
+  return "";
+}
+
+// What came of one layer. A layer that could not be put on never ends the start.
+struct LayerOutcome {
+  bool on = false;
+  std::string detail;  // on: what of it is worth telling ("keeps CAP_PERFMON"); off: why
+  std::string cure;    // off: what would put it on; "" if nothing is wrong ("turned off by --no-sandbox")
+
+  static LayerOutcome holds(std::string what = {}) { return {true, std::move(what), {}}; }
+  static LayerOutcome missing(std::string why, std::string cure) { return {false, std::move(why), std::move(cure)}; }
+};
+
+}  // namespace igpu::exporter

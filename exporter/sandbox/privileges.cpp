@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/privileges.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace igpu::exporter {
+namespace {
+
+LayerOutcome failed(const char* call) {
+  return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
+                               "look whether a seccomp profile of the service or container refuses prctl");
+}
+
+}  // namespace
+
+LayerOutcome forbid_core_dumps() {
+  const rlimit none{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &none);  // where it counts, the kernel need not even look further
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return failed("prctl(PR_SET_DUMPABLE)");
+  return LayerOutcome::holds();
+}
+
+LayerOutcome forbid_new_privileges() {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("prctl(PR_SET_NO_NEW_PRIVS)");
+  return LayerOutcome::holds();
+}
+
+}  // namespace igpu::exporter

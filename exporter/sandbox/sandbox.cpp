@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "sandbox/privileges.h"
+#include "sandbox/seccomp_filter.h"
+#include "sandbox/thread_status.h"
+#include "service/descriptor.h"
+
+namespace igpu::exporter {
+namespace {
+
+#ifdef IGPU_INSTRUMENTED
+constexpr bool kInstrumented = true;
+#else
+constexpr bool kInstrumented = false;
+#endif
+
+// Their runtime makes a process that looks into this one, or writes files when it ends.
+LayerOutcome instrumented() { return LayerOutcome::missing("this build is instrumented (sanitizer or coverage)", ""); }
+
+// Those of a process which are not bound by what the calling thread has.
+struct Loose {
+  std::size_t threads = 0, capable = 0, privileged = 0, unfiltered = 0;
+};
+
+Loose look_for_loose_threads(CapabilitySet kept) {
+  Loose loose;
+  for (const ThreadStatus& thread : own_threads()) {
+    ++loose.threads;
+    if (((thread.permitted | thread.effective) & ~kept) != 0 || (thread.inheritable | thread.ambient) != 0) ++loose.capable;
+    if (!thread.no_new_privs) ++loose.privileged;
+    if (thread.seccomp != 2) ++loose.unfiltered;
+  }
+  return loose;
+}
+
+void lower(LayerOutcome& outcome, std::size_t loose, std::size_t threads) {
+  if (!outcome.on || loose == 0) return;
+  outcome = LayerOutcome::missing(std::to_string(loose) + " of " + std::to_string(threads) + " threads are without it",
+                                  "please report this");
+}
+
+}  // namespace
+
+Sandbox::Sandbox(SandboxPlan plan) : plan_(std::move(plan)) {
+  outcomes_.fill(LayerOutcome::missing("turned off by --no-sandbox", ""));
+}
+
+void Sandbox::guard_memory() {
+  if (!plan_.on) return;
+  at(Layer::core_dumps) = kInstrumented ? instrumented() : forbid_core_dumps();
+}
+
+void Sandbox::drop_rights() {
+  if (!plan_.on) return;
+  try {
+    kept_ = capabilities_to_keep(plan_.uses);
+    at(Layer::capabilities) = drop_capabilities(kept_);
+  } catch (const std::exception& error) {
+    at(Layer::capabilities) = LayerOutcome::missing(error.what(), "please report this");
+  }
+  at(Layer::no_new_privs) = forbid_new_privileges();
+  if (!plan_.reads_processes) confine();
+}
+
+void Sandbox::confine_clients() {
+  if (plan_.on && plan_.reads_processes) confine();
+}
+
+void Sandbox::confine() {
+  LayerOutcome& outcome = at(Layer::landlock);
+  outcome = kInstrumented ? instrumented() : confine_files(plan_.files);
+  if (outcome.on && plan_.reads_processes) {
+    outcome.detail += "; not for the collectors' threads: it would hide other processes from them";
+  }
+}
+
+void Sandbox::close() {
+  if (!plan_.on) return;
+  at(Layer::seccomp) = kInstrumented ? instrumented() : filter_system_calls();
+  if (!kInstrumented) verify();  // a sanitizer has a thread of its own from the start
+}
+
+void Sandbox::verify() {
+  const Loose loose = look_for_loose_threads(kept_);
+  lower(at(Layer::capabilities), loose.capable, loose.threads);
+  lower(at(Layer::no_new_privs), loose.privileged, loose.threads);
+  lower(at(Layer::seccomp), loose.unfiltered, loose.threads);
+}
+
+void Sandbox::tell(Log& log) const {
+  if (!plan_.on) {
+    log.write(LogLevel::warn, "sandbox is off", {{"cure", "start without --no-sandbox"}});
+    return;
+  }
+  std::string on;
+  for (const Layer layer : kLayers) {
+    if (!outcome(layer).on) continue;
+    on += on.empty() ? "" : ",";
+    on += to_string(layer);
+  }
+  log.write(LogLevel::info, "sandbox", {{"on", on.empty() ? "nothing" : on}, {"capabilities", outcome(Layer::capabilities).detail}});
+  for (const Layer layer : kLayers) {
+    const LayerOutcome& missing = outcome(layer);
+    if (missing.on) continue;
+    const LogLevel level = missing.cure.empty() || layer == Layer::landlock ? LogLevel::info : LogLevel::warn;
+    log.write(level, "sandbox layer missing",
+              {{"layer", to_string(layer)}, {"reason", missing.detail}, {"cure", missing.cure.empty() ? "none needed" : missing.cure}});
+  }
+}
+
+namespace {
+
+// One outcome a line: "1<tab>detail<tab>cure".
+std::string written(const SandboxOutcomes& outcomes) {
+  std::string text;
+  for (const LayerOutcome& outcome : outcomes) {
+    text += std::string(outcome.on ? "1" : "0") + '\t' + outcome.detail + '\t' + outcome.cure + '\n';
+  }
+  return text;
+}
+
+bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
+  for (LayerOutcome& outcome : outcomes) {
+    const std::size_t first = text.find('\t');
+    const std::size_t second = first == text.npos ? text.npos : text.find('\t', first + 1);
+    const std::size_t end = text.find('\n');
+    if (second == text.npos || end == text.npos || second > end) return false;
+    outcome.on = text.substr(0, first) == "1";
+    outcome.detail = text.substr(first + 1, second - first - 1);
+    outcome.cure = text.substr(second + 1, end - second - 1);
+    text.remove_prefix(end + 1);
+  }
+  return true;
+}
+
+[[noreturn]] void try_in_child(const SandboxPlan& plan, int out) {
+  Sandbox sandbox(plan);
+  sandbox.guard_memory();
+  sandbox.drop_rights();
+  sandbox.confine_clients();
+  sandbox.close();
+  const std::string text = written(sandbox.outcomes());
+  const ssize_t size = ::write(out, text.data(), text.size());  // far below what a pipe takes at once
+  ::_exit(size == static_cast<ssize_t>(text.size()) ? 0 : 1);
+}
+
+}  // namespace
+
+SandboxOutcomes try_sandbox(const SandboxPlan& plan) {
+  SandboxOutcomes outcomes;
+  outcomes.fill(LayerOutcome::missing("the trial process ended early", "please report this"));
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return outcomes;
+  const Descriptor in(ends[0]);
+  Descriptor out(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) return outcomes;
+  if (child == 0) try_in_child(plan, out.get());
+  out.close();
+  std::string text;
+  std::array<char, 1024> buffer;
+  for (;;) {
+    const ssize_t size = ::read(in.get(), buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  SandboxOutcomes told;
+  return read_back(text, told) ? told : outcomes;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "igpu/log.h"
+#include "sandbox/capabilities.h"
+#include "sandbox/landlock.h"
+#include "sandbox/layer.h"
+
+namespace igpu::exporter {
+
+// What the program goes on doing, from which follows what it must keep.
+struct SandboxPlan {
+  bool on = true;  // --no-sandbox
+  CapabilityUses uses;
+  FileAccess files;
+  // Whether collectors look into other processes. Landlock forbids that to whom it confines, so that then the threads
+  // of the collectors, which talk to nobody, stay outside of it.
+  bool reads_processes = true;
+};
+
+using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
+
+// Takes away what the program does not need any more, in the order in which it stops needing it. Capabilities and
+// Landlock belong to threads and are inherited by those that are made later, hence the steps. None of them throws: a
+// layer that cannot be had is told, and the program goes on without it. docs/sandbox.md is for operators.
+class Sandbox {
+ public:
+  explicit Sandbox(SandboxPlan plan);
+
+  void guard_memory();      // before anything secret is read: no core dumps
+  void drop_rights();       // sockets are bound, no other thread exists: capabilities, no_new_privs
+  void confine_clients();   // the collectors' threads exist, those that talk to clients do not: Landlock
+  void close();             // all threads exist, no request has been answered: seccomp; then looks at what holds
+
+  const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
+  const SandboxOutcomes& outcomes() const { return outcomes_; }
+
+  // One line of what is on, and one for each layer that should be and is not, with its cure.
+  void tell(Log& log) const;
+
+ private:
+  void confine();
+  void verify();
+  LayerOutcome& at(Layer layer) { return outcomes_[static_cast<std::size_t>(layer)]; }
+
+  SandboxPlan plan_;
+  SandboxOutcomes outcomes_;
+  CapabilitySet kept_ = 0;
+};
+
+// What a sandbox of this plan would come to on this machine: put on by a child process that ends at once. Before any
+// other thread exists.
+SandboxOutcomes try_sandbox(const SandboxPlan& plan);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/seccomp_filter.h"
+
+#include <fcntl.h>
+#include <seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <system_error>
+#include <type_traits>
+
+namespace igpu::exporter {
+namespace {
+
+struct ReleaseFilter {
+  void operator()(void* filter) const { ::seccomp_release(filter); }
+};
+using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, ReleaseFilter>;
+
+// Numbers as libseccomp knows them: a call that this architecture does not have is negative, and left out by it.
+//
+// Which calls these are was recorded from the running program (tests/end_to_end/sandbox_calls) and completed by what the
+// C library may use instead on other versions and architectures.
+constexpr int kPlainCalls[] = {
+    // Files: reading, and looking at names. Opening is further down.
+    SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(preadv), SCMP_SYS(preadv2), SCMP_SYS(lseek),
+    SCMP_SYS(_llseek), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat),
+    SCMP_SYS(newfstatat), SCMP_SYS(fstatat64), SCMP_SYS(fstat64), SCMP_SYS(stat64), SCMP_SYS(lstat64), SCMP_SYS(statx),
+    SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
+    SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(fcntl),
+    SCMP_SYS(fcntl64), SCMP_SYS(fadvise64), SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3),
+    // To what is open: the log, sockets, wake-ups. No file is ever open for writing.
+    SCMP_SYS(write), SCMP_SYS(writev),
+    // Sockets that are there: clients are accepted and answered. Sending to an address is further down.
+    SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(recvmmsg), SCMP_SYS(sendmsg),
+    SCMP_SYS(shutdown), SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
+    // Waiting and waking.
+    SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_pwait2), SCMP_SYS(eventfd2), SCMP_SYS(pipe2),
+    SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(timerfd_gettime), SCMP_SYS(futex),
+    SCMP_SYS(futex_waitv), SCMP_SYS(restart_syscall), SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(getrandom),
+    // Memory. Making it executable is further down.
+    SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(mincore), SCMP_SYS(membarrier),
+    // Threads of this process, and its signals. Making and signalling them is further down.
+    SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq), SCMP_SYS(set_tid_address), SCMP_SYS(gettid),
+    SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(exit), SCMP_SYS(exit_group),
+    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigpending),
+    SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sigaltstack),
+    // What it is and what it has used: process_*, and what may be read with which rights.
+    SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
+    SCMP_SYS(getrusage), SCMP_SYS(getrlimit), SCMP_SYS(times), SCMP_SYS(sysinfo), SCMP_SYS(uname), SCMP_SYS(capget),
+};
+
+// What lets a process become another program: whoever tries is no exporter any more.
+constexpr int kDeadly[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
+
+// The C library asks for these first and is content with an older call: ENOSYS, not EPERM.
+//   clone3: its flags lie in memory, where a filter cannot look; clone() has them in a register
+//   openat2: the same
+//   fchmodat2 and its like are refused anyway
+constexpr int kUnknown[] = {SCMP_SYS(clone3), SCMP_SYS(openat2)};
+
+// ioctl numbers carry the driver's letter in bits 8 to 15.
+constexpr scmp_datum_t kIoctlLetter = 0xff00;
+constexpr scmp_datum_t letter(char c) { return static_cast<scmp_datum_t>(static_cast<unsigned char>(c)) << 8; }
+
+// O_TMPFILE without the O_DIRECTORY that is part of it: a folder may be opened.
+constexpr scmp_datum_t kTmpfile = O_TMPFILE & ~O_DIRECTORY;
+constexpr scmp_datum_t kWriting = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | kTmpfile;
+constexpr scmp_datum_t kLow32 = 0xffffffff;  // of arguments that are int: the kernel ignores what is above
+
+class Rules {
+ public:
+  explicit Rules(scmp_filter_ctx filter) : filter_(filter) {}
+
+  void allow(int call) { note(::seccomp_rule_add_array(filter_, SCMP_ACT_ALLOW, call, 0, nullptr)); }
+  // All conditions hold together. Several rules of one call are alternatives.
+  void allow(int call, std::initializer_list<scmp_arg_cmp> conditions) {
+    note(::seccomp_rule_add_array(filter_, SCMP_ACT_ALLOW, call, static_cast<unsigned>(conditions.size()),
+                                  conditions.begin()));
+  }
+  void answer(int call, std::uint32_t action) { note(::seccomp_rule_add_array(filter_, action, call, 0, nullptr)); }
+  int error() const { return error_; }
+
+ private:
+  void note(int result) {
+    if (result < 0 && error_ == 0) error_ = -result;
+  }
+
+  scmp_filter_ctx filter_;
+  int error_ = 0;
+};
+
+scmp_arg_cmp masked(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
+  return {argument, SCMP_CMP_MASKED_EQ, mask, value};
+}
+scmp_arg_cmp is_null(unsigned argument) { return {argument, SCMP_CMP_EQ, 0, 0}; }
+scmp_arg_cmp is_int(unsigned argument, scmp_datum_t value) { return masked(argument, kLow32, value & kLow32); }
+
+void add_conditional_calls(Rules& rules) {
+  // For reading only. DRM's ioctls ask for no more.
+  rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
+  rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
+
+  // Threads, no processes: fork(), vfork() and posix_spawn() have no CLONE_THREAD.
+  rules.allow(SCMP_SYS(clone), {masked(0, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM)});
+  // abort() and raise().
+  rules.allow(SCMP_SYS(tgkill), {is_int(0, static_cast<scmp_datum_t>(::getpid()))});
+
+  // Memory is never code: no library is loaded any more, and what an attacker writes is not run.
+  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0)});
+  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0)});
+  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
+
+  // To whom the socket is connected; send() is this call with no address.
+  rules.allow(SCMP_SYS(sendto), {is_null(4)});
+  // Both ends are ours: how the HTTP side hands a request to its workers.
+  rules.allow(SCMP_SYS(socketpair), {is_int(0, AF_UNIX)});
+#ifdef IGPU_CIVETWEB_CONNECTS
+  // The system's CivetWeb takes connections from an address only: the program connects to itself.
+  rules.allow(SCMP_SYS(socket), {is_int(0, AF_INET)});
+  rules.allow(SCMP_SYS(connect));
+  rules.allow(SCMP_SYS(bind));
+#endif
+
+  // Events that count on a whole CPU, never in a process.
+  rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32)});
+  rules.allow(SCMP_SYS(ioctl), {masked(1, kIoctlLetter, letter('d'))});  // DRM
+  rules.allow(SCMP_SYS(ioctl), {masked(1, kIoctlLetter, letter('$'))});  // perf
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, TCGETS)});  // isatty()
+
+  // Limits are read, not set.
+  rules.allow(SCMP_SYS(prlimit64), {is_null(2)});
+  // Names of threads and of memory.
+  rules.allow(SCMP_SYS(prctl), {is_int(0, PR_SET_NAME)});
+  rules.allow(SCMP_SYS(prctl), {is_int(0, PR_GET_NAME)});
+  rules.allow(SCMP_SYS(prctl), {is_int(0, 0x53564d41)});  // PR_SET_VMA
+}
+
+LayerOutcome failed(const char* what, int error) {
+  const char* cure = error == EINVAL || error == ENOSYS
+                         ? "a kernel built with CONFIG_SECCOMP_FILTER, or a container that lets its programs use seccomp"
+                         : "look whether a seccomp profile of the service or container refuses seccomp";
+  return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), cure);
+}
+
+}  // namespace
+
+LayerOutcome filter_system_calls() {
+  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  if (!filter) return failed("seccomp_init", ENOMEM);
+  Rules rules(filter.get());
+  for (const int call : kPlainCalls) rules.allow(call);
+  add_conditional_calls(rules);
+  for (const int call : kDeadly) rules.answer(call, SCMP_ACT_KILL_PROCESS);
+  for (const int call : kUnknown) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
+  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+
+  // Calls of another architecture (32 bit, x32) come from injected code only.
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // found by halving, not one after the other
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
+  if (const int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); error != 0) {
+    return failed("seccomp (all threads at once)", -error);
+  }
+  if (const int error = ::seccomp_load(filter.get()); error != 0) return failed("seccomp", -error);
+  return LayerOutcome::holds();
+}
+
+}  // namespace igpu::exporter
