@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -158,19 +160,27 @@ struct Monitor::State {
   SteadyClock::time_point first_scrape_at;
   bool stopping = false;
   std::thread housekeeping;
+  bool keeps_house = false;              // that thread exists
+  std::thread::id housekeeper;           // once it runs
+  std::function<void()> wanted_thread;   // that it is to make
+  std::thread made_thread;
+  std::exception_ptr made_none;
 
   State(std::shared_ptr<MachineParts> parts, const MonitorOptions& monitor_options, Log& log)
       : foundation(new Foundation{std::move(parts), OptionValues(monitor_options.collector_options)}),
         options(monitor_options),
         disabled(disabled_collectors(monitor_options)),
         registry(foundation, foundation->parts->machine(),
-                 {options.gpus, disabled, options.min_window, options.collector_timeout}, all_collectors(),
+                 {options.gpus, disabled, options.min_window, options.collector_timeout,
+                  [this](std::function<void()> body) { return make_thread(std::move(body)); }},
+                 all_collectors(),
                  foundation->values, log) {
     // The first state of every counter: windows of the first scrape reach back to here.
     (void)registry.run({});
     last_run = SteadyClock::now();
     first_scrape_at = last_run + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
-    housekeeping = std::thread([this] { read_accumulators(); });
+    keeps_house = true;
+    housekeeping = std::thread([this] { keep_house(); });
   }
 
   ~State() {
@@ -183,10 +193,35 @@ struct Monitor::State {
     housekeeping.join();
   }
 
-  // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
-  void read_accumulators() {
+  // A scrape is asked for by threads that may have given up rights which collectors need, and a thread inherits from the
+  // one that makes it. So all that collectors run on are made by this monitor's own thread or by the one that made that.
+  std::thread make_thread(std::function<void()> body) {
     std::unique_lock lock(mutex);
-    while (!stopping) {
+    if (!keeps_house || stopping || std::this_thread::get_id() == housekeeper) {
+      lock.unlock();
+      return std::thread(std::move(body));
+    }
+    wanted_thread = std::move(body);  // one scrape runs at a time: no other wish is open
+    housekeeping_wanted.notify_all();
+    changed.wait(lock, [&] { return made_thread.joinable() || made_none; });
+    if (made_none) std::rethrow_exception(std::exchange(made_none, nullptr));
+    return std::move(made_thread);
+  }
+
+  // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
+  void keep_house() {
+    std::unique_lock lock(mutex);
+    housekeeper = std::this_thread::get_id();
+    while (!stopping || wanted_thread) {
+      if (wanted_thread) {
+        try {
+          made_thread = std::thread(std::exchange(wanted_thread, nullptr));
+        } catch (...) {
+          made_none = std::current_exception();
+        }
+        changed.notify_all();
+        continue;
+      }
       const auto due = last_run + options.accumulator_interval;
       if (SteadyClock::now() < due || running) {
         housekeeping_wanted.wait_until(lock, std::max(due, SteadyClock::now() + std::chrono::milliseconds(10)));

@@ -33,7 +33,8 @@ class LinuxDrmNodes final : public DrmNodes {
   explicit LinuxDrmNodes(std::string_view dev_root) : folder_(std::string(dev_root) + "/dri/") {}
   Reading<std::unique_ptr<DrmNode>> open(std::string_view name) override {
     const std::string path = folder_ + std::string(name);
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY));
+    // For reading only: the kernel asks for no more to be queried, and the program opens nothing for writing.
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!fd) return outcome_of_errno<std::unique_ptr<DrmNode>>(errno, path);
     return std::unique_ptr<DrmNode>(std::make_unique<LinuxDrmNode>(std::move(fd)));
   }

@@ -465,7 +465,12 @@ std::shared_ptr<const ScrapeResult> Registry::Run::finish() {
 // A thread that executes runs; kept, so that a scrape does not pay for making one.
 class Registry::Worker {
  public:
-  Worker() : state_(std::make_shared<State>()), thread_([state = state_] { loop(*state); }) {}
+  using ThreadMaker = std::function<std::thread(std::function<void()>)>;
+
+  explicit Worker(const ThreadMaker& make_thread) : state_(std::make_shared<State>()) {
+    std::function<void()> body = [state = state_] { loop(*state); };
+    thread_ = make_thread ? make_thread(std::move(body)) : std::thread(std::move(body));
+  }
   ~Worker() {
     if (!thread_.joinable()) return;
     stop();
@@ -525,7 +530,7 @@ Registry::~Registry() = default;
 std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
   auto scrape = std::make_shared<Run>(core_, request);
   const auto start = [&](int epoch) {
-    if (!worker_) worker_ = std::make_unique<Worker>();
+    if (!worker_) worker_ = std::make_unique<Worker>(core_->options.make_thread);
     worker_->submit([scrape, epoch] { scrape->execute(epoch); });
   };
   start(0);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "collector/collector.h"
@@ -19,6 +21,9 @@ struct RegistryOptions {
   std::vector<std::string> disabled;  // names of collectors that are turned off
   Nanoseconds min_window{};
   Nanoseconds collector_timeout{};
+  // Makes the threads that collectors run on; empty: whoever runs a scrape does. A thread inherits rights from the one that
+  // makes it.
+  std::function<std::thread(std::function<void()>)> make_thread = {};
 };
 
 // Runs the collectors: one scrape at a time, one collector after the other, each apart from the rest. A collector that

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/sandbox_plan.h"
 #include "igpu/monitor.h"
 #include "web_config/web_config_file.h"
 
@@ -49,6 +50,13 @@ class Report {
     if (!normal) line("", std::string(finding.feature->meaning));
     if (!finding.cause.empty() && finding.absent.reason != Reason::hardware) line("cause: ", finding.cause);
     if (!finding.cure.empty()) line("cure:  ", finding.cure);
+  }
+
+  // Nothing of it is data: what is not there is told and not counted.
+  void layer(Layer layer, const LayerOutcome& outcome) {
+    const std::string name(to_string(layer));
+    out_ += (outcome.on ? "  ok       " : "  -        ") + name + (outcome.detail.empty() ? "" : ": " + outcome.detail) + '\n';
+    if (!outcome.cure.empty()) line("cure:  ", outcome.cure);
   }
 
   void failed(const std::string& device, std::string_view collector) {
@@ -116,6 +124,8 @@ void add_web_config(Report& report, const std::string& file, Log& log) {
 int doctor(const Options& options) {
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   MonitorOptions monitor_options = options.monitor;
+  const SandboxPlan plan = sandbox_plan(options);
+  const SandboxOutcomes sandbox = try_sandbox(plan);  // before there are threads
   monitor_options.min_window = std::chrono::milliseconds(1);  // nothing here is measured over time
   Monitor monitor(monitor_options, log);
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
@@ -131,6 +141,8 @@ int doctor(const Options& options) {
   }
   add_failures(report, *result);
   add_web_config(report, options.web_config_file, log);
+  report.title("The sandbox that `serve` gets here");
+  for (const Layer layer : kLayers) report.layer(layer, sandbox[static_cast<std::size_t>(layer)]);
   if (gpus.empty()) {
     report.title(
         "No Intel GPU is bound to i915 or xe.\n"

@@ -123,6 +123,8 @@ std::vector<CommandFlag> all_flags() {
   add("web.max-requests", "N", "40", "Scrapes under way at once; more are answered 503. 0 means no limit.");
   add("web.timeout", "DURATION", "10s", "Longest time for one scrape.");
   add("web.disable-exporter-metrics", "", "", "Leave out process_* and the exporter's request counters.");
+  add("sandbox", "", "enabled", "After the start, give up every right that scrapes do not need (docs/sandbox.md).").negatable =
+      true;
   add_collector_flags(flags);
   add("collector.disable-defaults", "", "",
       "Only collectors that are named explicitly run, wherever this flag stands.");

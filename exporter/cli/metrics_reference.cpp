@@ -8,6 +8,7 @@
 #include "self/build_info.h"
 #include "self/process_metrics.h"
 #include "self/request_metrics.h"
+#include "self/sandbox_metrics.h"
 #include "web_config/web_config_file.h"
 
 namespace igpu::exporter {
@@ -91,6 +92,7 @@ std::string metrics_reference() {
   out += "## The exporter itself\n\n";
   add_metrics(out, registry_metrics());
   add_metrics(out, build_info_metrics());
+  add_metrics(out, SandboxMetrics::metrics());
   add_metrics(out, RequestMetrics::metrics());
   add_metrics(out, WebConfigFile::metrics());
   add_metrics(out, process_metrics());

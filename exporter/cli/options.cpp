@@ -71,6 +71,7 @@ class Reader {
 void read_listen_addresses(const Settings& settings, Options& options) {
   const Setting* setting = settings.find("web.listen-address");
   const Setting defaults{{":10068"}, ""};
+  options.listen_addresses_given = setting != nullptr;
   if (setting == nullptr) setting = &defaults;
   for (const std::string& value : setting->values) {
     try {
@@ -127,6 +128,7 @@ Options options_from(const Settings& settings) {
   bool without_exporter_metrics = false;
   read.enabled("web.disable-exporter-metrics", without_exporter_metrics);
   options.exporter_metrics = !without_exporter_metrics;
+  read.enabled("sandbox", options.sandbox);
 
   MonitorOptions& monitor = options.monitor;
   read_collectors(settings, monitor);

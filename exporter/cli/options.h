@@ -19,11 +19,13 @@ struct Options {
   MonitorOptions monitor;
 
   std::vector<ListenAddress> listen_addresses;
+  bool listen_addresses_given = false;  // by a flag: then sockets that were opened for us come on top
   std::string telemetry_path = "/metrics";
   std::string web_config_file;
   unsigned max_requests = 40;
   Nanoseconds timeout = std::chrono::seconds(10);
   bool exporter_metrics = true;
+  bool sandbox = true;
 
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::logfmt;

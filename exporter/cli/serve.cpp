@@ -8,14 +8,20 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/sandbox_plan.h"
 #include "http/listener.h"
+#include "http/listening_sockets.h"
 #include "http/metrics_handler.h"
 #include "http/routes.h"
 #include "http/scrape_source.h"
 #include "igpu/monitor.h"
+#include "sandbox/sandbox.h"
 #include "self/build_info.h"
+#include "self/sandbox_metrics.h"
+#include "service/exposure.h"
 #include "service/readiness.h"
 #include "service/signals.h"
+#include "service/systemd.h"
 #include "web_config/guard.h"
 #include "web_config/web_config_file.h"
 
@@ -54,14 +60,67 @@ PasswordCheck::Limits password_limits(unsigned workers) {
   return limits;
 }
 
+// What the default address is for is done by sockets that were opened for us; what a flag names comes on top.
+std::vector<ListenAddress> own_addresses(const Options& options, const std::vector<InheritedSocket>& inherited) {
+  const bool theirs_only = !inherited.empty() && !options.listen_addresses_given;
+  return theirs_only ? std::vector<ListenAddress>() : options.listen_addresses;
+}
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& item : list) text += (text.empty() ? "" : ",") + item;
+  return text;
+}
+
+bool asks_who_they_are(const LoadedWebConfig& loaded) {
+  const std::optional<TlsSettings>& tls = loaded.config.tls;
+  const bool certificates = tls && (tls->client_auth == ClientAuth::require_any || tls->client_auth == ClientAuth::require_and_verify);
+  return certificates || !loaded.config.users.empty();
+}
+
+void warn_if_open(const std::vector<std::string>& bound, bool authenticated, Log& log) {
+  const std::vector<std::string> open = reachable_from_outside(bound);
+  if (authenticated || open.empty()) return;
+  log.write(LogLevel::warn, "everybody who can reach this machine can read the metrics",
+            {{"address", joined(open)},
+             {"cure", "--web.config.file with basic_auth_users or client certificates, or --web.listen-address=127.0.0.1:PORT"}});
+}
+
+// Until a signal comes; as long as everything that an answer needs comes round, the service manager is told so.
+int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source, Listener& listener,
+                 Log& log) {
+  const auto interval = service.watchdog_interval();
+  if (!interval) return signals.wait();
+  bool was_alive = true;
+  for (;;) {
+    if (const auto signal = signals.wait(*interval)) return *signal;
+    // No collector has this name: the scrape takes its turn and looks for GPUs, and that is all.
+    const bool scrapes = source.scrape({{"(none)"}, *interval}) != nullptr;
+    const bool alive = scrapes && listener.responds(*interval);
+    if (alive) service.alive();
+    if (!alive && was_alive) {
+      log.write(LogLevel::error, "connections are not looked after", {{"cure", "the service manager restarts the program; please report this"}});
+    }
+    was_alive = alive;
+  }
+}
+
 }  // namespace
 
 int serve(const Options& options) {
+  Sandbox sandbox(sandbox_plan(options));
+  sandbox.guard_memory();
 #if defined(__GLIBC__)
   // Workers come and go with little to keep: an arena for each of them would only be memory.
   ::mallopt(M_ARENA_MAX, 2);
 #endif
   raise_open_files_limit();
+  const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
+  std::vector<InheritedSocket> inherited = inherited_sockets(environment);
+  const ServiceNotifier service(environment);
+  clear_service_environment();
+  const std::vector<ListenAddress> addresses = own_addresses(options, inherited);
+  ListeningSockets sockets(std::move(inherited), addresses);
   TerminationSignals signals;  // before any thread
   StderrLog log(options.log_level, options.log_format);
   log.hold();  // nothing is said before everything has worked: what ends the start is one line
@@ -69,6 +128,8 @@ int serve(const Options& options) {
   log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
   std::optional<WebConfigFile> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
+  if (web_config) sandbox.keep_readable(web_config->files());
+  sandbox.drop_rights();
   Monitor monitor(options.monitor, log);
   if (monitor.simulated()) {
     log.write(LogLevel::warn, "this machine is simulated", {{"profile", options.monitor.simulate}});
@@ -76,7 +137,9 @@ int serve(const Options& options) {
   MonitorSource source(monitor);
   RequestMetrics requests;
   Readiness readiness;
+  SandboxMetrics sandbox_metrics;
   MetricsHandlerOptions metrics_options{options.max_requests, options.timeout, options.exporter_metrics};
+  metrics_options.more.push_back(&sandbox_metrics);
   if (web_config) metrics_options.more.push_back(&*web_config);
   MetricsHandler metrics(metrics_options, source, requests);
   Routes routes(options.telemetry_path, metrics, source, requests, readiness);
@@ -84,8 +147,14 @@ int serve(const Options& options) {
   if (web_config) guard.emplace(*web_config, routes, password_limits(worker_count(options.max_requests)));
   Front::TlsContext tls;
   if (web_config && web_config->tls_context()) tls = [&web_config] { return web_config->tls_context(); };
-  Listener listener({options.listen_addresses, worker_count(options.max_requests), front_options(options.timeout), tls},
-                    guard ? static_cast<HttpHandler&>(*guard) : routes, log);
+  sandbox.confine_clients();
+  sandbox.close();
+  for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
+  if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
+  Listener listener({{}, worker_count(options.max_requests), front_options(options.timeout), tls},
+                    guard ? static_cast<HttpHandler&>(*guard) : routes, log, sockets.take());
+  sandbox.tell(log);
+  warn_if_open(listener.bound(), web_config && asks_who_they_are(*web_config->current()), log);
   readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
     log.write(LogLevel::info, "listening",
@@ -93,10 +162,13 @@ int serve(const Options& options) {
   }
 
   log.release();
+  service.ready("serving on " + joined(listener.bound()));
 
-  const int signal = signals.wait();
+  const int signal = wait_for_end(signals, service, source, listener, log);
   log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
+  service.stopping("finishing answers under way");
   readiness.set(Readiness::State::draining);
+  sockets.remove_files();
   const auto patience = std::chrono::duration_cast<milliseconds>(options.timeout);
   if (!metrics.drain(patience)) log.write(LogLevel::warn, "scrapes under way were given up");
   listener.stop(std::min(patience, kStopGrace));

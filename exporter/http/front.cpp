@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
 #include <mutex>
 #include <optional>
@@ -75,6 +76,13 @@ class Front::Loop {
       answers_.emplace_back(ticket, std::move(answer));
     }
     if (first) (void)::eventfd_write(wake_.get(), 1);
+  }
+
+  bool responds(milliseconds at_most) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t question = ++asked_;
+    (void)::eventfd_write(wake_.get(), 1);
+    return came_round_.wait_for(lock, at_most, [&] { return answered_ >= question; });
   }
 
   void stop(milliseconds grace) {
@@ -326,6 +334,10 @@ class Front::Loop {
     {
       const std::lock_guard lock(mutex_);
       taken_.swap(answers_);
+      if (answered_ != asked_) {
+        answered_ = asked_;
+        came_round_.notify_all();
+      }
       if (stop_grace_ && !stopping()) grace = *stop_grace_;
     }
     for (auto& [ticket, answer] : taken_) {
@@ -519,6 +531,8 @@ class Front::Loop {
   std::mutex mutex_;
   std::vector<std::pair<Ticket, Answer>> answers_;
   std::optional<milliseconds> stop_grace_;
+  std::condition_variable came_round_;
+  std::uint64_t asked_ = 0, answered_ = 0;
 };
 
 Front::Front(std::vector<Descriptor> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
@@ -529,6 +543,8 @@ Front::~Front() = default;
 void Front::start() { loop_->start(); }
 
 void Front::answer(Ticket ticket, Answer answer) { loop_->answer(ticket, std::move(answer)); }
+
+bool Front::responds(std::chrono::milliseconds at_most) { return loop_->responds(at_most); }
 
 void Front::stop(std::chrono::milliseconds grace) { loop_->stop(grace); }
 

@@ -70,6 +70,9 @@ class Front {
   // Once for each submitted ticket; a client that has gone in the meantime is no error.
   void answer(Ticket ticket, Answer answer);
 
+  // Whether its thread comes round within that time.
+  bool responds(std::chrono::milliseconds at_most);
+
   // No more connections; requests under way are answered if that takes no longer than `grace`. Idempotent.
   void stop(std::chrono::milliseconds grace);
 

@@ -76,6 +76,8 @@ Listener::~Listener() { stop(std::chrono::milliseconds(0)); }
 
 const std::vector<std::string>& Listener::bound() const { return state_->bound; }
 
+bool Listener::responds(std::chrono::milliseconds at_most) { return state_->front->responds(at_most); }
+
 void Listener::stop(std::chrono::milliseconds grace) {
   state_->remove_socket_files();  // a client that comes now finds nobody instead of a closed door
   state_->front->stop(grace);

@@ -36,6 +36,9 @@ class Listener {
   // Where it really listens, with the port that was chosen for port 0: "[::]:10068", "127.0.0.1:41234", "unix:/run/x".
   const std::vector<std::string>& bound() const;
 
+  // Whether connections are looked after: what a watchdog asks.
+  bool responds(std::chrono::milliseconds at_most);
+
   // Refuses new connections, gives answers under way up to `grace` to finish, ends. Idempotent.
   void stop(std::chrono::milliseconds grace);
 

@@ -55,6 +55,12 @@ Sandbox::Sandbox(SandboxPlan plan) : plan_(std::move(plan)) {
   outcomes_.fill(LayerOutcome::missing("turned off by --no-sandbox", ""));
 }
 
+void Sandbox::keep_readable(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    for (std::string& folder : folders_of(file)) plan_.files.readable.push_back(std::move(folder));
+  }
+}
+
 void Sandbox::guard_memory() {
   if (!plan_.on) return;
   at(Layer::core_dumps) = kInstrumented ? instrumented() : forbid_core_dumps();

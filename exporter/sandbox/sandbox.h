@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "igpu/log.h"
 #include "sandbox/capabilities.h"
@@ -29,6 +30,9 @@ using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
 class Sandbox {
  public:
   explicit Sandbox(SandboxPlan plan);
+
+  // Files that are read again when they change, with the folders that they are in; before drop_rights().
+  void keep_readable(const std::vector<std::string>& files);
 
   void guard_memory();      // before anything secret is read: no core dumps
   void drop_rights();       // sockets are bound, no other thread exists: capabilities, no_new_privs

@@ -133,6 +133,28 @@ TEST_CASE("the web configuration knows no sockets, and YAML and crypt stay insid
   CHECK(seen > 20);
 }
 
+TEST_CASE("the sandbox stands alone, and nobody else talks to the kernel about it") {
+  std::size_t seen = 0;
+  for (const Include& include : includes_below("exporter")) {
+    INFO(include.file << " includes " << include.target);
+    const bool sandbox = include.file.starts_with("exporter/sandbox/");
+    const bool kernel = include.target == "seccomp.h" || include.target == "linux/landlock.h" || include.target == "linux/capability.h" || include.target == "sys/prctl.h";
+    if (kernel) {
+      ++seen;
+      CHECK(sandbox);
+    }
+    if (sandbox && !include.system) {
+      const std::string folder = first_part(include.target);
+      CHECK((folder == "sandbox" || folder == "igpu" || include.target == "service/descriptor.h"));
+    }
+    if (include.file.starts_with("exporter/service/") && !include.system) {
+      const std::string folder = first_part(include.target);
+      CHECK((folder == "service" || folder == "igpu"));
+    }
+  }
+  CHECK(seen > 3);
+}
+
 TEST_CASE("kernel paths are written relative to a root everywhere but in machine/") {
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "collectors")) {
     const std::string name = fs::relative(entry.path(), kRoot).string();

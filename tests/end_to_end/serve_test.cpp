@@ -171,6 +171,13 @@ TEST_CASE("it listens where it is told, by flag, environment and file") {
   local.send("GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(parse_reply(local.receive()).status == 200);
   CHECK(exporter.stop(SIGTERM) == 0);
+
+  // The sandbox lets the program remove no file, not even its own socket's: the next start takes it over.
+  ExporterProcess next({"--simulate=asleep", "--web.listen-address=unix:" + path, "--no-sandbox"});
+  HttpConnection again(path);
+  again.send("GET /-/ready HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(parse_reply(again.receive()).status == 200);
+  CHECK(next.stop(SIGTERM) == 0);
   CHECK(::access(path.c_str(), F_OK) != 0);
 
   ExporterProcess by_environment({}, {"INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=127.0.0.1:0",

@@ -176,6 +176,23 @@ TEST_CASE("a collector that hangs is left behind and skipped until it returns") 
   CHECK(value_of(*scene.release(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
 }
 
+TEST_CASE("every thread that collectors run on is made by whom the owner names") {
+  Scene scene(50ms);
+  std::atomic<int> made = 0;
+  RegistryOptions options{{}, {}, 1s, 50ms, [&made](std::function<void()> body) {
+                            ++made;
+                            return std::thread(std::move(body));
+                          }};
+  scene.registry = std::make_unique<Registry>(nullptr, scene.machine.machine(), std::move(options), kEntries, scene.options, scene.log);
+  (void)scene.run();
+  (void)scene.run();
+  CHECK(made == 1);  // kept from one scrape to the next
+  scene.own_script.act = Script::Act::hang;
+  (void)scene.run();
+  CHECK(made == 2);  // for the one that was left behind
+  (void)scene.release();
+}
+
 TEST_CASE("a scrape whose time is over goes out without the late collector") {
   Scene scene;
   (void)scene.run();
