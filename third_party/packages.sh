@@ -7,6 +7,7 @@
   build_packages=(g++ cmake ninja-build git xz-utils prometheus-cpp-dev zlib1g-dev libssl-dev libcli11-dev
     libyaml-cpp-dev libcrypt-dev libseccomp-dev)
   run_packages=(pci.ids)
+  package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache doctest-dev python3 python3-prometheus-client prometheus prometheus-node-exporter curl jq strace
     procps util-linux libcap2-bin openssl systemd gzip)
   clang_packages=(clang libclang-rt-14-dev)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a package holds beside the program, and how cpack makes .deb and .rpm of it: deploy/package/build does both.
+set(package_dir "${PROJECT_SOURCE_DIR}/deploy/package")
+set(IGPU_PACKAGE_CONTACT "The ${PROJECT_NAME} maintainers <maintainers@users.noreply.example.org>" CACHE STRING
+  "Maintainer of the packages")
+
+# The man page and the completions come from --help of the program that was just built, so they cannot go stale.
+find_package(Python3 COMPONENTS Interpreter)
+set(described_dir "${PROJECT_BINARY_DIR}/described")
+if(Python3_FOUND)
+  set(described "${described_dir}/${PROJECT_NAME}.1" "${described_dir}/${PROJECT_NAME}.bash"
+    "${described_dir}/_${PROJECT_NAME}" "${described_dir}/${PROJECT_NAME}.fish")
+  file(MAKE_DIRECTORY "${described_dir}")
+  add_custom_command(OUTPUT ${described}
+    COMMAND "${Python3_EXECUTABLE}" "${package_dir}/describe" "$<TARGET_FILE:intel-gpu-exporter>" "${described_dir}"
+    DEPENDS intel-gpu-exporter "${package_dir}/describe" VERBATIM COMMENT "Man page and completions from --help")
+  add_custom_target(described ALL DEPENDS ${described})
+  install(FILES "${described_dir}/${PROJECT_NAME}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT exporter)
+  install(FILES "${described_dir}/${PROJECT_NAME}.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
+    RENAME "${PROJECT_NAME}" COMPONENT exporter)
+  install(FILES "${described_dir}/_${PROJECT_NAME}" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions"
+    COMPONENT exporter)
+  install(FILES "${described_dir}/${PROJECT_NAME}.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d"
+    COMPONENT exporter)
+else()
+  message(STATUS "No Python 3: no man page and no completions")
+endif()
+
+# What is compiled in must come with its licence: their own texts, not copies kept here.
+set(civetweb_license "as the package libcivetweb1 of this distribution states")
+get_target_property(civetweb_include civetweb::civetweb INTERFACE_INCLUDE_DIRECTORIES)
+if(EXISTS "${civetweb_include}/../LICENSE.md")
+  file(READ "${civetweb_include}/../LICENSE.md" civetweb_license)
+  string(REGEX REPLACE "\nLua License\n.*" "" civetweb_license "${civetweb_license}")  # Lua and the rest are not compiled
+  string(REGEX REPLACE "^.*\nCivetweb License\n-+\n+" "" civetweb_license "${civetweb_license}")
+endif()
+set(cli11_license "BSD-3-Clause")
+if(EXISTS /usr/share/doc/libcli11-dev/copyright)
+  file(READ /usr/share/doc/libcli11-dev/copyright cli11_license)
+endif()
+configure_file("${package_dir}/copyright.in" "${described_dir}/copyright" @ONLY)
+install(FILES "${described_dir}/copyright" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT exporter)
+
+install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.service" DESTINATION "lib/systemd/system" COMPONENT exporter)
+install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/60-${PROJECT_NAME}.conf" DESTINATION "lib/sysctl.d" COMPONENT exporter)
+install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/collectors/METRICS.md" "${PROJECT_SOURCE_DIR}/LICENSE"
+  "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT exporter)
+# Below the prefix only as long as cpack has not moved it: an installation by hand gets no file into /etc.
+install(FILES "${package_dir}/${PROJECT_NAME}.default" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}"
+  COMPONENT exporter)
+
+# --- cpack ------------------------------------------------------------------------------------------------------------
+set(CPACK_PACKAGE_NAME "${PROJECT_NAME}")
+set(CPACK_PACKAGE_VERSION "${IGPU_PACKAGE_VERSION}")
+set(CPACK_PACKAGE_VENDOR "${PROJECT_NAME}")
+set(CPACK_PACKAGE_CONTACT "${IGPU_PACKAGE_CONTACT}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGE_DESCRIPTION "\
+Reads the kernel's own interfaces (i915 and xe perf PMUs, sysfs, hwmon, RAPL,
+DRM queries and fdinfo) and serves what every engine, frequency, watt, byte and
+process of an Intel GPU is doing, as Prometheus text and OpenMetrics.
+The service runs as a user of its own with two capabilities.")
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_COMPONENTS_ALL exporter)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB RPM)
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/packaging_stage.cmake")
+# The stage script turns this into changelog.Debian.
+set(CPACK_IGPU_DATE "${IGPU_REVISION_DATE}")
+set(CPACK_IGPU_PACKAGE_DIR "${package_dir}")
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS pci.ids)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${package_dir}/debian/conffiles" "${package_dir}/debian/postinst"
+  "${package_dir}/debian/prerm" "${package_dir}/debian/postrm")
+
+set(CPACK_RPM_COMPONENT_INSTALL ON)
+set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_RELEASE 1)
+set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
+set(CPACK_RPM_PACKAGE_GROUP System/Monitoring)
+set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
+set(CPACK_RPM_PACKAGE_REQUIRES_POST systemd)
+set(CPACK_RPM_PACKAGE_REQUIRES_PREUN systemd)
+set(CPACK_RPM_PACKAGE_REQUIRES_POSTUN systemd)
+set(CPACK_RPM_POST_INSTALL_SCRIPT_FILE "${package_dir}/rpm/post")
+set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/preun")
+set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/postun")
+set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/default/${PROJECT_NAME}")
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
+  /etc /etc/default /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysctl.d /usr/share/bash-completion
+  /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions /usr/share/fish
+  /usr/share/fish/vendor_completions.d /usr/share/licenses /usr/share/man /usr/share/man/man1)
+include(CPack)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# cpack runs this for each generator on the files it has gathered, before it packs them: what Debian and the RPM
+# distributions have in different places, and what they want compressed.
+file(GLOB_RECURSE binary "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${CPACK_PACKAGE_NAME}")
+list(FILTER binary INCLUDE REGEX "/usr/bin/[^/]+$")
+list(LENGTH binary found)
+if(NOT found EQUAL 1)
+  message(FATAL_ERROR "One program is expected below ${CPACK_TEMPORARY_INSTALL_DIRECTORY}, not: ${binary}")
+endif()
+cmake_path(GET binary PARENT_PATH usr)
+cmake_path(GET usr PARENT_PATH usr)
+cmake_path(GET usr PARENT_PATH root)
+set(share "${usr}/share")
+set(doc "${share}/doc/${CPACK_PACKAGE_NAME}")
+
+function(compress file)
+  execute_process(COMMAND gzip -9nf "${file}" COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(MAKE_DIRECTORY "${root}/etc/default")
+file(RENAME "${share}/${CPACK_PACKAGE_NAME}/${CPACK_PACKAGE_NAME}.default" "${root}/etc/default/${CPACK_PACKAGE_NAME}")
+file(REMOVE_RECURSE "${share}/${CPACK_PACKAGE_NAME}")
+compress("${share}/man/man1/${CPACK_PACKAGE_NAME}.1")
+
+if(CPACK_GENERATOR STREQUAL "DEB")
+  # Debian 12's tools look for units in /lib.
+  file(MAKE_DIRECTORY "${root}/lib")
+  file(RENAME "${usr}/lib/systemd" "${root}/lib/systemd")
+  file(REMOVE "${doc}/LICENSE")  # Debian has it in /usr/share/common-licenses
+  file(RENAME "${doc}/CHANGELOG.md" "${doc}/changelog")
+  compress("${doc}/changelog")
+
+  if(CPACK_IGPU_DATE)
+    set(date --date "${CPACK_IGPU_DATE}")
+  endif()
+  execute_process(COMMAND date -R ${date} OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  file(WRITE "${doc}/changelog.Debian"
+    "${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
+    "  * Built from upstream; changelog.gz says what is new.\n\n"
+    " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+  compress("${doc}/changelog.Debian")
+else()
+  file(MAKE_DIRECTORY "${share}/zsh/site-functions" "${share}/licenses/${CPACK_PACKAGE_NAME}")
+  file(RENAME "${share}/zsh/vendor-completions/_${CPACK_PACKAGE_NAME}" "${share}/zsh/site-functions/_${CPACK_PACKAGE_NAME}")
+  file(REMOVE_RECURSE "${share}/zsh/vendor-completions")
+  file(RENAME "${doc}/LICENSE" "${share}/licenses/${CPACK_PACKAGE_NAME}/LICENSE")
+endif()

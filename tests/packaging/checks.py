@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the packaging tests share: one line a check, and programs run in other roots."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WORK = os.path.join(SOURCE, "build", "packaging")
+PACKAGES = os.path.join(SOURCE, "build", "release", "packages")
+BINARY = os.path.join(SOURCE, "build", "release", "exporter", "intel-gpu-exporter")
+NAME = "intel-gpu-exporter"
+
+_failed = []
+
+
+def check(name, good, detail=""):
+    print(f"ok   {name}" if good else f"FAIL {name}: {detail}", flush=True)
+    if not good:
+        _failed.append(name)
+    return good
+
+
+def equal(name, got, expected):
+    return check(name, got == expected, f"got {got!r}, expected {expected!r}")
+
+
+def finish():
+    sys.exit(f"{len(_failed)} failed: {'; '.join(_failed)}" if _failed else 0)
+
+
+def run(*command, check_status=True, **more):
+    """(status, stdout and stderr); a failure ends the test with what the program said."""
+    more.setdefault("timeout", 500)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+                          errors="replace", **more)
+    if check_status and done.returncode != 0:
+        print(done.stdout)
+        sys.exit(f"FAIL {' '.join(map(str, command))}: exit status {done.returncode}")
+    return done.returncode, done.stdout
+
+
+def output(*command, **more):
+    return run(*command, **more)[1]
+
+
+def help_flags(binary=BINARY):
+    """Every flag that --help names, switches in both forms."""
+    flags = []
+    for no, name in re.findall(r"^  --(\[no-\])?([a-z.-]+)", output(binary, "--help"), re.M):
+        flags.append("--" + name)
+        if no:
+            flags.append("--no-" + name)
+    return flags
+
+
+@contextlib.contextmanager
+def serving(command, **more):
+    """Runs a command line of the exporter that listens on port 0, and yields its base URL."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
+    log, url = [], None
+    try:
+        while url is None:
+            line = process.stderr.readline()
+            if not line:
+                raise RuntimeError(f"{command} ended with {process.wait()}: {''.join(log)}")
+            log.append(line)
+            found = re.search(r"msg=listening address=\"?(?:127\.0\.0\.1|\[::\]|0\.0\.0\.0):(\d+)", line)
+            url = f"http://127.0.0.1:{found.group(1)}" if found else None
+        yield url
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return answer.status, answer.read().decode()
+
+
+def mirror():
+    """(mirror, suite): those that this machine's own apt uses."""
+    for line in output("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages").splitlines():
+        uri, suite = line.split()
+        if suite == "bookworm":
+            return uri, suite
+    sys.exit("apt knows no mirror of Debian 12")
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in the packages: complete, linted, and true to --help."""
+
+import glob
+import os
+import re
+import shutil
+import tempfile
+
+from checks import NAME, PACKAGES, SOURCE, check, equal, finish, help_flags, output, run
+
+FILES = {
+    "/usr/bin/intel-gpu-exporter", "/usr/lib/sysctl.d/60-intel-gpu-exporter.conf", "/etc/default/intel-gpu-exporter",
+    "/usr/share/man/man1/intel-gpu-exporter.1.gz", "/usr/share/bash-completion/completions/intel-gpu-exporter",
+    "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
+    "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}
+DEB_FILES = FILES | {
+    "/lib/systemd/system/intel-gpu-exporter.service", "/usr/share/zsh/vendor-completions/_intel-gpu-exporter",
+    "/usr/share/doc/intel-gpu-exporter/changelog.gz", "/usr/share/doc/intel-gpu-exporter/changelog.Debian.gz"}
+RPM_FILES = FILES | {
+    "/usr/lib/systemd/system/intel-gpu-exporter.service", "/usr/share/zsh/site-functions/_intel-gpu-exporter",
+    "/usr/share/doc/intel-gpu-exporter/CHANGELOG.md", "/usr/share/licenses/intel-gpu-exporter/LICENSE"}
+
+
+def deb_package(deb, root):
+    run("dpkg-deb", "-x", deb, root)
+    # Only for Debian itself would a bug have to be closed.
+    status, text = run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "initial-upload-closes-no-bugs",
+                       deb, check_status=False)
+    equal("lintian finds no error and no warning", (status, [l for l in text.splitlines() if l[:2] in ("E:", "W:")]), (0, []))
+    files = {"/" + os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
+    equal("the .deb holds exactly what it should", sorted(files), sorted(DEB_FILES))
+    control = output("dpkg-deb", "-f", deb)
+    for library in ("libc6", "libstdc++6", "libssl3", "zlib1g"):
+        check(f"dpkg-shlibdeps found {library}", re.search(rf"^Depends:.*\b{re.escape(library)} \(>= ", control, re.M), control)
+    check("pci.ids is recommended: names, not function", "Recommends: pci.ids" in control, control)
+    equal("the settings are a conffile", output("dpkg-deb", "-I", deb, "conffiles").split(), ["/etc/default/intel-gpu-exporter"])
+    with open(f"{root}/usr/share/doc/{NAME}/copyright") as f:
+        text = f.read()
+    check("what is compiled in has its licence beside it",
+          "The CivetWeb developers" in text and "Henry Schreiner" in text and "Lua" not in text, text[:600])
+    # The unit that was rated is the one that is shipped.
+    with open(f"{SOURCE}/deploy/systemd/{NAME}.service") as ours, open(f"{root}/lib/systemd/system/{NAME}.service") as theirs:
+        equal("the unit is the repository's", theirs.read(), ours.read())
+
+
+def rpm_package(rpm):
+    files = set(output("rpm", "-qpl", rpm).split())
+    listed = {f for f in files if ".build-id" not in f and f != f"/usr/share/doc/{NAME}" and f != f"/usr/share/licenses/{NAME}"}
+    equal("the .rpm holds exactly what it should", sorted(listed), sorted(RPM_FILES))
+    equal("its settings are kept on upgrade", output("rpm", "-qp", "--configfiles", rpm).split(), ["/etc/default/intel-gpu-exporter"])
+    equal("its licence", output("rpm", "-qp", "--queryformat", "%{LICENSE}", rpm), "Apache-2.0")
+    check("its libraries are found by soname", "libssl.so.3()(64bit)" in output("rpm", "-qp", "--requires", rpm), "")
+
+
+def versions(deb, rpm, binary):
+    """0.1.0, or 0.1.0~git123.1234abc before the tag; the program says the same."""
+    shown = re.search(r"version (\S+) \(revision ([^,]+),", output(binary, "--version"))
+    version, revision = shown.groups()
+    packaged = output("dpkg-deb", "-f", deb, "Version").strip()
+    equal("both packages have one version", output("rpm", "-qp", "--queryformat", "%{VERSION}-%{RELEASE}", rpm), packaged)
+    check("it is the program's", packaged == f"{version}-1" or packaged.startswith(f"{version}~git"), f"{packaged}, {version}")
+    if revision == f"v{version}":
+        equal("a tagged commit is a release", packaged, f"{version}-1")
+    elif re.fullmatch(r"[0-9a-f]{7,}(-modified)?", revision):
+        check("the revision is in it", f".{revision[:7]}" in packaged, f"{packaged}, {revision}")
+    order, _ = run("dpkg", "--compare-versions", packaged, "le", f"{version}-1", check_status=False)
+    equal("a snapshot is older than the release it leads to", order, 0)
+    with open(f"{SOURCE}/CHANGELOG.md") as f:
+        check("the changelog has an entry for it", f"## {version}" in f.read(), version)
+
+
+def completes(shell, line, words):
+    """What the shell offers for a line."""
+    if shell == "bash":
+        script = (f". $1; COMP_WORDS=({line} '{words}'); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
+                  "_intel_gpu_exporter 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        return output("bash", "-c", script, "bash", COMPLETIONS["bash"]).split()
+    if shell == "fish":
+        return [l.split("\t")[0] for l in
+                output("fish", "--no-config", "-c", f"source {COMPLETIONS['fish']}; complete -C '{line} {words}'",
+                       env={**os.environ, "HOME": os.environ.get("TMPDIR", "/tmp")}).splitlines()]
+    raise ValueError(shell)
+
+
+COMPLETIONS = {}
+
+
+def descriptions(root):
+    flags = help_flags(f"{root}/usr/bin/{NAME}")
+    check("--help names flags", len(flags) > 30, flags)
+    page = output("man", "--local-file", "--encoding=UTF-8", f"{root}/usr/share/man/man1/{NAME}.1.gz",
+                  env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8"})
+    in_page = set(re.findall(r"--[a-z][a-z.-]*", page.replace("--[no-]", "--").replace("‐", "-")))
+    missing = [flag for flag in flags if flag.replace("--no-", "--") not in in_page]
+    equal("the man page has every flag", missing, [])
+    equal("man has nothing to complain about",
+          output("man", "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l", f"{root}/usr/share/man/man1/{NAME}.1.gz",
+                 env={**os.environ, "LC_ALL": "C.UTF-8"}).count("warning"), 0)
+
+    COMPLETIONS["bash"] = f"{root}/usr/share/bash-completion/completions/{NAME}"
+    COMPLETIONS["fish"] = f"{root}/usr/share/fish/vendor_completions.d/{NAME}.fish"
+    zsh = f"{root}/usr/share/zsh/vendor-completions/_{NAME}"
+    stats_only = {"--json", "--interval", "--count"}
+    for shell in ("bash", "fish"):
+        offered = set(completes(shell, NAME, "--"))
+        equal(f"{shell} offers every flag", sorted(set(flags) - offered - stats_only), [])
+        check(f"{shell} offers flags of stats after stats only",
+              stats_only <= set(completes(shell, f"{NAME} stats", "--")) and not stats_only & offered, sorted(offered))
+        equal(f"{shell} offers the profiles", {"rack", "asleep"} - set(completes(shell, f"{NAME} --simulate", "")), set())
+        equal(f"{shell} offers the commands", completes(shell, NAME, "health"), ["healthcheck"])
+    with open(zsh) as f:
+        text = f.read()
+    equal("zsh has every flag", [flag for flag in flags if not re.search(rf"'\*?{re.escape(flag)}[=\[]", text)], [])
+    run("zsh", "-n", zsh)
+
+
+def main():
+    deb, rpm = (glob.glob(f"{PACKAGES}/*.{kind}") for kind in ("deb", "rpm"))
+    equal("one package of each kind was built", (len(deb), len(rpm)), (1, 1))
+    root = tempfile.mkdtemp()
+    try:
+        deb_package(deb[0], root)
+        rpm_package(rpm[0])
+        versions(deb[0], rpm[0], f"{root}/usr/bin/{NAME}")
+        descriptions(root)
+        for path in deb + rpm:
+            print(f"size {os.path.basename(path)}: {os.path.getsize(path) / 1000:.0f} kB")
+    finally:
+        shutil.rmtree(root)
+    finish()
+
+
+main()
