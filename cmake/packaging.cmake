@@ -29,9 +29,10 @@ endif()
 
 # What is compiled in must come with its licence: their own texts, not copies kept here.
 set(civetweb_license "as the package libcivetweb1 of this distribution states")
-get_target_property(civetweb_include civetweb::civetweb INTERFACE_INCLUDE_DIRECTORIES)
-if(EXISTS "${civetweb_include}/../LICENSE.md")
-  file(READ "${civetweb_include}/../LICENSE.md" civetweb_license)
+get_target_property(civetweb_folders civetweb::civetweb INTERFACE_INCLUDE_DIRECTORIES)
+find_file(CIVETWEB_LICENSE LICENSE.md PATHS ${civetweb_folders} PATH_SUFFIXES .. NO_DEFAULT_PATH)
+if(CIVETWEB_LICENSE)
+  file(READ "${CIVETWEB_LICENSE}" civetweb_license)
   string(REGEX REPLACE "\nLua License\n.*" "" civetweb_license "${civetweb_license}")  # Lua and the rest are not compiled
   string(REGEX REPLACE "^.*\nCivetweb License\n-+\n+" "" civetweb_license "${civetweb_license}")
 endif()

@@ -10,6 +10,7 @@
   package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache doctest-dev python3 python3-prometheus-client prometheus prometheus-node-exporter curl jq strace
     procps util-linux libcap2-bin openssl systemd gzip)
+  packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3)
   clang_packages=(clang libclang-rt-14-dev)
   tidy_packages=(clang-tidy)
 }

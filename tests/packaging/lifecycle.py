@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fresh Debian 12 gets the package: install an older one, serve, upgrade, remove, purge; then the .rpm in the same root."""
+
+import glob
+import os
+import re
+import shutil
+import socket
+import tempfile
+import time
+
+from checks import NAME, PACKAGES, WORK, check, equal, fetch, finish, mirror, output, run, serving
+
+UNIT = f"{NAME}.service"
+WANTED = f"etc/systemd/system/multi-user.target.wants/{UNIT}"
+
+
+def older(deb):
+    """The same package under a lower version, with settings as they were then."""
+    work = tempfile.mkdtemp(dir=WORK)
+    run("dpkg-deb", "-R", deb, work)
+    for path, old, new in [("DEBIAN/control", r"^Version: .*", "Version: 0.0.1-1"),
+                           ("etc/default/" + NAME, r"\A", "# Settings of version 0.0.1.\n")]:
+        with open(f"{work}/{path}") as f:
+            text = re.sub(old, new, f.read(), count=1, flags=re.M)
+        with open(f"{work}/{path}", "w") as f:
+            f.write(text)
+    settings = f"etc/default/{NAME}"
+    sums = [l for l in open(f"{work}/DEBIAN/md5sums") if not l.endswith(settings + "\n")]
+    with open(f"{work}/DEBIAN/md5sums", "w") as f:
+        f.writelines(sums)
+    target = f"{WORK}/{NAME}_0.0.1-1_amd64.deb"
+    run("dpkg-deb", "--root-owner-group", "-Zgzip", "-b", work, target)
+    shutil.rmtree(work)
+    return target
+
+
+class Root:
+    """Debian 12 as debootstrap makes it, with nothing of ours in it."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(dir=WORK, prefix="root.")
+        uri, suite = mirror()
+        started = time.monotonic()
+        # As on a freshly installed machine: services are known but not started, as systemd does not run here.
+        run("mmdebstrap", "--variant=minbase", "--quiet", "--include=systemd,pci.ids,ca-certificates", suite, self.path, uri)
+        print(f"     root made in {time.monotonic() - started:.0f} s")
+
+    def chroot(self, *command, **more):
+        more.setdefault("env", {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"})
+        return run("chroot", self.path, *command, **more)
+
+    def install(self, package):
+        shutil.copy(package, f"{self.path}/tmp/")
+        return self.chroot("apt-get", "-qq", "-y", "--no-install-recommends", "install", f"/tmp/{os.path.basename(package)}")[1]
+
+    def version(self):
+        return output("dpkg-query", f"--admindir={self.path}/var/lib/dpkg", "-W", "-f", "${Version}", NAME)
+
+    def exists(self, path):
+        return os.path.lexists(f"{self.path}/{path}")
+
+    def read(self, path):
+        with open(f"{self.path}/{path}") as f:
+            return f.read()
+
+    def write(self, path, text):
+        with open(f"{self.path}/{path}", "w") as f:
+            f.write(text)
+
+    def ours(self):
+        """Whatever has our name, or is in a place of ours."""
+        found = output("find", self.path, "-xdev", "-name", f"*{NAME}*", "-not", "-path", f"{self.path}/tmp/*",
+                       "-not", "-path", f"{self.path}/var/log/*").split()
+        return sorted(os.path.relpath(path, self.path) for path in found)
+
+    def service(self, unit_path):
+        """(command line, environment) of the service in this root, as systemd would run it but for the sandbox."""
+        unit = self.read(unit_path)
+        command = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1).split()
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        for path in re.findall(r"^EnvironmentFile=-(.*)$", unit, re.M):
+            for line in self.read(path.lstrip("/")).splitlines():
+                if line and not line.startswith("#"):
+                    name, _, value = line.partition("=")
+                    environment[name] = value
+        # A user without rights, as DynamicUser= is.
+        return ["chroot", "--userspec=61184:61184", self.path, *command], environment
+
+
+def serves(root, unit_path, what):
+    command, environment = root.service(unit_path)
+    with serving(command, env=environment) as url:
+        status, page = fetch(url + "/metrics")
+        version = re.search(r'intel_gpu_exporter_build_info\{version="([^"]+)"', page)
+        check(f"{what}: the service's command line serves", status == 200 and version, page[:300])
+        port = url.rsplit(":", 1)[1]
+        health = {**environment, "INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS": f"127.0.0.1:{port}"}
+        equal(f"{what}: its health check agrees", run(*command, "healthcheck", env=health)[0], 0)
+
+
+def start_time(root, unit_path):
+    """Seconds from exec to READY=1, over a NOTIFY_SOCKET as systemd gives one; None if the unit does not wait for it."""
+    command, environment = root.service(unit_path)
+    if "Type=notify" not in root.read(unit_path):
+        return None
+    path = f"{root.path}/tmp/notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind(path)
+        os.chmod(path, 0o777)
+        notify.settimeout(30)
+        started = time.monotonic()
+        with serving(command, env={**environment, "NOTIFY_SOCKET": "/tmp/notify"}):
+            message = notify.recv(4096).decode()
+            took = time.monotonic() - started
+    os.unlink(path)
+    check("Type=notify: it says READY=1", "READY=1" in message, message)
+    return took
+
+
+def debian(root, deb):
+    unit = f"lib/systemd/system/{UNIT}"
+    text = root.install(older(deb))
+    equal("an older version installs", root.version(), "0.0.1-1")
+    check("without a complaint, though systemd does not run", not re.search(r"(?i)error|fail|cannot", text), text)
+    check("the service is enabled", root.exists(WANTED), root.ours())
+    check("it finds its settings, its sysctl and its unit", root.exists(unit) and root.exists(f"usr/lib/sysctl.d/60-{NAME}.conf"), "")
+
+    # The administrator's changes: port 0 so that tests may run side by side.
+    root.write(f"etc/default/{NAME}", root.read(f"etc/default/{NAME}") + "INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=127.0.0.1:0\n")
+    serves(root, unit, "installed")
+    root.chroot("systemctl", "disable", UNIT)
+    check("the administrator disables it", not root.exists(WANTED), "")
+
+    root.chroot("apt-get", "-qq", "-y", "-o", "Dpkg::Options::=--force-confold", "install",
+                "/tmp/" + os.path.basename(shutil.copy(deb, f"{root.path}/tmp/")))
+    equal("the upgrade installs the built version", root.version(), output("dpkg-deb", "-f", deb, "Version").strip())
+    check("it keeps changed settings", "127.0.0.1:0" in root.read(f"etc/default/{NAME}"), root.read(f"etc/default/{NAME}"))
+    check("and puts the new ones beside them", root.exists(f"etc/default/{NAME}.dpkg-dist"), root.ours())
+    check("what was disabled stays disabled", not root.exists(WANTED), "")
+    equal("every file is as packed, but for the settings",
+          [l for l in root.chroot("dpkg", "--verify", NAME, check_status=False)[1].splitlines() if not l.endswith(f"/etc/default/{NAME}")], [])
+    serves(root, unit, "upgraded")
+    took = start_time(root, unit)
+    if took is not None:
+        print(f"     start to READY=1: {took * 1000:.0f} ms")
+
+    root.chroot("apt-get", "-qq", "-y", "remove", NAME)
+    left = root.ours()
+    check("removal leaves the settings", f"etc/default/{NAME}" in left, left)
+    check("and nothing that runs", not root.exists(unit) and not root.exists(f"usr/bin/{NAME}"), left)
+    root.chroot("apt-get", "-qq", "-y", "purge", NAME)
+    equal("purge leaves nothing", root.ours(), [])
+
+
+def rpm(root, package):
+    """Debian's rpm does what it does elsewhere; what the dependencies are called there is not for this root to know."""
+    unit = f"usr/lib/systemd/system/{UNIT}"
+    common = ("rpm", "--root", root.path, "--nodeps")
+    run(*common, "-i", package)
+    root.write(f"etc/default/{NAME}", "INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=127.0.0.1:0\n")
+    changed = [l for l in run("rpm", "--root", root.path, "-V", "--nodeps", NAME, check_status=False)[1].splitlines()]
+    check("the .rpm installs; only the settings, which are marked so, were changed",
+          len(changed) == 1 and f" c /etc/default/{NAME}" in changed[0], changed)
+    serves(root, unit, ".rpm")
+    run("rpm", "--root", root.path, "-e", NAME)
+    check("its removal keeps changed settings only", root.ours() == [f"etc/default/{NAME}.rpmsave"], root.ours())
+
+
+def main():
+    os.makedirs(WORK, exist_ok=True)
+    root = Root()
+    try:
+        debian(root, glob.glob(f"{PACKAGES}/*.deb")[0])
+        rpm(root, glob.glob(f"{PACKAGES}/*.rpm")[0])
+    finally:
+        shutil.rmtree(root.path)
+    finish()
+
+
+main()
