@@ -31,7 +31,7 @@ class CivetDoor {
 
  private:
   mg_context* context_ = nullptr;
-  std::uint16_t port_ = 0;
+  [[maybe_unused]] std::uint16_t port_ = 0;  // of a library that adopts no sockets
 };
 
 }  // namespace igpu::exporter

@@ -10,7 +10,8 @@ void add_headers(const std::shared_ptr<const LoadedWebConfig>& loaded, HttpRespo
   if (loaded->config.headers.empty()) return;
   for (const auto& [name, value] : loaded->config.headers) {
     if (name == "X-Content-Type-Options") continue;  // the listener sends it in any case, and it has one value only
-    std::erase_if(response.headers, [&](const auto& header) { return header.first == name; });
+    std::erase_if(response.headers,
+                  [replaced = std::string_view(name)](const auto& header) { return header.first == replaced; });
     response.headers.emplace_back(name, value);
   }
   response.keeps_alive = loaded;

@@ -90,10 +90,10 @@ class PlainTextProxy(http.server.BaseHTTPRequestHandler):
 
 
 class Prometheus:
-    def __init__(self, folder, jobs):
+    def __init__(self, folder, jobs, scrape_configs=""):
         config = folder / "prometheus.yml"
         config.write_text("global: {scrape_interval: 1s}\nscrape_configs:\n" + "".join(
-            f"- {{job_name: {name}, static_configs: [{{targets: ['{target}']}}]}}\n" for name, target in jobs.items()))
+            f"- {{job_name: {name}, static_configs: [{{targets: ['{target}']}}]}}\n" for name, target in jobs.items()) + scrape_configs)
         for port in range(39190, 39290):
             with open(folder / "prometheus.log", "w") as log:
                 self.process = subprocess.Popen(

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""--web.config.file as its users meet it: curl, openssl s_client and a real Prometheus against the real program.
+
+usage: web_config.py EXPORTER_BINARY REPOSITORY_ROOT
+"""
+import base64
+import http.client
+import os
+import pathlib
+import re
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True  # the sources may be read-only
+
+import prometheus_scrape
+from prometheus_scrape import check
+
+PASSWORDS = {"alice": "correct horse", "bob": "battery staple"}
+TLS = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
+
+
+def wait_for(condition, what):
+    """Files are looked at once a second; a loaded machine may take its time."""
+    for _ in range(300):
+        if condition():
+            return
+        time.sleep(0.1)
+    check(False, f"this did not happen within 30 s: {what}")
+
+
+def openssl(*arguments, **options):
+    return subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True, check=True, **options).stdout
+
+
+def bcrypt(password, cost=10):
+    """A hash of the shape that htpasswd -B gives."""
+    code = "import crypt, sys; print(crypt.crypt(sys.stdin.read(), '$2b$%s$' % sys.argv[1] + 'u' * 22))"
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", code, f"{cost:02}"], input=password, capture_output=True,
+                          text=True, check=True).stdout.strip()
+
+
+def users(*names):
+    return "basic_auth_users:\n" + "".join(f"  {name}: {bcrypt(PASSWORDS[name])}\n" for name in names)
+
+
+class Authority:
+    def __init__(self, folder, name):
+        self.folder, self.name = folder, name
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 3, "-subj", f"/CN={name}",
+                "-addext", "keyUsage=critical,keyCertSign", "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem")
+
+    def issue(self, name, sans):
+        """Makes NAME.pem and NAME.key; both are there at once or not at all, one after the other."""
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 3, "-subj", f"/CN={name}",
+                "-CA", self.folder / f"{self.name}.pem", "-CAkey", self.folder / f"{self.name}.key",
+                "-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"subjectAltName={sans}",
+                "-keyout", self.folder / "new.key", "-out", self.folder / "new.pem")
+        for kind in ("key", "pem"):
+            os.rename(self.folder / f"new.{kind}", self.folder / f"{name}.{kind}")
+
+
+class Exporter:
+    def __init__(self, binary, folder, config):
+        self.folder, self.config, self.log_file = folder, folder / "web.yml", folder / "log"
+        self.write(config)
+        with open(self.log_file, "w") as stderr:
+            self.process = subprocess.Popen([binary, "--simulate=asleep", "--web.listen-address=127.0.0.1:0",
+                                             f"--web.config.file={self.config}", "--log.level=debug"], stderr=stderr)
+        self.port = 0
+        for _ in range(200):
+            found = re.search(r"address=127\.0\.0\.1:(\d+)", self.log())
+            if found:
+                self.port = int(found.group(1))
+                return
+            time.sleep(0.1)
+        raise SystemExit("the exporter does not listen:\n" + self.log())
+
+    def write(self, config):
+        temporary = self.folder / "web.yml.new"
+        temporary.write_text(config)
+        os.rename(temporary, self.config)
+
+    def log(self):
+        return self.log_file.read_text()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        check(self.process.wait(30) == 0, "the exporter ended with an error")
+        log = self.log()
+        for password in PASSWORDS.values():
+            check(password not in log and base64.b64encode(password.encode()).decode() not in log, "a password is in the log")
+        check("u" * 21 not in log, "a hash is in the log")
+
+    def curl(self, *arguments, path="/metrics", scheme="https"):
+        """Status and output; status 0: no answer."""
+        command = ["curl", "-sS", "--max-time", "30", "-w", "\n%{http_code}", *map(str, arguments), f"{scheme}://localhost:{self.port}{path}",
+                   "--resolve", f"localhost:{self.port}:127.0.0.1"]
+        if scheme == "https":
+            command += ["--cacert", str(self.folder / "ca.pem")]
+        outcome = subprocess.run(command, capture_output=True, text=True)
+        body, _, status = outcome.stdout.rpartition("\n")
+        return int(status), body
+
+    def status(self, *arguments, **options):
+        return self.curl(*arguments, **options)[0]
+
+    def s_client(self, *arguments):
+        """What openssl says of a connection; "" if there was none. A request follows: TLS 1.3 refuses after the handshake."""
+        outcome = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{self.port}", "-CAfile", str(self.folder / "ca.pem"),
+                                  "-ign_eof", *arguments], input="GET /metrics HTTP/1.0\r\n\r\n", capture_output=True, text=True, timeout=60)
+        return outcome.stdout if "HTTP/1." in outcome.stdout else ""
+
+    def serial(self):
+        return re.search(r"Serial Number:\s+(\S+)", openssl("x509", "-noout", "-text", input=self.s_client("-showcerts"))).group(1)
+
+
+def login(name, password=None):
+    return ["-u", f"{name}:{PASSWORDS[name] if password is None else password}"]
+
+
+def check_passwords(binary, folder):
+    with Exporter(binary, folder, users("alice")) as exporter:
+        def get(*arguments, **options):
+            return exporter.curl(*arguments, scheme="http", **options)
+
+        status, page = get(*login("alice"))
+        check(status == 200 and "intel_gpu_info" in page, "the right password gets the page")
+        check("intel_gpu_exporter_web_config_last_reload_successful 1" in page, "the gauge is 1")
+        check(PASSWORDS["alice"] not in page and "$2b$" not in page, "the page has a secret")
+        for name, arguments in {"nothing": [], "a wrong password": login("alice", "wrong"), "no password": login("alice", ""),
+                                "an unknown user": login("bob"), "a user in capitals": ["-u", "Alice:" + PASSWORDS["alice"]],
+                                "another scheme": ["-H", "Authorization: Bearer x"],
+                                "broken base64": ["-H", "Authorization: Basic !"]}.items():
+            status, answer = get("-i", *arguments)
+            check(status == 401, f"{name}: {status}")
+            check('WWW-Authenticate: Basic realm="intel-gpu-exporter", charset="UTF-8"' in answer, f"{name}: {answer}")
+            check("intel_gpu" not in answer.partition("\n\n")[2].partition("\r\n\r\n")[2], f"{name}: no page")
+        for path in ["/", "/-/healthy", "/-/ready", "/nothing"]:
+            check(get(path=path)[0] == 401, f"{path} is behind the password")
+            check(get(*login("alice"), path=path)[0] == (404 if path == "/nothing" else 200), f"{path} with the password")
+        check(get("-I", *login("alice"))[0] == 200 and get("-I")[0] == 401, "HEAD")
+
+        # Users change: no restart, and a connection that exists goes on.
+        connection = http.client.HTTPConnection("127.0.0.1", exporter.port, timeout=30)
+
+        def ask(name):
+            connection.request("GET", "/metrics", headers={
+                "Authorization": "Basic " + base64.b64encode(f"{name}:{PASSWORDS[name]}".encode()).decode()})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status
+
+        check(ask("alice") == 200, "a kept connection")
+        socket = connection.sock
+        exporter.write(users("bob"))
+        wait_for(lambda: get(*login("bob"))[0] == 200, "the new user is let in")
+        check(get(*login("alice"))[0] == 401, "the old user is let in no more")
+        check(ask("alice") == 401 and ask("bob") == 200, "the same on a kept connection")
+        check(connection.sock is socket, "the connection was kept")
+
+        # A broken file changes nothing but the gauge, and is told of once.
+        exporter.write("basic_auth_users: {bob: " + PASSWORDS["bob"] + "}\n")
+        wait_for(lambda: "web_config_last_reload_successful 0" in get(*login("bob"))[1], "the gauge becomes 0")
+        time.sleep(2.5)
+        check(ask("bob") == 200 and connection.sock is socket, "an earlier state stays in use")
+        lines = [line for line in exporter.log().splitlines() if "level=error" in line]
+        check(len(lines) == 1 and "web.yml:1" in lines[0] and "cure=" in lines[0], f"one line tells of it: {lines}")
+        exporter.write(users("alice", "bob"))
+        wait_for(lambda: "web_config_last_reload_successful 1" in get(*login("alice"))[1], "the gauge becomes 1 again")
+        exporter.write(TLS + users("alice"))
+        wait_for(lambda: get(*login("bob"))[0] == 200 and "which takes a restart" in exporter.log(), "turning on TLS is refused")
+        check(get(*login("bob"))[0] == 200, "and the earlier state stays")
+        connection.close()
+
+
+def check_flood(binary, folder):
+    """Wrong passwords, each another one, all the time: who is known passes, and nobody else comes in."""
+    with Exporter(binary, folder, users("alice")) as exporter:
+        check(exporter.status(*login("alice"), scheme="http") == 200, "before the flood")
+        code = ("import base64, http.client, sys\n"
+                "for i in range(40):\n"
+                "    c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]), timeout=60)\n"
+                "    a = base64.b64encode(f'mallory:{sys.argv[2]}-{i}'.encode()).decode()\n"
+                "    c.request('GET', '/metrics', headers={'Authorization': 'Basic ' + a})\n"
+                "    print(c.getresponse().status)\n")
+        flood = [subprocess.Popen([sys.executable, "-c", code, str(exporter.port), str(worker)], stdout=subprocess.PIPE, text=True)
+                 for worker in range(24)]
+        during = 0
+        while any(process.poll() is None for process in flood):
+            check(exporter.status(*login("alice"), scheme="http") == 200, "a known password passes during the flood")
+            during += 1
+        statuses = [int(line) for process in flood for line in process.stdout.read().split()]
+        check(during >= 1, "the flood was over at once")
+        check(len(statuses) == 24 * 40 and set(statuses) <= {401, 503}, f"the flood was answered {sorted(set(statuses))}")
+        check(401 in statuses, "some of it was checked")
+
+
+def check_headers_and_limit(binary, folder):
+    config = ("http_server_config:\n  http2: true\n  headers:\n    Strict-Transport-Security: max-age=1\n    X-Frame-Options: deny\n"
+              "    X-Content-Type-Options: nosniff\n    Content-Security-Policy: default-src 'none'\nrate_limit: {interval: 1h, burst: 3}\n")
+    with Exporter(binary, folder, config) as exporter:
+        for path, expected in [("/metrics", 200), ("/", 200), ("/nothing", 404), ("/metrics", 429)]:
+            status, answer = exporter.curl("-i", path=path, scheme="http")
+            head = answer.replace("\r", "").partition("\n\n")[0].lower()
+            check(status == expected, f"{path}: {status}, not {expected}")
+            for line in ["strict-transport-security: max-age=1", "x-frame-options: deny", "x-content-type-options: nosniff",
+                         "content-security-policy: default-src 'none'"]:
+                check(head.count(line.partition(":")[0] + ":") == 1 and line in head, f"{path}: {line}: {head}")
+
+
+def check_tls(binary, folder, authority):
+    with Exporter(binary, folder, TLS) as exporter:
+        check(exporter.status() == 200, "curl")
+        check(exporter.status("--tlsv1.3") == 200 and exporter.status("--tls-max", "1.2") == 200, "both versions")
+        check(exporter.curl("--http2", "-i")[1].startswith("HTTP/1.1 200"), "curl agrees on HTTP/1.1")
+        check(exporter.s_client("-alpn", "h2") == "", "a client that speaks only HTTP/2 is refused")
+        check("Protocol  : TLSv1.2" in exporter.s_client("-tls1_2") or "TLSv1.2" in exporter.s_client("-tls1_2"), "TLS 1.2")
+        for old in ["-tls1", "-tls1_1"]:
+            check(exporter.s_client(old, "-cipher", "ALL:@SECLEVEL=0") == "", f"{old} is refused")
+        status, answer = exporter.curl(scheme="http")
+        check(status == 400 and "HTTPS" in answer, f"plain HTTP on the port with TLS: {status} {answer}")
+
+        # The certificate changes: no restart, and a connection that exists goes on.
+        context = ssl.create_default_context(cafile=folder / "ca.pem")
+        connection = http.client.HTTPSConnection("localhost", exporter.port, timeout=30, context=context)
+
+        def ask():
+            connection.request("GET", "/metrics")
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status
+
+        check(ask() == 200, "a kept connection")
+        socket, before = connection.sock, exporter.serial()
+        authority.issue("server", "DNS:localhost,IP:127.0.0.1")
+        wait_for(lambda: exporter.serial() != before, "the new certificate is in use")
+        check(ask() == 200 and connection.sock is socket, "the connection goes on")
+        os.rename(folder / "server.key", folder / "server.key.away")
+        wait_for(lambda: ask() == 200 and "server.key cannot be read" in exporter.log(), "a missing key is told of")
+        check(ask() == 200 and connection.sock is socket and exporter.status() == 200, "an earlier state stays in use")
+        os.rename(folder / "server.key.away", folder / "server.key")
+        wait_for(lambda: "web_config_last_reload_successful 1" in exporter.curl()[1], "all is well again")
+
+        exporter.write(TLS + "  min_version: TLS13\n")
+        wait_for(lambda: exporter.status("--tls-max", "1.2") == 0, "TLS 1.2 is refused")
+        check(exporter.status() == 200 and ask() == 200 and connection.sock is socket, "TLS 1.3 goes on")
+        connection.close()
+
+        exporter.write(TLS + "  max_version: TLS12\n  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]\n  curve_preferences: [CurveP384]\n")
+        wait_for(lambda: "ECDHE-ECDSA-AES256-GCM-SHA384" in exporter.s_client(), "the one cipher suite")
+        check(exporter.s_client("-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256") == "", "another suite is refused")
+        check("ECDH, secp384r1" in exporter.s_client(), "the one curve")
+        exporter.write(TLS + "  min_version: TLS10\n")
+        wait_for(lambda: "TLSv1.1" in exporter.s_client("-tls1_1", "-cipher", "ALL:@SECLEVEL=0"), "TLS 1.1, if somebody insists")
+
+
+def check_client_certificates(binary, folder):
+    def certificate(name):
+        return ["--cert", folder / f"{name}.pem", "--key", folder / f"{name}.key"] if name else []
+
+    names = ["", "client", "nameless", "stranger"]
+    ca = "  client_ca_file: ca.pem\n"
+    policies = {
+        "NoClientCert": ("", names),
+        "RequestClientCert": ("", names),
+        "RequireAnyClientCert": ("", names[1:]),
+        "VerifyClientCertIfGiven": (ca, ["", "client", "nameless"]),
+        "RequireAndVerifyClientCert": (ca, ["client", "nameless"]),
+    }
+    with Exporter(binary, folder, TLS) as exporter:
+        def admitted(*versions):
+            return [name for name in names if exporter.status(*versions, *certificate(name)) == 200]
+
+        for policy, (more, expected) in policies.items():
+            exporter.write(f"{TLS}  client_auth_type: {policy}\n{more}")
+            wait_for(lambda: admitted() == expected, f"{policy} lets in {expected}, not {admitted()}")
+            check(admitted("--tls-max", "1.2") == expected, f"{policy} with TLS 1.2")
+        exporter.write(f"{TLS}  client_auth_type: RequireAndVerifyClientCert\n{ca}  client_allowed_sans: [prometheus.example]\n")
+        wait_for(lambda: admitted() == ["client"], "only the named client is let in")
+        check(admitted("--tls-max", "1.2") == ["client"], "the same with TLS 1.2")
+        check("Acceptable client certificate CA names" in exporter.s_client(
+            "-cert", str(folder / "client.pem"), "-key", str(folder / "client.key")), "the CA is named to clients")
+
+
+def check_prometheus(binary, folder):
+    config = (TLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: [prometheus.example]\n"
+              "  min_version: TLS13\n" + users("alice"))
+    with Exporter(binary, folder, config) as exporter:
+        def job(name, user, certificate):
+            keys = f", cert_file: {folder}/{certificate}.pem, key_file: {folder}/{certificate}.key" if certificate else ""
+            return (f"- job_name: {name}\n  scheme: https\n  basic_auth: {{username: {user}, password: '{PASSWORDS[user]}'}}\n"
+                    f"  tls_config: {{ca_file: {folder}/ca.pem, server_name: localhost{keys}}}\n"
+                    f"  static_configs: [{{targets: ['127.0.0.1:{exporter.port}']}}]\n")
+
+        prometheus = prometheus_scrape.Prometheus(folder, {}, job("good", "alice", "client") + job("wrong-user", "bob", "client") +
+                                                  job("no-certificate", "alice", "") + job("stranger", "alice", "stranger"))
+        try:
+            def healths():
+                return {target["labels"]["job"]: target["health"] for target in prometheus.api("targets")["activeTargets"]}
+
+            wait_for(lambda: len(healths()) == 4 and "unknown" not in healths().values(), "Prometheus has tried all targets")
+            wait_for(lambda: (prometheus.value('count_over_time(up{job="good"}[1m])') or 0) >= 5, "five scrapes")
+            check(healths() == {"good": "up", "wrong-user": "down", "no-certificate": "down", "stranger": "down"}, str(healths()))
+            check(prometheus.value('min_over_time(up{job="good"}[1m])') == 1, "every scrape succeeded")
+            check(prometheus.value('count(intel_gpu_info{job="good"})') == 2, "both GPUs of the profile")
+            errors = {target["labels"]["job"]: target["lastError"] for target in prometheus.api("targets")["activeTargets"]}
+            check("401" in errors["wrong-user"], f"a wrong user is told so: {errors['wrong-user']}")
+        finally:
+            prometheus.stop()
+
+
+def check_doctor(binary, folder):
+    def doctor(config):
+        (folder / "d.yml").write_text(config)
+        return subprocess.run([binary, "doctor", "--simulate=asleep", f"--web.config.file={folder}/d.yml"], capture_output=True, text=True).stdout
+
+    check(f"ok       {folder}/d.yml" in doctor(TLS), "doctor finds a good file good")
+    answer = doctor("tls_server_config: {cert_file: none.pem, key_file: server.key}\n")
+    check(f"FAILED   {folder}/d.yml" in answer and "none.pem cannot be read" in answer and "cure:" in answer, f"doctor: {answer}")
+
+
+def main():
+    binary = sys.argv[1]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        authority = Authority(folder, "ca")
+        authority.issue("server", "DNS:localhost,IP:127.0.0.1")
+        authority.issue("client", "DNS:prometheus.example")
+        authority.issue("nameless", "DNS:somebody.example")
+        Authority(folder, "other").issue("stranger", "DNS:prometheus.example")
+        for part in [lambda: check_passwords(binary, folder), lambda: check_flood(binary, folder),
+                     lambda: check_headers_and_limit(binary, folder), lambda: check_tls(binary, folder, authority),
+                     lambda: check_client_certificates(binary, folder), lambda: check_prometheus(binary, folder),
+                     lambda: check_doctor(binary, folder)]:
+            part()
+    print(f"{prometheus_scrape.failures} failures")
+    return 1 if prometheus_scrape.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
