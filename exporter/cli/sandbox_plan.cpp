@@ -44,6 +44,7 @@ SandboxPlan sandbox_plan(const Options& options) {
   if (monitor.simulate.empty()) {
     readable.push_back(monitor.sysfs_root);
     readable.push_back(monitor.procfs_root);
+    plan.files.listable.push_back(monitor.devfs_root);
     plan.files.devices.push_back(monitor.devfs_root + "/dri");
     readable.emplace_back("/usr/share/misc");    // pci.ids, which is a link to the next in some distributions
     readable.emplace_back("/usr/share/hwdata");  // and the other way round in others

@@ -63,6 +63,7 @@ bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
   struct stat facts {};
   if (!place || ::fstat(place.get(), &facts) != 0) return true;
   if (!S_ISDIR(facts.st_mode)) rights &= ~kReadFolder;
+  if (rights == 0) return true;
   landlock_path_beneath_attr rule{};
   rule.allowed_access = rights;
   rule.parent_fd = place.get();
@@ -100,6 +101,9 @@ LayerOutcome confine_files(const FileAccess& access) {
   if (!ruleset) return failed("landlock_create_ruleset");
   for (const std::string& path : access.readable) {
     if (!allow(ruleset.get(), path, kReadFile | kReadFolder)) return failed("landlock_add_rule");
+  }
+  for (const std::string& path : access.listable) {
+    if (!allow(ruleset.get(), path, kReadFolder)) return failed("landlock_add_rule");
   }
   for (const std::string& path : access.devices) {
     const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;

@@ -12,7 +12,8 @@ namespace igpu::exporter {
 
 struct FileAccess {
   std::vector<std::string> readable;  // folders with all below them, or single files; what does not exist is left out
-  std::vector<std::string> devices;   // the same, and device ioctls are allowed on what is there
+  std::vector<std::string> listable;  // folders whose names may be listed, with all below them
+  std::vector<std::string> devices;   // readable, and device ioctls are allowed on what is there
 };
 
 // The highest interface version that the kernel offers; 0 if it has none, with the reason in errno: ENOSYS (not

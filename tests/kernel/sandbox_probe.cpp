@@ -220,7 +220,7 @@ std::map<std::string_view, Action> actions() {
 }
 
 LayerOutcome put_on(std::string_view layers, const std::string& folder) {
-  const FileAccess access{{folder, "/proc"}, {}};
+  const FileAccess access{{folder, "/proc"}, {}, {}};
   if (layers == "none") return LayerOutcome::holds();
   if (layers == "all") {
     igpu::exporter::Sandbox sandbox({true, {}, access, false});

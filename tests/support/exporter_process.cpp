@@ -41,7 +41,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 }  // namespace
 
-ExporterProcess::ExporterProcess(std::vector<std::string> arguments, std::vector<std::string> environment)
+ExporterProcess::ExporterProcess(std::vector<std::string> arguments, std::vector<std::string> environment,
+                                 std::vector<std::string> launcher)
     : log_path_(temporary_path()) {
   const auto is_address = [](const std::string& argument) { return argument.starts_with("--web.listen-address"); };
   const auto sets_address = [](const std::string& variable) {
@@ -52,7 +53,8 @@ ExporterProcess::ExporterProcess(std::vector<std::string> arguments, std::vector
       std::none_of(environment.begin(), environment.end(), sets_address)) {
     arguments.emplace_back("--web.listen-address=127.0.0.1:0");
   }
-  arguments.insert(arguments.begin(), IGPU_EXPORTER_BINARY);
+  if (launcher.empty()) launcher = {IGPU_EXPORTER_BINARY};  // else it ends with the exporter's own name
+  arguments.insert(arguments.begin(), launcher.begin(), launcher.end());
   for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
 
   posix_spawn_file_actions_t actions;
@@ -60,7 +62,7 @@ ExporterProcess::ExporterProcess(std::vector<std::string> arguments, std::vector
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log_path_.c_str(), O_WRONLY | O_APPEND, 0);
   std::vector<char*> argv = pointers(arguments);
   std::vector<char*> envp = pointers(environment);
-  const int error = posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), envp.data());
+  const int error = posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::system_error(error, std::generic_category(), argv[0]);
 

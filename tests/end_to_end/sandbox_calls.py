@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every system call of the served program, written down by strace while it does all that it ever does: nothing that it
+needs is refused by its own sandbox, nothing is opened for writing once it is on, and other users' processes can be read.
+
+usage: sandbox_calls.py EXPORTER_BINARY REPOSITORY_ROOT
+"""
+import base64
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+failures = 0
+
+
+def check(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print("FAIL", what)
+
+
+def wait_for(condition, what, seconds=60):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.05)
+    raise SystemExit(f"{what} did not happen within {seconds} s")
+
+
+def add_gpu(root, number, address, pmu):
+    """A GPU that counts with events every kernel has (type 1: software events)."""
+    pci = root / f"sys/devices/pci0000:00/{address}"
+    card = pci / f"drm/card{number}"
+    card.mkdir(parents=True)
+    render = pci / f"drm/renderD{128 + number}"
+    render.mkdir()
+    for name, text in {"vendor": "0x8086", "device": "0x9a49", "class": "0x030000", "revision": "0x01"}.items():
+        (pci / name).write_text(text + "\n")
+    (card / "device").symlink_to("../..")
+    (render / "device").symlink_to("../..")
+    driver = root / "sys/bus/pci/drivers/i915"
+    driver.mkdir(parents=True, exist_ok=True)
+    (pci / "driver").symlink_to("../../../bus/pci/drivers/i915")
+    events = root / f"sys/bus/event_source/devices/{pmu}/events"
+    events.mkdir(parents=True)
+    (events.parent / "type").write_text("1\n")
+    (events.parent / "cpumask").write_text("0\n")
+    for name, config in {"rcs0-busy": 0, "rc6-residency": 2, "interrupts": 3}.items():
+        (events / name).write_text(f"config={config:#x}\n")
+    (events / "rcs0-busy.unit").write_text("ns\n")
+    (events / "rc6-residency.unit").write_text("ns\n")
+    classes = root / "sys/class/drm"
+    classes.mkdir(parents=True, exist_ok=True)
+    (root / "dev/dri").mkdir(parents=True, exist_ok=True)
+    (root / f"dev/dri/renderD{128 + number}").write_text("no device")
+    for name, node in ((f"renderD{128 + number}", render), (f"card{number}", card)):
+        (classes / name).symlink_to(os.path.relpath(node, classes))
+
+
+def make_certificate(folder, name):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+                    "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key.new", "-out", folder / "cert.new"],
+                   check=True, capture_output=True)
+    os.replace(folder / "key.new", folder / "key.pem")
+    os.replace(folder / "cert.new", folder / "cert.pem")
+
+
+class Traced:
+    def __init__(self, binary, folder, arguments):
+        self.trace = folder / "trace"
+        self.log = folder / "log"
+        self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.manager.bind(str(folder / "notify"))
+        self.manager.settimeout(60)
+        environment = dict(os.environ, NOTIFY_SOCKET=str(folder / "notify"), WATCHDOG_USEC="600000")
+        with open(self.log, "w") as stderr:
+            self.process = subprocess.Popen(["strace", "-f", "-qq", "-s", "200", "-o", self.trace, binary, "--web.listen-address=127.0.0.1:0", *arguments],
+                                            stderr=stderr, env=environment)
+        address = wait_for(lambda: re.search(r"address=127\.0\.0\.1:(\d+)", self.log.read_text()), "listening")
+        self.port = int(address.group(1))
+
+    def stop(self):
+        # strace lets the signal through to nobody: the program itself is told.
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        os.kill(int(children[0]), signal.SIGTERM)
+        check(self.process.wait(60) == 0, f"the program ended with {self.process.returncode}: {self.log.read_text()}")
+
+    def lines_within(self):
+        """After the filter was put on."""
+        lines = self.trace.read_text(errors="replace").splitlines()
+        began = [i for i, line in enumerate(lines) if re.search(r"seccomp\(SECCOMP_SET_MODE_FILTER|prctl\(PR_SET_SECCOMP", line)]
+        if not began:
+            raise SystemExit("no filter was put on:\n" + self.log.read_text())
+        return lines[began[-1] + 1:]
+
+
+def judge(traced, what):
+    lines = traced.lines_within()
+    check(len(lines) > 500, f"{what}: only {len(lines)} calls")
+    refused = [line for line in lines if "= -1 EPERM" in line or "SIGSYS" in line]
+    # Outside the kernel's rights it may be the kernel that refuses; of a filter's own, none.
+    refused = [line for line in refused if "perf_event_open" not in line]
+    check(not refused, f"{what}: refused: {refused[:5]}")
+    unknown = [line for line in lines if "= -1 ENOSYS" in line and "clone3" not in line]
+    check(not unknown, f"{what}: unknown: {unknown[:5]}")
+    writing = [line for line in lines if re.search(r"\bopen(at)?\(", line) and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND", line)]
+    check(not writing, f"{what}: opened for writing: {writing[:5]}")
+    return lines
+
+
+def get(port, target="/metrics", context=None, headers={}):
+    scheme = "https" if context else "http"
+    request = urllib.request.Request(f"{scheme}://127.0.0.1:{port}{target}", headers=headers)
+    with urllib.request.urlopen(request, timeout=60, context=context) as answer:
+        return answer.read()
+
+
+def plain(binary, work):
+    root = work / "machine"
+    add_gpu(root, 0, "0000:00:02.0", "i915")
+    root_user = os.geteuid() == 0
+    other = subprocess.Popen([*(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if root_user else []), "sleep", "600"])
+    folder = work / "plain"
+    folder.mkdir()
+    traced = Traced(binary, folder, [f"--path.sysfs={root}/sys", f"--path.devfs={root}/dev", "--scrape.min-window=10ms"])
+    try:
+        for headers in ({}, {"Accept-Encoding": "gzip"}, {"Accept": "application/openmetrics-text;version=1.0.0"}):
+            get(traced.port, headers=headers)
+        for target in ("/", "/-/healthy", "/-/ready", "/metrics?collect[]=rc6"):
+            get(traced.port, target)
+        add_gpu(root, 1, "0000:03:00.0", "i915_0000_03_00.0")
+        page = get(traced.port).decode()
+        check('device="0000:03:00.0"' in page, "a GPU that comes later shows")
+        check('intel_gpu_exporter_sandbox{layer="seccomp"} 1' in page, "the filter is on")
+        connections = [socket.create_connection(("127.0.0.1", traced.port)) for _ in range(40)]
+        for connection in connections:
+            connection.close()
+        shutil.rmtree(root / "sys/class/drm")
+        (root / "sys/class/drm").mkdir()
+        check("intel_gpu_info{" not in get(traced.port).decode(), "a GPU that went is gone")
+        seen = b""
+        while seen.count(b"WATCHDOG=1") < 2:
+            seen += traced.manager.recv(512)
+    finally:
+        traced.stop()
+        other.terminate()
+        other.wait()
+    lines = judge(traced, "plain")
+    check(any("perf_event_open" in line for line in lines), "events of the GPU that came later were opened")
+    if not root_user:
+        print("strace sees no paths of a program that is not dumpable: which processes were looked at is told to root only")
+        return
+    # The kernel lets nobody look into others who is confined by Landlock: the collectors' thread is not.
+    opened = [line for line in lines if f'"{other.pid}/fdinfo"' in line and "openat" in line]
+    check(opened, "the other user's process was looked at")
+    check(all("EACCES" not in line for line in opened), f"other users' processes cannot be read: {opened[:3]}")
+
+
+def tls(binary, work):
+    folder = work / "tls"
+    folder.mkdir()
+    make_certificate(folder, "first")
+    config = folder / "web.yml"
+    # The password is "secret".
+    stored = subprocess.run(["/usr/bin/python3", "-c", "import crypt; print(crypt.crypt('secret', '$2b$04$' + 'abcdefghijklmnopqrstuu'))"],
+                            check=True, capture_output=True, text=True).stdout.strip()
+    config.write_text(f"tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\nbasic_auth_users:\n  me: {stored}\n")
+    traced = Traced(binary, folder, ["--simulate=rack", f"--web.config.file={config}"])
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    headers = {"Authorization": "Basic " + base64.b64encode(b"me:secret").decode()}
+    try:
+        check(b"intel_gpu_info" in get(traced.port, context=context, headers=headers), "a page through TLS")
+        before = ssl.get_server_certificate(("127.0.0.1", traced.port))
+        make_certificate(folder, "second")
+        wait_for(lambda: ssl.get_server_certificate(("127.0.0.1", traced.port)) != before, "the new certificate")
+        check(b"intel_gpu_info" in get(traced.port, context=context, headers=headers), "a page with the new certificate")
+    finally:
+        traced.stop()
+    judge(traced, "TLS")
+
+
+def main():
+    if os.environ.get("IGPU_INSTRUMENTED"):
+        print("The filter stays off in builds with a sanitizer or coverage (docs/sandbox.md); the others are looked at.")
+        return 0
+    binary = sys.argv[1]
+    with tempfile.TemporaryDirectory() as name:
+        plain(binary, pathlib.Path(name))
+        tls(binary, pathlib.Path(name))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

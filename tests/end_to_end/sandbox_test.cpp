@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The served program's sandbox, as the kernel shows it, and that a page is as whole within as without.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <thread>
+
+#include "sandbox/capabilities.h"
+#include "sandbox/landlock.h"
+#include "sandbox/thread_status.h"
+#include "support/exporter_process.h"
+#include "support/exposition_parser.h"
+#include "support/gpu_tree.h"
+#include "support/http_client.h"
+#include "support/machine_tree.h"
+#include "support/run_program.h"
+
+using namespace igpu::test;
+using namespace igpu::exporter;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool instrumented() { return std::getenv("IGPU_INSTRUMENTED") != nullptr; }
+
+std::vector<ThreadStatus> threads_of(pid_t pid) {
+  std::vector<ThreadStatus> threads;
+  for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    std::ifstream file(entry.path() / "status", std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    // A sanitizer's own thread was there before anything of ours.
+    if (instrumented() && entry == *fs::directory_iterator("/proc/" + std::to_string(pid) + "/task")) continue;
+    if (const auto status = parse_thread_status(text)) threads.push_back(*status);
+  }
+  return threads;
+}
+
+// "name{label=value,...}" of all series; what differs between two runs of anything is left out.
+std::set<std::string> series(std::uint16_t port) {
+  std::set<std::string> found;
+  for (const ExpositionFamily& family : parse_prometheus_text(http_get(port, "/metrics").body).families) {
+    for (const ExpositionSample& sample : family.samples) {
+      std::string text = sample.name + "{";
+      for (const auto& [name, value] : sample.labels) text += name + "=" + value + ",";
+      found.insert(text + "}");
+    }
+  }
+  return found;
+}
+
+// Two scrapes of a program that was started so: windows have begun, and reads happen again.
+std::set<std::string> second_page(const std::vector<std::string>& arguments, const std::vector<std::string>& launcher) {
+  ExporterProcess exporter(arguments, {}, launcher);
+  (void)series(exporter.port());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return series(exporter.port());
+}
+
+void same_page(std::vector<std::string> arguments, const std::vector<std::string>& launcher = {}) {
+  arguments.emplace_back("--scrape.min-window=10ms");
+  const std::set<std::string> within = second_page(arguments, launcher);
+  arguments.emplace_back("--no-sandbox");
+  const std::set<std::string> without = second_page(arguments, launcher);
+  CHECK(within.size() > 15);
+  CHECK(within == without);
+}
+
+// A machine whose GPU counts with events that every kernel has: type 1, PERF_TYPE_SOFTWARE.
+void add_counting_gpu(MachineTree& tree) {
+  add_gpu(tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+  const std::string pmu = "sys/bus/event_source/devices/i915/";
+  tree.write(pmu + "type", "1\n");
+  tree.write(pmu + "cpumask", "0\n");
+  tree.write(pmu + "format/i915_eventid", "config:0-20\n");
+  for (const auto& [name, config] : {std::pair("rcs0-busy", "0x0"), {"bcs0-busy", "0x1"}, {"interrupts", "0x3"}, {"rc6-residency", "0x2"}}) {
+    tree.write(pmu + "events/" + name, std::string("config=") + config + "\n");
+  }
+  tree.write(pmu + "events/rcs0-busy.unit", "ns\n");
+  tree.write(pmu + "events/bcs0-busy.unit", "ns\n");
+  tree.write(pmu + "events/rc6-residency.unit", "ns\n");
+  tree.make_directory("dev/dri");
+}
+
+// As a user without rights, from a place that everybody can read.
+class Nobody {
+ public:
+  explicit Nobody(MachineTree& tree) {
+    fs::copy_file(IGPU_EXPORTER_BINARY, tree.path("exporter"), fs::copy_options::overwrite_existing);
+    fs::permissions(tree.path("exporter"), fs::perms(0755));
+    fs::permissions(tree.root(), fs::perms(0755));
+    launcher = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", tree.path("exporter")};
+    if (::geteuid() != 0) launcher = {tree.path("exporter")};
+  }
+  std::vector<std::string> launcher;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("sandbox");
+
+TEST_CASE("every thread has given up what the documentation says, and the metric says the same") {
+  ExporterProcess exporter({"--no-collector.imc"});
+  const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+  const auto layer = [&](const char* name) { return page.value("intel_gpu_exporter_sandbox", {{"layer", name}}).value_or(-1); };
+
+  const CapabilitySet granted = own_capabilities().permitted;
+  const CapabilitySet keep = capabilities_to_keep(CapabilityUses{});
+  const bool can_lower_bounds = (granted & capability::set(capability::kSetpcap)) != 0;
+  const std::vector<ThreadStatus> threads = threads_of(exporter.pid());
+  CHECK(threads.size() > 3);
+  for (const ThreadStatus& thread : threads) {
+    CHECK(thread.effective == keep);
+    CHECK(thread.permitted == keep);
+    CHECK(thread.inheritable == 0);
+    CHECK(thread.ambient == 0);
+    if (can_lower_bounds) CHECK((thread.bounding & ~keep) == 0);
+    CHECK(thread.no_new_privs);
+    if (!instrumented()) CHECK(thread.seccomp == 2);
+  }
+  CHECK(layer("capabilities") == 1);
+  CHECK(layer("no_new_privs") == 1);
+  CHECK(layer("seccomp") == (instrumented() ? 0 : 1));
+  CHECK(layer("core_dumps") == (instrumented() ? 0 : 1));
+  CHECK(layer("landlock") == (instrumented() || landlock_version() == 0 ? 0 : 1));
+  CHECK(exporter.log().find("msg=sandbox on=") != std::string::npos);
+  CHECK(exporter.stop(SIGTERM) == 0);
+}
+
+TEST_CASE("--no-sandbox leaves everything as it was, and says so") {
+  ExporterProcess exporter({"--simulate=asleep", "--no-sandbox"});
+  const CapabilitySet granted = own_capabilities().permitted;
+  for (const ThreadStatus& thread : threads_of(exporter.pid())) {
+    CHECK(thread.permitted == granted);
+    CHECK_FALSE(thread.no_new_privs);
+  }
+  const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+  CHECK(page.find("intel_gpu_exporter_sandbox").size() == 5);
+  for (const ExpositionSample* sample : page.find("intel_gpu_exporter_sandbox")) CHECK(sample->value == 0);
+  CHECK(exporter.log().find("sandbox is off") != std::string::npos);
+}
+
+TEST_CASE("a simulated machine needs no capability at all") {
+  ExporterProcess exporter({"--simulate=rack"});
+  for (const ThreadStatus& thread : threads_of(exporter.pid())) {
+    CHECK(thread.permitted == 0);
+    CHECK(thread.effective == 0);
+  }
+}
+
+TEST_CASE("the page of a simulated machine is the same") { same_page({"--simulate=rack"}); }
+
+TEST_CASE("the page of a captured machine is the same, for root and for a user without rights") {
+  for (const char* machine : {"a380-i915", "b580-xe-k6.14"}) {
+    CAPTURE(machine);
+    MachineTree tree;
+    for (const char* directory : {"sys", "proc", "dev/dri"}) tree.make_directory(directory);
+    tree.lay_out(machine);
+    const std::vector<std::string> paths{"--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"),
+                                         "--path.devfs=" + tree.path("dev")};
+    same_page(paths);
+    same_page(paths, Nobody(tree).launcher);
+  }
+}
+
+TEST_CASE("events of this kernel and all its processes: the page is the same, for root and for a user without rights") {
+  MachineTree tree;
+  add_counting_gpu(tree);
+  const std::vector<std::string> paths{"--path.sysfs=" + tree.path("sys"), "--path.devfs=" + tree.path("dev")};
+  same_page(paths);
+  same_page(paths, Nobody(tree).launcher);
+}
+
+TEST_CASE("without collectors that look into processes all threads are confined, and the page is the same") {
+  MachineTree tree;
+  for (const char* directory : {"sys", "proc", "dev/dri"}) tree.make_directory(directory);
+  tree.lay_out("multigpu-igpu-arc-links");
+  const std::vector<std::string> arguments{"--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"),
+                                           "--path.devfs=" + tree.path("dev"), "--no-collector.fdinfo", "--no-collector.engines"};
+  same_page(arguments);
+  same_page(arguments, Nobody(tree).launcher);
+  same_page({"--no-collector.fdinfo", "--no-collector.engines"});  // this machine, with whatever it has
+}
+
+TEST_CASE("its own memory is nobody's business: no core dump, and process_* are all there") {
+  MachineTree tree;
+  tree.make_directory("x");
+  for (const std::vector<std::string>& launcher : {std::vector<std::string>(), Nobody(tree).launcher}) {
+    ExporterProcess exporter({"--simulate=asleep"}, {}, launcher);
+    const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+    for (const char* name : {"process_cpu_seconds_total", "process_open_fds", "process_max_fds", "process_threads",
+                             "process_virtual_memory_bytes", "process_resident_memory_bytes", "process_start_time_seconds"}) {
+      CAPTURE(name);
+      CHECK(page.value(name).value_or(-1) > 0);
+    }
+    std::ifstream limits("/proc/" + std::to_string(exporter.pid()) + "/limits");
+    const std::string text(std::istreambuf_iterator<char>(limits), {});
+    if (!instrumented()) CHECK(text.find("Max core file size        0                    0") != std::string::npos);
+    struct stat facts {};
+    REQUIRE(::stat(("/proc/" + std::to_string(exporter.pid()) + "/mem").c_str(), &facts) == 0);
+    if (!instrumented()) CHECK(facts.st_uid == 0);  // what is not dumpable belongs to root
+  }
+}
+
+TEST_CASE("doctor tells what serve would get") {
+  const ProgramOutcome outcome = run_program({IGPU_EXPORTER_BINARY, "doctor", "--simulate=tgl-broadcast"});
+  CHECK(outcome.status == 0);
+  CHECK(outcome.output.find("The sandbox that `serve` gets here") != std::string::npos);
+  CHECK(outcome.output.find("  ok       no_new_privs\n") != std::string::npos);
+  CHECK(outcome.output.find("  ok       capabilities: keeps none\n") != std::string::npos);
+  CHECK(outcome.output.find(instrumented() ? "  -        seccomp" : "  ok       seccomp\n") != std::string::npos);
+  CHECK(outcome.output.find(instrumented() || landlock_version() == 0 ? "  -        landlock" : "  ok       landlock") != std::string::npos);
+  const ProgramOutcome off = run_program({IGPU_EXPORTER_BINARY, "doctor", "--simulate=tgl-broadcast", "--no-sandbox"});
+  CHECK(off.status == 0);
+  CHECK(off.output.find("seccomp: turned off by --no-sandbox") != std::string::npos);
+}
+
+TEST_SUITE_END();
