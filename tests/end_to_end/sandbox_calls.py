@@ -127,6 +127,40 @@ def get(port, target="/metrics", context=None, headers={}):
         return answer.read()
 
 
+def calls_of_unit(unit):
+    """What the unit's SystemCallFilter= allows, as systemd works it out."""
+    groups = {}
+    name = None
+    for line in subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager"], check=True, capture_output=True, text=True).stdout.splitlines():
+        line = re.sub(r"\x1b\[[0-9;]*m", "", line)
+        if line.startswith("@"):
+            name = line.strip()
+            groups[name] = []
+        elif line.startswith("    ") and name and not line.strip().startswith("#"):
+            groups[name].append(line.strip())
+        elif line.strip() and not line.startswith(" "):
+            name = None  # what is in no group
+
+    def members(word):
+        return set().union(*(members(part) for part in groups[word])) if word.startswith("@") else {word}
+
+    allowed = members("@default")  # always there
+    for line in unit.read_text().splitlines():
+        if line.startswith("SystemCallFilter="):
+            words = line.partition("=")[2]
+            for word in words.lstrip("~").split():
+                allowed = allowed - members(word) if words.startswith("~") else allowed | members(word)
+    return allowed
+
+
+def judge_unit(traced, root):
+    """From its first call to its last, filter and all, it runs within what the unit allows."""
+    calls = set(re.findall(r"^\d+ +([a-z_0-9]+)\(", traced.trace.read_text(errors="replace"), re.MULTILINE))
+    check("seccomp" in calls and "openat" in calls and "capset" in calls, f"calls were written down: {sorted(calls)}")
+    missing = calls - calls_of_unit(root / "deploy/systemd/intel-gpu-exporter.service")
+    check(not missing, f"the unit's SystemCallFilter= lacks {sorted(missing)}")
+
+
 def plain(binary, work):
     root = work / "machine"
     add_gpu(root, 0, "0000:00:02.0", "i915")
@@ -159,6 +193,7 @@ def plain(binary, work):
         other.wait()
     lines = judge(traced, "plain")
     check(any("perf_event_open" in line for line in lines), "events of the GPU that came later were opened")
+    judge_unit(traced, pathlib.Path(sys.argv[2]))
     if not root_user:
         print("strace sees no paths of a program that is not dumpable: which processes were looked at is told to root only")
         return

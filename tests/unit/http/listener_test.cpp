@@ -348,6 +348,14 @@ TEST_CASE("a stop lets the answers under way finish, refuses what comes later an
   CHECK_THROWS_AS(HttpConnection{port}, std::system_error);
 }
 
+TEST_CASE("a watchdog learns whether connections are looked after") {
+  Server server;
+  CHECK(server.listener.responds(20s));
+  CHECK(server.listener.responds(20s));
+  server.listener.stop(0ms);
+  CHECK_FALSE(server.listener.responds(10ms));
+}
+
 TEST_CASE("idle clients do not delay a stop") {
   Server server({"127.0.0.1:0"}, 2000ms);
   std::vector<HttpConnection> idle;
