@@ -53,6 +53,7 @@ SandboxPlan sandbox_plan(const Options& options) {
   if (!options.web_config_file.empty()) {
     readable.emplace_back("/etc/ssl");  // what OpenSSL looks at when TLS is turned on later
     readable.emplace_back("/usr/lib/ssl");
+    readable.emplace_back("/etc/pki");  // the system's authorities, in some distributions
   }
   return plan;
 }

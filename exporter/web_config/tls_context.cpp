@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace igpu::exporter {
@@ -227,6 +228,23 @@ int check_client(X509_STORE_CTX* store, void* data) {
   return 1;
 }
 
+// Read now: what OpenSSL's own defaults look up during a handshake may be out of reach by then.
+void use_system_authorities(SSL_CTX* context, const std::string& where) {
+  const char* chosen = std::getenv(X509_get_default_cert_file_env());  // SSL_CERT_FILE, which Go honours, too
+  const std::array<const char*, 4> bundles{chosen,                     // nothing else if it is set
+                                           "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Alpine, Arch
+                                           "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora, RHEL
+                                           "/etc/ssl/ca-bundle.pem"};                            // SUSE
+  for (std::size_t i = chosen == nullptr ? 1 : 0; i < (chosen == nullptr ? bundles.size() : 1); ++i) {
+    ERR_clear_error();
+    if (SSL_CTX_load_verify_file(context, bundles[i]) == 1) return;
+  }
+  ERR_clear_error();
+  throw std::runtime_error(where +
+                           ": tls_server_config: client_auth_type: there is no client_ca_file, and this machine has no "
+                           "bundle of authorities either: name a client_ca_file, or install ca-certificates");
+}
+
 void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsMaterial& material,
                        const std::string& where, std::vector<std::string>& warnings) {
   if (settings.client_auth == ClientAuth::none) return;
@@ -253,7 +271,7 @@ void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsM
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   } else if (settings.client_auth == ClientAuth::verify_if_given ||
              settings.client_auth == ClientAuth::require_and_verify) {
-    check(SSL_CTX_set_default_verify_paths(context), where, "client_auth_type");
+    use_system_authorities(context, where);
     warnings.push_back(where +
                        ": tls_server_config: there is no client_ca_file: a client certificate of any authority that "
                        "this machine trusts is let in");

@@ -30,11 +30,12 @@ constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kSuccessful};
 std::string error_text(int error) { return std::generic_category().message(error); }
 
 // name: what stands before the reason in the message. Regular files of up to a megabyte.
-std::string read_file(const std::string& path, const std::string& name) {
+std::string read_file(const std::string& path, const std::string& name, bool at_start) {
   const auto fail = [&](int error) {
     std::string text = name + " cannot be read: " + error_text(error);
     if (error == EACCES)
       text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", who needs that right";
+    if (error == EACCES && !at_start) text += "; in a folder that was not named at start: restart the exporter";
     if (error == ENOENT && name != path) text += "; paths are relative to the folder of the configuration";
     throw std::runtime_error(text);
   };
@@ -149,9 +150,10 @@ WebConfigFile::WebConfigFile(std::string path, Log& log, Now now)
 // The stamps are taken before the files are read: a change in between is found by the next look.
 WebConfigFile::Attempt WebConfigFile::load() const {
   Attempt attempt;
+  const bool at_start = loaded_ == nullptr;
   try {
     attempt.stamps.push_back(stamp_of(path_));
-    const Wiped text{read_file(path_, path_)};
+    const Wiped text{read_file(path_, path_, at_start)};
     auto loaded = std::make_shared<LoadedWebConfig>();
     loaded->config = parse_web_config(text.text, path_);
     Digest digest;
@@ -166,7 +168,7 @@ WebConfigFile::Attempt WebConfigFile::load() const {
       for (std::size_t i = 0; i < sources.size(); ++i) {
         const PemSource& source = *sources[i];
         const std::string name = path_ + ":" + std::to_string(source.line) + ": " + source.key + " " + source.path;
-        *contents[i] = source.path.empty() ? source.text : read_file(source.path, name);
+        *contents[i] = source.path.empty() ? source.text : read_file(source.path, name, at_start);
         digest.add(*contents[i]);
       }
       TlsContext made = make_tls_context(*tls, material, path_);

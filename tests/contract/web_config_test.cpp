@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -68,10 +69,14 @@ struct Corpus {
     authority.issue({.name = "rsa", .key_type = "rsa:2048"});
     authority.issue({.name = "weak", .key_type = "rsa:1024"});
     folder.write("chain.pem", content(folder.path("server.pem")) + content(folder.path("ca.pem")));
+    ::setenv("SSL_CERT_FILE", folder.path("ca.pem").c_str(), 1);  // the system's authorities, wherever this runs
     folder.write("junk.pem", "nothing that anybody could read\n");
     folder.write("empty.pem", "");
     openssl({"pkey", "-in", folder.path("server.key"), "-aes256", "-passout", "pass:x", "-out", folder.path("encrypted.key")});
   }
+  ~Corpus() { ::unsetenv("SSL_CERT_FILE"); }
+  Corpus(const Corpus&) = delete;
+  Corpus& operator=(const Corpus&) = delete;
   std::string place(const fs::path& file) const {
     std::string text = content(file);
     replace_all(text, "@FOLDER@", folder.path(""));
@@ -141,6 +146,36 @@ TEST_CASE("good files are good for us and for promtool") {
 TEST_CASE("bad files are bad for us and for promtool") {
   CHECK(files_in("bad").size() >= 70);
   compare("bad", false, kRefusedByUsAlone);
+}
+
+TEST_CASE("the examples of docs/web-config.md are good, and so are the scrape configurations and rules beside them") {
+  const Corpus corpus;
+  std::istringstream page(content(fs::path(IGPU_SOURCE_DIR) / "docs/web-config.md"));
+  std::map<std::string, int> seen;
+  std::string block;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line == "```yaml") {
+      inside = true;
+    } else if (line == "```" && inside) {
+      inside = false;
+      const std::string kind = block.substr(0, block.find(':'));
+      CAPTURE(block);
+      const std::string path = corpus.folder.write("example.yml", block);
+      ++seen[kind];
+      if (kind == "scrape_configs") {
+        CHECK(run_program({"promtool", "check", "config", "--syntax-only", path}).status == 0);
+      } else if (kind == "groups") {
+        CHECK(run_program({"promtool", "check", "rules", path}).status == 0);
+      } else {
+        CHECK(our_word(path) == "");
+      }
+      block.clear();
+    } else if (inside) {
+      block += line + '\n';
+    }
+  }
+  CHECK(seen == std::map<std::string, int>{{"basic_auth_users", 1}, {"groups", 1}, {"scrape_configs", 3}, {"tls_server_config", 3}});
 }
 
 TEST_SUITE_END();

@@ -257,11 +257,16 @@ TEST_CASE("RequireAndVerifyClientCert takes only those that the CA signed for su
 }
 
 TEST_CASE("without a client CA the system's verify, and that is worth a warning") {
-  const TlsContext made =
-      make_tls_context(settings("  client_auth_type: RequireAndVerifyClientCert\n"), material(), "web.yml");
+  const std::string policy = "  client_auth_type: RequireAndVerifyClientCert\n";
+  ::setenv("SSL_CERT_FILE", Files::get().path("other.pem").c_str(), 1);
+  const TlsContext made = make_tls_context(settings(policy), material(), "web.yml");
+  CHECK(let_in(made.context, "stranger"));
   CHECK_FALSE(let_in(made.context, "client"));
   REQUIRE(made.warnings.size() == 1);
   CHECK(made.warnings.front().find("there is no client_ca_file") != std::string::npos);
+  ::setenv("SSL_CERT_FILE", "/no/such/file", 1);
+  CHECK(refusal(policy, material()).find("name a client_ca_file, or install ca-certificates") != std::string::npos);
+  ::unsetenv("SSL_CERT_FILE");
 }
 
 TEST_CASE("client_allowed_sans: one name has to match exactly; DNS, IP, e-mail and URI count") {
