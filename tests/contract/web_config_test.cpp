@@ -33,6 +33,7 @@ const std::map<std::string, std::string> kNewerThanPromtool = {
 // Good for promtool. Each would be served other than it says, or never work.
 const std::map<std::string, std::string> kRefusedByUsAlone = {
     {"certificate-too-weak.yml", "OpenSSL's security level 2 has no RSA below 2048 bits: no client would accept it"},
+    {"certificate-signed-by-sha1.yml", "OpenSSL's security level 2; no client of today would accept it"},
     {"cipher-none-for-the-version.yml", "no handshake could succeed"},
     {"client-ca-junk.yml", "an empty list of authorities: no client could come in"},
     {"header-with-control-characters.yml", "cannot be sent in a header"},
@@ -68,6 +69,7 @@ struct Corpus {
     authority.issue({.name = "client"});
     authority.issue({.name = "rsa", .key_type = "rsa:2048"});
     authority.issue({.name = "weak", .key_type = "rsa:1024"});
+    authority.issue({.name = "sha1", .digest = "sha1"});
     folder.write("chain.pem", content(folder.path("server.pem")) + content(folder.path("ca.pem")));
     ::setenv("SSL_CERT_FILE", folder.path("ca.pem").c_str(), 1);  // the system's authorities, wherever this runs
     folder.write("junk.pem", "nothing that anybody could read\n");

@@ -21,7 +21,7 @@ TestAuthority::TestAuthority(const ScratchFolder& folder, std::string name) : fo
 }
 
 void TestAuthority::issue(const Request& request) const {
-  std::vector<std::string> arguments{"req", "-x509", "-newkey", request.key_type};
+  std::vector<std::string> arguments{"req", "-x509", "-" + request.digest, "-newkey", request.key_type};
   if (request.key_type == "ec") arguments.insert(arguments.end(), {"-pkeyopt", "ec_paramgen_curve:P-256"});
   arguments.insert(arguments.end(),
                    {"-nodes", "-days", std::to_string(request.days), "-subj", "/CN=" + request.name, "-CA", certificate(),

@@ -19,6 +19,7 @@ class TestAuthority {
     std::string key_type = "ec";                      // "ec" or "rsa:2048"
     int days = 30;
     std::string usage;                                // extendedKeyUsage; "": any
+    std::string digest = "sha256";
   };
   // Throws std::runtime_error with what openssl said.
   void issue(const Request& request) const;

@@ -94,9 +94,9 @@ TEST_CASE("client_auth_type: all five, and an older name") {
                                                       {"RequireClientCert", ClientAuth::require_any},
                                                       {"VerifyClientCertIfGiven", ClientAuth::verify_if_given},
                                                       {"RequireAndVerifyClientCert", ClientAuth::require_and_verify}};
-  for (const auto& [name, value] : names) {
-    CAPTURE(name);
-    CHECK(tls(std::string("  client_auth_type: ") + name + "\n").client_auth == value);
+  for (const auto& entry : names) {
+    CAPTURE(entry.first);
+    CHECK(tls(std::string("  client_auth_type: ") + entry.first + "\n").client_auth == entry.second);
   }
   CHECK(tls_refusal("  client_auth_type: Maybe\n").find("has to be one of NoClientCert, ") != std::string::npos);
 }

@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <ctime>
+#include <functional>
 #include <thread>
+#include <vector>
 
 #include "web_config/bcrypt.h"
 
@@ -132,8 +134,8 @@ TEST_CASE("an unknown user costs as much CPU as a wrong password, also where the
   // One step of bcrypt's cost would be a factor of 2, the difference of these two users 16.
   for (const char* user : {"cheap", "costly"}) {
     CAPTURE(user);
-    CHECK(cost(user) / unknown > 0.7);
-    CHECK(cost(user) / unknown < 1.4);
+    CHECK(cost(user) / unknown > 0.6);
+    CHECK(cost(user) / unknown < 1.7);
   }
 }
 
