@@ -85,7 +85,7 @@ TEST_CASE("a changed file is read anew, a second after the last look") {
   CHECK(gauge(file) == 1);
 }
 
-TEST_CASE("a change that leaves size, inode and time alone is seen, too, as long as it was just made") {
+TEST_CASE("a file that is rewritten in place at once, with the same size, is seen") {
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
