@@ -111,6 +111,15 @@ CapabilitySet capabilities_to_keep(const CapabilityUses& uses) {
   return keep;
 }
 
+LayerOutcome kept(CapabilitySet keep) {
+  LayerOutcome outcome = LayerOutcome::holds("keeps " + names_of(keep));
+  if ((keep & capability::set(capability::kSysAdmin)) != 0) {
+    outcome.cure = "perf events need CAP_SYS_ADMIN here: grant CAP_PERFMON, and where kernel.perf_event_paranoid is above 2, "
+                   "`sysctl kernel.perf_event_paranoid=2`";
+  }
+  return outcome;
+}
+
 LayerOutcome drop_capabilities(CapabilitySet keep) {
   try {
     const ThreadCapabilities before = own_capabilities();
@@ -134,11 +143,7 @@ LayerOutcome drop_capabilities(CapabilitySet keep) {
     errno = error.code().value();
     return failed("capget");
   }
-  std::string detail = "keeps " + names_of(keep);
-  if ((keep & capability::set(capability::kSysAdmin)) != 0) {
-    detail += "; perf events need CAP_SYS_ADMIN here, `sysctl kernel.perf_event_paranoid=2` lets CAP_PERFMON do";
-  }
-  return LayerOutcome::holds(std::move(detail));
+  return kept(keep);
 }
 
 }  // namespace igpu::exporter

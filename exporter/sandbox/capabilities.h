@@ -53,5 +53,6 @@ CapabilitySet capabilities_to_keep(const CapabilityUses& uses);
 
 // Leaves `keep` permitted and effective and takes everything else out of all five sets: bounding and ambient, too.
 LayerOutcome drop_capabilities(CapabilitySet keep);
+LayerOutcome kept(CapabilitySet keep);  // the same in words: CAP_SYS_ADMIN has a cure
 
 }  // namespace igpu::exporter

@@ -117,6 +117,10 @@ void Sandbox::tell(Log& log) const {
   log.write(LogLevel::info, "sandbox", {{"on", on.empty() ? "nothing" : on}, {"capabilities", outcome(Layer::capabilities).detail}});
   for (const Layer layer : kLayers) {
     const LayerOutcome& missing = outcome(layer);
+    if (missing.on && !missing.cure.empty()) {
+      log.write(LogLevel::warn, "sandbox layer is weaker than it could be",
+                {{"layer", to_string(layer)}, {"reason", missing.detail}, {"cure", missing.cure}});
+    }
     if (missing.on) continue;
     const LogLevel level = missing.cure.empty() || layer == Layer::landlock ? LogLevel::info : LogLevel::warn;
     log.write(level, "sandbox layer missing",

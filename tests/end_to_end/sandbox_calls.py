@@ -175,7 +175,13 @@ def plain(binary, work):
         for target in ("/", "/-/healthy", "/-/ready", "/metrics?collect[]=rc6"):
             get(traced.port, target)
         add_gpu(root, 1, "0000:03:00.0", "i915_0000_03_00.0")
+        # A file of it that does not come back: its collector is left behind, and the next scrape needs another thread.
+        stuck = root / "sys/class/drm/card1/gt_act_freq_mhz"
+        os.mkfifo(stuck)
+        get(traced.port)
         page = get(traced.port).decode()
+        check('collector_success{collector="frequency"} 0' in page, "a collector hangs")
+        os.close(os.open(stuck, os.O_WRONLY))
         check('device="0000:03:00.0"' in page, "a GPU that comes later shows")
         check('intel_gpu_exporter_sandbox{layer="seccomp"} 1' in page, "the filter is on")
         connections = [socket.create_connection(("127.0.0.1", traced.port)) for _ in range(40)]
@@ -200,6 +206,7 @@ def plain(binary, work):
     # The kernel lets nobody look into others who is confined by Landlock: the collectors' thread is not.
     opened = [line for line in lines if f'"{other.pid}/fdinfo"' in line and "openat" in line]
     check(opened, "the other user's process was looked at")
+    check(len({line.split()[0] for line in opened}) > 1, "by the thread that came in the place of the one that hung, too")
     check(all("EACCES" not in line for line in opened), f"other users' processes cannot be read: {opened[:3]}")
 
 
