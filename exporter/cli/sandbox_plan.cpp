@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "igpu/monitor.h"
@@ -51,8 +53,13 @@ SandboxPlan sandbox_plan(const Options& options) {
   }
   for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
   if (!options.web_config_file.empty()) {
-    readable.emplace_back("/etc/ssl");  // what OpenSSL looks at when TLS is turned on later
-    readable.emplace_back("/usr/lib/ssl");
+    // OpenSSL's own, and the system's authorities, which a reload reads again.
+    for (const char* folder : {"/etc/ssl", "/usr/lib/ssl", "/etc/pki"}) readable.emplace_back(folder);
+    const char* const bundle = std::getenv("SSL_CERT_FILE");
+    for (const std::string& file :
+         {std::string("/etc/ssl/ca-bundle.pem"), std::string(bundle == nullptr ? "" : bundle)}) {
+      for (std::string& folder : folders_of(file)) readable.push_back(std::move(folder));
+    }
     readable.emplace_back("/etc/pki");  // the system's authorities, in some distributions
   }
   return plan;

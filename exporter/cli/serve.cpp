@@ -74,16 +74,19 @@ std::string joined(const std::vector<std::string>& list) {
 
 bool asks_who_they_are(const LoadedWebConfig& loaded) {
   const std::optional<TlsSettings>& tls = loaded.config.tls;
-  const bool certificates = tls && (tls->client_auth == ClientAuth::require_any || tls->client_auth == ClientAuth::require_and_verify);
+  const bool certificates =
+      tls && (tls->client_auth == ClientAuth::require_any || tls->client_auth == ClientAuth::require_and_verify);
   return certificates || !loaded.config.users.empty();
 }
 
 void warn_if_open(const std::vector<std::string>& bound, bool authenticated, Log& log) {
   const std::vector<std::string> open = reachable_from_outside(bound);
   if (authenticated || open.empty()) return;
-  log.write(LogLevel::warn, "everybody who can reach this machine can read the metrics",
-            {{"address", joined(open)},
-             {"cure", "--web.config.file with basic_auth_users or client certificates, or --web.listen-address=127.0.0.1:PORT"}});
+  log.write(
+      LogLevel::warn, "everybody who can reach this machine can read the metrics",
+      {{"address", joined(open)},
+       {"cure",
+        "--web.config.file with basic_auth_users or client certificates, or --web.listen-address=127.0.0.1:PORT"}});
 }
 
 // Until a signal comes; as long as everything that an answer needs comes round, the service manager is told so.
@@ -99,7 +102,8 @@ int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, Sc
     const bool alive = scrapes && listener.responds(*interval);
     if (alive) service.alive();
     if (!alive && was_alive) {
-      log.write(LogLevel::error, "connections are not looked after", {{"cure", "the service manager restarts the program; please report this"}});
+      log.write(LogLevel::error, "connections are not looked after",
+                {{"cure", "the service manager restarts the program; please report this"}});
     }
     was_alive = alive;
   }

@@ -19,16 +19,47 @@ namespace igpu::exporter {
 namespace {
 
 // In the order of their numbers. The kernel's own headers may know fewer than the kernel that runs.
-constexpr std::array<std::string_view, 41> kNames{
-    "CAP_CHOWN",           "CAP_DAC_OVERRIDE",    "CAP_DAC_READ_SEARCH", "CAP_FOWNER",         "CAP_FSETID",
-    "CAP_KILL",            "CAP_SETGID",          "CAP_SETUID",          "CAP_SETPCAP",        "CAP_LINUX_IMMUTABLE",
-    "CAP_NET_BIND_SERVICE", "CAP_NET_BROADCAST",  "CAP_NET_ADMIN",       "CAP_NET_RAW",        "CAP_IPC_LOCK",
-    "CAP_IPC_OWNER",       "CAP_SYS_MODULE",      "CAP_SYS_RAWIO",       "CAP_SYS_CHROOT",     "CAP_SYS_PTRACE",
-    "CAP_SYS_PACCT",       "CAP_SYS_ADMIN",       "CAP_SYS_BOOT",        "CAP_SYS_NICE",       "CAP_SYS_RESOURCE",
-    "CAP_SYS_TIME",        "CAP_SYS_TTY_CONFIG",  "CAP_MKNOD",           "CAP_LEASE",          "CAP_AUDIT_WRITE",
-    "CAP_AUDIT_CONTROL",   "CAP_SETFCAP",         "CAP_MAC_OVERRIDE",    "CAP_MAC_ADMIN",      "CAP_SYSLOG",
-    "CAP_WAKE_ALARM",      "CAP_BLOCK_SUSPEND",   "CAP_AUDIT_READ",      "CAP_PERFMON",        "CAP_BPF",
-    "CAP_CHECKPOINT_RESTORE"};
+constexpr std::array<std::string_view, 41> kNames{"CAP_CHOWN",
+                                                  "CAP_DAC_OVERRIDE",
+                                                  "CAP_DAC_READ_SEARCH",
+                                                  "CAP_FOWNER",
+                                                  "CAP_FSETID",
+                                                  "CAP_KILL",
+                                                  "CAP_SETGID",
+                                                  "CAP_SETUID",
+                                                  "CAP_SETPCAP",
+                                                  "CAP_LINUX_IMMUTABLE",
+                                                  "CAP_NET_BIND_SERVICE",
+                                                  "CAP_NET_BROADCAST",
+                                                  "CAP_NET_ADMIN",
+                                                  "CAP_NET_RAW",
+                                                  "CAP_IPC_LOCK",
+                                                  "CAP_IPC_OWNER",
+                                                  "CAP_SYS_MODULE",
+                                                  "CAP_SYS_RAWIO",
+                                                  "CAP_SYS_CHROOT",
+                                                  "CAP_SYS_PTRACE",
+                                                  "CAP_SYS_PACCT",
+                                                  "CAP_SYS_ADMIN",
+                                                  "CAP_SYS_BOOT",
+                                                  "CAP_SYS_NICE",
+                                                  "CAP_SYS_RESOURCE",
+                                                  "CAP_SYS_TIME",
+                                                  "CAP_SYS_TTY_CONFIG",
+                                                  "CAP_MKNOD",
+                                                  "CAP_LEASE",
+                                                  "CAP_AUDIT_WRITE",
+                                                  "CAP_AUDIT_CONTROL",
+                                                  "CAP_SETFCAP",
+                                                  "CAP_MAC_OVERRIDE",
+                                                  "CAP_MAC_ADMIN",
+                                                  "CAP_SYSLOG",
+                                                  "CAP_WAKE_ALARM",
+                                                  "CAP_BLOCK_SUSPEND",
+                                                  "CAP_AUDIT_READ",
+                                                  "CAP_PERFMON",
+                                                  "CAP_BPF",
+                                                  "CAP_CHECKPOINT_RESTORE"};
 
 using Halves = std::array<__user_cap_data_struct, 2>;
 
@@ -54,8 +85,8 @@ bool kernel_lets_count() {
   // The first CPU need not be online; the one we run on is.
   const int cpu = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   for (int i = 0; i < cpu; ++i) {
-    const Descriptor event(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, i, -1,
-                                                      static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
+    const Descriptor event(static_cast<int>(
+        ::syscall(SYS_perf_event_open, &attributes, -1, i, -1, static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
     if (event) return true;
     if (errno != ENODEV) return false;
   }
@@ -114,8 +145,9 @@ CapabilitySet capabilities_to_keep(const CapabilityUses& uses) {
 LayerOutcome kept(CapabilitySet keep) {
   LayerOutcome outcome = LayerOutcome::holds("keeps " + names_of(keep));
   if ((keep & capability::set(capability::kSysAdmin)) != 0) {
-    outcome.cure = "perf events need CAP_SYS_ADMIN here: grant CAP_PERFMON, and where kernel.perf_event_paranoid is above 2, "
-                   "`sysctl kernel.perf_event_paranoid=2`";
+    outcome.cure =
+        "perf events need CAP_SYS_ADMIN here: grant CAP_PERFMON, and where kernel.perf_event_paranoid is above 2, "
+        "`sysctl kernel.perf_event_paranoid=2`";
   }
   return outcome;
 }

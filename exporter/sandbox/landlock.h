@@ -6,8 +6,8 @@
 
 #include "sandbox/layer.h"
 
-// Landlock (Documentation/userspace-api/landlock.rst): the kernel refuses every file outside the folders that are named,
-// whoever asks.
+// Landlock (Documentation/userspace-api/landlock.rst): the kernel refuses every file outside the folders that are
+// named, whoever asks.
 namespace igpu::exporter {
 
 struct FileAccess {
@@ -22,8 +22,8 @@ int landlock_version();
 
 // The calling thread and those that it makes later may read what is named. Nobody may write, create, remove or run
 // anything; from version 4 on no TCP port can be bound or connected to; from 6 on no abstract UNIX socket of others.
-// It needs no_new_privs. A thread in here cannot look into processes outside (the kernel's ptrace rule): what is read of
-// /proc/<pid>/fdinfo must be read by threads that were made before.
+// It needs no_new_privs. A thread in here cannot look into processes outside (the kernel's ptrace rule): what is read
+// of /proc/<pid>/fdinfo must be read by threads that were made before.
 LayerOutcome confine_files(const FileAccess& access);
 
 // The folders that a file is found in: that of its name, and that of what its name leads to.

@@ -15,11 +15,16 @@ inline constexpr std::array<Layer, 5> kLayers{Layer::core_dumps, Layer::capabili
 
 constexpr std::string_view to_string(Layer layer) {
   switch (layer) {
-    case Layer::core_dumps: return "core_dumps";
-    case Layer::capabilities: return "capabilities";
-    case Layer::no_new_privs: return "no_new_privs";
-    case Layer::seccomp: return "seccomp";
-    case Layer::landlock: return "landlock";
+    case Layer::core_dumps:
+      return "core_dumps";
+    case Layer::capabilities:
+      return "capabilities";
+    case Layer::no_new_privs:
+      return "no_new_privs";
+    case Layer::seccomp:
+      return "seccomp";
+    case Layer::landlock:
+      return "landlock";
   }
   return "";
 }

@@ -36,7 +36,8 @@ Loose look_for_loose_threads(CapabilitySet kept) {
   Loose loose;
   for (const ThreadStatus& thread : own_threads()) {
     ++loose.threads;
-    if (((thread.permitted | thread.effective) & ~kept) != 0 || (thread.inheritable | thread.ambient) != 0) ++loose.capable;
+    if (((thread.permitted | thread.effective) & ~kept) != 0 || (thread.inheritable | thread.ambient) != 0)
+      ++loose.capable;
     if (!thread.no_new_privs) ++loose.privileged;
     if (thread.seccomp != 2) ++loose.unfiltered;
   }
@@ -114,7 +115,8 @@ void Sandbox::tell(Log& log) const {
     on += on.empty() ? "" : ",";
     on += to_string(layer);
   }
-  log.write(LogLevel::info, "sandbox", {{"on", on.empty() ? "nothing" : on}, {"capabilities", outcome(Layer::capabilities).detail}});
+  log.write(LogLevel::info, "sandbox",
+            {{"on", on.empty() ? "nothing" : on}, {"capabilities", outcome(Layer::capabilities).detail}});
   for (const Layer layer : kLayers) {
     const LayerOutcome& missing = outcome(layer);
     if (missing.on && !missing.cure.empty()) {
@@ -124,7 +126,9 @@ void Sandbox::tell(Log& log) const {
     if (missing.on) continue;
     const LogLevel level = missing.cure.empty() || layer == Layer::landlock ? LogLevel::info : LogLevel::warn;
     log.write(level, "sandbox layer missing",
-              {{"layer", to_string(layer)}, {"reason", missing.detail}, {"cure", missing.cure.empty() ? "none needed" : missing.cure}});
+              {{"layer", to_string(layer)},
+               {"reason", missing.detail},
+               {"cure", missing.cure.empty() ? "none needed" : missing.cure}});
   }
 }
 

@@ -34,10 +34,10 @@ class Sandbox {
   // Files that are read again when they change, with the folders that they are in; before drop_rights().
   void keep_readable(const std::vector<std::string>& files);
 
-  void guard_memory();      // before anything secret is read: no core dumps
-  void drop_rights();       // sockets are bound, no other thread exists: capabilities, no_new_privs
-  void confine_clients();   // the collectors' threads exist, those that talk to clients do not: Landlock
-  void close();             // all threads exist, no request has been answered: seccomp; then looks at what holds
+  void guard_memory();     // before anything secret is read: no core dumps
+  void drop_rights();      // sockets are bound, no other thread exists: capabilities, no_new_privs
+  void confine_clients();  // the collectors' threads exist, those that talk to clients do not: Landlock
+  void close();            // all threads exist, no request has been answered: seccomp; then looks at what holds
 
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
   const SandboxOutcomes& outcomes() const { return outcomes_; }

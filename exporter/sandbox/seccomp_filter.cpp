@@ -2,8 +2,8 @@
 #include "sandbox/seccomp_filter.h"
 
 #include <fcntl.h>
-#include <seccomp.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -28,37 +28,120 @@ using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, ReleaseFi
 
 // Numbers as libseccomp knows them: a call that this architecture does not have is negative, and left out by it.
 //
-// Which calls these are was recorded from the running program (tests/end_to_end/sandbox_calls) and completed by what the
-// C library may use instead on other versions and architectures.
+// Which calls these are was recorded from the running program (tests/end_to_end/sandbox_calls) and completed by what
+// the C library may use instead on other versions and architectures.
 constexpr int kPlainCalls[] = {
     // Files: reading, and looking at names. Opening is further down.
-    SCMP_SYS(read), SCMP_SYS(readv), SCMP_SYS(pread64), SCMP_SYS(preadv), SCMP_SYS(preadv2), SCMP_SYS(lseek),
-    SCMP_SYS(_llseek), SCMP_SYS(close), SCMP_SYS(close_range), SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat), SCMP_SYS(fstatat64), SCMP_SYS(fstat64), SCMP_SYS(stat64), SCMP_SYS(lstat64), SCMP_SYS(statx),
-    SCMP_SYS(statfs), SCMP_SYS(fstatfs), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2),
-    SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(getdents64), SCMP_SYS(getcwd), SCMP_SYS(fcntl),
-    SCMP_SYS(fcntl64), SCMP_SYS(fadvise64), SCMP_SYS(dup), SCMP_SYS(dup2), SCMP_SYS(dup3),
+    SCMP_SYS(read),
+    SCMP_SYS(readv),
+    SCMP_SYS(pread64),
+    SCMP_SYS(preadv),
+    SCMP_SYS(preadv2),
+    SCMP_SYS(lseek),
+    SCMP_SYS(_llseek),
+    SCMP_SYS(close),
+    SCMP_SYS(close_range),
+    SCMP_SYS(stat),
+    SCMP_SYS(lstat),
+    SCMP_SYS(fstat),
+    SCMP_SYS(newfstatat),
+    SCMP_SYS(fstatat64),
+    SCMP_SYS(fstat64),
+    SCMP_SYS(stat64),
+    SCMP_SYS(lstat64),
+    SCMP_SYS(statx),
+    SCMP_SYS(statfs),
+    SCMP_SYS(fstatfs),
+    SCMP_SYS(access),
+    SCMP_SYS(faccessat),
+    SCMP_SYS(faccessat2),
+    SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),
+    SCMP_SYS(getdents64),
+    SCMP_SYS(getcwd),
+    SCMP_SYS(fcntl),
+    SCMP_SYS(fcntl64),
+    SCMP_SYS(fadvise64),
+    SCMP_SYS(dup),
+    SCMP_SYS(dup2),
+    SCMP_SYS(dup3),
     // To what is open: the log, sockets, wake-ups. No file is ever open for writing.
-    SCMP_SYS(write), SCMP_SYS(writev),
+    SCMP_SYS(write),
+    SCMP_SYS(writev),
     // Sockets that are there: clients are accepted and answered. Sending to an address is further down.
-    SCMP_SYS(accept), SCMP_SYS(accept4), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(recvmmsg), SCMP_SYS(sendmsg),
-    SCMP_SYS(shutdown), SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
+    SCMP_SYS(accept),
+    SCMP_SYS(accept4),
+    SCMP_SYS(recvfrom),
+    SCMP_SYS(recvmsg),
+    SCMP_SYS(recvmmsg),
+    SCMP_SYS(sendmsg),
+    SCMP_SYS(shutdown),
+    SCMP_SYS(getsockname),
+    SCMP_SYS(getpeername),
+    SCMP_SYS(getsockopt),
+    SCMP_SYS(setsockopt),
     // Waiting and waking.
-    SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(select), SCMP_SYS(pselect6), SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_pwait2), SCMP_SYS(eventfd2), SCMP_SYS(pipe2),
-    SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(timerfd_gettime), SCMP_SYS(futex),
-    SCMP_SYS(futex_waitv), SCMP_SYS(restart_syscall), SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(getrandom),
+    SCMP_SYS(poll),
+    SCMP_SYS(ppoll),
+    SCMP_SYS(select),
+    SCMP_SYS(pselect6),
+    SCMP_SYS(epoll_create1),
+    SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),
+    SCMP_SYS(epoll_pwait2),
+    SCMP_SYS(eventfd2),
+    SCMP_SYS(pipe2),
+    SCMP_SYS(timerfd_create),
+    SCMP_SYS(timerfd_settime),
+    SCMP_SYS(timerfd_gettime),
+    SCMP_SYS(futex),
+    SCMP_SYS(futex_waitv),
+    SCMP_SYS(restart_syscall),
+    SCMP_SYS(nanosleep),
+    SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(clock_gettime),
+    SCMP_SYS(clock_getres),
+    SCMP_SYS(gettimeofday),
+    SCMP_SYS(time),
+    SCMP_SYS(getrandom),
     // Memory. Making it executable is further down.
-    SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(mincore), SCMP_SYS(membarrier),
+    SCMP_SYS(brk),
+    SCMP_SYS(munmap),
+    SCMP_SYS(mremap),
+    SCMP_SYS(madvise),
+    SCMP_SYS(mincore),
+    SCMP_SYS(membarrier),
     // Threads of this process, and its signals. Making and signalling them is further down.
-    SCMP_SYS(set_robust_list), SCMP_SYS(get_robust_list), SCMP_SYS(rseq), SCMP_SYS(set_tid_address), SCMP_SYS(gettid),
-    SCMP_SYS(sched_yield), SCMP_SYS(sched_getaffinity), SCMP_SYS(getcpu), SCMP_SYS(exit), SCMP_SYS(exit_group),
-    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigpending),
-    SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sigaltstack),
+    SCMP_SYS(set_robust_list),
+    SCMP_SYS(get_robust_list),
+    SCMP_SYS(rseq),
+    SCMP_SYS(set_tid_address),
+    SCMP_SYS(gettid),
+    SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity),
+    SCMP_SYS(getcpu),
+    SCMP_SYS(exit),
+    SCMP_SYS(exit_group),
+    SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigpending),
+    SCMP_SYS(rt_sigtimedwait),
+    SCMP_SYS(sigaltstack),
     // What it is and what it has used: process_*, and what may be read with which rights.
-    SCMP_SYS(getpid), SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
-    SCMP_SYS(getrusage), SCMP_SYS(getrlimit), SCMP_SYS(times), SCMP_SYS(sysinfo), SCMP_SYS(uname), SCMP_SYS(capget),
+    SCMP_SYS(getpid),
+    SCMP_SYS(getppid),
+    SCMP_SYS(getuid),
+    SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),
+    SCMP_SYS(getegid),
+    SCMP_SYS(getrusage),
+    SCMP_SYS(getrlimit),
+    SCMP_SYS(times),
+    SCMP_SYS(sysinfo),
+    SCMP_SYS(uname),
+    SCMP_SYS(capget),
 };
 
 // What lets a process become another program: whoever tries is no exporter any more.
@@ -150,9 +233,10 @@ void add_conditional_calls(Rules& rules) {
 }
 
 LayerOutcome failed(const char* what, int error) {
-  const char* cure = error == EINVAL || error == ENOSYS
-                         ? "a kernel built with CONFIG_SECCOMP_FILTER, or a container that lets its programs use seccomp"
-                         : "look whether a seccomp profile of the service or container refuses seccomp";
+  const char* cure =
+      error == EINVAL || error == ENOSYS
+          ? "a kernel built with CONFIG_SECCOMP_FILTER, or a container that lets its programs use seccomp"
+          : "look whether a seccomp profile of the service or container refuses seccomp";
   return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), cure);
 }
 

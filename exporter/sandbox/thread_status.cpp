@@ -33,15 +33,17 @@ std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
   const auto ambient = value_of(text, "CapAmb", 16);
   const auto no_new_privs = value_of(text, "NoNewPrivs", 10);
   const auto seccomp = value_of(text, "Seccomp", 10);
-  if (!inheritable || !permitted || !effective || !bounding || !ambient || !no_new_privs || !seccomp) return std::nullopt;
-  return ThreadStatus{*inheritable, *permitted, *effective, *bounding, *ambient, *no_new_privs == 1,
-                      static_cast<int>(*seccomp)};
+  if (!inheritable || !permitted || !effective || !bounding || !ambient || !no_new_privs || !seccomp)
+    return std::nullopt;
+  return ThreadStatus{
+      *inheritable, *permitted, *effective, *bounding, *ambient, *no_new_privs == 1, static_cast<int>(*seccomp)};
 }
 
 std::vector<ThreadStatus> own_threads() {
   std::vector<ThreadStatus> threads;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end; entry.increment(error)) {
+  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end; !error && entry != end;
+       entry.increment(error)) {
     std::ifstream file(entry->path() / "status", std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     if (text.empty()) continue;  // it has ended

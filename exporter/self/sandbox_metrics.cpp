@@ -19,7 +19,8 @@ std::span<const MetricDescriptor* const> SandboxMetrics::metrics() { return kMet
 void SandboxMetrics::add_to(SampleList& out) const {
   for (const Layer layer : kLayers) {
     const std::string_view label = to_string(layer);
-    out.add(kSandbox, std::span(&label, 1), on_[static_cast<std::size_t>(layer)].load(std::memory_order_relaxed) ? 1 : 0);
+    out.add(kSandbox, std::span(&label, 1),
+            on_[static_cast<std::size_t>(layer)].load(std::memory_order_relaxed) ? 1 : 0);
   }
 }
 

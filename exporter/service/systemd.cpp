@@ -147,8 +147,8 @@ void ServiceNotifier::send(std::string_view message) const {
 }
 
 void clear_service_environment() {
-  for (const char* name :
-       {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) {
+  for (const char* name : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID", "NOTIFY_SOCKET",
+                           "WATCHDOG_USEC", "WATCHDOG_PID"}) {
     ::unsetenv(name);
   }
 }

@@ -25,8 +25,8 @@ struct InheritedSocket {
 
 // Those that LISTEN_FDS names, if LISTEN_PID says that they are for this process; else none. first: where they begin,
 // 3 by the protocol. Throws std::runtime_error with one line that names the cure if one is no listening stream socket:
-// serving fewer addresses than were asked for would go unnoticed. The caller owns them from then on; called once, before
-// anything else is opened.
+// serving fewer addresses than were asked for would go unnoticed. The caller owns them from then on; called once,
+// before anything else is opened.
 std::vector<InheritedSocket> inherited_sockets(const Environment& environment, int first = 3);
 
 // Messages to the service manager. Every call is quietly nothing if there is none.
