@@ -163,6 +163,24 @@ TEST_CASE("a flood of wrong passwords takes two threads; known passwords pass, w
   CHECK(wrong >= 4);  // two that computed and two that waited for them
 }
 
+TEST_CASE("more than may wait are told to come again, at once") {
+  const PasswordCheck::Users users{{"alice", hash_of("secret", "12")}};
+  // `second` asks while the first password is being checked. A machine that stands still in between gets another try.
+  const auto second_outcome = [&](const PasswordCheck::Limits& limits, const std::string& second) {
+    Outcome outcome = Outcome::wrong;
+    for (int i = 0; i < 10 && outcome != Outcome::busy; ++i) {
+      PasswordCheck check(limits);
+      std::thread first([&] { (void)ask(check, users, "alice", "one"); });
+      while (check.computations() < 1) std::this_thread::yield();
+      outcome = ask(check, users, "alice", second);
+      first.join();
+    }
+    return outcome;
+  };
+  CHECK(second_outcome({.computations = 1, .waiting = 0}, "two") == Outcome::busy);
+  CHECK(second_outcome({.computations = 1, .waiting_same = 0}, "one") == Outcome::busy);
+}
+
 TEST_CASE("many requests with the same credentials share one computation") {
   PasswordCheck check({.patience = std::chrono::minutes(5)});
   const PasswordCheck::Users users{{"alice", hash_of("secret", "10")}};
