@@ -5,7 +5,7 @@
 # shellcheck disable=SC2034
 {
   build_packages=(g++ cmake ninja-build git xz-utils prometheus-cpp-dev zlib1g-dev libssl-dev libcli11-dev
-    libyaml-cpp-dev libcrypt-dev libseccomp-dev)
+    libyaml-dev libcrypt-dev libseccomp-dev)
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache doctest-dev python3 python3-prometheus-client prometheus prometheus-node-exporter curl jq strace

@@ -2,15 +2,13 @@
 #include "web_config/yaml_tree.h"
 
 #include <string.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
 #include <algorithm>
-#include <istream>
+#include <array>
 #include <map>
+#include <new>
 #include <set>
-#include <streambuf>
 
 namespace igpu::exporter {
 namespace {
@@ -19,94 +17,78 @@ constexpr std::size_t kLargest = 1U << 20;
 constexpr std::size_t kMostNodes = 100'000;
 constexpr std::size_t kDeepest = 16;
 
-std::size_t line_of(const YAML::Mark& mark) { return mark.line < 0 ? 1 : static_cast<std::size_t>(mark.line) + 1; }
+bool control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
-// Length of the UTF-8 sequence at the start of text; 0: there is none.
-std::size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80) return 0;
-  }
-  if ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) > 0x9F) || (first == 0xF0 && byte(1) < 0x90) ||
-      (first == 0xF4 && byte(1) > 0x8F)) {
-    return 0;
-  }
-  return size;
+std::string_view view(const yaml_char_t* text) {
+  return text == nullptr ? std::string_view() : reinterpret_cast<const char*>(text);
 }
 
-// YAML allows no control characters, and yaml-cpp takes one of them for the end of the file.
-void check_characters(std::string_view text) {
-  std::size_t line = 1;
-  while (!text.empty()) {
-    const char c = text.front();
-    const std::size_t size = utf8_sequence(text);
-    if (size == 0) throw YamlError(line, "this is not UTF-8 text");
-    if ((static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\n' && c != '\r') || c == '\x7f') {
-      throw YamlError(line, "control characters are not allowed");
-    }
-    if (c == '\n') ++line;
-    text.remove_prefix(size);
-  }
+std::size_t line_of(const yaml_mark_t& mark) { return mark.line + 1; }
+
+// What is written without quotes and means "nothing".
+bool is_null(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kNulls{"", "~", "null", "Null", "NULL"};
+  return std::find(kNulls.begin(), kNulls.end(), text) != kNulls.end();
 }
 
-// Reads from memory that it does not own: no copy of what may be a secret.
-class ViewBuffer final : public std::streambuf {
+// One event; what it owns is wiped and freed with it.
+class Event {
  public:
-  explicit ViewBuffer(std::string_view text) {
-    char* begin = const_cast<char*>(text.data());
-    setg(begin, begin, begin + text.size());
+  explicit Event(yaml_parser_t& parser) : good_(yaml_parser_parse(&parser, &event_) == 1) {}
+  ~Event() {
+    if (!good_) return;
+    if (event_.type == YAML_SCALAR_EVENT) ::explicit_bzero(event_.data.scalar.value, event_.data.scalar.length);
+    yaml_event_delete(&event_);
   }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  bool good() const { return good_; }
+  const yaml_event_t& get() const { return event_; }
+  std::size_t line() const { return line_of(event_.start_mark); }
+
+ private:
+  yaml_event_t event_{};
+  bool good_;
 };
 
-class TreeBuilder final : public YAML::EventHandler {
+class TreeBuilder {
  public:
   std::shared_ptr<const YamlNode> root() const { return root_; }
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (root_) throw YamlError(line_of(mark), "a second document begins here; only one can be honoured");
-  }
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    finish(make(mark, YamlNode::Kind::null), anchor);
-  }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw YamlError(line_of(mark), "an alias stands inside of what it names");
-    if (++nodes_ > kMostNodes) throw YamlError(line_of(mark), "too many values");
-    place(found->second, line_of(mark));
-  }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    constexpr std::string_view kCore = "tag:yaml.org,2002:";
-    const std::shared_ptr<YamlNode> node = make(mark, YamlNode::Kind::scalar);
-    if (tag == "?" || (tag.starts_with(kCore) && (tag.ends_with(":bool") || tag.ends_with(":int")))) {
-      node->plain = true;
-    } else if (tag != "!" && tag != std::string(kCore) + "str") {
-      throw YamlError(line_of(mark), "the tag " + in_quotes(tag) + " cannot be honoured");
+  void take(const Event& event) {
+    const auto& data = event.get().data;
+    switch (event.get().type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (root_) throw YamlError(event.line(), "a second document begins here; only one can be honoured");
+        break;
+      case YAML_ALIAS_EVENT:
+        alias(view(data.alias.anchor), event.line());
+        break;
+      case YAML_SCALAR_EVENT:
+        scalar(event);
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        open(event, YamlNode::Kind::sequence, view(data.sequence_start.tag), YAML_SEQ_TAG,
+             view(data.sequence_start.anchor));
+        break;
+      case YAML_MAPPING_START_EVENT:
+        open(event, YamlNode::Kind::mapping, view(data.mapping_start.tag), YAML_MAP_TAG,
+             view(data.mapping_start.anchor));
+        break;
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        close();
+        break;
+      default:
+        break;
     }
-    node->text = value;
-    finish(node, anchor);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open(mark, tag, "seq", YamlNode::Kind::sequence, anchor);
-  }
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open(mark, tag, "map", YamlNode::Kind::mapping, anchor);
-  }
-  void OnMapEnd() override { close(); }
 
  private:
   struct Open {
     std::shared_ptr<YamlNode> node;
-    YAML::anchor_t anchor = YAML::NullAnchor;
+    std::string anchor;
     std::set<std::string, std::less<>> keys;    // written in the mapping itself
     std::map<std::string, std::size_t> merged;  // from "<<", with their places: those may be written anew
     bool has_key = false;
@@ -115,34 +97,65 @@ class TreeBuilder final : public YAML::EventHandler {
     std::size_t place = 0;  // where it goes
   };
 
-  std::shared_ptr<YamlNode> make(const YAML::Mark& mark, YamlNode::Kind kind) {
-    if (++nodes_ > kMostNodes) throw YamlError(line_of(mark), "too many values");
+  void count(std::size_t line) {
+    if (++nodes_ > kMostNodes) throw YamlError(line, "too many values");
+  }
+
+  std::shared_ptr<YamlNode> make(std::size_t line, YamlNode::Kind kind) {
+    count(line);
     auto node = std::make_shared<YamlNode>();
     node->kind = kind;
-    node->line = line_of(mark);
+    node->line = line;
     return node;
   }
 
-  void open(const YAML::Mark& mark, const std::string& tag, std::string_view kind_tag, YamlNode::Kind kind,
-            YAML::anchor_t anchor) {
-    if (open_.size() >= kDeepest) throw YamlError(line_of(mark), "nested too deeply");
-    if (tag != "?" && tag != "!" && tag != "tag:yaml.org,2002:" + std::string(kind_tag)) {
-      throw YamlError(line_of(mark), "the tag " + in_quotes(tag) + " cannot be honoured");
+  void alias(std::string_view name, std::size_t line) {
+    const auto found = anchors_.find(name);
+    if (found == anchors_.end()) {
+      throw YamlError(line, "the alias " + in_quotes(name) + " names nothing, or what it stands in");
     }
-    Open& mapping = open_.emplace_back();
-    mapping.node = make(mark, kind);
-    mapping.anchor = anchor;
+    count(line);
+    place(found->second, line);
+  }
+
+  void scalar(const Event& event) {
+    const auto& data = event.get().data.scalar;
+    const std::string_view text(reinterpret_cast<const char*>(data.value), data.length);
+    const std::string_view tag = view(data.tag);
+    const bool plain = data.style == YAML_PLAIN_SCALAR_STYLE && data.plain_implicit != 0;
+    if (!tag.empty() && tag != YAML_STR_TAG && tag != YAML_BOOL_TAG && tag != YAML_INT_TAG && tag != YAML_NULL_TAG) {
+      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " cannot be honoured");
+    }
+    const bool null = tag == YAML_NULL_TAG || (plain && is_null(text));
+    const std::shared_ptr<YamlNode> node = make(event.line(), null ? YamlNode::Kind::null : YamlNode::Kind::scalar);
+    if (!null) {
+      node->plain = plain || tag == YAML_BOOL_TAG || tag == YAML_INT_TAG;
+      node->text = text;
+    }
+    finish(node, view(data.anchor));
+  }
+
+  void open(const Event& event, YamlNode::Kind kind, std::string_view tag, std::string_view usual_tag,
+            std::string_view anchor) {
+    if (open_.size() >= kDeepest) throw YamlError(event.line(), "nested too deeply");
+    if (!tag.empty() && tag != usual_tag) {
+      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " cannot be honoured");
+    }
+    if (const auto earlier = anchors_.find(anchor); earlier != anchors_.end()) anchors_.erase(earlier);
+    Open& collection = open_.emplace_back();
+    collection.node = make(event.line(), kind);
+    collection.anchor = anchor;
   }
 
   void close() {
     const std::shared_ptr<YamlNode> node = open_.back().node;
-    const YAML::anchor_t anchor = open_.back().anchor;
+    const std::string anchor = open_.back().anchor;
     open_.pop_back();
     finish(node, anchor);
   }
 
-  void finish(const std::shared_ptr<const YamlNode>& node, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = node;
+  void finish(const std::shared_ptr<const YamlNode>& node, std::string_view anchor) {
+    if (!anchor.empty()) anchors_.insert_or_assign(std::string(anchor), node);
     place(node, node->line);
   }
 
@@ -196,7 +209,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void merge_mapping(Open& mapping, const YamlNode& source, std::size_t line) {
     if (source.kind != YamlNode::Kind::mapping) throw YamlError(line, "\"<<\" merges mappings only");
     for (const YamlNode::Entry& entry : source.entries) {
-      if (++nodes_ > kMostNodes) throw YamlError(line, "too many values");
+      count(line);
       std::vector<YamlNode::Entry>& entries = mapping.node->entries;
       if (mapping.merged.emplace(entry.key, entries.size()).second) entries.push_back(entry);
     }
@@ -204,32 +217,43 @@ class TreeBuilder final : public YAML::EventHandler {
 
   std::shared_ptr<const YamlNode> root_;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, std::shared_ptr<const YamlNode>> anchors_;
+  std::map<std::string, std::shared_ptr<const YamlNode>, std::less<>> anchors_;
   std::size_t nodes_ = 0;
 };
 
-bool control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
-
-// What yaml-cpp says may show one byte of the file, also the one that it takes for the end.
-std::string readable(std::string message) {
-  std::replace_if(
-      message.begin(), message.end(), [](char c) { return control(c) || static_cast<unsigned char>(c) > 0x7f; }, '?');
-  return message;
-}
-
-std::shared_ptr<const YamlNode> read_documents(std::string_view text) {
-  ViewBuffer buffer(text);
-  std::istream stream(&buffer);
-  TreeBuilder builder;
-  try {
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
-    }
-  } catch (const YAML::Exception& error) {
-    throw YamlError(line_of(error.mark), readable(error.msg));
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {
+    if (yaml_parser_initialize(&parser_) != 1) throw std::bad_alloc();
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
   }
-  return builder.root();
-}
+  ~Parser() { yaml_parser_delete(&parser_); }
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  // False: the end.
+  bool next(TreeBuilder& builder) {
+    const Event event(parser_);
+    if (!event.good()) fail();
+    builder.take(event);
+    return event.get().type != YAML_STREAM_END_EVENT;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+    const std::string problem = parser_.problem == nullptr ? "broken YAML" : parser_.problem;
+    if (parser_.error == YAML_READER_ERROR) {
+      const std::string_view before = text_.substr(0, std::min(parser_.problem_offset, text_.size()));
+      throw YamlError(1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')), problem);
+    }
+    throw YamlError(line_of(parser_.problem_mark),
+                    problem + (parser_.context == nullptr ? "" : std::string(", ") + parser_.context));
+  }
+
+  std::string_view text_;
+  yaml_parser_t parser_{};
+};
 
 }  // namespace
 
@@ -237,11 +261,11 @@ YamlNode::~YamlNode() { ::explicit_bzero(text.data(), text.size()); }
 
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text) {
   if (text.size() > kLargest) throw YamlError(1, "the file is larger than 1 MiB");
-  check_characters(text);
-  // yaml-cpp misses a quote that is never closed if the file ends with a newline, as one that was cut off may.
-  (void)read_documents(text.substr(0, text.find_last_not_of(" \t\r\n") + 1));
-  const std::shared_ptr<const YamlNode> root = read_documents(text);
-  return root ? root : std::make_shared<const YamlNode>();
+  Parser parser(text.empty() ? std::string_view("") : text);  // libyaml insists on a pointer
+  TreeBuilder builder;
+  while (parser.next(builder)) {
+  }
+  return builder.root() ? builder.root() : std::make_shared<const YamlNode>();
 }
 
 std::string in_quotes(std::string_view text) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-// A YAML document as a tree that knows its line numbers. yaml-cpp reads, and stands behind this header alone.
+// A YAML document as a tree that knows its line numbers. libyaml reads, and stands behind this header alone.
 namespace igpu::exporter {
 
 class YamlError : public std::runtime_error {
@@ -45,8 +45,9 @@ struct YamlNode::Entry {
 
 // The one document of the text; a null node if there is nothing in it. Anchors, aliases and merge keys ("<<", which has
 // to be the first key of its mapping) are followed without copying what they name. Throws YamlError: broken syntax, a
-// key twice, a second document, an alias inside of what it names, more than 16 levels, more than a megabyte, tags
-// other than those of the core schema, text that is not UTF-8. What it says quotes keys, never values.
+// key twice, a second document, an alias inside of what it names, more than 16 levels, more than a megabyte, other tags
+// than str, bool, int, null, seq and map, text that is neither UTF-8 nor UTF-16 with a byte order mark. What it says
+// quotes keys and tags, never values.
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text);
 
 // In double quotes, fit for one line of a log: shortened, control characters as "?".
