@@ -40,6 +40,10 @@ endfunction()
 
 if(IGPU_REVISION_OVERRIDE)
   set(IGPU_REVISION "${IGPU_REVISION_OVERRIDE}")
+  if(IGPU_REVISION MATCHES "^v([0-9]+\\.[0-9]+\\.[0-9]+)$")
+    set(IGPU_VERSION "${CMAKE_MATCH_1}")
+    set(IGPU_PACKAGE_VERSION "${IGPU_VERSION}")
+  endif()
 else()
   # A folder that lies in somebody else's repository is not ours to describe.
   igpu_ask_git(git_top rev-parse --show-toplevel)

@@ -10,7 +10,8 @@
   package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache doctest-dev python3 python3-prometheus-client prometheus prometheus-node-exporter curl jq strace
     procps util-linux libcap2-bin openssl systemd gzip)
-  packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3)
+  packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
+    golang-go)
   clang_packages=(clang libclang-rt-14-dev)
   tidy_packages=(clang-tidy)
 }

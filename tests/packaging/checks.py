@@ -4,8 +4,10 @@
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -61,7 +63,9 @@ def help_flags(binary=BINARY):
 @contextlib.contextmanager
 def serving(command, **more):
     """Runs a command line of the exporter that listens on port 0, and yields its base URL."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
+    # A group of its own: unshare(1) does not pass a signal on.
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True, **more)
     log, url = [], None
     try:
         while url is None:
@@ -73,11 +77,14 @@ def serving(command, **more):
             url = f"http://127.0.0.1:{found.group(1)}" if found else None
         yield url
     finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        killer = threading.Timer(20, os.killpg, (process.pid, signal.SIGKILL))
+        killer.start()
+        while process.stderr.readline():  # its other end closes when the last of the group has gone
+            pass
+        killer.cancel()
+        process.wait()
 
 
 def fetch(url):

@@ -31,8 +31,9 @@ def deb_package(deb, root):
     files = {"/" + os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
     equal("the .deb holds exactly what it should", sorted(files), sorted(DEB_FILES))
     control = output("dpkg-deb", "-f", deb)
-    for library in ("libc6", "libstdc++6", "libssl3", "zlib1g"):
-        check(f"dpkg-shlibdeps found {library}", re.search(rf"^Depends:.*\b{re.escape(library)} \(>= ", control, re.M), control)
+    for library in re.findall(r"NEEDED +(\S+)", output("objdump", "-p", f"{root}/usr/bin/{NAME}")):
+        package = re.search(r"^(\S+?):", output("dpkg", "-S", f"*/x86_64-linux-gnu/{library}")).group(1)
+        check(f"{library}: it depends on {package}", re.search(rf"^Depends:.*\b{re.escape(package)} \(>= ", control, re.M), control)
     check("pci.ids is recommended: names, not function", "Recommends: pci.ids" in control, control)
     equal("the settings are a conffile", output("dpkg-deb", "-I", deb, "conffiles").split(), ["/etc/default/intel-gpu-exporter"])
     with open(f"{root}/usr/share/doc/{NAME}/copyright") as f:

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the exporter sees in a container, by what the container may: the table of docs/containers.md.
+
+The image that image.py has built runs under real OCI runtimes (runc, crun) in the rig's guest (tests/vm/rig): a real kernel with
+its perf, /proc and device permissions, and modelled GPUs. Seccomp profiles are those that Debian's packages of the engines
+have. AppArmor and SELinux are not in that kernel's boot: what the page says of them was not tried.
+IGPU_UPDATE=1 rewrites the table."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import tempfile
+
+from checks import NAME, SOURCE, WORK, check, equal, finish, output, run
+
+DOCS = f"{SOURCE}/docs/containers.md"
+PERF, PTRACE = "CAP_PERFMON", "CAP_SYS_PTRACE"
+
+# Columns of the first table: rights, from none to all.
+RIGHTS = {
+    "plain": {},
+    "gpu": {"gpu": True},
+    "sidecar": {"gpu": True, "pid": "pod", "no_new_privs": True},
+    "perfmon": {"gpu": True, "capabilities": [PERF]},
+    "host": {"gpu": True, "capabilities": [PTRACE], "pid": "host"},
+    "node": {"gpu": True, "capabilities": [PERF, PTRACE], "pid": "host"},
+}
+TITLES = {
+    "plain": "nothing", "gpu": "/dev/dri, group render", "sidecar": "the same, process namespace shared with the pod",
+    "perfmon": "/dev/dri, CAP_PERFMON", "host": "/dev/dri, host's PIDs, CAP_SYS_PTRACE",
+    "node": "/dev/dri, host's PIDs, CAP_PERFMON, CAP_SYS_PTRACE"}
+ROWS = {
+    "sysfs": "frequency, limits, throttle reasons, RC6", "hwmon": "card: power, temperature, fan (hwmon)",
+    "engines": "engines", "mean": "mean frequency, interrupts, wait", "rapl": "integrated GPU: power (RAPL)",
+    "imc": "memory bandwidth", "size": "memory size", "used": "card: memory in use",
+    "own_pod": "processes of the pod", "others": "processes of the rest of the node"}
+# The second: with CAP_PERFMON, what takes perf away again.
+OBSTACLES = {
+    "containerd": ("containerd 1.6", {"engine": "containerd"}, "-"),
+    "kubernetes": ("the same with `allowPrivilegeEscalation: false`", {"engine": "containerd", "no_new_privs": True}, "-"),
+    "docker": ("Docker 20.10", {"engine": "docker"}, "Docker 23 or newer, or `--security-opt seccomp=FILE` as below"),
+    "docker-new": ("Docker with a profile that lets CAP_PERFMON do", {"engine": "docker", "seccomp": "containerd"}, "-"),
+    "docker-nnp": ("the same with `--security-opt no-new-privileges`",
+                   {"engine": "docker", "seccomp": "containerd", "no_new_privs": True}, "leave that out"),
+    "podman": ("Podman, CRI-O (containers-common 0.50)", {"engine": "podman"},
+               "`--security-opt seccomp=FILE` as below; newer profiles need nothing"),
+    "podman-cured": ("the same with that file", {"engine": "podman", "seccomp": "cured"}, "-"),
+    "paranoid3": ("`kernel.perf_event_paranoid` 3 (Debian)", {"paranoid": 3}, "on the host: `sysctl kernel.perf_event_paranoid=2`"),
+}
+
+
+def unpacked(folder, *packages):
+    """Debian packages, downloaded and unpacked, never installed: their dependencies are hundreds."""
+    os.makedirs(folder, exist_ok=True)
+    run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *packages, cwd=folder)
+    for package in glob.glob(f"{folder}/*.deb"):
+        run("dpkg-deb", "-x", package, folder)
+        os.unlink(package)
+    return folder
+
+
+def seccomp_profiles(share, work):
+    packages = unpacked(f"{work}/packages", "golang-github-containerd-containerd-dev", "golang-github-docker-docker-dev",
+                        "golang-github-opencontainers-specs-dev", "golang-golang-x-sys-dev", "golang-github-containers-common")
+    shutil.copy(f"{packages}/usr/share/gocode/src/github.com/docker/docker/profiles/seccomp/default.json", f"{share}/seccomp-docker.json")
+    shutil.copy(f"{packages}/usr/share/containers/seccomp.json", f"{share}/seccomp-podman.json")
+    shutil.copy(f"{packages}/usr/share/containers/seccomp.json", f"{share}/seccomp.json")
+    # The line of the documentation, as it stands there.
+    line = re.search(r"^(jq .*seccomp\.json) > ", open(DOCS).read(), re.M).group(1)
+    cured = output("bash", "-c", line.replace("/usr/share/containers/seccomp.json", f"{share}/seccomp.json"))
+    with open(f"{share}/seccomp-cured.json", "w") as f:
+        f.write(cured)
+    # Of containerd's package only the table; the rest of its folder would need hundreds of other packages.
+    os.unlink(f"{packages}/usr/share/gocode/src/github.com/containerd/containerd/contrib/seccomp/seccomp.go")
+    environment = {**os.environ, "GO111MODULE": "off", "GOPATH": f"{packages}/usr/share/gocode", "GOCACHE": f"{work}/go-cache",
+                   "GOFLAGS": ""}
+    for capabilities in ([], [PERF], [PTRACE], [PERF, PTRACE]):
+        profile = output("go", "run", f"{SOURCE}/tests/packaging/containerd_seccomp.go", *capabilities, env=environment)
+        with open(f"{share}/seccomp-containerd{'-'.join([''] + sorted(capabilities))}.json", "w") as f:
+            f.write(profile)
+
+
+def prepare(share, work):
+    root = f"{WORK}/rootfs"
+    if not os.path.exists(f"{root}/usr/bin/{NAME}"):
+        raise SystemExit(f"no image at {root}: run tests/packaging/image.py first")
+    run("cp", "-a", "--no-preserve=xattr", root, f"{share}/rootfs")
+    with open(f"{share}/capabilities", "w") as f:
+        f.write(output("getcap", f"{root}/usr/bin/{NAME}").split()[-1])
+    os.makedirs(f"{share}/runtime/lib")
+    for runtime in ("crun", "runc"):
+        path = shutil.which(runtime, path="/usr/bin:/usr/sbin")
+        shutil.copy(path, f"{share}/runtime/lib/{runtime}")
+        for library in re.findall(r"=> (/\S+)", output("ldd", path)):
+            if not os.path.basename(library).startswith(("libc.so", "ld-linux", "libpthread", "libm.so")):
+                shutil.copy(library, f"{share}/runtime/lib/")
+    seccomp_profiles(share, work)
+    scenarios = {**RIGHTS, **{f"perf-{name}": {**RIGHTS["perfmon"], **more} for name, (_, more, _) in OBSTACLES.items()}}
+    with open(f"{share}/scenarios.json", "w") as f:
+        json.dump(scenarios, f)
+    shutil.copy(f"{SOURCE}/tests/packaging/guest/matrix.py", share)
+
+
+def tables(results):
+    lines = ["| | " + " | ".join(TITLES[name] for name in RIGHTS) + " |", "|---" * (len(RIGHTS) + 1) + "|"]
+    words = {True: "yes", False: "-", "pmu": "yes", "clients": "by the visible processes", "": "-"}
+    for key, title in ROWS.items():
+        lines.append(f"| {title} | " + " | ".join(words[results[name][key]] for name in RIGHTS) + " |")
+    lines += ["", "| with CAP_PERFMON and | perf | the line that cures it |", "|---|---|---|"]
+    for name, (title, _, cure) in OBSTACLES.items():
+        lines.append(f"| {title} | {'works' if results['perf-' + name]['engines'] == 'pmu' else 'refused'} | {cure} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    work = tempfile.mkdtemp(dir=WORK, prefix="containers.")
+    try:
+        share = f"{work}/share"
+        os.makedirs(share)
+        os.chmod(share, 0o755)
+        prepare(share, work)
+        text = output(f"{SOURCE}/tests/vm/rig/run", "multi", "--share", share, "--time", "400", "--cmd",
+                      "python3 /share/matrix.py", timeout=800)
+        print(text)
+        results = json.loads(text.splitlines()[-1])
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    for name, result in results.items():
+        if check(f"{name}: it runs", "error" not in result, result):
+            equal(f"{name}: its health check agrees", result["healthcheck"], 0)
+    if any("error" in result for result in results.values()):
+        finish()
+    # What must not change unnoticed, whatever the documentation says.
+    for key in ("own_pod", "others"):
+        check(f"a plain container sees no process ({key})", not results["gpu"][key], results["gpu"])
+    check("a sidecar sees the pod's processes and no others", results["sidecar"]["own_pod"] and not results["sidecar"]["others"],
+          results["sidecar"])
+    check("the node's exporter sees all but the error state, which is root's file",
+          all(results["node"][row] for row in ROWS) and results["node"]["denied"] == ["error_state"], results["node"])
+
+    with open(DOCS) as f:
+        document = f.read()
+    begin, end = "<!-- table: tests/packaging/containers.py -->\n", "<!-- end of table -->\n"
+    head, rest = document.split(begin)
+    old, tail = rest.split(end)
+    new = tables(results)
+    if os.environ.get("IGPU_UPDATE") == "1" and old != new:
+        with open(DOCS, "w") as f:
+            f.write(head + begin + new + end + tail)
+    else:
+        check("docs/containers.md shows what was seen", old == new, f"IGPU_UPDATE=1 rewrites it; seen:\n{new}")
+    finish()
+
+
+main()

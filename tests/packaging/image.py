@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The image, built by the Containerfile's own steps, and the program run from its root file system.
+
+Nothing can be pulled here, so the base image is made of Debian's packages, as the one of the registry is; buildah runs
+the steps without an engine or a daemon."""
+
+import json
+import os
+import re
+import shutil
+import tempfile
+
+from checks import NAME, SOURCE, WORK, check, equal, fetch, finish, mirror, output, run, serving
+
+IMAGE, BASE = "localhost/intel-gpu-exporter", "localhost/debian:bookworm-slim"
+
+
+class Buildah:
+    def __init__(self, work):
+        self.options = ["--root", f"{work}/storage", "--runroot", f"{work}/run", "--storage-driver", "vfs"]
+        self.environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "TMPDIR": work}
+
+    def __call__(self, command, *arguments, **more):
+        return output("buildah", command, *self.options, *arguments, env=self.environment, timeout=1500, **more).strip()
+
+
+def base_image(buildah, work):
+    uri, suite = mirror()
+    run("mmdebstrap", "--variant=minbase", "--quiet", suite, f"{work}/base.tar", uri)
+    container = buildah("from", "scratch")
+    buildah("add", "--quiet", container, f"{work}/base.tar", "/")
+    buildah("config", "--cmd", "bash", container)
+    buildah("commit", "--quiet", container, BASE)
+    buildah("rm", container)
+    os.unlink(f"{work}/base.tar")
+
+
+def build(buildah):
+    more = []
+    if shutil.which("ccache"):
+        cache = output("ccache", "--get-config", "cache_dir").strip()
+        os.makedirs(cache, exist_ok=True)
+        more = ["--build-arg", "EXTRA_PACKAGES=ccache", "--volume", f"{cache}:/ccache", "--env", "CCACHE_DIR=/ccache"]
+    buildah("build", "--quiet", "--file", f"{SOURCE}/deploy/container/Containerfile", "--ignorefile", f"{SOURCE}/.containerignore",
+            "--build-arg", f"BASE={BASE}", "--build-arg", "REVISION=v9.8.7", "--network", "host", "--format", "docker",
+            *more, "--tag", IMAGE, SOURCE)
+
+
+def contents(root):
+    files = {os.path.relpath(os.path.join(folder, name), root)
+             for folder, _, names in os.walk(root) for name in names}
+    programs = sorted(f for f in files if not os.path.islink(f"{root}/{f}") and os.access(f"{root}/{f}", os.X_OK)
+                      and ".so" not in os.path.basename(f))
+    equal("one program is in it, and no shell", programs, [f"usr/bin/{NAME}"])
+    others = sorted(f for f in files if not re.match(
+        r"(usr/)?lib(64)?/|usr/share/doc/[^/]+/(copyright|LICENSE)$|etc/(passwd|group|nsswitch\.conf)$|usr/share/misc/pci\.ids$|usr/bin/", f))
+    equal("beside it: libraries, licences, users, names of GPUs", others, [])
+    libraries = [f for f in files if ".so" in f]
+    licences = {f.split("/")[3] for f in files if f.startswith("usr/share/doc/")}
+    check("every library has its licence", len(licences) >= 8 and {"libc6", "libssl3", NAME} <= licences,
+          f"{sorted(licences)} for {sorted(libraries)}")
+    capabilities = output("getcap", f"{root}/usr/bin/{NAME}")
+    check("the file may have what the container may have", capabilities.strip().endswith("cap_dac_read_search,cap_sys_ptrace,cap_perfmon=p"),
+          capabilities)
+    set_id = output("find", root, "-perm", "/6000").split()
+    equal("nothing is set-user-id", set_id, [])
+    size = sum(os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(root) for name in names)
+    print(f"size image: {size / 1e6:.1f} MB, the program {os.path.getsize(f'{root}/usr/bin/{NAME}') / 1e6:.1f} MB")
+    check("it is small", size < 25e6, size)
+
+
+def configuration(buildah):
+    config = json.loads(buildah("inspect", "--type", "image", IMAGE))["Docker"]["config"]
+    equal("its user is not root", config["User"], "65532:65532")
+    equal("it starts the exporter", config["Entrypoint"], [f"/usr/bin/{NAME}"])
+    equal("it checks its health by itself", config["Healthcheck"]["Test"], ["CMD", f"/usr/bin/{NAME}", "healthcheck"])
+    check("its port", "10068/tcp" in config["ExposedPorts"], config)
+    return config
+
+
+def runs(root, config):
+    """Read-only root, own mount and PID namespace, the image's user: as an engine starts it."""
+    script = ('set -e; mount --bind "$1" "$1"; mount -o remount,ro,bind "$1"; mount -t proc proc "$1/proc"; '
+              'mount --rbind /sys "$1/sys"; shift; exec "$@"')
+    user = config["User"]
+    prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", script, "bash", root,
+              "chroot", f"--userspec={user}", root]
+    entry = config["Entrypoint"]
+    version = output(*prefix, *entry, "--version")
+    check("version and revision come from the tag", "version 9.8.7 (revision v9.8.7," in version, version)
+    with serving([*prefix, *entry, "--web.listen-address=127.0.0.1:0"]) as url:
+        status, page = fetch(url + "/metrics")
+        check("it serves from a read-only root", status == 200 and "intel_gpu_exporter_build_info" in page, page[:200])
+        port = url.rsplit(":", 1)[1]
+        health = [*prefix, *config["Healthcheck"]["Test"][1:], f"--web.listen-address=127.0.0.1:{port}"]
+        equal("its health check succeeds", run(*health)[0], 0)
+    equal("and fails when it has gone", run(*health, check_status=False)[0], 1)
+
+
+def main():
+    os.makedirs(WORK, exist_ok=True)
+    work = tempfile.mkdtemp(dir=WORK, prefix="image.")
+    buildah = Buildah(work)
+    try:
+        base_image(buildah, work)
+        build(buildah)
+        config = configuration(buildah)
+        container = buildah("from", "--pull-never", IMAGE)
+        root = f"{WORK}/rootfs"
+        shutil.rmtree(root, ignore_errors=True)
+        mounted = buildah("mount", container)
+        run("cp", "-a", mounted, root)
+        buildah("umount", container)
+        contents(root)
+        runs(root, config)
+    finally:
+        run("chmod", "-R", "u+w", work, check_status=False)
+        shutil.rmtree(work, ignore_errors=True)
+    finish()
+
+
+main()
