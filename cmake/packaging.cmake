@@ -43,7 +43,8 @@ endif()
 configure_file("${package_dir}/copyright.in" "${described_dir}/copyright" @ONLY)
 install(FILES "${described_dir}/copyright" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT exporter)
 
-install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.service" DESTINATION "lib/systemd/system" COMPONENT exporter)
+install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.service"
+  "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.socket" DESTINATION "lib/systemd/system" COMPONENT exporter)
 install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/60-${PROJECT_NAME}.conf" DESTINATION "lib/sysctl.d" COMPONENT exporter)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/collectors/METRICS.md" "${PROJECT_SOURCE_DIR}/LICENSE"
   "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT exporter)

@@ -15,10 +15,12 @@ FILES = {
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
     "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}
 DEB_FILES = FILES | {
-    "/lib/systemd/system/intel-gpu-exporter.service", "/usr/share/zsh/vendor-completions/_intel-gpu-exporter",
+    "/lib/systemd/system/intel-gpu-exporter.service", "/lib/systemd/system/intel-gpu-exporter.socket",
+    "/usr/share/zsh/vendor-completions/_intel-gpu-exporter",
     "/usr/share/doc/intel-gpu-exporter/changelog.gz", "/usr/share/doc/intel-gpu-exporter/changelog.Debian.gz"}
 RPM_FILES = FILES | {
-    "/usr/lib/systemd/system/intel-gpu-exporter.service", "/usr/share/zsh/site-functions/_intel-gpu-exporter",
+    "/usr/lib/systemd/system/intel-gpu-exporter.service", "/usr/lib/systemd/system/intel-gpu-exporter.socket",
+    "/usr/share/zsh/site-functions/_intel-gpu-exporter",
     "/usr/share/doc/intel-gpu-exporter/CHANGELOG.md", "/usr/share/licenses/intel-gpu-exporter/LICENSE"}
 
 

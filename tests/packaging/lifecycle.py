@@ -44,6 +44,7 @@ class Root:
         started = time.monotonic()
         # As on a freshly installed machine: services are known but not started, as systemd does not run here.
         run("mmdebstrap", "--variant=minbase", "--quiet", "--include=systemd,pci.ids,ca-certificates", suite, self.path, uri)
+        self.chroot("apt-get", "-qq", "update")
         print(f"     root made in {time.monotonic() - started:.0f} s")
 
     def chroot(self, *command, **more):
