@@ -18,6 +18,8 @@
 #include <system_error>
 #include <type_traits>
 
+#include "sandbox/drm_requests.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -59,8 +61,6 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(readlinkat),
     SCMP_SYS(getdents64),
     SCMP_SYS(getcwd),
-    SCMP_SYS(fcntl),
-    SCMP_SYS(fcntl64),
     SCMP_SYS(fadvise64),
     SCMP_SYS(dup),
     SCMP_SYS(dup2),
@@ -153,10 +153,6 @@ constexpr int kDeadly[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 //   fchmodat2 and its like are refused anyway
 constexpr int kUnknown[] = {SCMP_SYS(clone3), SCMP_SYS(openat2)};
 
-// ioctl numbers carry the driver's letter in bits 8 to 15.
-constexpr scmp_datum_t kIoctlLetter = 0xff00;
-constexpr scmp_datum_t letter(char c) { return static_cast<scmp_datum_t>(static_cast<unsigned char>(c)) << 8; }
-
 // O_TMPFILE without the O_DIRECTORY that is part of it: a folder may be opened.
 constexpr scmp_datum_t kTmpfile = O_TMPFILE & ~O_DIRECTORY;
 constexpr scmp_datum_t kWriting = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | kTmpfile;
@@ -218,14 +214,20 @@ void add_conditional_calls(Rules& rules) {
 
   // Events that count on a whole CPU, never in a process.
   rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32)});
-  rules.allow(SCMP_SYS(ioctl), {masked(1, kIoctlLetter, letter('d'))});  // DRM
-  rules.allow(SCMP_SYS(ioctl), {masked(1, kIoctlLetter, letter('$'))});  // perf
+  // Questions to render nodes; a GPU is given no work.
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Query)});
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, kXeDeviceQuery)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, TCGETS)});  // isatty()
 
   // Limits are read, not set.
   rules.allow(SCMP_SYS(prlimit64), {is_null(2)});
+  // Not those that send signals when something happens.
+  for (const int command : {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC}) {
+    rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
+  }
+
   // Names of threads and of memory.
   rules.allow(SCMP_SYS(prctl), {is_int(0, PR_SET_NAME)});
   rules.allow(SCMP_SYS(prctl), {is_int(0, PR_GET_NAME)});

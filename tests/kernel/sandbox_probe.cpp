@@ -133,6 +133,8 @@ std::map<std::string_view, Action> actions() {
          return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0;
        }},
       {"memory", [](const Before&) { return map(PROT_READ | PROT_WRITE) != MAP_FAILED; }},
+      {"ask_i915", [](const Before& b) { return succeeded(::ioctl(b.pair, 0xc0106479, nullptr)) || errno == ENOTTY; }},
+      {"ask_xe", [](const Before& b) { return succeeded(::ioctl(b.pair, 0xc0286440, nullptr)) || errno == ENOTTY; }},
       {"self", [](const Before&) { return succeeded(::open("/proc/self/stat", O_RDONLY)); }},
 
       // Programs and processes.
@@ -210,6 +212,8 @@ std::map<std::string_view, Action> actions() {
          return succeeded(::setrlimit(RLIMIT_NOFILE, &files));
        }},
       {"dumpable", [](const Before&) { return succeeded(::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)); }},
+      // DRM_IOCTL_I915_GEM_EXECBUFFER2: work for a GPU. This is no GPU, which is what one is told who may ask.
+      {"gpu_work", [](const Before& b) { return succeeded(::ioctl(b.pair, 0x40406469, nullptr)); }},
       {"terminal", [](const Before& b) { return succeeded(::ioctl(b.pair, TIOCSTI, "x")); }},
       {"code", [](const Before&) { return map(PROT_READ | PROT_EXEC) != MAP_FAILED; }},
       {"memory_to_code", [](const Before&) {

@@ -39,7 +39,7 @@ class Probe {
   MachineTree tree_;
 };
 
-const std::vector<std::string> kNeeded{"read", "list", "thread", "wait", "answer", "pair", "memory", "self"};
+const std::vector<std::string> kNeeded{"read", "list", "thread", "wait", "answer", "pair", "memory", "self", "ask_i915", "ask_xe"};
 
 // What works for anybody on any machine, so that a refusal is the sandbox's.
 const std::vector<std::string> kRefused{
@@ -49,7 +49,7 @@ const std::vector<std::string> kRefused{
     "limit",  "dumpable", "code", "memory_to_code", "truncate_open"};
 
 // What may fail anyway, with another error, or with the same one for lack of rights.
-const std::vector<std::string> kRefusedAnyway{"socket6", "nameless", "unshare", "bpf", "mount", "kexec", "module", "keyctl", "io_uring", "userfaultfd", "terminal", "count_process"};
+const std::vector<std::string> kRefusedAnyway{"socket6", "nameless", "unshare", "bpf", "mount", "kexec", "module", "keyctl", "io_uring", "userfaultfd", "terminal", "count_process", "gpu_work"};
 
 }  // namespace
 

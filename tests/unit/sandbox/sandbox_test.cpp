@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "sandbox/drm_requests.h"
+#include "simulation/drm_abi.h"
 #include "support/machine_tree.h"
 #include "support/recording_log.h"
 
@@ -42,6 +44,11 @@ TEST_CASE("a trial leaves this process as it was") {
     CHECK(outcome.detail != "the trial process ended early");
     if (!outcome.on) CHECK_FALSE(outcome.detail.empty());
   }
+}
+
+TEST_CASE("the filter lets pass what a render node is asked") {
+  CHECK(kI915Query == igpu::simulation::abi::kIoctlI915Query);
+  CHECK(kXeDeviceQuery == igpu::simulation::abi::kIoctlXeDeviceQuery);
 }
 
 TEST_CASE("the folders of a file: of its name and of what it leads to") {
