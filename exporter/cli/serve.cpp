@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <stdexcept>
 
 #include "cli/commands.h"
 #include "cli/sandbox_plan.h"
@@ -89,6 +90,16 @@ void warn_if_open(const std::vector<std::string>& bound, bool authenticated, Log
         "--web.config.file with basic_auth_users or client certificates, or --web.listen-address=127.0.0.1:PORT"}});
 }
 
+// A manager that cannot be reached is no reason not to serve.
+ServiceNotifier connect_to_manager(const Environment& environment, std::string& error) {
+  try {
+    return ServiceNotifier(environment);
+  } catch (const std::runtime_error& unreachable) {
+    error = unreachable.what();
+    return {};
+  }
+}
+
 // Until a signal comes; as long as everything that an answer needs comes round, the service manager is told so.
 int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source, Listener& listener,
                  Log& log) {
@@ -121,7 +132,8 @@ int serve(const Options& options) {
   raise_open_files_limit();
   const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
   std::vector<InheritedSocket> inherited = inherited_sockets(environment);
-  const ServiceNotifier service(environment);
+  std::string unreachable_manager;
+  const ServiceNotifier service = connect_to_manager(environment, unreachable_manager);
   clear_service_environment();
   const std::vector<ListenAddress> addresses = own_addresses(options, inherited);
   ListeningSockets sockets(std::move(inherited), addresses);
@@ -130,6 +142,9 @@ int serve(const Options& options) {
   log.hold();  // nothing is said before everything has worked: what ends the start is one line
   const BuildInfo build = build_info();
   log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
+  if (!unreachable_manager.empty()) {
+    log.write(LogLevel::warn, "the service manager cannot be told when this is ready", {{"error", unreachable_manager}});
+  }
   std::optional<WebConfigFile> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());

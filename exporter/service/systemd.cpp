@@ -69,7 +69,7 @@ std::vector<std::string> names_of(const char* text) {
 Descriptor connect_to(std::string_view address) {
   const auto refuse = [address](const std::string& what) {
     throw std::runtime_error("NOTIFY_SOCKET=" + std::string(address) + ": " + what +
-                             "; without a service manager unset it, in the unit use Type=exec");
+                             "; unset it, or use Type=exec in the unit");
   };
   sockaddr_un peer{};
   peer.sun_family = AF_UNIX;

@@ -34,7 +34,7 @@ class ServiceNotifier {
  public:
   ServiceNotifier() = default;
   // Opens NOTIFY_SOCKET ("/path" or "@abstract") and keeps it open: later the sandbox lets nobody open sockets. Throws
-  // std::runtime_error with one line that names the cure: a manager that waits for READY=1 would kill us in the end.
+  // std::runtime_error with one line that names the cure.
   explicit ServiceNotifier(const Environment& environment);
 
   bool connected() const { return static_cast<bool>(socket_); }

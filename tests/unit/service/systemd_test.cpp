@@ -128,7 +128,7 @@ TEST_CASE("the manager reads what is said, at a path and at an abstract name") {
   }
 }
 
-TEST_CASE("a manager that cannot be reached ends the start with one line that names the cure") {
+TEST_CASE("a manager that cannot be reached is told of in one line that names the cure") {
   for (const std::string& address : {std::string("relative"), std::string("vsock:2:1"), std::string("/no/such/socket"),
                                      "/" + std::string(200, 'x'), "@" + std::string(108, 'x')}) {
     CAPTURE(address);
