@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/sandbox_plan.h"
@@ -56,6 +57,7 @@ FrontOptions front_options(Nanoseconds web_timeout) {
 // Requests whose passwords are being checked never hold all workers: those whose password is known pass at once.
 PasswordCheck::Limits password_limits(unsigned workers) {
   PasswordCheck::Limits limits;
+  limits.computations = std::clamp(std::thread::hardware_concurrency() / 2, 1U, limits.computations);
   limits.waiting = workers / 6;
   limits.waiting_same = workers / 2;
   return limits;

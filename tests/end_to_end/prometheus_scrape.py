@@ -8,6 +8,7 @@ import http.server
 import json
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -89,12 +90,20 @@ class PlainTextProxy(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def free_ports(count):
+    for _ in range(count):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        yield port
+
+
 class Prometheus:
     def __init__(self, folder, jobs, scrape_configs=""):
         config = folder / "prometheus.yml"
-        config.write_text("global: {scrape_interval: 1s}\nscrape_configs:\n" + "".join(
+        config.write_text(f"global: {{scrape_interval: 1s, external_labels: {{folder: '{folder}'}}}}\nscrape_configs:\n" + "".join(
             f"- {{job_name: {name}, static_configs: [{{targets: ['{target}']}}]}}\n" for name, target in jobs.items()) + scrape_configs)
-        for port in range(39190, 39290):
+        for port in free_ports(20):  # another program may take it before Prometheus does
             with open(folder / "prometheus.log", "w") as log:
                 self.process = subprocess.Popen(
                     ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
@@ -106,7 +115,8 @@ class Prometheus:
                     break
                 try:
                     get(self.base + "/-/ready")
-                    return
+                    if str(folder) in self.api("status/config")["yaml"]:  # ours, not another test's
+                        return
                 except OSError:
                     pass
             self.process.kill()
