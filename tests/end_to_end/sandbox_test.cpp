@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -36,11 +37,21 @@ std::vector<ThreadStatus> threads_of(pid_t pid) {
   for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
     std::ifstream file(entry.path() / "status", std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(file), {});
-    // A sanitizer's own thread was there before anything of ours.
-    if (instrumented() && entry == *fs::directory_iterator("/proc/" + std::to_string(pid) + "/task")) continue;
     if (const auto status = parse_thread_status(text)) threads.push_back(*status);
   }
+  // ThreadSanitizer's own thread was there before anything of ours and keeps what the process began with.
+  const auto untouched = [](const ThreadStatus& thread) { return !thread.no_new_privs; };
+  if (instrumented() && std::count_if(threads.begin(), threads.end(), untouched) == 1) {
+    threads.erase(std::find_if(threads.begin(), threads.end(), untouched));
+  }
   return threads;
+}
+
+int perf_event_paranoid() {
+  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
+  int level = 99;
+  file >> level;
+  return level;
 }
 
 // "name{label=value,...}" of all series; what differs between two runs of anything is left out.
@@ -152,6 +163,52 @@ TEST_CASE("a simulated machine needs no capability at all") {
   for (const ThreadStatus& thread : threads_of(exporter.pid())) {
     CHECK(thread.permitted == 0);
     CHECK(thread.effective == 0);
+  }
+}
+
+TEST_CASE("CAP_SYS_ADMIN stays where perf events need it, and the log says what would make it unnecessary") {
+  const CapabilitySet admin = capability::set(capability::kSysAdmin);
+  if ((own_capabilities().permitted & admin) == 0) {
+    MESSAGE("these tests have no CAP_SYS_ADMIN to keep or to drop");
+    return;
+  }
+  ExporterProcess exporter({}, {}, {"setpriv", "--bounding-set=-perfmon", "--", IGPU_EXPORTER_BINARY});
+  const bool needed = perf_event_paranoid() > 0;
+  for (const ThreadStatus& thread : threads_of(exporter.pid())) {
+    CHECK((thread.permitted & admin) == (needed ? admin : 0));
+    CHECK((thread.permitted & capability::set(capability::kPerfmon)) == 0);
+  }
+  CHECK((exporter.log().find("perf events need CAP_SYS_ADMIN here") != std::string::npos) == needed);
+}
+
+TEST_CASE("a layer that this kernel or container does not give is told with its cure, and the program serves without it") {
+  struct Lack {
+    const char* calls;
+    const char* layer;
+    const char* told;
+  };
+  const std::vector<Lack> lacks{
+      {"landlock_create_ruleset=ENOSYS", "landlock", "a kernel from 5.13 on"},
+      {"landlock_create_ruleset=EPERM", "landlock", "refuses landlock_*"},
+      {"landlock_restrict_self=EPERM", "landlock", "refuses landlock_*"},
+      {"seccomp=EPERM", "seccomp", "cure="},
+      {"seccomp=ENOSYS", "seccomp", "cure="},
+      {"capset=EPERM", "capabilities", "refuses capset"},
+      {"prctl=EPERM", "no_new_privs", "refuses prctl"},
+  };
+  for (const Lack& lack : lacks) {
+    CAPTURE(lack.calls);
+    ExporterProcess exporter({"--simulate=asleep"}, {}, {IGPU_WITHOUT_CALLS, lack.calls, IGPU_EXPORTER_BINARY});
+    const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+    CHECK_FALSE(page.find("intel_gpu_info").empty());
+    CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", lack.layer}}) == 0);
+    if (!instrumented()) {
+      const std::string log = exporter.log();
+      const std::size_t line = log.find(std::string("msg=\"sandbox layer missing\" layer=") + lack.layer);
+      REQUIRE(line != std::string::npos);
+      CHECK(log.substr(line, log.find('\n', line) - line).find(lack.told) != std::string::npos);
+    }
+    CHECK(exporter.stop(SIGTERM) == 0);
   }
 }
 
