@@ -145,7 +145,8 @@ int serve(const Options& options) {
   const BuildInfo build = build_info();
   log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
   if (!unreachable_manager.empty()) {
-    log.write(LogLevel::warn, "the service manager cannot be told when this is ready", {{"error", unreachable_manager}});
+    log.write(LogLevel::warn, "the service manager cannot be told when this is ready",
+              {{"error", unreachable_manager}});
   }
   std::optional<WebConfigFile> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);

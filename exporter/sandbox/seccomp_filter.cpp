@@ -210,6 +210,7 @@ void add_conditional_calls(Rules& rules) {
   rules.allow(SCMP_SYS(socket), {is_int(0, AF_INET)});
   rules.allow(SCMP_SYS(connect));
   rules.allow(SCMP_SYS(bind));
+  rules.allow(SCMP_SYS(listen));
 #endif
 
   // Events that count on a whole CPU, never in a process.
