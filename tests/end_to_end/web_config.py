@@ -327,15 +327,20 @@ def check_doctor(binary, folder):
     check(f"FAILED   {folder}/d.yml" in answer and "none.pem cannot be read" in answer and "cure:" in answer, f"doctor: {answer}")
 
 
+def make_certificates(folder):
+    authority = Authority(folder, "ca")
+    authority.issue("server", "DNS:localhost,IP:127.0.0.1")
+    authority.issue("client", "DNS:prometheus.example")
+    authority.issue("nameless", "DNS:somebody.example")
+    Authority(folder, "other").issue("stranger", "DNS:prometheus.example")
+    return authority
+
+
 def main():
     binary = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        authority = Authority(folder, "ca")
-        authority.issue("server", "DNS:localhost,IP:127.0.0.1")
-        authority.issue("client", "DNS:prometheus.example")
-        authority.issue("nameless", "DNS:somebody.example")
-        Authority(folder, "other").issue("stranger", "DNS:prometheus.example")
+        authority = make_certificates(folder)
         for part in [lambda: check_passwords(binary, folder), lambda: check_flood(binary, folder),
                      lambda: check_headers_and_limit(binary, folder), lambda: check_tls(binary, folder, authority),
                      lambda: check_client_certificates(binary, folder), lambda: check_prometheus(binary, folder),
