@@ -68,10 +68,10 @@ CapabilitySet joined(std::uint32_t low, std::uint32_t high) { return (Capability
 bool set_own(const ThreadCapabilities& wanted) {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   Halves data{};
-  for (std::size_t half = 0; half < data.size(); ++half) {
-    const auto part = [half](CapabilitySet set) { return static_cast<std::uint32_t>(set >> (32 * half)); };
-    data[half] = {part(wanted.effective), part(wanted.permitted), part(wanted.inheritable)};
-  }
+  const auto low = [](CapabilitySet set) { return static_cast<std::uint32_t>(set); };
+  const auto high = [](CapabilitySet set) { return static_cast<std::uint32_t>(set >> 32); };
+  data[0] = {low(wanted.effective), low(wanted.permitted), low(wanted.inheritable)};
+  data[1] = {high(wanted.effective), high(wanted.permitted), high(wanted.inheritable)};
   return ::syscall(SYS_capset, &header, data.data()) == 0;
 }
 
