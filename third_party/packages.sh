@@ -11,7 +11,8 @@
   test_packages=(ccache doctest-dev python3 python3-prometheus-client prometheus prometheus-node-exporter curl jq strace
     procps util-linux libcap2-bin openssl systemd gzip)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
-    golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev python3-yaml python3-jsonschema)
+    golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev python3-yaml python3-jsonschema
+    docker-compose)
   # Only where another source has not brought them: newer ones do, too.
   for program in kubectl:kubernetes-client npm:npm; do
     command -v "${program%:*}" >/dev/null || packaging_packages+=("${program#*:}")

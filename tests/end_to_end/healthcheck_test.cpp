@@ -91,6 +91,25 @@ TEST_CASE("it takes the address from the environment as the exporter does, and k
   CHECK(healthcheck("unix:" + tree.path("nobody.sock")).status == 1);
 }
 
+TEST_CASE("with TLS and passwords it needs neither a certificate nor a password") {
+  MachineTree tree;
+  const ProgramOutcome made =
+      run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                   "/CN=localhost", "-keyout", tree.path("key.pem"), "-out", tree.path("cert.pem")});
+  CAPTURE(made.output);
+  REQUIRE(made.status == 0);
+  tree.write("web.yml",
+             "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
+             "basic_auth_users:\n  alice: $2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi\n");
+  const std::string file = "--web.config.file=" + tree.path("web.yml");
+  ExporterProcess exporter({"--simulate=asleep", file});
+  CHECK(healthcheck(local(exporter.port()), {file}).status == 0);
+  // An asker that was not told of TLS finds that something else is there than it expects.
+  CHECK(healthcheck(local(exporter.port())).status == 1);
+  REQUIRE(exporter.stop(SIGTERM) == 0);
+  CHECK(healthcheck(local(exporter.port()), {file}).status == 1);
+}
+
 TEST_CASE("a server that never answers fails it within seconds") {
   const OddServer silent;
   const ProgramOutcome outcome = healthcheck(local(silent.port()));

@@ -40,7 +40,7 @@ def build(buildah):
     if shutil.which("ccache"):
         cache = output("ccache", "--get-config", "cache_dir").strip()
         os.makedirs(cache, exist_ok=True)
-        more = ["--build-arg", "EXTRA_PACKAGES=ccache", "--volume", f"{cache}:/ccache", "--env", "CCACHE_DIR=/ccache"]
+        more = ["--build-arg", "EXTRA_PACKAGES=ccache", "--volume", f"{cache}:/root/.cache/ccache"]
     buildah("build", "--quiet", "--file", f"{SOURCE}/deploy/container/Containerfile", "--ignorefile", f"{SOURCE}/.containerignore",
             "--build-arg", f"BASE={BASE}", "--build-arg", "REVISION=v9.8.7", "--network", "host", "--format", "docker",
             *more, "--tag", IMAGE, SOURCE)
