@@ -318,13 +318,25 @@ def check_prometheus(binary, folder):
 
 
 def check_doctor(binary, folder):
-    def doctor(config):
+    nobody = 65534
+    # Root reads everything: who must not is somebody else. The program is given open, it may be out of nobody's reach.
+    as_nobody = ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups"] if os.geteuid() == 0 else []
+
+    def doctor(config, prefix=()):
         (folder / "d.yml").write_text(config)
-        return subprocess.run([binary, "doctor", "--simulate=asleep", f"--web.config.file={folder}/d.yml"], capture_output=True, text=True).stdout
+        with open(binary, "rb") as program:
+            return subprocess.run([*prefix, f"/proc/self/fd/{program.fileno()}", "doctor", "--simulate=asleep", f"--web.config.file={folder}/d.yml"],
+                                  capture_output=True, text=True, pass_fds=[program.fileno()]).stdout
 
     check(f"ok       {folder}/d.yml" in doctor(TLS), "doctor finds a good file good")
     answer = doctor("tls_server_config: {cert_file: none.pem, key_file: server.key}\n")
     check(f"FAILED   {folder}/d.yml" in answer and "none.pem cannot be read" in answer and "cure:" in answer, f"doctor: {answer}")
+    folder.chmod(0o755)
+    (folder / "server.key").chmod(0)
+    answer = doctor(TLS, as_nobody)
+    user = nobody if as_nobody else os.geteuid()
+    check(f"key_file {folder}/server.key cannot be read: Permission denied; the exporter runs as user {user}, who needs that right" in answer,
+          f"a key that may not be read: {answer}")
 
 
 def make_certificates(folder):
