@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Scrape configurations, rules and alerts, as promtool sees them; each alert with a runbook and with both kinds of tests.
+
+usage: check.py REPOSITORY_ROOT
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAIL", what)
+
+
+def run(*command, cwd=None):
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    return result.returncode, result.stdout + result.stderr
+
+
+def check_configurations(folder):
+    """In a copy that has the files which the operator is asked to put there."""
+    with tempfile.TemporaryDirectory() as name:
+        copy = pathlib.Path(name) / "prometheus"
+        shutil.copytree(folder, copy)
+        status, output = run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                             "-subj", "/CN=ca", "-keyout", str(copy / "ca.key"), "-out", str(copy / "ca.pem"))
+        check(status == 0, f"openssl: {output}")
+        (copy / "password").write_text("secret")
+        configurations = sorted(copy.glob("*.yml"))
+        for file in configurations:
+            status, output = run("promtool", "check", "config", file.name, cwd=copy)
+            if "field kubernetes_sd_configs not found" in output:
+                # Debian builds Prometheus without Kubernetes: everything but that block is checked.
+                text = re.sub(r"    kubernetes_sd_configs:\n(      .*\n)+", "    static_configs: [{targets: [localhost]}]\n", file.read_text())
+                file.write_text(text)
+                status, output = run("promtool", "check", "config", file.name, cwd=copy)
+            check(status == 0 and "FAILED" not in output, f"{file.name}: {output}")
+    return len(configurations)
+
+
+def alerts_of(text):
+    """{name: its lines}"""
+    parts = re.split(r"^      - (?=alert:|record:)", text, flags=re.M)[1:]
+    return {re.match(r"alert: (\w+)", part).group(1): part for part in parts if part.startswith("alert:")}
+
+
+def check_alerts(root, tests):
+    alerts = alerts_of((root / "deploy/prometheus/rules/intel-gpu-alerts.yml").read_text())
+    runbook = (root / "docs/runbook.md").read_text()
+    sections = set(re.findall(r"^## (\w+)$", runbook, flags=re.M))
+    for name, text in alerts.items():
+        check(re.search(r"^ +severity: (critical|warning)$", text, flags=re.M), f"{name}: no severity")
+        for annotation in ("summary", "description"):
+            check(re.search(rf'^ +{annotation}: ".+"$', text, flags=re.M), f"{name}: no {annotation}")
+        check(f"runbook: docs/runbook.md#{name.lower()}" in text, f"{name}: no runbook")
+        check(name in sections, f"{name}: no section in docs/runbook.md")
+        about = [test for test in re.findall(r"expr:.*?(?=\n      - |\n    alert_rule_test|\n  - |\n  #|\Z)", tests, flags=re.S)
+                 if re.search(rf'alertname=~?"{name}"', test) or re.search(r'alertname=~"IntelGpuThrottled', test) and "Throttled" in name]
+        check(any(f'alertname="{name}",alertstate="firing",severity' in test for test in about), f"{name}: no test in which it fires")
+        # Where others fire in the same test, those that are not listed must not: Prometheus' tool compares the whole answer.
+        check(any("exp_samples: []" in test for test in about), f"{name}: no test in which it must not fire")
+    for section in sections - set(alerts):
+        check(False, f"docs/runbook.md: {section} is no alert")
+    return len(alerts)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    folder = root / "deploy/prometheus"
+    here = root / "tests/prometheus"
+    described = set(re.findall(r"`(intel_gpu_\w+)`", (root / "collectors/METRICS.md").read_text()))
+
+    configurations = check_configurations(folder)
+    rules = sorted((folder / "rules").glob("*.yml"))
+    status, output = run("promtool", "check", "rules", *map(str, rules))
+    check(status == 0, output)
+    recorded = set()
+    for file in rules:
+        text = re.sub(r"#.*", "", file.read_text())
+        recorded |= set(re.findall(r"record: (\S+)", text))
+        for metric in set(re.findall(r"(?<![\w:])intel_gpu_\w+(?![\w:])", text)):
+            check(metric in described, f"{file.name}: {metric} is not in METRICS.md")
+    tests = sorted(here.glob("*_test.yml"))
+    for file in tests:
+        status, output = run("promtool", "test", "rules", file.name, cwd=here)
+        check(status == 0, output)
+    tested = "".join(file.read_text() for file in tests)
+    for name in recorded:
+        # Of igpu's names every engine has three; those of one engine are tested here, all in end_to_end/dashboard_queries.
+        check(re.search(rf"(?<![\w:]){re.escape(name)}(?![\w:])", tested) or name.startswith("igpu_"), f"{name}: no test")
+    alerts = check_alerts(root, (here / "alerts_test.yml").read_text())
+    check(configurations >= 4 and alerts >= 10 and len(recorded) >= 20, "too little was found to check")
+    print(f"{configurations} configurations, {len(recorded)} recorded names, {alerts} alerts, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
