@@ -132,13 +132,16 @@ def debian(root, deb):
     serves(root, unit, "installed")
     root.chroot("systemctl", "disable", UNIT)
     check("the administrator disables it", not root.exists(WANTED), "")
+    socket_link = f"etc/systemd/system/sockets.target.wants/{NAME}.socket"
+    check("the socket is nobody's default", not root.exists(socket_link), "")
+    root.chroot("systemctl", "enable", f"{NAME}.socket")
 
     root.chroot("apt-get", "-qq", "-y", "-o", "Dpkg::Options::=--force-confold", "install",
                 "/tmp/" + os.path.basename(shutil.copy(deb, f"{root.path}/tmp/")))
     equal("the upgrade installs the built version", root.version(), output("dpkg-deb", "-f", deb, "Version").strip())
     check("it keeps changed settings", "127.0.0.1:0" in root.read(f"etc/default/{NAME}"), root.read(f"etc/default/{NAME}"))
     check("and puts the new ones beside them", root.exists(f"etc/default/{NAME}.dpkg-dist"), root.ours())
-    check("what was disabled stays disabled", not root.exists(WANTED), "")
+    check("what was disabled stays disabled, and what was enabled, enabled", not root.exists(WANTED) and root.exists(socket_link), "")
     equal("every file is as packed, but for the settings",
           [l for l in root.chroot("dpkg", "--verify", NAME, check_status=False)[1].splitlines() if not l.endswith(f"/etc/default/{NAME}")], [])
     serves(root, unit, "upgraded")
