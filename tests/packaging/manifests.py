@@ -20,7 +20,7 @@ from checks import NAME, SOURCE, WORK, check, equal, finish, output, run
 GOLDEN = f"{SOURCE}/tests/packaging/golden"
 CHART = f"{SOURCE}/deploy/helm/{NAME}"
 NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/prometheus-operator": "6.0.0"}
-KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/monitoring", "sidecar"]
+KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/monitoring", "sidecar", "compat"]
 EVERYTHING = {
     "rights": {"perf": True, "processes": True}, "deviceResource": "gpu.intel.com/i915_monitoring",
     "extraArgs": ["--no-collector.imc"], "webConfigSecret": "gpu-web", "image": {"tag": "9.9.9"},
@@ -28,7 +28,7 @@ EVERYTHING = {
     "priorityClassName": "system-node-critical", "podAnnotations": {"a": "b"}, "podLabels": {"c": "d"},
     "serviceAccount": {"annotations": {"e": "f"}}, "service": {"annotations": {"g": "h"}},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "scrapeTimeout": "10s"},
-    "podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}, "networkPolicy": {"enabled": True}}
+    "podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True}}
 CHART_VALUES = {
     "defaults": {}, "perf": {"rights": {"perf": True}}, "everything": EVERYTHING,
     "bare": {"nodeFeatureDiscovery": False, "serviceAccount": {"create": False}, "fullnameOverride": "gpu", "resources": {}}}
@@ -88,6 +88,8 @@ def name_of(document):
 
 def golden(name, documents):
     path = f"{GOLDEN}/{name.replace('/', '-')}.yaml"
+    # What rules say is reviewed where they are written.
+    documents = [{**d, "spec": "(deploy/prometheus)"} if d["kind"] == "PrometheusRule" else d for d in documents]
     text = yaml.safe_dump_all(sorted(documents, key=name_of), default_flow_style=False)
     if os.environ.get("IGPU_UPDATE") == "1":
         os.makedirs(GOLDEN, exist_ok=True)
@@ -246,11 +248,11 @@ def rules(groups):
             content = yaml.safe_load(f)
         if isinstance(content, dict) and "groups" in content:
             ours[os.path.basename(path)] = content
-    for group in ("overlays/monitoring", "chart/everything"):
-        shown = [d["spec"] for d in groups[group] if d["kind"] == "PrometheusRule"]
-        key = lambda spec: json.dumps(spec, sort_keys=True)
-        check(f"{group}: its rules are those of deploy/prometheus ({len(ours)} files)",
-              sorted(map(key, shown)) == sorted(map(key, ours.values())), "deploy/kubernetes/rules copies them")
+    for names in (("overlays/monitoring", "compat"), ("chart/everything",)):
+        shown = [d["spec"] for name in names for d in groups[name] if d["kind"] == "PrometheusRule"]
+        same = sorted(json.dumps(spec, sort_keys=True) for spec in shown) == sorted(json.dumps(o, sort_keys=True) for o in ours.values())
+        check(f"{' and '.join(names)}: the rules are those of deploy/prometheus ({len(ours)} files)", ours and same,
+              "deploy/kubernetes/rules copies them")
 
 
 def compose():
@@ -277,9 +279,9 @@ def compose():
     equal("every port is this machine's only", [p for s in services.values() for p in s["ports"] if not p.startswith("127.0.0.1:")], [])
     tree = tempfile.mkdtemp(dir=WORK)
     shutil.copy(f"{folder}/prometheus.yml", tree)
-    shutil.copytree(f"{SOURCE}/deploy/prometheus", f"{tree}/rules")
+    shutil.copytree(f"{SOURCE}/deploy/prometheus/rules", f"{tree}/rules")
     status, text = run("promtool", "check", "config", f"{tree}/prometheus.yml", check_status=False)
-    check("Prometheus takes its configuration", status == 0, text)
+    check("Prometheus takes its configuration, with rules", status == 0 and re.search(r"[1-9]\d* rules found", text), text)
     shutil.rmtree(tree)
     with open(f"{folder}/prometheus.yml") as f:
         target = yaml.safe_load(f)["scrape_configs"][0]["static_configs"][0]["targets"]
