@@ -82,7 +82,7 @@ def series(title, description, targets, unit="short", width=8, height=8, stack=F
 
 def table(title, description, targets, overrides=(), transformations=None, width=12, height=8, sort=None, links=()):
     return panel("table", title, description, targets, "short", PLAIN,
-                 {"showHeader": True, "cellHeight": "sm", "footer": {"show": False, "reducer": ["sum"], "countRows": False},
+                 {"showHeader": True, "cellHeight": "sm",
                   "sortBy": [{"displayName": sort, "desc": True}] if sort else []},
                  {"align": "auto", "cellOptions": {"type": "auto"}, "inspect": False, "filterable": True}, {}, overrides,
                  transformations, width, height, "thresholds", links)
@@ -109,7 +109,7 @@ def timeline(title, description, expression, legend, width=8, height=8):
                    {"mergeValues": True, "showValue": "never", "rowHeight": 0.9, "alignValue": "left",
                     "legend": {"displayMode": "list", "placement": "bottom", "showLegend": False, "calcs": []},
                     "tooltip": {"mode": "single", "sort": "none"}},
-                   {"lineWidth": 0, "fillOpacity": 90, "spanNulls": False}, width=width, height=height, color="thresholds")
+                   {"lineWidth": 0, "fillOpacity": 90}, width=width, height=height, color="thresholds")
     result["fieldConfig"]["defaults"]["mappings"] = [
         {"type": "value", "options": {"0": {"text": "no", "index": 0}, "1": {"text": "yes", "index": 1}}}]
     return result
@@ -120,7 +120,7 @@ def density(title, description, expression, unit, width=12, height=8):
                  {"calculate": True, "calculation": {"xBuckets": {"mode": "size", "value": ""}, "yBuckets": {"mode": "count", "value": "10"}},
                   "color": {"mode": "scheme", "scheme": "Oranges", "steps": 32, "exponent": 0.5, "fill": "dark-orange", "scale": "exponential", "reverse": False},
                   "cellGap": 1, "filterValues": {"le": 1e-9}, "rowsFrame": {"layout": "auto"}, "showValue": "never",
-                  "yAxis": {"axisPlacement": "left", "unit": unit, "min": "0", "max": "1", "reverse": False, "decimals": 0},
+                  "yAxis": {"axisPlacement": "left", "unit": unit, "min": 0, "max": 1, "reverse": False, "decimals": 0},
                   "exemplars": {"color": "rgba(255,0,255,0.7)"}, "legend": {"show": True},
                   "tooltip": {"mode": "single", "yHistogram": False, "showColorScale": True}},
                  {"scaleDistribution": {"type": "linear"}, "hideFrom": {"legend": False, "tooltip": False, "viz": False}}, width=width, height=height)
@@ -153,13 +153,13 @@ def organize(hidden, order, renamed=None):
 
 
 def datasource_variable():
-    return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": {}, "options": [],
+    return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": {"text": "default", "value": "default"}, "options": [],
             "refresh": 1, "hide": 0, "includeAll": False, "multi": False, "regex": "", "skipUrlSync": False}
 
 
 def variable(name, label, query):
     return {"name": name, "label": label, "type": "query", "datasource": DATASOURCE,
-            "query": {"query": query, "refId": "StandardVariableQuery"}, "definition": query, "refresh": 2, "sort": 1, "multi": True,
+            "query": {"query": query, "refId": "StandardVariableQuery"}, "refresh": 2, "sort": 1, "multi": True,
             "includeAll": True, "allValue": ".*", "current": {"selected": True, "text": ["All"], "value": ["$__all"]}, "options": [],
             "hide": 0, "regex": "", "skipUrlSync": False}
 

@@ -8,7 +8,7 @@
     libyaml-dev libcrypt-dev libseccomp-dev)
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
-  test_packages=(ccache doctest-dev python3 python3-prometheus-client prometheus prometheus-node-exporter curl jq strace
+  test_packages=(ccache doctest-dev python3 python3-jsonschema python3-prometheus-client prometheus prometheus-node-exporter curl jq strace
     procps util-linux libcap2-bin openssl systemd gzip)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
     golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev python3-yaml python3-jsonschema

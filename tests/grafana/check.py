@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The committed dashboards are what the generator writes, and are built as they should be.
+"""The committed dashboards are what the generator writes, are valid by Grafana's own schema, and built as they should be.
 
 usage: check.py REPOSITORY_ROOT
 """
@@ -9,6 +9,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+import jsonschema
 
 # What Grafana 11 and 12 have; graph, singlestat, table-old, worldmap and their kind are gone.
 PANELS = {"row", "stat", "timeseries", "table", "bargauge", "gauge", "heatmap", "state-timeline", "status-history", "text", "barchart", "piechart"}
@@ -34,6 +36,21 @@ def check_layout(name, dashboard):
             for y in range(place["y"], place["y"] + place["h"]):
                 other = taken.setdefault((x, y), panel["title"])
                 check(other == panel["title"], f"{name}: {panel['title']} covers {other}")
+
+
+def check_schema(name, dashboard, validator):
+    """Against what Grafana itself writes down: schema/dashboard.schema.json."""
+    for error in validator.iter_errors(dashboard):
+        if error.path and error.path[0] == "panels" and error.context:
+            # Of the kinds of panels, what is wrong with the one that it says it is.
+            kinds = {}
+            for detail in error.context:
+                kinds.setdefault(detail.schema_path[0], []).append(detail)
+            nearest = min(kinds.values(), key=lambda details: (any(list(one.path) == ["type"] for one in details), len(details)))
+            error = nearest[0]
+            check(False, f"{name}: {error.parent.instance['title']}: {list(error.path)}: {error.message[:200]}")
+        else:
+            check(False, f"{name}: {list(error.path)}: {error.message[:200]}")
 
 
 def check_dashboard(name, dashboard, uids):
@@ -69,7 +86,9 @@ def main():
     parsed = {name: json.loads(text) for name, text in generated.items()}
     uids = {dashboard["uid"] for dashboard in parsed.values()}
     check(len(uids) == len(parsed) >= 4, "uids are not unique")
+    validator = jsonschema.Draft7Validator(json.loads((root / "tests/grafana/schema/dashboard.schema.json").read_text()))
     for name, dashboard in parsed.items():
+        check_schema(name, dashboard, validator)
         check_dashboard(name, dashboard, uids)
     print(f"{len(parsed)} dashboards, {sum(len(one['panels']) for one in parsed.values())} panels, {len(failures)} failures")
     return 1 if failures else 0
