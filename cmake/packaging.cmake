@@ -8,7 +8,7 @@ set(IGPU_PACKAGE_CONTACT "The ${PROJECT_NAME} maintainers <maintainers@users.nor
 # The man page and the completions come from --help of the program that was just built, so they cannot go stale.
 find_package(Python3 COMPONENTS Interpreter)
 set(described_dir "${PROJECT_BINARY_DIR}/described")
-if(Python3_FOUND)
+if(Python3_FOUND AND NOT IGPU_SANITIZE AND NOT IGPU_COVERAGE AND NOT IGPU_FUZZ)  # nobody packs instrumented builds
   set(described "${described_dir}/${PROJECT_NAME}.1" "${described_dir}/${PROJECT_NAME}.bash"
     "${described_dir}/_${PROJECT_NAME}" "${described_dir}/${PROJECT_NAME}.fish")
   file(MAKE_DIRECTORY "${described_dir}")
@@ -24,7 +24,7 @@ if(Python3_FOUND)
   install(FILES "${described_dir}/${PROJECT_NAME}.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d"
     COMPONENT exporter)
 else()
-  message(STATUS "No Python 3: no man page and no completions")
+  message(STATUS "No man page and no completions: no Python 3, or an instrumented build")
 endif()
 
 # What is compiled in must come with its licence: their own texts, not copies kept here.

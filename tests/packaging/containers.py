@@ -3,7 +3,8 @@
 
 The image that image.py has built runs under real OCI runtimes (runc, crun) in the rig's guest (tests/vm/rig): a real kernel with
 its perf, /proc and device permissions, and modelled GPUs. Seccomp profiles are those that Debian's packages of the engines
-have. AppArmor and SELinux are not in that kernel's boot: what the page says of them was not tried.
+have, AppArmor profiles those that the engines' packages make. SELinux is not in that kernel's boot: what the page says of it was
+not tried.
 IGPU_UPDATE=1 rewrites the table."""
 
 import glob
@@ -51,6 +52,23 @@ OBSTACLES = {
 }
 
 
+# The third: who is seen under the profiles of AppArmor that the engines load.
+CONFINED = {
+    "apparmor-docker-pod": ("Docker 20.10, process namespace shared with the transcoder",
+                            {"gpu": True, "pid": "pod-docker", "engine": "docker", "apparmor": "docker"}),
+    "apparmor-containerd-pod": ("containerd 1.6, process namespace shared with the transcoder",
+                                {"gpu": True, "pid": "pod-containerd", "apparmor": "containerd"}),
+    "apparmor-docker-host": ("Docker 20.10, host's PIDs, CAP_SYS_PTRACE",
+                             {**RIGHTS["host"], "engine": "docker", "apparmor": "docker"}),
+    "apparmor-containerd-host": ("containerd 1.6, host's PIDs, CAP_SYS_PTRACE", {**RIGHTS["host"], "apparmor": "containerd"}),
+    "apparmor-unconfined-host": ("the same, unconfined", RIGHTS["host"]),
+}
+CONFINED_CURES = {
+    "apparmor-docker-pod": "", "apparmor-containerd-pod": "", "apparmor-docker-host": "`--security-opt apparmor=unconfined`",
+    "apparmor-containerd-host": "`appArmorProfile: {type: Unconfined}`, before Kubernetes 1.30 an annotation",
+    "apparmor-unconfined-host": ""}
+
+
 def unpacked(folder, *packages):
     """Debian packages, downloaded and unpacked, never installed: their dependencies are hundreds."""
     os.makedirs(folder, exist_ok=True)
@@ -82,6 +100,21 @@ def seccomp_profiles(share, work):
             f.write(profile)
 
 
+def apparmor_profiles(share, work):
+    packages = f"{work}/packages"
+    parser = unpacked(f"{work}/parser", "apparmor")
+    os.makedirs(f"{share}/apparmor")
+    shutil.copy(f"{parser}/sbin/apparmor_parser", f"{share}/apparmor/")
+    shutil.copytree(f"{parser}/etc/apparmor.d", f"{share}/apparmor/apparmor.d", symlinks=True)
+    source = f"{packages}/usr/share/gocode/src/github.com"
+    for engine, path in {"docker": "docker/docker/profiles", "containerd": "containerd/containerd/contrib"}.items():
+        template = shutil.copy(f"{source}/{path}/apparmor/template.go", f"{work}/{engine}.template")  # "go run" would compile it
+        profile = output("go", "run", f"{SOURCE}/tests/packaging/apparmor_profile.go", template, engine,
+                         env={**os.environ, "GO111MODULE": "off", "GOCACHE": f"{work}/go-cache", "GOFLAGS": ""})
+        with open(f"{share}/apparmor/{engine}", "w") as f:
+            f.write(profile)
+
+
 def prepare(share, work):
     root = f"{WORK}/rootfs"
     if not os.path.exists(f"{root}/usr/bin/{NAME}"):
@@ -97,7 +130,9 @@ def prepare(share, work):
             if not os.path.basename(library).startswith(("libc.so", "ld-linux", "libpthread", "libm.so")):
                 shutil.copy(library, f"{share}/runtime/lib/")
     seccomp_profiles(share, work)
-    scenarios = {**RIGHTS, **{f"perf-{name}": {**RIGHTS["perfmon"], **more} for name, (_, more, _) in OBSTACLES.items()}}
+    apparmor_profiles(share, work)
+    scenarios = {**RIGHTS, **{f"perf-{name}": {**RIGHTS["perfmon"], **more} for name, (_, more, _) in OBSTACLES.items()},
+                 **{name: scenario for name, (_, scenario) in CONFINED.items()}}
     with open(f"{share}/scenarios.json", "w") as f:
         json.dump(scenarios, f)
     shutil.copy(f"{SOURCE}/tests/packaging/guest/matrix.py", share)
@@ -111,6 +146,12 @@ def tables(results):
     lines += ["", "| with CAP_PERFMON and | perf | the line that cures it |", "|---|---|---|"]
     for name, (title, _, cure) in OBSTACLES.items():
         lines.append(f"| {title} | {'works' if results['perf-' + name]['engines'] == 'pmu' else 'refused'} | {cure} |")
+    lines += ["", "| AppArmor: the profile of | processes under the same profile | the rest of the node's | the line that cures it |", "|---|---|---|---|"]
+    for name, (title, _) in CONFINED.items():
+        seen = results[name]
+        others = "not in the namespace" if "pid" in CONFINED[name][1] and CONFINED[name][1]["pid"] != "host" else words[seen["others"]]
+        cure = CONFINED_CURES[name] if not (seen["own_pod"] and (seen["others"] or others.startswith("not"))) else ""
+        lines.append(f"| {title} | {words[seen['own_pod']]} | {others} | {cure or '-'} |")
     return "\n".join(lines) + "\n"
 
 

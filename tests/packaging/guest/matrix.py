@@ -122,6 +122,8 @@ def bundle(name, scenario, port):
     }
     if scenario.get("pid") == "host":  # a mount of proc in the host's namespace shows the host's processes
         config["mounts"][0] = {"destination": "/proc", "type": "bind", "source": "/proc", "options": ["rbind", "nosuid"]}
+    if scenario.get("apparmor"):
+        config["process"]["apparmorProfile"] = scenario["apparmor"]
     profile = seccomp(scenario.get("seccomp", scenario.get("engine", "containerd")), capabilities)
     if profile:
         config["linux"]["seccomp"] = profile
@@ -190,6 +192,37 @@ def run(name, scenario, port):
             process.wait(20)
 
 
+def load_apparmor():
+    """The kernel's AppArmor, with the engines' profiles."""
+    if not os.path.isdir("/sys/kernel/security/apparmor"):
+        subprocess.run(["mount", "-t", "securityfs", "securityfs", "/sys/kernel/security"], check=True)
+    shutil.copytree(f"{SHARE}/apparmor", "/tmp/apparmor", symlinks=True)
+    for profile in ("docker", "containerd"):
+        subprocess.run(["/tmp/apparmor/apparmor_parser", "--add", "--skip-cache", "--base", "/tmp/apparmor/apparmor.d",
+                        f"/tmp/apparmor/{profile}"], check=True)
+
+
+class Pod:
+    """A process namespace that containers share, with a transcoder of the exporter's user in it, under a profile."""
+
+    def __init__(self, profile=None):
+        user = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--groups", str(RENDER), "--bounding-set", "-all",
+                "--inh-caps", "-all"]
+        confine = f"echo 'exec {profile}' > /proc/self/attr/exec; " if profile else ""
+        self.process = subprocess.Popen(
+            ["unshare", "--pid", "--fork", "--mount-proc", *user, "bash", "-c",
+             confine + "exec gpuload --name in-pod 'render=10 mem=64M'"], stdout=subprocess.PIPE)
+        words = self.process.stdout.readline().split()
+        if not words or words[0] != b"ready":
+            sys.exit(f"gpuload under {profile}: {words}")
+        first = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=True).stdout.split()[0]
+        with open(f"/proc/{first}/attr/current") as f:
+            is_confined = f.read().strip("\0\n")
+        if is_confined.split(" ")[0] != (profile or "unconfined"):
+            sys.exit(f"the transcoder is {is_confined}, not under {profile}")
+        self.namespace = f"/proc/{first}/ns/pid"
+
+
 def main():
     os.makedirs(WORK)
     # Off the share: file capabilities, set-id rules and device files are the kernel's own here.
@@ -201,26 +234,22 @@ def main():
         write(f"/tmp/runtime/{name}", f'#!/bin/sh\nLD_LIBRARY_PATH=/tmp/runtime/lib exec /tmp/runtime/lib/{name} "$@"\n')
         os.chmod(f"/tmp/runtime/{name}", 0o755)
 
-    user = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--groups", str(RENDER), "--bounding-set", "-all", "--inh-caps", "-all"]
     outside = gpuload("video=20", "elsewhere", prefix=["setpriv", "--reuid", "1000", "--regid", "1000", "--groups", str(RENDER)])
-    # The pod: a process namespace that its containers share, with a transcoder of the exporter's user in it.
-    pod = subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", *user, "gpuload", "--name", "in-pod",
-                            "render=10 mem=64M"], stdout=subprocess.PIPE)
-    pod.stdout.readline()
-    first = int(subprocess.run(["pgrep", "-P", str(pod.pid)], capture_output=True, text=True, check=True).stdout.split()[0])
-    namespace = f"/proc/{first}/ns/pid"
+    load_apparmor()
+    pods = {"pod": Pod(), "pod-docker": Pod("docker"), "pod-containerd": Pod("containerd")}
 
     with open(f"{SHARE}/scenarios.json") as f:
         scenarios = json.load(f)
     results = {}
     for number, (name, scenario) in enumerate(scenarios.items()):
-        if scenario.get("pid") == "pod":
-            scenario["pid"] = namespace
+        if scenario.get("pid") in pods:
+            scenario["pid"] = pods[scenario["pid"]].namespace
         write("/proc/sys/kernel/perf_event_paranoid", scenario.get("paranoid", 2))
         results[name] = run(name, scenario, 20000 + number)
         print(name, results[name], file=sys.stderr, flush=True)
     outside.terminate()
-    pod.terminate()
+    for pod in pods.values():
+        pod.process.terminate()
     print(json.dumps(results))
 
 
