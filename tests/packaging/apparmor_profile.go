@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the AppArmor profile that an engine makes of the template in its source:
-//   apparmor_profile FILE NAME
+//
+//	apparmor_profile FILE NAME
 package main
 
 import (

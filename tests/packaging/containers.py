@@ -143,9 +143,12 @@ def tables(results):
     words = {True: "yes", False: "-", "pmu": "yes", "clients": "by the visible processes", "": "-"}
     for key, title in ROWS.items():
         lines.append(f"| {title} | " + " | ".join(words[results[name][key]] for name in RIGHTS) + " |")
-    lines += ["", "| with CAP_PERFMON and | perf | the line that cures it |", "|---|---|---|"]
+    lines += ["", "| with CAP_PERFMON and | perf | the line that cures it | [its own sandbox](sandbox.md) |", "|---|---|---|---|"]
     for name, (title, _, cure) in OBSTACLES.items():
-        lines.append(f"| {title} | {'works' if results['perf-' + name]['engines'] == 'pmu' else 'refused'} | {cure} |")
+        result = results["perf-" + name]
+        off = result["sandbox_off"]
+        lines.append(f"| {title} | {'works' if result['engines'] == 'pmu' else 'refused'} | {cure} | "
+                     f"{'without ' + ', '.join(off) if off else 'whole'} |")
     lines += ["", "| AppArmor: the profile of | processes under the same profile | the rest of the node's | the line that cures it |", "|---|---|---|---|"]
     for name, (title, _) in CONFINED.items():
         seen = results[name]
@@ -171,6 +174,7 @@ def main():
     for name, result in results.items():
         if check(f"{name}: it runs", "error" not in result, result):
             equal(f"{name}: its health check agrees", result["healthcheck"], 0)
+            check(f"{name}: it has its own sandbox, too", len(result["sandbox_on"]) >= 3, result)
     if any("error" in result for result in results.values()):
         finish()
     # What must not change unnoticed, whatever the documentation says.

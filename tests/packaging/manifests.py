@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 
 import jsonschema
@@ -72,7 +73,6 @@ class Chart:
         run("go", "build", "-o", self.program, f"{SOURCE}/tests/packaging/render_chart.go", env=environment)
 
     def __call__(self, values):
-        import subprocess
         done = subprocess.run([self.program, CHART, "gpu", "monitoring"], input=json.dumps(values), text=True, capture_output=True,
                               timeout=60)
         if done.returncode != 0:

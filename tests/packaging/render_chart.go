@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders a Helm chart as Helm does: text/template with sprig and Helm's own functions; JSON values on standard input.
-//   render_chart CHART RELEASE NAMESPACE
+//
+//	render_chart CHART RELEASE NAMESPACE
 package main
 
 import (

@@ -153,6 +153,8 @@ def shown(text):
         "imc": has(r"^intel_gpu_memory_bandwidth_bytes_total\{"),
         "size": has(r"^intel_gpu_memory_size_bytes\{"),
         "used": has(r'^intel_gpu_memory_used_bytes\{.*memory_region="local0"'),
+        "sandbox_off": sorted(re.findall(r'^intel_gpu_exporter_sandbox\{layer="(\w+)"\} 0', text, re.M)),
+        "sandbox_on": sorted(re.findall(r'^intel_gpu_exporter_sandbox\{layer="(\w+)"\} 1', text, re.M)),
         "own_pod": "in-pod" in names,
         "others": "elsewhere" in names,
     }
