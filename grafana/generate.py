@@ -71,17 +71,18 @@ def stat(title, description, expression, unit="short", thresholds=PLAIN, decimal
                  defaults=None if decimals is None else {"decimals": decimals}, width=width, height=4, color="thresholds")
 
 
-def series(title, description, targets, unit="short", width=8, height=8, stack=False, fill=10, maximum=None, minimum=0, legend="list", thresholds=PLAIN):
+def series(title, description, targets, unit="short", width=8, height=8, stack=False, fill=0, maximum=None, minimum=0, legend="list", thresholds=PLAIN):
     defaults = {key: value for key, value in (("min", minimum), ("max", maximum)) if value is not None}
     return panel("timeseries", title, description, targets, unit, thresholds,
-                 {"legend": {"displayMode": legend, "placement": "bottom", "showLegend": True, "calcs": ["lastNotNull", "max"] if legend == "table" else []},
+                 {"legend": {"displayMode": "list" if legend == "hidden" else legend, "placement": "bottom", "showLegend": legend != "hidden", "calcs": ["lastNotNull", "max"] if legend == "table" else []},
                   "tooltip": {"mode": "multi", "sort": "desc"}},
                  {"drawStyle": "line", "lineInterpolation": "linear", "lineWidth": 1, "fillOpacity": 30 if stack else fill, "showPoints": "never", "spanNulls": False,
                   "stacking": {"mode": "normal" if stack else "none", "group": "A"}}, defaults, width=width, height=height)
 
 
 def table(title, description, targets, overrides=(), transformations=None, width=12, height=8, sort=None, links=()):
-    return panel("table", title, description, targets, "short", PLAIN,
+    # Unit string: Grafana takes the text 0x56a0 for a number otherwise. Numbers have their column's unit.
+    return panel("table", title, description, targets, "string", PLAIN,
                  {"showHeader": True, "cellHeight": "sm",
                   "sortBy": [{"displayName": sort, "desc": True}] if sort else []},
                  {"align": "auto", "cellOptions": {"type": "auto"}, "inspect": False, "filterable": True}, {}, overrides,
@@ -219,13 +220,14 @@ def overview():
                 target(f"max by (instance, device) (intel_gpu_temperature_celsius{{{SELECT}}})", instant=True, table=True),
                 target(f"max by (instance, device) (intel_gpu_runtime_suspended{{{SELECT}}})", instant=True, table=True)],
                 [column("Video", "percentunit", BUSY, gauge=True, width=140), column("Power", "watt", decimals=0, width=80),
-                 column("Temperature", "celsius", HOT, decimals=0, width=110), column("Asleep", width=80),
+                 column("Temperature", "celsius", HOT, decimals=0, width=110), column("Asleep", "short", width=80), column("Name", width=260), column("Device", width=130),
+                 column("Driver", width=80), column("Kind", width=110), column("Id", width=90), column("Node", width=120),
                  column("instance", rename="Instance", links=to("intel-gpu-processes", "Processes"))],
                 [{"id": "merge", "options": {}},
                  organize(["Time", "__name__", "job", "Value #A", "numa_node", "revision", "card"],
                           ["instance", "device", "name", "driver", "kind", "device_id", "render_node", "Value #B", "Value #C", "Value #D", "Value #E"],
                           {"device": "Device", "name": "Name", "driver": "Driver", "kind": "Kind", "device_id": "Id", "render_node": "Node",
-                           "Value #B": "Video", "Value #C": "Power", "Value #D": "Temperature", "Value #E": "Asleep"})], width=24)]),
+                           "Value #B": "Video", "Value #C": "Power", "Value #D": "Temperature", "Value #E": "Asleep"})], 24, 6)]),
         ("Engines", [
             series("Busy by engine class", "Share of each class's engines that was busy.", [target(class_busy, "{{device}} {{class}}")], "percentunit", 12, 9, maximum=1),
             series("Busy by engine", "Share of the time each engine was busy. Where the PMU is not read: the visible processes, by class.",
@@ -293,7 +295,7 @@ def processes():
         ("By user, container, unit", [
             series("Engine time by user", "Engines that were busy for each user's processes.", [target(f"sum by (user) ({rate} {info.format('user')})", "{{user}}")], "short", stack=True),
             series("Engine time by container", "Engines that were busy for each container; nothing of processes outside of containers.",
-                   [target(f'sum by (container_id) ({rate} {info.format("container_id")}{{container_id!=""}})', "{{container_id}}")], "short", stack=True),
+                   [target(f'label_replace(sum by (container_id) ({rate} {info.format("container_id")}{{container_id!=""}}), "container", "$1", "container_id", "(.{{12}}).*")', "{{container}}")], "short", stack=True),
             series("Engine time by program", "Engines that were busy for all processes of a name.", [target(f"sum by (comm) ({rate})", "{{comm}}")], "short", stack=True),
             table("What kind of process it is", "User, unit, container and pod.", [target(f"intel_gpu_process_info{{{chosen}}}", instant=True, table=True)],
                   [], [organize(["Time", "Value", "__name__", "job", "cgroup"], ["instance", "device", "comm", "pid", "user", "systemd_unit", "pod_uid", "container_id"],
@@ -312,9 +314,9 @@ def rack():
             stat("GPUs", "Intel GPUs that are watched.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none", width=3),
             stat("Video engines busy", "Mean over all GPUs.", f"avg{busy(video)}", "percentunit", BUSY, 0, width=4),
             stat("Free video engines", "Engines' worth of video work that the hosts could still take; hosts without PMU access do not count.", f"sum{free}", "short", [("red", None), ("orange", 2), ("green", 5)], 1, width=4),
-            stat("GPU power", "Sum over all GPUs.", f"sum{watts(HOST)}", "watt", decimals=0, width=3),
+            stat("GPU power", "Sum over all GPUs.", f"sum{watts(HOST)}", "watt", decimals=1, width=3),
             stat("Hottest sensor", "The highest temperature of all.", f"max(intel_gpu_temperature_celsius{{{HOST}}})", "celsius", HOT, 0, width=3),
-            stat("Throttled GPUs", "GPUs whose frequency is held down now.", f'sum(max by (instance, device) (intel_gpu_throttled{{reason="any",{HOST}}}))', thresholds=[("green", None), ("orange", 1)], graph="none", width=2),
+            stat("Throttled", "GPUs whose frequency is held down now.", f'sum(max by (instance, device) (intel_gpu_throttled{{reason="any",{HOST}}}))', thresholds=[("green", None), ("orange", 1)], graph="none", width=2),
             stat("Hangs", "GPUs whose driver holds the capture of a hang.", f"sum(intel_gpu_error_state{{{HOST}}})", thresholds=BAD, graph="none", width=2),
             history("Video engines by host", "A row for each host: the share of its video engines that was busy.", node_busy, "{{instance}}", "percentunit", BUSY, 24, 14)]),
         ("Worst and best", [
@@ -323,14 +325,14 @@ def rack():
             bars("Hottest hosts", "The ten hosts with the hottest sensor.", f"topk(10, max by (instance) (intel_gpu_temperature_celsius{{{HOST}}}))", "{{instance}}", "celsius", HOT, 110),
             table("Alerts", "Pending and firing alerts of this exporter's rules.", [
                 target('sum by (alertname, severity, alertstate, instance, device) (ALERTS{alertname=~"IntelGpu.*"})', instant=True, table=True)],
-                [column("Severity", rename="Severity"), column("instance", rename="Instance", links=to("intel-gpu-overview", "Overview"))],
+                [column("instance", rename="Instance", links=to("intel-gpu-overview", "Overview"))],
                 [organize(["Time", "Value"], ["alertname", "severity", "alertstate", "instance", "device"],
-                          {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "Device"})], 24)]),
+                          {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "Device"})], 24, 6)]),
         ("Over time", [
             density("Distribution of video load", "How many GPUs are how busy: darker means more of them. Readable for thousands.", busy(video), "percentunit"),
             series("Video load", "Mean, and the fullest GPU.", [target(f"avg{busy(video)}", "mean"), target(f"max{busy(video)}", "fullest")], "percentunit", 12, maximum=1),
-            series("Power by host", "GPU watts, stacked.", [target(f"sum by (instance) {watts(HOST)}", "{{instance}}")], "watt", 12, stack=True),
-            series("Encoding processes", "Processes that use a GPU, by host.", [target(f"sum by (instance) (intel_gpu_processes{{{HOST}}})", "{{instance}}")], "short", 12, stack=True)])], hours=3)
+            series("Power by host", "GPU watts, stacked.", [target(f"sum by (instance) {watts(HOST)}", "{{instance}}")], "watt", 12, stack=True, legend="hidden"),
+            series("Encoding processes", "Processes that use a GPU, by host.", [target(f"sum by (instance) (intel_gpu_processes{{{HOST}}})", "{{instance}}")], "short", 12, stack=True, legend="hidden")])], hours=3)
 
 
 def health():
@@ -352,19 +354,19 @@ def health():
                   [], [organize(["Time", "Value", "__name__", "job"], ["instance", "version", "revision", "compiler"],
                                 {"instance": "Instance", "version": "Version", "revision": "Revision", "compiler": "Compiler"})], 12, 10)]),
         ("Scrapes", [
-            series("Scrape duration", "As Prometheus measured it.", [target(f"scrape_duration_seconds{{{HOST}}} {ours}", "{{instance}}")], "s"),
+            series("Scrape duration", "As Prometheus measured it.", [target(f"scrape_duration_seconds{{{HOST}}} {ours}", "{{instance}}")], "s", legend="hidden"),
             series("Time by collector", "The slowest host of each collector.", [target(f"max by (collector) (intel_gpu_scrape_collector_duration_seconds{{{HOST}}})", "{{collector}}")], "s"),
-            series("Walk over /proc", "Time the search for clients of the GPUs takes; it grows with the number of processes.", [target(f"intel_gpu_exporter_client_walk_duration_seconds{{{HOST}}}", "{{instance}}")], "s"),
-            series("Samples by page", "Series that each host has.", [target(f"scrape_samples_scraped{{{HOST}}} {ours}", "{{instance}}")], "short"),
+            series("Walk over /proc", "Time the search for clients of the GPUs takes; it grows with the number of processes.", [target(f"intel_gpu_exporter_client_walk_duration_seconds{{{HOST}}}", "{{instance}}")], "s", legend="hidden"),
+            series("Samples by page", "Series that each host has.", [target(f"scrape_samples_scraped{{{HOST}}} {ours}", "{{instance}}")], "short", legend="hidden"),
             series("HTTP answers by code", "Per second, over all hosts.", [target(f"sum by (code) (rate(intel_gpu_exporter_http_requests_total{{{HOST}}}[$__rate_interval]))", "{{code}}")], "reqps"),
             timeline("Collectors that fail", "Those that did not come through a scrape.", f"max by (collector) (intel_gpu_scrape_collector_success{{{HOST}}} == bool 0)", "{{collector}}"),
             timeline("Walks that were cut short", "The walk over /proc did not see every process within its time.", f"intel_gpu_exporter_client_walk_complete{{{HOST}}} == bool 0", "{{instance}}"),
-            series("Client blocks skipped", "Fdinfo blocks that could not be understood.", [target(f"intel_gpu_exporter_client_blocks_skipped{{{HOST}}}", "{{instance}}")], "short"),
-            series("Processes without series", "Over --collector.fdinfo.max-processes.", [target(f"sum by (instance) (intel_gpu_processes_dropped{{{HOST}}})", "{{instance}}")], "short")]),
+            series("Client blocks skipped", "Fdinfo blocks that could not be understood.", [target(f"intel_gpu_exporter_client_blocks_skipped{{{HOST}}}", "{{instance}}")], "short", legend="hidden"),
+            series("Processes without series", "Over --collector.fdinfo.max-processes.", [target(f"sum by (instance) (intel_gpu_processes_dropped{{{HOST}}})", "{{instance}}")], "short", legend="hidden")]),
         ("What it costs", [
-            series("CPU", "Share of one processor.", [target(f"rate(process_cpu_seconds_total{{{HOST}}}[$__rate_interval]) {ours}", "{{instance}}")], "percentunit"),
-            series("Resident memory", "Of each exporter.", [target(f"process_resident_memory_bytes{{{HOST}}} {ours}", "{{instance}}")], "bytes"),
-            series("Open files", "File descriptors, perf events among them.", [target(f"process_open_fds{{{HOST}}} {ours}", "{{instance}}")], "short")])])
+            series("CPU", "Share of one processor.", [target(f"rate(process_cpu_seconds_total{{{HOST}}}[$__rate_interval]) {ours}", "{{instance}}")], "percentunit", legend="hidden"),
+            series("Resident memory", "Of each exporter.", [target(f"process_resident_memory_bytes{{{HOST}}} {ours}", "{{instance}}")], "bytes", legend="hidden"),
+            series("Open files", "File descriptors, perf events among them.", [target(f"process_open_fds{{{HOST}}} {ours}", "{{instance}}")], "short", legend="hidden")])])
 
 
 def main():

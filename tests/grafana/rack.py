@@ -22,8 +22,8 @@ def get(url):
 class Rack:
     """with Rack(binary, root, folder) as rack: rack.query(...)"""
 
-    def __init__(self, binary, root, folder, profiles=PROFILES):
-        self.binary, self.root, self.folder, self.profiles = binary, root, folder, profiles
+    def __init__(self, binary, root, folder, profiles=PROFILES, stagger=0):
+        self.binary, self.root, self.folder, self.profiles, self.stagger = binary, root, folder, profiles, stagger
         self.processes = []
 
     def __enter__(self):
@@ -43,6 +43,7 @@ class Rack:
     def start(self):
         logs = []
         for number, profile in enumerate(self.profiles):
+            time.sleep(self.stagger)  # their loads follow the time since their start: those of one moment are all alike
             logs.append(self.folder / f"exporter-{number}.log")
             with open(logs[-1], "w") as log:
                 self.processes.append(subprocess.Popen([self.binary, "--simulate", profile, "--web.listen-address", "127.0.0.1:0"], stderr=log))
@@ -139,7 +140,7 @@ def queries(dashboard):
 def expand(expression):
     for name, value in {"$__rate_interval": "10s", "$__interval": "5s", "$__range": "30s"}.items():
         expression = expression.replace(name, value)
-    return re.sub(r"\$\{?\w+\}?", ".*", expression)
+    return re.sub(r"\$\{?[a-z]\w*\}?", ".*", expression)
 
 
 def dashboards(root):
