@@ -272,9 +272,9 @@ def processes():
             stat("Processes", "Processes that hold a client of a GPU and are visible to the exporter.", f"sum(intel_gpu_processes{{{SELECT}}})", width=6),
             stat("Without series", "The smallest recent users over --collector.fdinfo.max-processes: counted, not listed.", f"sum(intel_gpu_processes_dropped{{{SELECT}}})", thresholds=[("green", None), ("orange", 1)], width=6, graph="none"),
             stat("Largest user of video engines", "The process that uses the largest share of a GPU's video engines.",
-                 f'topk(1, sum by (comm, pid) (intel_gpu_process_engine_busy_ratio{{class="video",{chosen}}}))', "percentunit", BUSY, 0, "{{comm}} {{pid}}", 6, "none", "value_and_name", True),
+                 f'topk(1, max by (instance, comm, pid) (intel_gpu_process_engine_busy_ratio{{class="video",{chosen}}}))', "percentunit", BUSY, 0, "{{comm}} {{pid}}", 6, "none", "value_and_name", True),
             stat("Largest user of memory", "The process that has most GPU memory.",
-                 f'topk(1, sum by (comm, pid) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}))', "bytes", PLAIN, 1, "{{comm}} {{pid}}", 6, "none", "value_and_name", True),
+                 f'topk(1, sum by (instance, comm, pid) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}))', "bytes", PLAIN, 1, "{{comm}} {{pid}}", 6, "none", "value_and_name", True),
             table("Every process", "Engines as shares of their class; memory that is resident.", [
                 target(share("video"), instant=True, table=True), target(share("video_enhance"), instant=True, table=True),
                 target(share("render"), instant=True, table=True), target(share("compute"), instant=True, table=True),
@@ -297,8 +297,11 @@ def processes():
             series("Engine time by container", "Engines that were busy for each container; nothing of processes outside of containers.",
                    [target(f'label_replace(sum by (container_id) ({rate} {info.format("container_id")}{{container_id!=""}}), "container", "$1", "container_id", "(.{{12}}).*")', "{{container}}")], "short", stack=True),
             series("Engine time by program", "Engines that were busy for all processes of a name.", [target(f"sum by (comm) ({rate})", "{{comm}}")], "short", stack=True),
-            table("What kind of process it is", "User, unit, container and pod.", [target(f"intel_gpu_process_info{{{chosen}}}", instant=True, table=True)],
-                  [], [organize(["Time", "Value", "__name__", "job", "cgroup"], ["instance", "device", "comm", "pid", "user", "systemd_unit", "pod_uid", "container_id"],
+            table("What kind of process it is", "User, unit, container and pod.", [target(
+                f'label_replace(label_replace(intel_gpu_process_info{{{chosen}}}, "container_id", "$1", "container_id", "(.{{12}}).*"), "systemd_unit", "$1…", "systemd_unit", "(.{{30}}).+")',
+                instant=True, table=True)],
+                  [column("Instance", width=140), column("Device", width=140), column("Program", width=160), column("Pid", width=90), column("User", width=120),
+                   column("Container", width=150)], [organize(["Time", "Value", "__name__", "job", "cgroup"], ["instance", "device", "comm", "pid", "user", "systemd_unit", "pod_uid", "container_id"],
                                 {"instance": "Instance", "device": "Device", "comm": "Program", "pid": "Pid", "user": "User", "systemd_unit": "Unit",
                                  "pod_uid": "Pod", "container_id": "Container"})], 24)])])
 

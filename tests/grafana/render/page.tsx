@@ -171,9 +171,9 @@ function Density({ panel, width, height }: any) {
 const KINDS: Record<string, any> = { stat: Stat, timeseries: Series, table: Grid, bargauge: Bars, 'status-history': Rows, 'state-timeline': Rows, heatmap: Density };
 
 function Dashboard({ dashboard, width }: any) {
-  const unit = width / 24, line = 30, gap = 8;
+  const line = 30, gap = 8, unit = (width - gap) / 24;
   const bottom = Math.max(...dashboard.panels.map((p: any) => p.gridPos.y + p.gridPos.h));
-  return <div id="dashboard" style={{ width, background: theme.colors.background.canvas, fontFamily: theme.typography.fontFamily, color: theme.colors.text.primary, padding: gap }}>
+  return <div id="dashboard" style={{ width, boxSizing: 'border-box', background: theme.colors.background.canvas, fontFamily: theme.typography.fontFamily, color: theme.colors.text.primary, padding: `${gap}px 0 ${gap}px ${gap}px` }}>
     <div style={{ fontSize: 20, padding: '4px 8px 10px' }}>{dashboard.title} <span style={{ fontSize: 13, color: theme.colors.text.secondary }}>instance: {dashboard.chosen}; simulated</span></div>
     <div style={{ position: 'relative', height: bottom * (line + gap) }}>
       {dashboard.panels.map((panel: any) => {
