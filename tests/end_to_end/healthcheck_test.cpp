@@ -94,8 +94,8 @@ TEST_CASE("it takes the address from the environment as the exporter does, and k
 TEST_CASE("with TLS and passwords it needs neither a certificate nor a password") {
   MachineTree tree;
   const ProgramOutcome made =
-      run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-                   "/CN=localhost", "-keyout", tree.path("key.pem"), "-out", tree.path("cert.pem")});
+      run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                   "2", "-subj", "/CN=localhost", "-keyout", tree.path("key.pem"), "-out", tree.path("cert.pem")});
   CAPTURE(made.output);
   REQUIRE(made.status == 0);
   tree.write("web.yml",
