@@ -172,12 +172,19 @@ const KINDS: Record<string, any> = { stat: Stat, timeseries: Series, table: Grid
 
 function Dashboard({ dashboard, width }: any) {
   const line = 30, gap = 8, unit = (width - gap) / 24;
-  const bottom = Math.max(...dashboard.panels.map((p: any) => p.gridPos.y + p.gridPos.h));
+  // On a phone Grafana puts every panel below the one before it, as wide as the screen.
+  let next = 0;
+  const places = dashboard.panels.map((p: any) => {
+    if (width >= 769) { return p.gridPos; }
+    next += p.gridPos.h;
+    return { x: 0, y: next - p.gridPos.h, w: 24, h: p.gridPos.h };
+  });
+  const bottom = Math.max(...places.map((p: any) => p.y + p.h));
   return <div id="dashboard" style={{ width, boxSizing: 'border-box', background: theme.colors.background.canvas, fontFamily: theme.typography.fontFamily, color: theme.colors.text.primary, padding: `${gap}px 0 ${gap}px ${gap}px` }}>
     <div style={{ fontSize: 20, padding: '4px 8px 10px' }}>{dashboard.title} <span style={{ fontSize: 13, color: theme.colors.text.secondary }}>instance: {dashboard.chosen}; simulated</span></div>
     <div style={{ position: 'relative', height: bottom * (line + gap) }}>
-      {dashboard.panels.map((panel: any) => {
-        const { x, y, w, h } = panel.gridPos;
+      {dashboard.panels.map((panel: any, index: number) => {
+        const { x, y, w, h } = places[index];
         const box = { position: 'absolute' as const, left: x * unit, top: y * (line + gap), width: w * unit - gap, height: h * (line + gap) - gap };
         if (panel.type === 'row') { return <div key={panel.id} style={{ ...box, fontWeight: 500, paddingLeft: 6, lineHeight: '30px' }}>⌄ {panel.title}</div>; }
         const Kind = KINDS[panel.type];
