@@ -52,7 +52,8 @@ function frames(panel: any): DataFrame[] {
 }
 
 const last = (values: any) => { for (let i = values.length - 1; i >= 0; i--) { if (values[i] != null) { return values[i]; } } return null; };
-const range = () => ({ from: dateTime(DATA.start * 1000), to: dateTime(DATA.end * 1000), raw: { from: 'now-5m', to: 'now' } });
+// Ends between two ticks of the time axis: the label of a tick at the very edge would be cut off.
+const range = () => ({ from: dateTime(DATA.start * 1000), to: dateTime((DATA.end - ((DATA.end - 14) % 30)) * 1000), raw: { from: 'now-5m', to: 'now' } });
 
 function Stat({ panel, width, height }: any) {
   const shown = frames(panel);
