@@ -145,6 +145,7 @@ SystemCalls::SystemCalls(std::string_view log, std::string_view begin_mark, std:
 }
 
 SystemCalls::~SystemCalls() = default;
+SystemCalls::SystemCalls(SystemCalls&&) noexcept = default;
 
 std::size_t SystemCalls::replayed() const { return calls_.size(); }
 

@@ -19,6 +19,7 @@ class SystemCalls {
   // The traced program sets a mark with mark(). Throws std::runtime_error if the log has no such stretch.
   SystemCalls(std::string_view log, std::string_view begin_mark, std::string_view end_mark);
   ~SystemCalls();
+  SystemCalls(SystemCalls&&) noexcept;
 
   static void mark(std::string_view text);
 
