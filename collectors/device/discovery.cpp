@@ -62,14 +62,15 @@ GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
 Discovery::Discovery(Machine& machine, std::vector<std::string> selection)
     : machine_(machine), selection_(std::move(selection)) {}
 
-std::vector<Discovery::Node> Discovery::drm_nodes() const {
+std::vector<Discovery::Node> Discovery::drm_nodes() {
   std::vector<Node> nodes;
-  (void)machine_.sys.for_each("class/drm", [&](std::string_view name) {
+  note(machine_.sys.for_each("class/drm", [&](std::string_view name) {
     if (is_drm_node(name, "card") || is_drm_node(name, "renderD")) nodes.push_back({std::string(name), {}});
     return true;
-  });
+  }));
   for (Node& node : nodes) {
     const auto link = machine_.sys.read_link("class/drm/" + node.name);
+    note(link);
     if (link) node.pci_path = pci_path_of_link(*link);
   }
   std::erase_if(nodes, [](const Node& node) { return !is_pci_address(last_part(node.pci_path)); });
@@ -116,6 +117,7 @@ bool Discovery::selected(const Gpu& gpu) const {
 
 const std::vector<Gpu>& Discovery::discover() {
   std::vector<Gpu> found;
+  failure_.reset();
   for (const Node& node : drm_nodes()) {
     auto at = std::find_if(found.begin(), found.end(), [&](const Gpu& gpu) { return gpu.pci_path == node.pci_path; });
     if (at == found.end()) {
@@ -124,6 +126,7 @@ const std::vector<Gpu>& Discovery::discover() {
       gpu.address = std::string(last_part(node.pci_path));
       // The driver makes this directory when it binds, so its inode tells one binding from the next.
       const auto drm = machine_.sys.stat(gpu.pci_path + "/drm/" + node.name);
+      note(drm);
       if (!drm) continue;
       gpu.binding = drm->inode;
       found.push_back(std::move(gpu));
@@ -132,6 +135,7 @@ const std::vector<Gpu>& Discovery::discover() {
     std::string& slot = node.name.starts_with("card") ? at->card : at->render_node;
     if (slot.empty()) slot = node.name;
   }
+  if (failure_) return gpus_;  // it says nothing about what is there
   std::vector<Gpu> gpus;
   for (Gpu& gpu : found) {
     const auto known = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& old) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,21 +18,28 @@ class Discovery {
   // selection: PCI addresses, card or render node names; empty takes all.
   Discovery(Machine& machine, std::vector<std::string> selection);
 
-  // Sorted by PCI address. A GPU that was bound anew since the last call has another Gpu::binding.
+  // Sorted by PCI address. A GPU that was bound anew since the last call has another Gpu::binding. If looking failed, it
+  // is the last list, and failure() says what went wrong.
   const std::vector<Gpu>& discover();
+  const std::optional<Failure>& failure() const { return failure_; }
 
  private:
   struct Node {
     std::string name;      // "card1", "renderD128"
     std::string pci_path;  // "devices/pci0000:00/.../0000:03:00.0"
   };
-  std::vector<Node> drm_nodes() const;
+  std::vector<Node> drm_nodes();
+  template <class T>
+  void note(const Reading<T>& reading) {
+    if (reading.is_failure()) failure_ = reading.failure();
+  }
   bool describe(Gpu& gpu) const;
   bool selected(const Gpu& gpu) const;
 
   Machine& machine_;
   std::vector<std::string> selection_;
   std::vector<Gpu> gpus_;
+  std::optional<Failure> failure_;
 };
 
 // Whether a GPU is a card of its own: it sits behind a bridge, or (handed through to a virtual machine, where it may

@@ -216,6 +216,7 @@ class Registry::Run final : public std::enable_shared_from_this<Registry::Run> {
   std::optional<Reading<ClientSnapshot>> clients_;
   std::vector<std::string> asleep_;
   std::vector<std::shared_ptr<GpuUnit>> units_;
+  std::optional<Failure> looking_failed_;
 };
 
 class Registry::Run::Pass final : public ScrapePass {
@@ -238,7 +239,7 @@ bool Registry::Run::wanted(const CollectorInfo& info) const {
 }
 
 Reading<const ClientSnapshot*> Registry::Run::clients() {
-  const Failure late{std::make_error_code(std::errc::timed_out), "proc: an earlier walk has not come back"};
+  const Failure late{std::make_error_code(kWaitsForAnother), "proc: an earlier walk has not come back"};
   const std::unique_lock lock(clients_mutex_, std::try_to_lock);
   if (!lock) return late;
   if (!clients_) {
@@ -258,6 +259,7 @@ void Registry::Run::prepare() {
   if (lock) {  // else a thread that was left behind still holds it
     core_->follow_devices();
     units = core_->units;
+    looking_failed_ = core_->discovery.failure();
   }
   std::vector<GpuPower> power;
   for (const auto& unit : units) {
@@ -393,6 +395,7 @@ void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
   out.add(kDevices, Count{static_cast<double>(units_.size())});
   if (units_.empty()) core_->scrape_log.no_device();
   std::set<ScrapeLog::Trouble> failures;
+  if (looking_failed_) failures.insert({{}, {}, looking_failed_->where, looking_failed_->code.message()});
   for (const CollectorEntry& entry : core_->entries) {
     if (!core_->enabled(*entry.info)) {
       for (const FeatureDescriptor* feature : entry.info->features)
@@ -416,6 +419,7 @@ void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
       }
       for (const Failure& failure : step.sink->failures()) {
         success = false;
+        if (failure.code == kWaitsForAnother) continue;  // that one has been told
         failures.insert({std::string(entry.info->name), step.unit->gpu.address, failure.where, failure.code.message()});
       }
       note_features(step, findings);

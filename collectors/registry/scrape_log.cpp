@@ -13,6 +13,8 @@ void ScrapeLog::device_found(const Gpu& gpu) {
 }
 
 void ScrapeLog::device_gone(const Gpu& gpu) {
+  const std::lock_guard lock(mutex_);
+  told_of_no_device_ = true;  // if it was the last one, that is said with this
   log_.write(LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
              {{"device", gpu.address}, {"cure", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
 }
@@ -57,24 +59,56 @@ void ScrapeLog::scrape(const std::vector<Finding>& findings, const std::set<Trou
                 {"cause", finding.cause},
                 {"cure", finding.cure}});
   }
+  Causes broken;
   for (const Trouble& trouble : failures) {
-    if (failing_.contains(trouble)) continue;
-    log_.write(LogLevel::error, "reading failed; the rest of the scrape is whole",
-               {{"collector", trouble.collector},
-                {"device", trouble.device},
-                {"where", trouble.where},
-                {"error", trouble.error},
-                {"cure", "tried again at every scrape; if it stays, see dmesg, or turn it off with --no-collector." + trouble.collector}});
+    if (!failing_.contains(trouble)) broken[{trouble.device, trouble.where, trouble.error}].push_back(trouble.collector);
   }
+  tell_broken(broken);
+  Causes working;
   for (auto it = failing_.begin(); it != failing_.end();) {
     if (partial || failures.contains(*it)) {
       ++it;
       continue;
     }
-    log_.write(LogLevel::info, "reading works again", {{"collector", it->collector}, {"device", it->device}, {"where", it->where}});
+    working[{it->device, it->where, it->error}].push_back(it->collector);
     it = failing_.erase(it);
   }
+  tell_working(working);
   failing_.insert(failures.begin(), failures.end());
+}
+
+namespace {
+
+std::string joined(const std::vector<std::string>& words, std::string_view before_each, char between) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (word.empty()) continue;
+    if (!text.empty()) text += between;
+    text += before_each;
+    text += word;
+  }
+  return text;
+}
+
+}  // namespace
+
+void ScrapeLog::tell_broken(const Causes& causes) {
+  for (const auto& [cause, collectors] : causes) {
+    const std::string flags = joined(collectors, "--no-collector.", ' ');
+    log_.write(LogLevel::error, "reading failed; the rest of the scrape is whole",
+               {{"collector", joined(collectors, "", ',')},
+                {"device", cause.device},
+                {"where", cause.where},
+                {"error", cause.error},
+                {"cure", "tried again at every scrape; if it stays, see dmesg" + (flags.empty() ? "" : ", or turn it off with " + flags)}});
+  }
+}
+
+void ScrapeLog::tell_working(const Causes& causes) {
+  for (const auto& [cause, collectors] : causes) {
+    log_.write(LogLevel::info, "reading works again",
+               {{"collector", joined(collectors, "", ',')}, {"device", cause.device}, {"where", cause.where}});
+  }
 }
 
 }  // namespace igpu

@@ -24,7 +24,8 @@ class ScrapeLog {
   void no_device();
 
   struct Trouble {
-    std::string collector, device, where, error;
+    std::string collector;  // "" if it concerns none of them (looking for GPUs)
+    std::string device, where, error;
     auto operator<=>(const Trouble&) const = default;
   };
   // Everything that is missing and everything that failed in one scrape. partial: not all collectors were asked, so
@@ -32,6 +33,15 @@ class ScrapeLog {
   void scrape(const std::vector<Finding>& findings, const std::set<Trouble>& failures, bool partial);
 
  private:
+  // Collectors by what went wrong: what several of them share is one line.
+  struct Cause {
+    std::string device, where, error;
+    auto operator<=>(const Cause&) const = default;
+  };
+  using Causes = std::map<Cause, std::vector<std::string>>;
+  void tell_broken(const Causes& causes);
+  void tell_working(const Causes& causes);
+
   struct State {
     bool available;
     Absent absent;

@@ -126,24 +126,43 @@ Reading<Hertz> GtSysfs::bound(Limit& limit) {
   return value;
 }
 
-// Keeps reasons that the driver has named without having a file for them: once seen, they are told when inactive, too.
-void GtSysfs::learn_reasons(std::string_view words) {
+namespace {
+
+bool looks_like_a_reason(std::string_view word) {
+  constexpr std::size_t kLongest = 32;
+  return !word.empty() && word.size() <= kLongest && word.front() >= 'a' && word.front() <= 'z' &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
+}
+
+}  // namespace
+
+// Keeps reasons that the driver names without having a file for them: they are told when inactive, too. Named twice in a
+// row, because one snapshot may be cut off in the middle of a word.
+void GtSysfs::learn_reasons(std::string_view words, const std::function<void(std::string_view, bool)>& visit) {
   constexpr std::size_t kMost = 64;  // more than the hardware's register has bits
+  std::vector<std::string> news;
   while (!words.empty()) {
     const std::string_view word = trim(take_until(words, ' '));
-    if (word.empty() || word == "none" || reasons_.size() == kMost) continue;
-    const bool known = std::any_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; });
-    if (known || word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string_view::npos) continue;
-    reasons_.push_back({std::string(word), Attribute(*sys_, reason_prefix_ + std::string(word))});
+    if (word == "none" || !looks_like_a_reason(word) || reasons_.size() + news.size() >= kMost) continue;
+    if (std::any_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; })) continue;
+    if (std::find(news.begin(), news.end(), word) == news.end()) news.emplace_back(word);
   }
+  for (const std::string& word : news) {
+    if (std::find(named_once_.begin(), named_once_.end(), word) == named_once_.end()) {
+      visit(word, true);
+    } else {
+      reasons_.push_back({word, Attribute(*sys_, reason_prefix_ + word)});
+    }
+  }
+  named_once_ = std::move(news);
 }
 
 Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)>& visit) {
   std::array<char, 1024> buffer;
   const Reading<std::string_view> none = Absent{Reason::hardware};
   if (const auto snapshot = throttle_snapshot_ ? throttle_snapshot_->text(buffer) : none) {
-    learn_reasons(*snapshot);
     visit("any", *snapshot != "none");
+    learn_reasons(*snapshot, visit);
     for (const ThrottleReason& reason : reasons_) {
       bool active = false;
       for (std::string_view rest = *snapshot; !rest.empty() && !active;) active = trim(take_until(rest, ' ')) == reason.name;

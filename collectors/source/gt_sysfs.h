@@ -54,7 +54,7 @@ class GtSysfs {
   GtSysfs(const Directory& sys, std::string id, const std::string& base, const struct GtLayout& layout);
   static Reading<std::uint64_t> number(Attribute& attribute);
   static Reading<Hertz> hertz(Attribute& megahertz);
-  void learn_reasons(std::string_view words);
+  void learn_reasons(std::string_view words, const std::function<void(std::string_view, bool)>& visit);
 
   const Directory* sys_;
   std::string id_;
@@ -63,6 +63,7 @@ class GtSysfs {
   std::vector<Limit> limits_;
   std::string reason_prefix_;  // path of a reason's file without the reason
   std::vector<ThrottleReason> reasons_;
+  std::vector<std::string> named_once_;  // reasons of the last snapshot that are not among them
   std::optional<Hertz> highest_;  // rp0, once it was read
   std::optional<std::uint64_t> residency_range_;
 };

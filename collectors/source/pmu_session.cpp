@@ -33,7 +33,7 @@ bool counts_for_whole_machine(std::string_view pmu) { return pmu.starts_with("i9
 
 Failure trouble(std::errc code, std::string where) { return {std::make_error_code(code), std::move(where)}; }
 Failure hangs(const std::string& pmu) {
-  return trouble(std::errc::timed_out, "an earlier read of the perf group of " + pmu + " has not come back");
+  return trouble(kWaitsForAnother, "an earlier read of the perf group of " + pmu + " has not come back");
 }
 
 }  // namespace

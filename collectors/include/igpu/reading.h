@@ -44,6 +44,9 @@ struct Failure {
   std::string where;  // path relative to its root ("sys/class/drm/card0/..."), or the call
 };
 
+// The code of a Failure that is only the consequence of another one: what hangs is in somebody else's hands.
+inline constexpr std::errc kWaitsForAnother = std::errc::connection_already_in_progress;
+
 struct Unit {};  // for Reading<Unit>: it worked, there is nothing to tell
 
 template <class T>

@@ -133,7 +133,7 @@ TEST_CASE("xe, Battlemage under load: the graphics GT is held back by its second
   CHECK_FALSE(throttle(gts[1])["any"]);
 }
 
-TEST_CASE("xe: the text with all reasons is preferred to single files; what it names is known from then on") {
+TEST_CASE("xe: the text with all reasons is preferred to single files; what it names twice is known from then on") {
   TestMachine m;
   const std::string folder = "sys/" + kPci + "/tile0/gt0/freq0/throttle/";
   m.tree.write(folder + "status", "0\n");
@@ -142,6 +142,14 @@ TEST_CASE("xe: the text with all reasons is preferred to single files; what it n
   m.tree.write(folder + "reasons", "pl1 fastvmode \"bad\" fastvmode\n");
   auto gts = GtSysfs::find(m.sys, gpu_of(Driver::xe));
   REQUIRE(gts.size() == 1);
+  // A name without a file is told while it stands there; one that was cut off must not stay.
+  CHECK(throttle(gts[0]) == Reasons{{"any", true}, {"fastvmode", true}, {"pl1", true}, {"thermal", false}});
+  m.tree.write(folder + "reasons", "pl1 fastvm");
+  CHECK(throttle(gts[0]) == Reasons{{"any", true}, {"fastvm", true}, {"pl1", true}, {"thermal", false}});
+  for (int i = 0; i < 2; ++i) {
+    m.tree.write(folder + "reasons", "pl1 fastvmode\n");
+    (void)throttle(gts[0]);
+  }
   CHECK(throttle(gts[0]) == Reasons{{"any", true}, {"pl1", true}, {"thermal", false}, {"fastvmode", true}});
   m.tree.write(folder + "reasons", "none\n");
   CHECK(throttle(gts[0]) == Reasons{{"any", false}, {"pl1", false}, {"thermal", false}, {"fastvmode", false}});

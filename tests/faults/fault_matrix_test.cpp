@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file that a scrape reads and every call that it makes goes wrong once in every way. What there is to go wrong is
+// written down from real scrapes. After each: the page is whole but for the collectors that need what went wrong, no
+// counter steps back, the next scrapes are as if nothing had been, and the log has said it once.
+//
+// Two monitors watch the same simulated machine at the same times; only one of them has the fault.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "format/prometheus_text.h"
+#include "igpu/monitor.h"
+#include "simulation/simulation.h"
+#include "support/exposition_parser.h"
+#include "support/fake_clock.h"
+#include "support/fault_injector.h"
+#include "support/recording_log.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Names = std::set<std::string>;
+
+constexpr Nanoseconds kInterval = 15s;
+// How long a monitor waits for a read that hangs; each fault that blocks takes as long.
+constexpr Nanoseconds kPatience = 400ms;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kOneOfAKind = true;  // of files that differ by a number only: minutes instead of half an hour
+#else
+constexpr bool kOneOfAKind = false;
+#endif
+
+// Which collector a metric belongs to; the registry's own are nobody's.
+const std::map<std::string, std::string>& owners() {
+  static const std::map<std::string, std::string> all = [] {
+    std::map<std::string, std::string> map;
+    for (const CollectorDescription& collector : describe_collectors())
+      for (const MetricDescriptor* metric : collector.metrics) map[std::string(metric->name)] = collector.name;
+    return map;
+  }();
+  return all;
+}
+
+struct Page {
+  std::map<std::string, double> series;  // name and labels
+  std::map<std::string, Names> by_collector;
+  std::map<std::string, std::string> types;
+  Names failed;  // collectors
+};
+
+Page read_page(const ScrapeResult& result) {
+  std::string text;
+  exporter::write_prometheus_text(PageView(result.lists()), text);
+  Page page;
+  for (const ExpositionFamily& family : parse_prometheus_text(text).families) {
+    const auto owner = owners().find(family.name);
+    for (const ExpositionSample& sample : family.samples) {
+      std::string key = sample.name;
+      for (const auto& [name, value] : sample.labels) key += "," + name + "=" + value;
+      if (family.name == "intel_gpu_scrape_collector_success" && sample.value == 0) page.failed.emplace(sample.label("collector"));
+      if (owner == owners().end()) continue;
+      page.by_collector[owner->second].insert(key);
+      if (family.type == "counter") page.series[key] = sample.value;
+    }
+  }
+  return page;
+}
+
+struct Watcher {
+  Watcher(Machine machine) : monitor(nullptr) {
+    MonitorOptions options;
+    options.min_window = 1ms;
+    options.collector_timeout = kPatience;
+    parts = faulty_machine(machine, injector);
+    make = [this, options] { monitor = make_monitor(parts, options, log); };
+  }
+  Page scrape(const std::vector<std::string>& collectors = {}) { return read_page(*monitor->scrape({collectors, Nanoseconds::max()})); }
+
+  FaultInjector injector;
+  RecordingLog log;
+  std::shared_ptr<MachineParts> parts;
+  std::function<void()> make;
+  std::unique_ptr<Monitor> monitor;
+};
+
+struct Pair {
+  explicit Pair(std::string_view profile) : simulated(SimulatedMachine::create(profile, clock)), good(simulated->machine()), bad(simulated->machine()) {}
+
+  FakeClock clock;
+  std::unique_ptr<SimulatedMachine> simulated;
+  Watcher good;
+  Watcher bad;
+};
+
+// Which collectors need an operation: all of them if it happens without any.
+std::map<Operation, Names> users_of_operations(Pair& pair) {
+  std::map<Operation, Names> users;
+  Watcher& watcher = pair.bad;
+  watcher.injector.record();
+  watcher.scrape({"(none)"});
+  const std::vector<Operation> common = watcher.injector.recorded();
+  Names all;
+  for (const CollectorDescription& collector : describe_collectors()) all.emplace(collector.name);
+  for (const std::string& collector : watcher.monitor->enabled_collectors()) {
+    pair.clock.advance(kInterval);
+    watcher.injector.record();
+    watcher.scrape({collector});
+    for (const Operation& operation : watcher.injector.recorded()) users[operation].insert(collector);
+  }
+  for (const Operation& operation : common) users[operation] = all;
+  return users;
+}
+
+int complaints(const RecordingLog& log) { return log.count(LogLevel::warn) + log.count(LogLevel::error); }
+
+// How often a GPU was taken up.
+int found(const RecordingLog& log) {
+  int times = 0;
+  for (const RecordingLog::Line& line : log.lines()) times += line.text.starts_with("GPU found");
+  return times;
+}
+
+std::string told(const RecordingLog& log, int last) {
+  std::string text;
+  for (const RecordingLog::Line& line : log.lines()) {
+    if (line.level == LogLevel::warn || line.level == LogLevel::error) text = line.text + "\n" + text;
+  }
+  std::size_t end = 0;
+  for (int i = 0; i < last && end < text.size(); ++i) end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
+void check_no_step_back(const Page& before, const Page& after) {
+  for (const auto& [key, value] : after.series) {
+    const auto earlier = before.series.find(key);
+    if (earlier != before.series.end() && value < earlier->second) FAIL_CHECK(key << " stepped back");
+  }
+}
+
+Names without_rates(const Names& names) {
+  Names rest;
+  for (const std::string& name : names) {
+    const std::string metric = name.substr(0, name.find(','));
+    if (!metric.ends_with("_ratio") && !metric.ends_with("_watts") && !metric.ends_with("_average_hertz")) rest.insert(name);
+  }
+  return rest;
+}
+
+std::string difference(const Names& a, const Names& b) {
+  std::string text;
+  int shown = 0;
+  for (const std::string& name : a)
+    if (!b.contains(name) && ++shown <= 4) text += "\n  missing " + name;
+  for (const std::string& name : b)
+    if (!a.contains(name) && ++shown <= 8) text += "\n  too many " + name;
+  return text;
+}
+
+// "read sys/class/drm/cardN/gt/gtN/rps_act_freq_mhz"
+std::string kind_of(const Operation& operation) {
+  std::string kind;
+  for (const char c : operation) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) kind += c;
+    if (digit && !kind.ends_with('N')) kind += 'N';
+  }
+  return kind;
+}
+
+// One fault in a machine that has been watched for a while.
+void steady(std::string_view profile) {
+  Pair pair(profile);
+  pair.good.make();
+  pair.bad.make();
+  for (int i = 0; i < 3; ++i) {
+    pair.clock.advance(kInterval);
+    pair.good.scrape();
+    pair.bad.scrape();
+  }
+  const std::map<Operation, Names> users = users_of_operations(pair);
+  pair.clock.advance(kInterval);
+  pair.good.scrape();
+  Page last = pair.bad.scrape();
+  CHECK(users.size() > 20);
+
+  int cases = 0;
+  Names kinds;
+  for (const auto& [operation, affected] : users) {
+    const bool new_kind = kinds.insert(kind_of(operation)).second;
+    if (kOneOfAKind && !new_kind) continue;
+    for (const Fault fault : kFaults) {
+      if (fault == Fault::blocks && !new_kind) continue;  // in how it blocks, one is like the other
+      INFO(profile << ": " << operation << ": " << name_of(fault));
+      pair.clock.advance(kInterval);
+      const int said = complaints(pair.bad.log);
+      const int known = found(pair.bad.log);
+      const Page expected = pair.good.scrape();
+      pair.bad.injector.arm(operation, fault);
+      const Page hurt = pair.bad.scrape();
+      CHECK(pair.bad.injector.hit());
+      if (fault == Fault::blocks) pair.bad.injector.release();
+      pair.bad.injector.disarm();
+      ++cases;
+
+      for (const auto& [collector, series] : expected.by_collector) {
+        if (affected.contains(collector)) continue;
+        const auto there = hurt.by_collector.find(collector);
+        const Names got = there == hurt.by_collector.end() ? Names() : there->second;
+        if (got != series) FAIL_CHECK(collector << difference(series, got));
+      }
+      for (const std::string& collector : hurt.failed) CHECK_MESSAGE(affected.contains(collector), collector);
+      check_no_step_back(last, hurt);
+      const int lines = complaints(pair.bad.log) - said;
+      INFO(told(pair.bad.log, lines));
+      // Sizes of memory and what of them is used are two permissions with two cures.
+      const int allowed = operation.starts_with("ioctl") && fault == Fault::eacces ? 2 : 1;
+      CHECK(lines <= allowed);
+      if (!hurt.failed.empty()) CHECK(lines == 1);
+
+      // The next scrape has everything back that needs no window; the one after it has all. A GPU that seemed to be gone
+      // is taken up like a new one, whose xe events are opened when it is seen to work.
+      Page next = hurt;
+      int rounds = 2;
+      for (int round = 1; round <= rounds; ++round) {
+        pair.clock.advance(kInterval);
+        const Page whole = pair.good.scrape();
+        const Page before = next;
+        next = pair.bad.scrape();
+        if (found(pair.bad.log) > known) rounds = 4;
+        check_no_step_back(before, next);
+        for (const auto& [collector, series] : whole.by_collector) {
+          const Names& got = next.by_collector[collector];
+          const bool all = round == rounds;
+          if (!all && rounds > 2) continue;
+          const Names wanted = all ? series : without_rates(series);
+          const Names there = all ? got : without_rates(got);
+          if (there != wanted) FAIL_CHECK("afterwards, round " << round << ": " << collector << difference(wanted, there));
+        }
+        CHECK(next.failed.empty());
+      }
+      last = next;
+    }
+  }
+  MESSAGE(std::string(profile) << ": " << cases << " faults in " << users.size() << " files and calls");
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("fault_matrix");
+
+TEST_CASE("i915, discrete") { steady("arc-a770"); }
+TEST_CASE("xe, discrete") { steady("battlemage"); }
+TEST_CASE("i915, integrated") { steady("tgl-broadcast"); }
+
+TEST_SUITE_END();
