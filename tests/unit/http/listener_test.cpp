@@ -187,6 +187,29 @@ TEST_CASE("a connection carries one request after the other, also when they come
   CHECK(parse_reply(old.receive()).header("connection") == "close");
 }
 
+TEST_CASE("requests that were made for holes of CivetWeb get an ordinary answer, and the next client, too") {
+  Server server;
+  const std::string form = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"../../../tmp/igpu-hole\"\r\n\r\nx\r\n--b--";
+  const std::string requests[] = {
+      // CVE-2025-55763: a folder's name as long as a head may be, without its slash, and a long Host to redirect to
+      "GET /" + std::string(8000, 'd') + " HTTP/1.1\r\nHost: " + std::string(7000, 'h') + "\r\nConnection: close\r\n\r\n",
+      // CVE-2025-9648: a form whose end never comes
+      "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 4\r\n\r\n%=&%",
+      // CVE-2020-27304: an upload with a name that leads elsewhere
+      "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: " +
+          std::to_string(form.size()) + "\r\n\r\n" + form,
+      "GET /../../../../etc/passwd HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"};
+  for (const std::string& request : requests) {
+    HttpConnection connection(server.port());
+    connection.send(request);
+    const HttpReply reply = parse_reply(connection.receive());
+    CHECK(reply.status >= 200);
+    CHECK(reply.body.find("root:") == std::string::npos);
+    CHECK(http_get(server.port(), "/x").status == 200);
+  }
+  CHECK(::access("/tmp/igpu-hole", F_OK) != 0);
+}
+
 TEST_CASE("half-open and slow clients by the hundred hold up nobody and take no thread") {
   Server server({"127.0.0.1:0"}, 60s);
   server.handler.body.assign(1U << 20, 'x');
