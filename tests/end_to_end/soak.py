@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Everything at once for a while: scrapers in the clear, through TLS, through TLS with a password, and with gzip and
+OpenMetrics; clients that hang up in the middle; GPUs that go and come back; certificates and passwords that change.
+After it nothing has grown, no counter has stepped back, every page was whole, nobody got a 5xx.
+
+usage: soak.py EXPORTER_BINARY REPOSITORY_ROOT [SECONDS] [--instrumented]
+
+An hour: soak.py build/release/exporter/intel-gpu-exporter . 3600
+--instrumented: a sanitizer's build, whose memory is not the program's own; it looks for leaks itself at the end.
+"""
+import base64
+import gzip
+import http.client
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True  # the sources may be read-only
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from sandbox_calls import add_gpu, make_certificate
+from web_config import login, users
+
+ADDRESSES = {0: "0000:00:02.0", 1: "0000:03:00.0"}
+PMUS = {0: "i915", 1: "i915_0000_03_00.0"}
+problems = []
+
+
+def check(condition, what):
+    if not condition:
+        problems.append(what)
+        print("FAIL", what, flush=True)
+
+
+class Exporter:
+    def __init__(self, binary, work, name, tree, config=""):
+        self.folder = work / name
+        self.folder.mkdir()
+        self.config = self.folder / "web.yml"
+        if config:
+            make_certificate(self.folder, "soak")
+        self.write(config)
+        with open(self.folder / "log", "w") as stderr:
+            self.process = subprocess.Popen(
+                [binary, "--web.listen-address=127.0.0.1:0", f"--web.config.file={self.config}", "--scrape.min-window=100ms",
+                 f"--path.sysfs={tree}/sys", f"--path.devfs={tree}/dev"], stderr=stderr)
+        for _ in range(300):
+            found = re.search(r"address=127\.0\.0\.1:(\d+)", self.log())
+            if found:
+                self.port = int(found.group(1))
+                return
+            time.sleep(0.1)
+        raise SystemExit("the exporter does not listen:\n" + self.log())
+
+    def write(self, config):
+        temporary = self.folder / "web.yml.new"
+        temporary.write_text(config)
+        os.rename(temporary, self.config)
+
+    def log(self):
+        return (self.folder / "log").read_text()
+
+    def footprint(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        number = lambda key: int(re.search(key + r":\s+(\d+)", status).group(1))
+        return {"resident KiB": number("VmRSS"), "threads": number("Threads"),
+                "descriptors": len(os.listdir(f"/proc/{self.process.pid}/fd"))}
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            check(self.process.wait(60) == 0, f"{self.folder.name} ended with an error:\n" + self.log()[-2000:])
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            check(False, f"{self.folder.name} did not end")
+
+
+class Scraper(threading.Thread):
+    """Scrapes as often as it can with a short pause; holds every page against the one before."""
+
+    def __init__(self, exporter, name, headers, tls, stop):
+        super().__init__(name=name)
+        self.exporter, self.headers, self.tls, self.stopped = exporter, headers, tls, stop
+        self.pages, self.last = 0, {}
+
+    def connect(self):
+        if not self.tls:
+            return http.client.HTTPConnection("127.0.0.1", self.exporter.port, timeout=30)
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return http.client.HTTPSConnection("127.0.0.1", self.exporter.port, timeout=30, context=context)
+
+    def run(self):
+        connection = self.connect()
+        while not self.stopped.is_set():
+            try:
+                connection.request("GET", "/metrics", headers=self.headers)
+                answer = connection.getresponse()
+                body = answer.read()
+            except OSError as error:
+                check(False, f"{self.name}: no answer: {error}")
+                connection = self.connect()
+                continue
+            check(answer.status == 200, f"{self.name}: status {answer.status}")
+            if answer.status == 200:
+                self.judge(answer, body)
+            if random.random() < 0.05:
+                connection.close()
+                connection = self.connect()
+            time.sleep(0.05)
+        connection.close()
+
+    def judge(self, answer, body):
+        if answer.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)
+        parse = parse_openmetrics if "openmetrics" in answer.headers["Content-Type"] else parse_text
+        try:
+            families = list(parse(body.decode()))
+        except ValueError as error:
+            return check(False, f"{self.name}: broken page: {error}")
+        self.pages += 1
+        counters = {}
+        for family in families:
+            for sample in family.samples if family.type == "counter" else ():
+                key = (sample.name, tuple(sorted(sample.labels.items())))
+                check(key not in counters, f"{self.name}: twice on a page: {key}")
+                counters[key] = sample.value
+        for key, value in counters.items():
+            if key in self.last and "pid" not in dict(key[1]):
+                check(value >= self.last[key], f"{self.name}: {key} stepped back from {self.last[key]} to {value}")
+        self.last.update(counters)
+
+
+def disturb(exporters, stop):
+    """Connections that say nothing, half of something or nonsense, and hang up politely or not."""
+    while not stop.is_set():
+        exporter = random.choice(exporters)
+        with socket.socket() as client:
+            client.connect(("127.0.0.1", exporter.port))
+            client.sendall(random.choice([b"", b"GET /metrics HTTP/1.1\r\nHost", b"\x16\x03\x01\x02\x00", os.urandom(200),
+                                          b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"]))
+            if random.random() < 0.5:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+        time.sleep(0.02)
+
+
+def replug(tree, stop):
+    """A card goes and comes back."""
+    while not stop.wait(2):
+        remove(tree, 1)
+        if stop.wait(1.5):
+            break
+        add_gpu(tree, 1, ADDRESSES[1], PMUS[1])
+
+
+def remove(tree, number):
+    for name in (f"card{number}", f"renderD{128 + number}"):
+        (tree / "sys/class/drm" / name).unlink(missing_ok=True)
+    shutil.rmtree(tree / f"sys/devices/pci0000:00/{ADDRESSES[number]}", ignore_errors=True)
+    shutil.rmtree(tree / f"sys/bus/event_source/devices/{PMUS[number]}", ignore_errors=True)
+
+
+def reload(with_tls, with_users, configs, stop):
+    """New certificates; a user more, a user less."""
+    round = 0
+    while not stop.wait(1.5):
+        round += 1
+        make_certificate(with_tls.folder, "soak")
+        with_users.write(configs[round % len(configs)])
+
+
+def main():
+    binary, seconds = sys.argv[1], float(sys.argv[3]) if len(sys.argv) > 3 else 120
+    instrumented = "--instrumented" in sys.argv
+    tls = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
+    configs = [tls + users("alice"), tls + users("alice", "bob")]
+    with tempfile.TemporaryDirectory() as name:
+        work = pathlib.Path(name)
+        tree = work / "tree"
+        for number, address in ADDRESSES.items():
+            add_gpu(tree, number, address, PMUS[number])
+        plain, secure, private = (Exporter(binary, work, *rest) for rest in
+                                  (("plain", tree), ("tls", tree, tls), ("password", tree, configs[0])))
+        exporters = [plain, secure, private]
+        stop = threading.Event()
+        openmetrics = {"Accept": "application/openmetrics-text;version=1.0.0", "Accept-Encoding": "gzip"}
+        scrapers = [Scraper(plain, "plain", {}, False, stop), Scraper(plain, "openmetrics, gzip", openmetrics, False, stop),
+                    Scraper(secure, "tls", {}, True, stop),
+                    Scraper(private, "tls, password", dict(Authorization=login_header()), True, stop)]
+        others = [threading.Thread(target=disturb, args=(exporters, stop)), threading.Thread(target=replug, args=(tree, stop)),
+                  threading.Thread(target=reload, args=(secure, private, configs, stop))]
+        for thread in scrapers + others:
+            thread.start()
+        time.sleep(min(seconds / 3, 60))
+        early = [settled(exporter) for exporter in exporters]
+        time.sleep(max(seconds - min(seconds / 3, 60), 1))
+        late = [settled(exporter) for exporter in exporters]
+        stop.set()
+        for thread in scrapers + others:
+            thread.join()
+        for exporter, before, after in zip(exporters, early, late):
+            print(exporter.folder.name, before, "->", after)
+            check(after["threads"] <= before["threads"], f"{exporter.folder.name}: more threads")
+            # A look may meet some clients more than another; what leaks at each scrape is hundreds.
+            check(after["descriptors"] <= before["descriptors"] + 10, f"{exporter.folder.name}: more descriptors")
+            if not instrumented:
+                check(after["resident KiB"] < before["resident KiB"] * 1.1 + 512, f"{exporter.folder.name}: more memory")
+        for scraper in scrapers:
+            print(f"{scraper.name}: {scraper.pages} whole pages")
+            check(scraper.pages > seconds / 4, f"{scraper.name}: {scraper.pages} pages only")
+        for exporter in exporters:
+            exporter.stop()
+    print("problems:", len(problems))
+    return 1 if problems else 0
+
+
+def login_header():
+    _, credentials = login("alice")
+    return "Basic " + base64.b64encode(credentials.encode()).decode()
+
+
+def settled(exporter):
+    """The largest of some looks: clients and a card come and go all the time."""
+    looks = []
+    for _ in range(60):
+        looks.append(exporter.footprint())
+        time.sleep(0.1)
+    return {key: max(look[key] for look in looks) for key in looks[0]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
