@@ -47,6 +47,11 @@ function(igpu_target_settings target)
     # overlapping strings and uninitialised contents of empty optionals. Sanitizers and clang look for the real ones.
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -fpch-preprocess>)
+    if(IGPU_SANITIZE)
+      # Instrumentation hides from GCC what it knew of sizes; the sanitizers see the real ones.
+      target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
+    endif()
   else()
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
   endif()

@@ -117,7 +117,9 @@ TEST_CASE("sizes are bounded") {
 TEST_CASE("keys are quoted in messages so that they stay one short line") {
   CHECK(in_quotes("a\nb\x1b") == "\"a?b?\"");
   CHECK(in_quotes(std::string(100, 'x')) == '"' + std::string(60, 'x') + "...\"");
-  CHECK(in_quotes(std::string(59, 'x') + "\xc3\xa4") == '"' + std::string(59, 'x') + "...\"");
+  std::string cut_in_a_character(59, 'x');
+  cut_in_a_character += "\xc3\xa4";
+  CHECK(in_quotes(cut_in_a_character) == '"' + std::string(59, 'x') + "...\"");
 }
 
 TEST_SUITE_END();
