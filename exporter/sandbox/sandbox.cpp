@@ -120,7 +120,7 @@ void Sandbox::tell(Log& log) const {
   for (const Layer layer : kLayers) {
     const LayerOutcome& missing = outcome(layer);
     if (missing.on && !missing.cure.empty()) {
-      log.write(LogLevel::warn, "sandbox layer is weaker than it could be",
+      log.write(LogLevel::info, "sandbox layer is weaker than it could be",
                 {{"layer", to_string(layer)}, {"reason", missing.detail}, {"cure", missing.cure}});
     }
     if (missing.on) continue;

@@ -31,6 +31,7 @@ TEST_CASE("a status without one of them is none") {
 }
 
 TEST_CASE("every thread is found") {
+  std::thread([] {}).join();  // a sanitizer starts its own thread with the first of the program
   const std::size_t before = own_threads().size();
   REQUIRE(before >= 1);
   std::atomic<bool> end = false;
