@@ -66,8 +66,8 @@ Number with_unit(const std::string& value, const std::map<std::string, int>& shi
 bool is_address(const std::string& text) {
   if (text.size() < 12 || text.size() > 16) return false;
   std::string shape;
-  for (const char c : text) shape += std::isxdigit(static_cast<unsigned char>(c)) ? 'x' : c;
-  return shape == std::string(text.size() - 8, 'x') + ":xx:xx.x";
+  for (const char c : text) shape += std::isxdigit(static_cast<unsigned char>(c)) ? '0' : c;
+  return shape == std::string(text.size() - 8, '0') + ":00:00.0";
 }
 
 void first(Number& place, Number value) {
