@@ -54,6 +54,14 @@ string(REPLACE "list = phys_ctx->dd.config[LISTENING_PORTS];"
   "list = phys_ctx->dd.config[LISTENING_PORTS];
    if (list != NULL && strcmp(list, \"nowhere\") == 0) { return igpu_listen_nowhere(phys_ctx); }"
   civetweb_code "${civetweb_code}")
+# Its idle workers are called last in, first out (civetweb_adopt.c), so that a few do the work and their memory stays warm
+# while the others are reserve. The condition variable that served them in turn is gone: a use of it left over does not compile.
+string(REPLACE "pthread_cond_t sq_full;" "struct igpu_idle_worker *idle_workers;" civetweb_code "${civetweb_code}")
+string(REPLACE "pthread_cond_wait(&ctx->sq_full, &ctx->thread_mutex);" "igpu_wait_for_socket(ctx);" civetweb_code "${civetweb_code}")
+string(REPLACE "(void)pthread_cond_signal(&ctx->sq_full);" "(void)igpu_call_idle_worker(ctx);" civetweb_code "${civetweb_code}")
+string(REPLACE "pthread_cond_broadcast(&ctx->sq_full);" "while (igpu_call_idle_worker(ctx)) {}" civetweb_code "${civetweb_code}")
+string(REPLACE "(void)pthread_cond_destroy(&ctx->sq_full);" "" civetweb_code "${civetweb_code}")
+string(REPLACE "ok &= (0 == pthread_cond_init(&ctx->sq_full, NULL));" "" civetweb_code "${civetweb_code}")
 file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/third_party/civetweb/civetweb.c" CONTENT "@civetweb_code@" @ONLY)
 unset(civetweb_code)
 

@@ -12,7 +12,10 @@ static int igpu_stop_flag_interval = 2000;
 #define MG_BUF_LEN (1024 * 2)
 
 struct mg_context;
+struct igpu_idle_worker;
 static int igpu_listen_nowhere(struct mg_context *ctx);
+static void igpu_wait_for_socket(struct mg_context *ctx);
+static int igpu_call_idle_worker(struct mg_context *ctx);
 
 #include "civetweb.c"
 
@@ -33,6 +36,39 @@ igpu_listen_nowhere(struct mg_context *ctx)
 	}
 	ctx->num_listening_sockets = 1;
 	igpu_stop_flag_interval = 3600 * 1000;
+	return 1;
+}
+
+/* A worker without work, on its own stack; the context's list begins with the one that became idle last. */
+struct igpu_idle_worker {
+	pthread_cond_t woken;
+	int called;
+	struct igpu_idle_worker *next;
+};
+
+/* By a worker that holds the context's thread_mutex. */
+static void
+igpu_wait_for_socket(struct mg_context *ctx)
+{
+	struct igpu_idle_worker me = {PTHREAD_COND_INITIALIZER, 0, ctx->idle_workers};
+	ctx->idle_workers = &me;
+	while (!me.called) {
+		pthread_cond_wait(&me.woken, &ctx->thread_mutex);
+	}
+	pthread_cond_destroy(&me.woken);
+}
+
+/* By a thread that holds the context's thread_mutex; 0 if nobody is idle: who becomes so looks at the queue first. */
+static int
+igpu_call_idle_worker(struct mg_context *ctx)
+{
+	struct igpu_idle_worker *worker = ctx->idle_workers;
+	if (worker == NULL) {
+		return 0;
+	}
+	ctx->idle_workers = worker->next;
+	worker->called = 1;
+	pthread_cond_signal(&worker->woken);
 	return 1;
 }
 
