@@ -12,7 +12,6 @@
 #include "format/prometheus_text.h"
 #include "http/query.h"
 #include "self/build_info.h"
-#include "self/process_metrics.h"
 
 namespace igpu::exporter {
 namespace {
@@ -122,7 +121,7 @@ void MetricsHandler::render(const ScrapeResult& result, const HttpRequest& reque
   for (const SelfMetrics* part : options_.more) part->add_to(workspace->own);
   if (options_.exporter_metrics) {
     requests_.add_to(workspace->own);
-    add_process_metrics(workspace->own);
+    process_.add_to(workspace->own);
   }
   workspace->lists.assign(result.lists().begin(), result.lists().end());
   workspace->lists.push_back(&workspace->own);

@@ -11,6 +11,7 @@
 #include "http/message.h"
 #include "http/scrape_source.h"
 #include "igpu/page.h"
+#include "self/process_metrics.h"
 #include "self/request_metrics.h"
 #include "self/self_metrics.h"
 
@@ -49,6 +50,7 @@ class MetricsHandler {
   MetricsHandlerOptions options_;
   ScrapeSource& source_;
   const RequestMetrics& requests_;
+  ProcessMetrics process_;
   InFlight in_flight_;
   std::vector<std::string> known_;  // collectors that can be asked for
   std::mutex mutex_;

@@ -59,28 +59,16 @@ std::optional<double> number(std::string_view text) {
   return static_cast<double>(value);
 }
 
-// Fields of /proc/self/stat after the command's name, which may hold spaces and parentheses; [0] is field 3, state.
-struct StatFields {
-  std::array<std::string_view, 50> field{};
-
-  explicit StatFields(std::string_view text) {
-    const std::size_t name_end = text.rfind(')');
-    if (name_end == std::string_view::npos) return;
-    text.remove_prefix(name_end + 1);
-    for (std::string_view& out : field) {
-      const std::size_t start = text.find_first_not_of(" \n");
-      if (start == std::string_view::npos) return;
-      text.remove_prefix(start);
-      const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
-      out = text.substr(0, end);
-      text.remove_prefix(end);
-    }
-  }
-  std::optional<double> at(std::size_t number_in_proc_5) const { return number(field[number_in_proc_5 - 3]); }
-};
+// Field 22 of /proc/self/stat, in clock ticks since boot; counted from the end of the command's name (field 2), which
+// may hold spaces and parentheses.
+std::optional<double> start_ticks(std::string_view stat) {
+  std::size_t at = stat.rfind(')');
+  for (int field = 3; field <= 22 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
+  return at == std::string_view::npos ? std::nullopt : number(stat.substr(at + 1));
+}
 
 // Seconds since the epoch, from /proc/stat; read piece by piece, as that file has a line for each CPU and interrupt.
-std::optional<double> read_boot_time() {
+std::optional<double> boot_time() {
   constexpr std::string_view kKey = "\nbtime ";
   constexpr std::size_t kLongest = 32;  // the key and its number
   const Descriptor file(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
@@ -101,10 +89,12 @@ std::optional<double> read_boot_time() {
   return std::nullopt;
 }
 
-// Read once: it changes only with steps of the clock, and those shall not move the start time.
-std::optional<double> boot_time() {
-  static const std::optional<double> time = read_boot_time();
-  return time;
+std::optional<double> start_time() {
+  std::array<char, 1024> buffer{};
+  const auto ticks = start_ticks(read_file("/proc/self/stat", buffer));
+  const auto boot = boot_time();
+  if (!ticks || !boot) return std::nullopt;
+  return *boot + *ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 struct CloseDirectory {
@@ -124,6 +114,13 @@ std::optional<double> open_descriptors() {
   return count;
 }
 
+std::optional<double> threads() {
+  // A directory has a link from each of its folders, one for each thread here, beside its name and its own dot.
+  struct stat facts {};
+  if (::stat("/proc/self/task", &facts) != 0 || facts.st_nlink <= 2) return std::nullopt;
+  return static_cast<double>(facts.st_nlink - 2);
+}
+
 double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
@@ -132,7 +129,9 @@ double seconds(const timeval& time) {
 
 std::span<const MetricDescriptor* const> process_metrics() { return kMetrics; }
 
-void add_process_metrics(SampleList& out) {
+ProcessMetrics::ProcessMetrics() : started_(start_time()), memory_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
+
+void ProcessMetrics::add_to(SampleList& out) const {
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) == 0) {
     add(out, kCpu, Seconds{seconds(usage.ru_utime) + seconds(usage.ru_stime)});
@@ -141,19 +140,16 @@ void add_process_metrics(SampleList& out) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) add(out, kMaxFds, Count{static_cast<double>(limit.rlim_cur)});
 
-  std::array<char, 1024> buffer{};
-  const StatFields stat(read_file("/proc/self/stat", buffer));
-  if (const auto bytes = stat.at(23)) add(out, kVirtual, Bytes{*bytes});
+  std::array<char, 128> buffer{};
+  const ssize_t size = memory_ ? ::pread(memory_.get(), buffer.data(), buffer.size(), 0) : 0;
+  const std::string_view pages(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  const double page_size = static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (const auto total = number(pages)) add(out, kVirtual, Bytes{*total * page_size});
   if (::getrlimit(RLIMIT_AS, &limit) == 0) add(out, kVirtualMax, Bytes{static_cast<double>(limit.rlim_cur)});
-  if (const auto pages = stat.at(24)) {
-    add(out, kResident, Bytes{*pages * static_cast<double>(::sysconf(_SC_PAGESIZE))});
-  }
-  const auto started = stat.at(22);
-  const auto boot = boot_time();
-  if (started && boot) {
-    add(out, kStartTime, Seconds{*boot + *started / static_cast<double>(::sysconf(_SC_CLK_TCK))});
-  }
-  if (const auto threads = stat.at(20)) add(out, kThreads, Count{*threads});
+  const std::size_t blank = std::min(pages.find(' '), pages.size() - 1);
+  if (const auto resident = number(pages.substr(blank + 1))) add(out, kResident, Bytes{*resident * page_size});
+  if (started_) add(out, kStartTime, Seconds{*started_});
+  if (const auto count = threads()) add(out, kThreads, Count{*count});
 }
 
 }  // namespace igpu::exporter

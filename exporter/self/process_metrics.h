@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "igpu/page.h"
+#include "self/self_metrics.h"
+#include "service/descriptor.h"
 
-// The standard process_* set for the exporter's own process: what every Prometheus client library gives.
 namespace igpu::exporter {
 
 std::span<const MetricDescriptor* const> process_metrics();
 
-// Sources: /proc/self/stat, /proc/self/fd, /proc/stat, getrlimit, getrusage. What cannot be read is left out.
-void add_process_metrics(SampleList& out);
+// The standard process_* set for the exporter's own process: what every Prometheus client library gives.
+// Sources: once /proc/self/stat and /proc/stat; for each page /proc/self/statm, the facts of /proc/self/fd and
+// /proc/self/task, getrlimit, getrusage; not /proc/self/stat again, for which the kernel goes through all threads.
+// What cannot be read is left out.
+class ProcessMetrics final : public SelfMetrics {
+ public:
+  ProcessMetrics();
+  void add_to(SampleList& out) const override;
+
+ private:
+  std::optional<double> started_;  // seconds since the epoch: a step of the clock does not move it
+  Descriptor memory_;              // /proc/self/statm
+};
 
 }  // namespace igpu::exporter

@@ -15,9 +15,9 @@ using namespace igpu;
 
 namespace {
 
-std::map<std::string, double> own_process() {
+std::map<std::string, double> own_process(const exporter::ProcessMetrics& process = {}) {
   SampleList list;
-  exporter::add_process_metrics(list);
+  process.add_to(list);
   std::map<std::string, double> values;
   for (const SampleList::Sample& sample : list.samples()) values[std::string(sample.metric->name)] = sample.value;
   return values;
@@ -44,13 +44,14 @@ TEST_CASE("all of the standard set is there and believable") {
 
 TEST_CASE("they follow what the process does") {
   std::thread([] {}).join();  // a sanitizer starts its own thread with the first of the program
-  const auto before = own_process();
+  const exporter::ProcessMetrics process;
+  const auto before = own_process(process);
   const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   std::atomic<bool> go_on = false;
   std::thread thread([&] {
     while (!go_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
-  const auto during = own_process();
+  const auto during = own_process(process);
   go_on = true;
   thread.join();
   ::close(file);
