@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <functional>
 #include <future>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -115,6 +118,41 @@ TEST_CASE("a body that never comes is not waited for") {
     std::this_thread::sleep_for(20ms);
   }
   CHECK_FALSE(open);
+}
+
+TEST_CASE("as many requests as there are workers run at once, and those beyond that follow") {
+  Server server;  // with 8 workers
+  std::mutex mutex;
+  std::condition_variable changed;
+  int inside = 0;
+  bool met = false;
+  server.handler.during = [&] {
+    std::unique_lock lock(mutex);
+    met = ++inside >= 8 || met;
+    changed.notify_all();
+    changed.wait_for(lock, 10s, [&] { return met; });
+    --inside;
+  };
+  std::vector<std::future<HttpReply>> replies;
+  for (int i = 0; i < 20; ++i) replies.push_back(std::async(std::launch::async, [&] { return http_get(server.port(), "/x"); }));
+  for (auto& reply : replies) CHECK(reply.get().status == 200);
+  CHECK(met);
+}
+
+TEST_CASE("one client after the other keeps few threads busy; the others are reserve") {
+  Server server;
+  std::mutex mutex;
+  std::map<std::thread::id, int> requests;
+  server.handler.during = [&] {
+    const std::lock_guard lock(mutex);
+    ++requests[std::this_thread::get_id()];
+  };
+  for (int i = 0; i < 100; ++i) CHECK(http_get(server.port(), "/x").status == 200);
+#ifdef IGPU_CIVETWEB_ADOPTS
+  int mostly = 0;  // a worker that is not yet done with the last client leaves the next one to another
+  for (const auto& [thread, count] : requests) mostly += count > 5;
+  CHECK(mostly <= 4);
+#endif
 }
 
 TEST_CASE("a handler that throws is a 500 and does no harm") {
