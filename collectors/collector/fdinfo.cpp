@@ -81,7 +81,7 @@ void FdinfoCollector::ask_for_clock() {
   if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) table_.know_clock(*hertz);
 }
 
-void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) const {
+void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) {
   if (snapshot.processes_denied > 0) {
     out.absent(kProcessesFeature, {Reason::permission, EACCES});
   } else if (snapshot.pids_hidden) {
@@ -89,16 +89,15 @@ void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<co
   } else {
     out.available(kProcessesFeature);
   }
-  // Older kernels leave these lines out for some or all platforms. Without a client nothing can be said against them.
-  const auto tell = [&](const FeatureDescriptor& feature, bool told) {
-    if (told || clients.empty()) {
-      out.available(feature);
-    } else {
-      out.absent(feature, {Reason::kernel, 0});
-    }
+  // Older kernels leave these lines out for some or all platforms.
+  const auto tell = [&](const FeatureDescriptor& feature, Told& told, const auto& shown_by) {
+    if (std::any_of(clients.begin(), clients.end(), shown_by)) told = Told::yes;
+    if (told == Told::unknown && !clients.empty()) told = Told::no;
+    if (told == Told::yes) out.available(feature);
+    if (told == Told::no) out.absent(feature, {Reason::kernel, 0});
   };
-  tell(kEngineTimeFeature, std::any_of(clients.begin(), clients.end(), has_engine_time));
-  tell(kMemoryFeature, std::any_of(clients.begin(), clients.end(), [](const DrmClient& c) { return !c.memory.empty(); }));
+  tell(kEngineTimeFeature, engine_time_told_, has_engine_time);
+  tell(kMemoryFeature, memory_told_, [](const DrmClient& client) { return !client.memory.empty(); });
 }
 
 void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {

@@ -69,7 +69,10 @@ class FdinfoCollector final : public Collector {
   void gpu_is_suspended() override { table_.restart_windows(); }
 
  private:
-  void tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) const;
+  // What the driver writes into fdinfo: unknown before the first client, and proven by one that has it.
+  enum class Told { unknown, no, yes };
+
+  void tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out);
   void write(const ProcessUsage& usage, SampleSink& out);
 
   void ask_for_clock();
@@ -77,6 +80,8 @@ class FdinfoCollector final : public Collector {
   Machine& machine_;
   const Gpu& gpu_;
   bool asked_for_clock_ = false;
+  Told engine_time_told_ = Told::unknown;
+  Told memory_told_ = Told::unknown;
   const Nanoseconds min_window_;
   const std::size_t max_processes_;
   UsageTable& table_;

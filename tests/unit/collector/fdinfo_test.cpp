@@ -477,7 +477,11 @@ TEST_CASE("state of processes that ended and of clients that closed long ago is 
 TEST_CASE("features: processes of others, engine time, memory") {
   Scene scene(Driver::i915);
   auto& page = scene.scrape();
-  for (const char* feature : {"processes", "process_engine_time", "process_memory"}) CHECK(page.available(feature));
+  CHECK(page.available("processes"));
+  for (const char* feature : {"process_engine_time", "process_memory"}) {  // nobody has shown yet what the driver tells
+    CHECK_FALSE(page.available(feature));
+    CHECK_FALSE(page.missing(feature).has_value());
+  }
 
   scene.snapshot().processes_denied = 3;
   scene.process(7);
@@ -489,6 +493,18 @@ TEST_CASE("features: processes of others, engine time, memory") {
 
   scene.snapshot().pids_hidden = true;
   CHECK(scene.scrape().missing("processes") == Reason::permission);
+}
+
+TEST_CASE("what the driver tells of clients is a trait of the kernel: it does not come and go with them") {
+  Scene scene(Driver::i915);
+  scene.process(7);
+  scene.client(7, 1, {{EngineClass::render, 5}});
+  auto& page = scene.scrape();
+  CHECK(page.missing("process_memory") == Reason::kernel);
+  scene.snapshot().clients.clear();
+  scene.scrape();
+  CHECK(page.available("process_engine_time"));
+  CHECK(page.missing("process_memory") == Reason::kernel);
 }
 
 TEST_CASE("a walk that failed is a failure, and nothing is told") {
