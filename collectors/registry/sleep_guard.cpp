@@ -6,6 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr Nanoseconds kUnusedFor = 10s;  // not just between two frames, two files, or two looks of somebody at a terminal
 constexpr Nanoseconds kMargin = 1s;  // the kernel's timers are rounded up, and going to sleep takes a moment
 
 }  // namespace
@@ -13,17 +14,20 @@ constexpr Nanoseconds kMargin = 1s;  // the kernel's timers are rounded up, and 
 GpuPower SleepGuard::judge(const Look& look, Nanoseconds now) {
   if (!look.suspended.is_failure()) was_suspended_ = look.suspended.value_or(false);
   if (was_suspended_) {
-    was_unused_ = stays_awake_ = false;
+    unused_since_.reset();
+    stays_awake_ = false;
     return GpuPower::suspended;
   }
   const bool unused = look.autosuspend_delay > 0ns && look.users && *look.users == 0;
   if (!unused) {
+    unused_since_.reset();
     stays_awake_ = false;
-  } else if (was_unused_ && !stays_awake_) {  // twice in a row: not just between two frames
+  } else if (!unused_since_) {
+    unused_since_ = now;
+  } else if (now - *unused_since_ >= kUnusedFor && !stays_awake_) {
     if (now - last_read_ < look.autosuspend_delay + kMargin) return GpuPower::unused;
     stays_awake_ = true;
   }
-  was_unused_ = unused;
   last_read_ = now;
   return GpuPower::awake;
 }

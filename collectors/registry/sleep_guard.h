@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "collector/collector.h"
 #include "igpu/reading.h"
@@ -11,9 +12,9 @@ namespace igpu {
 
 // Decides at each scrape whether a GPU may be read.
 //
-// A suspended one may not: most reads resume it. One that nobody uses any more, but that is still awake, is left alone
-// for a while, too: a read resumes its idle timer (i915: 10 s, xe: 1 s), so that scrapes which come faster than that
-// would keep it awake for ever. Where something else keeps it awake, it is read again when its time is over.
+// A suspended one may not: most reads resume it. One that nobody has used for a while, but that is still awake, is left
+// alone, too: a read restarts its idle timer (i915: 10 s, xe: 1 s), so that scrapes which come faster than that would
+// keep it awake for ever. Where something else keeps it awake, it is read again when its time is over.
 class SleepGuard {
  public:
   struct Look {
@@ -26,7 +27,7 @@ class SleepGuard {
 
  private:
   bool was_suspended_ = false;  // a status that cannot be read this time is taken to be what it was
-  bool was_unused_ = false;
+  std::optional<Nanoseconds> unused_since_;
   bool stays_awake_ = false;  // though nobody uses it and we left it alone
   Nanoseconds last_read_{};
 };

@@ -28,10 +28,16 @@ TEST_CASE("a GPU in use is read, a suspended one is not") {
 TEST_CASE("a GPU that nobody uses any more is left alone until it sleeps, however often it is scraped") {
   SleepGuard guard;
   CHECK(guard.judge(awake(1), 0s) == GpuPower::awake);
-  CHECK(guard.judge(awake(0), 1s) == GpuPower::awake);  // perhaps only between two frames
-  for (int second = 2; second <= 11; ++second) CHECK(guard.judge(awake(0), second * 1s) == GpuPower::unused);
-  CHECK(guard.judge(suspended(), 12s) == GpuPower::suspended);
+  for (int second = 1; second <= 10; ++second)  // perhaps only between two files
+    CHECK(guard.judge(awake(0), second * 1s) == GpuPower::awake);
+  for (int second = 11; second <= 20; ++second) CHECK(guard.judge(awake(0), second * 1s) == GpuPower::unused);
+  CHECK(guard.judge(suspended(), 21s) == GpuPower::suspended);
   CHECK(guard.judge(awake(0), 100s) == GpuPower::awake);
+}
+
+TEST_CASE("a GPU that nobody uses is read by whoever looks for some seconds: the first look has not made it unused") {
+  SleepGuard guard;
+  for (int look = 0; look < 50; ++look) CHECK(guard.judge(awake(0), look * 200ms) == GpuPower::awake);
 }
 
 TEST_CASE("a GPU that is idle now and then, but in use, is read each time") {
@@ -51,7 +57,8 @@ TEST_CASE("what something else keeps awake is read again when the idle timer is 
   CHECK(left_alone == 5);
   CHECK(guard.judge(awake(1), 300s) == GpuPower::awake);
   CHECK(guard.judge(awake(0), 301s) == GpuPower::awake);
-  CHECK(guard.judge(awake(0), 302s) == GpuPower::unused);  // it may sleep this time
+  for (int second = 302; second < 311; ++second) CHECK(guard.judge(awake(0), second * 1s) == GpuPower::awake);
+  CHECK(guard.judge(awake(0), 311s) == GpuPower::unused);  // it may sleep this time
 }
 
 TEST_CASE("without an idle timer, or on a kernel that does not tell who uses the device, it is read") {

@@ -95,8 +95,8 @@ def sleeping(personality):
         # and its end lets it sleep: at once for i915, a minute later for xe, whose events hold it
         for g in gpus:
             if not g.xe:
-                # scrapes that come faster than its idle timer (a second here) must not be what keeps it awake
-                verdict(wait_for(lambda: exporter.scrape() and asleep(g), 15, 0.3),
+                # scrapes that come faster than its idle timer (a second here) must not be what keeps it awake for ever
+                verdict(wait_for(lambda: exporter.scrape() and asleep(g), 30, 0.3),
                         f"{g.name}: sleeps again though it is scraped all the time", "awake", "suspended")
                 again(g, exporter)
         if xe:
