@@ -45,6 +45,7 @@ class Report {
     }
     const bool normal = is_normal(finding.absent.reason);
     if (!normal) ++missing_;
+    asleep_ = asleep_ || finding.absent.reason == Reason::suspended;
     out_ +=
         (normal ? "  -        " : "  MISSING  ") + name + ": " + std::string(explained(finding.absent.reason)) + '\n';
     if (!normal) line("", std::string(finding.feature->meaning));
@@ -74,6 +75,7 @@ class Report {
   }
 
   int missing() const { return missing_; }
+  bool asleep() const { return asleep_; }
   std::string take() { return std::move(out_); }
 
  private:
@@ -81,6 +83,7 @@ class Report {
 
   std::string out_;
   int missing_ = 0;
+  bool asleep_ = false;
 };
 
 bool any_for(std::span<const Finding> findings, const std::string& device) {
@@ -153,7 +156,8 @@ int doctor(const Options& options) {
         "         without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
   }
   const bool complete = report.missing() == 0 && !gpus.empty();
-  report.title(complete       ? "Everything is there."
+  report.title(complete && report.asleep() ? "Nothing is missing as far as can be told without waking a GPU that sleeps."
+               : complete     ? "Everything is there."
                : gpus.empty() ? "Nothing to watch."
                               : std::to_string(report.missing()) + " missing.");
   const int printed = print(report.take());
