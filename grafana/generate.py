@@ -12,10 +12,13 @@ DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 SELECT = 'instance=~"$instance",device=~"$device"'
 HOST = 'instance=~"$instance"'
 BY_GPU = "{{instance}} {{device}}"
+BY_PROCESS = "{{instance}} {{comm}} {{pid}}"
 BUSY = [("green", None), ("orange", 0.8), ("red", 0.95)]
 HOT = [("green", None), ("orange", 85), ("red", 95)]
 PLAIN = [("green", None)]
 BAD = [("green", None), ("red", 1)]
+HANGS = ("GPUs whose kernel driver holds the capture of a hang. Of i915 GPUs only those count whose capture the exporter may"
+         " read: CAP_DAC_READ_SEARCH (docs/runbook.md#intelgpuhang). No data: it can be told of none.")
 
 
 def busy(labels):
@@ -212,7 +215,7 @@ def overview():
                  f"sum{watts(SELECT)}", "watt", decimals=0),
             stat("Hottest sensor", "The highest temperature; for an integrated GPU the CPU package's.",
                  f"max(intel_gpu_temperature_celsius{{{SELECT}}})", "celsius", HOT, 0),
-            stat("Hangs captured", "GPUs whose kernel driver holds the capture of a hang.", f"sum(intel_gpu_error_state{{{SELECT}}})", thresholds=BAD, graph="none"),
+            stat("Hangs captured", HANGS, f"sum(intel_gpu_error_state{{{SELECT}}})", thresholds=BAD, graph="none"),
             table("Every GPU", "What each GPU is, and how it is now.", [
                 target(f"intel_gpu_info{{{SELECT}}}", instant=True, table=True),
                 target("max by (instance, device) " + busy(SELECT + ',class="video"'), instant=True, table=True),
@@ -229,35 +232,35 @@ def overview():
                           {"device": "Device", "name": "Name", "driver": "Driver", "kind": "Kind", "device_id": "Id", "render_node": "Node",
                            "Value #B": "Video", "Value #C": "Power", "Value #D": "Temperature", "Value #E": "Asleep"})], 24, 6)]),
         ("Engines", [
-            series("Busy by engine class", "Share of each class's engines that was busy.", [target(class_busy, "{{device}} {{class}}")], "percentunit", 12, 9, maximum=1),
+            series("Busy by engine class", "Share of each class's engines that was busy.", [target(class_busy, BY_GPU + " {{class}}")], "percentunit", 12, 9, maximum=1),
             series("Busy by engine", "Share of the time each engine was busy. Where the PMU is not read: the visible processes, by class.",
-                   [target(f"intel_gpu_engine_busy_ratio{{{SELECT}}}", "{{device}} {{gt}} {{engine}}")], "percentunit", 12, 9, maximum=1)]),
+                   [target(f"intel_gpu_engine_busy_ratio{{{SELECT}}}", BY_GPU + " {{gt}} {{engine}}")], "percentunit", 12, 9, maximum=1)]),
         ("Frequency and power saving", [
             series("Frequency and its limit", "Frequency of each GT now, and the highest it may take. A parked GT shows 0.", [
-                target(f'intel_gpu_frequency_hertz{{kind="actual",{SELECT}}}', "{{device}} gt{{gt}}"),
-                target(f'intel_gpu_frequency_limit_hertz{{limit="max",{SELECT}}}', "{{device}} gt{{gt}} limit")], "hertz"),
-            series("RC6", "Share of the time in the power-saving state.", [target(f"intel_gpu_rc6_residency_ratio{{{SELECT}}}", "{{device}} gt{{gt}}")], "percentunit", maximum=1),
+                target(f'intel_gpu_frequency_hertz{{kind="actual",{SELECT}}}', BY_GPU + " gt{{gt}}"),
+                target(f'intel_gpu_frequency_limit_hertz{{limit="max",{SELECT}}}', BY_GPU + " gt{{gt}} limit")], "hertz"),
+            series("RC6", "Share of the time in the power-saving state.", [target(f"intel_gpu_rc6_residency_ratio{{{SELECT}}}", BY_GPU + " gt{{gt}}")], "percentunit", maximum=1),
             timeline("Throttled by reason", "Why the frequency is held down.",
                      f'max by (instance, device, reason) (intel_gpu_throttled{{reason!="any",{SELECT}}}) > 0 or max by (instance, device, reason) (intel_gpu_throttled{{reason="any",{SELECT}}})',
-                     "{{device}} {{reason}}")]),
+                     BY_GPU + " {{reason}}")]),
         ("Power, temperature, memory", [
-            series("Power", "Mean power over each window. Package and psys contain gpu.", [target(f"intel_gpu_power_watts{{{SELECT}}}", "{{device}} {{domain}}")], "watt"),
-            series("Temperature", "By sensor. Integrated: the CPU package.", [target(f'intel_gpu_temperature_celsius{{sensor!~"vram_ch_.*",{SELECT}}}', "{{device}} {{sensor}}")], "celsius", minimum=None),
-            series("Fans", "0 while a fan stands still.", [target(f"intel_gpu_fan_speed_rpm{{{SELECT}}}", "{{device}} fan {{fan}}")], "rotrpm"),
+            series("Power", "Mean power over each window. Package and psys contain gpu.", [target(f"intel_gpu_power_watts{{{SELECT}}}", BY_GPU + " {{domain}}")], "watt"),
+            series("Temperature", "By sensor. Integrated: the CPU package.", [target(f'intel_gpu_temperature_celsius{{sensor!~"vram_ch_.*",{SELECT}}}', BY_GPU + " {{sensor}}")], "celsius", minimum=None),
+            series("Fans", "0 while a fan stands still.", [target(f"intel_gpu_fan_speed_rpm{{{SELECT}}}", BY_GPU + " fan {{fan}}")], "rotrpm"),
             series("Device memory in use", "Memory of the cards by region, and its size.", [
-                target(f'intel_gpu_memory_used_bytes{{memory_region!="system",{SELECT}}}', "{{device}} {{memory_region}}"),
-                target(f'intel_gpu_memory_size_bytes{{memory_region!="system",{SELECT}}}', "{{device}} {{memory_region}} size")], "bytes"),
+                target(f'intel_gpu_memory_used_bytes{{memory_region!="system",{SELECT}}}', BY_GPU + " {{memory_region}}"),
+                target(f'intel_gpu_memory_size_bytes{{memory_region!="system",{SELECT}}}', BY_GPU + " {{memory_region}} size")], "bytes"),
             series("Memory bandwidth", "What goes over the memory controllers beside an integrated GPU, whoever moves it.",
                    [target(f"rate(intel_gpu_memory_bandwidth_bytes_total{{{SELECT}}}[$__rate_interval])", "{{instance}} {{direction}}")], "Bps"),
             series("PCIe link", "Width of the link between slot and card: below its maximum the card sits in the wrong slot, or badly.", [
-                target(f'intel_gpu_pcie_link_width_lanes{{bound="current",{SELECT}}}', "{{device}} now"),
-                target(f'intel_gpu_pcie_link_width_lanes{{bound="max",{SELECT}}}', "{{device}} max")], "short")])])
+                target(f'intel_gpu_pcie_link_width_lanes{{bound="current",{SELECT}}}', BY_GPU + " now"),
+                target(f'intel_gpu_pcie_link_width_lanes{{bound="max",{SELECT}}}', BY_GPU + " max")], "short")])])
 
 
 def processes():
     chosen = SELECT + ',comm=~"$comm"'
     who = "instance, device, pid, comm"
-    info = "* on (instance, device, pid, comm) group_left ({}) intel_gpu_process_info"
+    info = "* on (job, instance, device, pid, comm) group_left ({}) intel_gpu_process_info"
     rate = f"rate(intel_gpu_process_engine_busy_seconds_total{{{chosen}}}[$__rate_interval])"
 
     def share(name):
@@ -265,16 +268,16 @@ def processes():
 
     def top(name, title):
         return series(title, "The ten largest, as shares of the class's engines.",
-                      [target(f'topk(10, intel_gpu_process_engine_busy_ratio{{class="{name}",{chosen}}})', "{{comm}} {{pid}}")], "percentunit", 12, 8, legend="table")
+                      [target(f'topk(10, intel_gpu_process_engine_busy_ratio{{class="{name}",{chosen}}})', BY_PROCESS)], "percentunit", 12, 8, legend="table")
 
     return dashboard("intel-gpu-processes", "Intel GPU processes", "Who uses which engine and how much memory.", [INSTANCE, DEVICE, PROGRAM], [
         ("Now", [
             stat("Processes", "Processes that hold a client of a GPU and are visible to the exporter.", f"sum(intel_gpu_processes{{{SELECT}}})", width=6),
             stat("Without series", "The smallest recent users over --collector.fdinfo.max-processes: counted, not listed.", f"sum(intel_gpu_processes_dropped{{{SELECT}}})", thresholds=[("green", None), ("orange", 1)], width=6, graph="none"),
             stat("Largest user of video engines", "The process that uses the largest share of a GPU's video engines.",
-                 f'topk(1, max by (instance, comm, pid) (intel_gpu_process_engine_busy_ratio{{class="video",{chosen}}}))', "percentunit", BUSY, 0, "{{comm}} {{pid}}", 6, "none", "value_and_name", True),
+                 f'topk(1, max by (instance, comm, pid) (intel_gpu_process_engine_busy_ratio{{class="video",{chosen}}}))', "percentunit", BUSY, 0, BY_PROCESS, 6, "none", "value_and_name", True),
             stat("Largest user of memory", "The process that has most GPU memory.",
-                 f'topk(1, sum by (instance, comm, pid) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}))', "bytes", PLAIN, 1, "{{comm}} {{pid}}", 6, "none", "value_and_name", True),
+                 f'topk(1, sum by (instance, comm, pid) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}))', "bytes", PLAIN, 1, BY_PROCESS, 6, "none", "value_and_name", True),
             table("Every process", "Engines as shares of their class; memory that is resident.", [
                 target(share("video"), instant=True, table=True), target(share("video_enhance"), instant=True, table=True),
                 target(share("render"), instant=True, table=True), target(share("compute"), instant=True, table=True),
@@ -289,9 +292,9 @@ def processes():
         ("Engines", [top("video", "Video"), top("video_enhance", "Video enhance"), top("render", "Render"), top("compute", "Compute")]),
         ("Memory", [
             series("Resident GPU memory", "The ten largest. Buffers that are shared count in full for everybody.",
-                   [target(f'topk(10, sum by ({who}) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}))', "{{comm}} {{pid}}")], "bytes", 12, 8, legend="table"),
+                   [target(f'topk(10, sum by ({who}) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}))', BY_PROCESS)], "bytes", 12, 8, legend="table"),
             series("Memory by region", "Resident memory of all processes by region.",
-                   [target(f'sum by (instance, device, memory_region) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}})', "{{device}} {{memory_region}}")], "bytes", 12, 8, stack=True)]),
+                   [target(f'sum by (instance, device, memory_region) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}})', BY_GPU + " {{memory_region}}")], "bytes", 12, 8, stack=True)]),
         ("By user, container, unit", [
             series("Engine time by user", "Engines that were busy for each user's processes.", [target(f"sum by (user) ({rate} {info.format('user')})", "{{user}}")], "short", stack=True),
             series("Engine time by container", "Engines that were busy for each container; nothing of processes outside of containers.",
@@ -309,22 +312,23 @@ def processes():
 def rack():
     video = HOST + ',class="video"'
     node_busy = f"avg by (instance) {busy(video)}"
-    free = (f'(count by (instance) (intel_gpu_engine_busy_seconds_total{{source="pmu",{video}}})'
-            f" - sum by (instance) (rate(intel_gpu_engine_busy_seconds_total{{{video}}}[$__rate_interval])))")
+    # By GPU: one that is known by fdinfo only must not take from the engines of the others.
+    free = (f'(sum by (instance) (count by (instance, device) (intel_gpu_engine_busy_seconds_total{{source="pmu",{video}}})'
+            f" - sum by (instance, device) (rate(intel_gpu_engine_busy_seconds_total{{{video}}}[$__rate_interval]))))")
     return dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: how full they are, which are worst, what is left.", [INSTANCE], [
         ("The rack", [
             stat("Hosts up", "Exporters that answer.", f"sum(up{{{HOST}}} * on (instance, job) group_left () (count by (instance, job) (intel_gpu_exporter_build_info)))", graph="none", width=3),
             stat("GPUs", "Intel GPUs that are watched.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none", width=3),
             stat("Video engines busy", "Mean over all GPUs.", f"avg{busy(video)}", "percentunit", BUSY, 0, width=4),
-            stat("Free video engines", "Engines' worth of video work that the hosts could still take; hosts without PMU access do not count.", f"sum{free}", "short", [("red", None), ("orange", 2), ("green", 5)], 1, width=4),
+            stat("Free video engines", "Engines' worth of video work that the GPUs could still take; GPUs that sleep or have no PMU access do not count.", f"sum{free}", "short", [("red", None), ("orange", 2), ("green", 5)], 1, width=4),
             stat("GPU power", "Sum over all GPUs.", f"sum{watts(HOST)}", "watt", decimals=1, width=3),
             stat("Hottest sensor", "The highest temperature of all.", f"max(intel_gpu_temperature_celsius{{{HOST}}})", "celsius", HOT, 0, width=3),
             stat("Throttled", "GPUs whose frequency is held down now.", f'sum(max by (instance, device) (intel_gpu_throttled{{reason="any",{HOST}}}))', thresholds=[("green", None), ("orange", 1)], graph="none", width=2),
-            stat("Hangs", "GPUs whose driver holds the capture of a hang.", f"sum(intel_gpu_error_state{{{HOST}}})", thresholds=BAD, graph="none", width=2),
+            stat("Hangs", HANGS, f"sum(intel_gpu_error_state{{{HOST}}})", thresholds=BAD, graph="none", width=2),
             history("Video engines by host", "A row for each host: the share of its video engines that was busy.", node_busy, "{{instance}}", "percentunit", BUSY, 24, 14)]),
         ("Worst and best", [
             bars("Fullest hosts", "The ten hosts whose video engines are busiest.", f"topk(10, {node_busy})", "{{instance}}", "percentunit", BUSY, 1),
-            bars("Most headroom", "The ten hosts that could take most, in video engines.", f"topk(10, {free})", "{{instance}}", "short", [("red", None), ("orange", 0.5), ("green", 1)]),
+            bars("Most headroom", "The ten hosts that could take most, in video engines; GPUs that sleep or have no PMU access do not count.", f"topk(10, {free})", "{{instance}}", "short", [("red", None), ("orange", 0.5), ("green", 1)]),
             bars("Hottest hosts", "The ten hosts with the hottest sensor.", f"topk(10, max by (instance) (intel_gpu_temperature_celsius{{{HOST}}}))", "{{instance}}", "celsius", HOT, 110),
             table("Alerts", "Pending and firing alerts of this exporter's rules.", [
                 target('sum by (alertname, severity, alertstate, instance, device) (ALERTS{alertname=~"IntelGpu.*"})', instant=True, table=True)],
@@ -335,7 +339,7 @@ def rack():
             density("Distribution of video load", "How many GPUs are how busy: darker means more of them. Readable for thousands.", busy(video), "percentunit"),
             series("Video load", "Mean, and the fullest GPU.", [target(f"avg{busy(video)}", "mean"), target(f"max{busy(video)}", "fullest")], "percentunit", 12, maximum=1),
             series("Power by host", "GPU watts, stacked.", [target(f"sum by (instance) {watts(HOST)}", "{{instance}}")], "watt", 12, stack=True, legend="hidden"),
-            series("Encoding processes", "Processes that use a GPU, by host.", [target(f"sum by (instance) (intel_gpu_processes{{{HOST}}})", "{{instance}}")], "short", 12, stack=True, legend="hidden")])], hours=3)
+            series("Processes on the GPUs", "By host. Encoders, and everything else that holds a GPU: desktops, browsers, players.", [target(f"sum by (instance) (intel_gpu_processes{{{HOST}}})", "{{instance}}")], "short", 12, stack=True, legend="hidden")])], hours=3)
 
 
 def health():
@@ -344,7 +348,8 @@ def health():
         ("Now", [
             stat("Exporters up", "Those that answered the last scrape.", f"sum(up{{{HOST}}} {ours})", graph="none"),
             stat("Features missing", "Features that a machine could have and the exporter may not or cannot read: permission or kernel.",
-                 f'sum(intel_gpu_exporter_feature_available{{reason=~"permission|kernel",{HOST}}} == bool 0)', thresholds=[("green", None), ("orange", 1)]),
+                 f'sum(intel_gpu_exporter_feature_available{{reason=~"permission|kernel",{HOST}}} == bool 0)'
+                 f" or 0 * count(intel_gpu_exporter_build_info{{{HOST}}})", thresholds=[("green", None), ("orange", 1)]),
             stat("Slowest scrape", "As Prometheus measured it.", f"max(scrape_duration_seconds{{{HOST}}} {ours})", "s", [("green", None), ("orange", 1), ("red", 5)], 3),
             stat("Collectors failing", "Collectors that did not come through the last scrape.", f"sum(intel_gpu_scrape_collector_success{{{HOST}}} == bool 0)", thresholds=BAD, graph="none"),
             stat("Largest page", "Samples of the largest page.", f"max(scrape_samples_scraped{{{HOST}}} {ours})", "short", decimals=0),
