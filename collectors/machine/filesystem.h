@@ -27,7 +27,8 @@ class File {
  public:
   virtual ~File() = default;
   // The content, in buffer. A file that does not fit is a Failure (EFBIG), not a cut-off value. EINTR is retried.
-  // A file whose device has gone answers Absent{kernel, ENODEV}.
+  // A file whose device has gone answers Absent{kernel, ENODEV}. Outside sysfs and procfs (a copied tree) a file that was
+  // replaced is opened again, and one that was deleted is Absent{kernel, ENOENT}.
   virtual Reading<std::string_view> read(std::span<char> buffer) = 0;
 };
 

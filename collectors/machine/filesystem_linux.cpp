@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,14 +60,31 @@ Reading<std::string_view> read_at_start(int fd, std::span<char> buffer, bool may
 
 class LinuxFile final : public File {
  public:
-  LinuxFile(UniqueFd fd, std::string_view path) : fd_(std::move(fd)), path_(path) {}
+  LinuxFile(UniqueFd fd, std::shared_ptr<const UniqueFd> directory, std::string_view path)
+      : fd_(std::move(fd)), directory_(std::move(directory)), path_(path) {
+    struct ::statfs system {};
+    of_kernel_ = ::fstatfs(fd_.get(), &system) == 0 && (system.f_type == SYSFS_MAGIC || system.f_type == PROC_SUPER_MAGIC);
+  }
   Reading<std::string_view> read(std::span<char> buffer) override {
+    if (!of_kernel_ && !is_linked()) {
+      fd_ = UniqueFd(open_at(directory_->get(), path_, O_RDONLY));
+      if (!fd_) return outcome_of_errno<std::string_view>(errno, path_);
+    }
     return read_at_start(fd_.get(), buffer, false, path_);
   }
 
  private:
+  // The kernel answers itself for a file of its own that is gone. Of a file in a copied tree that was deleted, or replaced
+  // by another, the old content would be read for ever.
+  bool is_linked() const {
+    struct ::stat facts {};
+    return fd_ && ::fstat(fd_.get(), &facts) == 0 && facts.st_nlink > 0;
+  }
+
   UniqueFd fd_;
-  std::string path_;  // for messages
+  std::shared_ptr<const UniqueFd> directory_;
+  std::string path_;  // in it
+  bool of_kernel_ = false;
 };
 
 // Reads the entries of an open directory with one buffer on the stack; readdir(3) would take 32 KiB of heap each time.
@@ -97,7 +116,8 @@ Reading<Unit> visit_entries(int fd, std::string_view where, const std::function<
 
 class LinuxDirectory final : public Directory {
  public:
-  LinuxDirectory(UniqueFd fd, std::string root) : fd_(std::move(fd)), root_(std::move(root)) {}
+  LinuxDirectory(UniqueFd fd, std::string root)
+      : folder_(std::make_shared<const UniqueFd>(std::move(fd))), root_(std::move(root)) {}
 
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
     return read_file(path, buffer, false);
@@ -106,25 +126,25 @@ class LinuxDirectory final : public Directory {
     return read_file(path, buffer, true);
   }
   Reading<std::unique_ptr<File>> open(std::string_view path) const override {
-    UniqueFd fd(open_at(fd_.get(), path, O_RDONLY));
+    UniqueFd fd(open_at(folder_->get(), path, O_RDONLY));
     if (!fd) return outcome_of_errno<std::unique_ptr<File>>(errno, path);
-    return std::unique_ptr<File>(std::make_unique<LinuxFile>(std::move(fd), path));
+    return std::unique_ptr<File>(std::make_unique<LinuxFile>(std::move(fd), folder_, path));
   }
   Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
-    UniqueFd fd(open_at(fd_.get(), path, O_RDONLY | O_DIRECTORY));
+    UniqueFd fd(open_at(folder_->get(), path, O_RDONLY | O_DIRECTORY));
     if (!fd) return outcome_of_errno<std::unique_ptr<Directory>>(errno, path);
     return std::unique_ptr<Directory>(std::make_unique<LinuxDirectory>(std::move(fd), root_));
   }
   Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
     // A fresh descriptor each time: a directory's read position is shared by everybody who has it open.
-    const UniqueFd fd(open_at(fd_.get(), path, O_RDONLY | O_DIRECTORY));
+    const UniqueFd fd(open_at(folder_->get(), path, O_RDONLY | O_DIRECTORY));
     if (!fd) return outcome_of_errno<Unit>(errno, path);
     return visit_entries(fd.get(), path, visit);
   }
   Reading<std::string> read_link(std::string_view path) const override {
     const PathText text(path);
     std::array<char, PATH_MAX> target;
-    const ssize_t count = text.fits() ? ::readlinkat(fd_.get(), text.c_str(), target.data(), target.size()) : -1;
+    const ssize_t count = text.fits() ? ::readlinkat(folder_->get(), text.c_str(), target.data(), target.size()) : -1;
     if (count < 0) {
       if (!text.fits()) errno = ENAMETOOLONG;
       if (errno == EINVAL) return Absent{Reason::kernel, EINVAL};  // there, but no link
@@ -133,7 +153,7 @@ class LinuxDirectory final : public Directory {
     return std::string(target.data(), static_cast<std::size_t>(count));
   }
   Reading<std::string> resolve(std::string_view path) const override {
-    const UniqueFd fd(open_at(fd_.get(), path, O_PATH));
+    const UniqueFd fd(open_at(folder_->get(), path, O_PATH));
     if (!fd) return outcome_of_errno<std::string>(errno, path);
     std::string real = path_of(fd.get());
     if (root_ == "/" && real.starts_with('/')) return real.substr(1);
@@ -145,7 +165,7 @@ class LinuxDirectory final : public Directory {
   Reading<FileFacts> stat(std::string_view path) const override {
     const PathText text(path);
     struct ::stat facts {};
-    if (!text.fits() || ::fstatat(fd_.get(), text.c_str(), &facts, 0) != 0)
+    if (!text.fits() || ::fstatat(folder_->get(), text.c_str(), &facts, 0) != 0)
       return outcome_of_errno<FileFacts>(text.fits() ? errno : ENAMETOOLONG, path);
     return FileFacts{facts.st_mode, facts.st_uid, facts.st_rdev, facts.st_ino};
   }
@@ -159,12 +179,12 @@ class LinuxDirectory final : public Directory {
 
  private:
   Reading<std::string_view> read_file(std::string_view path, std::span<char> buffer, bool may_be_cut) const {
-    const UniqueFd fd(open_at(fd_.get(), path, O_RDONLY));
+    const UniqueFd fd(open_at(folder_->get(), path, O_RDONLY));
     if (!fd) return outcome_of_errno<std::string_view>(errno, path);
     return read_at_start(fd.get(), buffer, may_be_cut, path);
   }
 
-  UniqueFd fd_;
+  std::shared_ptr<const UniqueFd> folder_;
   std::string root_;  // real path of the file system's root, for resolve()
 };
 
