@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include "base/scan.h"
 
@@ -30,6 +31,15 @@ std::optional<AttributeName> parse(std::string_view name) {
   const std::size_t end = name.find_first_not_of("0123456789", digits);
   if (end == std::string_view::npos || name[end] != '_') return std::nullopt;
   return AttributeName{name.substr(0, digits), name.substr(digits, end - digits), name.substr(end + 1)};
+}
+
+// Of a temperature without a label: by the index that xe gives it, whose files begin with 2; i915 has the first alone.
+std::string unlabelled_temperature(std::string_view index) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames{
+      {{"1", "package"}, {"2", "package"}, {"3", "vram"}, {"4", "mctrl"}, {"5", "pcie"}}};
+  for (const auto& [known, name] : kNames)
+    if (index == known) return std::string(name);
+  return "temp" + std::string(index);
 }
 
 template <class Quantity>
@@ -74,12 +84,17 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
     const auto parts = parse(name);
     if (!parts) continue;
     std::string label = label_of(parts->kind, parts->index);
-    // Where only some kinds of channels are labelled, an index means the same part of the card in all of them.
-    for (const std::string_view kind : {"energy", "power", "curr", "in"})
-      if (label.empty() && parts->kind != "fan" && parts->kind != "temp") label = label_of(kind, parts->index);
+    // Where only some kinds of channels are labelled, an index means the same part of the card in all of them; voltages
+    // alone are counted from 0.
+    const unsigned channel_number = scan_integer<unsigned>(parts->index).value_or(0) + (parts->kind == "in" ? 1 : 0);
+    for (const std::string_view kind : {"energy", "power", "curr", "in"}) {
+      if (!label.empty() || parts->kind == "fan" || parts->kind == "temp" || channel_number == 0) continue;
+      label = label_of(kind, std::to_string(channel_number - (kind == "in" ? 1 : 0)));
+    }
     Channel channel{sensor_name(label), std::string(parts->index), Attribute(sys, folder + "/" + name)};
     const bool input = parts->item == "input";
     if (input && parts->kind == "temp") {
+      if (label.empty()) channel.name = unlabelled_temperature(parts->index);
       add(temperatures, std::move(channel));
     } else if (input && parts->kind == "fan") {
       channel.name = channel.index;

@@ -134,6 +134,30 @@ TEST_CASE("where only some kinds of channels carry labels, the index tells the o
   CHECK(power_limits(hwmon) == Values{{"card cap", 200}, {"card crit", 400}});
 }
 
+TEST_CASE("voltages are counted from 0, all else from 1: in1 is the second part of the card") {
+  TestMachine m;
+  const std::string folder = "sys/" + kPci + "/hwmon/hwmon4/";
+  m.tree.write(folder + "name", "xe\n");
+  m.tree.write(folder + "energy1_input", "1\n");
+  m.tree.write(folder + "energy1_label", "card\n");
+  m.tree.write(folder + "energy2_input", "2\n");
+  m.tree.write(folder + "energy2_label", "pkg\n");
+  m.tree.write(folder + "in1_input", "850\n");
+  Hwmon hwmon = Hwmon::of_gpu(m.sys, card(Driver::xe, 0x56a0));
+  CHECK(voltages(hwmon) == Values{{"package", 0.85}});
+}
+
+TEST_CASE("temperatures of xe without labels are told apart by their index") {
+  TestMachine m;
+  const std::string folder = "sys/" + kPci + "/hwmon/hwmon4/";
+  m.tree.write(folder + "name", "xe\n");
+  m.tree.write(folder + "temp2_input", "50000\n");
+  m.tree.write(folder + "temp3_input", "60000\n");
+  m.tree.write(folder + "temp6_input", "70000\n");
+  Hwmon hwmon = Hwmon::of_gpu(m.sys, card(Driver::xe, 0xe20b));
+  CHECK(temperatures(hwmon) == Values{{"package", 50}, {"vram", 60}, {"temp6", 70}});
+}
+
 TEST_CASE("devices of a single GT, of other drivers and doubled names are left out") {
   TestMachine m;
   const std::string base = "sys/" + kPci + "/hwmon/";
