@@ -61,7 +61,7 @@ Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
   std::vector<unsigned> gts = xe_gts(machine_.sys, gpu_.pci_path);
   if (gts.empty()) gts.push_back(0);
   CounterMemory scratch;
-  PmuSession probe(machine_, scratch, gpu_pmu_name(machine_.sys, to_string(gpu_.driver), gpu_.address, gpu_.kind == GpuKind::integrated));
+  PmuSession probe(machine_, scratch, gpu_pmu_name(machine_.sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
   std::vector<std::pair<EngineInstance, PmuSession::Handle>> candidates;
   for (const unsigned gt : gts) {
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
@@ -123,7 +123,11 @@ bool XeEngineMeter::take_ticks() {
       active_at_all = active_at_all || worked != 0;
       // Total ticks are a function's share on SR-IOV, not wall time, and their rate is not told: only their ratio counts.
       if (passed != 0) {
-        const double share = static_cast<double>(worked) / static_cast<double>(passed);
+        // What is told late, beyond the time that passed, is counted in the next interval; more than that is nonsense.
+        const std::uint64_t in_time = std::min(worked, passed);
+        const std::uint64_t late = std::min(engine.told_late, passed - in_time);
+        engine.told_late = std::min(engine.told_late - late + std::min(worked - in_time, passed), passed);
+        const double share = static_cast<double>(in_time + late) / static_cast<double>(passed);
         engine.busy_nanoseconds.add(static_cast<std::uint64_t>(std::llround(share * elapsed)));
       }
     }

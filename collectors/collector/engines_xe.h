@@ -36,6 +36,7 @@ class XeEngineMeter final : public EngineMeter {
     PmuSession::Handle active, total;
     MonotonicCounter& busy_nanoseconds;
     std::optional<std::uint64_t> last_active, last_total;
+    std::uint64_t told_late = 0;  // ticks
     CounterWindow<2> window;  // active, total
     std::optional<Ratio> ratio;
   };

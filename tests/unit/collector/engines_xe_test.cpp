@@ -326,6 +326,30 @@ TEST_CASE("active ticks that step back are held, and make no ratio") {
   CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(9.7 / 19.2));
 }
 
+TEST_CASE("ticks that are told late are counted when there is time for them; no engine works more than all the time") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.options.values["engines.xe-source"] = "pmu";
+  engines.bind();
+  engines.collect();
+  b.pass_time(1s);
+  b.ticks(0, 0) += 19'200'000 + 1'920'000;
+  engines.collect();
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(1.0));
+  b.pass_time(1s);
+  b.ticks(0, 0) += 9'600'000;
+  engines.collect();
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(1.6));
+  b.pass_time(1s);
+  b.ticks(0, 0) += 100 * kTicksPerSecond;  // nonsense
+  engines.collect();
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(2.6));
+  b.pass_time(1s);
+  b.pass_time(1s);
+  engines.collect();
+  CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(3.6));
+}
+
 TEST_CASE("xe-source=pmu never closes it and knows no clients") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
