@@ -39,7 +39,7 @@ std::unique_ptr<Collector> FrequencyCollector::create(const CollectorContext& co
 }
 
 FrequencyCollector::FrequencyCollector(const CollectorContext& context)
-    : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu) {
+    : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu), min_window_(context.min_window) {
   if (gpu_.driver == Driver::xe) {
     no_averages_ = {Reason::hardware};  // no kernel has it
     return;
@@ -49,11 +49,18 @@ FrequencyCollector::FrequencyCollector(const CollectorContext& context)
     no_averages_ = {Reason::disabled};
     return;
   }
+  find_averages_ = true;
+  find_averages();
+}
+
+// The driver may make its PMU later than its other files.
+void FrequencyCollector::find_averages() {
   const auto events = pmu_.events();
   if (!events) {
     no_averages_ = events.is_absent() ? events.absent() : Absent{Reason::kernel};
     return;
   }
+  find_averages_ = false;
   for (const auto& [event, kind] : {std::pair<std::string_view, std::string_view>("actual-frequency", "actual"),
                                     std::pair<std::string_view, std::string_view>("requested-frequency", "requested")}) {
     for (const std::string& name : *events) {
@@ -62,7 +69,7 @@ FrequencyCollector::FrequencyCollector(const CollectorContext& context)
       std::string_view suffix = std::string_view(name).substr(event.size());
       if (!suffix.empty() && !suffix.starts_with("-gt")) continue;
       const std::string gt(suffix.empty() ? std::string_view("0") : suffix.substr(3));
-      averages_.push_back({gt, kind, pmu_.want(name), CounterWindow<1>(context.min_window)});
+      averages_.push_back({gt, kind, pmu_.want(name), CounterWindow<1>(min_window_)});
     }
   }
 }
@@ -90,6 +97,7 @@ void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
 }
 
 void FrequencyCollector::collect_averages(ScrapePass& pass, SampleSink& out) {
+  if (find_averages_) find_averages();
   FeatureReport report(out, kAverageFeature, no_averages_);
   if (averages_.empty()) return;
   const auto read = pmu_.refresh(pass.number());

@@ -29,14 +29,17 @@ class FrequencyCollector final : public Collector {
     PmuSession::Handle handle;
     CounterWindow<1> window;
   };
+  void find_averages();
   void collect_averages(ScrapePass& pass, SampleSink& out);
 
   const Directory& sys_;
   const Gpu& gpu_;
   PmuSession& pmu_;
+  const Nanoseconds min_window_;
   LookSchedule looks_;
   std::vector<GtSysfs> gts_;
   std::vector<Average> averages_;
+  bool find_averages_ = false;  // still to be done
   Absent no_averages_;
   std::uint64_t generation_ = 0;
 };

@@ -45,9 +45,12 @@ Rc6Collector::Rc6Collector(const CollectorContext& context)
   if (gpu_.driver == Driver::i915) want_events();
 }
 
+// The driver may make its PMU later than its other files.
 void Rc6Collector::want_events() {
-  const std::vector<std::string> events = pmu_.events().value_or({});
-  for (const std::string& event : events) {
+  const auto events = pmu_.events();
+  if (!events) return;
+  events_known_ = true;
+  for (const std::string& event : *events) {
     // One GT: no suffix. Several: -gt0, -gt1.
     constexpr std::string_view kEvent = "rc6-residency";
     if (event == kEvent) gt("0").event = pmu_.want(event);
@@ -72,6 +75,7 @@ void Rc6Collector::look_for_files() {
 
 void Rc6Collector::collect(ScrapePass& pass, SampleSink& out) {
   look_for_files();
+  if (gpu_.driver == Driver::i915 && !events_known_) want_events();
   const bool any_event = awake_ || std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.event.has_value(); });
   const auto pmu = any_event ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel});
   if (pmu && std::exchange(generation_, pmu_.generation()) != pmu_.generation())

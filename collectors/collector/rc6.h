@@ -56,6 +56,7 @@ class Rc6Collector final : public Collector {
   const Nanoseconds min_window_;
   LookSchedule looks_;
   std::vector<Gt> gts_;
+  bool events_known_ = false;
   std::optional<PmuSession::Handle> awake_;
   std::uint64_t generation_ = 0;
 };

@@ -133,6 +133,19 @@ TEST_CASE("PMU not permitted, not there, or without the event: the mean is absen
   CHECK(without.missing("frequency_average") == Reason::kernel);
 }
 
+TEST_CASE("a PMU that the driver makes after its files is found at the next scrape") {
+  TestMachine m("a380-i915");
+  m.perf.add_pmu(kA380Pmu);
+  const std::string pmu = "sys/bus/event_source/devices/i915_0000_0b_00.0";
+  m.tree.move(pmu, "sys/later");
+  Run run(m, only_gpu(m));
+  run.collect();
+  CHECK(run.missing("frequency_average") == Reason::kernel);
+  m.tree.move("sys/later", pmu);
+  run.collect();
+  CHECK(run.available("frequency_average"));
+}
+
 TEST_CASE("a file that fails costs its own series for that scrape and is told as a failure") {
   TestMachine m("a380-i915");
   Run run(m, only_gpu(m));

@@ -72,6 +72,21 @@ TEST_CASE("i915, Meteor Lake: residency of both GTs, awake time of the root GT o
   CHECK(run.value("intel_gpu_awake_seconds_total", {{"gt", "0"}}) == 0.8);
 }
 
+TEST_CASE("a PMU that the driver makes after its files is found at the next scrape") {
+  TestMachine m("a380-i915");
+  m.perf.add_pmu(kA380Pmu);
+  const std::string pmu = "sys/bus/event_source/devices/i915_0000_0b_00.0";
+  m.tree.move(pmu, "sys/later");
+  Run run(m, only_gpu(m));
+  run.collect();
+  CHECK(run.missing("awake_time") == Reason::kernel);
+  m.tree.move("sys/later", pmu);
+  run.collect();
+  m.perf.counter(kA380Pmu, kAwake) += 1500 * kMillisecond;
+  run.collect_after(2s);
+  CHECK(run.value("intel_gpu_awake_seconds_total", {{"gt", "0"}}) == 1.5);
+}
+
 TEST_CASE("i915 without access to the PMU: milliseconds from sysfs") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
