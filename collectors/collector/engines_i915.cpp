@@ -50,6 +50,7 @@ bool I915EngineMeter::find_events() {
     has_media_gt = has_media_gt || event.ends_with("-gt1");
     if (event == "interrupts") interrupts_ = pmu_.want(event);
     const std::size_t dash = event.find('-');
+    if (dash == std::string::npos) continue;
     const std::string_view name = std::string_view(event).substr(0, dash);
     const auto parsed = parse_engine(name);
     if (!parsed) continue;

@@ -38,7 +38,9 @@ HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.m
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   const bool card = gpu_.kind == GpuKind::discrete;
-  if (looks_.due(hwmon_.found)) hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : Hwmon::of_cpu_package(sys_);
+  if (looks_.due(hwmon_.found)) hwmon_ = card                       ? Hwmon::of_gpu(sys_, gpu_)
+                                          : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_)
+                                                                     : Hwmon();
   // A card without hwmon: this kernel's driver has none yet. What the driver leaves out of it, this card does not have,
   // nor do integrated GPUs and virtual functions.
   const Absent none{card && !hwmon_.found && !gpu_.virtual_function ? Reason::kernel : Reason::hardware};

@@ -10,13 +10,14 @@
 namespace igpu {
 namespace {
 
+constexpr double kMebibytesPerCount = 64 / (1024.0 * 1024.0);  // a cache line, in all of these PMUs; .scale says the same
 constexpr double kMebibyte = 1024.0 * 1024.0;  // what the events' .scale turns a count into
 
 // Adds what the events have counted; the first one that does not count ends it.
 Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Handle>& handles) {
   double sum = 0;
   for (const PmuSession::Handle handle : handles) {
-    const auto mebibytes = pmu.scaled(handle);
+    const auto mebibytes = pmu.scaled(handle, kMebibytesPerCount);
     if (!mebibytes) return mebibytes;
     sum += *mebibytes * kMebibyte;
   }
@@ -31,7 +32,7 @@ std::unique_ptr<Collector> ImcCollector::create(const CollectorContext& context)
 
 ImcCollector::ImcCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
-  if (gpu_.kind == GpuKind::integrated) find_boxes();
+  if (stands_for_package(gpu_)) find_boxes();
 }
 
 void ImcCollector::find_boxes() {
@@ -44,7 +45,7 @@ void ImcCollector::find_boxes() {
 }
 
 void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
-  if (gpu_.kind != GpuKind::integrated) {
+  if (!stands_for_package(gpu_)) {
     out.absent(kFeature, {Reason::hardware});
     return;
   }

@@ -25,6 +25,8 @@ struct RaplEvent {
 constexpr RaplEvent kRaplEvents[] = {
     {"energy-gpu", "gpu"}, {"energy-pkg", "package"}, {"energy-cores", "cores"}, {"energy-ram", "dram"}, {"energy-psys", "psys"}};
 
+constexpr double kJoulesPerCount = 1.0 / (1ULL << 32);  // of every RAPL event, on every processor; .scale says the same
+
 }  // namespace
 
 constexpr CollectorInfo PowerCollector::kInfo{.name = "power",
@@ -39,7 +41,7 @@ std::unique_ptr<Collector> PowerCollector::create(const CollectorContext& contex
 
 PowerCollector::PowerCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory), min_window_(context.min_window) {
-  if (gpu_.kind == GpuKind::integrated) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power");
+  if (stands_for_package(gpu_)) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power");
 }
 
 void PowerCollector::look_for_sources() {
@@ -50,6 +52,7 @@ void PowerCollector::look_for_sources() {
       add_file_part(hwmon_, channel.name, "hwmon " + channel.name, std::move(channel.attribute), 0);
     return;
   }
+  if (!rapl_) return;
   if (pmu_domains_.empty()) {
     const std::vector<std::string> events = rapl_->events().value_or({});
     for (const RaplEvent& known : kRaplEvents)
@@ -100,7 +103,7 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
   if (std::exchange(rapl_generation_, rapl_->generation()) != rapl_->generation())
     for (PmuDomain& domain : pmu_domains_) domain.window.restart();
   for (PmuDomain& domain : pmu_domains_) {
-    const auto joules = rapl_->scaled(domain.handle);
+    const auto joules = rapl_->scaled(domain.handle, kJoulesPerCount);
     const auto count = rapl_->count(domain.handle);
     const auto raw = rapl_->raw(domain.handle);
     if (!report.note(joules) || !count || !raw) continue;

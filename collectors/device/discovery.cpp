@@ -49,14 +49,24 @@ bool is_card_id(std::uint16_t id) {
   return std::any_of(kRanges.begin(), kRanges.end(), [id](Range r) { return id >= r.first && id <= r.last; });
 }
 
+// Families of parts that are never on a card, by the first half of the id, from Sandy Bridge to Nova Lake (same file). In a
+// virtual machine they, or their virtual functions, may sit behind a bridge.
+bool is_processor_id(std::uint16_t id) {
+  constexpr std::array<std::uint8_t, 27> kFamilies{0x01, 0x04, 0x0a, 0x0c, 0x0d, 0x0f, 0x16, 0x19, 0x1a, 0x22, 0x31, 0x3e, 0x45, 0x46,
+                                                   0x4c, 0x4e, 0x59, 0x5a, 0x64, 0x7d, 0x87, 0x8a, 0x9a, 0x9b, 0xa7, 0xb0, 0xd7};
+  return std::find(kFamilies.begin(), kFamilies.end(), id >> 8) != kFamilies.end() || (id & 0xfff0) == 0xfd80;
+}
+
 }  // namespace
 
 GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
+  if (is_card_id(device_id)) return GpuKind::discrete;
+  if (is_processor_id(device_id)) return GpuKind::integrated;
   // devices/pci0000:00/0000:00:02.0 has one function below the host bridge; anything deeper is behind a bridge.
   std::size_t functions = 0;
   while (!pci_path.empty())
     if (is_pci_address(take_until(pci_path, '/'))) ++functions;
-  return functions > 1 || is_card_id(device_id) ? GpuKind::discrete : GpuKind::integrated;
+  return functions > 1 ? GpuKind::discrete : GpuKind::integrated;
 }
 
 Discovery::Discovery(Machine& machine, std::vector<std::string> selection)

@@ -25,8 +25,13 @@ class Privileges {
   virtual ~Privileges() = default;
   virtual bool has_capability(int number) const = 0;  // effective, now; numbers as in linux/capability.h
   virtual std::uint32_t effective_uid() const = 0;
+  // Whether capabilities are those of the whole machine: drivers and perf ask for nothing less, whatever a process in a
+  // user namespace of its own holds there.
+  virtual bool in_initial_user_namespace() const = 0;
 
-  bool is_perfmon_capable() const { return has_capability(kCapPerfmon) || has_capability(kCapSysAdmin); }
+  bool is_perfmon_capable() const {
+    return in_initial_user_namespace() && (has_capability(kCapPerfmon) || has_capability(kCapSysAdmin));
+  }
 
   static constexpr int kCapDacReadSearch = 2;
   static constexpr int kCapSysPtrace = 19;

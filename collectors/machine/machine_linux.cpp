@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -37,6 +38,20 @@ class SystemPrivileges final : public Privileges {
     return (data[static_cast<std::size_t>(number) / 32].effective >> (static_cast<unsigned>(number) % 32) & 1u) != 0;
   }
   std::uint32_t effective_uid() const override { return ::geteuid(); }
+  bool in_initial_user_namespace() const override { return initial_; }
+
+ private:
+  // The initial one maps every id to itself, others a part of them (user_namespaces(7)). We never leave ours.
+  static bool maps_every_id() {
+    std::array<char, 128> text{};
+    const UniqueFd fd(::open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
+    if (!fd || ::read(fd.get(), text.data(), text.size() - 1) <= 0) return true;  // a kernel without user namespaces
+    unsigned long long inside = 0, outside = 0, count = 0;
+    return std::sscanf(text.data(), "%llu %llu %llu", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
+           count == 4294967295;
+  }
+
+  bool initial_ = maps_every_id();
 };
 
 // A file's content without a copy on the heap, which would keep that size for ever.

@@ -30,8 +30,9 @@ using SteadyClock = std::chrono::steady_clock;  // for waiting on threads; what 
 // A collector of one GPU.
 struct Slot {
   const CollectorInfo* info = nullptr;
+  std::unique_ptr<Collector> (*create)(const CollectorContext&) = nullptr;
   std::shared_ptr<CounterMemory> memory;
-  std::unique_ptr<Collector> collector;
+  std::unique_ptr<Collector> collector;  // nullptr: it could not be made so far
   std::atomic<bool> busy{false};  // on some thread, perhaps for longer than anybody waits
 };
 
@@ -125,6 +126,9 @@ struct Registry::Core {
 
   void follow_devices();
   std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
+  std::unique_ptr<Collector> make_collector(const Slot& slot, GpuUnit& unit) {
+    return slot.create({machine, unit.gpu, *unit.pmu, *slot.memory, collector_options, options.min_window, log});
+  }
 };
 
 // Makes units for GPUs that were bound since the last scrape and lets go of those that went, with all their files.
@@ -163,15 +167,19 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
   unit->runtime_pm = std::make_unique<RuntimePm>(machine.sys, gpu.pci_path);
   unit->pmu = std::make_unique<PmuSession>(
       machine, *unit->pmu_memory,
-      gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, gpu.kind == GpuKind::integrated));
+      gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
   for (const CollectorEntry& entry : entries) {
     if (!enabled(*entry.info)) continue;
     auto& counters = memory.collectors[entry.info->name];
     if (!counters) counters = std::make_shared<CounterMemory>();
     Slot& slot = unit->slots.emplace_back();
     slot.info = entry.info;
+    slot.create = entry.create;
     slot.memory = counters;
-    slot.collector = entry.create({machine, unit->gpu, *unit->pmu, *counters, collector_options, options.min_window, log});
+    try {
+      slot.collector = make_collector(slot, *unit);
+    } catch (const std::exception&) {  // tried again when it is to collect, and told there
+    }
   }
   return unit;
 }
@@ -282,14 +290,15 @@ void Registry::Run::prepare() {
 }
 
 Outcome Registry::Run::collect(const Step& step) {
-  Collector& collector = *step.slot->collector;
+  std::unique_ptr<Collector>& collector = step.slot->collector;
   if (step.power != GpuPower::awake && !step.slot->info->always_on) {
-    collector.gpu_is_suspended();
+    if (collector) collector->gpu_is_suspended();
     return Outcome::suspended;
   }
   Pass pass(*this, step.power);
   try {
-    collector.collect(pass, *step.sink);
+    if (!collector) collector = core_->make_collector(*step.slot, *step.unit);
+    collector->collect(pass, *step.sink);
   } catch (const std::exception& error) {
     step.sink->clear();
     step.sink->failed({std::make_error_code(std::errc::state_not_recoverable), std::string("exception: ") + error.what()});

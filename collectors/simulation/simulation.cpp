@@ -21,6 +21,7 @@ class ScriptPrivileges final : public Privileges {
   explicit ScriptPrivileges(const MachineScript& script) : script_(script) {}
   bool has_capability(int) const override { return script_.privileged; }
   std::uint32_t effective_uid() const override { return script_.reader_uid; }
+  bool in_initial_user_namespace() const override { return true; }
 
  private:
   const MachineScript& script_;

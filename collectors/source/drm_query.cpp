@@ -202,8 +202,9 @@ bool has_region(const std::vector<MemoryRegion>& regions, std::string_view name)
   return std::any_of(regions.begin(), regions.end(), [&](const MemoryRegion& region) { return region.name == name; });
 }
 
-std::optional<Bytes> plausible_used(std::uint64_t used, std::uint64_t size) {
-  if (used > size) return std::nullopt;
+// 0 is also what drivers tell those who may not know; some kernels tell everybody.
+std::optional<Bytes> told_use(std::uint64_t used, std::uint64_t size, bool may_know_used) {
+  if (used > size || (used == 0 && !may_know_used)) return std::nullopt;
   return Bytes{static_cast<double>(used)};
 }
 
@@ -232,9 +233,8 @@ Reading<std::vector<MemoryRegion>> i915_memory_regions(DrmNode& node, bool may_k
     if (region.memory_class == kI915ClassSystem) {
       keep_region(regions, "system", region.probed_size, std::nullopt);  // not tracked: always shown as free
     } else if (region.memory_class == kI915ClassDevice) {
-      // Whoever may not know is told that all is free.
-      const auto used = may_know_used && region.unallocated_size <= region.probed_size
-                            ? plausible_used(region.probed_size - region.unallocated_size, region.probed_size)
+      const auto used = region.unallocated_size <= region.probed_size
+                            ? told_use(region.probed_size - region.unallocated_size, region.probed_size, may_know_used)
                             : std::nullopt;
       keep_region(regions, "local" + std::to_string(region.memory_instance), region.probed_size, used);
     }
@@ -255,8 +255,7 @@ Reading<std::vector<MemoryRegion>> xe_memory_regions(DrmNode& node, bool may_kno
   std::size_t vram = 0;
   for (std::size_t i = 0; i < *count; ++i) {
     const auto region = load<XeMemoryRegion>(*answer, sizeof(XeListHeader) + i * sizeof(XeMemoryRegion));
-    // Some kernels tell everybody, others leave 0 for those who may not know: without the capability 0 says nothing.
-    const auto used = may_know_used || region.used != 0 ? plausible_used(region.used, region.total_size) : std::nullopt;
+    const auto used = told_use(region.used, region.total_size, may_know_used);
     if (region.mem_class == kXeClassSystem) {
       keep_region(regions, "system", region.total_size, used);
     } else if (region.mem_class == kXeClassVram) {

@@ -18,7 +18,7 @@ namespace igpu {
 struct MemoryRegion {
   std::string name;  // "system", "local0" (i915 device memory), "vram0" (xe)
   Bytes size;
-  std::optional<Bytes> used;  // unknown without CAP_PERFMON where the driver asks for it, and for i915 system memory
+  std::optional<Bytes> used;  // unknown where the driver tells 0 for want of CAP_PERFMON, and for i915 system memory
 };
 
 struct EngineInstance {
@@ -27,7 +27,7 @@ struct EngineInstance {
   std::uint16_t gt;
 };
 
-// may_know_used: the process is perfmon capable. i915 then tells "used" of device memory, older xe of all.
+// may_know_used: the process is perfmon capable: a used of 0 is a number only then.
 Reading<std::vector<MemoryRegion>> memory_regions(DrmNode& node, Driver driver, bool may_know_used);
 
 // Engines of an xe device; classes we do not know (VM_BIND) are left out. Sorted by gt, class, instance.

@@ -46,7 +46,7 @@ struct PmuSession::State {
 
     // From the description of the PMU.
     Reading<std::uint64_t> config = Absent{Reason::kernel, ENOENT};
-    double scale = 1;
+    std::optional<double> scale;
     std::uint64_t held = 0;
 
     // Of the open group.
@@ -174,7 +174,7 @@ void PmuSession::State::describe() {
     const std::string path = directory + "/events/" + event.name;
     std::array<char, 128> buffer;
     const auto scale = machine.sys.read(path + ".scale", buffer);
-    event.scale = scale ? scan_double(*scale).value_or(1) : 1;
+    event.scale = scale ? scan_double(*scale) : std::nullopt;
     const auto unit = machine.sys.read(path + ".unit", buffer);
     event.held = largest_correction(event.name, unit ? trim(*unit) : std::string_view());
   }
@@ -383,9 +383,9 @@ Reading<T> PmuSession::State::value(Handle handle, F&& pick) {
 Reading<std::uint64_t> PmuSession::count(Handle handle) const {
   return state_->value<std::uint64_t>(handle, [](const State::Event& event) { return event.total->total(); });
 }
-Reading<double> PmuSession::scaled(Handle handle) const {
-  return state_->value<double>(handle, [](const State::Event& event) {
-    return static_cast<double>(event.total->total()) * event.scale;
+Reading<double> PmuSession::scaled(Handle handle, double usual_scale) const {
+  return state_->value<double>(handle, [&](const State::Event& event) {
+    return static_cast<double>(event.total->total()) * event.scale.value_or(usual_scale);
   });
 }
 Reading<std::uint64_t> PmuSession::raw(Handle handle) const {

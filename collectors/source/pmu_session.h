@@ -54,8 +54,8 @@ class PmuSession {
   // reason of the refusal if the kernel has dropped this event; as the last refresh() if that was no success. After
   // close(): as it was then.
   Reading<std::uint64_t> count(Handle handle) const;
-  // The same multiplied by the event's .scale (1 where there is none): joules for power, MiB for uncore.
-  Reading<double> scaled(Handle handle) const;
+  // The same multiplied by the event's .scale: joules for power, MiB for uncore. usual_scale: where it has none.
+  Reading<double> scaled(Handle handle, double usual_scale) const;
   // As count(), but restarts from the kernel's value at each (re)open and may step back: for deltas and ratios.
   Reading<std::uint64_t> raw(Handle handle) const;
   // When the values of the last refresh() were taken, in the kernel's own time (time_enabled, kept monotonic over

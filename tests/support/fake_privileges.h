@@ -14,9 +14,11 @@ class FakePrivileges final : public Privileges {
  public:
   bool has_capability(int number) const override { return capabilities.contains(number); }
   std::uint32_t effective_uid() const override { return uid; }
+  bool in_initial_user_namespace() const override { return initial_user_namespace; }
 
   std::set<int> capabilities{kCapPerfmon, kCapSysPtrace, kCapSysAdmin, kCapDacReadSearch};
   std::uint32_t uid = 0;
+  bool initial_user_namespace = true;
 };
 
 class FakeNames final : public Names {

@@ -99,7 +99,7 @@ class CollectorRun {
     collector_.reset();
     pmu_ = std::make_unique<PmuSession>(
         machine_.machine(), pmu_memory_,
-        gpu_pmu_name(machine_.machine().sys, to_string(gpu_.driver), gpu_.address, gpu_.kind == GpuKind::integrated));
+        gpu_pmu_name(machine_.machine().sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
     collector_ = C::create({machine_.machine(), gpu_, *pmu_, memory_, options, min_window, machine_.log});
   }
   // The next scrape; with clients if the collector asks for them.

@@ -30,4 +30,8 @@ struct Gpu {
   std::uint64_t binding = 0;  // changes whenever the device was bound anew; two Gpus with the same value are the same binding
 };
 
+// Whether what belongs to the processor package (RAPL, memory controllers, the package's temperature, the PMU without an
+// address) is told of this GPU: an integrated one, once, and not again of its virtual functions.
+inline bool stands_for_package(const Gpu& gpu) { return gpu.kind == GpuKind::integrated && !gpu.virtual_function; }
+
 }  // namespace igpu

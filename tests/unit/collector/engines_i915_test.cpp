@@ -104,6 +104,14 @@ TEST_CASE("busy, wait and sema of every engine that the PMU lists") {
   CHECK(t.m.perf.open_now == 13);
 }
 
+TEST_CASE("an event with a name like no other is left alone") {
+  TigerLake t;
+  t.m.tree.write("sys/bus/event_source/devices/i915/events/rcs0", "config=0x9\n");
+  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  engines.collect();
+  CHECK(engines.count(kBusy) == 4);
+}
+
 TEST_CASE("a second scraper right behind the first one sees the same window") {
   TigerLake t;
   CollectorRun<EnginesCollector> engines(t.m, integrated());
@@ -268,6 +276,17 @@ TEST_CASE("a virtual function has no PMU and never will") {
   vf.virtual_function = true;
   CollectorRun<EnginesCollector> engines(m, vf);
   engines.collect();
+  CHECK(engines.missing("engine_busy") == Reason::hardware);
+}
+
+TEST_CASE("what the PMU of an integrated GPU counts is not told of its virtual functions") {
+  TigerLake t;
+  Gpu vf = integrated();
+  vf.address = "0000:00:02.1";
+  vf.virtual_function = true;
+  CollectorRun<EnginesCollector> engines(t.m, vf);
+  engines.collect();
+  CHECK(engines.count(kBusy) == 0);
   CHECK(engines.missing("engine_busy") == Reason::hardware);
 }
 

@@ -74,6 +74,16 @@ TEST_CASE("a card has its own memory: the processor's traffic is not its") {
   CHECK(t.m.perf.opens == 0);
 }
 
+TEST_CASE("nor do virtual functions of an integrated GPU tell it again") {
+  TwoBoxes t;
+  Gpu vf = gpu(GpuKind::integrated);
+  vf.virtual_function = true;
+  CollectorRun<ImcCollector> imc(t.m, vf);
+  imc.collect();
+  CHECK(imc.missing(kFeature) == Reason::hardware);
+  CHECK(t.m.perf.opens == 0);
+}
+
 TEST_CASE("without permission there is no series, and the reason is told") {
   TwoBoxes t;
   t.m.perf.refuse_all(EACCES);

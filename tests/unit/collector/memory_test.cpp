@@ -102,6 +102,16 @@ TEST_CASE("without CAP_PERFMON sizes are there, use is missing for lack of permi
   CHECK(memory.available("memory_used"));
 }
 
+TEST_CASE("root of a user namespace may not know what is used, though it holds every capability there") {
+  TestMachine m;
+  m.privileges.initial_user_namespace = false;
+  m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 16 * kGiB, 16 * kGiB); });
+  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::i915));
+  memory.collect();
+  CHECK(memory.count("intel_gpu_memory_used_bytes") == 0);
+  CHECK(memory.missing("memory_used") == Reason::permission);
+}
+
 TEST_CASE("an integrated GPU on i915 has only system memory, of which no account is kept, whoever asks") {
   TestMachine m;
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 0, 0); });

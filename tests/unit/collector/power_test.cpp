@@ -80,6 +80,18 @@ TEST_CASE("integrated, with the power PMU: its domains, and powercap only for wh
   CHECK(run.available("power"));
 }
 
+TEST_CASE("a virtual function of an integrated GPU does not tell the package's energy again") {
+  TestMachine m;
+  Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  gpu.virtual_function = true;
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.count(kJoules) == 0);
+  CHECK(run.missing("power") == Reason::hardware);
+  CHECK(m.perf.opens == 0);
+}
+
 TEST_CASE("integrated, PMU not permitted: powercap, where root may read it") {
   TestMachine m;
   const Gpu gpu = laptop(m);

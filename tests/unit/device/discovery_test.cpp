@@ -93,6 +93,9 @@ TEST_CASE("a card is a card wherever it sits; what sits on the root bus is integ
   CHECK(gpu_kind("devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:03:00.0", 0x56a0) == GpuKind::discrete);
   CHECK(gpu_kind("devices/pci0000:00/0000:00:05.0", 0x56a0) == GpuKind::discrete);  // handed through to a virtual machine
   CHECK(gpu_kind("devices/pci0000:00/0000:00:05.0", 0xe20b) == GpuKind::discrete);
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:1c.0/0000:01:00.0", 0x9b41) == GpuKind::integrated);  // likewise, behind a port
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:1c.0/0000:01:00.0", 0xffff) == GpuKind::discrete);  // not made yet
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0xffff) == GpuKind::integrated);
 }
 
 TEST_CASE("a machine without DRM, and files that are garbage, show no GPU and do no harm") {

@@ -27,7 +27,7 @@ constexpr const FeatureDescriptor* kShakyFeatures[] = {&kShakyFeature};
 
 // What the shaky collector does at its next collect(); the tests are the only user, one at a time.
 struct Script {
-  enum class Act { work, refuse, fail, throw_it, hang };
+  enum class Act { work, refuse, fail, throw_it, hang, throw_when_made };
   std::atomic<Act> act{Act::work};  // read by the registry's worker while a test changes it
   std::promise<void> release;
   std::atomic<int> made{0};
@@ -51,13 +51,15 @@ class ShakyCollector final : public Collector {
   static constexpr CollectorInfo kInfo{.name = "shaky", .help = "Does as told.", .metrics = kShakyMetrics, .features = kShakyFeatures};
   static std::unique_ptr<Collector> create(const CollectorContext& context) {
     ++script->made;
+    if (script->act == Script::Act::throw_when_made) throw std::runtime_error("a bug");
     return std::make_unique<ShakyCollector>(context);
   }
   explicit ShakyCollector(const CollectorContext& context) : gpu_(context.gpu), counter_(context.memory.counter("n")) {}
   void collect(ScrapePass&, SampleSink& out) override {
     ++script->collected;
     switch (script->act) {
-      case Script::Act::work: break;
+      case Script::Act::work:
+      case Script::Act::throw_when_made: break;
       case Script::Act::refuse: out.absent(kShakyFeature, {Reason::permission, EACCES}); return;
       case Script::Act::fail: out.failed({std::make_error_code(std::errc::io_error), "sys/some/file"}); return;
       case Script::Act::throw_it: throw std::runtime_error("a bug");
@@ -143,6 +145,17 @@ TEST_CASE("an exception out of a collector is its failure, not ours") {
   const auto page = scene.run();
   CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
   CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
+}
+
+TEST_CASE("a collector that cannot be made costs only its own series, and is made as soon as it can be") {
+  Scene scene;
+  scene.own_script.act = Script::Act::throw_when_made;
+  const auto page = scene.run();
+  CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
+  CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
+  scene.own_script.act = Script::Act::work;
+  CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 1);
 }
 
 TEST_CASE("what is not permitted is no failure: it is told as a feature, with its cure, and logged once") {

@@ -140,7 +140,7 @@ TEST_CASE("scale turns a count into the unit of the PMU") {
   REQUIRE(pmu.refresh(1));
   m.perf.counter(9, 4) += 3ull << 32;
   REQUIRE(pmu.refresh(2));
-  CHECK(*pmu.scaled(gpu) == doctest::Approx(3.0));
+  CHECK(*pmu.scaled(gpu, 1) == doctest::Approx(3.0));
   CHECK(*pmu.count(gpu) == 3ull << 32);
 }
 
@@ -160,6 +160,7 @@ TEST_CASE("one PMU for several packages is opened on each CPU of the cpumask and
   m.perf.counter(9, 1) += 100;
   REQUIRE(pmu.refresh(2));
   CHECK(*pmu.count(reads) == 200);
+  CHECK(*pmu.scaled(reads, 0.5) == 100);  // without a .scale: what is usual
 }
 
 TEST_CASE("the PMU of a GPU counts for the whole machine and is opened on one CPU, whatever the cpumask says") {
