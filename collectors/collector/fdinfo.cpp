@@ -52,8 +52,7 @@ FdinfoCollector::FdinfoCollector(const CollectorContext& context)
       min_window_(context.min_window),
       max_processes_(max_processes(context.options)),
       table_(context.memory.own<UsageTable>()) {
-  table_.forget_clients();
-  table_.restart_windows();
+  table_.device_was_bound();
 }
 
 void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {

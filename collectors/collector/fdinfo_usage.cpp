@@ -51,6 +51,7 @@ void UsageTable::read_class(ClientState& state, const DrmClient& client, std::si
   if (engine.busy_ns) {
     held = kHeldNanoseconds;
     step = counter.advance(*engine.busy_ns, held);
+    if (step.restarted && state.before_binding) step.gained = *engine.busy_ns;
     reading.nanoseconds += step.gained;
     reading.clock = static_cast<std::uint64_t>(client.time.count());
   } else {
@@ -80,6 +81,7 @@ void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clien
     ClientState& state = clients_[client.id];
     state.last_seen = now;
     for (std::size_t i = 0; i < kEngineClasses; ++i) read_class(state, client, i, readings[i]);
+    state.before_binding = false;
   }
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const ClassReading& reading = readings[i];
@@ -167,6 +169,11 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
     update.processes.push_back(candidate.usage);
   }
   return update;
+}
+
+void UsageTable::device_was_bound() {
+  for (auto& [id, client] : clients_) client.before_binding = true;
+  restart_windows();
 }
 
 void UsageTable::restart_windows() {

@@ -50,8 +50,9 @@ class UsageTable {
   Update update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most, Nanoseconds min_window);
   // The rate of an xe GPU's clock, if somebody tells it: otherwise it is learned from scrape to scrape.
   void know_clock(double hertz) { clock_.know(hertz); }
-  // The device was bound anew: client ids start over.
-  void forget_clients() { clients_.clear(); }
+  // Its nodes got other names, or it was bound anew. Clients outlive both in descriptors that stay open. Only i915 before
+  // Linux 6.5, where ids start over, may now give a known id to a new client: then one that has counted less is new.
+  void device_was_bound();
   // Windows must not reach over a time in which the GPU's clock may have stood still.
   void restart_windows();
 
@@ -78,6 +79,7 @@ class UsageTable {
     std::array<ClientCounter, kEngineClasses> engines;
     std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
     Nanoseconds last_seen{};
+    bool before_binding = false;  // not seen since the device was bound
   };
   using ProcessKey = std::pair<std::uint32_t, std::uint64_t>;  // PID and start time
 

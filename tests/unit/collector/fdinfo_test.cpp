@@ -454,6 +454,24 @@ TEST_CASE("after a re-binding the process goes on counting, with new clients") {
   CHECK(page.value(kBusy) == 52.0);
 }
 
+TEST_CASE("a GPU whose nodes got other names, or that was bound anew under open descriptors, counts no client twice") {
+  for (const Driver driver : {Driver::i915, Driver::xe}) {
+    SimpleScene scene(driver);
+    scene.open_render_node();
+    const std::uint64_t unit = driver == Driver::i915 ? kSecond : 19'200'000;
+    scene.scrape_with(5 * unit);
+    scene.collector().bind();
+    scene.pass_time(10s);
+    auto& page = scene.scrape_with(5 * unit);
+    CHECK(page.value(kBusy) == doctest::Approx(5.0));
+    CHECK(page.count(kRatio) == 0);
+    scene.pass_time(10s);
+    scene.scrape_with(7 * unit);
+    CHECK(page.value(kBusy) == doctest::Approx(7.0));
+    CHECK(page.value(kRatio) == doctest::Approx(0.2));
+  }
+}
+
 TEST_CASE("state of processes that ended and of clients that closed long ago is let go") {
   UsageTable table;
   for (std::uint32_t i = 0; i < 2000; ++i) {
