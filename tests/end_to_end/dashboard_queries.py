@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every query of every dashboard and every recorded metric returns data from a real Prometheus that scraped a rack of
-twenty simulated hosts.
+twenty simulated hosts, and no rule has an error there.
 
 usage: dashboard_queries.py EXPORTER_BINARY REPOSITORY_ROOT
 """
+import json
 import pathlib
 import re
 import sys
@@ -12,7 +13,7 @@ import tempfile
 
 ROOT = pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(ROOT / "tests/grafana"))
-from rack import Rack, dashboards, expand, queries  # noqa: E402
+from rack import Rack, dashboards, expand, get, queries  # noqa: E402
 
 
 def main():
@@ -37,6 +38,11 @@ def main():
                 if not rack.query(f'{{__name__="{record}"}}'):
                     failures += 1
                     print(f"FAIL {rules.name}: {record}: no data")
+        for group in json.loads(get(f"{rack.base}/api/v1/rules"))["data"]["groups"]:
+            for rule in group["rules"]:
+                if rule["health"] != "ok":
+                    failures += 1
+                    print(f"FAIL {group['name']}: {rule['name']}: {rule['health']}: {rule.get('lastError')}")
     print(f"{count} queries, {records} recorded metrics, {failures} failures")
     return 1 if failures or count < 50 or not records else 0
 
