@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 namespace igpu::exporter {
 namespace {
@@ -35,25 +36,87 @@ std::size_t head_size(std::string_view bytes) {
   return 0;
 }
 
-std::uint64_t body_size(std::string_view digits) {
-  std::uint64_t size = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
-  if (error == std::errc() && end == digits.data() + digits.size()) return size;
-  return std::numeric_limits<std::uint64_t>::max();
+// The characters of a name (RFC 9110 section 5.6.2).
+bool is_token(std::string_view name) {
+  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || kMarks.find(c) != std::string_view::npos;
+  });
 }
 
-void read_header(std::string_view line, RequestFraming& framing) {
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return;
-  const std::string_view name = line.substr(0, colon);
-  const std::string_view value = trimmed(line.substr(colon + 1));
-  if (same(name, "content-length")) {
-    framing.announced_body = std::max(framing.announced_body, body_size(value));
-  } else if (same(name, "transfer-encoding")) {
-    framing.chunked_body = true;
-  } else if (same(name, "connection")) {
-    if (has_token(value, "close")) framing.keep_alive = false;
+// Digits and nothing else (RFC 9110 section 8.6); the largest number if they say more than fits.
+std::optional<std::uint64_t> body_size(std::string_view digits) {
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  std::uint64_t size = 0;
+  const std::errc error = std::from_chars(digits.data(), digits.data() + digits.size(), size).ec;
+  return error == std::errc() ? size : std::numeric_limits<std::uint64_t>::max();
+}
+
+// Reads the lines behind the first one. Nothing is read with goodwill: a line that another program on the way takes
+// for another header than we do is how requests are smuggled (RFC 9112 sections 5.1, 5.2 and 6.3).
+class Headers {
+ public:
+  explicit Headers(RequestFraming& framing) : framing_(framing) {}
+
+  // False: no request may have this line.
+  bool add(std::string_view line) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return false;
+    ++framing_.headers;
+    const std::string_view name = line.substr(0, colon);
+    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (same(name, "content-length")) return length(value);
+    if (same(name, "transfer-encoding")) {
+      framing_.chunked_body = true;
+    } else if (same(name, "connection")) {
+      if (has_token(value, "close")) framing_.keep_alive = false;
+    } else if (same(name, "host")) {
+      ++hosts_;
+    }
+    return true;
   }
+
+  unsigned hosts() const { return hosts_; }
+
+ private:
+  bool length(std::string_view value) {
+    const std::optional<std::uint64_t> size = body_size(value);
+    if (!size || (length_ && *length_ != *size)) return false;
+    length_ = size;
+    framing_.announced_body = *size;
+    return true;
+  }
+
+  RequestFraming& framing_;
+  std::optional<std::uint64_t> length_;
+  unsigned hosts_ = 0;
+};
+
+// Takes the first line off, without its end. False: a carriage return that ends no line, which is read in two ways.
+bool next_line(std::string_view& head, std::string_view& line) {
+  const std::size_t end = head.find('\n');
+  line = head.substr(0, end);
+  head.remove_prefix(end == std::string_view::npos ? head.size() : end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line.find('\r') == std::string_view::npos;
+}
+
+// head: with its empty line. False: malformed.
+bool read_head(std::string_view head, RequestFraming& framing) {
+  std::string_view line;
+  if (!next_line(head, line)) return false;
+  const std::string_view first = trimmed(line);
+  const std::size_t target = std::min(first.find(' '), first.size());
+  const std::size_t version = std::max(std::min(first.rfind(' '), first.size()), target);
+  framing.target_size = version > target ? version - target - 1 : 0;
+  const bool http11 = first.ends_with(" HTTP/1.1");
+  framing.keep_alive = http11;
+  Headers headers(framing);
+  while (next_line(head, line) && !line.empty()) {
+    if (!headers.add(line)) return false;
+  }
+  // RFC 9112 section 3.2: a request says once whom it is for.
+  return head.empty() && line.empty() && (http11 ? headers.hosts() == 1 : headers.hosts() <= 1);
 }
 
 }  // namespace
@@ -69,28 +132,22 @@ bool has_token(std::string_view list, std::string_view token) {
 }
 
 RequestFraming scan_request(std::string_view bytes) {
+  // Empty lines before a request are no part of it (RFC 9112 section 2.2).
+  std::size_t skipped = 0;
+  while (bytes.substr(skipped).starts_with("\r\n") || bytes.substr(skipped).starts_with('\n')) {
+    skipped += bytes[skipped] == '\r' ? 2 : 1;
+  }
+  bytes.remove_prefix(skipped);
   RequestFraming framing;
   const std::size_t size = head_size(bytes);
   if (size == 0) return framing;
-  if (size == std::string_view::npos) {
+  if (size == std::string_view::npos || !read_head(bytes.substr(0, size), framing)) {
+    framing = {};
     framing.state = RequestFraming::State::malformed;
     return framing;
   }
   framing.state = RequestFraming::State::complete;
-  framing.head_size = size;
-  std::string_view head = bytes.substr(0, size);
-  const std::size_t first_end = head.find('\n');
-  const std::string_view first = trimmed(head.substr(0, first_end));
-  const std::size_t target = std::min(first.find(' '), first.size());
-  const std::size_t version = std::max(std::min(first.rfind(' '), first.size()), target);
-  framing.target_size = version > target ? version - target - 1 : 0;
-  framing.keep_alive = first.ends_with(" HTTP/1.1");
-  head.remove_prefix(first_end + 1);
-  while (!head.empty()) {
-    const std::size_t end = head.find('\n');
-    read_header(head.substr(0, end), framing);
-    head.remove_prefix(end == std::string_view::npos ? head.size() : end + 1);
-  }
+  framing.head_size = skipped + size;
   return framing;
 }
 

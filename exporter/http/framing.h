@@ -9,11 +9,16 @@ namespace igpu::exporter {
 
 // Where one HTTP/1 request ends and what follows it on the connection: all that the front has to know. What the request
 // says is CivetWeb's to parse, and the end of the head is where CivetWeb sees it (RFC 9112 sections 2 and 6).
+//
+// Malformed is what could be read in more than one way: a header line that is not a name, directly followed by a colon
+// (folded lines among them), a length that is no number or that is said in two ways, not exactly one Host, bytes that
+// no head can have.
 struct RequestFraming {
   enum class State { incomplete, complete, malformed };
   State state = State::incomplete;
   std::size_t head_size = 0;         // with the empty line
   std::size_t target_size = 0;       // of the first line's second word
+  std::size_t headers = 0;           // lines
   bool keep_alive = false;           // another request may follow
   bool chunked_body = false;         // Transfer-Encoding: a body of unknown size follows
   std::uint64_t announced_body = 0;  // Content-Length; the largest number if it does not fit

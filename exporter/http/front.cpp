@@ -299,7 +299,7 @@ class Front::Loop {
     const bool body = framing.announced_body > 0 || framing.chunked_body;
     connection.keep_alive = framing.keep_alive && !body && !stopping();
     int refused = 0;
-    if (framing.head_size > options_.head_size) {
+    if (framing.head_size > options_.head_size || framing.headers > options_.headers) {
       refused = 431;
     } else if (framing.target_size > options_.target_size) {
       refused = 414;

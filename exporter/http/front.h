@@ -25,6 +25,7 @@ struct FrontOptions {
   std::size_t connections = 512;       // more: the one that has been silent for the longest gives way
   std::size_t exchanges = 512;         // requests handed on and not answered yet; more: 503
   std::size_t head_size = 16U << 10;   // larger: 431
+  std::size_t headers = 64;            // more, which CivetWeb would not see: 431
   std::size_t target_size = 8U << 10;  // longer: 414
   std::size_t body_size = 16U << 10;   // a larger body announced: 413. Smaller ones are read and thrown away
   std::size_t unsent = 64U << 20;      // bytes of answers that slow readers keep in memory; more: the slowest gives way

@@ -70,6 +70,12 @@ struct Server {
   }
 };
 
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 std::string socket_path(const char* name) { return "/tmp/igpu-" + std::to_string(::getpid()) + "-" + name; }
 
 }  // namespace
@@ -184,13 +190,14 @@ TEST_CASE("what is no HTTP is a 400 in plain text, and counted") {
 
 TEST_CASE("what is too large is refused with the status for it, and counted") {
   Server server;
-  std::string many_headers = "GET /x HTTP/1.1\r\n";
+  std::string many_headers = "GET /x HTTP/1.1\r\nHost: x\r\n";
   for (int i = 0; i < 400; ++i) many_headers += "X-" + std::to_string(i) + ": " + std::string(60, 'x') + "\r\n";
   const struct {
     std::string request;
     int status;
   } cases[] = {{many_headers + "\r\n", 431},
                {many_headers, 431},  // not even an end
+               {"GET /x HTTP/1.1\r\nHost: x\r\n" + repeated("X: y\r\n", 64) + "\r\n", 431},
                {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
                {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 16385\r\n\r\n", 413},
                {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n", 413}};
@@ -202,6 +209,32 @@ TEST_CASE("what is too large is refused with the status for it, and counted") {
     CHECK(server.handler.last_status == status);
   }
   CHECK(http_get(server.port(), "/x").status == 200);
+}
+
+TEST_CASE("as many headers as it takes are all seen") {
+  Server server;
+  const HttpReply reply = http_get(server.port(), "/x", repeated("X-Other: y\r\n", 61) + "X-Test: last\r\n");
+  CHECK(reply.status == 200);
+  CHECK(reply.body == "hello\n/x||last|");
+}
+
+TEST_CASE("a request that others on the way would read in another way is a 400, and nothing behind it is answered") {
+  Server server;
+  const std::string smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (const char* lines :
+       {"Host: x\r\nContent-Length : 36\r\n", "Host: x\r\nTransfer-Encoding : chunked\r\n", "Host: x\r\nConnection : close\r\n",
+        "Host: x\r\n Content-Length: 36\r\n", "Host: x\r\n: x\r\nContent-Length: 36\r\n",
+        "Host: x\r\n\xc3\xa4: x\r\nContent-Length: 36\r\n", "Host: x\r\nX: y\r\n folded\r\n",
+        "Host: x\r\nContent-Length: 5\r\nContent-Length: 36\r\n", "Host: x\r\nContent-Length: -1\r\n",
+        "Host: x\r\nContent-Length: +5\r\n", "", "Host: x\r\nHost: y\r\n"}) {
+    CAPTURE(lines);
+    HttpConnection connection(server.port());
+    connection.send("GET /x HTTP/1.1\r\n" + std::string(lines) + "\r\n" + smuggled);
+    const std::string all = connection.receive();
+    CHECK(parse_reply(all).status == 400);
+    CHECK(all.find("HTTP/1.1", 1) == std::string::npos);
+    CHECK(server.handler.last_status == 400);
+  }
 }
 
 TEST_CASE("a connection carries one request after the other, also when they come at once") {
