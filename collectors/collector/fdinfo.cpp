@@ -70,6 +70,7 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
   if (!clients.empty()) ask_for_clock();
   const UsageTable::Update update = table_.update(snapshot, clients, max_processes_, min_window_);
   for (const ProcessUsage& usage : update.processes) write(usage, out);
+  if (snapshot.files_left_out > 0) return;  // any of them may be a client of this GPU
   out.add(kProcesses, {gpu_.address}, Count{static_cast<double>(update.processes.size() + update.dropped)});
   out.add(kDropped, {gpu_.address}, Count{static_cast<double>(update.dropped)});
 }
@@ -85,6 +86,8 @@ void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<co
     out.absent(kProcessesFeature, {Reason::permission, EACCES});
   } else if (snapshot.pids_hidden) {
     out.absent(kProcessesFeature, {Reason::permission, ENOENT});
+  } else if (snapshot.files_left_out > 0) {
+    out.absent(kProcessesByLink, {Reason::permission, EACCES});
   } else {
     out.available(kProcessesFeature);
   }

@@ -46,6 +46,9 @@ class FdinfoCollector final : public Collector {
 
   static constexpr FeatureDescriptor kProcessesFeature{
       "processes", "GPU use of other users' processes; without it only our own user's show.", Need::other_processes, true};
+  // The same feature where it is not a process but a descriptor of it that may not be looked at.
+  static constexpr FeatureDescriptor kProcessesByLink{
+      "processes", "Processes that began to use the GPU while another one sleeps.", Need::descriptor_links, true};
   static constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process."};
   static constexpr FeatureDescriptor kMemoryFeature{"process_memory", "GPU memory by process."};
 

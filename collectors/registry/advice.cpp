@@ -51,6 +51,10 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
       return {"fdinfo of other users' processes may not be read",
               "give it CAP_SYS_PTRACE (setcap cap_sys_ptrace+ep, AmbientCapabilities=CAP_SYS_PTRACE, --cap-add SYS_PTRACE); "
               "a container also needs the host's PID namespace (--pid host, hostPID: true)"};
+    case Need::descriptor_links:
+      return {"a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which tells whose file is whose, may not be read",
+              "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
+              "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); it is known again when that GPU wakes"};
     case Need::perfmon_capability:
       return {"the driver tells this only to CAP_PERFMON",
               "give it CAP_PERFMON (setcap cap_perfmon+ep, AmbientCapabilities=CAP_PERFMON, --cap-add PERFMON)"};

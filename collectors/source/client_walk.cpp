@@ -117,6 +117,7 @@ struct ClientWalk::State {
   std::optional<std::string> link_target(Fd fd);
   bool is_no_drm_file(Fd fd);
   bool may_read(Pid pid, Fd fd);
+  const KnownFd* seen_earlier(Pid pid, Fd fd);
   void keep_one_holder_each();
   bool pids_are_hidden() const;
   bool out_of_time() const { return machine.clock.now() >= deadline; }
@@ -288,11 +289,7 @@ bool ClientWalk::State::visit_file(Pid pid, Fd fd) {
     if (!directory) return false;  // it has ended: normal
     current.directory = *std::move(directory);
   }
-  if (guard->guarding() && !may_read(pid, fd)) {
-    ++snapshot.files_left_out;
-    return true;
-  }
-  if (!guard->guarding() && is_no_drm_file(fd)) return true;
+  if (guard->guarding() ? !may_read(pid, fd) : is_no_drm_file(fd)) return true;
   std::array<char, 32> path{"fdinfo/"};
   const char* end = std::to_chars(path.data() + 7, path.data() + path.size(), fd).ptr;
   std::array<char, 8192> buffer;
@@ -340,20 +337,33 @@ bool ClientWalk::State::is_no_drm_file(Fd fd) {
   return !target->starts_with('/') || !(name.starts_with("card") || name.starts_with("renderD"));
 }
 
+// While an xe GPU sleeps.
 bool ClientWalk::State::may_read(Pid pid, Fd fd) {
   if (const auto target = link_target(fd)) return guard->is_awake_node(*target);
+  const KnownFd* const earlier = seen_earlier(pid, fd);
+  if (!earlier) {
+    // Without a link it has been closed meanwhile, or nothing tells what it is.
+    std::array<char, 32> path{"fdinfo/"};
+    const char* end = std::to_chars(path.data() + 7, path.data() + path.size(), fd).ptr;
+    if (!current.links_readable || current.directory->stat({path.data(), end})) ++snapshot.files_left_out;
+    return false;
+  }
+  return !guard->is_asleep(earlier->device);
+}
+
+const KnownFd* ClientWalk::State::seen_earlier(Pid pid, Fd fd) {
   KnownFd wanted;
   wanted.pid = pid;
   wanted.fd = fd;
   const auto it = std::lower_bound(known.begin(), known.end(), wanted, is_before);
-  if (it == known.end() || is_before(wanted, *it) || guard->is_asleep(it->device)) return false;
+  if (it == known.end() || is_before(wanted, *it)) return nullptr;
   if (!current.start_time) {
     std::array<char, 2048> buffer;
     current.start_time = 0;
     if (const auto text = current.directory->read_start("stat", buffer))
       if (const auto stat = parse_process_stat(*text)) current.start_time = stat->start_time_ticks;
   }
-  return *current.start_time == it->start_time_ticks;
+  return *current.start_time == it->start_time_ticks ? &*it : nullptr;
 }
 
 // One client may be seen in several processes (inherited or passed descriptors): it belongs to the lowest PID.

@@ -61,7 +61,7 @@ struct ClientSnapshot {
   std::uint64_t processes_denied = 0;    // fdinfo of another user's process: needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
   std::uint64_t blocks_skipped = 0;      // truncated or hostile text, client without id or address
-  std::uint64_t files_left_out = 0;      // not read because they may belong to a sleeping device
+  std::uint64_t files_left_out = 0;      // may be an awake GPU's or a sleeping one's, so not read; needs CAP_DAC_READ_SEARCH
   bool complete = true;                  // false: the time bound was reached; who is missing comes next time
   bool pids_hidden = false;              // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};

@@ -16,6 +16,7 @@ enum class Need {
   perf_events,        // perf_event_open on a system-wide PMU
   render_node,        // opening /dev/dri/renderD*
   other_processes,    // /proc/<pid>/fdinfo of other users
+  descriptor_links,   // /proc/<pid>/fd of other users: whose file is it, without reading it (a GPU sleeps)
   perfmon_capability,  // values that the drivers show only to CAP_PERFMON
   root_only_file,     // files of mode 0400/0600
 };

@@ -513,6 +513,28 @@ TEST_CASE("features: processes of others, engine time, memory") {
   CHECK(scene.scrape().missing("processes") == Reason::permission);
 }
 
+TEST_CASE("files that could not be read beside a sleeping GPU: who uses this one is not known, so it is not said to be nobody") {
+  Scene scene(Driver::i915);
+  scene.snapshot().files_left_out = 3;
+  auto& page = scene.scrape();
+  CHECK(page.missing("processes") == Reason::permission);
+  CHECK(page.sink().features()[0].feature->need == Need::descriptor_links);
+  CHECK(page.count("intel_gpu_processes") == 0);
+  CHECK(page.count("intel_gpu_processes_dropped") == 0);
+
+  scene.snapshot().files_left_out = 3;
+  scene.process(7);
+  scene.client(7, 1, {{EngineClass::render, 5 * kSecond}});
+  scene.scrape();
+  CHECK(page.value(kBusy) == 5.0);  // whom an earlier walk has seen
+  CHECK(page.count("intel_gpu_processes") == 0);
+
+  scene.snapshot().files_left_out = 3;
+  scene.snapshot().processes_denied = 1;  // that comes first: without it the links help nothing
+  scene.scrape();
+  CHECK(page.sink().features()[0].feature->need == Need::other_processes);
+}
+
 TEST_CASE("what the driver tells of clients is a trait of the kernel: it does not come and go with them") {
   Scene scene(Driver::i915);
   scene.process(7);
