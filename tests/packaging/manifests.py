@@ -23,20 +23,24 @@ CHART = f"{SOURCE}/deploy/helm/{NAME}"
 NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/prometheus-operator": "6.0.0"}
 KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/monitoring", "sidecar", "compat"]
 EVERYTHING = {
-    "rights": {"perf": True, "processes": True}, "deviceResource": "gpu.intel.com/i915_monitoring",
+    "rights": {"perf": True, "processes": True, "hangs": True}, "deviceResource": "gpu.intel.com/i915_monitoring",
+    "supplementalGroups": [104],
     "extraArgs": ["--no-collector.imc"], "webConfigSecret": "gpu-web", "image": {"tag": "9.9.9"},
     "imagePullSecrets": [{"name": "registry"}], "tolerations": [{"operator": "Exists"}], "nodeSelector": {"rack": "7"},
     "priorityClassName": "system-node-critical", "podAnnotations": {"a": "b"}, "podLabels": {"c": "d"},
     "serviceAccount": {"annotations": {"e": "f"}}, "service": {"annotations": {"g": "h"}},
-    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "scrapeTimeout": "10s"},
-    "podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True}}
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "scrapeTimeout": "10s", "scheme": "https",
+                       "tlsConfig": {"ca": {"secret": {"name": "gpu-ca", "key": "ca.pem"}}, "serverName": "gpu"},
+                       "basicAuth": {"username": {"name": "gpu-user", "key": "name"}, "password": {"name": "gpu-user", "key": "password"}}},
+    "podMonitor": {"enabled": True, "scheme": "https", "tlsConfig": {"insecureSkipVerify": True}}, "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True}}
 CHART_VALUES = {
     "defaults": {}, "perf": {"rights": {"perf": True}}, "everything": EVERYTHING,
     "bare": {"nodeFeatureDiscovery": False, "serviceAccount": {"create": False}, "fullnameOverride": "gpu", "resources": {}}}
 REFUSED = {
     "an unknown value": {"righs": {}}, "a right that is no switch": {"rights": {"perf": "yes"}},
     "a privileged port": {"port": 80}, "a resource without a domain": {"deviceResource": "gpu"},
-    "a flag that is none": {"extraArgs": ["serve"]}, "an interval without a unit": {"serviceMonitor": {"interval": "15"}},
+    "a flag that is none": {"extraArgs": ["serve"]}, "a scheme that is none": {"serviceMonitor": {"scheme": "tls"}},
+    "a group by its name": {"supplementalGroups": ["render"]}, "a password in the clear": {"serviceMonitor": {"basicAuth": {"password": "x"}}}, "an interval without a unit": {"serviceMonitor": {"interval": "15"}},
     "a local profile without its file": {"seccompProfile": {"type": "Localhost"}}}
 
 
@@ -72,8 +76,8 @@ class Chart:
         environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": f"{work}/go-cache"}
         run("go", "build", "-o", self.program, f"{SOURCE}/tests/packaging/render_chart.go", env=environment)
 
-    def __call__(self, values):
-        done = subprocess.run([self.program, CHART, "gpu", "monitoring"], input=json.dumps(values), text=True, capture_output=True,
+    def __call__(self, values, kubernetes="v1.31.0"):
+        done = subprocess.run([self.program, CHART, "gpu", "monitoring", kubernetes], input=json.dumps(values), text=True, capture_output=True,
                               timeout=60)
         if done.returncode != 0:
             raise SystemExit(f"FAIL the chart with {values}: {done.stderr}")
@@ -196,6 +200,25 @@ def connected(group, documents):
             check(f"{group}: and lets their port in", {p["port"] for i in spec["ingress"] for p in i["ports"]} <= ports, spec)
 
 
+def apparmor(chart):
+    """Clusters before 1.30 refuse the field, newer ones do without the annotation."""
+    annotation = f"container.apparmor.security.beta.kubernetes.io/{NAME}"
+    for kubernetes, has_field in (("v1.29.14+k3s1", False), ("v1.30.0", True), ("v1.31.2-eks-7f9249a", True)):
+        template = next(pods(chart({"rights": {"processes": True}}, kubernetes)))[1]
+        field = template["spec"]["containers"][0]["securityContext"].get("appArmorProfile")
+        told = (template["metadata"].get("annotations") or {}).get(annotation)
+        equal(f"the chart says the AppArmor profile in the way of Kubernetes {kubernetes}, and once", (field, told),
+              ({"type": "Unconfined"}, None) if has_field else (None, "unconfined"))
+
+
+def lasting(groups):
+    """No label of a scraped node's series changes with the pod."""
+    for name, documents in groups.items():
+        for endpoint in [e for d in documents if d["kind"] == "ServiceMonitor" for e in d["spec"]["endpoints"]]:
+            dropped = {label for r in endpoint["relabelings"] if r.get("action") == "labeldrop" for label in r["regex"].split("|")}
+            check(f"{name}: the pod's name is no label", {"pod", "container", "endpoint"} <= dropped, endpoint)
+
+
 def sidecar_monitored(sidecar, others):
     template = next(pods(sidecar))[1]
     ports = {p["name"] for c in template["spec"]["containers"] for p in c.get("ports", [])}
@@ -304,9 +327,11 @@ def main():
         both, perf = ["PERFMON", "SYS_PTRACE"], ["PERFMON"]
         for name, rights in {"base": ([], False), "overlays/perf": (perf, False), "overlays/node": (both, True),
                              "overlays/monitoring": (both, True), "sidecar": ([], False), "chart/defaults": ([], False),
-                             "chart/perf": (perf, False), "chart/everything": (both, True), "chart/bare": ([], False)}.items():
+                             "chart/perf": (perf, False), "chart/everything": (both + ["DAC_READ_SEARCH"], True), "chart/bare": ([], False)}.items():
             tight(name, groups[name], *rights)
         sidecar_monitored(groups["sidecar"], groups["overlays/monitoring"] + groups["chart/everything"])
+        apparmor(chart)
+        lasting(groups)
         versions(groups)
         schema(CHART_VALUES)
         rules(groups)

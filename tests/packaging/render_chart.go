@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Renders a Helm chart as Helm does: text/template with sprig and Helm's own functions; JSON values on standard input.
 //
-//	render_chart CHART RELEASE NAMESPACE
+//	render_chart CHART RELEASE NAMESPACE KUBERNETES_VERSION
 package main
 
 import (
@@ -102,10 +102,11 @@ func main() {
 	read(filepath.Join(root, "values.yaml"), &values)
 	check(json.NewDecoder(os.Stdin).Decode(&given))
 	data := object{
-		"Values":  merged(values, given),
-		"Chart":   object{"Name": chart["name"], "Version": chart["version"], "AppVersion": chart["appVersion"]},
-		"Release": object{"Name": os.Args[2], "Namespace": os.Args[3], "Service": "Helm"},
-		"Files":   files{root},
+		"Values":       merged(values, given),
+		"Chart":        object{"Name": chart["name"], "Version": chart["version"], "AppVersion": chart["appVersion"]},
+		"Release":      object{"Name": os.Args[2], "Namespace": os.Args[3], "Service": "Helm"},
+		"Files":        files{root},
+		"Capabilities": object{"KubeVersion": object{"Version": os.Args[4]}},
 	}
 
 	all := template.New("chart").Option("missingkey=zero")
