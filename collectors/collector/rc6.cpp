@@ -2,6 +2,8 @@
 #include "collector/rc6.h"
 
 #include <algorithm>
+#include <limits>
+#include <system_error>
 #include <utility>
 
 #include "metric/feature_report.h"
@@ -103,6 +105,8 @@ Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const 
   const auto residency = gt.sysfs->residency_ms();
   // Without the file, what is missing is what keeps the PMU from telling.
   if (residency.is_absent() && gt.event && pmu.is_absent()) return pmu.propagate<Count>();
+  if (residency && *residency > std::numeric_limits<std::uint64_t>::max() / kNanosecondsPerMillisecond)
+    return Failure{std::make_error_code(std::errc::result_out_of_range), "RC6 residency of GT " + gt.id};
   return residency.map([&](std::uint64_t ms) { return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now}; });
 }
 

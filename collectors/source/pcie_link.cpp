@@ -16,11 +16,14 @@ bool is_pci_function(std::string_view name) {
 }  // namespace
 
 std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
-  // Every function from the root port down to the GPU, as paths.
+  // Every function from the root port down to the GPU, as paths. A domain inside another one (10000, of a volume management
+  // device) has root ports of its own: what stands before its host bridge is no bridge of the card's.
   std::vector<std::string> functions;
   for (std::size_t begin = 0; begin < pci_path.size();) {
     const std::size_t end = std::min(pci_path.find('/', begin), pci_path.size());
-    if (is_pci_function(pci_path.substr(begin, end - begin))) functions.emplace_back(pci_path.substr(0, end));
+    const std::string_view name = pci_path.substr(begin, end - begin);
+    if (name.starts_with("pci")) functions.clear();
+    if (is_pci_function(name)) functions.emplace_back(pci_path.substr(0, end));
     begin = end + 1;
   }
   if (functions.size() < 2) return {};

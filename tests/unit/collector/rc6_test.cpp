@@ -102,6 +102,10 @@ TEST_CASE("i915 without access to the PMU: milliseconds from sysfs") {
   CHECK(run.available("rc6"));
   CHECK(run.missing("awake_time") == Reason::permission);
   CHECK(run.failures() == 0);
+  m.tree.write(residency_file(gpu), "18446744073709551615\n");  // more than there are nanoseconds for
+  run.collect_after(3s);
+  CHECK(run.count(kSeconds) == 0);
+  CHECK(run.failures() == 1);
 }
 
 TEST_CASE("i915's file is 32 bits wide: after 49 days it starts anew, the counter does not") {

@@ -101,6 +101,17 @@ TEST_CASE("a card without a switch, right behind the root port, tells its own li
   CHECK(link.current_width().value_or({}) == Lanes{4});
 }
 
+TEST_CASE("in a domain of its own behind a volume management device, the bridges of the domain in front are not the card's") {
+  TestMachine m;
+  const std::string device = "devices/pci0000:00/0000:00:0e.0";
+  const std::string port = device + "/pci10000:e0/10000:e0:06.0";
+  const std::string gpu = port + "/10000:e1:00.0";
+  add(m, device, kInside);
+  add(m, port, {"8.0 GT/s PCIe\n", "32.0 GT/s PCIe\n", "4\n", "16\n"});
+  add(m, gpu, kSlot);
+  CHECK(PcieLink::port_of(m.sys, gpu) == gpu);
+}
+
 TEST_CASE("handed through to a virtual machine, the inside of the switch is all there is: no link is told") {
   TestMachine m;
   const std::string gpu = kRoot + "/0000:01:00.0";
