@@ -45,6 +45,8 @@ class LinuxPerfEvents final : public PerfEvents {
     if (!fd) {
       // Here a wrong argument is an event this kernel or hardware does not have.
       if (errno == EINVAL) return Absent{Reason::kernel, EINVAL};
+      // No kernel for x86 lacks the call: a seccomp profile hides it (Podman's with CAP_SYS_ADMIN alone).
+      if (errno == ENOSYS) return Absent{Reason::permission, ENOSYS};
       return outcome_of_errno<std::unique_ptr<PerfEvent>>(errno, "perf_event_open");
     }
     return std::unique_ptr<PerfEvent>(std::make_unique<LinuxPerfEvent>(std::move(fd)));
