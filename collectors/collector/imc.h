@@ -19,7 +19,7 @@ class ImcCollector final : public Collector {
       "intel_gpu_memory_bandwidth_bytes_total", Kind::counter,
       "Bytes that went over the memory controllers of an integrated GPU's processor, whoever moved them.", {"device", "direction"}};
   static constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
-                                              Need::perf_events};
+                                              Need::imc_pmu};
 
   static constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBandwidth};
   static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};

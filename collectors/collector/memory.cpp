@@ -28,7 +28,11 @@ Reading<std::vector<MemoryRegion>> MemoryCollector::regions(bool may_know_used) 
   }
   if (gpu_.render_node.empty()) return Absent{Reason::kernel, ENOENT};
   auto opened = machine_.drm.open(gpu_.render_node);
-  if (!opened) return opened.propagate<std::vector<MemoryRegion>>();
+  if (!opened) {
+    // The kernel has the node, but not here: a container that was not given it.
+    if (opened.is_absent() && opened.absent().os_error == ENOENT) return Absent{Reason::permission, ENOENT};
+    return opened.propagate<std::vector<MemoryRegion>>();
+  }
   node_ = *std::move(opened);
   auto outcome = memory_regions(*node_, gpu_.driver, may_know_used);
   if (device_has_gone(outcome)) node_.reset();  // an open node pins the driver module
@@ -49,7 +53,7 @@ void MemoryCollector::collect(ScrapePass&, SampleSink& out) {
   const auto found = regions(may_know_used);
   if (!found) {
     out.missing(kSizeFeature, found);
-    if (found.is_absent()) out.absent(kUsedFeature, found.absent());
+    if (found.is_absent()) out.absent(kUsedByNode, found.absent());
     return;
   }
 

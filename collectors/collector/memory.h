@@ -20,6 +20,8 @@ class MemoryCollector final : public Collector {
   static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node};
   static constexpr FeatureDescriptor kUsedFeature{"memory_used", "How much of the GPU's memory is in use.",
                                                   Need::perfmon_capability};
+  // The same feature while there is nobody to ask.
+  static constexpr FeatureDescriptor kUsedByNode{kUsedFeature.name, kUsedFeature.meaning, Need::render_node};
 
   static constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kSize, &kUsed};
   static constexpr std::array<const FeatureDescriptor*, 2> kFeatures{&kSizeFeature, &kUsedFeature};

@@ -13,8 +13,9 @@ constexpr Metric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total", Kind::count
 constexpr Metric<Watts, 3> kPower{"intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
 
 // One feature to the outside; what it needs depends on where the energy can come from.
-constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::perf_events};
-constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::root_only_file};
+constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::rapl_pmu};
+constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::powercap_file};
+constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon};
 constexpr const MetricDescriptor* kMetrics[] = {&kEnergy, &kPower};
 constexpr const FeatureDescriptor* kFeatures[] = {&kPowerFeature};
 
@@ -81,7 +82,7 @@ void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string
 void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
   look_for_sources();
   // Asked through perf, unless there is only the file that needs root.
-  const FeatureDescriptor& feature = rapl_ && pmu_domains_.empty() ? kPowerByFile : kPowerFeature;
+  const FeatureDescriptor& feature = !rapl_ ? kPowerOfCard : pmu_domains_.empty() ? kPowerByFile : kPowerFeature;
   const bool any_source = !pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty();
   FeatureReport report(out, feature, {any_source || gpu_.virtual_function ? Reason::hardware : Reason::kernel});
   std::vector<std::string_view> told;

@@ -19,7 +19,8 @@ constexpr Metric<Seconds, 2> kAwake{"intel_gpu_awake_seconds_total", Kind::count
                                     "Time the GT was held awake by software (i915).", {"device", "gt"}};
 
 constexpr FeatureDescriptor kRc6Feature{"rc6", "Time in the power-saving state.", Need::perf_events};
-constexpr FeatureDescriptor kAwakeFeature{"awake_time", "Time the GT was held awake.", Need::perf_events};
+constexpr FeatureDescriptor kRc6ByFile{kRc6Feature.name, kRc6Feature.meaning};  // xe: gtidle, no PMU
+constexpr FeatureDescriptor kAwakeFeature{"awake_time", "Time the GT was held awake.", Need::awake_event};
 
 constexpr std::uint64_t kNanosecondsPerMillisecond = 1'000'000;
 
@@ -84,7 +85,7 @@ void Rc6Collector::collect(ScrapePass& pass, SampleSink& out) {
     for (Gt& gt : gts_)
       if (gt.source == Source::pmu) gt.window.restart();
   {
-    FeatureReport report(out, kRc6Feature, {gpu_.virtual_function ? Reason::hardware : Reason::kernel});
+    FeatureReport report(out, gpu_.driver == Driver::xe ? kRc6ByFile : kRc6Feature, {gpu_.virtual_function ? Reason::hardware : Reason::kernel});
     for (Gt& gt : gts_) {
       const auto count = read(gt, pass, pmu);
       if (report.note(count)) write(gt, *count, out);

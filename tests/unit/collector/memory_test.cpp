@@ -146,10 +146,22 @@ TEST_CASE("a render node that may not be opened takes both features away, and is
   CHECK(memory.count("intel_gpu_memory_size_bytes") == 0);
   CHECK(memory.missing("memory_size") == Reason::permission);
   CHECK(memory.missing("memory_used") == Reason::permission);
+  for (const auto& told : memory.sink().features()) CHECK(told.feature->need == Need::render_node);  // no capability opens it
   CHECK(memory.failures() == 0);
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_xe(r, a, 1, 1); });
   memory.collect();
   CHECK(memory.available("memory_size"));
+}
+
+TEST_CASE("a render node that sysfs names and /dev/dri lacks was not passed to us: no kernel is to blame") {
+  TestMachine m;
+  CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
+  memory.collect();
+  REQUIRE(memory.sink().features().size() == 2);
+  for (const auto& told : memory.sink().features()) {
+    CHECK(told.absent == Absent{Reason::permission, ENOENT});
+    CHECK(told.feature->need == Need::render_node);
+  }
 }
 
 TEST_CASE("a GPU without render node has no memory to tell") {

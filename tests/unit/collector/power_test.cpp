@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -119,7 +120,7 @@ TEST_CASE("integrated, neither permitted: absent, and what is asked for is acces
   CHECK(run.count(kJoules) == 0);
   REQUIRE(run.sink().features().size() == 1);
   CHECK(run.sink().features()[0].absent == Absent{Reason::permission, EPERM});
-  CHECK(run.sink().features()[0].feature->need == Need::perf_events);
+  CHECK(run.sink().features()[0].feature->need == Need::rapl_pmu);
   CHECK(run.failures() == 0);
 }
 
@@ -131,7 +132,28 @@ TEST_CASE("integrated, a kernel without the PMU and files for root only: root is
   run.collect();
   REQUIRE(run.sink().features().size() == 1);
   CHECK(run.sink().features()[0].absent == Absent{Reason::permission, EACCES});
-  CHECK(run.sink().features()[0].feature->need == Need::root_only_file);
+  CHECK(run.sink().features()[0].feature->need == Need::powercap_file);
+}
+
+TEST_CASE("a card without hwmon, or with an energy file that may not be read, has nothing to do with perf") {
+  TestMachine m("a380-i915");
+  const std::vector<Gpu> gpus = m.gpus();
+  const auto card = std::find_if(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.kind == GpuKind::discrete; });
+  REQUIRE(card != gpus.end());
+  Gpu bare = *card;
+  bare.pci_path = "devices/pci0000:00/0000:00:1f.0";
+  Run none(m, bare);
+  none.collect();
+  REQUIRE(none.sink().features().size() == 1);
+  CHECK(none.sink().features()[0].absent.reason == Reason::kernel);
+  CHECK(none.sink().features()[0].feature->need == Need::card_hwmon);
+
+  m.sys.refuse_opening("energy1_input", EACCES);
+  Run refused(m, *card);
+  refused.collect();
+  REQUIRE(refused.sink().features().size() == 1);
+  CHECK(refused.sink().features()[0].absent == Absent{Reason::permission, EACCES});
+  CHECK(refused.sink().features()[0].feature->need == Need::card_hwmon);
 }
 
 TEST_CASE("a machine without RAPL does not tell") {

@@ -41,10 +41,33 @@ TEST_CASE("EACCES without the capability at level 3 or 4 names both, so that the
   }
 }
 
-TEST_CASE("EPERM is seccomp, not the sysctl") {
-  const Advice advice = on_perf(EPERM, {.perf_event_paranoid = 2});
-  CHECK(says(advice.cause, "seccomp"));
-  CHECK_FALSE(says(advice.cure, "sysctl"));
+TEST_CASE("EACCES with the capability at a level where it is enough: somebody else refuses") {
+  const Advice advice = on_perf(EACCES, {.perf_event_paranoid = 2, .has_perfmon = true});
+  CHECK(says(advice.cause, "security module"));
+  CHECK_FALSE(says(advice.cause, "not enough"));
+  CHECK_FALSE(says(advice.cure, "setcap"));
+}
+
+TEST_CASE("EACCES in a user namespace: no capability helps there, and only level 0 admits who has none") {
+  for (const int level : {2, 3}) {
+    for (const bool perfmon : {true, false}) {
+      const Advice advice = on_perf(EACCES, {.perf_event_paranoid = level, .has_perfmon = perfmon, .in_user_namespace = true});
+      CHECK(says(advice.cause, "user namespace"));
+      CHECK(says(advice.cure, "perf_event_paranoid=0"));
+      CHECK_FALSE(says(advice.cure, "perf_event_paranoid=2"));
+      CHECK_FALSE(says(advice.cure, "setcap"));
+    }
+  }
+  const FeatureDescriptor used{"m", "x.", Need::perfmon_capability};
+  CHECK(says(advise(used, {Reason::permission, EACCES}, {.has_perfmon = true, .in_user_namespace = true}).cure, "outside user namespaces"));
+}
+
+TEST_CASE("EPERM and ENOSYS are seccomp, not the sysctl") {
+  for (const int error : {EPERM, ENOSYS}) {
+    const Advice advice = on_perf(error, {.perf_event_paranoid = 2});
+    CHECK(says(advice.cause, "seccomp"));
+    CHECK_FALSE(says(advice.cure, "sysctl"));
+  }
 }
 
 TEST_CASE("a kernel without the PMU has no permission to blame") {
@@ -62,6 +85,48 @@ TEST_CASE("render node, other users' processes, root-only files: each its own cu
   CHECK(advise({"h", "x."}, {Reason::hardware}, {}).cure.empty());
 }
 
+TEST_CASE("no source's absence is put on another one's kernel version") {
+  const auto on_kernel = [](Need need) { return advise({"f", "x.", need}, {Reason::kernel, ENOENT}, {}); };
+  CHECK(says(on_kernel(Need::perf_events).cure, "4.16"));
+  for (const Need need : {Need::awake_event, Need::rapl_pmu, Need::powercap_file, Need::imc_pmu, Need::card_hwmon, Need::nothing_special})
+    CHECK_FALSE(says(on_kernel(need).cure, "4.16"));
+  CHECK(says(on_kernel(Need::imc_pmu).cure, "modprobe intel_uncore"));
+  CHECK(says(on_kernel(Need::rapl_pmu).cure, "intel_rapl_msr"));
+  CHECK(says(on_kernel(Need::card_hwmon).cure, "6.2"));
+  CHECK(says(on_kernel(Need::awake_event).cure, "5.15"));
+
+  const Absent refused{Reason::permission, EACCES};
+  for (const Need need : {Need::awake_event, Need::rapl_pmu, Need::imc_pmu})
+    CHECK(says(advise({"f", "x.", need}, refused, {}).cure, "CAP_PERFMON"));
+  CHECK(says(advise({"f", "x.", Need::powercap_file}, refused, {}).cure, "CAP_DAC_READ_SEARCH"));
+  CHECK_FALSE(says(advise({"f", "x.", Need::card_hwmon}, refused, {}).cure, "CAP_"));
+}
+
+TEST_CASE("a render node that is not there is passed to the container; one that may not be opened takes the group") {
+  const FeatureDescriptor memory{"memory_size", "x.", Need::render_node};
+  const Advice not_there = advise(memory, {Reason::permission, ENOENT}, {});
+  CHECK(says(not_there.cause, "not there"));
+  CHECK(says(not_there.cure, "--device /dev/dri"));
+  CHECK(says(advise(memory, {Reason::permission, EACCES}, {}).cure, "usermod -aG render"));
+}
+
+TEST_CASE("processes that stay hidden to one who has CAP_SYS_PTRACE: the cure is not the capability") {
+  const FeatureDescriptor processes{"processes", "x.", Need::other_processes};
+  const auto on = [&](int error, PermissionFacts facts) { return advise(processes, {Reason::permission, error}, facts); };
+  const Advice confined = on(EACCES, {.has_ptrace = true});
+  CHECK(says(confined.cause, "although"));
+  CHECK(says(confined.cure, "apparmor=unconfined"));
+  CHECK_FALSE(says(confined.cure, "setcap"));
+  const Advice rootless = on(EACCES, {.has_ptrace = true, .in_user_namespace = true});
+  CHECK(says(rootless.cure, "outside user namespaces"));
+  const Advice hidden = on(ENOENT, {.has_ptrace = true});
+  CHECK(says(hidden.cause, "PID namespace"));
+  CHECK(says(hidden.cause, "hidepid"));
+  CHECK(says(hidden.cure, "--pid host"));
+  CHECK_FALSE(says(hidden.cure, "CAP_SYS_PTRACE"));
+  CHECK(says(on(ENOENT, {}).cure, "CAP_SYS_PTRACE"));
+}
+
 TEST_CASE("the facts come from the machine") {
   TestMachine machine;
   machine.tree.write("proc/sys/kernel/perf_event_paranoid", "-1\n");
@@ -70,6 +135,12 @@ TEST_CASE("the facts come from the machine") {
   CHECK(facts.perf_event_paranoid == -1);
   CHECK(facts.has_perfmon);
   CHECK_FALSE(facts.has_sys_admin);
+  CHECK_FALSE(facts.has_ptrace);
+  CHECK_FALSE(facts.in_user_namespace);
+  machine.privileges.capabilities = {Privileges::kCapSysPtrace};
+  machine.privileges.initial_user_namespace = false;
+  CHECK(permission_facts(machine.machine()).has_ptrace);
+  CHECK(permission_facts(machine.machine()).in_user_namespace);
 }
 
 TEST_SUITE_END();
