@@ -168,7 +168,12 @@ int serve(const Options& options) {
   std::optional<Guard> guard;
   if (web_config) guard.emplace(*web_config, routes, password_limits(worker_count(options.max_requests)));
   Front::TlsContext tls;
-  if (web_config && web_config->tls_context()) tls = [&web_config] { return web_config->tls_context(); };
+  if (web_config && web_config->tls_context()) {
+    tls = [&web_config] {
+      const auto now = web_config->current();
+      return Front::Tls{now->tls, now->admission};
+    };
+  }
   sandbox.confine_clients();
   sandbox.close();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);

@@ -41,6 +41,7 @@ struct Connection {
   std::size_t sent = 0;
   std::size_t thrown_away = 0;
   std::uint64_t requests = 0;
+  std::uint64_t admission = 0;  // under which it came in
   bool keep_alive = false;
   bool client_ended = false;
   SteadyTime progress;  // when a byte last went either way

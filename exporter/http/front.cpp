@@ -164,15 +164,18 @@ class Front::Loop {
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     if (clients_.size() >= options_.connections && !give_way()) return;
     std::unique_ptr<Stream> stream;
+    std::uint64_t admission = 0;
     if (tls_) {
-      const std::shared_ptr<SSL_CTX> context = tls_();
-      if (context) stream = tls_stream(std::move(socket), context);
+      const Tls tls = tls_();
+      admission = tls.admission;
+      if (tls.context) stream = tls_stream(std::move(socket), tls.context);
     } else {
       stream = plain_stream(std::move(socket));
     }
     if (!stream) return;
     const auto client = clients_.try_emplace(next_client_++, std::move(stream), now_).first;
     Connection& connection = client->second;
+    connection.admission = admission;
     connection.state = tls_ ? State::handshaking : State::reading;
     connection.deadline = now_ + (stopping() ? std::min(kMoment, options_.head_timeout) : options_.head_timeout);
     connection.armed = EPOLLIN;
@@ -355,7 +358,9 @@ class Front::Loop {
 
   void begin_writing(Clients::iterator client, Answer answer) {
     Connection& connection = client->second;
-    if (answer.close || stopping()) connection.keep_alive = false;
+    if (answer.close || stopping() || (tls_ && tls_().admission != connection.admission)) {
+      connection.keep_alive = false;
+    }
     connection.out = std::move(answer);
     connection.out.head += connection.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
     connection.sent = 0;

@@ -57,8 +57,13 @@ class Front {
     virtual void recycle(std::unique_ptr<HttpResponse> response) = 0;
   };
 
-  // TLS for the next connection; null for none of it. Empty function: plain HTTP.
-  using TlsContext = std::function<std::shared_ptr<SSL_CTX>()>;
+  // TLS for the next connection. A connection that began under another admission than the present one ends after its
+  // next answer: it would not have come in now.
+  struct Tls {
+    std::shared_ptr<SSL_CTX> context;  // null: no connection
+    std::uint64_t admission = 0;
+  };
+  using TlsContext = std::function<Tls()>;  // empty function: plain HTTP
 
   // backend and log must outlive the front. Throws std::system_error.
   Front(std::vector<Descriptor> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log);

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <stdexcept>
 #include <system_error>
@@ -90,6 +91,44 @@ bool fresh(const timespec& changed) {
 }
 
 bool same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
+
+// A number that tells states apart in which other client certificates are let in.
+std::uint64_t admission_of(const TlsSettings& tls, std::string_view client_ca) {
+  Digest digest;
+  const auto type = static_cast<char>(tls.client_auth);
+  digest.add({&type, 1});
+  digest.add(client_ca);
+  for (const std::string& name : tls.allowed_sans) digest.add(name);
+  const std::string bytes = digest.take();
+  std::uint64_t number = 0;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
+}
+
+bool requires_certificate(const TlsSettings& tls) {
+  return tls.client_auth == ClientAuth::require_any || tls.client_auth == ClientAuth::require_and_verify;
+}
+
+bool verifies_certificate(const TlsSettings& tls) {
+  return tls.client_auth == ClientAuth::verify_if_given || tls.client_auth == ClientAuth::require_and_verify;
+}
+
+// What only a restart may do, since a file that is just being written would do it, too; "" if it is nothing of that
+// kind.
+std::string only_by_restart(const WebConfig& before, const WebConfig& after) {
+  if (before.tls && !after.tls) return "TLS was turned off";
+  if (!before.tls && after.tls) return "TLS was turned on";
+  if (!before.users.empty() && after.users.empty()) return "basic_auth_users has no user any more";
+  if (!before.tls) return {};
+  if ((requires_certificate(*before.tls) && !requires_certificate(*after.tls)) ||
+      (verifies_certificate(*before.tls) && !verifies_certificate(*after.tls))) {
+    return "client_auth_type asks less of client certificates than before";
+  }
+  if (!before.tls->allowed_sans.empty() && after.tls->allowed_sans.empty()) {
+    return "client_allowed_sans is gone";
+  }
+  return {};
+}
 
 struct Wiped {
   std::string text;
@@ -173,6 +212,7 @@ WebConfigFile::Attempt WebConfigFile::load() const {
       }
       TlsContext made = make_tls_context(*tls, material, path_);
       loaded->tls = std::move(made.context);
+      loaded->admission = admission_of(*tls, material.client_ca);
       attempt.warnings = std::move(made.warnings);
     }
     attempt.digest = digest.take();
@@ -206,10 +246,12 @@ void WebConfigFile::accept(Attempt attempt) {
     const std::lock_guard lock(mutex_);
     before = loaded_;
   }
-  if (attempt.loaded && !before->tls != !attempt.loaded->tls) {
-    attempt.error = path_ + (before->tls ? ": TLS was turned off" : ": TLS was turned on") +
-                    ", which takes a restart: restart the exporter";
-    attempt.loaded = nullptr;
+  if (attempt.loaded) {
+    const std::string change = only_by_restart(before->config, attempt.loaded->config);
+    if (!change.empty()) {
+      attempt.error = path_ + ": " + change + ", which takes a restart: restart the exporter";
+      attempt.loaded = nullptr;
+    }
   }
   if (!attempt.loaded) {
     successful_ = false;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,7 @@ namespace igpu::exporter {
 struct LoadedWebConfig {
   WebConfig config;
   std::shared_ptr<SSL_CTX> tls;  // null: plain HTTP
+  std::uint64_t admission = 0;   // another one for other client certificates that are let in: type, CA, names
 };
 
 class WebConfigSource {
@@ -37,7 +39,9 @@ class WebConfigSource {
 // At most once a second the configuration, the certificates and the keys are looked at (stat); what has changed is read
 // anew. A file that has become bad changes nothing: the last good state stays, one line of the log tells why, and
 // intel_gpu_exporter_web_config_last_reload_successful is 0. Whether there is TLS at all is fixed at start, as in the
-// toolkit. Nothing is changed under connections that exist.
+// toolkit. So is that clients have to say who they are: a state without users, where there were some, or one that asks
+// less of client certificates, is refused, for half a file that is just being written looks the same. Connections that
+// exist go on, unless other client certificates are let in than when they began.
 class WebConfigFile final : public WebConfigSource, public SelfMetrics {
  public:
   using Now = std::function<std::chrono::steady_clock::time_point()>;

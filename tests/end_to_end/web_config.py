@@ -272,13 +272,26 @@ def check_client_certificates(binary, folder):
         "NoClientCert": ("", names),
         "RequestClientCert": ("", names),
         "RequireAnyClientCert": ("", names[1:]),
-        "VerifyClientCertIfGiven": (ca, ["", "client", "nameless"]),
         "RequireAndVerifyClientCert": (ca, ["client", "nameless"]),
     }
-    with Exporter(binary, folder, TLS) as exporter:
-        def admitted(*versions):
-            return [name for name in names if exporter.status(*versions, *certificate(name)) == 200]
 
+    def admitted(*versions):
+        return [name for name in names if exporter.status(*versions, *certificate(name)) == 200]
+
+    with Exporter(binary, folder, TLS + "  client_auth_type: VerifyClientCertIfGiven\n" + ca) as exporter:
+        check(admitted() == ["", "client", "nameless"], f"VerifyClientCertIfGiven lets in {admitted()}")
+        check(admitted("--tls-max", "1.2") == ["", "client", "nameless"], "VerifyClientCertIfGiven with TLS 1.2")
+    with Exporter(binary, folder, TLS) as exporter:
+        context = ssl.create_default_context(cafile=folder / "ca.pem")
+        earlier = http.client.HTTPSConnection("localhost", exporter.port, timeout=30, context=context)
+
+        def ask_earlier():
+            earlier.request("GET", "/metrics")
+            answer = earlier.getresponse()
+            answer.read()
+            return answer.status, answer.getheader("Connection")
+
+        check(ask_earlier() == (200, None), "a connection from before client certificates are asked for")
         for policy, (more, expected) in policies.items():
             exporter.write(f"{TLS}  client_auth_type: {policy}\n{more}")
             wait_for(lambda: admitted() == expected, f"{policy} lets in {expected}, not {admitted()}")
@@ -286,6 +299,12 @@ def check_client_certificates(binary, folder):
         exporter.write(f"{TLS}  client_auth_type: RequireAndVerifyClientCert\n{ca}  client_allowed_sans: [prometheus.example]\n")
         wait_for(lambda: admitted() == ["client"], "only the named client is let in")
         check(admitted("--tls-max", "1.2") == ["client"], "the same with TLS 1.2")
+        check(ask_earlier() == (200, "close"), "that connection ends after its next answer")
+
+        # Half a file: what is missing protects, so it is not missed.
+        exporter.write(TLS)
+        wait_for(lambda: admitted() == ["client"] and "asks less of client certificates" in exporter.log(), "half a file opens nothing")
+        check(admitted() == ["client"], "only the named client is let in, still")
         check("Acceptable client certificate CA names" in exporter.s_client(
             "-cert", str(folder / "client.pem"), "-key", str(folder / "client.key")), "the CA is named to clients")
 

@@ -200,6 +200,80 @@ TEST_CASE("TLS is neither turned on nor off while the program runs") {
   CHECK(gauge(secure) == 0);
 }
 
+TEST_CASE("half a file opens nothing: what protects is taken away by a restart only") {
+  const ScratchFolder folder;
+  const TestAuthority authority(folder);
+  authority.issue({.name = "server"});
+  const std::string hash = "$2y$10$wxGfzRFQYVOVQRqGQC3xLeGQCQ8p/vN0GxFmWwjy5pVjXJ4MAhzZ.";
+  const std::string users = "basic_auth_users: {alice: " + hash + ", bob: " + hash + "}\n";
+  const std::string one_user = "basic_auth_users: {bob: " + hash + "}\n";
+  const auto tls = [](const std::string& more) {
+    return "tls_server_config: {cert_file: server.pem, key_file: server.key" + more + "}\n";
+  };
+  const std::string ca = ", client_ca_file: ca.pem, client_auth_type: ";
+  const auto after = [&](const std::string& before, const std::string& now) {
+    RecordingLog log;
+    Clock clock;
+    WebConfigFile file(folder.write("web.yml", before), log, clock);
+    const auto first = file.current();
+    folder.write("web.yml", now);
+    clock.advance(1);
+    const bool kept = file.current() == first;
+    CHECK(kept == (gauge(file) == 0));
+    CHECK(kept == (log.count(LogLevel::error) == 1));
+    if (kept) CHECK(log.lines().back().text.find("which takes a restart") != std::string::npos);
+    return kept ? "kept" : "taken";
+  };
+  CHECK(after(users, "") == "kept");
+  CHECK(after(users, "basic_auth_users: {}\n") == "kept");
+  CHECK(after(users, one_user) == "taken");
+  CHECK(after(one_user, users) == "taken");
+  CHECK(after("", users) == "taken");
+  CHECK(after(tls("") + users, tls("")) == "kept");
+  for (const char* weaker : {"", ", client_auth_type: RequestClientCert", ", client_auth_type: RequireAnyClientCert"}) {
+    CAPTURE(weaker);
+    CHECK(after(tls(ca + "RequireAndVerifyClientCert"), tls(weaker)) == "kept");
+  }
+  CHECK(after(tls(ca + "RequireAndVerifyClientCert"), tls(ca + "VerifyClientCertIfGiven")) == "kept");
+  CHECK(after(tls(ca + "VerifyClientCertIfGiven"), tls(ca + "RequireAndVerifyClientCert")) == "taken");
+  CHECK(after(tls(", client_auth_type: RequestClientCert"), tls("")) == "taken");  // it asked, and let everybody in
+  const std::string names = ", client_allowed_sans: [";
+  CHECK(after(tls(ca + "RequireAndVerifyClientCert" + names + "a.example]"), tls(ca + "RequireAndVerifyClientCert")) == "kept");
+  CHECK(after(tls(ca + "RequireAndVerifyClientCert" + names + "a.example]"),
+              tls(ca + "RequireAndVerifyClientCert" + names + "b.example]")) == "taken");
+}
+
+TEST_CASE("an admission is another one when other client certificates are let in, and only then") {
+  const ScratchFolder folder;
+  const TestAuthority authority(folder);
+  authority.issue({.name = "server"});
+  authority.issue({.name = "next"});
+  RecordingLog log;
+  Clock clock;
+  const std::string start = "tls_server_config: {cert_file: server.pem, key_file: server.key";
+  const std::string verify = ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem";
+  WebConfigFile file(folder.write("web.yml", start + "}\n"), log, clock);
+  const auto admission_of = [&](const std::string& text) {
+    folder.write("web.yml", text);
+    clock.advance(1);
+    CHECK(gauge(file) == 1);
+    return file.current()->admission;
+  };
+  const std::uint64_t open = file.current()->admission;
+  CHECK(admission_of(start + ", min_version: TLS13}\n") == open);
+  CHECK(admission_of("tls_server_config: {cert_file: next.pem, key_file: next.key}\n") == open);
+  const std::uint64_t verified = admission_of(start + verify + "}\n");
+  CHECK(verified != open);
+  const std::uint64_t named = admission_of(start + verify + ", client_allowed_sans: [a.example]}\n");
+  CHECK(named != verified);
+  CHECK(admission_of(start + verify + ", client_allowed_sans: [b.example]}\n") != named);
+  const std::uint64_t before = file.current()->admission;
+  std::filesystem::copy_file(folder.path("next.pem"), folder.path("ca.pem"),
+                             std::filesystem::copy_options::overwrite_existing);
+  clock.advance(1);
+  CHECK(file.current()->admission != before);
+}
+
 TEST_CASE("many threads may ask while the file changes") {
   const ScratchFolder folder;
   RecordingLog log;
