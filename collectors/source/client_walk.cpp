@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <optional>
 #include <string>
@@ -24,6 +25,26 @@ constexpr std::string_view kFdinfo = "/fdinfo";
 std::optional<std::uint32_t> scan_id(std::string_view name) {
   if (name.empty() || name.front() < '0' || name.front() > '9') return std::nullopt;  // most of /proc is not a PID
   return scan_integer<std::uint32_t>(name);
+}
+
+// What a process calls a DRM node. Containers have them elsewhere than in /dev/dri, mostly under the same names.
+bool has_node_name(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("card") || name.starts_with("renderD");
+}
+
+// A device that may be a DRM node of another name. Looked for in /dev only: a look at files in general would hang with
+// their file system, and there the kernel's own answers.
+bool may_be_renamed_node(std::string_view path) {
+  return path.starts_with("/dev/") && path != "/dev/null" && !path.starts_with("/dev/pts/") && !path.starts_with("/dev/shm/");
+}
+
+constexpr std::uint64_t kDrmMajor = 226;
+std::uint64_t major_of(std::uint64_t device) { return (device >> 8 & 0xfff) | (device >> 32 & 0xfffff000); }
+std::uint64_t minor_of(std::uint64_t device) { return (device & 0xff) | (device >> 12 & 0xffffff00); }
+bool is_drm_node(const FileFacts& file) {
+  constexpr std::uint32_t kType = 0170000, kCharacterDevice = 0020000;
+  return (file.mode & kType) == kCharacterDevice && major_of(file.rdev) == kDrmMajor;
 }
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -58,10 +79,13 @@ class SleepGuard {
     return std::find(asleep_.begin(), asleep_.end(), address) != asleep_.end();
   }
   bool nobody_awake() const { return awake_nodes_.empty(); }
-  // target: of /proc/<pid>/fd/<fd>. Containers may have the nodes elsewhere than in /dev/dri, under the same names.
+  // target: of /proc/<pid>/fd/<fd>.
   bool is_awake_node(std::string_view target) const {
     return target.starts_with('/') &&
            std::find(awake_nodes_.begin(), awake_nodes_.end(), last_part(target)) != awake_nodes_.end();
+  }
+  bool is_awake_number(std::uint64_t minor) const {
+    return std::find(awake_minors_.begin(), awake_minors_.end(), minor) != awake_minors_.end();
   }
 
  private:
@@ -81,6 +105,10 @@ class SleepGuard {
     const auto sleeper = std::find(asleep_.begin(), asleep_.end(), last_part(device));
     if (sleeper == asleep_.end()) {
       awake_nodes_.emplace_back(name);
+      std::array<char, 32> buffer;
+      const auto number = sys.read("class/drm/" + std::string(name) + "/dev", buffer);  // "226:128"
+      if (const auto minor = number ? scan_u64(trim(number->substr(number->find(':') + 1))) : std::nullopt)
+        awake_minors_.push_back(*minor);
     } else if (driver == Driver::i915) {
       harmless.push_back(*sleeper);
     }
@@ -88,6 +116,7 @@ class SleepGuard {
 
   std::span<const std::string> asleep_;
   std::vector<std::string> awake_nodes_;
+  std::vector<std::uint64_t> awake_minors_;
   bool guarding_ = false;
 };
 
@@ -115,6 +144,7 @@ struct ClientWalk::State {
   bool visit_process(Pid pid, std::size_t skip);
   bool visit_file(Pid pid, Fd fd);
   std::optional<std::string> link_target(Fd fd);
+  Reading<FileFacts> opened_device(Fd fd) const;
   bool is_no_drm_file(Fd fd);
   bool may_read(Pid pid, Fd fd);
   const KnownFd* seen_earlier(Pid pid, Fd fd);
@@ -328,18 +358,35 @@ std::optional<std::string> ClientWalk::State::link_target(Fd fd) {
   return std::nullopt;
 }
 
-// A look at the link costs a third of opening, reading and closing a file of fdinfo. Containers may have the DRM nodes
-// elsewhere than in /dev/dri, under the same names. False where it cannot be told.
+// Looks through the link of /proc/<pid>/fd: at what is open, not at what has that path here. In a captured tree the
+// link would lead to this machine.
+Reading<FileFacts> ClientWalk::State::opened_device(Fd fd) const {
+  if (!is_live_procfs) return Absent{Reason::kernel, ENOENT};
+  std::array<char, 32> path{"fd/"};
+  const char* end = std::to_chars(path.data() + 3, path.data() + path.size(), fd).ptr;
+  return current.directory->stat({path.data(), end});
+}
+
+// A look at the link costs a third of opening, reading and closing a file of fdinfo. False where it cannot be told.
 bool ClientWalk::State::is_no_drm_file(Fd fd) {
   const auto target = link_target(fd);
   if (!target) return false;
-  const std::string_view name = last_part(*target);
-  return !target->starts_with('/') || !(name.starts_with("card") || name.starts_with("renderD"));
+  if (!target->starts_with('/')) return true;
+  if (has_node_name(*target)) return false;
+  if (!may_be_renamed_node(*target)) return true;
+  const auto device = opened_device(fd);
+  return device && !is_drm_node(*device);
 }
 
 // While an xe GPU sleeps.
 bool ClientWalk::State::may_read(Pid pid, Fd fd) {
-  if (const auto target = link_target(fd)) return guard->is_awake_node(*target);
+  if (const auto target = link_target(fd)) {
+    if (guard->is_awake_node(*target)) return true;
+    if (has_node_name(*target) || !may_be_renamed_node(*target)) return false;
+    const auto device = opened_device(fd);
+    if (!device) ++snapshot.files_left_out;
+    return device && is_drm_node(*device) && guard->is_awake_number(minor_of(device->rdev));
+  }
   const KnownFd* const earlier = seen_earlier(pid, fd);
   if (!earlier) {
     // Without a link it has been closed meanwhile, or nothing tells what it is.

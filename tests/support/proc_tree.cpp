@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/proc_tree.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include <map>
 #include <span>
 #include <sstream>
@@ -18,8 +21,10 @@ namespace {
 class WatchedDirectory final : public Directory {
  public:
   using Counts = std::map<std::string, int, std::less<>>;
-  WatchedDirectory(std::unique_ptr<Directory> real, std::string prefix, std::shared_ptr<Counts> counts)
-      : real_(std::move(real)), prefix_(std::move(prefix)), counts_(std::move(counts)) {}
+  using Devices = std::map<std::string, std::uint64_t, std::less<>>;
+  WatchedDirectory(std::unique_ptr<Directory> real, std::string prefix, std::shared_ptr<Counts> counts,
+                   std::shared_ptr<Devices> devices)
+      : real_(std::move(real)), prefix_(std::move(prefix)), counts_(std::move(counts)), devices_(std::move(devices)) {}
 
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
     note(path);
@@ -34,14 +39,18 @@ class WatchedDirectory final : public Directory {
     auto opened = real_->open_directory(path);
     if (!opened) return opened;
     return std::unique_ptr<Directory>(
-        std::make_unique<WatchedDirectory>(*std::move(opened), prefix_ + "/" + std::string(path), counts_));
+        std::make_unique<WatchedDirectory>(*std::move(opened), prefix_ + "/" + std::string(path), counts_, devices_));
   }
   Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
     return real_->for_each(path, visit);
   }
   Reading<std::string> read_link(std::string_view path) const override { return real_->read_link(path); }
   Reading<std::string> resolve(std::string_view path) const override { return real_->resolve(path); }
-  Reading<FileFacts> stat(std::string_view path) const override { return real_->stat(path); }
+  Reading<FileFacts> stat(std::string_view path) const override {
+    const auto device = devices_->find(prefix_ + "/" + std::string(path));
+    if (device != devices_->end()) return FileFacts{.mode = S_IFCHR | 0660, .uid = 0, .rdev = device->second, .inode = 1};
+    return real_->stat(path);
+  }
 
  private:
   void note(std::string_view path) const { ++(*counts_)[prefix_ + "/" + std::string(path)]; }
@@ -49,6 +58,7 @@ class WatchedDirectory final : public Directory {
   std::unique_ptr<Directory> real_;
   std::string prefix_;
   std::shared_ptr<Counts> counts_;
+  std::shared_ptr<Devices> devices_;
 };
 
 class SteppingClock final : public Clock {
@@ -67,9 +77,10 @@ class SteppingClock final : public Clock {
 
 struct ProcTree::Parts {
   explicit Parts(const MachineTree& tree)
-      : sys(open_root(tree.path("sys"))), dev(open_root(tree.path("dev"))), proc(open_root(tree.path("proc")), "proc", counts) {}
+      : sys(open_root(tree.path("sys"))), dev(open_root(tree.path("dev"))), proc(open_root(tree.path("proc")), "proc", counts, devices) {}
 
   std::shared_ptr<WatchedDirectory::Counts> counts = std::make_shared<WatchedDirectory::Counts>();
+  std::shared_ptr<WatchedDirectory::Devices> devices = std::make_shared<WatchedDirectory::Devices>();
   std::unique_ptr<Directory> sys, dev;
   WatchedDirectory proc;
   SteppingClock clock;
@@ -83,6 +94,10 @@ struct ProcTree::Parts {
 
 ProcTree::ProcTree() : parts_(std::make_unique<Parts>(tree)) {}
 ProcTree::~ProcTree() = default;
+
+void ProcTree::set_device(std::string_view path, unsigned major, unsigned minor) {
+  (*parts_->devices)[std::string(path)] = makedev(major, minor);
+}
 
 void add_process(MachineTree& tree, std::uint32_t pid, const ProcessSpec& process) {
   const std::string folder = "proc/" + std::to_string(pid);

@@ -46,6 +46,8 @@ class ProcTree {
   void set_self(std::uint32_t pid) { tree.link("proc/self", std::to_string(pid)); }
 
   Machine& machine();
+  // The character device that a descriptor of the tree stands for, as stat tells; "proc/7/fd/3".
+  void set_device(std::string_view path, unsigned major, unsigned minor);
   // How often a file of the tree was read since the last question; "proc/7/fdinfo/3".
   int reads(std::string_view path);
   // Every look at the clock moves it by this much.

@@ -99,6 +99,45 @@ TEST_CASE("a file whose link names no DRM node is not opened; links that are gon
   CHECK(tree.reads("proc/7/fdinfo/3") == 1);
 }
 
+TEST_CASE("a DRM node that a container has under another name in its /dev is known by its number") {
+  ProcTree tree;
+  tree.set_self(1);
+  tree.add_process(7);
+  tree.add_file(7, 3, i915_block(kIgpu, 1), "/dev/gpu0");
+  tree.set_device("proc/7/fd/3", 226, 128);
+  tree.add_file(7, 4, "pos:\t0\n", "/dev/kvm");
+  tree.set_device("proc/7/fd/4", 10, 232);
+  tree.add_file(7, 5, "pos:\t0\n", "/dev/pts/3");
+  tree.add_file(7, 6, i915_block(kIgpu, 2), "/dev/no-such-device-here");  // nothing tells: it is read
+  CHECK(clients_of(Walker(tree)()) == Clients{"0000:00:02.0 7 1", "0000:00:02.0 7 2"});
+  CHECK(tree.reads("proc/7/fdinfo/4") == 0);
+  CHECK(tree.reads("proc/7/fdinfo/5") == 0);
+}
+
+TEST_CASE("while an xe GPU sleeps, nodes of other names are told by their number, too") {
+  ProcTree tree;
+  tree.set_self(1);
+  tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
+  tree.add_gpu(kCard, "xe", "card1", "renderD129");
+  tree.tree.write("sys/devices/pci0000:00/0000:00:02.0/drm/renderD128/dev", "226:128\n");
+  tree.tree.write("sys/devices/pci0000:00/0000:03:00.0/drm/renderD129/dev", "226:129\n");
+  tree.add_process(7);
+  tree.add_file(7, 3, i915_block(kIgpu, 1), "/dev/gpu0");
+  tree.set_device("proc/7/fd/3", 226, 128);
+  tree.add_file(7, 4, xe_block(kCard, 2), "/dev/gpu1");
+  tree.set_device("proc/7/fd/4", 226, 129);
+  Walker walk(tree);
+  ClientSnapshot snapshot = walk({kCard});
+  CHECK(clients_of(snapshot) == Clients{"0000:00:02.0 7 1"});
+  CHECK(snapshot.files_left_out == 0);
+  CHECK(tree.reads("proc/7/fdinfo/4") == 0);
+
+  tree.add_file(7, 5, i915_block(kIgpu, 3), "/dev/no-such-device-here");  // nothing tells: it is not read, and counted
+  snapshot = walk({kCard});
+  CHECK(snapshot.files_left_out == 1);
+  CHECK(tree.reads("proc/7/fdinfo/5") == 0);
+}
+
 TEST_CASE("a client that was copied, inherited or passed on counts once, for its lowest PID") {
   ProcTree tree;
   for (const std::uint32_t pid : {30u, 9u, 100u}) tree.add_process(pid);
