@@ -72,7 +72,7 @@ std::string_view view(const char* text) { return text == nullptr ? std::string_v
 
 class CivetRequest final : public HttpRequest {
  public:
-  explicit CivetRequest(const mg_request_info& info) : info_(info) {}
+  CivetRequest(const mg_request_info& info, std::string_view client) : info_(info), client_(client) {}
   std::string_view method() const override { return view(info_.request_method); }
   std::string_view path() const override { return view(info_.local_uri); }
   std::string_view query() const override { return view(info_.query_string); }
@@ -91,9 +91,11 @@ class CivetRequest final : public HttpRequest {
     }
     return joined;
   }
+  std::string_view client() const override { return client_; }
 
  private:
   const mg_request_info& info_;
+  const std::string_view client_;
 };
 
 // A request whose method CivetWeb does not know: it looked no further than the first line.
@@ -198,22 +200,27 @@ struct CivetBackend::State {
     if (spare.size() < kKeptResponses) spare.push_back(std::move(response));
   }
 
-  // The ticket that came with this connection; 0 if none is left: it was answered, or somebody else connected.
-  Front::Ticket take_ticket(const mg_connection* connection) {
+  struct Visit {
+    Front::Ticket ticket = 0;
+    std::string client;
+  };
+
+  // What came with this connection; ticket 0 if none is left: it was answered, or somebody else connected.
+  Visit take_visit(const mg_connection* connection) {
     const std::lock_guard lock(mutex);
-    const auto ticket = tickets.extract(CivetDoor::number_of(connection));
-    return ticket.empty() ? 0 : ticket.mapped();
+    auto visit = visits.extract(CivetDoor::number_of(connection));
+    return visit.empty() ? Visit() : std::move(visit.mapped());
   }
 
   // The one entry for requests: C frames above us, nothing may be thrown through them.
   int serve(mg_connection* connection) noexcept {
-    const Front::Ticket ticket = take_ticket(connection);
+    const auto [ticket, client] = take_visit(connection);
     if (ticket == 0) return 444;  // closed without a word
     Answer answer;
     answer.close = true;
     try {
       const mg_request_info* info = mg_get_request_info(connection);
-      const CivetRequest request(*info);
+      const CivetRequest request(*info, client);
       answer.response = take_response();
       try {
         handler.handle(request, *answer.response);
@@ -234,7 +241,7 @@ struct CivetBackend::State {
 
   // Malformed requests that never reached the handler.
   void refuse(mg_connection* connection, int status) noexcept {
-    const Front::Ticket ticket = take_ticket(connection);
+    const Front::Ticket ticket = take_visit(connection).ticket;
     if (ticket == 0) return;
     Answer answer;
     try {
@@ -255,7 +262,7 @@ struct CivetBackend::State {
 
   // CivetWeb is done with the connection; if nobody answered, it found no request in it.
   void ended(const mg_connection* connection) noexcept {
-    const Front::Ticket ticket = take_ticket(connection);
+    const Front::Ticket ticket = take_visit(connection).ticket;
     if (ticket == 0) return;
     Answer answer;
     try {
@@ -299,7 +306,7 @@ struct CivetBackend::State {
   bool library = false;
   mg_context* context = nullptr;
   std::mutex mutex;
-  std::unordered_map<int, Front::Ticket> tickets;  // by the number that the door gave the connection
+  std::unordered_map<int, Visit> visits;  // by the number that the door gave the connection
   std::vector<std::unique_ptr<HttpResponse>> spare;
   std::string first_message;
 };
@@ -358,13 +365,13 @@ CivetBackend::~CivetBackend() { stop(); }
 
 void CivetBackend::deliver_to(Deliver deliver) { state_->deliver = std::move(deliver); }
 
-bool CivetBackend::submit(Front::Ticket ticket, std::string_view head) {
+bool CivetBackend::submit(Front::Ticket ticket, std::string_view head, const std::string& client) {
   CivetDoor::Visitor visitor = state_->door.prepare();
   if (!visitor) return false;
   // Registered before CivetWeb can see it. All of the head fits into the socket's buffer: nothing waits here.
   {
     const std::lock_guard lock(state_->mutex);
-    state_->tickets.emplace(visitor.number, ticket);
+    state_->visits.insert_or_assign(visitor.number, State::Visit{ticket, client});
   }
   if (::send(visitor.ours.get(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
       static_cast<ssize_t>(head.size())) {
@@ -372,7 +379,7 @@ bool CivetBackend::submit(Front::Ticket ticket, std::string_view head) {
     return true;
   }
   const std::lock_guard lock(state_->mutex);
-  state_->tickets.erase(visitor.number);
+  state_->visits.erase(visitor.number);
   return false;
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "http/front.h"
@@ -28,7 +29,7 @@ class CivetBackend final : public Front::Backend {
   // Before the first submit.
   void deliver_to(Deliver deliver);
 
-  bool submit(Front::Ticket ticket, std::string_view head) override;
+  bool submit(Front::Ticket ticket, std::string_view head, const std::string& client) override;
   Answer refusal(int status) override;
   void recycle(std::unique_ptr<HttpResponse> response) override;
 

@@ -36,6 +36,7 @@ struct Connection {
   std::unique_ptr<Stream> stream;
   State state = State::reading;
   std::uint32_t armed = 0;  // events that epoll tells
+  std::string client;       // HttpRequest::client()
   std::string in;           // bytes that no request was made of yet
   Answer out;
   std::size_t sent = 0;

@@ -40,6 +40,18 @@ constexpr std::uint64_t kFirstClient = 256;  // and the connections, counted up 
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
+// HttpRequest::client(): who has an IPv6 address mostly has 2^64 of them.
+std::string client_of(const sockaddr_storage& name) {
+  if (name.ss_family == AF_INET) {
+    const auto& address = reinterpret_cast<const sockaddr_in&>(name).sin_addr;
+    return {reinterpret_cast<const char*>(&address), sizeof address};
+  }
+  if (name.ss_family != AF_INET6) return {};
+  const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
+  const char* bytes = reinterpret_cast<const char*>(&address);
+  return IN6_IS_ADDR_V4MAPPED(&address) ? std::string(bytes + 12, 4) : std::string(bytes, 8);
+}
+
 bool out_of_resources(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
 }  // namespace
@@ -137,12 +149,15 @@ class Front::Loop {
 
   void accept_from(int listening) {
     for (int i = 0; i < kAcceptedAtOnce; ++i) {
-      Descriptor socket(::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      sockaddr_storage name{};
+      socklen_t size = sizeof name;
+      Descriptor socket(
+          ::accept4(listening, reinterpret_cast<sockaddr*>(&name), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket) {
         if (out_of_resources(errno)) no_more_descriptors();
         return;  // what is wrong with one connection (ECONNABORTED) is no matter of the next
       }
-      greet(std::move(socket));
+      greet(std::move(socket), client_of(name));
     }
   }
 
@@ -158,7 +173,7 @@ class Front::Loop {
     accept_again_ = now_ + kAcceptPause;
   }
 
-  void greet(Descriptor socket) {
+  void greet(Descriptor socket, std::string name) {
     const int on = 1;  // not all of them are TCP; those that are send an answer's end at once
     (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -176,6 +191,7 @@ class Front::Loop {
     const auto client = clients_.try_emplace(next_client_++, std::move(stream), now_).first;
     Connection& connection = client->second;
     connection.admission = admission;
+    connection.client = std::move(name);
     connection.state = tls_ ? State::handshaking : State::reading;
     connection.deadline = now_ + (stopping() ? std::min(kMoment, options_.head_timeout) : options_.head_timeout);
     connection.armed = EPOLLIN;
@@ -309,7 +325,8 @@ class Front::Loop {
     } else if (framing.announced_body > options_.body_size) {
       refused = 413;
     } else if (under_way_ >= options_.exchanges ||
-               !backend_.submit(client->first, std::string_view(connection.in).substr(0, framing.head_size))) {
+               !backend_.submit(client->first, std::string_view(connection.in).substr(0, framing.head_size),
+                                connection.client)) {
       refused = 503;
     }
     if (refused != 0) {

@@ -50,7 +50,8 @@ class Front {
    public:
     virtual ~Backend() = default;
     // A whole request head, on the front's thread; must not wait. answer() follows, on any thread. False: no room.
-    virtual bool submit(Ticket ticket, std::string_view head) = 0;
+    // client: HttpRequest::client().
+    virtual bool submit(Ticket ticket, std::string_view head, const std::string& client) = 0;
     // What the front refuses by itself.
     virtual Answer refusal(int status) = 0;
     // Gives back what an answer was made of.

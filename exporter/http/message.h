@@ -21,6 +21,8 @@ class HttpRequest {
   virtual std::string_view header(std::string_view name) const = 0;
   // All values of headers of that name, joined by commas: for those that are lists.
   virtual std::string list_header(std::string_view name) const = 0;
+  // What tells clients apart: bytes of an IPv4 address, the network (/64) of an IPv6 one; "" for UNIX sockets.
+  virtual std::string_view client() const { return {}; }
 };
 
 struct HttpResponse {

@@ -33,7 +33,7 @@ bool Guard::admits(const WebConfig& config, const HttpRequest& request, HttpResp
   if (config.users.empty()) return true;
   Credentials credentials;
   if (parse_basic_authorization(request.header("Authorization"), credentials)) {
-    switch (passwords_.check(config.users, credentials)) {
+    switch (passwords_.check(config.users, credentials, request.client())) {
       case PasswordCheck::Outcome::right:
         return true;
       case PasswordCheck::Outcome::wrong:

@@ -132,26 +132,89 @@ PasswordCheck::Key PasswordCheck::key_of(const Credentials& credentials, std::st
   return key;
 }
 
-PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credentials& credentials) {
+// Leaves the queue at the latest when check() ends; the lock is held whenever it stands there.
+class PasswordCheck::Place {
+ public:
+  Place(PasswordCheck& owner, Waiter& waiter) : owner_(owner), waiter_(waiter) {}
+  ~Place() { owner_.dequeue(waiter_); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+ private:
+  PasswordCheck& owner_;
+  Waiter& waiter_;
+};
+
+bool PasswordCheck::enqueue(Waiter& waiter) {
+  if (queue_.size() >= limits_.waiting && !make_room_for(waiter)) return false;
+  queue_.push_back(&waiter);
+  waiter.queued = true;
+  return true;
+}
+
+// Sends away the newest request of the client, and of its users the one, with most of them; false if that is the new
+// one.
+bool PasswordCheck::make_room_for(const Waiter& waiter) {
+  std::map<std::string_view, unsigned> clients{{waiter.client, 1}};
+  for (const Waiter* other : queue_) ++clients[other->client];
+  std::string_view client = waiter.client;
+  for (const auto& [name, count] : clients) {
+    if (count > clients[client]) client = name;
+  }
+  std::map<std::string_view, unsigned> users;
+  if (client == waiter.client) users[waiter.user] = 1;
+  for (const Waiter* other : queue_) users[other->user] += other->client == client ? 1 : 0;
+  std::string_view user = client == waiter.client ? waiter.user : users.begin()->first;
+  for (const auto& [name, count] : users) {
+    if (count > users[user]) user = name;
+  }
+  if (client == waiter.client && user == waiter.user) return false;
+  const auto newest = std::find_if(queue_.rbegin(), queue_.rend(), [&](const Waiter* other) {
+    return other->client == client && other->user == user;
+  });
+  Waiter& victim = **newest;
+  victim.sent_away = true;
+  dequeue(victim);
+  return true;
+}
+
+void PasswordCheck::dequeue(Waiter& waiter) {
+  if (!waiter.queued) return;
+  queue_.remove(&waiter);
+  waiter.queued = false;
+  changed_.notify_all();
+}
+
+PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credentials& credentials,
+                                            std::string_view client) {
   const auto user = users.find(credentials.user);
   const std::string_view hash = user == users.end() ? std::string_view() : std::string_view(user->second);
   const Key key = key_of(credentials, hash);
   const auto until = std::chrono::steady_clock::now() + limits_.patience;
 
   std::unique_lock lock(mutex_);
+  Waiter waiter{client, credentials.user};
+  const Place place(*this, waiter);
   // Until a decision is known or this thread may compute it.
   for (;;) {
     if (right_.contains(key)) return Outcome::right;
     if (wrong_.contains(key)) return Outcome::wrong;
+    if (waiter.sent_away) return Outcome::busy;
     const bool same = under_way_.contains(key);
-    if (!same && computing_ < limits_.computations) break;
-    unsigned& queue = same ? waiting_same_ : waiting_;
-    if (queue >= (same ? limits_.waiting_same : limits_.waiting)) return Outcome::busy;
-    ++queue;
+    if (same) {
+      dequeue(waiter);
+      if (waiting_same_ >= limits_.waiting_same) return Outcome::busy;
+    } else if (computing_ < limits_.computations && (queue_.empty() || queue_.front() == &waiter)) {
+      break;
+    } else if (!waiter.queued && !enqueue(waiter)) {
+      return Outcome::busy;
+    }
+    waiting_same_ += same ? 1 : 0;
     const std::cv_status woken = changed_.wait_until(lock, until);
-    --queue;
+    waiting_same_ -= same ? 1 : 0;
     if (woken == std::cv_status::timeout) return Outcome::busy;
   }
+  dequeue(waiter);
   ++computing_;
   ++computations_;
   under_way_.insert(key);
@@ -178,6 +241,11 @@ PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credential
 std::size_t PasswordCheck::computations() const {
   const std::lock_guard lock(mutex_);
   return computations_;
+}
+
+std::size_t PasswordCheck::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
 }
 
 }  // namespace igpu::exporter

@@ -31,8 +31,10 @@ bool parse_basic_authorization(std::string_view header, Credentials& out);
 // Decides over names and passwords. Any thread.
 //
 // What takes time is bcrypt, and it takes the same time whether the user does not exist or the password is wrong. Two
-// computations run at once, so that wrong passwords cannot take the machine; a few requests wait for them, and those
-// beyond that are told to come again. What was decided once passes without any of this: decisions are kept under a
+// computations run at once, so that wrong passwords cannot take the machine; a few requests wait for them in the order
+// in which they came, and those beyond that are told to come again. Where there is no room, the client who has most
+// requests waiting gives way, or of one client the user name: a flood sends away its own. Whether a user exists makes no
+// difference to that. What was decided once passes without any of this: decisions are kept under a
 // keyed hash of user, password and stored hash, each with its length, so that no two of them can stand for one another
 // and a changed hash is a new question. Refusals are kept, too, but apart: a client with an old password in its
 // configuration costs one computation, and no flood of wrong passwords can push out those who may come in.
@@ -55,10 +57,11 @@ class PasswordCheck {
   PasswordCheck(const PasswordCheck&) = delete;
   PasswordCheck& operator=(const PasswordCheck&) = delete;
 
-  // users has at least one entry.
-  Outcome check(const Users& users, const Credentials& credentials);
+  // users has at least one entry. client: whatever tells clients apart.
+  Outcome check(const Users& users, const Credentials& credentials, std::string_view client = {});
 
   std::size_t computations() const;  // that were made so far
+  std::size_t waiting() const;       // for one of their own, now
 
  private:
   using Key = std::array<unsigned char, 32>;
@@ -76,6 +79,17 @@ class PasswordCheck {
     std::map<Key, std::list<Key>::iterator> index_;
   };
 
+  struct Waiter {
+    std::string_view client;
+    std::string_view user;
+    bool queued = false;
+    bool sent_away = false;
+  };
+  class Place;
+  bool enqueue(Waiter& waiter);
+  bool make_room_for(const Waiter& waiter);
+  void dequeue(Waiter& waiter);
+
   Key key_of(const Credentials& credentials, std::string_view hash) const;
 
   const Limits limits_;
@@ -86,7 +100,7 @@ class PasswordCheck {
   Decisions wrong_;
   std::set<Key> under_way_;
   unsigned computing_ = 0;
-  unsigned waiting_ = 0;
+  std::list<Waiter*> queue_;  // of those that check() is running for
   unsigned waiting_same_ = 0;
   std::size_t computations_ = 0;
 };

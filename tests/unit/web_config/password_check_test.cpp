@@ -181,6 +181,45 @@ TEST_CASE("more than may wait are told to come again, at once") {
   CHECK(second_outcome({.computations = 1, .waiting_same = 0}, "one") == Outcome::busy);
 }
 
+TEST_CASE("a flood sends away its own: another user, or another client, that comes for the first time gets a turn") {
+  const PasswordCheck::Users users{{"alice", hash_of("secret", "12")}};
+  const auto ask_as = [&](PasswordCheck& check, const char* client, const std::string& user, const std::string& password) {
+    Credentials credentials;
+    credentials.user = user;
+    credentials.password = password;
+    return check.check(users, credentials, client);
+  };
+  // One of the flood is computed, two wait, which is as many as may; then alice comes. A machine that stands still in
+  // between gets another try.
+  const auto alice_comes = [&](const char* her_client, bool one_name) {
+    int sent_away = 0;
+    for (int i = 0; i < 10 && sent_away == 0; ++i) {
+      PasswordCheck check({.computations = 1, .waiting = 2, .patience = std::chrono::minutes(5)});
+      std::atomic<int> busy = 0;
+      std::vector<std::thread> flood;
+      const auto add = [&] {
+        const std::string number = std::to_string(flood.size());
+        flood.emplace_back([&, number] {
+          const std::string user = one_name ? "bob" : "bob" + number;
+          busy += ask_as(check, "mallory's", user, number) == Outcome::busy ? 1 : 0;
+        });
+      };
+      add();
+      while (check.computations() < 1) std::this_thread::yield();
+      add();
+      add();
+      while (check.waiting() < 2 && check.computations() < 2) std::this_thread::yield();
+      CHECK(ask_as(check, her_client, "alice", "secret") == Outcome::right);
+      for (std::thread& thread : flood) thread.join();
+      CHECK(check.waiting() == 0);
+      sent_away = busy;
+    }
+    return sent_away;
+  };
+  CHECK(alice_comes("mallory's", true) == 1);
+  CHECK(alice_comes("alice's", false) == 1);
+}
+
 TEST_CASE("many requests with the same credentials share one computation") {
   PasswordCheck check({.patience = std::chrono::minutes(5)});
   const PasswordCheck::Users users{{"alice", hash_of("secret", "10")}};
