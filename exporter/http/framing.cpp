@@ -121,6 +121,23 @@ bool read_head(std::string_view head, RequestFraming& framing) {
 
 }  // namespace
 
+std::string in_origin_form(std::string_view head) {
+  const std::string_view line = head.substr(0, head.find('\n', head.find_first_not_of("\r\n")));
+  const std::size_t start = line.find(' ') == std::string_view::npos ? line.size() : line.find(' ') + 1;
+  const std::string_view target = line.substr(start, line.find_first_of(" \r", start) - start);
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!same(target.substr(0, scheme.size()), scheme)) continue;
+    const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
+    const std::string_view authority = target.substr(scheme.size(), end - scheme.size());
+    const std::size_t bracket = authority.find(']');
+    if (authority.empty() || authority.starts_with('[') != (bracket != std::string_view::npos)) break;
+    std::string rewritten(head.substr(0, start));
+    if (end == target.size() || target[end] != '/') rewritten += '/';
+    return rewritten.append(head.substr(start + end));
+  }
+  return std::string(head);
+}
+
 bool has_token(std::string_view list, std::string_view token) {
   while (!list.empty()) {
     const std::size_t comma = list.find(',');

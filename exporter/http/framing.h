@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace igpu::exporter {
@@ -25,6 +26,10 @@ struct RequestFraming {
 };
 
 RequestFraming scan_request(std::string_view bytes);
+
+// A head with a target like "http://host/path", as clients of a proxy send it, with the target "/path" (RFC 9112 section
+// 3.2.2: a server has to take it); other heads as they are.
+std::string in_origin_form(std::string_view head);
 
 // "Close, Upgrade" holds "close": words separated by commas, in any case.
 bool has_token(std::string_view list, std::string_view token);

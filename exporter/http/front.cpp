@@ -325,7 +325,8 @@ class Front::Loop {
     } else if (framing.announced_body > options_.body_size) {
       refused = 413;
     } else if (under_way_ >= options_.exchanges ||
-               !backend_.submit(client->first, std::string_view(connection.in).substr(0, framing.head_size),
+               !backend_.submit(client->first,
+                                in_origin_form(std::string_view(connection.in).substr(0, framing.head_size)),
                                 connection.client)) {
       refused = 503;
     }

@@ -92,6 +92,27 @@ TEST_CASE("a request says once whom it is for; before HTTP/1.1 it need not") {
   CHECK(scan_request("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n").state == State::malformed);
 }
 
+TEST_CASE("a target as clients of a proxy send it loses scheme and host") {
+  const auto rewritten = [](const std::string& target) {
+    const std::string rest = " HTTP/1.1\r\nHost: http://a/b\r\n\r\n";
+    const std::string head = in_origin_form("GET " + target + rest);
+    CHECK(head.starts_with("GET "));
+    CHECK(head.ends_with(rest));
+    return head.substr(4, head.size() - 4 - rest.size());
+  };
+  CHECK(rewritten("http://h:1/metrics?a=b") == "/metrics?a=b");
+  CHECK(rewritten("HTTPS://h/metrics") == "/metrics");
+  CHECK(rewritten("http://[::1]:9/x") == "/x");
+  CHECK(rewritten("http://h") == "/");
+  CHECK(rewritten("http://h?q=/") == "/?q=/");
+  for (const char* same : {"/metrics", "/http://h/x", "*", "ftp://h/x", "http:///x", "http://", "http://[::1/", "http:/x"}) {
+    CAPTURE(same);
+    CHECK(rewritten(same) == same);
+  }
+  for (const char* head : {"\r\n\r\n", "GET\r\n\r\n", "GET \r\n\r\n", "http://h/\r\n\r\n"}) CHECK(in_origin_form(head) == head);
+  CHECK(in_origin_form("\r\nGET http://h/x HTTP/1.0\n\n") == "\r\nGET /x HTTP/1.0\n\n");
+}
+
 TEST_CASE("header lines are counted") {
   CHECK(scan_request("GET / HTTP/1.0\r\n\r\n").headers == 0);
   CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\nX: y\r\nX: y\r\n\r\n").headers == 3);

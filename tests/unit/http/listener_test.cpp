@@ -95,6 +95,13 @@ TEST_CASE("a request arrives as it was sent, and the answer says how long it is"
   CHECK(server.handler.last_status == 200);
 }
 
+TEST_CASE("a request with a whole address in it, as for a proxy, is answered; who asks is known") {
+  Server server;
+  CHECK(http_get(server.port(), "http://127.0.0.1:1/a?b").body == "hello\n/a|b||");
+  CHECK(http_get(server.port(), "https://gpu.example").body == "hello\n/|||");
+  CHECK(http_get(server.port(), "http:///a").status == 400);
+}
+
 TEST_CASE("HEAD has the headers of GET and no body") {
   Server server;
   const HttpReply get = http_get(server.port(), "/x");
