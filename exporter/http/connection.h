@@ -44,6 +44,7 @@ struct Connection {
   std::uint64_t requests = 0;
   std::uint64_t admission = 0;  // under which it came in
   bool keep_alive = false;
+  bool asks_for_head = false;  // this request: no body, whoever answers it
   bool client_ended = false;
   SteadyTime progress;  // when a byte last went either way
   SteadyTime began;     // when this state, or this request's head, began

@@ -52,6 +52,11 @@ std::string client_of(const sockaddr_storage& name) {
   return IN6_IS_ADDR_V4MAPPED(&address) ? std::string(bytes + 12, 4) : std::string(bytes, 8);
 }
 
+bool begins_with_head(std::string_view bytes) {
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
+  return bytes.starts_with("HEAD ");
+}
+
 bool out_of_resources(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
 }  // namespace
@@ -315,6 +320,7 @@ class Front::Loop {
         break;
     }
     ++connection.requests;
+    connection.asks_for_head = begins_with_head(connection.in);
     const bool body = framing.announced_body > 0 || framing.chunked_body;
     connection.keep_alive = framing.keep_alive && !body && !stopping();
     int refused = 0;
@@ -345,6 +351,7 @@ class Front::Loop {
   void refuse(Clients::iterator client, int status) {
     Answer answer = backend_.refusal(status);
     answer.close = true;
+    client->second.asks_for_head = begins_with_head(client->second.in);
     begin_writing(client, std::move(answer));
   }
 
@@ -380,6 +387,7 @@ class Front::Loop {
       connection.keep_alive = false;
     }
     connection.out = std::move(answer);
+    if (connection.asks_for_head) connection.out.with_body = false;
     connection.out.head += connection.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
     connection.sent = 0;
     connection.state = State::writing;

@@ -214,6 +214,11 @@ TEST_CASE("what is too large is refused with the status for it, and counted") {
     connection.send(request);
     CHECK(parse_reply(connection.receive()).status == status);
     CHECK(server.handler.last_status == status);
+    HttpConnection head(server.port());
+    head.send("HEAD" + request.substr(request.find(' ')));
+    const HttpReply answer = parse_reply(head.receive());
+    CHECK(answer.status == status);
+    CHECK(answer.body.empty());
   }
   CHECK(http_get(server.port(), "/x").status == 200);
 }
