@@ -61,9 +61,9 @@ Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
             "run it outside user namespaces (no rootless container, --userns=host), with CAP_SYS_PTRACE"};
   }
   if (facts.has_ptrace) {
-    return {refused + " although this process has CAP_SYS_PTRACE: a security module refuses",
+    return {refused + " although this process has CAP_SYS_PTRACE: a security module refuses, or they are outside its user namespace",
             "run it without that confinement (AppArmor: --security-opt apparmor=unconfined, appArmorProfile: {type: Unconfined}; "
-            "SELinux: --security-opt label=disable); dmesg tells what refused"};
+            "SELinux: --security-opt label=disable; dmesg tells what refused), and in the host's user namespace"};
   }
   return {refused, "give it " + capability + "; a container also needs the host's PID namespace (--pid host, hostPID: true)"};
 }
@@ -76,7 +76,7 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::imc_pmu: return perf_advice(absent, facts);
     case Need::render_node:
       if (absent.os_error == ENOENT) {
-        return {"the render node is not there: /dev/dri of the host was not passed to this container",
+        return {"the render node that the kernel names is not in /dev/dri: it was not passed to this container",
                 "pass it the device and its group (--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128))"};
       }
       return {"the render node may not be opened",

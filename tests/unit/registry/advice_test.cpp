@@ -105,7 +105,7 @@ TEST_CASE("no source's absence is put on another one's kernel version") {
 TEST_CASE("a render node that is not there is passed to the container; one that may not be opened takes the group") {
   const FeatureDescriptor memory{"memory_size", "x.", Need::render_node};
   const Advice not_there = advise(memory, {Reason::permission, ENOENT}, {});
-  CHECK(says(not_there.cause, "not there"));
+  CHECK(says(not_there.cause, "not in /dev/dri"));
   CHECK(says(not_there.cure, "--device /dev/dri"));
   CHECK(says(advise(memory, {Reason::permission, EACCES}, {}).cure, "usermod -aG render"));
 }
@@ -116,6 +116,7 @@ TEST_CASE("processes that stay hidden to one who has CAP_SYS_PTRACE: the cure is
   const Advice confined = on(EACCES, {.has_ptrace = true});
   CHECK(says(confined.cause, "although"));
   CHECK(says(confined.cure, "apparmor=unconfined"));
+  CHECK(says(confined.cure, "user namespace"));
   CHECK_FALSE(says(confined.cure, "setcap"));
   const Advice rootless = on(EACCES, {.has_ptrace = true, .in_user_namespace = true});
   CHECK(says(rootless.cure, "outside user namespaces"));
