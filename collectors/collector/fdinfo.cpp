@@ -87,7 +87,8 @@ void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<co
   } else if (snapshot.pids_hidden) {
     out.absent(kProcessesFeature, {Reason::permission, ENOENT});
   } else if (snapshot.files_left_out > 0) {
-    out.absent(kProcessesByLink, {Reason::permission, EACCES});
+    // It comes and goes with that GPU's sleep: no permission has been lost.
+    out.absent(kProcessesByLink, {Reason::suspended, EACCES});
   } else {
     out.available(kProcessesFeature);
   }

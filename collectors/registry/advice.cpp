@@ -68,6 +68,12 @@ Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
   return {refused, "give it " + capability + "; a container also needs the host's PID namespace (--pid host, hostPID: true)"};
 }
 
+Advice links_advice() {
+  return {"a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which tells whose file is whose, may not be read",
+          "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
+          "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); it is known again when that GPU wakes"};
+}
+
 Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts) {
   switch (feature.need) {
     case Need::perf_events:
@@ -83,10 +89,7 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
               "add the user to group render (usermod -aG render USER, SupplementaryGroups=render); in a container pass "
               "the device and its group (--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128))"};
     case Need::other_processes: return processes_advice(absent, facts);
-    case Need::descriptor_links:
-      return {"a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which tells whose file is whose, may not be read",
-              "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
-              "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); it is known again when that GPU wakes"};
+    case Need::descriptor_links: return links_advice();
     case Need::perfmon_capability:
       if (facts.in_user_namespace) {
         return {"the driver tells this only to CAP_PERFMON of the initial user namespace",
@@ -144,7 +147,9 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
     case Reason::permission: return permission_advice(feature, absent, facts);
     case Reason::kernel: return kernel_advice(feature);
     case Reason::hardware: return {"this GPU does not have it", ""};
-    case Reason::suspended: return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
+    case Reason::suspended:
+      if (feature.need == Need::descriptor_links) return links_advice();
+      return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled: return {"turned off by a flag", "--collector.NAME"};
   }
   return {};

@@ -517,7 +517,7 @@ TEST_CASE("files that could not be read beside a sleeping GPU: who uses this one
   Scene scene(Driver::i915);
   scene.snapshot().files_left_out = 3;
   auto& page = scene.scrape();
-  CHECK(page.missing("processes") == Reason::permission);
+  CHECK(page.missing("processes") == Reason::suspended);
   CHECK(page.sink().features()[0].feature->need == Need::descriptor_links);
   CHECK(page.count("intel_gpu_processes") == 0);
   CHECK(page.count("intel_gpu_processes_dropped") == 0);

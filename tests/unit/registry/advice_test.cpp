@@ -79,8 +79,8 @@ TEST_CASE("render node, other users' processes, root-only files: each its own cu
   CHECK(says(advise({"m", "x.", Need::render_node}, {Reason::permission, EACCES}, {}).cure, "render"));
   CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).cure, "CAP_SYS_PTRACE"));
   CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).cure, "hostPID"));
-  CHECK(says(advise({"p", "x.", Need::descriptor_links}, {Reason::permission, EACCES}, {}).cure, "CAP_DAC_READ_SEARCH"));
-  CHECK(says(advise({"p", "x.", Need::descriptor_links}, {Reason::permission, EACCES}, {}).cause, "sleeps"));
+  CHECK(says(advise({"p", "x.", Need::descriptor_links}, {Reason::suspended, EACCES}, {}).cure, "CAP_DAC_READ_SEARCH"));
+  CHECK(says(advise({"p", "x.", Need::descriptor_links}, {Reason::suspended, EACCES}, {}).cause, "sleeps"));
   CHECK(says(advise({"e", "x.", Need::root_only_file}, {Reason::permission, EACCES}, {}).cure, "CAP_DAC_READ_SEARCH"));
   CHECK(advise({"h", "x."}, {Reason::hardware}, {}).cure.empty());
 }
