@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "http/civet_door.h"
+#include "http/query.h"
 
 namespace igpu::exporter {
 namespace {
@@ -70,11 +71,17 @@ bool same_name(std::string_view a, std::string_view b) {
 
 std::string_view view(const char* text) { return text == nullptr ? std::string_view() : std::string_view(text); }
 
+// Not CivetWeb's local_uri, which leaves out dots, slashes and what follows a zero byte: names of files, ours are none.
+std::string path_of(std::string_view target) {
+  return decoded_path(target.substr(0, target.find('?'))).value_or(std::string());
+}
+
 class CivetRequest final : public HttpRequest {
  public:
-  CivetRequest(const mg_request_info& info, std::string_view client) : info_(info), client_(client) {}
+  CivetRequest(const mg_request_info& info, std::string_view client)
+      : info_(info), client_(client), path_(path_of(view(info.request_uri))) {}
   std::string_view method() const override { return view(info_.request_method); }
-  std::string_view path() const override { return view(info_.local_uri); }
+  std::string_view path() const override { return path_; }
   std::string_view query() const override { return view(info_.query_string); }
   std::string_view header(std::string_view name) const override {
     for (int i = 0; i < info_.num_headers; ++i) {
@@ -96,6 +103,7 @@ class CivetRequest final : public HttpRequest {
  private:
   const mg_request_info& info_;
   const std::string_view client_;
+  const std::string path_;
 };
 
 // A request whose method CivetWeb does not know: it looked no further than the first line.
@@ -318,7 +326,7 @@ CivetBackend::CivetBackend(unsigned workers, unsigned queue, HttpHandler& handle
   state_->library = true;
   const std::string threads = std::to_string(workers);
   const std::string waiting = std::to_string(queue);
-  const std::array<const char*, 13> settings{"listening_ports",
+  const std::array<const char*, 15> settings{"listening_ports",
                                              CivetDoor::kPorts,
                                              "num_threads",
                                              threads.c_str(),
@@ -328,6 +336,8 @@ CivetBackend::CivetBackend(unsigned workers, unsigned queue, HttpHandler& handle
                                              waiting.c_str(),
                                              "enable_keep_alive",
                                              "no",
+                                             "decode_url",
+                                             "no",  // path_of does
                                              "access_control_allow_origin",
                                              "",
                                              nullptr};

@@ -15,7 +15,8 @@ class HttpRequest {
  public:
   virtual ~HttpRequest() = default;
   virtual std::string_view method() const = 0;
-  virtual std::string_view path() const = 0;   // percent-decoded, without the query
+  // Percent-decoded, without the query, otherwise as it came: no dots or slashes are resolved. "" if it is broken.
+  virtual std::string_view path() const = 0;
   virtual std::string_view query() const = 0;  // as it came; "" if there is none
   // Value of the first header of that name, whatever its case; "" if there is none.
   virtual std::string_view header(std::string_view name) const = 0;

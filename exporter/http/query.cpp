@@ -29,6 +29,24 @@ std::string decoded(std::string_view text) {
 
 }  // namespace
 
+std::optional<std::string> decoded_path(std::string_view path) {
+  std::string out;
+  out.reserve(path.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      out += path[i];
+      continue;
+    }
+    if (i + 2 >= path.size()) return std::nullopt;
+    const int high = hex_digit(path[i + 1]);
+    const int low = hex_digit(path[i + 2]);
+    if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
 std::vector<std::string> query_values(std::string_view query, std::string_view name) {
   std::vector<std::string> values;
   while (!query.empty()) {

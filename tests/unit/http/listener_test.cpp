@@ -95,11 +95,56 @@ TEST_CASE("a request arrives as it was sent, and the answer says how long it is"
   CHECK(server.handler.last_status == 200);
 }
 
-TEST_CASE("a request with a whole address in it, as for a proxy, is answered; who asks is known") {
+TEST_CASE("a request with a whole address in it, as for a proxy, is answered") {
   Server server;
   CHECK(http_get(server.port(), "http://127.0.0.1:1/a?b").body == "hello\n/a|b||");
   CHECK(http_get(server.port(), "https://gpu.example").body == "hello\n/|||");
   CHECK(http_get(server.port(), "http:///a").status == 400);
+}
+
+TEST_CASE("a path is what was sent, and nothing that it could stand for among files") {
+  Server server;
+  const auto path = [&](const std::string& target) {
+    const HttpReply reply = http_get(server.port(), target);
+    if (reply.status != 200) return std::to_string(reply.status);
+    return reply.body.substr(6, reply.body.find('|') - 6);
+  };
+  CHECK(path("/%6detrics") == "/metrics");
+  for (const char* other :
+       {"/metrics.", "//metrics", "/foo/../metrics", "/./metrics", "/metrics/", "/metrics/.", "/\\metrics", "/foo/%2e%2e/metrics",
+        "/metrics%00foo", "/-/healthy%00.html", "/metrics%", "/%zzmetrics"}) {
+    CAPTURE(other);
+    const std::string seen = path(other);
+    CHECK(seen != "/metrics");
+    CHECK(seen != "/-/healthy");
+  }
+  CHECK(path("/metrics.") == "/metrics.");
+  CHECK(path("//metrics") == "//metrics");
+  CHECK(path("/foo/%2e%2e/metrics") == "/foo/../metrics");
+  CHECK(path("/metrics%00foo").empty());
+}
+
+TEST_CASE("who asks is told by the address, without the port") {
+  class WhoHandler final : public HttpHandler {
+   public:
+    void handle(const HttpRequest& request, HttpResponse& response) override { response.body = request.client(); }
+    void answered(int) override {}
+  };
+  const std::string path = socket_path("who");
+  ListenerOptions options = Server::options({"127.0.0.1:0", ":0", "unix:" + path}, 60s);
+  RecordingLog log;
+  WhoHandler handler;
+  Listener listener(options, handler, log);
+  for (const std::size_t index : {std::size_t{0}, std::size_t{1}}) {  // the second may see ::ffff:127.0.0.1
+    const std::string& address = listener.bound().at(index);
+    const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+    CHECK(http_get(port, "/").body == std::string("\x7f\0\0\1", 4));
+  }
+  HttpConnection local(path);
+  local.send("GET / HTTP/1.0\r\n\r\n");
+  const HttpReply reply = parse_reply(local.receive());
+  CHECK(reply.status == 200);
+  CHECK(reply.body.empty());
 }
 
 TEST_CASE("HEAD has the headers of GET and no body") {

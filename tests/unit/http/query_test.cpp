@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+using igpu::exporter::decoded_path;
 using igpu::exporter::query_values;
 using Values = std::vector<std::string>;
 
@@ -30,6 +31,16 @@ TEST_CASE("broken escapes stand for themselves") {
   CHECK(query_values("a=%4", "a") == Values{"%4"});
   CHECK(query_values("a=%zz", "a") == Values{"%zz"});
   CHECK(query_values("&&=&a=1&", "a") == Values{"1"});
+}
+
+TEST_CASE("a path is decoded once, and broken escapes and zero bytes make none") {
+  CHECK(decoded_path("/metrics") == "/metrics");
+  CHECK(decoded_path("/%6detrics") == "/metrics");
+  CHECK(decoded_path("/a%20b+%2F%252F/../.") == "/a b+/%2F/../.");
+  for (const char* broken : {"%", "/%4", "/%zz", "/%4x", "/a%00", "/%00b"}) {
+    CAPTURE(broken);
+    CHECK_FALSE(decoded_path(broken).has_value());
+  }
 }
 
 TEST_SUITE_END();
