@@ -110,8 +110,8 @@ int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, Sc
   bool was_alive = true;
   for (;;) {
     if (const auto signal = signals.wait(*interval)) return *signal;
-    // No collector has this name: the scrape takes its turn and looks for GPUs, and that is all.
-    const bool scrapes = source.scrape({{"(none)"}, *interval}) != nullptr;
+    // The scrape takes its turn and looks for GPUs, and that is all.
+    const bool scrapes = source.scrape({{kNoCollector}, *interval}) != nullptr;
     const bool alive = scrapes && listener.responds(*interval);
     if (alive) service.alive();
     if (!alive && was_alive) {

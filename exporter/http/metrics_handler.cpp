@@ -44,6 +44,7 @@ std::vector<std::string> chosen_collectors(std::string_view query, const std::ve
   for (const std::string& name : enabled) {
     if (!contains(exclude, name)) collect.push_back(name);
   }
+  if (collect.empty()) collect.emplace_back(kNoCollector);
   return collect;
 }
 

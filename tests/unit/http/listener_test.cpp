@@ -122,6 +122,7 @@ TEST_CASE("a path is what was sent, and nothing that it could stand for among fi
   CHECK(path("//metrics") == "//metrics");
   CHECK(path("/foo/%2e%2e/metrics") == "/foo/../metrics");
   CHECK(path("/metrics%00foo").empty());
+  CHECK(path("/%256detrics") == "/%6detrics");  // decoded once
 }
 
 TEST_CASE("who asks is told by the address, without the port") {

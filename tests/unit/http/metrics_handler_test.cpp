@@ -49,6 +49,7 @@ TEST_CASE("collect[] chooses, exclude[] leaves out") {
   CHECK(chosen_collectors("collect[]=fdinfo", kKnown, kEnabled) == Names{"fdinfo"});
   CHECK(chosen_collectors("exclude[]=fdinfo", kKnown, kEnabled) == Names{"engines"});
   CHECK(chosen_collectors("exclude[]=imc", kKnown, kEnabled) == Names{"engines", "fdinfo"});
+  CHECK(chosen_collectors("exclude[]=engines&exclude[]=fdinfo", kKnown, kEnabled) == Names{kNoCollector});
 }
 
 TEST_CASE("what cannot be chosen is refused with the reason") {
