@@ -33,6 +33,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr rlim_t kOpenFiles = 4096;
+constexpr milliseconds kShortestHeadTimeout(1000);
 constexpr milliseconds kStopGrace(5000);  // for clients to take the answers that are ready
 
 // One thread for each scrape that may be under way, and some for health checks beside them.
@@ -49,7 +50,8 @@ void raise_open_files_limit() {
 FrontOptions front_options(Nanoseconds web_timeout) {
   const auto timeout = std::max(std::chrono::duration_cast<milliseconds>(web_timeout), milliseconds(100));
   FrontOptions options;
-  options.head_timeout = std::min(timeout, options.head_timeout);
+  // A short time for scrapes is no reason to refuse clients who need a moment for TLS.
+  options.head_timeout = std::min(std::max(timeout, kShortestHeadTimeout), options.head_timeout);
   options.write_timeout = std::min(timeout, options.write_timeout);
   return options;
 }

@@ -10,7 +10,7 @@ namespace igpu::exporter {
 // One value of --web.listen-address:
 //   :10068            every address, IPv6 and IPv4
 //   HOST:10068        a name or an IPv4 address
-//   [::1]:10068       an IPv6 address
+//   [::1]:10068       an IPv6 address; [::] takes IPv4, too, unless a HOST with the same port is there for it
 //   unix:/run/x.sock  a UNIX socket
 struct ListenAddress {
   enum class Kind { every, host, ipv6, unix_socket };

@@ -48,7 +48,7 @@ Listener::Listener(ListenerOptions options, HttpHandler& handler, Log& log, std:
   std::vector<std::string> unix_paths;
   for (const ListenAddress& address : options.addresses) {
     try {
-      sockets.push_back(listen_on(address));
+      sockets.push_back(listen_on(address, options.addresses));
     } catch (...) {
       for (const std::string& path : unix_paths) (void)::unlink(path.c_str());
       throw;

@@ -14,7 +14,7 @@ ListeningSockets::ListeningSockets(std::vector<InheritedSocket> inherited,
   for (InheritedSocket& socket : inherited) sockets_.push_back(std::move(socket.descriptor));
   for (const ListenAddress& address : addresses) {
     try {
-      sockets_.push_back(listen_on(address));
+      sockets_.push_back(listen_on(address, addresses));
     } catch (...) {
       remove_files();
       throw;

@@ -78,14 +78,24 @@ void remove_stale_unix_socket(const std::string& path) {
   throw std::runtime_error("cannot listen on unix:" + path + ": " + text_of(EADDRINUSE));
 }
 
-Descriptor listening(const ListenAddress& address, int family, const void* name, socklen_t size) {
+// Whether an IPv6 socket takes IPv4, too.
+bool takes_both(const ListenAddress& address, const sockaddr_in6& name, const std::vector<ListenAddress>& all) {
+  if (address.kind == ListenAddress::Kind::every) return true;
+  if (address.kind != ListenAddress::Kind::ipv6 || !IN6_IS_ADDR_UNSPECIFIED(&name.sin6_addr)) return false;
+  return std::none_of(all.begin(), all.end(), [&](const ListenAddress& other) {
+    return other.kind == ListenAddress::Kind::host && other.port == address.port;
+  });
+}
+
+Descriptor listening(const ListenAddress& address, const std::vector<ListenAddress>& all, int family, const void* name,
+                     socklen_t size) {
   Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) fail(address, text_of(errno));
   const int on = 1;
   const int off = 0;
   if (family != AF_UNIX) (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (family == AF_INET6) {
-    const bool both = address.kind == ListenAddress::Kind::every;
+    const bool both = takes_both(address, *static_cast<const sockaddr_in6*>(name), all);
     (void)::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, both ? &off : &on, sizeof on);
   }
   if (::bind(socket.get(), as_sockaddr(name), size) != 0 || ::listen(socket.get(), kBacklog) != 0) {
@@ -103,24 +113,24 @@ bool host_has_ipv6() {
   return socket && ::bind(socket.get(), as_sockaddr(&any), sizeof any) == 0;
 }
 
-Descriptor listen_on(const ListenAddress& address) {
+Descriptor listen_on(const ListenAddress& address, const std::vector<ListenAddress>& all) {
   switch (address.kind) {
     case ListenAddress::Kind::unix_socket: {
       remove_stale_unix_socket(address.path);
       const sockaddr_un name = unix_name(address.path);
-      return listening(address, AF_UNIX, &name, sizeof name);
+      return listening(address, all, AF_UNIX, &name, sizeof name);
     }
     case ListenAddress::Kind::every: {
       if (host_has_ipv6()) {
         sockaddr_in6 any{};
         any.sin6_family = AF_INET6;
         any.sin6_port = htons(address.port);
-        return listening(address, AF_INET6, &any, sizeof any);
+        return listening(address, all, AF_INET6, &any, sizeof any);
       }
       sockaddr_in any{};
       any.sin_family = AF_INET;
       any.sin_port = htons(address.port);
-      return listening(address, AF_INET, &any, sizeof any);
+      return listening(address, all, AF_INET, &any, sizeof any);
     }
     case ListenAddress::Kind::host:
     case ListenAddress::Kind::ipv6:
@@ -137,7 +147,7 @@ Descriptor listen_on(const ListenAddress& address) {
   } else {
     reinterpret_cast<sockaddr_in6*>(&target)->sin6_port = htons(address.port);
   }
-  return listening(address, entry->ai_family, &target, entry->ai_addrlen);
+  return listening(address, all, entry->ai_family, &target, entry->ai_addrlen);
 }
 
 std::string local_address(int descriptor) {

@@ -451,6 +451,26 @@ TEST_CASE("it listens on several addresses, IPv6 and UNIX sockets among them") {
   CHECK(::access(path.c_str(), F_OK) != 0);
 }
 
+TEST_CASE("[::] takes IPv4, too, unless another address is there for it") {
+  if (!host_has_ipv6()) return;
+  {
+    Server server({"[::]:0"});
+    CHECK(http_get(server.port(), "/x").status == 200);
+    HttpConnection v6(server.port(), "::1");
+    v6.send("GET /x HTTP/1.0\r\n\r\n");
+    CHECK(parse_reply(v6.receive()).status == 200);
+  }
+  std::uint16_t free_port = 0;
+  { free_port = Server({":0"}).port(); }
+  const std::string port = std::to_string(free_port);
+  for (const char* first : {"0.0.0.0:", "[::]:"}) {
+    const std::string second = first[0] == '0' ? "[::]:" : "0.0.0.0:";
+    Server server({first + port, second + port});
+    CHECK(server.listener.bound().size() == 2);
+    CHECK(http_get(free_port, "/x").status == 200);
+  }
+}
+
 TEST_CASE("a socket file that a dead process left is taken over; one that is in use, or no socket, is not") {
   const std::string path = socket_path("stale");
   {
