@@ -206,11 +206,19 @@ TEST_CASE("one client after the other keeps few threads busy; the others are res
     const std::lock_guard lock(mutex);
     ++requests[std::this_thread::get_id()];
   };
-  for (int i = 0; i < 100; ++i) CHECK(http_get(server.port(), "/x").status == 200);
+  // A worker that is not done with the last client leaves the next one to another: on a busy machine any round may fail.
+  // Where they take turns, every round would.
+  std::size_t busy = 8;
+  for (int round = 0; round < 20 && busy > 4; ++round) {
+    requests.clear();
+    for (int i = 0; i < 40; ++i) {
+      CHECK(http_get(server.port(), "/x").status == 200);
+      std::this_thread::sleep_for(1ms);
+    }
+    busy = requests.size();
+  }
 #ifdef IGPU_CIVETWEB_ADOPTS
-  int mostly = 0;  // a worker that is not yet done with the last client leaves the next one to another
-  for (const auto& [thread, count] : requests) mostly += count > 5;
-  CHECK(mostly <= 4);
+  CHECK(busy <= 4);
 #endif
 }
 
