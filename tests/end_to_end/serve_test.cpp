@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <regex>
@@ -61,6 +62,33 @@ TEST_CASE("the page is valid and the same in both formats") {
   const HttpReply open = http_get(exporter.port(), "/metrics", kOpenMetrics);
   CHECK(open.header("content-type") == "application/openmetrics-text; version=1.0.0; charset=utf-8");
   CHECK(metric_names(parse_openmetrics(open.body)) == metric_names(page));
+}
+
+TEST_CASE("standard descriptors that were closed are not given to files and sockets") {
+  const std::vector<std::string> closing{"sh", "-c", "exec \"$@\" <&- >&-", "sh", IGPU_EXPORTER_BINARY};
+  ExporterProcess exporter({"--simulate=rack", "--no-sandbox"}, {}, closing);
+  CHECK(http_get(exporter.port(), "/metrics").status == 200);
+  for (const char* descriptor : {"0", "1"}) {
+    const std::filesystem::path link = "/proc/" + std::to_string(exporter.pid()) + "/fd/" + descriptor;
+    CHECK(std::filesystem::read_symlink(link) == "/dev/null");
+  }
+}
+
+TEST_CASE("exclude[] of every collector leaves who the GPUs are, and no more") {
+  ExporterProcess exporter({"--simulate=rack"});
+  std::string query;
+  const Exposition whole = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+  for (const ExpositionSample* success : whole.find("intel_gpu_scrape_collector_success")) {
+    if (success->label("collector") != "identity") query += "&exclude[]=" + std::string(success->label("collector"));
+  }
+  REQUIRE_FALSE(query.empty());
+  const HttpReply reply = http_get(exporter.port(), "/metrics?" + query.substr(1));
+  CAPTURE(reply.body);
+  CHECK(reply.status == 200);
+  const Exposition page = parse_prometheus_text(reply.body);
+  CHECK(page.find("intel_gpu_info").size() == 3);
+  CHECK(page.find("intel_gpu_frequency_hertz").empty());
+  CHECK(page.find("intel_gpu_scrape_collector_success").size() <= 1);
 }
 
 TEST_CASE("gzip is given to those who accept it") {
