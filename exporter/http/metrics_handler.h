@@ -57,7 +57,8 @@ class MetricsHandler {
   std::vector<std::unique_ptr<Workspace>> spare_;
 };
 
-// What collect[] and exclude[] ask for; empty: everything, kNoCollector: nothing is left. Throws std::invalid_argument with the reason (a 400).
+// What collect[] and exclude[] ask for; empty: everything, kNoCollector: nothing is left. Throws std::invalid_argument
+// with the reason (a 400).
 std::vector<std::string> chosen_collectors(std::string_view query, const std::vector<std::string>& known,
                                            const std::vector<std::string>& enabled);
 

@@ -146,8 +146,9 @@ void ProcessMetrics::add_to(SampleList& out) const {
   const double page_size = static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (const auto total = number(pages)) add(out, kVirtual, Bytes{*total * page_size});
   if (::getrlimit(RLIMIT_AS, &limit) == 0) add(out, kVirtualMax, Bytes{static_cast<double>(limit.rlim_cur)});
-  const std::size_t blank = std::min(pages.find(' '), pages.size() - 1);
-  if (const auto resident = number(pages.substr(blank + 1))) add(out, kResident, Bytes{*resident * page_size});
+  if (const std::size_t blank = pages.find(' '); blank != std::string_view::npos) {
+    if (const auto resident = number(pages.substr(blank + 1))) add(out, kResident, Bytes{*resident * page_size});
+  }
   if (started_) add(out, kStartTime, Seconds{*started_});
   if (const auto count = threads()) add(out, kThreads, Count{*count});
 }
