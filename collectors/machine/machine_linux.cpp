@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 
 #include "base/pci_ids.h"
 #include "base/scan.h"
@@ -29,13 +30,17 @@ class SystemClock final : public Clock {
   }
 };
 
+// Capabilities belong to threads. Those of the thread that makes this are meant, from which the collectors' threads have
+// theirs: who asks later may have given them up.
 class SystemPrivileges final : public Privileges {
  public:
-  bool has_capability(int number) const override {
+  SystemPrivileges() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-    std::array<__user_cap_data_struct, 2> data{};
-    if (::syscall(SYS_capget, &header, data.data()) != 0) return false;
-    return (data[static_cast<std::size_t>(number) / 32].effective >> (static_cast<unsigned>(number) % 32) & 1u) != 0;
+    if (::syscall(SYS_capget, &header, capabilities_.data()) != 0) capabilities_ = {};
+  }
+  bool has_capability(int number) const override {
+    const auto at = static_cast<std::size_t>(number);
+    return (capabilities_[at / 32].effective >> (at % 32) & 1u) != 0;
   }
   std::uint32_t effective_uid() const override { return ::geteuid(); }
   bool in_initial_user_namespace() const override { return initial_; }
@@ -51,38 +56,38 @@ class SystemPrivileges final : public Privileges {
            count == 4294967295;
   }
 
+  std::array<__user_cap_data_struct, 2> capabilities_{};
   bool initial_ = maps_every_id();
 };
 
-// A file's content without a copy on the heap, which would keep that size for ever.
-class MappedFile {
- public:
-  explicit MappedFile(const char* path) {
-    const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
-    struct ::stat facts {};
-    if (!fd || ::fstat(fd.get(), &facts) != 0 || facts.st_size <= 0) return;
-    void* const address = ::mmap(nullptr, static_cast<std::size_t>(facts.st_size), PROT_READ, MAP_PRIVATE, fd.get(), 0);
-    if (address != MAP_FAILED) text_ = {static_cast<const char*>(address), static_cast<std::size_t>(facts.st_size)};
+// The device's name in a list of PCI IDs; nothing: there is no such list. It is read piece by piece, as the heap would
+// keep its 1.4 MB for ever, and not mapped, as the sandbox lets no descriptor be mapped.
+std::optional<std::string> name_in_list(const char* path, std::uint16_t vendor, std::uint16_t device) {
+  const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
+  PciDeviceSearch search(vendor, device);
+  std::array<char, 16384> piece;
+  std::size_t total = 0;
+  for (;;) {
+    const ssize_t size = ::read(fd.get(), piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size > 0) {
+      total += static_cast<std::size_t>(size);
+      if (search.add({piece.data(), static_cast<std::size_t>(size)})) continue;
+      return search.name();
+    }
+    if (total == 0) return std::nullopt;
+    search.end();
+    return search.name();
   }
-  ~MappedFile() {
-    if (!text_.empty()) ::munmap(const_cast<char*>(text_.data()), text_.size());
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  std::string_view text() const { return text_; }
-
- private:
-  std::string_view text_;
-};
+}
 
 class SystemNames final : public Names {
  public:
   std::string pci_device(std::uint16_t vendor, std::uint16_t device) const override {
-    // Looked up when a GPU is found, not kept: the list is 1.4 MB.
+    // Looked up when a GPU is found, not kept.
     for (const char* path : {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"}) {
-      const MappedFile list(path);
-      if (!list.text().empty()) return std::string(pci_device_name(list.text(), vendor, device));
+      if (auto name = name_in_list(path, vendor, device)) return *std::move(name);
     }
     return {};
   }

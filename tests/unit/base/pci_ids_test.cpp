@@ -31,4 +31,32 @@ TEST_CASE("a list that is cut off, empty or no list at all names nothing") {
   CHECK(pci_device_name("8086  Intel\n\t56a0", 0x8086, 0x56a0).empty());
 }
 
+TEST_CASE("a list that comes in pieces names what the whole list names, wherever they end") {
+  const std::string list =
+      "# a comment\n"
+      "1002  Advanced Micro Devices\n"
+      "\t56a0  not ours\n"
+      "8086  Intel Corporation\n"
+      "\t0001  " + std::string(5000, 'x') + "\n"
+      "\t56a0  DG2 [Arc A770]\n"
+      "8087  Intel Corp.\n"
+      "\t9a60  not ours either\n"
+      "8088  cut\n"
+      "\t0002  without a line break";
+  const auto in_pieces = [&](std::size_t size, std::uint16_t vendor, std::uint16_t device) {
+    PciDeviceSearch search(vendor, device);
+    for (std::size_t at = 0; at < list.size(); at += size) {
+      if (!search.add(std::string_view(list).substr(at, size))) return search.name();
+    }
+    search.end();
+    return search.name();
+  };
+  for (std::size_t size = 1; size <= list.size(); size = size < 100 ? size + 1 : size * 2) {
+    CAPTURE(size);
+    CHECK(in_pieces(size, 0x8086, 0x56a0) == "DG2 [Arc A770]");
+    CHECK(in_pieces(size, 0x8086, 0x9a60).empty());
+    CHECK(in_pieces(size, 0x8088, 0x0002) == "without a line break");
+  }
+}
+
 TEST_SUITE_END();

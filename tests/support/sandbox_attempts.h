@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <span>
+
+// What a compromised exporter might try, one system call or a few each. Raw calls only, no memory from the heap: they
+// are made in signal handlers, too.
+namespace igpu::test {
+
+// Made before the sandbox is closed, as the program's own are.
+struct Surroundings {
+  const char* file = nullptr;  // <folder>/file, which exists and may be read
+  const char* folder = nullptr;
+  const char* other = nullptr;    // <folder>/other, which does not exist
+  const char* outside = nullptr;  // a file that everybody may read, outside of what the sandbox lets be read
+  const char* maps = nullptr;     // /proc/PID/maps of another process of the same user
+  int listening = -1;             // 127.0.0.1
+  sockaddr_in address{};          // its address
+  int shut = -1;                  // another one that listened, shut down: MSG_FASTOPEN connects it
+  int stream = -1;                // not connected
+  int datagram = -1;              // not connected
+  int pair = -1;                  // connected
+  int receiver = -1;              // a UNIX datagram socket that everybody may write to
+  sockaddr_un receiver_address{};
+  int event = -1;  // a perf event of this thread that takes samples; -1: this user may have none
+};
+
+// folder holds "file"; the files named keep existing. Not to be called twice for one folder.
+Surroundings prepare_surroundings(const char* folder, const char* outside, const char* maps);
+
+// Who may do it once the sandbox is closed. What is refused by seccomp is answered EPERM.
+enum class For {
+  everybody,       // what answers and scrapes need
+  collectors,      // what scrapes alone need: refused in threads that clients talk to
+  nobody,          // and the same works for any user without the sandbox
+  nobody_yet,      // refused just so; without the sandbox it may fail for lack of rights, or on this kernel
+  the_unconfined,  // Landlock answers EACCES; it works where Landlock is not
+  death            // ends the process
+};
+
+struct Attempt {
+  const char* name;
+  For whom;
+  bool (*succeeds)(const Surroundings&);  // else errno says why not
+};
+
+std::span<const Attempt> sandbox_attempts();
+const Attempt* find_attempt(const char* name);  // null: there is none
+
+}  // namespace igpu::test
