@@ -384,7 +384,36 @@ void read_rate_limit(const YamlNode& node, WebConfig& config) {
   }
 }
 
+bool ends_with_line_break(std::string_view text) {
+  while (text.ends_with('\0')) text.remove_suffix(1);  // UTF-16
+  return text.empty() || text.back() == '\n' || text.back() == '\r';
+}
+
 }  // namespace
+
+std::vector<std::string> offered_ciphers(const TlsSettings& tls) {
+  if (!tls.ciphers.empty()) return tls.ciphers;
+  std::vector<std::string> usual{"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
+                                 "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
+                                 "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"};
+  if (tls.min_version < TlsVersion::tls12) {
+    for (const char* older :
+         {"ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA"}) {
+      usual.emplace_back(older);
+    }
+  }
+  return usual;
+}
+
+std::vector<std::string> offered_tls13_ciphers(const TlsSettings& tls) {
+  if (!tls.tls13_ciphers.empty()) return tls.tls13_ciphers;
+  return {"TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"};  // OpenSSL's order
+}
+
+std::vector<std::string> offered_groups(const TlsSettings& tls) {
+  if (!tls.groups.empty()) return tls.groups;
+  return {"X25519", "P-256", "P-384", "P-521"};
+}
 
 WebConfig parse_web_config(std::string_view text, const std::string& path) {
   constexpr std::string_view kKeys[] = {"tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"};
@@ -392,6 +421,7 @@ WebConfig parse_web_config(std::string_view text, const std::string& path) {
     const std::shared_ptr<const YamlNode> root = parse_yaml(text);
     const Section file(*root, "", kKeys);
     WebConfig config;
+    config.ends_with_line_break = ends_with_line_break(text);
     config.tls = read_tls(file.section("tls_server_config"), std::filesystem::path(path).parent_path());
     read_http(file.section("http_server_config"), config);
     read_users(file.section("basic_auth_users"), config);

@@ -62,7 +62,13 @@ struct WebConfig {
   std::map<std::string, std::string, std::less<>> users;     // name -> bcrypt hash; empty: no authentication
   RateLimit rate_limit;
   bool http2 = true;  // allowed, not promised: every client that speaks HTTP/2 speaks HTTP/1.1, too
+  bool ends_with_line_break = true;  // the file; otherwise its last line may have been cut
 };
+
+// What is offered in the end, in OpenSSL's names: what the file names, otherwise the usual ones.
+std::vector<std::string> offered_ciphers(const TlsSettings& tls);  // up to TLS 1.2
+std::vector<std::string> offered_tls13_ciphers(const TlsSettings& tls);
+std::vector<std::string> offered_groups(const TlsSettings& tls);
 
 // text: the content of the file at path. Throws std::runtime_error with one line: "path:line: what is wrong and what
 // would be right". No value is ever quoted that may be a secret.

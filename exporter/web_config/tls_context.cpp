@@ -157,20 +157,11 @@ void use_versions_and_ciphers(SSL_CTX* context, const TlsSettings& settings, con
   check(SSL_CTX_set_max_proto_version(context, openssl_version(settings.max_version)), where, "max_version");
   // Versions before 1.2 sign with SHA-1, which OpenSSL allows on the lowest level only.
   const bool old = settings.min_version < TlsVersion::tls12;
-  std::string ciphers = with_colons(settings.ciphers);
-  if (ciphers.empty()) {
-    ciphers =
-        "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
-        "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
-    if (old) ciphers += ":ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:ECDHE-RSA-AES256-SHA";
-  }
   SSL_CTX_set_security_level(context, old ? 0 : 2);
-  check(SSL_CTX_set_cipher_list(context, ciphers.c_str()), where, "cipher_suites");
-  if (!settings.tls13_ciphers.empty()) {
-    check(SSL_CTX_set_ciphersuites(context, with_colons(settings.tls13_ciphers).c_str()), where, "cipher_suites");
-  }
-  const std::string groups = settings.groups.empty() ? "X25519:P-256:P-384:P-521" : with_colons(settings.groups);
-  check(SSL_CTX_set1_groups_list(context, groups.c_str()), where, "curve_preferences");
+  check(SSL_CTX_set_cipher_list(context, with_colons(offered_ciphers(settings)).c_str()), where, "cipher_suites");
+  check(SSL_CTX_set_ciphersuites(context, with_colons(offered_tls13_ciphers(settings)).c_str()), where,
+        "cipher_suites");
+  check(SSL_CTX_set1_groups_list(context, with_colons(offered_groups(settings)).c_str()), where, "curve_preferences");
   if (settings.prefer_server_ciphers) SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
 }
 

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "service/descriptor.h"
+#include "web_config/weaker.h"
 
 namespace igpu::exporter {
 namespace {
@@ -105,29 +106,13 @@ std::uint64_t admission_of(const TlsSettings& tls, std::string_view client_ca) {
   return number;
 }
 
-bool requires_certificate(const TlsSettings& tls) {
-  return tls.client_auth == ClientAuth::require_any || tls.client_auth == ClientAuth::require_and_verify;
-}
-
-bool verifies_certificate(const TlsSettings& tls) {
-  return tls.client_auth == ClientAuth::verify_if_given || tls.client_auth == ClientAuth::require_and_verify;
-}
-
-// What only a restart may do, since a file that is just being written would do it, too; "" if it is nothing of that
+// Why only a restart may do it, since a file that is just being written would do it, too; "" if it is nothing of that
 // kind.
 std::string only_by_restart(const WebConfig& before, const WebConfig& after) {
-  if (before.tls && !after.tls) return "TLS was turned off";
-  if (!before.tls && after.tls) return "TLS was turned on";
-  if (!before.users.empty() && after.users.empty()) return "basic_auth_users has no user any more";
-  if (!before.tls) return {};
-  if ((requires_certificate(*before.tls) && !requires_certificate(*after.tls)) ||
-      (verifies_certificate(*before.tls) && !verifies_certificate(*after.tls))) {
-    return "client_auth_type asks less of client certificates than before";
-  }
-  if (!before.tls->allowed_sans.empty() && after.tls->allowed_sans.empty()) {
-    return "client_allowed_sans is gone";
-  }
-  return {};
+  if (before.tls && !after.tls) return "tls_server_config is gone, TLS would be turned off";
+  if (!before.tls && after.tls) return "tls_server_config is new, TLS would be turned on";
+  const std::string keys = weaker_keys(before, after);
+  return keys.empty() ? keys : "less is refused than before by " + keys;
 }
 
 struct Wiped {
@@ -249,7 +234,7 @@ void WebConfigFile::accept(Attempt attempt) {
   if (attempt.loaded) {
     const std::string change = only_by_restart(before->config, attempt.loaded->config);
     if (!change.empty()) {
-      attempt.error = path_ + ": " + change + ", which takes a restart: restart the exporter";
+      attempt.error = path_ + ": " + change + ": restart to accept";
       attempt.loaded = nullptr;
     }
   }

@@ -39,8 +39,8 @@ class WebConfigSource {
 // At most once a second the configuration, the certificates and the keys are looked at (stat); what has changed is read
 // anew. A file that has become bad changes nothing: the last good state stays, one line of the log tells why, and
 // intel_gpu_exporter_web_config_last_reload_successful is 0. Whether there is TLS at all is fixed at start, as in the
-// toolkit. So is that clients have to say who they are: a state without users, where there were some, or one that asks
-// less of client certificates, is refused, for half a file that is just being written looks the same. Connections that
+// toolkit. So is what the file refuses: a state in which some key is weaker (weaker.h) is not taken, for half a file
+// that is just being written looks the same. Connections that
 // exist go on, unless other client certificates are let in than when they began.
 class WebConfigFile final : public WebConfigSource, public SelfMetrics {
  public:

@@ -176,7 +176,7 @@ def check_passwords(binary, folder):
         exporter.write(users("alice", "bob"))
         wait_for(lambda: "web_config_last_reload_successful 1" in get(*login("alice"))[1], "the gauge becomes 1 again")
         exporter.write(TLS + users("alice"))
-        wait_for(lambda: get(*login("bob"))[0] == 200 and "which takes a restart" in exporter.log(), "turning on TLS is refused")
+        wait_for(lambda: get(*login("bob"))[0] == 200 and "restart to accept" in exporter.log(), "turning on TLS is refused")
         check(get(*login("bob"))[0] == 200, "and the earlier state stays")
         connection.close()
 
@@ -254,12 +254,18 @@ def check_tls(binary, folder, authority):
         check(exporter.status() == 200 and ask() == 200 and connection.sock is socket, "TLS 1.3 goes on")
         connection.close()
 
+        # What was refused stays refused until a restart.
+        exporter.write(TLS)
+        wait_for(lambda: exporter.status() == 200 and "less is refused than before by min_version: restart to accept" in exporter.log(), "a lost min_version is told of")
+        check(exporter.status("--tls-max", "1.2") == 0 and exporter.status() == 200, "TLS 1.2 is refused, still")
+
+    with Exporter(binary, folder, TLS + "  max_version: TLS12\n") as exporter:
         exporter.write(TLS + "  max_version: TLS12\n  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]\n  curve_preferences: [CurveP384]\n")
         wait_for(lambda: "ECDHE-ECDSA-AES256-GCM-SHA384" in exporter.s_client(), "the one cipher suite")
         check(exporter.s_client("-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256") == "", "another suite is refused")
         check("ECDH, secp384r1" in exporter.s_client(), "the one curve")
-        exporter.write(TLS + "  min_version: TLS10\n")
-        wait_for(lambda: "TLSv1.1" in exporter.s_client("-tls1_1", "-cipher", "ALL:@SECLEVEL=0"), "TLS 1.1, if somebody insists")
+    with Exporter(binary, folder, TLS + "  min_version: TLS10\n") as exporter:
+        check("TLSv1.1" in exporter.s_client("-tls1_1", "-cipher", "ALL:@SECLEVEL=0"), "TLS 1.1, if somebody insists")
 
 
 def check_client_certificates(binary, folder):
@@ -303,7 +309,7 @@ def check_client_certificates(binary, folder):
 
         # Half a file: what is missing protects, so it is not missed.
         exporter.write(TLS)
-        wait_for(lambda: admitted() == ["client"] and "asks less of client certificates" in exporter.log(), "half a file opens nothing")
+        wait_for(lambda: admitted() == ["client"] and "less is refused than before by client_auth_type, client_ca_file, client_allowed_sans: restart to accept" in exporter.log(), "half a file opens nothing")
         check(admitted() == ["client"], "only the named client is let in, still")
         check("Acceptable client certificate CA names" in exporter.s_client(
             "-cert", str(folder / "client.pem"), "-key", str(folder / "client.key")), "the CA is named to clients")

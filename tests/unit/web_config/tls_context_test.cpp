@@ -9,7 +9,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/recording_log.h"
 #include "support/test_authority.h"
+#include "web_config/web_config_file.h"
 
 using namespace igpu::exporter;
 using namespace igpu::test;
@@ -360,6 +362,92 @@ TEST_CASE("an expired certificate is used, with a warning") {
   const TlsContext made = make_tls_context(settings(""), expired, "web.yml");
   REQUIRE(made.warnings.size() == 1);
   CHECK(made.warnings.front().find("has expired") != std::string::npos);
+}
+
+TEST_CASE("a file cut at any byte lets nobody in who was refused before") {
+  const Files& files = Files::get();
+  // What the machine itself trusts has signed the stranger's certificate.
+  const char* const earlier = std::getenv("SSL_CERT_FILE");
+  const std::string kept = earlier == nullptr ? "" : earlier;
+  ::setenv("SSL_CERT_FILE", files.path("other.pem").c_str(), 1);
+  const std::string hash = "$2y$10$wxGfzRFQYVOVQRqGQC3xLeGQCQ8p/vN0GxFmWwjy5pVjXJ4MAhzZ.";
+  const std::string begin = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n";
+  const std::string limit = "rate_limit:\n  interval: 1m30s\n  burst: 20\n";
+  const std::string users = "basic_auth_users:\n  alice: " + hash + "\n  bob: " + hash + "\n";
+  const std::string headers =
+      "http_server_config:\n  http2: false\n  headers:\n    Strict-Transport-Security: max-age=3000; includeSubDomains\n"
+      "    Content-Security-Policy: default-src 'none'\n    X-Frame-Options: deny\n    X-Content-Type-Options: nosniff\n"
+      "    X-XSS-Protection: 1; mode=block\n";
+  const std::string suites =
+      "  min_version: TLS13\n  max_version: TLS13\n  cipher_suites: [TLS_AES_256_GCM_SHA384]\n  prefer_server_cipher_suites: true\n"
+      "  curve_preferences: [CurveP384]\n";
+  const std::string old_suites =
+      "  max_version: TLS12\n  cipher_suites:\n    - TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384\n    - TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA\n"
+      "  curve_preferences:\n    - CurveP384\n    - CurveP256\n";
+  const std::string names = "  client_allowed_sans:\n    - prometheus.example.org\n    - prometheus.example.net\n";
+  const std::string verify = "  client_auth_type: RequireAndVerifyClientCert\n";
+  const std::string ca = "  client_ca_file: ca.pem.link\n";
+  const std::vector<std::string> wholes{
+      begin + verify + ca + names + suites + headers + users + limit,
+      users + limit + headers + begin + suites + verify + ca,
+      begin + ca + old_suites + names + verify,
+      limit + begin + old_suites + ca + "  client_auth_type: VerifyClientCertIfGiven\n" + users,
+      begin + verify + ca + names.substr(0, names.size() - 1),  // no line break at the end
+  };
+  const ScratchFolder folder;
+  for (const char* name : {"server.pem", "server.key"}) folder.write(name, content(files.path(name)));
+  folder.write("ca.pem.link", content(files.path("ca.pem")));
+  folder.write("ca.pem", content(files.path("other.pem")));  // what a cut leaves of the name is there, too
+  std::vector<Client> clients;
+  for (const char* certificate : {"", "client", "nameless", "stranger"}) {
+    for (const char* group : {"P-256", "P-384"}) {
+      clients.push_back({.certificate = certificate, .max = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384", .groups = group});
+      clients.push_back({.certificate = certificate, .max = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256", .groups = group});
+      clients.push_back({.certificate = certificate, .min = TLS1_3_VERSION, .ciphers = "TLS_AES_128_GCM_SHA256", .groups = group});
+      clients.push_back({.certificate = certificate, .min = TLS1_3_VERSION, .ciphers = "TLS_AES_256_GCM_SHA384", .groups = group});
+    }
+  }
+  const auto let_in = [&](const Context& context) {
+    std::vector<bool> done;
+    for (const Client& client : clients) done.push_back(handshake(context, client).done);
+    return done;
+  };
+  for (const std::string& whole : wholes) {
+    CAPTURE(whole);
+    RecordingLog log;
+    auto now = std::make_shared<long>(1000);
+    WebConfigFile file(folder.write("web.yml", whole), log,
+                       [now] { return std::chrono::steady_clock::time_point(std::chrono::seconds(*now)); });
+    const auto look = [&](const std::string& text) {
+      folder.write("web.yml", text);
+      ++*now;
+      return file.current();
+    };
+    const auto start = file.current();
+    const std::vector<bool> admitted = let_in(start->tls);
+    auto state = start;
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      const auto next = look(whole.substr(0, size));
+      if (next == state) continue;
+      state = next;
+      CAPTURE(whole.substr(0, size));
+      const std::vector<bool> after = let_in(state->tls);
+      for (std::size_t i = 0; i < clients.size(); ++i) {
+        CAPTURE(clients[i].certificate);
+        CHECK((admitted[i] || !after[i]));
+      }
+      CHECK(state->config.users.empty() == start->config.users.empty());
+      for (const auto& [user, stored] : state->config.users) CHECK(start->config.users.contains(user));
+      CHECK(state->config.rate_limit.interval >= start->config.rate_limit.interval);
+      CHECK(state->config.headers.size() >= start->config.headers.size());
+    }
+    CHECK(log.count(igpu::LogLevel::error) > 0);
+  }
+  if (earlier == nullptr) {
+    ::unsetenv("SSL_CERT_FILE");
+  } else {
+    ::setenv("SSL_CERT_FILE", kept.c_str(), 1);
+  }
 }
 
 TEST_SUITE_END();

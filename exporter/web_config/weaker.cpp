@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "web_config/weaker.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace igpu::exporter {
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool all_of(const Names& names, const Names& in) {
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return contains(in, name); });
+}
+
+// What a cut leaves of a text.
+bool cut_short(std::string_view before, std::string_view after) {
+  return after.size() < before.size() && before.starts_with(after);
+}
+
+// The last line of `after` has no end, which those of `before` had: its value may be the beginning of another.
+bool lost_its_end(const WebConfig& before, const WebConfig& after) {
+  return before.ends_with_line_break && !after.ends_with_line_break;
+}
+
+bool requires_certificate(ClientAuth type) {
+  return type == ClientAuth::require_any || type == ClientAuth::require_and_verify;
+}
+
+bool verifies_certificate(ClientAuth type) {
+  return type == ClientAuth::verify_if_given || type == ClientAuth::require_and_verify;
+}
+
+bool never(const WebConfig&, const WebConfig&) { return false; }
+
+// A comparison that both sides need TLS for.
+template <bool (*Weaker)(const TlsSettings&, const TlsSettings&)>
+bool with_tls(const WebConfig& before, const WebConfig& after) {
+  return before.tls && after.tls && Weaker(*before.tls, *after.tls);
+}
+
+bool weaker_client_auth(const TlsSettings& before, const TlsSettings& after) {
+  return (requires_certificate(before.client_auth) && !requires_certificate(after.client_auth)) ||
+         (verifies_certificate(before.client_auth) && !verifies_certificate(after.client_auth));
+}
+
+// Without one, every authority that the machine trusts vouches for clients.
+bool weaker_client_ca(const WebConfig& before, const WebConfig& after) {
+  if (!before.tls || !after.tls || before.tls->client_ca.empty() || !verifies_certificate(before.tls->client_auth)) {
+    return false;
+  }
+  const PemSource& was = before.tls->client_ca;
+  const PemSource& is = after.tls->client_ca;
+  if (is.empty()) return true;
+  return !is.path.empty() && is.path != was.path && (cut_short(was.path, is.path) || lost_its_end(before, after));
+}
+
+bool weaker_sans(const WebConfig& before, const WebConfig& after) {
+  if (!before.tls || !after.tls || before.tls->allowed_sans.empty()) return false;
+  const Names& was = before.tls->allowed_sans;
+  const Names& is = after.tls->allowed_sans;
+  if (is.empty()) return true;
+  return std::any_of(is.begin(), is.end(), [&](const std::string& name) {
+    if (contains(was, name)) return false;
+    return lost_its_end(before, after) ||
+           std::any_of(was.begin(), was.end(), [&](const std::string& old) { return cut_short(old, name); });
+  });
+}
+
+// Suites of TLS 1.3 alone leave no older version.
+bool only_tls13_by_suites(const TlsSettings& tls) { return tls.ciphers.empty() && !tls.tls13_ciphers.empty(); }
+
+bool weaker_min_version(const TlsSettings& before, const TlsSettings& after) {
+  const bool told_by_suites = only_tls13_by_suites(before) && !only_tls13_by_suites(after);
+  return after.min_version < before.min_version && !told_by_suites;
+}
+
+// A lower one gives up the better version, a higher one takes connections that were refused.
+bool weaker_max_version(const TlsSettings& before, const TlsSettings& after) {
+  return after.max_version != before.max_version;
+}
+
+bool weaker_suites(const TlsSettings& before, const TlsSettings& after) {
+  if (!all_of(offered_tls13_ciphers(after), offered_tls13_ciphers(before))) return true;
+  if (after.min_version == TlsVersion::tls13) return false;
+  if (only_tls13_by_suites(before)) return true;
+  // What TLS 1.3 alone did not offer comes with min_version, and is that key's matter.
+  return before.min_version < TlsVersion::tls13 && after.min_version >= before.min_version &&
+         !all_of(offered_ciphers(after), offered_ciphers(before));
+}
+
+bool weaker_preference(const TlsSettings& before, const TlsSettings& after) {
+  return before.prefer_server_ciphers && !after.prefer_server_ciphers;
+}
+
+bool weaker_groups(const TlsSettings& before, const TlsSettings& after) {
+  return !all_of(offered_groups(after), offered_groups(before));
+}
+
+std::optional<std::string_view> header(const WebConfig& config, std::string_view name) {
+  for (const auto& [key, value] : config.headers) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\"");
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(" \t\"") - begin + 1);
+}
+
+struct Hsts {
+  std::uint64_t max_age = 0;
+  bool subdomains = false;
+  bool preload = false;
+};
+
+Hsts parse_hsts(std::string_view text) {
+  Hsts out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    std::string directive(trimmed(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    for (char& c : directive) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    out.subdomains = out.subdomains || directive == "includesubdomains";
+    out.preload = out.preload || directive == "preload";
+    const std::size_t equals = std::min(directive.find('='), directive.size());
+    if (trimmed(std::string_view(directive).substr(0, equals)) != "max-age") continue;
+    const std::string_view number = trimmed(std::string_view(directive).substr(std::min(equals + 1, directive.size())));
+    const auto error = std::from_chars(number.data(), number.data() + number.size(), out.max_age).ec;
+    if (error == std::errc::result_out_of_range) out.max_age = std::numeric_limits<std::uint64_t>::max();
+  }
+  return out;
+}
+
+bool any_change(std::string_view, std::string_view) { return true; }
+
+bool weaker_max_age(std::string_view before, std::string_view after) {
+  const Hsts was = parse_hsts(before);
+  const Hsts is = parse_hsts(after);
+  return is.max_age < was.max_age || (was.subdomains && !is.subdomains) || (was.preload && !is.preload);
+}
+
+bool denied(std::string_view before, std::string_view) { return before == "deny"; }
+
+// Gone, or by a comparison of two values that are there and differ.
+using CompareValues = bool (*)(std::string_view, std::string_view);
+bool weaker_header(const WebConfig& before, const WebConfig& after, std::string_view name, CompareValues weaker) {
+  const auto was = header(before, name);
+  const auto is = header(after, name);
+  if (!was || was == is) return false;
+  return !is || weaker(*was, *is);
+}
+
+bool weaker_hsts(const WebConfig& before, const WebConfig& after) {
+  return weaker_header(before, after, "Strict-Transport-Security", weaker_max_age);
+}
+
+// Which of two policies allows more is more than can be decided here.
+bool weaker_csp(const WebConfig& before, const WebConfig& after) {
+  return weaker_header(before, after, "Content-Security-Policy", any_change);
+}
+
+bool weaker_frame_options(const WebConfig& before, const WebConfig& after) {
+  return weaker_header(before, after, "X-Frame-Options", denied);
+}
+
+bool weaker_content_type_options(const WebConfig& before, const WebConfig& after) {
+  return weaker_header(before, after, "X-Content-Type-Options", any_change);
+}
+
+// "0" and "1; mode=block" are both called the safe one; neither is weaker.
+bool weaker_xss_protection(const WebConfig& before, const WebConfig& after) {
+  return weaker_header(before, after, "X-XSS-Protection", cut_short);
+}
+
+bool weaker_users(const WebConfig& before, const WebConfig& after) {
+  return !before.users.empty() && after.users.empty();
+}
+
+bool limited(const RateLimit& limit) { return limit.interval > Nanoseconds::zero(); }
+
+bool weaker_interval(const WebConfig& before, const WebConfig& after) {
+  return limited(before.rate_limit) && after.rate_limit.interval < before.rate_limit.interval;
+}
+
+bool weaker_burst(const WebConfig& before, const WebConfig& after) {
+  return limited(before.rate_limit) && limited(after.rate_limit) && after.rate_limit.burst > before.rate_limit.burst;
+}
+
+constexpr auto kStrengths = std::to_array<KeyStrength>({
+    // Who the server is; a pair that does not fit, or a cut one, is refused by itself.
+    {"cert_file", never},
+    {"key_file", never},
+    {"cert", never},
+    {"key", never},
+    // Who comes in.
+    {"client_auth_type", with_tls<weaker_client_auth>},
+    {"client_ca_file", weaker_client_ca},
+    {"client_ca", never},  // the same setting: told as client_ca_file
+    {"client_allowed_sans", weaker_sans},
+    // How it is said.
+    {"min_version", with_tls<weaker_min_version>},
+    {"max_version", with_tls<weaker_max_version>},
+    {"cipher_suites", with_tls<weaker_suites>},
+    {"prefer_server_cipher_suites", with_tls<weaker_preference>},
+    {"curve_preferences", with_tls<weaker_groups>},
+    {"http2", never},  // HTTP/1.1 is what is spoken with both values
+    {"Strict-Transport-Security", weaker_hsts},
+    {"Content-Security-Policy", weaker_csp},
+    {"X-Frame-Options", weaker_frame_options},
+    {"X-Content-Type-Options", weaker_content_type_options},
+    {"X-XSS-Protection", weaker_xss_protection},
+    {"basic_auth_users", weaker_users},
+    {"interval", weaker_interval},
+    {"burst", weaker_burst},
+});
+
+}  // namespace
+
+std::span<const KeyStrength> key_strengths() { return kStrengths; }
+
+std::string weaker_keys(const WebConfig& before, const WebConfig& after) {
+  std::string keys;
+  for (const KeyStrength& strength : kStrengths) {
+    if (!strength.weaker(before, after)) continue;
+    keys += keys.empty() ? "" : ", ";
+    keys += strength.key;
+  }
+  return keys;
+}
+
+}  // namespace igpu::exporter
