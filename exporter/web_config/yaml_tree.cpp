@@ -89,12 +89,9 @@ class TreeBuilder {
   struct Open {
     std::shared_ptr<YamlNode> node;
     std::string anchor;
-    std::set<std::string, std::less<>> keys;    // written in the mapping itself
-    std::map<std::string, std::size_t> merged;  // from "<<", with their places: those may be written anew
+    std::set<std::string, std::less<>> keys;
     bool has_key = false;
-    bool merging = false;
     YamlNode::Entry entry;  // of the key that was read last
-    std::size_t place = 0;  // where it goes
   };
 
   void count(std::size_t line) {
@@ -171,48 +168,23 @@ class TreeBuilder {
       take_key(parent, *node, line);
     } else {
       parent.has_key = false;
-      if (parent.merging) {
-        merge(parent, *node, line);
-      } else {
-        std::vector<YamlNode::Entry>& entries = parent.node->entries;
-        if (parent.place == entries.size()) entries.emplace_back();
-        parent.entry.value = node;
-        entries[parent.place] = parent.entry;
-      }
+      parent.entry.value = node;
+      parent.node->entries.push_back(parent.entry);
     }
   }
 
   static void take_key(Open& mapping, const YamlNode& key, std::size_t line) {
+    if (key.kind == YamlNode::Kind::null) {
+      throw YamlError(line, "a key is null: write the name, in quotes if it is \"null\" or \"~\"");
+    }
     if (key.kind != YamlNode::Kind::scalar) throw YamlError(line, "a key has to be a word");
-    mapping.has_key = true;
-    mapping.entry = {key.text, line, nullptr};
-    mapping.place = mapping.node->entries.size();
-    mapping.merging = key.plain && key.text == "<<";
-    if (mapping.merging) {
-      if (!mapping.node->entries.empty()) throw YamlError(line, "\"<<\" has to be the first key of its mapping");
-      return;
+    if (key.plain && key.text == "<<") {
+      throw YamlError(line, "the merge key \"<<\" is not followed: write out the keys that it stands for");
     }
     if (!mapping.keys.insert(key.text).second)
       throw YamlError(line, "the key " + in_quotes(key.text) + " stands twice");
-    const auto merged = mapping.merged.find(key.text);
-    if (merged != mapping.merged.end()) mapping.place = merged->second;
-  }
-
-  void merge(Open& mapping, const YamlNode& source, std::size_t line) {
-    if (source.kind == YamlNode::Kind::sequence) {
-      for (const std::shared_ptr<const YamlNode>& item : source.items) merge_mapping(mapping, *item, line);
-    } else {
-      merge_mapping(mapping, source, line);
-    }
-  }
-
-  void merge_mapping(Open& mapping, const YamlNode& source, std::size_t line) {
-    if (source.kind != YamlNode::Kind::mapping) throw YamlError(line, "\"<<\" merges mappings only");
-    for (const YamlNode::Entry& entry : source.entries) {
-      count(line);
-      std::vector<YamlNode::Entry>& entries = mapping.node->entries;
-      if (mapping.merged.emplace(entry.key, entries.size()).second) entries.push_back(entry);
-    }
+    mapping.has_key = true;
+    mapping.entry = {key.text, line, nullptr};
   }
 
   std::shared_ptr<const YamlNode> root_;

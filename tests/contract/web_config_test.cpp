@@ -37,6 +37,8 @@ const std::map<std::string, std::string> kRefusedByUsAlone = {
     {"cipher-none-for-the-version.yml", "no handshake could succeed"},
     {"client-ca-junk.yml", "an empty list of authorities: no client could come in"},
     {"header-with-control-characters.yml", "cannot be sent in a header"},
+    {"merge-key.yml", "which settings hold would depend on what is merged where; written out, they can be read and compared"},
+    {"merge-key-among-users.yml", "the same: who is let in is written out"},
     {"second-document.yml", "the toolkit ignores it; here it would have asked for a password"},
     {"tls-empty-paths.yml", "asks for TLS, would be served in the clear"},
     {"tls-settings-without-certificate.yml", "asks for TLS, would be served in the clear"},
@@ -44,6 +46,9 @@ const std::map<std::string, std::string> kRefusedByUsAlone = {
     {"user-hash-cost-31.yml", "days for each check"},
     {"user-hash-too-long.yml", "no password could match"},
     {"user-hash-wrong-characters.yml", "no password could match"},
+    {"user-null.yml", "the toolkit makes it a user without a name"},
+    {"user-null-word.yml", "the toolkit makes it a user without a name, not one that is called null"},
+    {"user-tilde.yml", "the toolkit makes it a user without a name"},
     {"user-with-colon.yml", "cannot be sent in a request"},
     {"versions-reversed.yml", "no handshake could succeed"},
 };
