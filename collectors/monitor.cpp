@@ -155,8 +155,9 @@ struct Monitor::State {
   std::vector<std::string> running_collectors;
   std::uint64_t runs_ended = 0;
   std::shared_ptr<const ScrapeResult> last_result;
-  SteadyClock::time_point last_run;
 
+  SteadyClock::time_point accumulating_due;  // when counters that advance only when read must be read at the latest
+  SteadyClock::time_point house_waits_until;
   SteadyClock::time_point first_scrape_at;
   bool stopping = false;
   std::thread housekeeping;
@@ -172,13 +173,14 @@ struct Monitor::State {
         disabled(disabled_collectors(monitor_options)),
         registry(foundation, foundation->parts->machine(),
                  {options.gpus, disabled, options.min_window, options.collector_timeout,
-                  [this](std::function<void()> body) { return make_thread(std::move(body)); }},
+                  [this](std::function<void()> body) { return make_thread(std::move(body)); },
+                  options.accumulator_interval},
                  all_collectors(),
                  foundation->values, log) {
     // The first state of every counter: windows of the first scrape reach back to here.
     (void)registry.run({});
-    last_run = SteadyClock::now();
-    first_scrape_at = last_run + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
+    plan_accumulating();
+    first_scrape_at = SteadyClock::now() + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
     keeps_house = true;
     housekeeping = std::thread([this] { keep_house(); });
   }
@@ -208,6 +210,12 @@ struct Monitor::State {
     return std::move(made_thread);
   }
 
+  // After a run, which may have read what must be read, a part of it, or nothing.
+  void plan_accumulating() {
+    accumulating_due = SteadyClock::now() + registry.accumulating_due_after();
+    if (accumulating_due < house_waits_until) housekeeping_wanted.notify_all();  // a GPU came that cannot wait as long
+  }
+
   // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
   void keep_house() {
     std::unique_lock lock(mutex);
@@ -222,9 +230,9 @@ struct Monitor::State {
         changed.notify_all();
         continue;
       }
-      const auto due = last_run + options.accumulator_interval;
-      if (SteadyClock::now() < due || running) {
-        housekeeping_wanted.wait_until(lock, std::max(due, SteadyClock::now() + std::chrono::milliseconds(10)));
+      if (SteadyClock::now() < accumulating_due || running) {
+        house_waits_until = std::max(accumulating_due, SteadyClock::now() + std::chrono::milliseconds(10));
+        housekeeping_wanted.wait_until(lock, house_waits_until);
         continue;
       }
       running = true;
@@ -232,7 +240,7 @@ struct Monitor::State {
       lock.unlock();
       (void)registry.run({{}, true, Nanoseconds::max()});
       lock.lock();
-      last_run = SteadyClock::now();
+      plan_accumulating();
       running = false;
       changed.notify_all();
     }
@@ -278,7 +286,7 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
   const auto finish = [&] {
     lock.lock();
     s.running = false;
-    s.last_run = State::SteadyClock::now();
+    s.plan_accumulating();
     ++s.runs_ended;
     s.last_result = result;
     s.changed.notify_all();

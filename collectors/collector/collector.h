@@ -35,7 +35,7 @@ struct CollectorInfo {
   std::string_view help;
   bool enabled_by_default = true;
   bool always_on = false;
-  bool accumulates_on_read = false;  // its counters advance only when read: read every ten minutes though nobody scrapes
+  bool accumulates_on_read = false;  // its counters advance only when read: read in time though nobody scrapes
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
   std::span<const OptionDescriptor> options = {};
@@ -84,6 +84,9 @@ class Collector {
   virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
   // Called instead of collect() unless the GPU is awake: forget windows if need be; reads nothing.
   virtual void gpu_is_suspended() {}
+  // After collect(), of a collector that accumulates on read: the longest time between two readings in which none of its
+  // counters can wrap unseen; half of the shortest wrap.
+  virtual Nanoseconds read_within() const { return Nanoseconds::max(); }
 };
 
 struct CollectorEntry {

@@ -49,6 +49,7 @@ void PowerCollector::look_for_sources() {
   if (!looks_.due(!pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty())) return;
   if (gpu_.kind == GpuKind::discrete) {
     Hwmon hwmon = Hwmon::of_gpu(machine_.sys, gpu_);
+    card_power_ = hwmon.highest_power();
     for (Hwmon::Channel& channel : hwmon.energies)
       add_file_part(hwmon_, channel.name, "hwmon " + channel.name, std::move(channel.attribute), 0);
     return;
@@ -77,6 +78,18 @@ void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string
   total.rebase();
   at->parts.push_back({key, std::move(energy), range, total});
   at->window.restart();  // what another package has used so far is no power of now
+}
+
+// The kernel looks after the laps of the `power` PMU, nobody after those of files.
+Nanoseconds PowerCollector::read_within() const {
+  Nanoseconds lap = Nanoseconds::max();
+  if (!hwmon_.empty()) lap = Hwmon::energy_lap(card_power_);
+  for (const FileDomain& domain : powercap_) {
+    if (!domain.is_read) continue;
+    for (const FileDomain::Part& part : domain.parts)
+      if (part.range != 0) lap = std::min(lap, powercap_lap(part.range));
+  }
+  return lap / 2;
 }
 
 void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
@@ -139,7 +152,8 @@ std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, FeatureRep
 void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, ScrapePass& pass, SampleSink& out,
                                    FeatureReport& report, const std::vector<std::string_view>& told) {
   for (FileDomain& domain : domains) {
-    if (std::find(told.begin(), told.end(), domain.domain) != told.end()) continue;
+    domain.is_read = std::find(told.begin(), told.end(), domain.domain) == told.end();
+    if (!domain.is_read) continue;
     const Nanoseconds now = pass.now();
     const auto microjoules = read(domain, report);
     if (!microjoules) continue;

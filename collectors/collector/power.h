@@ -29,6 +29,7 @@ class PowerCollector final : public Collector {
   static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit PowerCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
+  Nanoseconds read_within() const override;
 
  private:
   struct PmuDomain {
@@ -50,6 +51,7 @@ class PowerCollector final : public Collector {
     std::vector<Part> parts;
     CounterWindow<1> window;
     bool has_counted = false;
+    bool is_read = false;  // no other source gives this domain
   };
   void look_for_sources();
   void add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key, Attribute energy,
@@ -70,6 +72,7 @@ class PowerCollector final : public Collector {
   std::vector<PmuDomain> pmu_domains_;
   std::vector<FileDomain> powercap_;
   std::vector<FileDomain> hwmon_;
+  Watts card_power_{};  // the most that the card draws
 };
 
 }  // namespace igpu

@@ -127,6 +127,11 @@ void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
             clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count())));
 }
 
+Nanoseconds Rc6Collector::read_within() const {
+  constexpr Nanoseconds kShortestLap = std::chrono::minutes(59);  // 2^32 times 833 ns
+  return kShortestLap / 2;
+}
+
 void Rc6Collector::collect_awake(SampleSink& out, const Reading<Unit>& pmu) {
   FeatureReport report(out, kAwakeFeature, {gpu_.driver == Driver::xe ? Reason::hardware : Reason::kernel});
   if (!awake_) return;

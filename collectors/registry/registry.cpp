@@ -15,6 +15,7 @@
 
 #include "device/discovery.h"
 #include "registry/advice.h"
+#include "registry/reading_schedule.h"
 #include "registry/registry_metrics.h"
 #include "registry/scrape_log.h"
 #include "registry/sink_pool.h"
@@ -34,6 +35,8 @@ struct Slot {
   std::shared_ptr<CounterMemory> memory;
   std::unique_ptr<Collector> collector;  // nullptr: it could not be made so far
   std::atomic<bool> busy{false};  // on some thread, perhaps for longer than anybody waits
+  std::atomic<Nanoseconds> read_within{Nanoseconds::max()};
+  std::optional<ReadingSchedule> reading;  // of one that accumulates on read; used by the thread that owns the run
 };
 
 struct GpuUnit {
@@ -106,6 +109,7 @@ struct Registry::Core {
 
   ScrapeLog scrape_log;
   std::uint64_t pass_number = 0;
+  std::atomic<Nanoseconds> accumulating_due_after{};
 
   Core(std::shared_ptr<void> alive, Machine& the_machine, RegistryOptions registry_options,
        std::span<const CollectorEntry> collectors, const CollectorOptions& values, Log& the_log)
@@ -176,6 +180,7 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
     slot.info = entry.info;
     slot.create = entry.create;
     slot.memory = counters;
+    if (entry.info->accumulates_on_read) slot.reading.emplace(machine.clock.now(), options.accumulator_interval);
     try {
       slot.collector = make_collector(slot, *unit);
     } catch (const std::exception&) {  // tried again when it is to collect, and told there
@@ -205,6 +210,7 @@ class Registry::Run final : public std::enable_shared_from_this<Registry::Run> {
   Reading<const ClientSnapshot*> clients();
   void report(SampleSink& out, std::vector<Finding>& findings);
   void note_features(const Step& step, std::vector<Finding>& findings) const;
+  void plan_readings();
 
   const std::shared_ptr<Core> core_;
   const Request request_;
@@ -299,6 +305,7 @@ Outcome Registry::Run::collect(const Step& step) {
   try {
     if (!collector) collector = core_->make_collector(*step.slot, *step.unit);
     collector->collect(pass, *step.sink);
+    step.slot->read_within = collector->read_within();
   } catch (const std::exception& error) {
     step.sink->clear();
     step.sink->failed({std::make_error_code(std::errc::state_not_recoverable), std::string("exception: ") + error.what()});
@@ -462,9 +469,29 @@ void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
   core_->scrape_log.scrape(findings, failures, request_.only_accumulating || !request_.collectors.empty());
 }
 
+// Only what was really read is done: a collector that this run left out, or that failed, hung or was late, is not. A GPU that
+// sleeps has nothing to be read.
+void Registry::Run::plan_readings() {
+  const Nanoseconds now = core_->machine.clock.now();
+  for (const Step& step : steps_) {
+    if (!step.slot->reading) continue;
+    const bool read = step.outcome == Outcome::suspended ||
+                      (step.outcome == Outcome::collected && step.sink->failures().empty());
+    const Nanoseconds within = step.slot->read_within;
+    if (read) step.slot->reading->was_read(now, within);
+    else step.slot->reading->was_missed(now, within);
+  }
+  Nanoseconds due = now + core_->options.accumulator_interval;  // GPUs that come later are looked for, too
+  for (const auto& unit : units_)
+    for (const Slot& slot : unit->slots)
+      if (slot.reading) due = std::min(due, slot.reading->due());
+  core_->accumulating_due_after = std::max(due - now, Nanoseconds::zero());
+}
+
 std::shared_ptr<const ScrapeResult> Registry::Run::finish() {
   auto result = std::make_shared<Result>();
   const std::lock_guard lock(mutex_);
+  plan_readings();
   for (Step& step : steps_)
     if (step.outcome == Outcome::collected) result->sinks.push_back(step.sink);
   auto own = core_->sinks->take();
@@ -554,6 +581,8 @@ std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
   });
   return scrape->finish();
 }
+
+Nanoseconds Registry::accumulating_due_after() const { return core_->accumulating_due_after; }
 
 std::vector<Gpu> Registry::gpus() const {
   const std::lock_guard lock(core_->discovery_mutex);

@@ -24,6 +24,7 @@ struct RegistryOptions {
   // Makes the threads that collectors run on; empty: whoever runs a scrape does. A thread inherits rights from the one that
   // makes it.
   std::function<std::thread(std::function<void()>)> make_thread = {};
+  Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
 };
 
 // Runs the collectors: one scrape at a time, one collector after the other, each apart from the rest. A collector that
@@ -46,6 +47,8 @@ class Registry {
   std::shared_ptr<const ScrapeResult> run(const Request& request);
 
   std::vector<Gpu> gpus() const;  // of the last run; any thread
+  // How long after the last run one with only_accumulating was due, by what was read until then; any thread.
+  Nanoseconds accumulating_due_after() const;
 
  private:
   struct Core;

@@ -147,6 +147,23 @@ Hwmon Hwmon::of_cpu_package(const Directory& sys) {
   return hwmon;
 }
 
+Watts Hwmon::highest_power() {
+  constexpr double kMoreThanAnyCard = 1000;
+  constexpr double kUnbelievable = 2000;
+  // A limit may be lowered and be raised again while nobody looks.
+  constexpr double kLeast = 300;
+  double highest = 0;
+  for (Limit& limit : power_limits)
+    if (const auto stated = watts(limit.channel.attribute); stated && stated->value < kUnbelievable)
+      highest = std::max(highest, stated->value);
+  return Watts{highest > 0 ? std::max(highest, kLeast) : kMoreThanAnyCard};
+}
+
+Nanoseconds Hwmon::energy_lap(Watts power) {
+  constexpr double kJoules = 262144;  // 2^32 / 2^14
+  return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(kJoules / power.value));
+}
+
 Reading<Celsius> Hwmon::celsius(Attribute& attribute) {
   constexpr double kColdest = -100, kHottest = 200;
   const auto value = scaled<Celsius>(attribute, 1e3);

@@ -56,6 +56,12 @@ class Hwmon {
   // millisecond there is no speed: nullopt.
   static Reading<std::optional<Rpm>> rpm(Attribute& attribute);
   static Reading<Volts> volts(Attribute& attribute);
+  // The most that the card draws for longer than moments, and the least that this says: the largest limit that it states;
+  // where it states none that can be true, more than any card draws.
+  Watts highest_power();
+  // The time in which its energy counters go once around at such a power. They are 32 bits of 1/2^14 J in hardware; the
+  // driver sees a lap only if the file is read before the next one is over.
+  static Nanoseconds energy_lap(Watts power);
   static Reading<Watts> watts(Attribute& attribute);      // 0: the limit is not set: Absent{hardware}
   static Reading<Amperes> amperes(Attribute& attribute);  // 0: Absent{hardware}
 

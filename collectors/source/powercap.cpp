@@ -19,6 +19,12 @@ std::string_view domain_of(std::string_view zone) {
 
 }  // namespace
 
+Nanoseconds powercap_lap(std::uint64_t range) {
+  const std::chrono::duration<double> lap(static_cast<double>(range) / 1e6 / kMostPowercapWatts.value);
+  constexpr std::chrono::hours kLongest{24 * 365};  // a range may be any number
+  return lap < kLongest ? std::chrono::duration_cast<Nanoseconds>(lap) : Nanoseconds(kLongest);
+}
+
 std::vector<PowercapZone> powercap_zones(const Directory& sys) {
   std::vector<PowercapZone> zones;
   std::array<char, 128> buffer;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "igpu/units.h"
 #include "machine/filesystem.h"
 #include "source/attribute.h"
 
@@ -19,6 +20,11 @@ struct PowercapZone {
   Attribute energy;         // microjoules
   std::uint64_t range = 0;  // max_energy_range_uj: the count wraps there; 0 if unknown
 };
+
+// More than any RAPL domain draws: with it one can tell a lap of its counter from a reset.
+inline constexpr Watts kMostPowercapWatts{1000};
+// The time in which a counter of this range goes once around at that power.
+Nanoseconds powercap_lap(std::uint64_t range);
 
 // Zones of all packages. intel-rapl-mmio is left out: it shows the package a second time.
 std::vector<PowercapZone> powercap_zones(const Directory& sys);

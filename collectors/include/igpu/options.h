@@ -23,6 +23,7 @@ struct MonitorOptions {
 
   Nanoseconds min_window = std::chrono::seconds(1);
   Nanoseconds collector_timeout = std::chrono::seconds(5);  // a collector that hangs longer is left behind
+  // Counters that advance only when read are read at least as often; more often where they wrap sooner.
   Nanoseconds accumulator_interval = std::chrono::minutes(10);
 };
 

@@ -311,6 +311,30 @@ TEST_CASE("hwmon energy that fails or has no data is right again afterwards; a r
   CHECK(run.value(kWatts) == 50);
 }
 
+TEST_CASE("a card is read twice in a lap of its energy counter, at the most that it states to draw") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  m.tree.write("sys/" + gpu.pci_path + "/hwmon/hwmon1/power1_crit", "1000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.collector().read_within() == 131072ms);
+}
+
+TEST_CASE("powercap is read twice in a lap; of domains that the PMU gives the kernel takes care") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  m.tree.remove(kZones + "intel-rapl:1");  // psys, which the PMU below does not have
+  add_rapl_pmu(m);
+  Run with_pmu(m, gpu);
+  with_pmu.collect();
+  CHECK(with_pmu.collector().read_within() > 24h);
+  m.perf.refuse_all(EACCES);
+  Run with_files(m, gpu);
+  with_files.collect();
+  CHECK(with_files.collector().read_within() < 132s);
+  CHECK(with_files.collector().read_within() > 130s);
+}
+
 TEST_CASE("after a new binding the counters go on") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);

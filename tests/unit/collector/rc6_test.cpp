@@ -216,6 +216,13 @@ TEST_CASE("permission that is given later changes the source; the counter goes o
   CHECK(run.value(kRatio) == 0.5);
 }
 
+TEST_CASE("residency is read twice in the shortest lap of the hardware's counter") {
+  TestMachine m("a380-i915");
+  Run run(m, only_gpu(m));
+  run.collect();
+  CHECK(run.collector().read_within() == 29min + 30s);
+}
+
 TEST_CASE("after a new binding the counter goes on") {
   TestMachine m("b580-xe-many-temps");
   const Gpu gpu = only_gpu(m);

@@ -30,6 +30,7 @@ struct Script {
   enum class Act { work, refuse, fail, throw_it, hang, throw_when_made };
   std::atomic<Act> act{Act::work};  // read by the registry's worker while a test changes it
   std::promise<void> release;
+  Nanoseconds read_within = Nanoseconds::max();
   std::atomic<int> made{0};
   std::atomic<int> collected{0};
 };
@@ -48,7 +49,8 @@ class GoodCollector final : public Collector {
 
 class ShakyCollector final : public Collector {
  public:
-  static constexpr CollectorInfo kInfo{.name = "shaky", .help = "Does as told.", .metrics = kShakyMetrics, .features = kShakyFeatures};
+  static constexpr CollectorInfo kInfo{
+      .name = "shaky", .help = "Does as told.", .accumulates_on_read = true, .metrics = kShakyMetrics, .features = kShakyFeatures};
   static std::unique_ptr<Collector> create(const CollectorContext& context) {
     ++script->made;
     if (script->act == Script::Act::throw_when_made) throw std::runtime_error("a bug");
@@ -69,6 +71,7 @@ class ShakyCollector final : public Collector {
     out.available(kShakyFeature);
     out.add(kShaky, {gpu_.address}, Count{static_cast<double>(counter_.total())});
   }
+  Nanoseconds read_within() const override { return script->read_within; }
 
  private:
   const Gpu& gpu_;
@@ -258,6 +261,78 @@ TEST_CASE("a GPU that is unbound and bound again is followed within one scrape, 
   CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
   CHECK(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 3);
   CHECK(scene.own_script.made == 2);
+}
+
+TEST_CASE("only a run that reads the accumulators postpones the next one that must") {
+  Scene scene;
+  const auto pass = [&](Nanoseconds time, Registry::Request request) {
+    scene.machine.clock.advance(time);
+    scene.run(std::move(request));
+    return scene.registry->accumulating_due_after();
+  };
+  CHECK(pass(0s, {}) == 10min);
+  CHECK(pass(3min, {.collectors = {"good"}}) == 7min);
+  CHECK(pass(3min, {.collectors = {"(none)"}}) == 4min);
+  CHECK(pass(1min, {.collectors = {"shaky", "good"}}) == 10min);
+  CHECK(pass(1min, {.collectors = {"good"}}) == 9min);
+  CHECK(pass(30min, {.collectors = {"good"}}) == 0min);  // overdue
+  CHECK(pass(0min, {.only_accumulating = true}) == 10min);
+}
+
+TEST_CASE("a card whose counters wrap sooner is read sooner") {
+  Scene scene;
+  scene.own_script.read_within = 131s;
+  scene.run();
+  CHECK(scene.registry->accumulating_due_after() == 131s);
+  scene.machine.clock.advance(100s);
+  scene.run({.collectors = {"good"}});
+  CHECK(scene.registry->accumulating_due_after() == 31s);
+}
+
+TEST_CASE("an accumulator that failed was not read: it is read again soon, not at once") {
+  Scene scene;
+  scene.run();
+  scene.own_script.act = Script::Act::fail;
+  scene.machine.clock.advance(9min);
+  scene.run();
+  CHECK(scene.registry->accumulating_due_after() == 1min);
+  scene.machine.clock.advance(1min);
+  scene.run({.only_accumulating = true});
+  CHECK(scene.registry->accumulating_due_after() == 1min);
+  scene.own_script.act = Script::Act::work;
+  scene.run({.only_accumulating = true});
+  CHECK(scene.registry->accumulating_due_after() == 10min);
+}
+
+TEST_CASE("an accumulator that was late or hung was not read") {
+  Scene scene(50ms);
+  scene.run();
+  scene.machine.clock.advance(9min + 30s);
+  scene.own_script.act = Script::Act::hang;
+  scene.run({.deadline = 20ms});
+  CHECK(scene.registry->accumulating_due_after() == 1min);
+  scene.machine.clock.advance(50s);
+  scene.run();  // skipped, as it has not come back
+  CHECK(scene.registry->accumulating_due_after() == 1min);
+  scene.release();
+  CHECK(scene.registry->accumulating_due_after() == 10min);
+}
+
+TEST_CASE("a sleeping GPU has no accumulator to be read") {
+  Scene scene;
+  scene.run();
+  scene.machine.clock.advance(9min);
+  scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "suspended\n");
+  scene.run();
+  CHECK(scene.registry->accumulating_due_after() == 10min);
+}
+
+TEST_CASE("a machine without a GPU is looked at now and then, whatever is asked for") {
+  Scene scene;
+  scene.machine.tree.remove("sys/class/drm/card0");
+  scene.machine.tree.remove("sys/class/drm/renderD128");
+  scene.run({.collectors = {"good"}});
+  CHECK(scene.registry->accumulating_due_after() == 10min);
 }
 
 TEST_CASE("a machine without a GPU is told of once and is no trouble") {

@@ -128,6 +128,22 @@ TEST_CASE("xe on Linux 6.8 labels nothing: its one channel is the package's regi
   CHECK(Hwmon::amperes(hwmon.current_limits[0].attribute).value_or({}) == Amperes{40});
 }
 
+TEST_CASE("the most that a card draws is the largest limit it states; a lap of its energy counter follows from it") {
+  TestMachine m("a380-i915");
+  const std::string folder = "sys/" + m.gpus().front().pci_path + "/hwmon/hwmon1/";
+  const auto most = [&] { return hwmon_of(m).highest_power().value; };
+  CHECK(most() == 300);  // states 55 W, which its owner may raise again
+  m.tree.write(folder + "power1_crit", "450000000\n");
+  CHECK(most() == 450);
+  m.tree.write(folder + "power1_rated_max", "1000000000\n");
+  CHECK(most() == 1000);
+  m.tree.write(folder + "power1_rated_max", "9000000000000\n");  // nothing draws that
+  CHECK(most() == 450);
+  for (const char* file : {"power1_crit", "power1_rated_max", "power1_max"}) m.tree.write(folder + file, "0\n");
+  CHECK(most() == 1000);
+  CHECK(Hwmon::energy_lap(Watts{1000}) == std::chrono::milliseconds(262144));
+}
+
 TEST_CASE("where only some kinds of channels carry labels, the index tells the others' names") {
   TestMachine m("b580-asrock-fedora44");
   Hwmon hwmon = hwmon_of(m);
