@@ -10,85 +10,59 @@ import json
 import os
 import re
 import shutil
-import subprocess
+import sys
 import tempfile
 
 import jsonschema
 import yaml
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+
 from checks import NAME, SOURCE, WORK, check, equal, finish, output, run
+from render import CHART, PRESETS, Chart, containers_of, kustomized, merged, name_of, pods, values_file
 
 GOLDEN = f"{SOURCE}/tests/packaging/golden"
-CHART = f"{SOURCE}/deploy/helm/{NAME}"
 NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/prometheus-operator": "6.0.0"}
-KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/monitoring", "sidecar", "compat"]
+KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/monitoring",
+                  "sidecar", "compat"]
 EVERYTHING = {
-    "rights": {"perf": True, "processes": True, "hangs": True}, "deviceResource": "gpu.intel.com/i915_monitoring",
-    "supplementalGroups": [104],
-    "extraArgs": ["--no-collector.imc"], "webConfigSecret": "gpu-web", "image": {"tag": "9.9.9"},
-    "imagePullSecrets": [{"name": "registry"}], "tolerations": [{"operator": "Exists"}], "nodeSelector": {"rack": "7"},
+    "rights": {"perf": True, "processes": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
+    "supplementalGroups": [104], "extraArgs": ["--no-collector.imc"], "env": [{"name": "TZ", "value": "UTC"}], "webConfigSecret": "gpu-web",
+    "image": {"tag": "9.9.9"}, "imagePullSecrets": [{"name": "registry"}], "tolerations": [{"operator": "Exists"}], "nodeSelector": {"rack": "7"},
+    "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},
+    "seLinuxOptions": {"type": "spc_t"}, "extraVolumes": [{"name": "extra", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "extra", "mountPath": "/extra"}],
     "priorityClassName": "system-node-critical", "podAnnotations": {"a": "b"}, "podLabels": {"c": "d"},
-    "serviceAccount": {"annotations": {"e": "f"}}, "service": {"annotations": {"g": "h"}},
-    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "scrapeTimeout": "10s", "scheme": "https",
+    "serviceAccount": {"annotations": {"e": "f"}}, "service": {"annotations": {"g": "h"}}, "monitorLabels": {"release": "prometheus"},
+    "serviceMonitor": {"enabled": True, "labels": {"i": "j"}, "scrapeTimeout": "10s", "scheme": "https",
+                       "relabelings": [{"targetLabel": "cluster", "replacement": "one"}],
+                       "metricRelabelings": [{"sourceLabels": ["comm"], "regex": "bash", "action": "drop"}],
                        "tlsConfig": {"ca": {"secret": {"name": "gpu-ca", "key": "ca.pem"}}, "serverName": "gpu"},
                        "basicAuth": {"username": {"name": "gpu-user", "key": "name"}, "password": {"name": "gpu-user", "key": "password"}}},
-    "podMonitor": {"enabled": True, "scheme": "https", "tlsConfig": {"insecureSkipVerify": True}}, "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True}}
+    "podMonitor": {"enabled": True, "scheme": "https", "scrapeTimeout": "10s", "tlsConfig": {"insecureSkipVerify": True},
+                   "metricRelabelings": [{"sourceLabels": ["comm"], "regex": "bash", "action": "drop"}]},
+    "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True}}
 CHART_VALUES = {
     "defaults": {}, "perf": {"rights": {"perf": True}}, "everything": EVERYTHING,
-    "bare": {"nodeFeatureDiscovery": False, "serviceAccount": {"create": False}, "fullnameOverride": "gpu", "resources": {}}}
+    "bare": {"nodeFeatureDiscovery": False, "serviceAccount": {"create": False}, "fullnameOverride": "gpu", "resources": {}, "tolerations": [],
+             "image": {"digest": "sha256:" + "0" * 64}},
+    "dra": {"rights": {"perf": True, "processes": True}, "devices": {"resourceClaim": {"enabled": True}}},
+    "mixed": merged(values_file("privileged"), values_file("mixed")),
+    **{preset: values_file(preset) for preset in PRESETS if preset != "mixed"}}
 REFUSED = {
     "an unknown value": {"righs": {}}, "a right that is no switch": {"rights": {"perf": "yes"}},
-    "a privileged port": {"port": 80}, "a resource without a domain": {"deviceResource": "gpu"},
-    "a flag that is none": {"extraArgs": ["serve"]}, "a scheme that is none": {"serviceMonitor": {"scheme": "tls"}},
-    "a group by its name": {"supplementalGroups": ["render"]}, "a password in the clear": {"serviceMonitor": {"basicAuth": {"password": "x"}}}, "an interval without a unit": {"serviceMonitor": {"interval": "15"}},
+    "a privileged port": {"port": 80}, "a resource without a domain": {"devices": {"resources": ["gpu"]}},
+    "one resource as a word": {"devices": {"resources": "gpu.intel.com/xe_monitoring"}},
+    "a flag that is none": {"extraArgs": ["serve"]}, "a flag of a map with its dashes": {"extraArgs": {"--collector.imc": False}},
+    "a scheme that is none": {"serviceMonitor": {"scheme": "tls"}}, "a digest without its kind": {"image": {"digest": "0" * 64}},
+    "a group by its name": {"supplementalGroups": ["render"]}, "a password in the clear": {"serviceMonitor": {"basicAuth": {"password": "x"}}},
+    "an interval without a unit": {"serviceMonitor": {"interval": "15"}}, "an unknown strategy": {"updateStrategy": {"type": "Recreate"}},
+    "an unknown affinity": {"affinity": {"nodes": {}}}, "a value that a DaemonSet cannot have of its own": {"daemonSets": [{"name": "a", "port": 1024}]},
+    "a DaemonSet's name in capitals": {"daemonSets": [{"name": "Xe"}]}, "an SELinux option that is none": {"seLinuxOptions": {"kind": "spc_t"}},
     "a local profile without its file": {"seccompProfile": {"type": "Localhost"}}}
 
 
-# --- rendering --------------------------------------------------------------------------------------------------------
-
-def kustomized(folder):
-    """What kubectl makes of a folder. Debian's kubectl has kustomize 2, in which two fields had other names; for it a copy
-    is translated: folders among the resources were bases, and patches were patchesStrategicMerge."""
-    version = json.loads(output("kubectl", "version", "--client", "-o", "json"))
-    old = "kustomizeVersion" not in version
-    root = f"{SOURCE}/deploy/kubernetes"
-    if old:
-        root = f"{tempfile.mkdtemp(dir=WORK)}/kubernetes"
-        shutil.copytree(f"{SOURCE}/deploy/kubernetes", root)
-        for path in glob.glob(f"{root}/**/kustomization.yaml", recursive=True):
-            with open(path) as f:
-                content = yaml.safe_load(f)
-            here = os.path.dirname(path)
-            content["bases"] = [r for r in content["resources"] if os.path.isdir(f"{here}/{r}")]
-            content["resources"] = [r for r in content["resources"] if r not in content["bases"]]
-            content["patchesStrategicMerge"] = [p["path"] for p in content.pop("patches", [])]
-            with open(path, "w") as f:
-                yaml.safe_dump(content, f)
-    documents = list(yaml.safe_load_all(output("kubectl", "kustomize", f"{root}/{folder}")))
-    if old:
-        shutil.rmtree(os.path.dirname(root))
-    return documents
-
-
-class Chart:
-    def __init__(self, work):
-        self.program = f"{work}/render_chart"
-        environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": f"{work}/go-cache"}
-        run("go", "build", "-o", self.program, f"{SOURCE}/tests/packaging/render_chart.go", env=environment)
-
-    def __call__(self, values, kubernetes="v1.31.0"):
-        done = subprocess.run([self.program, CHART, "gpu", "monitoring", kubernetes], input=json.dumps(values), text=True, capture_output=True,
-                              timeout=60)
-        if done.returncode != 0:
-            raise SystemExit(f"FAIL the chart with {values}: {done.stderr}")
-        return [d for d in yaml.safe_load_all(done.stdout) if d]
-
-
 # --- checks -----------------------------------------------------------------------------------------------------------
-
-def name_of(document):
-    return f"{document['kind']}/{document['metadata']['name']}"
-
 
 def golden(name, documents):
     path = f"{GOLDEN}/{name.replace('/', '-')}.yaml"
@@ -133,13 +107,7 @@ class Types:
         return [l for l in run(f"{self.work}/node_modules/.bin/tsc", "-p", self.work, check_status=False)[1].splitlines() if "error" in l]
 
 
-def pods(documents):
-    for document in documents:
-        if document["kind"] in ("DaemonSet", "Deployment"):
-            yield name_of(document), document["spec"]["template"]
-
-
-def tight(group, documents, capabilities, host_pid):
+def tight(group, documents, capabilities, host_pid, host_paths=()):
     """No pod has more than what its overlay is for."""
     restricted = any(d["kind"] == "Namespace" and d["metadata"]["labels"].get("pod-security.kubernetes.io/enforce") == "restricted"
                      for d in documents)
@@ -155,13 +123,16 @@ def tight(group, documents, capabilities, host_pid):
             problems.append("seccomp")
         if pod.get("automountServiceAccountToken") is not False:
             problems.append("token")
-        problems += [f"volume {v['name']}" for v in pod.get("volumes", []) if "hostPath" in v]
-        for container in pod["containers"]:
+        paths = {v["name"]: v["hostPath"]["path"] for v in pod.get("volumes", []) if "hostPath" in v}
+        if sorted(paths.values()) != sorted(host_paths):
+            problems.append(f"host paths {paths}")
+        for container in containers_of(template):
             context = container["securityContext"]
             if context.get("privileged") or context["allowPrivilegeEscalation"] or not context["readOnlyRootFilesystem"]:
                 problems.append(f"{container['name']}: privileges")
             if context["capabilities"]["drop"] != ["ALL"] or (container["name"] == NAME and context["capabilities"].get("add", []) != capabilities):
                 problems.append(f"{container['name']}: capabilities {context['capabilities']}")
+            problems += [f"{m['name']}: mounted for writing" for m in container.get("volumeMounts", []) if m["name"] in paths and not m.get("readOnly")]
             if "memory" not in container["resources"].get("limits", {"memory": 0}):
                 problems.append(f"{container['name']}: no memory limit")
         if restricted and (capabilities or host_pid):
@@ -172,7 +143,7 @@ def tight(group, documents, capabilities, host_pid):
 def connected(group, documents):
     """What selects finds what it is for."""
     all_pods = list(pods(documents))
-    ports = {port["name"] for _, t in all_pods for c in t["spec"]["containers"] for port in c.get("ports", [])}
+    ports = {port["name"] for _, t in all_pods for c in containers_of(t) for port in c.get("ports", [])}
 
     def selects(selector, labels):
         return all(labels.get(key) == value for key, value in selector.items())
@@ -182,7 +153,7 @@ def connected(group, documents):
         if kind in ("DaemonSet", "Deployment"):
             check(f"{group}: {name_of(document)} selects its pods",
                   selects(spec["selector"]["matchLabels"], spec["template"]["metadata"]["labels"]), spec["selector"])
-            for container in spec["template"]["spec"]["containers"]:
+            for container in containers_of(spec["template"]):
                 own = {port["name"] for port in container.get("ports", [])}
                 probes = [container[p]["httpGet"]["port"] for p in container if p.endswith("Probe") and "httpGet" in container[p]]
                 check(f"{group}: probes ask a port of {container['name']}", set(probes) <= own, probes)
@@ -221,14 +192,124 @@ def lasting(groups):
 
 def sidecar_monitored(sidecar, others):
     template = next(pods(sidecar))[1]
-    ports = {p["name"] for c in template["spec"]["containers"] for p in c.get("ports", [])}
+    ports = {p["name"] for c in containers_of(template) for p in c.get("ports", [])}
     for document in others:
         if document["kind"] == "PodMonitor":
             spec = document["spec"]
             check("the PodMonitor finds the sidecar", spec["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items() and
                   {e["port"] for e in spec["podMetricsEndpoints"]} <= ports, spec)
+            named = [{"sourceLabels": ["__meta_kubernetes_pod_name"], "targetLabel": "instance"}]
+            equal("and its instance is the pod's name", [e["relabelings"][:1] for e in spec["podMetricsEndpoints"]], [named])
     check("the sidecar shares the process namespace and the user", template["spec"]["shareProcessNamespace"] and
-          all("runAsUser" not in c["securityContext"] for c in template["spec"]["containers"]), template["spec"])
+          all("runAsUser" not in c["securityContext"] for c in containers_of(template)), template["spec"])
+
+
+def flags_of(chart, arguments):
+    return next(pods(chart({"extraArgs": arguments})))[1]["spec"]["containers"][0]["args"][1:]
+
+
+def extra_arguments(chart):
+    listed = ["--no-collector.imc", "--scrape.min-window=500ms", "--log.level=debug", "--gpu=card0", "--gpu=card1", "--web.max-requests=1000000"]
+    equal("flags as a list", flags_of(chart, listed), listed)
+    mapped = {"collector.imc": False, "scrape.min-window": "500ms", "log.level": "debug", "gpu": ["card0", "card1"], "web.max-requests": 1000000}
+    equal("the same as a map", sorted(flags_of(chart, mapped)), sorted(listed))
+    equal("a switch that is on, a fraction, and one that is taken back", flags_of(chart, {"collector.imc": True, "a": 0.5, "b": None}),
+          ["--a=0.5", "--collector.imc"])
+
+
+def own_affinity(chart):
+    def affinity(values):
+        return next(pods(chart(values)))[1]["spec"].get("affinity", {})
+    own = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    equal("a nodeAffinity replaces the chart's", affinity({"affinity": {"nodeAffinity": own}}), {"nodeAffinity": own})
+    equal("a podAffinity comes to it", sorted(affinity({"affinity": {"podAffinity": {"x": 1}}})), ["nodeAffinity", "podAffinity"])
+    equal("without either there is none", affinity({"nodeFeatureDiscovery": False}), {})
+
+
+def suits(expression, labels):
+    value = labels.get(expression["key"])
+    return {"In": value in expression.get("values", []), "DoesNotExist": value is None, "Exists": value is not None}[expression["operator"]]
+
+
+def starts_on(template, labels):
+    """Whether a DaemonSet starts its pod on a node with these labels."""
+    spec = template["spec"]
+    if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
+        return False
+    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    return any(all(suits(e, labels) for e in term["matchExpressions"]) for term in required["nodeSelectorTerms"])
+
+
+def mixed_fleet(groups):
+    """Any GPU node gets one pod, and no pod waits for a resource that its node does not offer."""
+    with open(f"{SOURCE}/docs/kubernetes.md") as f:
+        program = re.search(r"kubectl get nodes -o json \| jq -r '(.+?)'", f.read(), re.S).group(1)
+    drivers = {"i915": ["i915"], "xe": ["xe"], "both": ["i915", "xe"], "no plugin": []}
+    offered = {node: [f"gpu.intel.com/{d}_monitoring" for d in names] for node, names in drivers.items()}
+    nodes = {"items": [{"metadata": {"name": node.replace(" ", "-")}, "status": {"allocatable": {"cpu": "4", "gpu.intel.com/i915": "1", **{r: "1" for r in resources}}}}
+                       for node, resources in offered.items()]}
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+        json.dump(nodes, f)
+        f.flush()
+        lines = output("jq", "-r", program, f.name).splitlines()
+    set_labels = {line.split()[0]: dict([line.split()[1].split("=")]) for line in lines}
+    equal("the command of docs/kubernetes.md labels the nodes by what they offer", {n: next(iter(l.items())) for n, l in set_labels.items()},
+          {n: ("intel-gpu-exporter/monitoring", d) for n, d in (("i915", "i915"), ("xe", "xe"), ("both", "i915-xe"))})
+
+    overlays = [t for folder in ("overlays/i915", "overlays/xe", "overlays/i915-xe") for _, t in pods(groups[folder])]
+    for name, templates, everywhere in (("chart/mixed", [t for n, t in pods(groups["chart/mixed"]) if n.startswith("DaemonSet")], True), ("the overlays", overlays, False)):
+        for node, resources in offered.items():
+            labels = {"feature.node.kubernetes.io/pci-0380_8086.present": "true", **set_labels.get(node.replace(" ", "-"), {})}
+            started = [t for t in templates if starts_on(t, labels)]
+            equal(f"{name}: pods on a node with {node}", len(started), 1 if resources or everywhere else 0)
+            for template in started:
+                asked = [r for r in template["spec"]["containers"][0]["resources"]["limits"] if r.startswith("gpu.intel.com/")]
+                equal(f"{name}: it asks for what that node offers", sorted(asked), resources)
+                mounts = [v for v in template["spec"].get("volumes") or [] if v.get("hostPath")]
+                equal(f"{name}: the host's /dev/dri only where the plugin brings none", bool(mounts), not resources)
+        equal(f"{name}: nothing on a node without an Intel GPU", [t for t in templates if starts_on(t, {})], [])
+    for folder in ("base", "overlays/perf", "overlays/node", "overlays/dra"):
+        template = next(pods(groups[folder]))[1]
+        asked = [r for r in template["spec"]["containers"][0]["resources"]["limits"] if "/" in r]
+        equal(f"{folder} waits for no device plugin", asked, [])
+
+
+def taints(groups):
+    """GPU nodes are tainted in many ways; the pods start all the same."""
+    for group in ("base", "overlays/node", "overlays/i915", "chart/defaults", "chart/mixed"):
+        for name, template in pods(groups[group]):
+            if name.startswith("DaemonSet"):
+                any_taint = {"operator": "Exists", "effect": "NoSchedule"} in template["spec"].get("tolerations", [])
+                check(f"{group}: {name} tolerates every NoSchedule taint", any_taint, template["spec"].get("tolerations"))
+
+
+def claims(groups):
+    """Every claim of a pod has its template, is used by its container, and asks with administrator's access."""
+    for group in ("overlays/dra", "chart/dra"):
+        documents = groups[group]
+        templates = {d["metadata"]["name"]: d for d in documents if d["kind"] == "ResourceClaimTemplate"}
+        for name, template in [(n, t) for n, t in pods(documents) if n.startswith("DaemonSet")]:
+            claimed = {c["name"]: c["resourceClaimTemplateName"] for c in template["spec"]["resourceClaims"]}
+            equal(f"{group}: {name} claims by a template that is there", set(claimed.values()) <= set(templates), True)
+            equal(f"{group}: its container uses the claim", [c["name"] for c in template["spec"]["containers"][0]["resources"]["claims"]], list(claimed))
+        requests = [r["exactly"] for t in templates.values() for r in t["spec"]["spec"]["devices"]["requests"]]
+        equal(f"{group}: every GPU, without taking it away", [(r["allocationMode"], r["adminAccess"]) for r in requests], [("All", True)])
+    labels = next(d for d in groups["overlays/dra"] if d["kind"] == "Namespace")["metadata"]["labels"]
+    equal("overlays/dra: its namespace permits that", labels.get("resource.kubernetes.io/admin-access"), "true")
+
+
+def daemon_sets_refused(chart):
+    for name, entries in {"two without a name": [{"name": ""}, {"name": "a"}], "one name twice": [{"name": "a"}, {"name": "a"}]}.items():
+        status, _, complaints = chart.try_to_render({"daemonSets": entries})
+        check(f"the chart refuses DaemonSets with {name}", status != 0 and "daemonSets" in complaints, complaints)
+
+
+def monitor_labels(groups):
+    """A Prometheus of the operator selects by labels."""
+    for document in groups["chart/everything"]:
+        if document["kind"] in ("ServiceMonitor", "PodMonitor", "PrometheusRule"):
+            check(f"chart/everything: {name_of(document)} has the release's label", document["metadata"]["labels"].get("release") == "prometheus",
+                  document["metadata"])
 
 
 def versions(groups):
@@ -237,9 +318,14 @@ def versions(groups):
     with open(f"{CHART}/Chart.yaml") as f:
         chart = yaml.safe_load(f)
     equal("the chart has the version of the changelog", (chart["version"], chart["appVersion"]), (version, version))
-    images = {c["image"] for g, documents in groups.items() if g != "chart/everything" for _, t in pods(documents)
-              for c in t["spec"]["containers"] if c["name"] == NAME}
+    images = {c["image"] for g, documents in groups.items() if g not in ("chart/everything", "chart/bare") for _, t in pods(documents)
+              for c in containers_of(t) if c["name"] == NAME}
     equal("every manifest runs that version", images, {f"{NAME}:{version}"})
+
+
+def without_nulls(values):
+    """Helm takes what is null away before it asks the schema."""
+    return {k: without_nulls(v) if isinstance(v, dict) else v for k, v in values.items() if v is not None}
 
 
 def schema(chart_values):
@@ -250,10 +336,7 @@ def schema(chart_values):
         defaults = yaml.safe_load(f)
 
     def problems(values):
-        merged = copy.deepcopy(defaults)
-        for key, value in values.items():
-            merged[key] = {**merged[key], **value} if isinstance(value, dict) and isinstance(merged.get(key), dict) else value
-        return [e.message for e in jsonschema.Draft7Validator(rules).iter_errors(merged)]
+        return [e.message for e in jsonschema.Draft7Validator(rules).iter_errors(without_nulls(merged(defaults, values)))]
 
     for name, values in chart_values.items():
         equal(f"the schema takes the values of chart/{name}", problems(values), [])
@@ -323,14 +406,29 @@ def main():
         groups.update({f"chart/{name}": chart(values) for name, values in CHART_VALUES.items()})
         for name, documents in groups.items():
             golden(name, documents)
-            connected(name, documents)
-        both, perf = ["PERFMON", "SYS_PTRACE"], ["PERFMON"]
-        for name, rights in {"base": ([], False), "overlays/perf": (perf, False), "overlays/node": (both, True),
-                             "overlays/monitoring": (both, True), "sidecar": ([], False), "chart/defaults": ([], False),
-                             "chart/perf": (perf, False), "chart/everything": (both + ["DAC_READ_SEARCH"], True), "chart/bare": ([], False)}.items():
-            tight(name, groups[name], *rights)
+            # overlays/monitoring comes beside one of the others.
+            connected(name, documents + groups["overlays/node"] if name == "overlays/monitoring" else documents)
+        both, perf, dri = ["PERFMON", "SYS_PTRACE"], ["PERFMON"], ["/dev/dri"]
+        rights = {
+            "base": ([], False), "overlays/perf": (perf, False), "overlays/node": (both, True, dri), "overlays/i915": (both, True),
+            "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/dra": (both, True), "sidecar": ([], False),
+            "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["DAC_READ_SEARCH"], True),
+            "chart/bare": ([], False), "chart/dra": (both, True), "chart/privileged": (both, True, dri), "chart/baseline": ([], False),
+            "chart/restricted": ([], False), "chart/sidecar": ([], False)}
+        for name in groups:
+            if name in rights:
+                tight(name, groups[name], *rights[name])
+            elif name != "chart/mixed":
+                equal(f"{name} starts no pods", list(pods(groups[name])), [])
         sidecar_monitored(groups["sidecar"], groups["overlays/monitoring"] + groups["chart/everything"])
         apparmor(chart)
+        extra_arguments(chart)
+        own_affinity(chart)
+        mixed_fleet(groups)
+        taints(groups)
+        claims(groups)
+        daemon_sets_refused(chart)
+        monitor_labels(groups)
         lasting(groups)
         versions(groups)
         schema(CHART_VALUES)

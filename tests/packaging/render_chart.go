@@ -2,6 +2,8 @@
 // Renders a Helm chart as Helm does: text/template with sprig and Helm's own functions; JSON values on standard input.
 //
 //	render_chart CHART RELEASE NAMESPACE KUBERNETES_VERSION
+//
+// RENDER_NOTES=FILE: NOTES.txt is written there.
 package main
 
 import (
@@ -86,6 +88,13 @@ func functions(all *template.Template) template.FuncMap {
 		err := all.ExecuteTemplate(&out, name, data)
 		return out.String(), err
 	}
+	list["fromJson"] = func(text string) object {
+		value := object{}
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			value["Error"] = err.Error()
+		}
+		return value
+	}
 	list["required"] = func(message string, value interface{}) (interface{}, error) {
 		if value == nil || value == "" {
 			return value, fmt.Errorf("%s", message)
@@ -111,8 +120,12 @@ func main() {
 
 	all := template.New("chart").Option("missingkey=zero")
 	all.Funcs(functions(all))
-	paths, err := filepath.Glob(filepath.Join(root, "templates", "*"))
-	check(err)
+	paths := []string{}
+	for _, pattern := range []string{"*.*", "tests/*"} {
+		found, err := filepath.Glob(filepath.Join(root, "templates", pattern))
+		check(err)
+		paths = append(paths, found...)
+	}
 	sort.Strings(paths)
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
@@ -128,7 +141,11 @@ func main() {
 		var out bytes.Buffer
 		check(all.ExecuteTemplate(&out, name, data))
 		text := strings.TrimSpace(strings.ReplaceAll(out.String(), "<no value>", ""))
-		if text != "" && name != "NOTES.txt" {
+		if name == "NOTES.txt" {
+			if notes := os.Getenv("RENDER_NOTES"); notes != "" {
+				check(os.WriteFile(notes, []byte(text+"\n"), 0o644))
+			}
+		} else if text != "" {
 			fmt.Printf("---\n# Source: %s\n%s\n", name, text)
 		}
 	}
