@@ -21,6 +21,7 @@
 
 #include "http/connection.h"
 #include "http/framing.h"
+#include "http/places.h"
 
 namespace igpu::exporter {
 namespace {
@@ -33,6 +34,7 @@ using Wants = Stream::Wants;
 constexpr milliseconds kMoment(250);   // that a stop leaves to a client which has not said what it wants
 constexpr milliseconds kLinger(2000);  // that a client has to take the end of an answer
 constexpr milliseconds kAcceptPause(100);
+constexpr milliseconds kDeadlineStep(10);  // deadlines are not checked more often
 constexpr int kAcceptedAtOnce = 64;
 constexpr std::size_t kReadAtOnce = 4096;
 constexpr std::uint64_t kWake = 0;           // numbers in epoll: the wake-up, the listening sockets,
@@ -167,7 +169,7 @@ class Front::Loop {
   }
 
   void no_more_descriptors() {
-    if (give_way()) return;
+    if (evict()) return;
     if (!told_exhausted_) {
       log_.write(LogLevel::error, "no connection can be accepted",
                  {{"error", std::generic_category().message(errno)},
@@ -182,7 +184,7 @@ class Front::Loop {
     const int on = 1;  // not all of them are TCP; those that are send an answer's end at once
     (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    if (clients_.size() >= options_.connections && !give_way()) return;
+    if (clients_.size() >= options_.connections && !evict()) return;
     std::unique_ptr<Stream> stream;
     std::uint64_t admission = 0;
     if (tls_) {
@@ -198,44 +200,19 @@ class Front::Loop {
     connection.admission = admission;
     connection.client = std::move(name);
     connection.state = tls_ ? State::handshaking : State::reading;
-    connection.deadline = now_ + (stopping() ? std::min(kMoment, options_.head_timeout) : options_.head_timeout);
+    set_deadline(connection, now_ + (stopping() ? std::min(kMoment, options_.head_timeout) : options_.head_timeout));
+    places_.enter(client->first, connection.client, Places::Kind::newcomer);
     connection.armed = EPOLLIN;
     watch(EPOLL_CTL_ADD, connection.stream->descriptor(), EPOLLIN, client->first);
-    advance(client, EPOLLIN);  // the request is mostly here already
+    if (!tls_ || has_bytes(connection.stream->descriptor())) advance(client, EPOLLIN);  // mostly it is here already
   }
 
-  // Closes one connection to make room: those that never said anything whole first, then those that wait for their
-  // next request, then those that do not take their answer; the longest silent of each. False: all are being answered.
-  bool give_way() {
-    auto victim = clients_.end();
-    int victim_rank = 0;
-    for (auto client = clients_.begin(); client != clients_.end(); ++client) {
-      const int rank = dispensable(client->second);
-      if (rank == 0) continue;
-      if (rank > victim_rank || (rank == victim_rank && client->second.progress < victim->second.progress)) {
-        victim = client;
-        victim_rank = rank;
-      }
-    }
-    if (victim == clients_.end()) return false;
-    close(victim);
+  // Closes one connection to make room. False: all are being answered.
+  bool evict() {
+    const std::optional<Ticket> ticket = places_.next_to_go();
+    if (!ticket) return false;
+    close(clients_.find(*ticket));
     return true;
-  }
-
-  static int dispensable(const Connection& connection) {
-    switch (connection.state) {
-      case State::lingering:
-        return 4;
-      case State::handshaking:
-        return 3;
-      case State::reading:
-        return connection.idle() ? 2 : 3;
-      case State::writing:
-        return 1;
-      case State::answering:
-        return 0;
-    }
-    return 0;
   }
 
   // ---- one connection
@@ -292,7 +269,10 @@ class Front::Loop {
       if (connection.in.size() > options_.head_size) return refuse(client, 431);
       const Stream::Result result = connection.stream->read(scratch_);
       if (result.bytes > 0) {
-        if (connection.idle()) connection.deadline = now_ + options_.head_timeout;
+        if (connection.idle()) {
+          set_deadline(connection, now_ + options_.head_timeout);
+          places_.move(client->first, Places::Kind::served);
+        }
         connection.in.append(scratch_.data(), result.bytes);
         connection.progress = now_;
       } else if (result.end) {
@@ -345,6 +325,7 @@ class Front::Loop {
     connection.state = State::answering;
     connection.progress = now_;
     connection.deadline = SteadyTime::max();
+    places_.move(client->first, Places::Kind::answering);
     return true;
   }
 
@@ -393,6 +374,7 @@ class Front::Loop {
     connection.state = State::writing;
     connection.progress = connection.began = now_;
     unsent_ += connection.unsent();
+    places_.move(client->first, Places::Kind::reader);
     write(client);
   }
 
@@ -408,11 +390,13 @@ class Front::Loop {
         connection.sent += result.bytes;
         unsent_ -= result.bytes;
         connection.progress = now_;
+        places_.move(client->first, Places::Kind::reader);
       } else if (result.wants == Wants::to_end) {
         return close(client);
       } else {
         // Whoever takes a byte now and then has ten times as long as one that takes nothing.
-        connection.deadline = std::min(now_ + options_.write_timeout, connection.began + 10 * options_.write_timeout);
+        set_deadline(connection,
+                     std::min(now_ + options_.write_timeout, connection.began + 10 * options_.write_timeout));
         arm(client, result.wants == Wants::to_read ? EPOLLIN : EPOLLOUT);
         if (unsent_ > options_.unsent) drop_slowest_reader();
         return;
@@ -427,11 +411,13 @@ class Front::Loop {
     if (!connection.keep_alive) {
       connection.stream->finish();
       connection.state = State::lingering;
-      connection.deadline = now_ + (stopping() ? kMoment : std::min(kLinger, options_.head_timeout));
+      set_deadline(connection, now_ + (stopping() ? kMoment : std::min(kLinger, options_.head_timeout)));
+      places_.move(client->first, Places::Kind::lingering);
       return throw_away(client);
     }
     connection.state = State::reading;
-    connection.deadline = now_ + (connection.in.empty() ? options_.idle_timeout : options_.head_timeout);
+    set_deadline(connection, now_ + (connection.in.empty() ? options_.idle_timeout : options_.head_timeout));
+    places_.move(client->first, Places::Kind::served);
     arm(client, EPOLLIN);
     if (!connection.in.empty() || connection.stream->pending()) read(client);
   }
@@ -467,6 +453,7 @@ class Front::Loop {
 
   void close(Clients::iterator client) {
     give_back(client->second);
+    places_.leave(client->first);
     clients_.erase(client);
   }
 
@@ -476,31 +463,45 @@ class Front::Loop {
   bool finished() const { return stopping() && (clients_.empty() || now_ >= give_up_); }
 
   int patience() const {
-    SteadyTime next = std::min(give_up_, accept_again_);
-    for (const auto& [number, connection] : clients_) next = std::min(next, connection.deadline);
+    const SteadyTime next = std::min({give_up_, accept_again_, soonest_});
     if (next == SteadyTime::max()) return -1;
     const auto left = std::chrono::ceil<milliseconds>(next - Clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
   }
 
+  void set_deadline(Connection& connection, SteadyTime deadline) {
+    connection.deadline = deadline;
+    soonest_ = std::min(soonest_, deadline);
+  }
+
   void expire() {
-    late_.clear();
-    for (const auto& [number, connection] : clients_) {
-      if (now_ >= connection.deadline) late_.push_back(number);
+    if (now_ >= soonest_) expire_connections();
+    if (now_ >= accept_again_) {
+      accept_again_ = SteadyTime::max();
+      if (!stopping()) listen(true);
     }
+  }
+
+  void expire_connections() {
+    late_.clear();
+    soonest_ = SteadyTime::max();
+    for (const auto& [number, connection] : clients_) {
+      if (now_ >= connection.deadline) {
+        late_.push_back(number);
+      } else {
+        soonest_ = std::min(soonest_, connection.deadline);
+      }
+    }
+    if (soonest_ != SteadyTime::max()) soonest_ = std::max(soonest_, now_ + kDeadlineStep);
     for (const Ticket number : late_) {
       const auto client = clients_.find(number);
-      if (client == clients_.end()) continue;  // gave way to another
+      if (client == clients_.end()) continue;  // evicted a moment ago
       const bool half_a_request = client->second.state == State::reading && !client->second.in.empty();
       if (half_a_request && !stopping()) {
         refuse(client, 408);
       } else {
         close(client);
       }
-    }
-    if (now_ >= accept_again_) {
-      accept_again_ = SteadyTime::max();
-      if (!stopping()) listen(true);
     }
   }
 
@@ -517,7 +518,7 @@ class Front::Loop {
       if (connection.idle()) {
         close(current);
       } else if (connection.state != State::answering && connection.state != State::writing) {
-        connection.deadline = std::min(connection.deadline, now_ + kMoment);
+        set_deadline(connection, std::min(connection.deadline, now_ + kMoment));
       }
     }
   }
@@ -547,10 +548,12 @@ class Front::Loop {
 
   // The loop's own.
   Clients clients_;
+  Places places_;
   std::uint64_t next_client_ = kFirstClient;
   SteadyTime now_ = Clock::now();
   SteadyTime give_up_ = SteadyTime::max();
   SteadyTime accept_again_ = SteadyTime::max();
+  SteadyTime soonest_ = SteadyTime::max();  // when deadlines are checked next
   std::size_t under_way_ = 0;
   std::size_t unsent_ = 0;
   bool accepting_ = false;

@@ -18,12 +18,14 @@ namespace {
 constexpr std::size_t kOwnDescriptors = 256;
 
 // Clients must not take the descriptors that a scrape needs. One that is being answered needs two.
-std::size_t connections_within_limits(std::size_t wanted) {
+void keep_within_limits(FrontOptions& front) {
+  front.exchanges = std::min(front.exchanges, front.connections);
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   const std::size_t open_files = limit.rlim_cur;
-  return std::min(wanted,
-                  std::max<std::size_t>(open_files > kOwnDescriptors ? (open_files - kOwnDescriptors) / 2 : 0, 16));
+  const std::size_t left = std::max<std::size_t>(open_files > kOwnDescriptors ? open_files - kOwnDescriptors : 0, 32);
+  front.exchanges = std::min(front.exchanges, left / 2);
+  front.connections = std::min(front.connections, left - front.exchanges);
 }
 
 }  // namespace
@@ -60,8 +62,7 @@ Listener::Listener(ListenerOptions options, HttpHandler& handler, Log& log, std:
     (void)::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK);  // what is inherited may not have it
   }
 
-  options.front.connections = connections_within_limits(options.front.connections);
-  options.front.exchanges = options.front.connections;  // one each, and none for those that hung up and came back
+  keep_within_limits(options.front);
   state_ = std::make_unique<State>(options, handler, log);
   state_->unix_paths = std::move(unix_paths);
   for (const Descriptor& socket : sockets) state_->bound.push_back(local_address(socket.get()));

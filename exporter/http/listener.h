@@ -17,7 +17,7 @@ namespace igpu::exporter {
 struct ListenerOptions {
   std::vector<ListenAddress> addresses;
   unsigned workers = 48;  // requests that are answered at once
-  FrontOptions front;     // what clients may do; `exchanges` is set here
+  FrontOptions front;     // what clients may do; less if the limit of open files is low
   Front::TlsContext tls;  // empty: plain HTTP
 };
 

@@ -26,7 +26,7 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-constexpr int kBacklog = 512;
+constexpr int kBacklog = 4096;  // the kernel makes it net.core.somaxconn at most
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 

@@ -47,13 +47,12 @@ struct FreeSsl {
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(Descriptor socket, std::shared_ptr<SSL_CTX> context, std::unique_ptr<SSL, FreeSsl> ssl)
-      : Stream(std::move(socket)), context_(std::move(context)), ssl_(std::move(ssl)) {}
-
-  bool handshaken() const override { return SSL_is_init_finished(ssl_.get()) != 0; }
+  TlsStream(Descriptor socket, std::shared_ptr<SSL_CTX> context)
+      : Stream(std::move(socket)), context_(std::move(context)) {}
 
   Result handshake() override {
     ERR_clear_error();
+    if (!ssl_ && !begin()) return {0, Wants::to_end};
     const int result = SSL_accept(ssl_.get());
     if (result == 1) return {};
     const Wants wants = what_now(result);
@@ -85,13 +84,27 @@ class TlsStream final : public Stream {
 
   void finish() override {
     ERR_clear_error();
-    if (!broken_) (void)SSL_shutdown(ssl_.get());  // sends close_notify; the client's is not waited for
+    if (ssl_ && !broken_) (void)SSL_shutdown(ssl_.get());  // sends close_notify; the client's is not waited for
     (void)::shutdown(socket_.get(), SHUT_WR);
   }
 
   bool spoke_plain_http() const override { return plain_http_; }
 
  private:
+  // Only now: a connection that never sends a byte costs no more than without TLS.
+  bool begin() {
+    ssl_.reset(SSL_new(context_.get()));
+    if (!ssl_ || SSL_set_fd(ssl_.get(), socket_.get()) != 1) {
+      ssl_.reset();
+      ERR_clear_error();
+      return false;
+    }
+    // Pages are long and their clients may be slow: no buffer of OpenSSL's is kept between two records.
+    SSL_set_mode(ssl_.get(),
+                 SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    return true;
+  }
+
   Wants what_now(int result) {
     switch (SSL_get_error(ssl_.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -105,7 +118,7 @@ class TlsStream final : public Stream {
   }
 
   std::shared_ptr<SSL_CTX> context_;  // with whatever its callbacks need
-  std::unique_ptr<SSL, FreeSsl> ssl_;
+  std::unique_ptr<SSL, FreeSsl> ssl_;    // from the first byte on
   bool broken_ = false;
   bool plain_http_ = false;
 };
@@ -115,15 +128,12 @@ class TlsStream final : public Stream {
 std::unique_ptr<Stream> plain_stream(Descriptor socket) { return std::make_unique<PlainStream>(std::move(socket)); }
 
 std::unique_ptr<Stream> tls_stream(Descriptor socket, std::shared_ptr<SSL_CTX> context) {
-  std::unique_ptr<SSL, FreeSsl> ssl(SSL_new(context.get()));
-  if (!ssl || SSL_set_fd(ssl.get(), socket.get()) != 1) {
-    ERR_clear_error();
-    return nullptr;
-  }
-  // Pages are long and their clients may be slow: no buffer of OpenSSL's is kept between two records.
-  SSL_set_mode(ssl.get(),
-               SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  return std::make_unique<TlsStream>(std::move(socket), std::move(context), std::move(ssl));
+  return std::make_unique<TlsStream>(std::move(socket), std::move(context));
+}
+
+bool has_bytes(int socket) {
+  char byte = 0;
+  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 }  // namespace igpu::exporter

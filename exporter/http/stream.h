@@ -25,8 +25,7 @@ class Stream {
   virtual ~Stream() = default;
   int descriptor() const { return socket_.get(); }
 
-  virtual bool handshaken() const { return true; }
-  virtual Result handshake() { return {}; }
+  virtual Result handshake() { return {}; }  // first of all; once something has come
   virtual Result read(std::span<char> into) = 0;
   virtual bool pending() const { return false; }  // bytes are here that the socket does not tell of
   // One or two pieces; fewer bytes than there are may go.
@@ -41,7 +40,9 @@ class Stream {
 };
 
 std::unique_ptr<Stream> plain_stream(Descriptor socket);
-// Null if OpenSSL has no memory for it.
 std::unique_ptr<Stream> tls_stream(Descriptor socket, std::shared_ptr<SSL_CTX> context);
+
+// Whether something has come that was not read yet.
+bool has_bytes(int socket);
 
 }  // namespace igpu::exporter

@@ -22,9 +22,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-int connected(int family, const void* address, socklen_t size) {
+int connected(int family, const void* address, socklen_t size, const sockaddr_in* from = nullptr) {
   const int socket = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) throw std::system_error(errno, std::generic_category(), "socket");
+  if (from != nullptr && ::bind(socket, reinterpret_cast<const sockaddr*>(from), sizeof *from) != 0) {
+    const int error = errno;
+    ::close(socket);
+    throw std::system_error(error, std::generic_category(), "bind");
+  }
   if (::connect(socket, static_cast<const sockaddr*>(address), size) != 0) {
     const int error = errno;
     ::close(socket);
@@ -35,13 +40,16 @@ int connected(int family, const void* address, socklen_t size) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(std::uint16_t port, std::string_view host) {
+HttpConnection::HttpConnection(std::uint16_t port, std::string_view host, const char* from) {
   const std::string text(host);
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);
   if (::inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
-    socket_ = connected(AF_INET, &v4, sizeof v4);
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    if (from != nullptr && ::inet_pton(AF_INET, from, &own.sin_addr) != 1) throw std::invalid_argument(from);
+    socket_ = connected(AF_INET, &v4, sizeof v4, from == nullptr ? nullptr : &own);
     return;
   }
   sockaddr_in6 v6{};

@@ -24,8 +24,8 @@ struct HttpReply {
 
 class HttpConnection {
  public:
-  // Both throw std::system_error if nobody listens.
-  explicit HttpConnection(std::uint16_t port, std::string_view host = "127.0.0.1");
+  // Both throw std::system_error if nobody listens. from: an IPv4 address of this machine to come from.
+  explicit HttpConnection(std::uint16_t port, std::string_view host = "127.0.0.1", const char* from = nullptr);
   explicit HttpConnection(const std::string& unix_path);
   ~HttpConnection();
   HttpConnection(HttpConnection&& other) noexcept;

@@ -363,7 +363,7 @@ TEST_CASE("half-open and slow clients by the hundred hold up nobody and take no 
   for (int i = 0; i < 20; ++i) CHECK(http_get(server.port(), "/x").status == 200);
 }
 
-TEST_CASE("when there are too many connections, those that say nothing give way") {
+TEST_CASE("when there are too many connections, those that say nothing are closed") {
   ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.front.connections = 20;
   RecordingLog log;
@@ -380,6 +380,46 @@ TEST_CASE("when there are too many connections, those that say nothing give way"
   CHECK(silent.front().closed_within(5s));
   kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");  // has spoken before: it outlives those that never did
   CHECK(parse_reply(kept.receive_reply()).status == 200);
+}
+
+TEST_CASE("a client whose request is still on its way when many others connect is answered") {
+  ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
+  options.front.connections = 64;
+  RecordingLog log;
+  EchoHandler handler;
+  Listener listener(options, handler, log);
+  const std::string& address = listener.bound().front();
+  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  std::vector<HttpConnection> idle;
+  for (int i = 0; i < 64; ++i) {
+    idle.emplace_back(port);
+    idle.back().send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+    REQUIRE(parse_reply(idle.back().receive_reply()).status == 200);
+  }
+  // What comes from one address between a distant client's connection and its first byte, and between its bytes.
+  std::vector<HttpConnection> others;
+  const auto others_connect = [&](int number, std::string_view bytes) {
+    for (int i = 0; i < number; ++i) others.emplace_back(port).send(bytes);
+    for (int round = 0; round < 10; ++round) REQUIRE(listener.responds(30s));  // all have been accepted
+  };
+  for (const char* bytes : {"", "GET /x HT"}) {
+    CAPTURE(bytes);
+    HttpConnection near(port);
+    others_connect(10, bytes);
+    near.send("GET /x HTTP/1.1\r\n");
+    others_connect(10, bytes);
+    near.send("Host: x\r\nConnection: close\r\n\r\n");
+    CHECK(parse_reply(near.receive()).status == 200);
+  }
+  HttpConnection good(port, "127.0.0.1", "127.0.0.2");  // with an address of its own, however many they are
+  others_connect(300, "");
+  good.send("GET /x HTTP/1.1\r\n");
+  others_connect(300, "GET /x HT");
+  good.send("Host: x\r\n\r\n");
+  CHECK(parse_reply(good.receive_reply()).status == 200);
+  others_connect(300, "");
+  good.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  CHECK(parse_reply(good.receive_reply()).status == 200);
 }
 
 TEST_CASE("answers that nobody reads take a bounded amount of memory") {
