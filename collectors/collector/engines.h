@@ -25,7 +25,8 @@ class EnginesCollector final : public Collector {
       "Time the engine was busy. source=\"fdinfo\": the visible clients' time by class, where the PMU is not read.",
       {"device", "gt", "engine", "class", "source"}};
   static constexpr Metric<Ratio, 5> kBusyRatio{"intel_gpu_engine_busy_ratio", Kind::gauge,
-                                               "Share of the window the engine (source=\"fdinfo\": all engines of the class) was busy.",
+                                               "Share of the window the engine (source=\"fdinfo\": all engines of the class, also while the PMU takes "
+                                               "over) was busy.",
                                                {"device", "gt", "engine", "class", "source"}};
   static constexpr Metric<Seconds, 4> kWait{"intel_gpu_engine_wait_seconds_total", Kind::counter,
                                             "Time the engine waited for an event; sampled.", {"device", "gt", "engine", "class"}};
@@ -48,6 +49,9 @@ class EnginesCollector final : public Collector {
 
   static constexpr FeatureDescriptor kBusyFeature{
       "engine_busy", "Busy time of every engine; without it only the visible clients' time by class.", Need::perf_events};
+  // The same feature, unknown for other reasons: xe's PMU is closed while the GPU seems idle, and clients may be hidden.
+  static constexpr FeatureDescriptor kBusyByClients{"engine_busy", kBusyFeature.meaning, Need::other_processes};
+  static constexpr FeatureDescriptor kBusyByLink{"engine_busy", kBusyFeature.meaning, Need::descriptor_links};
   static constexpr FeatureDescriptor kWaitFeature{"engine_wait_sema", "Time engines wait for events and semaphores (i915).",
                                                   Need::perf_events};
   static constexpr FeatureDescriptor kInterruptsFeature{"interrupts", "Interrupts of the GPU (i915).", Need::perf_events};

@@ -105,10 +105,28 @@ void ClientEngineTime::take(std::size_t engine_class, const Gain& gain, Nanoseco
     if (!hertz) return;
   }
   if (gain.spoiled) state.window.restart();
-  const auto delta = state.window.advance(now, {total});
+  advance(engine_class, gain.capacity, now);
+}
+
+void ClientEngineTime::advance(std::size_t engine_class, std::uint32_t capacity, Nanoseconds now) {
+  ClassState& state = classes_[engine_class];
+  const auto delta = state.window.advance(now, {totals_.nanoseconds[engine_class] + state.elsewhere});
   if (!delta) return;
-  state.ratio = clamped_ratio(static_cast<double>(delta->counts[0]),
-                              static_cast<double>(delta->elapsed.count()) * std::max<std::uint32_t>(gain.capacity, 1));
+  const std::uint32_t engines = std::max({capacity, engines_[engine_class], std::uint32_t{1}});
+  state.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count()) * engines);
+}
+
+void ClientEngineTime::pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled) {
+  const ByClass before = pmu_counted_.value_or(counted);
+  pmu_counted_ = counted;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    ClassState& state = classes_[i];
+    state.ratio.reset();
+    state.elsewhere += counted[i] - before[i];
+    state.known = engines_[i] != 0;
+    if (spoiled || state.cycles != 0) state.window.restart();
+    advance(i, 0, now);
+  }
 }
 
 void ClientEngineTime::asleep(Nanoseconds now) {
@@ -128,8 +146,11 @@ void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
       if (engine.total_cycles) clock().observe(client.time, *engine.total_cycles);
   const auto hertz = clock().hertz();
   if (!hertz) return;
-  for (std::size_t i = 0; i < kEngineClasses; ++i)
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    if (classes_[i].cycles == 0) continue;
     totals_.nanoseconds[i] += nanoseconds_of(std::exchange(classes_[i].cycles, 0), *hertz);
+    classes_[i].window.restart();  // belongs to earlier windows
+  }
 }
 
 // What the clients gained since the last look; nothing at the first one.
@@ -159,11 +180,20 @@ std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(cons
 
 bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
   std::array<Gain, kEngineClasses> gains = gather(snapshot);
+  const auto clients = clients_of(snapshot, device_);
+  // A client of a kernel that does not tell its engine time may do anything.
+  const bool some_silent = std::any_of(clients.begin(), clients.end(), [](const DrmClient& client) {
+    return std::none_of(client.engines.begin(), client.engines.end(), [](const ClientEngine& engine) { return engine.present(); });
+  });
+  const bool tells_all = snapshot.shows_all() && !some_silent;
   bool moved = false;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     // Of a walk that has not seen all clients no ratio can be told.
     gains[i].spoiled = gains[i].spoiled || !snapshot.complete;
     moved = moved || gains[i].nanoseconds != 0 || gains[i].cycles != 0;
+    ClassState& state = classes_[i];
+    state.known = gains[i].clients > 0 || (tells_all && (totals_.told[i] || engines_[i] != 0));
+    state.has_zero = !some_silent && (state.has_zero || state.known);
     take(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
   }
   return moved;
@@ -191,6 +221,10 @@ void ClientEngineTime::forget() {
   clients_.clear();
   last_look_.reset();
   needs_baseline_ = true;
+}
+
+void ClientEngineTime::lost() {
+  forget();
   for (ClassState& state : classes_) {
     state.window.restart();
     state.ratio.reset();
@@ -199,11 +233,12 @@ void ClientEngineTime::forget() {
 
 void ClientEngineTime::write(SampleSink& out, bool with_ratios) const {
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
-    if (!totals_.told[i]) continue;
+    const ClassState& state = classes_[i];
+    if (!totals_.told[i] && !state.has_zero) continue;
     const std::string_view label = kEngineClassNames[i].label;
     out.add(EnginesCollector::kBusy, {device_, "", label, label, "fdinfo"},
             Seconds{static_cast<double>(totals_.nanoseconds[i]) / 1e9});
-    if (with_ratios && classes_[i].ratio) out.add(EnginesCollector::kBusyRatio, {device_, "", label, label, "fdinfo"}, *classes_[i].ratio);
+    if (with_ratios && state.known && state.ratio) out.add(EnginesCollector::kBusyRatio, {device_, "", label, label, "fdinfo"}, *state.ratio);
   }
 }
 

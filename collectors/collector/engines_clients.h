@@ -16,8 +16,12 @@ namespace igpu {
 
 // Engine time by class, added up over all clients of a GPU that are visible to us: what is known without the PMU. A
 // client takes its count along when it closes; what it gained until the last look stays.
+//
+// Ratios go on while the PMU takes over or hands back: their windows are over the sum of what both have counted.
 class ClientEngineTime {
  public:
+  using ByClass = std::array<std::uint64_t, kEngineClasses>;
+
   // memory: the collector's; the totals stay there when the device is bound anew.
   ClientEngineTime(CounterMemory& memory, std::string_view device, Nanoseconds min_window);
 
@@ -29,13 +33,20 @@ class ClientEngineTime {
 
   // What somebody else has counted since he took over, by class.
   struct Elsewhere {
-    std::array<std::uint64_t, kEngineClasses> nanoseconds{};
+    ByClass nanoseconds{};
     Nanoseconds from{};   // when he began; a little after our last look
     Nanoseconds until{};  // when he told
   };
   // Instead of forget(), a while after another one took over: counts what the clients did between our last look and his
   // beginning, which neither of us has seen: all they have done since, less what he has counted. Then forgets.
   void hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere);
+  // The PMU measures. counted: by it, ever. spoiled: one of its counts stepped back.
+  void pmu_begins(const ByClass& counted) { pmu_counted_ = counted; }
+  void pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled);
+  // What was done since the last look nobody has counted.
+  void lost();
+  // How many engines of each class the GPU has, 0 for none: without it only clients tell which classes there are.
+  void know_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
   // The rate of the GPU's clock, if somebody tells it: otherwise it is learned from look to look.
   void know_clock(double hertz) { clock().know(hertz); }
   // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next look have done, they
@@ -46,7 +57,8 @@ class ClientEngineTime {
   bool awaits_rate() const;
   void learn_rate(const ClientSnapshot& snapshot);
 
-  // The classes that a client has told of. Ratios only after a look that had a window.
+  // The classes that a client has told of; where all clients are visible, all classes that the GPU has: what no client
+  // works on is idle. Ratios only after a look that had a window, and only of classes that it could tell of.
   void write(SampleSink& out, bool with_ratios) const;
 
  private:
@@ -66,9 +78,12 @@ class ClientEngineTime {
   };
   struct ClassState {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}
-    std::uint64_t cycles = 0;  // not in seconds yet: the clock's rate is not known
-    CounterWindow<1> window;   // nanoseconds
+    std::uint64_t cycles = 0;     // not in seconds yet: the clock's rate is not known
+    CounterWindow<1> window;      // nanoseconds, ours and the PMU's
+    std::uint64_t elsewhere = 0;  // nanoseconds of the PMU in it
     std::optional<Ratio> ratio;
+    bool known = false;     // whoever worked on it at the last look, we would know
+    bool has_zero = false;  // no client has told of it, but it was known to be idle
   };
   // Survives a re-binding.
   struct Totals {
@@ -80,6 +95,7 @@ class ClientEngineTime {
   std::array<Gain, kEngineClasses> gather(const ClientSnapshot& snapshot);
   void add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state, std::array<Gain, kEngineClasses>& gains);
   void take(std::size_t engine_class, const Gain& gain, Nanoseconds now);
+  void advance(std::size_t engine_class, std::uint32_t capacity, Nanoseconds now);
   ClockRate& clock() { return totals_.clock; }
 
   const std::string_view device_;
@@ -89,6 +105,8 @@ class ClientEngineTime {
   std::optional<Nanoseconds> last_look_;
   bool last_was_complete_ = false;
   bool needs_baseline_ = false;  // after forget()
+  std::array<std::uint32_t, kEngineClasses> engines_{};
+  std::optional<ByClass> pmu_counted_;
 };
 
 }  // namespace igpu

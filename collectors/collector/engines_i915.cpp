@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/scan.h"
 
@@ -65,12 +66,18 @@ bool I915EngineMeter::find_events() {
   if (has_media_gt)
     for (Engine& engine : engines_)
       if (is_media(engine.engine_class)) engine.gt = "1";
+  std::array<std::uint32_t, kEngineClasses> counts{};
+  for (const Engine& engine : engines_)
+    if (engine.busy.handle) ++counts[static_cast<std::size_t>(engine.engine_class)];
+  clients_.know_engines(counts);
   return true;
 }
 
 std::optional<Ratio> I915EngineMeter::advance(Event& event) {
   const auto raw = pmu_.raw(*event.handle);
   if (!raw) return std::nullopt;
+  stepped_back_ = stepped_back_ || *raw < event.last_raw;
+  event.last_raw = *raw;
   const auto delta = event.window.advance(pmu_.time(), {*raw});
   if (!delta) return std::nullopt;
   return clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count()));
@@ -84,8 +91,11 @@ bool I915EngineMeter::write_busy(Engine& engine, SampleSink& out) {
     return false;
   }
   out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, seconds_of(*total));
-  if (const auto ratio = advance(engine.busy))
+  busy_by_class_[static_cast<std::size_t>(engine.engine_class)] += *total;
+  if (const auto ratio = advance(engine.busy)) {
     out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, *ratio);
+    awaits_ratio_ = false;
+  }
   return true;
 }
 
@@ -115,10 +125,15 @@ bool I915EngineMeter::write_engines(SampleSink& out) {
   if (const std::uint64_t generation = pmu_.generation(); generation != generation_) {
     generation_ = generation;
     for (Engine& engine : engines_)
-      for (Event* event : {&engine.busy, &engine.wait, &engine.sema}) event->window.restart();
+      for (Event* event : {&engine.busy, &engine.wait, &engine.sema}) {
+        event->window.restart();
+        event->last_raw = 0;
+      }
   }
   bool busy = false;
   bool waits = false;
+  busy_by_class_ = {};
+  stepped_back_ = false;
   for (Engine& engine : engines_) {
     busy |= write_busy(engine, out);
     waits |= write_event(engine, engine.wait, EnginesCollector::kWait, EnginesCollector::kWaitRatio, out);
@@ -146,7 +161,7 @@ void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   }
   if (outcome) {
     if (write_engines(out)) {
-      clients_.forget();  // should the PMU go, what it has counted is not counted again
+      take_over(pass, out);
       return;
     }
   } else {
@@ -156,13 +171,29 @@ void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
     out.absent(EnginesCollector::kWaitFeature, sampled_ ? why : Absent{Reason::disabled});
     out.absent(EnginesCollector::kInterruptsFeature, why);
   }
+  clients_measure_ = true;
   const auto snapshot = pass.clients();
   if (snapshot) {
     clients_.look(**snapshot);
-    clients_.write(out, true);
   } else if (snapshot.is_failure()) {
     out.failed(snapshot.failure());
   }
+  clients_.write(out, snapshot.operator bool());
+}
+
+// The PMU measures; what the clients have counted until it came stays.
+void I915EngineMeter::take_over(ScrapePass& pass, SampleSink& out) {
+  if (std::exchange(clients_measure_, false)) {
+    awaits_ratio_ = true;
+    if (const auto snapshot = pass.clients()) {
+      clients_.look(**snapshot);  // up to here
+    } else if (snapshot.is_failure()) {
+      out.failed(snapshot.failure());
+    }
+  }
+  clients_.forget();  // should the PMU go, what it has counted is not counted again
+  clients_.pmu_measured(pass.now(), busy_by_class_, stepped_back_);
+  clients_.write(out, awaits_ratio_);
 }
 
 }  // namespace igpu

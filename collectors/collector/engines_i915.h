@@ -26,6 +26,7 @@ class I915EngineMeter final : public EngineMeter {
     explicit Event(Nanoseconds min_window) : window(min_window) {}
     std::optional<PmuSession::Handle> handle;
     CounterWindow<1> window;
+    std::uint64_t last_raw = 0;
   };
   struct Engine {
     Engine(std::string_view engine_name, EngineClass kind, Nanoseconds min_window)
@@ -41,6 +42,7 @@ class I915EngineMeter final : public EngineMeter {
   bool write_engines(SampleSink& out);
   bool write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total, const Metric<Ratio, 4>& ratio, SampleSink& out);
   bool write_busy(Engine& engine, SampleSink& out);
+  void take_over(ScrapePass& pass, SampleSink& out);
   std::optional<Ratio> advance(Event& event);
   void tell(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const;
 
@@ -53,6 +55,11 @@ class I915EngineMeter final : public EngineMeter {
   std::optional<PmuSession::Handle> interrupts_;
   std::uint64_t generation_ = 0;
   ClientEngineTime clients_;
+  bool clients_measure_ = false;
+  bool awaits_ratio_ = false;  // the PMU has taken over; its own windows are too short yet
+  // Of this scrape's PMU.
+  ClientEngineTime::ByClass busy_by_class_{};
+  bool stepped_back_ = false;
 };
 
 }  // namespace igpu

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cmath>
 #include <utility>
-#include <utility>
 
 #include "source/xe_gt_idle.h"
 
@@ -27,6 +26,12 @@ std::array<PmuSession::Term, 3> terms_of(const EngineInstance& engine) {
 
 std::string name_of(const EngineInstance& engine) {
   return std::string(names_of(engine.engine_class).short_name) + std::to_string(engine.instance);
+}
+
+std::array<std::uint32_t, kEngineClasses> engines_by_class(const std::vector<EngineInstance>& engines) {
+  std::array<std::uint32_t, kEngineClasses> counts{};
+  for (const EngineInstance& engine : engines) ++counts[static_cast<std::size_t>(engine.engine_class)];
+  return counts;
 }
 
 }  // namespace
@@ -91,6 +96,7 @@ Reading<Unit> XeEngineMeter::find_engines() {
   if (!engines) return engines.propagate<Unit>();
   engines_.reserve(engines->size());
   for (const EngineInstance& instance : *engines) engines_.emplace_back(instance, pmu_, memory_, min_window_);
+  clients_.know_engines(engines_by_class(*engines));
   found_ = true;
   return Unit{};
 }
@@ -111,6 +117,7 @@ bool XeEngineMeter::take_ticks() {
   const bool anew = pmu_.generation() != generation_;
   generation_ = pmu_.generation();
   bool active_at_all = false;
+  stepped_back_ = false;
   for (Engine& engine : engines_) {
     engine.ratio.reset();
     if (anew) engine.window.restart();
@@ -136,8 +143,11 @@ bool XeEngineMeter::take_ticks() {
     const auto raw_active = pmu_.raw(engine.active);
     const auto raw_total = pmu_.raw(engine.total);
     if (!raw_active || !raw_total) continue;
+    stepped_back_ = stepped_back_ || (!anew && engine.last_raw && *raw_active < *engine.last_raw);
+    engine.last_raw = *raw_active;
     if (const auto delta = engine.window.advance(time, {*raw_active, *raw_total}))
       engine.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
+    if (engine.ratio) awaits_ratio_ = false;
   }
   return active_at_all;
 }
@@ -158,8 +168,8 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
   }
 }
 
-std::array<std::uint64_t, kEngineClasses> XeEngineMeter::busy_by_class() const {
-  std::array<std::uint64_t, kEngineClasses> sums{};
+ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
+  ClientEngineTime::ByClass sums{};
   for (const Engine& engine : engines_) sums[static_cast<std::size_t>(engine.engine_class)] += engine.busy_nanoseconds.total();
   return sums;
 }
@@ -203,16 +213,20 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
   if (!usable_) {
     if (source_ != Source::automatic) return;
     sleep_.restart();
+    clients_.lost();
     close_pmu(pass, out);
     return;
   }
   const bool active = take_ticks();
   const Nanoseconds read_at = pass.now();
   write_engines(true, out);
+  if (source_ != Source::automatic) return;
   if (clients_.awaits_rate())
     if (const auto snapshot = pass.clients()) clients_.learn_rate(**snapshot);
   if (hand_over_) hand_over(pass, read_at);
-  if (source_ == Source::automatic && sleep_.should_close(pass.now(), active)) {
+  clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
+  clients_ratio_ = awaits_ratio_;
+  if (sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
     close_pmu(pass, out);
   }
@@ -225,9 +239,13 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   const auto snapshot = pass.clients();
   if (snapshot) {
     moved = clients_.look(**snapshot);
-    some_hidden = (*snapshot)->processes_denied != 0 || (*snapshot)->pids_hidden || !(*snapshot)->complete;
+    clients_ratio_ = true;
+    hidden_ = (*snapshot)->why_hidden();
+    some_hidden = hidden_ || !(*snapshot)->complete;
   } else if (snapshot.is_failure()) {
     out.failed(snapshot.failure());
+  } else {
+    hidden_ = snapshot.absent();
   }
   if (source_ == Source::automatic) {
     if (!usable_) {
@@ -242,13 +260,14 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
     }
     if (usable_ && sleep_.should_open(pass.now(), moved, some_hidden)) {
       const ClientEngineTime::Elsewhere begin{busy_by_class(), pass.now(), {}};
+      clients_.pmu_begins(begin.nanoseconds);
       usable_ = try_pmu(pass);
       if (usable_) {
         (void)take_ticks();
         open_ = true;
+        awaits_ratio_ = true;
         hand_over_ = begin;
         sleep_.opened(pass.now());
-        clients_.write(out, true);  // up to here
         write_engines(false, out);
         return;
       }
@@ -256,12 +275,14 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
     }
     if (usable_) write_engines(false, out);
   }
-  clients_.write(out, snapshot.operator bool());
 }
 
 void XeEngineMeter::tell_features(SampleSink& out) const {
   if (source_ == Source::fdinfo) {
     out.absent(EnginesCollector::kBusyFeature, {Reason::disabled});
+  } else if (usable_ && hidden_) {
+    // A closed PMU counts nothing, and what hidden clients do shows only when it is opened.
+    out.absent(hidden_->reason == Reason::suspended ? EnginesCollector::kBusyByLink : EnginesCollector::kBusyByClients, *hidden_);
   } else if (usable_) {
     out.available(EnginesCollector::kBusyFeature);
   } else if (usable_.is_absent()) {
@@ -274,21 +295,27 @@ void XeEngineMeter::tell_features(SampleSink& out) const {
   out.absent(EnginesCollector::kInterruptsFeature, {Reason::hardware});
 }
 
-// Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds.
-void XeEngineMeter::ask_for_clock() {
-  if (std::exchange(asked_for_clock_, true)) return;
-  if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) clients_.know_clock(*hertz);
+// Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds, and classes that
+// no client has told of are known.
+void XeEngineMeter::ask_node() {
+  if (std::exchange(asked_node_, true)) return;
+  const auto node = machine_.drm.open(gpu_.render_node);
+  if (!node) return;
+  if (const auto hertz = xe_reference_clock(**node)) clients_.know_clock(static_cast<double>(*hertz));
+  if (const auto engines = xe_engines(**node)) clients_.know_engines(engines_by_class(*engines));
 }
 
 void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
-  ask_for_clock();
+  ask_node();
+  clients_ratio_ = false;
+  hidden_.reset();
   if (open_ || source_ == Source::pmu) {
     read_pmu(pass, out);
-    // Both stay visible; only the one that measures advances.
-    if (source_ == Source::automatic) clients_.write(out, false);
   } else {
     watch_clients(pass, out);
   }
+  // Both stay visible; only the one that measures advances.
+  if (source_ != Source::pmu) clients_.write(out, clients_ratio_);
   tell_features(out);
 }
 
@@ -298,7 +325,7 @@ void XeEngineMeter::gpu_is_suspended() {
     pmu_.close();
     open_ = false;
     hand_over_.reset();
-    clients_.forget();
+    clients_.lost();
   }
   sleep_.restart();
   clients_.asleep(machine_.clock.now());

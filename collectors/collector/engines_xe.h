@@ -35,7 +35,7 @@ class XeEngineMeter final : public EngineMeter {
     EngineClass engine_class;
     PmuSession::Handle active, total;
     MonotonicCounter& busy_nanoseconds;
-    std::optional<std::uint64_t> last_active, last_total;
+    std::optional<std::uint64_t> last_active, last_total, last_raw;
     std::uint64_t told_late = 0;  // ticks
     CounterWindow<2> window;  // active, total
     std::optional<Ratio> ratio;
@@ -45,9 +45,9 @@ class XeEngineMeter final : public EngineMeter {
   Reading<Unit> find_engines();
   Reading<std::vector<EngineInstance>> probe_engines() const;
   Reading<Unit> try_pmu(ScrapePass& pass);
-  void ask_for_clock();
+  void ask_node();
   bool take_ticks();
-  std::array<std::uint64_t, kEngineClasses> busy_by_class() const;
+  ClientEngineTime::ByClass busy_by_class() const;
   void hand_over(ScrapePass& pass, Nanoseconds read_at);
   void close_pmu(ScrapePass& pass, SampleSink& out);
   void watch_clients(ScrapePass& pass, SampleSink& out);
@@ -61,13 +61,17 @@ class XeEngineMeter final : public EngineMeter {
   CounterMemory& memory_;
   const Nanoseconds min_window_;
   const Source source_;
-  bool asked_for_clock_ = false;
+  bool asked_node_ = false;
   bool found_ = false;
   std::vector<Engine> engines_;
   Reading<Unit> usable_ = Absent{};  // what came of the last attempt to open the PMU
   bool open_ = false;                // the PMU measures
   Nanoseconds last_time_{};          // in the PMU's own time
   std::uint64_t generation_ = 0;
+  bool stepped_back_ = false;        // some active ticks, at the last read
+  bool awaits_ratio_ = false;        // the PMU has taken over; its own windows are too short yet
+  bool clients_ratio_ = false;       // of this scrape: the classes' ratios are those to write
+  std::optional<Absent> hidden_;     // the clients measure, but why not all of them are seen
   std::optional<ClientEngineTime::Elsewhere> hand_over_;  // the PMU has just taken over: where it began
   XeSleepWatch sleep_;
   ClientEngineTime clients_;

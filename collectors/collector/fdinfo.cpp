@@ -82,13 +82,8 @@ void FdinfoCollector::ask_for_clock() {
 }
 
 void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) {
-  if (snapshot.processes_denied > 0) {
-    out.absent(kProcessesFeature, {Reason::permission, EACCES});
-  } else if (snapshot.pids_hidden) {
-    out.absent(kProcessesFeature, {Reason::permission, ENOENT});
-  } else if (snapshot.files_left_out > 0) {
-    // It comes and goes with that GPU's sleep: no permission has been lost.
-    out.absent(kProcessesByLink, {Reason::suspended, EACCES});
+  if (const auto hidden = snapshot.why_hidden()) {
+    out.absent(hidden->reason == Reason::suspended ? kProcessesByLink : kProcessesFeature, *hidden);
   } else {
     out.available(kProcessesFeature);
   }

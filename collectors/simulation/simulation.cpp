@@ -89,8 +89,11 @@ SimulatedMachine::~SimulatedMachine() = default;
 
 std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, Clock& clock) {
   std::optional<simulation::MachineScript> script = simulation::script_of_profile(profile);
-  if (!script) return nullptr;
-  return std::unique_ptr<SimulatedMachine>(new SimulatedMachine(std::make_unique<State>(std::move(*script), clock)));
+  return script ? create(std::move(*script), clock) : nullptr;
+}
+
+std::unique_ptr<SimulatedMachine> SimulatedMachine::create(simulation::MachineScript script, Clock& clock) {
+  return std::unique_ptr<SimulatedMachine>(new SimulatedMachine(std::make_unique<State>(std::move(script), clock)));
 }
 
 Machine SimulatedMachine::machine() {

@@ -18,6 +18,7 @@ class SimulatedMachine {
   // clock: where the machine takes its time from; must outlive it. The machine has been up for some hours when it is
   // created. nullptr: there is no such profile.
   static std::unique_ptr<SimulatedMachine> create(std::string_view profile, Clock& clock);
+  static std::unique_ptr<SimulatedMachine> create(simulation::MachineScript script, Clock& clock);
   ~SimulatedMachine();
   SimulatedMachine(const SimulatedMachine&) = delete;
   SimulatedMachine& operator=(const SimulatedMachine&) = delete;

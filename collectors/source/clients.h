@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "device/engine_class.h"
 #include "igpu/device.h"
+#include "igpu/reading.h"
 #include "igpu/units.h"
 
 // DRM clients of all Intel GPUs as /proc/<pid>/fdinfo shows them (Documentation/gpu/drm-usage-stats.rst), already
@@ -65,6 +67,17 @@ struct ClientSnapshot {
   bool complete = true;                  // false: the time bound was reached; who is missing comes next time
   bool pids_hidden = false;              // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};
+
+  // Nobody who uses a GPU can be missing: every process was read, and every block understood.
+  bool shows_all() const { return complete && blocks_skipped == 0 && !why_hidden(); }
+  // Why clients may be missing for longer than this walk.
+  std::optional<Absent> why_hidden() const {
+    if (processes_denied > 0) return Absent{Reason::permission, EACCES};
+    if (pids_hidden) return Absent{Reason::permission, ENOENT};
+    // It comes and goes with the other GPU's sleep: no permission has been lost.
+    if (files_left_out > 0) return Absent{Reason::suspended, EACCES};
+    return std::nullopt;
+  }
 };
 
 }  // namespace igpu

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "format/prometheus_text.h"
@@ -29,6 +30,8 @@ class Parts final : public MachineParts {
  public:
   explicit Parts(std::string_view profile)
       : simulated(SimulatedMachine::create(profile, clock)), machine_(simulated->machine()) {}
+  explicit Parts(MachineScript script)
+      : simulated(SimulatedMachine::create(std::move(script), clock)), machine_(simulated->machine()) {}
   Machine& machine() override { return machine_; }
 
   FakeClock clock;
@@ -447,6 +450,106 @@ TEST_CASE("locked: what needs a permission is absent and said to be, what the fi
   const GpuScript& card = w.script().gpus[1];
   check_gauge(w, "intel_gpu_power_watts", {{"device", card.address}, {"domain", "card"}, {"source", "hwmon"}},
               expected_watts(card.card_microwatts, w.from, w.to), 1e-3);
+}
+
+namespace {
+
+// A monitor over one machine, scraped whenever the test says so.
+struct Scraped {
+  explicit Scraped(MachineScript script) : parts(std::make_shared<Parts>(std::move(script))) {
+    monitor = make_monitor(parts, {}, log);
+  }
+  const Exposition& after(Nanoseconds time) {
+    parts->clock.advance(time);
+    const auto result = monitor->scrape({});
+    std::string text;
+    exporter::write_prometheus_text(PageView(result->lists()), text);
+    return page = parse_prometheus_text(text);
+  }
+  double sum(std::string_view metric, std::string_view cls) const {
+    double sum = 0;
+    for (const auto* sample : page.find(metric, {{"class", cls}})) sum += sample->value;
+    return sum;
+  }
+  bool is(std::string_view feature, std::string_view reason) const {
+    return page.find("intel_gpu_exporter_feature_available", {{"feature", feature}, {"reason", reason}}).size() == 1;
+  }
+
+  RecordingLog log;
+  std::shared_ptr<Parts> parts;
+  std::unique_ptr<Monitor> monitor;
+  Exposition page;
+};
+
+constexpr const char* kBusy = "intel_gpu_engine_busy_seconds_total";
+constexpr const char* kBusyRatio = "intel_gpu_engine_busy_ratio";
+
+// The Battlemage with nobody at work and its GTs in C6.
+MachineScript idle_battlemage() {
+  MachineScript script = *script_of_profile("battlemage");
+  script.clients.clear();
+  for (GpuScript& gpu : script.gpus) {
+    for (EngineScript& engine : gpu.engines) engine.busy = engine.own = Course();
+    for (GtScript& gt : gpu.gts) {
+      gt.awake = Course();
+      gt.asleep = Course(1'000'000'000);
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+TEST_CASE("an idle, awake xe GPU is idle on every page: 0, not nothing") {
+  Scraped s(idle_battlemage());
+  for (int i = 0; i < 20; ++i) {
+    s.after(i % 2 == 0 ? Nanoseconds(15s) : 200ms);
+    INFO(i);
+    CHECK(s.is("engine_busy", "ok"));
+    for (const EngineClassNames& names : kEngineClassNames) {
+      INFO(names.label);
+      CHECK(s.page.find(kBusy, {{"class", names.label}}).size() >= 1);
+      CHECK(s.sum(kBusy, names.label) == 0);
+      if (i == 0) continue;  // no window yet
+      CHECK(s.page.find(kBusyRatio, {{"class", names.label}}).size() >= 1);
+      CHECK(s.sum(kBusyRatio, names.label) == 0);
+    }
+  }
+}
+
+TEST_CASE("while the PMU of an xe GPU takes over from its clients every scraper has every class, from one source") {
+  Scraped s(*script_of_profile("battlemage"));
+  const GpuScript& gpu = s.parts->simulated->script().gpus[0];
+  s.after(0s);
+  std::map<std::string_view, double> before;
+  Nanoseconds at{};
+  for (const Nanoseconds step : {Nanoseconds(5s), Nanoseconds(300ms), Nanoseconds(300ms), Nanoseconds(300ms), Nanoseconds(300ms),
+                                 Nanoseconds(300ms), Nanoseconds(15s), Nanoseconds(100ms)}) {
+    const ScriptTime earlier = s.parts->simulated->script_time(s.parts->clock.now());
+    s.after(step);
+    at += step;
+    const ScriptTime now = s.parts->simulated->script_time(s.parts->clock.now());
+    INFO(to_seconds(at).value);
+    for (const EngineClassNames& names : kEngineClassNames) {
+      INFO(names.label);
+      const auto ratios = s.page.find(kBusyRatio, {{"class", names.label}});
+      REQUIRE(!ratios.empty());
+      for (const auto* ratio : ratios) {
+        CHECK(ratio->label("source") == ratios[0]->label("source"));
+        CHECK(ratio->value > 0);
+        CHECK(ratio->value <= 1);
+      }
+      // The whole of both counters is what the engines did; the kernel's own part is no client's.
+      double expected = 0;
+      for (const EngineScript& engine : gpu.engines)
+        if (engine.model.engine_class == names.engine_class) expected += expected_engine_busy_seconds(gpu, engine.name, earlier, now);
+      const double sum = s.sum(kBusy, names.label);
+      if (at > 5s) CHECK(std::abs(sum - before[names.label] - expected) < 0.001 + 0.02 * expected);
+      CHECK(sum >= before[names.label]);
+      before[names.label] = sum;
+    }
+  }
+  CHECK(s.page.find(kBusyRatio, {{"source", "pmu"}}).size() == gpu.engines.size());
 }
 
 TEST_CASE("asleep: a hundred scrapes resume nothing, and show nothing that would have to") {

@@ -193,66 +193,88 @@ TEST_CASE("without permission the time of the visible clients is added up by cla
   engines.collect(Clients(t.m.clock.now()).client(1, 10'000'000'000).client(2, 0).client(9, 77, "0000:03:00.0").snapshot);
   CHECK(engines.missing("engine_busy") == Reason::permission);
   CHECK(engines.missing("engine_wait_sema") == Reason::permission);
-  CHECK(engines.count(kBusy) == 1);
-  CHECK(engines.value(kBusy) == 0.0);
+  CHECK(engines.count(kBusy) == 3);  // the classes that the PMU names: nobody works on the other two
+  CHECK(engines.value(kBusy, {{"class", "video"}}) == 0.0);
 
   t.m.clock.advance(2s);
   engines.collect(Clients(t.m.clock.now()).client(1, 11'000'000'000).client(2, 500'000'000).client(9, 5'000'000'000, "0000:03:00.0").snapshot);
   CHECK(*engines.value(kBusy, {{"gt", ""}, {"engine", "video"}, {"class", "video"}, {"source", "fdinfo"}}) == doctest::Approx(1.5));
-  CHECK(*engines.value(kBusyRatio, {{"source", "fdinfo"}}) == doctest::Approx(1.5 / 2 / 2));  // of two engines
+  CHECK(*engines.value(kBusyRatio, {{"class", "video"}, {"source", "fdinfo"}}) == doctest::Approx(1.5 / 2 / 2));  // of two engines
 
   SUBCASE("a client that closes takes nothing back; one that appears counts whole") {
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 11'000'000'000).client(3, 250'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.75));
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.75));
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.75));
-    CHECK(*engines.value(kBusyRatio) == 0.0);
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.75));
+    CHECK(*engines.value(kBusyRatio, {{"class", "video"}}) == 0.0);
   }
   SUBCASE("a client that appears with more than fits into the time was there before, only hidden") {
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 11'000'000'000).client(2, 500'000'000).client(3, 3'600'000'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.5));
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.5));
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(3, 3'600'100'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.6));
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.6));
   }
   SUBCASE("values that step back are held") {
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 10'900'000'000).client(2, 500'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.5));
-    CHECK(engines.count(kBusyRatio) == 0);
+    CHECK(engines.value(kBusyRatio, {{"class", "render"}}) == 0.0);
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.5));
+    CHECK(engines.count(kBusyRatio, {{"class", "video"}}) == 0);
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 11'100'000'000).client(2, 500'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.6));
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.6));
   }
   SUBCASE("a walk that was cut short loses nobody and counts nobody twice") {
     t.m.clock.advance(2s);
     Clients cut(t.m.clock.now());
     cut.client(2, 600'000'000).snapshot.complete = false;
     engines.collect(cut.snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.6));
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.6));
     CHECK(engines.count(kBusyRatio) == 0);
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 11'300'000'000).client(2, 600'000'000).client(4, 100'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.9));  // client 4 may be an old one: only from here on
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.9));  // client 4 may be an old one: only from here on
   }
-  SUBCASE("permission that is given later is used, and the clients' series ends") {
+  SUBCASE("permission that is given later is used; what the clients counted stays, and the ratio goes on") {
     t.m.perf.refuse_all(0);
-    engines.collect_after(2s);
+    t.m.clock.advance(2s);
+    engines.collect(Clients(t.m.clock.now()).client(1, 12'000'000'000).client(2, 500'000'000).snapshot);
     CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 4);
-    CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 0);
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "video"}}) == doctest::Approx(2.5));
     CHECK(engines.available("engine_busy"));
+    CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);
+    CHECK(*engines.value(kBusyRatio, {{"class", "video"}}) == doctest::Approx(1.0 / 2 / 2));
+    t.counter(0x2000) += 200'000'000;
+    engines.collect_after(400ms);
+    CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);
+    CHECK(*engines.value(kBusyRatio, {{"class", "video"}}) == doctest::Approx(1.2 / 2.4 / 2));
+    t.counter(0x2000) += 200'000'000;
+    engines.collect_after(800ms);
+    CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
+    CHECK(*engines.value(kBusyRatio, {{"engine", "vcs0"}}) == doctest::Approx(0.4 / 1.2));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "video"}}) == doctest::Approx(2.5));
+    CHECK(*engines.value(kBusy, {{"engine", "vcs0"}}) == doctest::Approx(0.4));
+    engines.bind();
+    engines.collect_after(2s);
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "video"}}) == doctest::Approx(2.5));
+    CHECK(engines.count(kBusyRatio) == 0);
+    t.counter(0x2000) += 500'000'000;
+    engines.collect_after(2s);
+    CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
+    CHECK(*engines.value(kBusyRatio, {{"engine", "vcs0"}}) == doctest::Approx(0.25));
   }
   SUBCASE("bound anew the sums go on") {
     engines.bind();
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 400'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.5));
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.5));
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 500'000'000).snapshot);
-    CHECK(*engines.value(kBusy) == doctest::Approx(1.6));
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.6));
   }
 }
 

@@ -141,10 +141,169 @@ TEST_CASE("an idle GPU's PMU is tried once and left closed; its series stand at 
   const int opens = b.m.perf.opens;
   for (int i = 0; i < 20; ++i) {
     b.pass_time(15s);
-    engines.collect();
+    ClientSnapshot nobody;
+    nobody.time = b.m.clock.now();
+    engines.collect(nobody);
   }
   CHECK(b.m.perf.opens == opens);
   CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 5);
+  CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);
+  CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 5);
+}
+
+TEST_CASE("all clients are visible and none works: every class that the GPU has is idle, from the first window on") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  SUBCASE("both may be used") {}
+  SUBCASE("without perf permission") { b.m.perf.refuse_all(EACCES); }
+  SUBCASE("xe-source=fdinfo") {
+    engines.options.values["engines.xe-source"] = "fdinfo";
+    engines.bind();
+  }
+  ClientSnapshot nobody;
+  engines.collect(nobody);
+  CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 5);
+  b.pass_time(2s);
+  nobody.time = b.m.clock.now();
+  engines.collect(nobody);
+  CHECK(engines.value(kBusyRatio, {{"source", "fdinfo"}, {"class", "video"}, {"engine", "video"}, {"gt", ""}}) == 0.0);
+  CHECK(engines.count(kBusyRatio) == 5);
+
+  SUBCASE("a scraper right behind") {
+    b.pass_time(100ms);
+    nobody.time = b.m.clock.now();
+    engines.collect(nobody);
+    CHECK(engines.count(kBusyRatio) == 5);
+  }
+  SUBCASE("a client that begins counts from that 0") {
+    b.pass_time(8s);
+    engines.collect(b.client(2 * kTicksPerSecond));
+    CHECK(engines.count(kBusyRatio, {{"class", "render"}, {"source", "fdinfo"}}) == 0);  // the clock's rate is not known yet
+    CHECK(engines.value(kBusyRatio, {{"class", "copy"}}) == 0.0);
+    b.pass_time(8s);
+    engines.collect(b.client(4 * kTicksPerSecond));
+    CHECK(*engines.value(kBusy, {{"class", "render"}, {"source", "fdinfo"}}) >= 2.0);
+  }
+  SUBCASE("a client of a kernel that does not tell engine time may do anything: unknown again") {
+    ClientSnapshot silent = b.client(0);
+    b.pass_time(8s);
+    silent.time = b.m.clock.now();
+    silent.clients[0].engines[0] = {};
+    engines.collect(silent);
+    CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
+    CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 0);
+  }
+}
+
+TEST_CASE("some clients may be hidden and no visible one works: not known to be idle") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  ClientSnapshot hidden;
+  Reason reason = Reason::permission;
+  SUBCASE("other users' processes") { hidden.processes_denied = 3; }
+  SUBCASE("another PID namespace") { hidden.pids_hidden = true; }
+  SUBCASE("files left out for another GPU's sleep") {
+    hidden.files_left_out = 1;
+    reason = Reason::suspended;
+  }
+  for (int i = 0; i < 5; ++i) {
+    b.pass_time(10s);
+    hidden.time = b.m.clock.now();
+    engines.collect(hidden);
+  }
+  CHECK(engines.count(kBusyRatio) == 0);
+  CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 0);
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 5);
+  CHECK(engines.missing("engine_busy") == reason);
+  for (const auto& state : engines.sink().features())
+    if (state.feature->name == "engine_busy") CHECK(state.feature->need != Need::perf_events);
+
+  // What a hidden client does shows in the GTs' sleep: the PMU knows.
+  b.sleep(10s, 0.5);
+  hidden.time = b.m.clock.now();
+  engines.collect(hidden);
+  REQUIRE(b.m.perf.open_now == 10);
+  b.sleep(10s, 0.5);
+  b.ticks(0, 0) += 5 * kTicksPerSecond;
+  hidden.time = b.m.clock.now();
+  engines.collect(hidden);
+  CHECK(engines.available("engine_busy"));
+  CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(0.5));
+}
+
+TEST_CASE("a walk that was cut short, or met a block that it cannot read, does not say idle; nor does it take counters away") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect();
+  ClientSnapshot snapshot;
+  SUBCASE("cut short") { snapshot.complete = false; }
+  SUBCASE("unreadable") { snapshot.blocks_skipped = 1; }
+  b.pass_time(10s);
+  snapshot.time = b.m.clock.now();
+  engines.collect(snapshot);
+  CHECK(engines.count(kBusyRatio) == 0);
+  CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 5);
+}
+
+TEST_CASE("at a change-over a scraper within the shortest window has the class's ratio, over what both sources counted") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  const auto step = [&](Nanoseconds time, double busy, bool by_pmu, std::uint64_t cycles) {
+    b.pass_time(time);
+    if (by_pmu) b.ticks(0, 0) += static_cast<std::uint64_t>(to_seconds(time).value * busy * kTicksPerSecond);
+    engines.collect(b.client(cycles));
+  };
+  engines.collect(b.client(0));
+  step(10s, 0, false, 4 * kTicksPerSecond);
+  REQUIRE(b.m.perf.open_now == 10);
+  CHECK(*engines.value(kBusyRatio, {{"class", "render"}}) == doctest::Approx(0.4));
+  // Two more within a second: 10 s at 0.4, then 0.3 s and 0.3 s at 0.8.
+  step(300ms, 0.8, true, 4 * kTicksPerSecond + kTicksPerSecond * 24 / 100);
+  CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);
+  CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 5);
+  CHECK(*engines.value(kBusyRatio, {{"class", "render"}}) == doctest::Approx((4.0 + 0.24) / 10.3));
+  CHECK(engines.value(kBusyRatio, {{"class", "video"}}) == 0.0);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(4.0));
+  step(300ms, 0.8, true, 4 * kTicksPerSecond + kTicksPerSecond * 48 / 100);
+  CHECK(*engines.value(kBusyRatio, {{"class", "render"}}) == doctest::Approx((4.0 + 0.48) / 10.6));
+  // From the shortest window on the engines tell themselves.
+  step(500ms, 0.8, true, 4 * kTicksPerSecond + kTicksPerSecond * 88 / 100);
+  CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 5);
+  CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
+  CHECK(*engines.value(kBusyRatio, {{"class", "render"}}) == doctest::Approx(0.8));
+
+  SUBCASE("an active count that steps back makes no ratio of either") {
+    b.ticks(0, 0) -= 100;
+    b.pass_time(100ms);
+    engines.collect(b.client(5 * kTicksPerSecond));
+    CHECK(engines.count(kBusyRatio, {{"class", "render"}}) == 0);
+  }
+  SUBCASE("and back: a minute later the clients go on at once") {
+    for (int i = 0; i < 6; ++i) step(10s, 0, true, 5 * kTicksPerSecond);
+    REQUIRE(b.m.perf.open_now == 0);
+    CHECK(engines.value(kBusyRatio, {{"engine", "rcs0"}}) == 0.0);
+    step(200ms, 0, false, 5 * kTicksPerSecond);
+    CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);
+    CHECK(engines.value(kBusyRatio, {{"class", "render"}}) == 0.0);
+    CHECK(engines.count(kBusyRatio) == 5);
+  }
+}
+
+TEST_CASE("a PMU that is lost while it measures makes no ratio of what nobody has counted") {
+  Battlemage b;
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  b.pass_time(10s);
+  engines.collect(b.client(4 * kTicksPerSecond));
+  REQUIRE(b.m.perf.open_now == 10);
+  b.pass_time(10s);
+  SUBCASE("by the driver") {
+    b.m.tree.write("sys/bus/event_source/devices/xe_0000_03_00.0/type", "");
+    engines.collect(b.client(9 * kTicksPerSecond));
+  }
+  SUBCASE("by sleep in spite of it") { engines.collector().gpu_is_suspended(); }
+  b.pass_time(100ms);
+  engines.collect(b.client(9 * kTicksPerSecond));
   CHECK(engines.count(kBusyRatio) == 0);
 }
 
@@ -156,7 +315,7 @@ TEST_CASE("a client that works opens the PMU; a minute without work closes it; n
   engines.collect(b.client(4 * kTicksPerSecond));  // 4 of 10 seconds
   CHECK(b.m.perf.open_now == 10);
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"engine", "render"}, {"gt", ""}}) == doctest::Approx(4.0));
-  CHECK(*engines.value(kBusyRatio, {{"source", "fdinfo"}}) == doctest::Approx(0.4));
+  CHECK(*engines.value(kBusyRatio, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(0.4));
   CHECK(engines.value(kBusy, {{"engine", "rcs0"}}) == 0.0);
   CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);
 
@@ -170,7 +329,7 @@ TEST_CASE("a client that works opens the PMU; a minute without work closes it; n
   CHECK(*engines.value(kBusyRatio, {{"engine", "vcs0"}, {"gt", "1"}}) == doctest::Approx(0.1));
   CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 5.0 * kTicksPerSecond);
   CHECK(engines.value(kTicks, {{"engine", "rcs0"}}) == 10.0 * kTicksPerSecond);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(4.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(4.0));
   CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
 
   // Idle for a minute.
@@ -188,7 +347,7 @@ TEST_CASE("a client that works opens the PMU; a minute without work closes it; n
   b.pass_time(10s);
   engines.collect(b.client(11 * kTicksPerSecond));
   CHECK(b.m.perf.open_now == 10);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(6.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(6.0));
   CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(5.0));
   b.pass_time(10s);
   b.ticks(0, 0) += kTicksPerSecond;
@@ -196,7 +355,7 @@ TEST_CASE("a client that works opens the PMU; a minute without work closes it; n
   CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(6.0));
   CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(0.1));
   CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 6.0 * kTicksPerSecond);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(6.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(6.0));
 }
 
 TEST_CASE("what clients do between the last look at them and the opening of the PMU is counted with the next scrape") {
@@ -209,7 +368,7 @@ TEST_CASE("what clients do between the last look at them and the opening of the 
   b.ticks(0, 0) += kTicksPerSecond / 20;
   engines.collect(seen);
   REQUIRE(b.m.perf.open_now == 10);
-  const double before = *engines.value(kBusy, {{"source", "fdinfo"}});
+  const double before = *engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}});
   CHECK(before == doctest::Approx(5.0));
 
   SUBCASE("all of it, where all clients are visible") {
@@ -217,23 +376,23 @@ TEST_CASE("what clients do between the last look at them and the opening of the 
     b.ticks(0, 0) += 5 * kTicksPerSecond;
     engines.collect(b.client(10 * kTicksPerSecond + kTicksPerSecond / 20));
     CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(5.0));
-    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.05));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(5.05));
     // And only once.
     b.pass_time(10s);
     b.ticks(0, 0) += 5 * kTicksPerSecond;
     engines.collect(b.client(15 * kTicksPerSecond + kTicksPerSecond / 20));
-    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.05));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(5.05));
   }
   SUBCASE("never more than fits into it") {
     b.pass_time(10s);
     engines.collect(b.client(10 * kTicksPerSecond));
-    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.1));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(5.1));
   }
   SUBCASE("nothing, where others did more than the visible ones") {
     b.pass_time(10s);
     b.ticks(0, 0) += 9 * kTicksPerSecond;
     engines.collect(b.client(10 * kTicksPerSecond));
-    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.0));
+    CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(5.0));
   }
 }
 
@@ -298,7 +457,7 @@ TEST_CASE("nobody scrapes: the housekeeping's look closes the PMU, and what happ
   b.pass_time(10min);
   engines.collect(b.client(201 * kTicksPerSecond));
   CHECK(b.m.perf.open_now == 0);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(101.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(101.0));
   b.pass_time(10s);
   engines.collect(b.client(202 * kTicksPerSecond));
   CHECK(b.m.perf.open_now == 10);
@@ -375,8 +534,8 @@ TEST_CASE("xe-source=fdinfo never opens it") {
   engines.collect(b.client(kTicksPerSecond));
   CHECK(b.m.perf.opens == 0);
   CHECK(engines.missing("engine_busy") == Reason::disabled);
-  CHECK(engines.count(kBusy) == 1);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+  CHECK(engines.count(kBusy) == 5);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));
 }
 
 TEST_CASE("without permission the clients are what there is; permission given later is followed") {
@@ -388,7 +547,7 @@ TEST_CASE("without permission the clients are what there is; permission given la
   b.pass_time(10s);
   engines.collect(b.client(3 * kTicksPerSecond));
   CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 0);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(3.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(3.0));
   b.m.perf.refuse_all(0);
   b.pass_time(10s);
   engines.collect(b.client(3 * kTicksPerSecond));
@@ -422,7 +581,7 @@ TEST_CASE("firmware that is too old for the events") {
   CHECK(engines.missing("engine_busy") == Reason::kernel);
   b.pass_time(10s);
   engines.collect(b.client(kTicksPerSecond));
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));
   CHECK(b.m.perf.opens == 0);
 }
 
@@ -438,10 +597,10 @@ TEST_CASE("a suspended GPU has no open PMU; after waking the clients go on from 
   b.m.clock.advance(1h);  // its clock stands still
   engines.collect(b.client(2 * kTicksPerSecond));
   CHECK(b.m.perf.open_now == 0);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));
   b.pass_time(10s);
   engines.collect(b.client(3 * kTicksPerSecond));
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(2.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(2.0));
   CHECK(b.m.perf.open_now == 10);
 }
 
@@ -452,10 +611,10 @@ TEST_CASE("a client that wakes a sleeping GPU counts from its first cycle, thoug
   b.pass_time(10s);
   engines.collect(b.client(5 * kTicksPerSecond));
   CHECK(b.m.perf.open_now == 10);
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == 0.0);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == 0.0);
   b.pass_time(10s);
   engines.collect(b.client(9 * kTicksPerSecond));  // the PMU measures now; the rate is still learned from the clients
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(5.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(5.0));
 }
 
 TEST_CASE("a client with more cycles than fit in since the GPU was seen asleep has worked before") {
@@ -468,7 +627,7 @@ TEST_CASE("a client with more cycles than fit in since the GPU was seen asleep h
   engines.collect(b.client(5001 * kTicksPerSecond));
   b.pass_time(10s);
   engines.collect(b.client(5002 * kTicksPerSecond));
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(1.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));
 }
 
 TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost the device closes it") {
@@ -496,7 +655,7 @@ TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost
   CHECK(engines.missing("engine_busy") == Reason::kernel);
   b.pass_time(10s);
   engines.collect(b.client(4 * kTicksPerSecond));
-  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}}) == doctest::Approx(2.0));
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(2.0));
 }
 
 TEST_CASE("bound anew the counters go on") {
