@@ -18,13 +18,16 @@ import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 
-from checks import NAME, SOURCE, WORK, check, equal, finish, output, run
+from checks import BINARY, NAME, SOURCE, WORK, check, equal, finish, output, run, serving
 from render import CHART, PRESETS, Chart, containers_of, kustomized, merged, name_of, pods, values_file
 
 GOLDEN = f"{SOURCE}/tests/packaging/golden"
-NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/prometheus-operator": "6.0.0"}
+NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/prometheus-operator": "6.0.0",
+       "@kubernetes-models/keda": "2.0.0"}
+# The packages with the types of what is not Kubernetes' own.
+TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "keda.sh": "@kubernetes-models/keda"}
 KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/monitoring",
-                  "sidecar", "compat"]
+                  "overlays/dashboards", "sidecar", "compat", "autoscaling/hpa", "autoscaling/keda"]
 EVERYTHING = {
     "rights": {"perf": True, "processes": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
     "supplementalGroups": [104], "extraArgs": ["--no-collector.imc"], "env": [{"name": "TZ", "value": "UTC"}], "webConfigSecret": "gpu-web",
@@ -41,7 +44,8 @@ EVERYTHING = {
                        "basicAuth": {"username": {"name": "gpu-user", "key": "name"}, "password": {"name": "gpu-user", "key": "password"}}},
     "podMonitor": {"enabled": True, "scheme": "https", "scrapeTimeout": "10s", "tlsConfig": {"insecureSkipVerify": True},
                    "metricRelabelings": [{"sourceLabels": ["comm"], "regex": "bash", "action": "drop"}]},
-    "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True}}
+    "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True},
+    "dashboards": {"enabled": True, "annotations": {"grafana_folder": "GPUs"}}}
 CHART_VALUES = {
     "defaults": {}, "perf": {"rights": {"perf": True}}, "everything": EVERYTHING,
     "bare": {"nodeFeatureDiscovery": False, "serviceAccount": {"create": False}, "fullnameOverride": "gpu", "resources": {}, "tolerations": [],
@@ -68,6 +72,7 @@ def golden(name, documents):
     path = f"{GOLDEN}/{name.replace('/', '-')}.yaml"
     # What rules say is reviewed where they are written.
     documents = [{**d, "spec": "(deploy/prometheus)"} if d["kind"] == "PrometheusRule" else d for d in documents]
+    documents = [{**d, "data": {file: f"(grafana/{file})" for file in d["data"]}} if d["kind"] == "ConfigMap" else d for d in documents]
     text = yaml.safe_dump_all(sorted(documents, key=name_of), default_flow_style=False)
     if os.environ.get("IGPU_UPDATE") == "1":
         os.makedirs(GOLDEN, exist_ok=True)
@@ -99,7 +104,7 @@ class Types:
             lines = []
             for number, document in enumerate(documents):
                 api, kind = document["apiVersion"], document["kind"]
-                package = "@kubernetes-models/prometheus-operator" if api.startswith("monitoring.coreos.com/") else "kubernetes-models"
+                package = TYPED_BY.get(api.split("/")[0], "kubernetes-models")
                 lines.append(f'import type {{ I{kind} as T{number} }} from "./node_modules/{package}/{api}/{kind}.js";')
                 lines.append(f"export const d{number}: T{number} = {json.dumps(document, indent=1)};")
             with open(f"{self.work}/{re.sub('[^a-z]', '-', group)}.ts", "w") as f:
@@ -107,13 +112,15 @@ class Types:
         return [l for l in run(f"{self.work}/node_modules/.bin/tsc", "-p", self.work, check_status=False)[1].splitlines() if "error" in l]
 
 
-def tight(group, documents, capabilities, host_pid, host_paths=()):
+def tight(group, documents, *allowed):
     """No pod has more than what its overlay is for."""
     restricted = any(d["kind"] == "Namespace" and d["metadata"]["labels"].get("pod-security.kubernetes.io/enforce") == "restricted"
                      for d in documents)
     for name, template in pods(documents):
         pod = template["spec"]
         problems = []
+        # The pod of "helm test" only asks an exporter.
+        capabilities, host_pid, host_paths = ([], False, ()) if name.startswith("Pod/") else (*allowed, ())[:3]
         if bool(pod.get("hostPID")) != host_pid:
             problems.append("hostPID")
         problems += [key for key in ("hostNetwork", "hostIPC") if pod.get(key)]
@@ -135,7 +142,7 @@ def tight(group, documents, capabilities, host_pid, host_paths=()):
             problems += [f"{m['name']}: mounted for writing" for m in container.get("volumeMounts", []) if m["name"] in paths and not m.get("readOnly")]
             if "memory" not in container["resources"].get("limits", {"memory": 0}):
                 problems.append(f"{container['name']}: no memory limit")
-        if restricted and (capabilities or host_pid):
+        if restricted and (capabilities or host_pid or host_paths):
             problems.append("beyond the namespace's Pod Security level")
         equal(f"{group}: {name} has no right but what it is for", problems, [])
 
@@ -361,6 +368,106 @@ def rules(groups):
               "deploy/kubernetes/rules copies them")
 
 
+def dashboards(groups):
+    """The ConfigMaps hold Grafana's dashboards, all of them and as they are, with the label that its sidecar looks for."""
+    ours = {}
+    for path in glob.glob(f"{SOURCE}/grafana/*.json"):
+        with open(path) as f:
+            ours[os.path.basename(path)] = f.read().strip()
+    for name in ("overlays/dashboards", "chart/everything"):
+        maps = [d for d in groups[name] if d["kind"] == "ConfigMap"]
+        shown = {file: text.strip() for d in maps for file, text in d["data"].items()}
+        check(f"{name}: the ConfigMaps hold grafana/*.json ({len(ours)} dashboards)", ours and shown == ours, sorted(shown))
+        equal(f"{name}: with the sidecar's label", {d["metadata"]["labels"].get("grafana_dashboard") for d in maps}, {"1"})
+        largest = max(len(text.encode()) for text in shown.values())
+        check(f"{name}: small enough for kubectl apply, which keeps a copy in an annotation", largest < 250_000, largest)
+    with open(f"{CHART}/.helmignore") as f:
+        ignored = f.read().split()
+    foreign = [f for f in os.listdir(f"{CHART}/dashboards") if not f.endswith(".json") and f"dashboards/*{os.path.splitext(f)[1]}" not in ignored]
+    equal("Helm packs nothing else of their folder", foreign, [])
+
+
+def helm_test(groups):
+    """The pod of "helm test" runs the program's own check, and that tells a living exporter from none."""
+    for name in ("chart/defaults", "chart/everything"):
+        documents = groups[name]
+        pod = next(d for d in documents if d["kind"] == "Pod")
+        service = next(d for d in documents if d["kind"] == "Service")
+        selected = service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+        equal(f"{name}: the service does not select the test's pod", selected, False)
+        command, address, *rest = pod["spec"]["containers"][0]["args"]
+        host = f"--web.listen-address={service['metadata']['name']}.monitoring.svc:10068"
+        equal(f"{name}: it asks the service", (command, address), ("healthcheck", host))
+        policy = next((d for d in documents if d["kind"] == "NetworkPolicy"), None)
+        if policy:
+            peers = [p["podSelector"]["matchLabels"] for rule in policy["spec"]["ingress"] for p in rule["from"]]
+            check(f"{name}: and the NetworkPolicy lets it", any(p.items() <= pod["metadata"]["labels"].items() for p in peers), peers)
+    pod = next(d for d in groups["chart/defaults"] if d["kind"] == "Pod")
+    arguments = pod["spec"]["containers"][0]["args"]
+    with serving([BINARY, "--simulate", "rack", "--web.listen-address=127.0.0.1:0"]) as url:
+        there = [re.sub(r"=.*:10068$", "=localhost:" + url.rsplit(":", 1)[1], a) for a in arguments]
+        equal("its command succeeds by a host's name", run(BINARY, *there)[0], 0)
+    equal("and fails when nobody answers", run(BINARY, *there, check_status=False)[0], 1)
+
+
+def native_sidecar(sidecar):
+    """The exporter starts before the workload and does not keep a Job from ending."""
+    spec = next(pods(sidecar))[1]["spec"]
+    equal("the sidecar is a native one", [(c["name"], c.get("restartPolicy")) for c in spec["initContainers"]], [(NAME, "Always")])
+    equal("and alone beside the workload", [c["name"] for c in spec["containers"]], ["ffmpeg"])
+    check("the workload waits for its startup probe", "startupProbe" in spec["initContainers"][0], spec["initContainers"])
+
+
+def autoscaling(groups):
+    """What the autoscalers ask is answered by the recording rules, from series as the exporter gives them."""
+    scaled = next(d for d in groups["autoscaling/keda"] if d["kind"] == "ScaledObject")
+    trigger = scaled["spec"]["triggers"][0]["metadata"]
+    with open(f"{SOURCE}/deploy/kubernetes/autoscaling/hpa/adapter-values.yaml") as f:
+        rule = yaml.safe_load(f)["rules"]["external"][0]
+    hpa = next(d for d in groups["autoscaling/hpa"] if d["kind"] == "HorizontalPodAutoscaler")["spec"]["metrics"][0]["external"]
+    equal("the HPA asks for what the adapter gives", hpa["metric"]["name"], rule["name"]["as"])
+    equal("both want the same load", (hpa["target"]["value"], trigger["threshold"]), ("700m", "0.7"))
+    series = rule["seriesQuery"].split("{")[0]
+    queries = [trigger["query"], rule["metricsQuery"].replace("<<.Series>>", series)]
+    with open(f"{SOURCE}/collectors/METRICS.md") as f:
+        check("the exporter has the metric that the rules are made of", "`intel_gpu_engine_busy_seconds_total`" in f.read(), "METRICS.md")
+    labels = 'job="intel-gpu",device="0000:03:00.0",gt="0"'
+    busy = "intel_gpu_engine_busy_seconds_total"
+    tests = {
+        "rule_files": glob.glob(f"{SOURCE}/deploy/prometheus/rules/intel-gpu-recording*.yml"), "evaluation_interval": "1m",
+        "tests": [{"interval": "1m", "input_series": [
+            # Two nodes: one engine always busy; two engines, busy for a quarter and for a half of the time. A render engine counts for nothing.
+            {"series": f'{busy}{{{labels},instance="a",engine="vcs0",class="video",source="pmu"}}', "values": "0+60x20"},
+            {"series": f'{busy}{{{labels},instance="b",engine="vcs0",class="video",source="pmu"}}', "values": "0+15x20"},
+            {"series": f'{busy}{{{labels},instance="b",engine="vcs1",class="video",source="pmu"}}', "values": "0+30x20"},
+            {"series": f'{busy}{{{labels},instance="b",engine="rcs0",class="render",source="pmu"}}', "values": "0+0x20"}],
+            "promql_expr_test": [{"expr": query, "eval_time": "15m", "exp_samples": [{"labels": "{}", "value": 0.6875}]} for query in queries]}]}
+    with tempfile.NamedTemporaryFile("w", suffix=".yml", dir=WORK) as f:
+        yaml.safe_dump(tests, f)
+        f.flush()
+        status, text = run("promtool", "test", "rules", f.name, check_status=False)
+    check(f"Prometheus answers {' and '.join(queries)}", status == 0, text)
+
+
+def chart_metadata():
+    """The chart says the same as deploy/project.env."""
+    with open(f"{SOURCE}/deploy/project.env") as f:
+        project = dict(line.strip().split("=", 1) for line in f if re.match("PROJECT_", line))
+    with open(f"{CHART}/Chart.yaml") as f:
+        chart = yaml.safe_load(f)
+    equal("the chart's home, source and maintainer are the project's",
+          (chart["home"], chart["sources"], chart["maintainers"]),
+          (project["PROJECT_HOMEPAGE"], [project["PROJECT_SOURCE"]], [{"name": project["PROJECT_MAINTAINER"], "email": project["PROJECT_EMAIL"]}]))
+    equal("its links and its icon, too", [u for u in re.findall(r"https?://\S+", json.dumps(chart))
+          if not u.startswith((project["PROJECT_HOMEPAGE"], "https://artifacthub.io/"))], [])
+    equal("the icon is in the repository", os.path.exists(f"{SOURCE}/docs/images/{os.path.basename(chart['icon'])}"), True)
+    annotations = chart["annotations"]
+    equal("its licence is said", annotations["artifacthub.io/license"], "Apache-2.0")
+    for key in ("links", "recommendations"):
+        entries = yaml.safe_load(annotations[f"artifacthub.io/{key}"])
+        check(f"artifacthub.io/{key} is a list with addresses", entries and all("url" in entry for entry in entries), entries)
+
+
 def compose():
     folder = f"{SOURCE}/deploy/compose"
     with open(f"{folder}/compose.yaml") as f:
@@ -433,6 +540,11 @@ def main():
         versions(groups)
         schema(CHART_VALUES)
         rules(groups)
+        dashboards(groups)
+        helm_test(groups)
+        native_sidecar(groups["sidecar"])
+        autoscaling(groups)
+        chart_metadata()
         compose()
 
         types = Types(work)
