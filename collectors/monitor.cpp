@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igpu/monitor.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
@@ -218,6 +220,7 @@ struct Monitor::State {
 
   // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
   void keep_house() {
+    ::pthread_setname_np(::pthread_self(), "housekeeping");
     std::unique_lock lock(mutex);
     housekeeper = std::this_thread::get_id();
     while (!stopping || wanted_thread) {

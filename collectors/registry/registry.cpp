@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/registry.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -545,6 +547,7 @@ class Registry::Worker {
     state_->changed.notify_one();
   }
   static void loop(State& state) {
+    ::pthread_setname_np(::pthread_self(), "collect");
     std::unique_lock lock(state.mutex);
     for (;;) {
       state.changed.wait(lock, [&] { return state.stopping || state.job; });

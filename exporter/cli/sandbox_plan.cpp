@@ -31,6 +31,36 @@ bool reads_processes(const MonitorOptions& options) {
   });
 }
 
+// What lies in them beside certificates may be a private key.
+constexpr std::array<std::string_view, 5> kMixedFolders{"/", "/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls"};
+
+// A file that is replaced by renaming is found again through its folder.
+void add_certificates(const std::string& file, std::vector<std::string>& readable) {
+  readable.push_back(file);
+  for (std::string& folder : folders_of(file)) {
+    if (std::find(kMixedFolders.begin(), kMixedFolders.end(), folder) == kMixedFolders.end())
+      readable.push_back(std::move(folder));
+  }
+}
+
+std::vector<std::string> files_of_clients(const Options& options) {
+  std::vector<std::string> readable{
+      "/proc/self", "/proc/stat",                                        // process_*
+      "/proc/sys/vm/overcommit_memory",                                  // the C library, when it gives memory back
+      options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // what would make a denied event possible
+  if (options.web_config_file.empty()) return readable;
+  for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
+  // The system's authorities, which a reload reads again (web_config/tls_context.cpp), and OpenSSL's settings.
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+                           "/etc/ssl/ca-bundle.pem"}) {
+    add_certificates(file, readable);
+  }
+  if (const char* const bundle = std::getenv("SSL_CERT_FILE")) add_certificates(bundle, readable);
+  for (const char* file : {"/etc/ssl/openssl.cnf", "/usr/lib/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf"})
+    readable.emplace_back(file);
+  return readable;
+}
+
 }  // namespace
 
 SandboxPlan sandbox_plan(const Options& options) {
@@ -41,26 +71,16 @@ SandboxPlan sandbox_plan(const Options& options) {
   plan.uses.reads_files = !options.web_config_file.empty();
   plan.reads_processes = reads_processes(monitor);
 
+  plan.client_files.readable = files_of_clients(options);
+  plan.files = plan.client_files;
   std::vector<std::string>& readable = plan.files.readable;
-  readable.emplace_back("/proc");  // its own: process_*
   if (monitor.simulate.empty()) {
     readable.push_back(monitor.sysfs_root);
-    readable.push_back(monitor.procfs_root);
+    plan.files.listable.push_back(monitor.procfs_root);
     plan.files.listable.push_back(monitor.devfs_root);
     plan.files.devices.push_back(monitor.devfs_root + "/dri");
     readable.emplace_back("/usr/share/misc");    // pci.ids, which is a link to the next in some distributions
     readable.emplace_back("/usr/share/hwdata");  // and the other way round in others
-  }
-  for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
-  if (!options.web_config_file.empty()) {
-    // OpenSSL's own, and the system's authorities, which a reload reads again.
-    for (const char* folder : {"/etc/ssl", "/usr/lib/ssl", "/etc/pki"}) readable.emplace_back(folder);
-    const char* const bundle = std::getenv("SSL_CERT_FILE");
-    for (const std::string& file :
-         {std::string("/etc/ssl/ca-bundle.pem"), std::string(bundle == nullptr ? "" : bundle)}) {
-      for (std::string& folder : folders_of(file)) readable.push_back(std::move(folder));
-    }
-    readable.emplace_back("/etc/pki");  // the system's authorities, in some distributions
   }
   return plan;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/capabilities.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -151,6 +153,20 @@ LayerOutcome kept(CapabilitySet keep) {
   }
   return outcome;
 }
+
+CapabilitySet capabilities_to_read(const std::vector<std::string>& files, CapabilitySet kept) {
+  const CapabilitySet reads = kept & capability::set(capability::kDacReadSearch);
+  if (reads == 0) return 0;
+  const ThreadCapabilities before = own_capabilities();
+  if (!set_own({kept & ~reads, before.permitted, before.inheritable})) return reads;
+  const bool needed = std::any_of(files.begin(), files.end(), [](const std::string& file) {
+    return !Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) && errno == EACCES;
+  });
+  set_own(before);
+  return needed ? reads : 0;
+}
+
+bool limit_capabilities(CapabilitySet keep) { return set_own({keep, keep, 0}); }
 
 LayerOutcome drop_capabilities(CapabilitySet keep) {
   try {

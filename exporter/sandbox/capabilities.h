@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "sandbox/layer.h"
 
@@ -54,5 +55,10 @@ CapabilitySet capabilities_to_keep(const CapabilityUses& uses);
 // Leaves `keep` permitted and effective and takes everything else out of all five sets: bounding and ambient, too.
 LayerOutcome drop_capabilities(CapabilitySet keep);
 LayerOutcome kept(CapabilitySet keep);  // the same in words: CAP_SYS_ADMIN has a cure
+
+// Of those that are kept, what the calling thread needs to read these files: CAP_DAC_READ_SEARCH, or nothing.
+CapabilitySet capabilities_to_read(const std::vector<std::string>& files, CapabilitySet kept);
+// Leaves the calling thread, and those that it makes later, these at most. False: the kernel refused, see errno.
+bool limit_capabilities(CapabilitySet keep);
 
 }  // namespace igpu::exporter

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,8 +15,7 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
-
-#include "service/descriptor.h"
+#include <utility>
 
 namespace igpu::exporter {
 namespace {
@@ -64,8 +65,8 @@ Descriptor make_ruleset(int version) {
 }
 
 // What does not exist needs no rule. False: the kernel refused, see errno.
-bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
-  const Descriptor place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+bool allow(int ruleset, const std::string& path, std::uint64_t rights, std::vector<Descriptor>& held) {
+  Descriptor place(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat facts {};
   if (!place || ::fstat(place.get(), &facts) != 0) return true;
   if (!S_ISDIR(facts.st_mode)) rights &= ~kReadFolder;
@@ -73,7 +74,10 @@ bool allow(int ruleset, const std::string& path, std::uint64_t rights) {
   landlock_path_beneath_attr rule{};
   rule.allowed_access = rights;
   rule.parent_fd = place.get();
-  return ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0U) == 0;
+  if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0U) != 0) return false;
+  struct statfs system {};
+  if (::fstatfs(place.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) held.push_back(std::move(place));
+  return true;
 }
 
 LayerOutcome failed(const char* call) {
@@ -100,20 +104,20 @@ int landlock_version() {
   return version < 0 ? 0 : static_cast<int>(version);
 }
 
-LayerOutcome confine_files(const FileAccess& access) {
+LayerOutcome confine_files(const FileAccess& access, std::vector<Descriptor>& held) {
   const int version = landlock_version();
   if (version == 0) return absent();
   const Descriptor ruleset = make_ruleset(version);
   if (!ruleset) return failed("landlock_create_ruleset");
   for (const std::string& path : access.readable) {
-    if (!allow(ruleset.get(), path, kReadFile | kReadFolder)) return failed("landlock_add_rule");
+    if (!allow(ruleset.get(), path, kReadFile | kReadFolder, held)) return failed("landlock_add_rule");
   }
   for (const std::string& path : access.listable) {
-    if (!allow(ruleset.get(), path, kReadFolder)) return failed("landlock_add_rule");
+    if (!allow(ruleset.get(), path, kReadFolder, held)) return failed("landlock_add_rule");
   }
   for (const std::string& path : access.devices) {
     const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;
-    if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl)) return failed("landlock_add_rule");
+    if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl, held)) return failed("landlock_add_rule");
   }
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) != 0) return failed("landlock_restrict_self");
   std::string detail = "version " + std::to_string(version);

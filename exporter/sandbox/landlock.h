@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sandbox/layer.h"
+#include "service/descriptor.h"
 
 // Landlock (Documentation/userspace-api/landlock.rst): the kernel refuses every file outside the folders that are
 // named, whoever asks.
@@ -24,7 +25,9 @@ int landlock_version();
 // anything; from version 4 on no TCP port can be bound or connected to; from 6 on no abstract UNIX socket of others.
 // It needs no_new_privs. A thread in here cannot look into processes outside (the kernel's ptrace rule): what is read
 // of /proc/<pid>/fdinfo must be read by threads that were made before.
-LayerOutcome confine_files(const FileAccess& access);
+// held: gets descriptors of what is named below /proc, to be kept open. Rules are for inodes, and those of /proc are
+// made again, without the rule, once nobody has them any more. /proc/self is the process that calls.
+LayerOutcome confine_files(const FileAccess& access, std::vector<Descriptor>& held);
 
 // The folders that a file is found in: that of its name, and that of what its name leads to.
 std::vector<std::string> folders_of(const std::string& file);

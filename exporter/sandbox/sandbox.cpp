@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "sandbox/privileges.h"
@@ -58,8 +59,12 @@ Sandbox::Sandbox(SandboxPlan plan) : plan_(std::move(plan)) {
 
 void Sandbox::keep_readable(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
-    for (std::string& folder : folders_of(file)) plan_.files.readable.push_back(std::move(folder));
+    for (const std::string& folder : folders_of(file)) {
+      plan_.files.readable.push_back(folder);
+      plan_.client_files.readable.push_back(folder);
+    }
   }
+  reread_.insert(reread_.end(), files.begin(), files.end());
 }
 
 void Sandbox::guard_memory() {
@@ -71,21 +76,37 @@ void Sandbox::drop_rights() {
   if (!plan_.on) return;
   try {
     kept_ = capabilities_to_keep(plan_.uses);
+    clients_keep_ = capabilities_to_read(reread_, kept_);
     at(Layer::capabilities) = drop_capabilities(kept_);
   } catch (const std::exception& error) {
     at(Layer::capabilities) = LayerOutcome::missing(error.what(), "please report this");
   }
   at(Layer::no_new_privs) = forbid_new_privileges();
-  if (!plan_.reads_processes) confine();
+  if (!plan_.reads_processes) confine(plan_.files);
 }
 
 void Sandbox::confine_clients() {
-  if (plan_.on && plan_.reads_processes) confine();
+  if (!plan_.on) return;
+  // Where all threads are confined, these are so once more.
+  if (plan_.reads_processes || at(Layer::landlock).on) confine(plan_.client_files);
+  limit_clients();
 }
 
-void Sandbox::confine() {
+void Sandbox::limit_clients() {
+  LayerOutcome& outcome = at(Layer::capabilities);
+  if (!outcome.on) return;
+  if (!limit_capabilities(clients_keep_)) {
+    outcome = LayerOutcome::missing("capset: " + std::generic_category().message(errno), "please report this");
+    return;
+  }
+  if (kept_ == 0) return;
+  outcome.detail += clients_keep_ == 0 ? "; threads that clients talk to keep none"
+                                       : "; threads that clients talk to keep " + names_of(clients_keep_);
+}
+
+void Sandbox::confine(const FileAccess& access) {
   LayerOutcome& outcome = at(Layer::landlock);
-  outcome = kInstrumented ? instrumented() : confine_files(plan_.files);
+  outcome = kInstrumented ? instrumented() : confine_files(access, held_);
   if (outcome.on && plan_.reads_processes) {
     outcome.detail += "; not for the collectors' threads: it would hide other processes from them";
   }
@@ -93,12 +114,16 @@ void Sandbox::confine() {
 
 void Sandbox::close() {
   if (!plan_.on) return;
-  at(Layer::seccomp) = kInstrumented ? instrumented() : filter_system_calls();
+  LayerOutcome& filtered = at(Layer::seccomp);
+  filtered = kInstrumented ? instrumented() : filter_system_calls();
+  if (filtered.on) filtered = filter_calls_of_clients();
   if (!kInstrumented) verify();  // a sanitizer has a thread of its own from the start
 }
 
 void Sandbox::verify() {
   const Loose loose = look_for_loose_threads(kept_);
+  const ThreadCapabilities own = own_capabilities();  // of which those that clients talk to get theirs
+  if (((own.permitted | own.effective | own.inheritable) & ~clients_keep_) != 0) lower(at(Layer::capabilities), 1, 1);
   lower(at(Layer::capabilities), loose.capable, loose.threads);
   lower(at(Layer::no_new_privs), loose.privileged, loose.threads);
   lower(at(Layer::seccomp), loose.unfiltered, loose.threads);

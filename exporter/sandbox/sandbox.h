@@ -16,7 +16,8 @@ namespace igpu::exporter {
 struct SandboxPlan {
   bool on = true;  // --no-sandbox
   CapabilityUses uses;
-  FileAccess files;
+  FileAccess files;         // of all threads together
+  FileAccess client_files;  // what threads that clients talk to go on reading, a part of those
   // Whether collectors look into other processes. Landlock forbids that to whom it confines, so that then the threads
   // of the collectors, which talk to nobody, stay outside of it.
   bool reads_processes = true;
@@ -24,20 +25,22 @@ struct SandboxPlan {
 
 using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
 
-// Takes away what the program does not need any more, in the order in which it stops needing it. Capabilities and
-// Landlock belong to threads and are inherited by those that are made later, hence the steps. None of them throws: a
+// Takes away what the program does not need any more, in the order in which it stops needing it. All layers but
+// core_dumps belong to threads and are inherited by those that are made later, hence the steps. After the last one
+// there are two kinds of threads: those that collectors run on, made in between, and all others, which clients talk to
+// and which have less: no capability, no perf events, no GPU, no folder of other processes. None of them throws: a
 // layer that cannot be had is told, and the program goes on without it. docs/sandbox.md is for operators.
 class Sandbox {
  public:
   explicit Sandbox(SandboxPlan plan);
 
-  // Files that are read again when they change, with the folders that they are in; before drop_rights().
+  // Files that are read again when they change, by any thread, with the folders that they are in; before drop_rights().
   void keep_readable(const std::vector<std::string>& files);
 
   void guard_memory();     // before anything secret is read: no core dumps
   void drop_rights();      // sockets are bound, no other thread exists: capabilities, no_new_privs
-  void confine_clients();  // the collectors' threads exist, those that talk to clients do not: Landlock
-  void close();            // all threads exist, no request has been answered: seccomp; then looks at what holds
+  void confine_clients();  // the collectors' threads exist, those that talk to clients do not: Landlock, capabilities
+  void close();            // no request has been answered: seccomp; then looks at what holds
 
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
   const SandboxOutcomes& outcomes() const { return outcomes_; }
@@ -46,13 +49,17 @@ class Sandbox {
   void tell(Log& log) const;
 
  private:
-  void confine();
+  void confine(const FileAccess& access);
+  void limit_clients();
   void verify();
   LayerOutcome& at(Layer layer) { return outcomes_[static_cast<std::size_t>(layer)]; }
 
   SandboxPlan plan_;
   SandboxOutcomes outcomes_;
+  std::vector<std::string> reread_;
+  std::vector<Descriptor> held_;  // for Landlock
   CapabilitySet kept_ = 0;
+  CapabilitySet clients_keep_ = 0;
 };
 
 // What a sandbox of this plan would come to on this machine: put on by a child process that ends at once. Before any

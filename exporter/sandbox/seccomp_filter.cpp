@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -161,6 +162,7 @@ constexpr scmp_datum_t kNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr scmp_datum_t kHowToSend = MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE;
 constexpr scmp_datum_t kHowToOpen = SOCK_CLOEXEC | SOCK_NONBLOCK;
+constexpr scmp_datum_t kHowToFilter = SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 constexpr scmp_datum_t kLow32 = 0xffffffff;  // of arguments that are int: the kernel ignores what is above
 
 class Rules {
@@ -173,7 +175,9 @@ class Rules {
     note(::seccomp_rule_add_array(filter_, SCMP_ACT_ALLOW, call, static_cast<unsigned>(conditions.size()),
                                   conditions.begin()));
   }
-  void answer(int call, std::uint32_t action) { note(::seccomp_rule_add_array(filter_, action, call, 0, nullptr)); }
+  void answer(int call, std::uint32_t action, std::initializer_list<scmp_arg_cmp> conditions = {}) {
+    note(::seccomp_rule_add_array(filter_, action, call, static_cast<unsigned>(conditions.size()), conditions.begin()));
+  }
   int error() const { return error_; }
 
  private:
@@ -233,6 +237,9 @@ void add_conditional_calls(Rules& rules) {
   rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, TCGETS)});  // isatty()
 
+  // A thread may take more away from itself, which is how those that clients talk to do it. Not from others.
+  rules.allow(SCMP_SYS(seccomp), {is_int(0, SECCOMP_SET_MODE_FILTER), masked(1, kLow32 & ~kHowToFilter, 0)});
+
   // Limits are read, not set.
   rules.allow(SCMP_SYS(prlimit64), {is_null(2)});
   // Not those that send signals when something happens.
@@ -276,6 +283,23 @@ LayerOutcome filter_system_calls() {
   if (const int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); error != 0) {
     return failed("seccomp (all threads at once)", -error);
   }
+  if (const int error = ::seccomp_load(filter.get()); error != 0) return failed("seccomp", -error);
+  return LayerOutcome::holds();
+}
+
+LayerOutcome filter_calls_of_clients() {
+  const Filter filter(::seccomp_init(SCMP_ACT_ALLOW));
+  if (!filter) return failed("seccomp_init", ENOMEM);
+  Rules rules(filter.get());
+  for (const int call : {SCMP_SYS(perf_event_open), SCMP_SYS(seccomp)}) rules.answer(call, SCMP_ACT_ERRNO(EPERM));
+  for (const unsigned long request : {kI915Query, kXeDeviceQuery}) {
+    rules.answer(SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), {is_int(1, request)});
+  }
+  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1);
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0);  // it is set, and the first filter refuses to set it
   if (const int error = ::seccomp_load(filter.get()); error != 0) return failed("seccomp", -error);
   return LayerOutcome::holds();
 }

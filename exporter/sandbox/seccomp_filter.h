@@ -11,4 +11,8 @@ namespace igpu::exporter {
 // no_new_privs.
 LayerOutcome filter_system_calls();
 
+// What the calling thread, and those that it makes later, may not ask either: clients talk to them, and only collectors
+// open perf events and ask GPUs. After filter_system_calls().
+LayerOutcome filter_calls_of_clients();
+
 }  // namespace igpu::exporter

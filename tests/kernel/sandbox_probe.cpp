@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sandbox/landlock.h"
 #include "sandbox/privileges.h"
@@ -24,9 +25,10 @@ using igpu::exporter::LayerOutcome;
 
 LayerOutcome put_on(std::string_view layers, const std::string& folder) {
   const FileAccess access{{folder, "/proc"}, {}, {}};
+  static std::vector<igpu::exporter::Descriptor> held;
   if (layers == "none") return LayerOutcome::holds();
   if (layers == "all") {
-    igpu::exporter::Sandbox sandbox({true, {}, access, false});
+    igpu::exporter::Sandbox sandbox({true, {}, access, access, false});
     sandbox.guard_memory();
     sandbox.drop_rights();
     sandbox.confine_clients();
@@ -34,7 +36,7 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder) {
     return sandbox.outcome(igpu::exporter::Layer::seccomp);
   }
   if (const LayerOutcome outcome = igpu::exporter::forbid_new_privileges(); !outcome.on) return outcome;
-  return layers == "seccomp" ? igpu::exporter::filter_system_calls() : igpu::exporter::confine_files(access);
+  return layers == "seccomp" ? igpu::exporter::filter_system_calls() : igpu::exporter::confine_files(access, held);
 }
 
 // Not exit(): what a sanitizer does at the end is not what is tried here.

@@ -158,12 +158,15 @@ TEST_CASE("all layers together: what is needed works, what is not is refused") {
     CAPTURE(attempt);
     CHECK(probe("all", attempt) == "done");
   }
-  for (const For whom : {For::nobody, For::nobody_yet}) {
+  for (const For whom : {For::collectors, For::nobody, For::nobody_yet}) {
     for (const std::string& attempt : attempts_for(whom)) {
       CAPTURE(attempt);
       CHECK(probe("all", attempt) == "EPERM");
     }
   }
+  CHECK(probe("all", "count_cpu") == "EPERM");
+  CHECK(probe("all", "sample_cpu") == "EPERM");
+  CHECK(probe("all", "capabilities") == "ENODATA");
   CHECK(probe("all", "exec") == "killed by signal " + std::to_string(SIGSYS));
   CHECK(probe("all", "read_outside") == (landlock_version() == 0 ? "done" : "EACCES"));
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <spawn.h>
@@ -27,6 +28,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 namespace igpu::test {
 namespace {
@@ -206,6 +208,11 @@ constexpr Attempt kAttempts[] = {
     {"ask_i915", For::collectors, [](const S& s) { return asks(s, 0xc0106479); }},
     {"ask_xe", For::collectors, [](const S& s) { return asks(s, 0xc0286440); }},
 
+    // To take more away from itself. There is no filter at this address, which only who may have one is answered.
+    {"filter", For::collectors, [](const S&) {
+       return done(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, nullptr)) || errno == EFAULT;
+     }},
+
     {"exec", For::death, [](const S&) {
        char name[] = "echo", word[] = "done";
        char* arguments[] = {name, word, nullptr};
@@ -266,6 +273,10 @@ constexpr Attempt kAttempts[] = {
     {"list_root", For::the_unconfined, [](const S&) { return opens("/", O_RDONLY | O_DIRECTORY); }},
     {"list_processes", For::the_unconfined, [](const S&) { return opens("/proc", O_RDONLY | O_DIRECTORY); }},
     {"read_maps", For::the_unconfined, [](const S& s) { return reads(s.maps); }},
+    // A folder that another thread has open is no way around.
+    {"read_maps_by_folder", For::the_unconfined, [](const S& s) {
+       return opens(::syscall(SYS_openat, s.processes, s.maps + std::strlen("/proc/"), O_RDONLY | O_CLOEXEC, 0));
+     }},
     {"read_init", For::the_unconfined, [](const S&) { return reads("/proc/1/status"); }},
 
     // Connections.
@@ -361,6 +372,13 @@ constexpr Attempt kAttempts[] = {
        return done(::setrlimit(RLIMIT_NOFILE, &files));
      }},
     {"priority", For::nobody, [](const S&) { return done(::setpriority(PRIO_PROCESS, 0, 0)); }},
+    {"filter_others", For::nobody_yet, [](const S&) {
+       return done(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, nullptr));
+     }},
+    {"filter_with_listener", For::nobody_yet, [](const S&) {
+       return done(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, nullptr));
+     }},
+    {"confine", For::nobody_yet, [](const S&) { return done(::syscall(SYS_landlock_restrict_self, -1, 0U)); }},
     {"dumpable", For::nobody, [](const S&) { return done(::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)); }},
     {"personality", For::nobody, [](const S&) { return done(::syscall(SYS_personality, 0xffffffffUL)); }},
 
@@ -415,6 +433,9 @@ constexpr Attempt kQuestions[] = {
        if (size == sizeof(std::uint64_t)) errno = ENODATA;
        return size > static_cast<ssize_t>(sizeof(std::uint64_t));
      }},
+    {"list_sysfs", For::the_unconfined, [](const S&) { return opens("/sys", O_RDONLY | O_DIRECTORY); }},
+    {"read_authorities", For::everybody, [](const S&) { return reads("/etc/ssl/certs/ca-certificates.crt"); }},
+    {"list_keys", For::the_unconfined, [](const S&) { return opens("/etc/ssl", O_RDONLY | O_DIRECTORY); }},
     {"capabilities", For::collectors, [](const S&) { return has_capabilities(); }},
 };
 
@@ -459,6 +480,7 @@ Surroundings prepare_surroundings(const char* folder, const char* outside, const
   const void* const raw = &s.receiver_address;
   ::bind(s.receiver, static_cast<const sockaddr*>(raw), sizeof s.receiver_address);
   ::chmod(s.receiver_address.sun_path, 0666);
+  s.processes = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   perf_event_attr attributes = sampling();
   attributes.exclude_kernel = 1;
   s.event = static_cast<int>(count(attributes, 0, -1));
@@ -467,14 +489,21 @@ Surroundings prepare_surroundings(const char* folder, const char* outside, const
 
 std::span<const Attempt> sandbox_attempts() { return kAttempts; }
 
+int injecting_signal() { return SIGRTMIN + 7; }
+
+const Attempt* attempt_number(int number) {
+  if (number < 0) return nullptr;
+  auto at = static_cast<std::size_t>(number);
+  if (at < std::size(kAttempts)) return &kAttempts[at];
+  at -= std::size(kAttempts);
+  return at < std::size(kQuestions) ? &kQuestions[at] : nullptr;
+}
+
 const Attempt* find_attempt(const char* name) {
-  for (const std::span<const Attempt> list :
-       {std::span<const Attempt>(kAttempts), std::span<const Attempt>(kQuestions)}) {
-    for (const Attempt& attempt : list) {
-      if (std::strcmp(attempt.name, name) == 0) return &attempt;
-    }
+  for (int number = 0;; ++number) {
+    const Attempt* const attempt = attempt_number(number);
+    if (attempt == nullptr || std::strcmp(attempt->name, name) == 0) return attempt;
   }
-  return nullptr;
 }
 
 }  // namespace igpu::test

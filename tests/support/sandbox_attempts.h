@@ -26,7 +26,8 @@ struct Surroundings {
   int pair = -1;                  // connected
   int receiver = -1;              // a UNIX datagram socket that everybody may write to
   sockaddr_un receiver_address{};
-  int event = -1;  // a perf event of this thread that takes samples; -1: this user may have none
+  int processes = -1;  // /proc, as collectors have it open
+  int event = -1;      // a perf event of this thread that takes samples; -1: this user may have none
 };
 
 // folder holds "file"; the files named keep existing. Not to be called twice for one folder.
@@ -50,5 +51,11 @@ struct Attempt {
 
 std::span<const Attempt> sandbox_attempts();
 const Attempt* find_attempt(const char* name);  // null: there is none
+
+// For attempts within another process: the signal's value is a serial number times kInjectedAttempts, plus the number
+// of the attempt (end_to_end/sandbox_inject.cpp).
+inline constexpr int kInjectedAttempts = 1000;
+int injecting_signal();
+const Attempt* attempt_number(int number);  // of all that find_attempt() finds; null: there is none
 
 }  // namespace igpu::test

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// What docs/sandbox.md says, tried from inside every kind of thread of the real program: system calls are made within
+// its threads, as code would that got in there. That the same calls succeed without a sandbox is tried by
+// kernel/sandbox.
+#include "support/sandbox_attempts.h"
+
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "sandbox/capabilities.h"
+#include "sandbox/landlock.h"
+#include "support/exporter_process.h"
+#include "support/http_client.h"
+#include "support/machine_tree.h"
+
+using namespace igpu::test;
+using namespace igpu::exporter;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Threads that collectors run on; clients talk to all others.
+bool is_collecting(const std::string& thread) { return thread == "collect" || thread == "housekeeping"; }
+
+int perf_event_paranoid() {
+  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
+  int level = 99;
+  file >> level;
+  return level;
+}
+
+// A process of the same user, which the exporter's threads may look at or not.
+class Neighbour {
+ public:
+  explicit Neighbour(bool as_nobody) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    if (as_nobody && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(1);
+    std::array<char*, 3> arguments{const_cast<char*>("sleep"), const_cast<char*>("3600"), nullptr};
+    ::execvp("sleep", arguments.data());
+    ::_exit(127);
+  }
+  ~Neighbour() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Neighbour(const Neighbour&) = delete;
+  Neighbour& operator=(const Neighbour&) = delete;
+  std::string maps() const { return "/proc/" + std::to_string(pid_) + "/maps"; }
+
+ private:
+  pid_t pid_;
+};
+
+class Injected {
+ public:
+  Injected(bool as_nobody, std::vector<std::string> arguments) : neighbour_(as_nobody) {
+    tree_.write("folder/file", std::string(8192, 'x'));
+    tree_.write("folder/answers", "");
+    tree_.write("folder/web.yml", "");
+    tree_.write("outside", "x");
+    fs::permissions(tree_.root(), fs::perms(0755));
+    fs::permissions(tree_.path("folder"), fs::perms(0777));
+    fs::permissions(tree_.path("folder/answers"), fs::perms(0666));
+    // From a place that everybody can read.
+    fs::copy_file(IGPU_EXPORTER_BINARY, tree_.path("exporter"));
+    fs::copy_file(IGPU_SANDBOX_INJECT, tree_.path("inject.so"));
+    fs::permissions(tree_.path("exporter"), fs::perms(0755));
+    fs::permissions(tree_.path("inject.so"), fs::perms(0755));
+    std::vector<std::string> launcher{tree_.path("exporter")};
+    if (as_nobody) {
+      launcher = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", tree_.path("exporter")};
+    }
+    arguments.push_back("--web.config.file=" + tree_.path("folder/web.yml"));
+    exporter_.emplace(arguments,
+                      std::vector<std::string>{
+                          "LD_PRELOAD=" + tree_.path("inject.so"), "IGPU_INJECT_FOLDER=" + tree_.path("folder"),
+                          "IGPU_INJECT_OUTSIDE=" + tree_.path("outside"), "IGPU_INJECT_MAPS=" + neighbour_.maps()},
+                      launcher);
+    CHECK(http_get(exporter_->port(), "/metrics").status == 200);  // all threads that there will be are there
+  }
+
+  // One of each name: those of a name are alike. The first is called "main".
+  std::map<std::string, pid_t> threads() const {
+    std::map<std::string, pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(exporter_->pid()) + "/task")) {
+      const pid_t thread = static_cast<pid_t>(std::stol(entry.path().filename().string()));
+      std::ifstream file(entry.path() / "comm");
+      std::string name;
+      std::getline(file, name);
+      if (thread == exporter_->pid()) name = "main";
+      if (!name.empty()) found.emplace(name, thread);
+    }
+    return found;
+  }
+
+  void send(pid_t thread, int value) {
+    siginfo_t info{};
+    info.si_signo = injecting_signal();
+    info.si_code = SI_QUEUE;
+    info.si_value.sival_int = value;
+    REQUIRE(::syscall(SYS_rt_tgsigqueueinfo, exporter_->pid(), thread, info.si_signo, &info) == 0);
+  }
+
+  // "done" or the name of the error.
+  std::string attempt(pid_t thread, int number) {
+    const std::string serial = std::to_string(++serial_);
+    send(thread, serial_ * kInjectedAttempts + number);
+    const auto until = Clock::now() + std::chrono::seconds(60);
+    while (Clock::now() < until) {
+      std::ifstream file(tree_.path("folder/answers"));
+      file.seekg(read_);
+      std::string line;
+      if (std::getline(file, line) && !file.eof()) {
+        read_ += static_cast<std::streamoff>(line.size()) + 1;
+        if (line.starts_with(serial + " ")) return line.substr(serial.size() + 1);
+        return "answer to something else: " + line;
+      }
+      if (const auto status = exporter_->wait(std::chrono::milliseconds(0))) {
+        return "the exporter ended: " + std::to_string(*status) + "\n" + exporter_->log();
+      }
+      std::this_thread::yield();
+    }
+    return "no answer";
+  }
+
+  ExporterProcess& exporter() { return *exporter_; }
+
+ private:
+  MachineTree tree_;
+  Neighbour neighbour_;
+  std::optional<ExporterProcess> exporter_;
+  int serial_ = 0;
+  std::streamoff read_ = 0;
+};
+
+struct Setting {
+  bool as_nobody = false;
+  bool reads_processes = true;
+};
+
+// What the kernel is to say; "": that is no matter of the sandbox here.
+std::string expected(const Attempt& attempt, bool collecting, const Setting& setting) {
+  const std::string name = attempt.name;
+  const bool privileged = !setting.as_nobody && own_capabilities().permitted != 0;
+  if (name == "clone3") return "ENOSYS";
+  if (name == "capabilities") return collecting && privileged ? "done" : "ENODATA";
+  if (name == "count_cpu" || name == "sample_cpu") {
+    if (!collecting) return "EPERM";
+    return privileged || perf_event_paranoid() < 0 ? "done" : "";
+  }
+  if (name == "read_samples") return perf_event_paranoid() <= 2 ? "ENODATA" : "";
+  if (name == "read_authorities" && !fs::exists("/etc/ssl/certs/ca-certificates.crt")) return "";
+  if (name == "list_keys" && !fs::exists("/etc/ssl")) return "";
+  switch (attempt.whom) {
+    case For::everybody:
+      return "done";
+    case For::collectors:
+      return collecting ? "done" : "EPERM";
+    case For::nobody:
+    case For::nobody_yet:
+      return "EPERM";
+    case For::the_unconfined:
+      if (collecting && setting.reads_processes) return "done";
+      if (landlock_version() == 0) return "";
+      // Collectors' threads find the GPUs, and list what is in /proc without reading it.
+      if (collecting && (name == "list_sysfs" || name == "list_processes")) return "done";
+      return "EACCES";
+    case For::death:
+      return "";  // apart
+  }
+  return "";
+}
+
+bool checkable() {
+  if (std::getenv("IGPU_INSTRUMENTED") == nullptr) return true;
+  MESSAGE("not checked: builds with a sanitizer or coverage leave seccomp and Landlock off");
+  return false;
+}
+
+void try_everything(const Setting& setting) {
+  if (!checkable()) return;
+  if (landlock_version() == 0) MESSAGE("not checked: files and processes outside, as this kernel has no Landlock");
+  std::vector<std::string> arguments;
+  if (!setting.reads_processes) arguments = {"--no-collector.fdinfo", "--no-collector.engines"};
+  Injected program(setting.as_nobody, arguments);
+  const std::map<std::string, pid_t> threads = program.threads();
+  for (const std::string kind : {"main", "front", "civetweb-worker", "civetweb-master", "collect", "housekeeping"}) {
+    CAPTURE(kind);
+    CHECK(threads.contains(kind));
+  }
+  for (const auto& [kind, thread] : threads) {
+    CAPTURE(kind);
+    for (int number = 0; attempt_number(number) != nullptr; ++number) {
+      const Attempt& attempt = *attempt_number(number);
+      const std::string name = attempt.name;
+      CAPTURE(name);
+      const std::string wanted = expected(attempt, is_collecting(kind), setting);
+      if (!wanted.empty()) CHECK(program.attempt(thread, number) == wanted);
+    }
+  }
+  CHECK(http_get(program.exporter().port(), "/metrics").status == 200);
+  CHECK(program.exporter().stop(SIGTERM) == 0);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("sandbox attempts");
+
+TEST_CASE("every kind of thread, with what these tests may do") { try_everything({}); }
+
+TEST_CASE("every kind of thread, as a user without rights") {
+  if (::geteuid() == 0) try_everything({.as_nobody = true});  // else that was the case before
+}
+
+TEST_CASE("every kind of thread, with no collector that looks into processes") {
+  try_everything({.reads_processes = false});
+  if (::geteuid() == 0) try_everything({.as_nobody = true, .reads_processes = false});
+}
+
+TEST_CASE("a thread of any kind that runs a program ends the process") {
+  if (!checkable()) return;
+  for (const std::string kind : {"main", "front", "civetweb-worker", "collect"}) {
+    for (int number = 0; attempt_number(number) != nullptr; ++number) {
+      if (attempt_number(number)->whom != For::death) continue;
+      CAPTURE(kind);
+      const std::string name = attempt_number(number)->name;
+      CAPTURE(name);
+      Injected program(false, {});
+      program.send(program.threads().at(kind), kInjectedAttempts + number);
+      CHECK(program.exporter().wait(std::chrono::seconds(60)) == 128 + SIGSYS);
+    }
+  }
+}
+
+TEST_SUITE_END();

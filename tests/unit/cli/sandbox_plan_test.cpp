@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sandbox_plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace igpu::exporter;
+
+namespace {
+
+bool holds(const std::vector<std::string>& list, std::string_view what) {
+  return std::find(list.begin(), list.end(), what) != list.end();
+}
+
+// Restored at the end.
+class CertificateFile {
+ public:
+  explicit CertificateFile(const char* value) {
+    if (const char* const before = std::getenv(kName)) before_ = before;
+    ::setenv(kName, value, 1);
+  }
+  ~CertificateFile() { before_ ? ::setenv(kName, before_->c_str(), 1) : ::unsetenv(kName); }
+  CertificateFile(const CertificateFile&) = delete;
+  CertificateFile& operator=(const CertificateFile&) = delete;
+
+ private:
+  static constexpr const char* kName = "SSL_CERT_FILE";
+  std::optional<std::string> before_;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("sandbox plan");
+
+TEST_CASE("threads that clients talk to read of /proc what is their own, and nothing of the GPUs") {
+  Options options;
+  const SandboxPlan plan = sandbox_plan(options);
+  CHECK(plan.reads_processes);
+  CHECK(holds(plan.client_files.readable, "/proc/self"));
+  for (const char* folder : {"/", "/proc", "/sys", "/dev", "/dev/dri", "/etc", "/usr/share/misc"}) {
+    CAPTURE(folder);
+    CHECK_FALSE(holds(plan.client_files.readable, folder));
+  }
+  CHECK(plan.client_files.listable.empty());
+  CHECK(plan.client_files.devices.empty());
+}
+
+TEST_CASE(
+    "what all threads read together is more than that by what the GPUs need; processes' folders are listed only") {
+  Options options;
+  options.monitor.collectors = {{"fdinfo", false}, {"engines", false}};
+  const SandboxPlan plan = sandbox_plan(options);
+  CHECK_FALSE(plan.reads_processes);
+  for (const std::string& file : plan.client_files.readable) CHECK(holds(plan.files.readable, file));
+  CHECK(holds(plan.files.readable, "/sys"));
+  CHECK(holds(plan.files.devices, "/dev/dri"));
+  CHECK(holds(plan.files.listable, "/proc"));
+  CHECK_FALSE(holds(plan.files.readable, "/proc"));
+}
+
+TEST_CASE("certificates of the system can be read again, private keys beside them cannot") {
+  Options options;
+  CHECK_FALSE(holds(sandbox_plan(options).client_files.readable, "/etc/ssl/certs"));  // without TLS there are none
+  options.web_config_file = "/srv/exporter/web.yml";
+  const CertificateFile environment("/etc/ssl/cert.pem");
+  const std::vector<std::string> readable = sandbox_plan(options).client_files.readable;
+  for (const char* path : {"/srv/exporter", "/etc/ssl/certs", "/etc/pki/ca-trust/extracted/pem",
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf"}) {
+    CAPTURE(path);
+    CHECK(holds(readable, path));
+  }
+  for (const char* path : {"/", "/etc", "/etc/ssl", "/etc/ssl/private", "/etc/pki", "/etc/pki/tls",
+                           "/etc/pki/tls/private", "/usr/lib/ssl"}) {
+    CAPTURE(path);
+    CHECK_FALSE(holds(readable, path));
+  }
+}
+
+TEST_SUITE_END();
