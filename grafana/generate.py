@@ -348,7 +348,9 @@ def health():
         ("Now", [
             stat("Exporters up", "Those that answered the last scrape.", f"sum(up{{{HOST}}} {ours})", graph="none"),
             stat("Features missing", "Features that a machine could have and the exporter may not or cannot read: permission or kernel.",
-                 f'sum(intel_gpu_exporter_feature_available{{reason=~"permission|kernel",{HOST}}} == bool 0)'
+                 # Without those that a driver has in no version: they are never missing alone.
+                 f'sum(intel_gpu_exporter_feature_available{{reason="permission",{HOST}}} == bool 0 or '
+                 f'intel_gpu_exporter_feature_available{{reason="kernel",feature!~"engine_wait_sema|interrupts|frequency_average|awake_time|memory_used",{HOST}}} == bool 0)'
                  f" or 0 * count(intel_gpu_exporter_build_info{{{HOST}}})", thresholds=[("green", None), ("orange", 1)]),
             stat("Slowest scrape", "As Prometheus measured it.", f"max(scrape_duration_seconds{{{HOST}}} {ours})", "s", [("green", None), ("orange", 1), ("red", 5)], 3),
             stat("Collectors failing", "Collectors that did not come through the last scrape.", f"sum(intel_gpu_scrape_collector_success{{{HOST}}} == bool 0)", thresholds=BAD, graph="none"),

@@ -116,7 +116,7 @@ void I915EngineMeter::tell(const FeatureDescriptor& feature, bool counts, bool a
   if (counts) {
     out.available(feature);
   } else {
-    out.absent(feature, {asked_for ? Reason::kernel : Reason::disabled, 0});
+    out.absent(feature, {!asked_for ? Reason::disabled : gpu_.virtual_function ? Reason::hardware : Reason::kernel, 0});
   }
 }
 

@@ -88,7 +88,7 @@ Reading<Unit> XeEngineMeter::find_engines() {
   if (!events) return events.propagate<Unit>();
   // Firmware too old for them: the driver does not list them.
   for (const std::string_view event : {kActiveEvent, kTotalEvent})
-    if (std::find(events->begin(), events->end(), event) == events->end()) return Absent{Reason::kernel, ENOENT};
+    if (std::find(events->begin(), events->end(), event) == events->end()) return Absent{Reason::kernel, EOPNOTSUPP};
 
   Reading<std::vector<EngineInstance>> engines = Absent{Reason::hardware, ENODEV};
   if (const auto node = machine_.drm.open(gpu_.render_node)) engines = xe_engines(**node);
@@ -290,9 +290,10 @@ void XeEngineMeter::tell_features(SampleSink& out) const {
     if (gpu_.virtual_function && why.reason == Reason::kernel) why.reason = Reason::hardware;
     out.absent(EnginesCollector::kBusyFeature, why);
   }
-  // No xe GPU tells these.
-  out.absent(EnginesCollector::kWaitFeature, {Reason::hardware});
-  out.absent(EnginesCollector::kInterruptsFeature, {Reason::hardware});
+  // No version of the driver has these.
+  const Absent never{gpu_.virtual_function ? Reason::hardware : Reason::kernel};
+  out.absent(EnginesCollector::kWaitFeature, never);
+  out.absent(EnginesCollector::kInterruptsFeature, never);
 }
 
 // Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds, and classes that

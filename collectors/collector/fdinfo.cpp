@@ -88,14 +88,16 @@ void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<co
     out.available(kProcessesFeature);
   }
   // Older kernels leave these lines out for some or all platforms.
-  const auto tell = [&](const FeatureDescriptor& feature, Told& told, const auto& shown_by) {
+  const auto tell = [&](const FeatureDescriptor& feature, Told& told, Reason without, const auto& shown_by) {
     if (std::any_of(clients.begin(), clients.end(), shown_by)) told = Told::yes;
     if (told == Told::unknown && !clients.empty()) told = Told::no;
     if (told == Told::yes) out.available(feature);
-    if (told == Told::no) out.absent(feature, {Reason::kernel, 0});
+    if (told == Told::no) out.absent(feature, {without, 0});
   };
-  tell(kEngineTimeFeature, engine_time_told_, has_engine_time);
-  tell(kMemoryFeature, memory_told_, [](const DrmClient& client) { return !client.memory.empty(); });
+  // xe leaves engine time out for virtual functions, whatever the kernel.
+  const bool never = gpu_.virtual_function && gpu_.driver == Driver::xe;
+  tell(kEngineTimeFeature, engine_time_told_, never ? Reason::hardware : Reason::kernel, has_engine_time);
+  tell(kMemoryFeature, memory_told_, Reason::kernel, [](const DrmClient& client) { return !client.memory.empty(); });
 }
 
 void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {

@@ -41,7 +41,7 @@ std::unique_ptr<Collector> FrequencyCollector::create(const CollectorContext& co
 FrequencyCollector::FrequencyCollector(const CollectorContext& context)
     : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu), min_window_(context.min_window) {
   if (gpu_.driver == Driver::xe) {
-    no_averages_ = {Reason::hardware};  // no kernel has it
+    no_averages_ = {Reason::kernel};  // no version of the driver has it
     return;
   }
   // These events start a 200 Hz timer in the driver while the GPU is busy.
@@ -78,9 +78,9 @@ void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
   if (looks_.due(!gts_.empty())) gts_ = GtSysfs::find(sys_, gpu_);
   {
     // The host runs the clocks of a virtual function.
-    const Absent none{gpu_.virtual_function ? Reason::hardware : Reason::kernel};
-    FeatureReport frequency(out, kFrequencyFeature, none);
-    FeatureReport throttle(out, kThrottleFeature, none);
+    const Absent none{Reason::kernel};
+    FeatureReport frequency(out, kFrequencyFeature, none, gpu_.virtual_function);
+    FeatureReport throttle(out, kThrottleFeature, none, gpu_.virtual_function);
     for (GtSysfs& gt : gts_) {
       if (const auto actual = gt.actual(); frequency.note(actual)) out.add(kFrequency, {gpu_.address, gt.id(), "actual"}, *actual);
       if (const auto requested = gt.requested(); frequency.note(requested))
@@ -98,7 +98,7 @@ void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
 
 void FrequencyCollector::collect_averages(ScrapePass& pass, SampleSink& out) {
   if (find_averages_) find_averages();
-  FeatureReport report(out, kAverageFeature, no_averages_);
+  FeatureReport report(out, kAverageFeature, no_averages_, gpu_.virtual_function);
   if (averages_.empty()) return;
   const auto read = pmu_.refresh(pass.number());
   if (!read) {

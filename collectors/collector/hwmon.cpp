@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/hwmon.h"
 
+#include <cerrno>
+
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -41,17 +43,22 @@ void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   if (looks_.due(hwmon_.found)) hwmon_ = card                       ? Hwmon::of_gpu(sys_, gpu_)
                                           : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_)
                                                                      : Hwmon();
-  // A card without hwmon: this kernel's driver has none yet. What the driver leaves out of it, this card does not have,
-  // nor do integrated GPUs and virtual functions.
-  const Absent none{card && !hwmon_.found && !gpu_.virtual_function ? Reason::kernel : Reason::hardware};
-  FeatureReport temperature(out, kTemperatureFeature, none);
+  // Integrated GPUs have the package's temperature only, virtual functions nothing.
+  const Absent not_in_hardware{Reason::hardware};
+  const Absent not_in_kernel = gpu_.virtual_function ? not_in_hardware : Absent{Reason::kernel, ENOENT};
+  // Every card has a temperature, every CPU package too: its module is not loaded, or this kernel's driver has no file for it.
+  const bool no_file = card ? hwmon_.temperatures.empty() : !hwmon_.found;
+  FeatureReport temperature(out, kTemperatureFeature, no_file ? not_in_kernel : not_in_hardware);
   for (Hwmon::Channel& channel : hwmon_.temperatures)
     if (const auto value = Hwmon::celsius(channel.attribute); temperature.note(value))
       out.add(kTemperature, {gpu_.address, channel.name}, *value);
-  FeatureReport fan(out, kFanFeature, none);
+  // Both drivers began to show fans at about the time of temperatures: where only one of the two is missing, it is the card.
+  FeatureReport fan(out, kFanFeature, card && hwmon_.temperatures.empty() ? not_in_kernel : not_in_hardware);
   for (Hwmon::Channel& channel : hwmon_.fans)
     if (const auto value = Hwmon::rpm(channel.attribute); fan.note(value) && *value)
       out.add(kFan, {gpu_.address, channel.index}, **value);
+  // What hwmon has had from its first version on, but not for this card, the card does not have.
+  const Absent none = card && !hwmon_.found ? not_in_kernel : not_in_hardware;
   FeatureReport voltage(out, kVoltageFeature, none);
   for (Hwmon::Channel& channel : hwmon_.voltages)
     if (const auto value = Hwmon::volts(channel.attribute); voltage.note(value))

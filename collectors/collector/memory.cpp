@@ -43,7 +43,7 @@ Absent MemoryCollector::why_use_is_unknown(const std::vector<MemoryRegion>& regi
   const bool only_system_memory =
       std::all_of(regions.begin(), regions.end(), [](const MemoryRegion& region) { return region.name == "system"; });
   // i915 keeps no account of system memory, whoever asks.
-  if (gpu_.driver == Driver::i915 && only_system_memory) return {Reason::hardware, 0};
+  if (gpu_.driver == Driver::i915 && only_system_memory) return {Reason::kernel, 0};
   if (!may_know_used) return {Reason::permission, EACCES};
   return {Reason::kernel, 0};
 }

@@ -85,7 +85,7 @@ void Rc6Collector::collect(ScrapePass& pass, SampleSink& out) {
     for (Gt& gt : gts_)
       if (gt.source == Source::pmu) gt.window.restart();
   {
-    FeatureReport report(out, gpu_.driver == Driver::xe ? kRc6ByFile : kRc6Feature, {gpu_.virtual_function ? Reason::hardware : Reason::kernel});
+    FeatureReport report(out, gpu_.driver == Driver::xe ? kRc6ByFile : kRc6Feature, {Reason::kernel}, gpu_.virtual_function);
     for (Gt& gt : gts_) {
       const auto count = read(gt, pass, pmu);
       if (report.note(count)) write(gt, *count, out);
@@ -133,7 +133,7 @@ Nanoseconds Rc6Collector::read_within() const {
 }
 
 void Rc6Collector::collect_awake(SampleSink& out, const Reading<Unit>& pmu) {
-  FeatureReport report(out, kAwakeFeature, {gpu_.driver == Driver::xe ? Reason::hardware : Reason::kernel});
+  FeatureReport report(out, kAwakeFeature, {Reason::kernel}, gpu_.virtual_function);  // no version of xe has it
   if (!awake_) return;
   const auto count = pmu ? pmu_.count(*awake_) : pmu.propagate<std::uint64_t>();
   if (report.note(count)) out.add(kAwake, {gpu_.address, "0"}, Seconds{static_cast<double>(*count) / 1e9});

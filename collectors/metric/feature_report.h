@@ -11,12 +11,14 @@ namespace igpu {
 // telling reason (what may be cured comes first). Failures go to the sink as they come. Reports when it goes out of scope.
 class FeatureReport {
  public:
-  FeatureReport(SampleSink& out, const FeatureDescriptor& feature, Absent otherwise = {Reason::hardware})
-      : out_(out), feature_(feature), absent_(otherwise) {}
+  // of_function: of an SR-IOV virtual function: what the kernel does not show there, the host keeps.
+  FeatureReport(SampleSink& out, const FeatureDescriptor& feature, Absent otherwise = {Reason::hardware}, bool of_function = false)
+      : out_(out), feature_(feature), absent_(otherwise), of_function_(of_function) {}
   ~FeatureReport() {
     if (available_) {
       out_.available(feature_);
     } else if (!failed_) {
+      if (of_function_ && absent_.reason == Reason::kernel) absent_.reason = Reason::hardware;
       out_.absent(feature_, absent_);
     }
   }
@@ -45,6 +47,7 @@ class FeatureReport {
   SampleSink& out_;
   const FeatureDescriptor& feature_;
   Absent absent_;
+  bool of_function_;
   bool available_ = false;
   bool failed_ = false;
   bool noted_ = false;

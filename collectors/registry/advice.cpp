@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/scan.h"
+#include "registry/kernel_versions.h"
 
 namespace igpu {
 namespace {
@@ -107,7 +108,9 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
   return {"a file may not be read", "check the permissions of the mounted /sys (a read-only bind mount is enough)"};
 }
 
-Advice kernel_advice(const FeatureDescriptor& feature) {
+Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
+  if (gpu)
+    if (const DriverOffer* offer = driver_offer(feature.name, absent, *gpu)) return {std::string(offer->cause), std::string(offer->cure)};
   switch (feature.need) {
     case Need::perf_events:
       return {"this kernel's driver does not offer the PMU or the events (ENOENT/ENODEV)",
@@ -142,11 +145,13 @@ PermissionFacts permission_facts(Machine& machine) {
   return facts;
 }
 
-Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts) {
+Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts, const Gpu* gpu) {
   switch (absent.reason) {
     case Reason::permission: return permission_advice(feature, absent, facts);
-    case Reason::kernel: return kernel_advice(feature);
-    case Reason::hardware: return {"this GPU does not have it", ""};
+    case Reason::kernel: return kernel_advice(feature, absent, gpu);
+    case Reason::hardware:
+      if (gpu && gpu->virtual_function) return {"a virtual function does not have it; it is read on the host", ""};
+      return {"this GPU does not have it", ""};
     case Reason::suspended:
       if (feature.need == Need::descriptor_links) return links_advice();
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "igpu/device.h"
 #include "igpu/feature.h"
 #include "machine/machine.h"
 
@@ -24,6 +25,7 @@ struct Advice {
   std::string cure;
 };
 // One line what was refused, one line with the exact command that gives it. cure is empty where nothing can be done.
-Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts);
+// gpu: the one that lacks it; nullptr for the whole machine.
+Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts, const Gpu* gpu = nullptr);
 
 }  // namespace igpu

@@ -459,7 +459,9 @@ void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
     if (!finding.available) {
       // Asked only for the sake of cures that depend on them.
       if (!facts && finding.absent.reason == Reason::permission) facts = permission_facts(core_->machine);
-      Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}));
+      const auto unit = std::find_if(units_.begin(), units_.end(), [&](const auto& known) { return known->gpu.address == finding.device; });
+      Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}),
+                             unit == units_.end() ? nullptr : &(*unit)->gpu);
       finding.cause = std::move(advice.cause);
       finding.cure = std::move(advice.cure);
       if (finding.absent.reason == Reason::disabled) finding.cure = "--collector." + std::string(finding.collector);

@@ -12,9 +12,11 @@
 namespace igpu::exporter {
 namespace {
 
-// What nobody can or needs to give: how this machine is, not what it lacks.
-bool is_normal(Reason reason) {
-  return reason == Reason::hardware || reason == Reason::suspended || reason == Reason::disabled;
+// What nobody can or needs to give: how this machine is, not what it lacks. A driver that has it in no version is one.
+bool is_normal(const Finding& finding) {
+  const Reason reason = finding.absent.reason;
+  return reason == Reason::hardware || reason == Reason::suspended || reason == Reason::disabled ||
+         (reason == Reason::kernel && finding.cure.empty());
 }
 
 std::string_view explained(Reason reason) {
@@ -43,7 +45,7 @@ class Report {
       out_ += "  ok       " + name + '\n';
       return;
     }
-    const bool normal = is_normal(finding.absent.reason);
+    const bool normal = is_normal(finding);
     if (!normal) ++missing_;
     asleep_ = asleep_ || finding.absent.reason == Reason::suspended;
     out_ +=

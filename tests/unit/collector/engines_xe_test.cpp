@@ -132,8 +132,8 @@ TEST_CASE("an idle GPU's PMU is tried once and left closed; its series stand at 
   Engines engines(b.m, b.gpu);
   engines.collect();
   CHECK(engines.available("engine_busy"));
-  CHECK(engines.missing("engine_wait_sema") == Reason::hardware);
-  CHECK(engines.missing("interrupts") == Reason::hardware);
+  CHECK(engines.missing("engine_wait_sema") == Reason::kernel);
+  CHECK(engines.missing("interrupts") == Reason::kernel);
   CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 5);
   CHECK(engines.value(kBusy, {{"gt", "1"}, {"engine", "vcs0"}, {"class", "video"}}) == 0.0);
   CHECK(engines.value(kTicks, {{"gt", "0"}, {"engine", "ccs0"}, {"class", "compute"}}) == 0.0);

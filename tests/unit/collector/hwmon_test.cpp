@@ -77,7 +77,7 @@ TEST_CASE("coretemp that is loaded later is found later") {
   TestMachine m("cometlake-i915");
   Run run(m, only_gpu(m));
   for (int scrape = 0; scrape < 5; ++scrape) run.collect();
-  CHECK(run.missing("temperature") == Reason::hardware);
+  CHECK(run.missing("temperature") == Reason::kernel);
   m.tree.write("sys/class/hwmon/hwmon3/name", "coretemp\n");
   m.tree.write("sys/class/hwmon/hwmon3/temp1_label", "Package id 0\n");
   m.tree.write("sys/class/hwmon/hwmon3/temp1_input", "47000\n");

@@ -119,7 +119,7 @@ TEST_CASE("an integrated GPU on i915 has only system memory, of which no account
   memory.collect();
   CHECK(memory.value("intel_gpu_memory_size_bytes", {{"memory_region", "system"}}) == 16.0 * kGiB);
   CHECK(memory.count("intel_gpu_memory_used_bytes") == 0);
-  CHECK(memory.missing("memory_used") == Reason::hardware);
+  CHECK(memory.missing("memory_used") == Reason::kernel);
 }
 
 TEST_CASE("an older xe driver that shows 0 to the unprivileged gives no use; a newer one gives what it shows") {

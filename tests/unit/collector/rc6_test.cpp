@@ -149,7 +149,7 @@ TEST_CASE("xe: from sysfs, never by the PMU, whose open events keep the GPU from
   CHECK(run.value(kSeconds, {{"gt", "0"}}) == 469.727);
   CHECK(run.value(kSeconds, {{"gt", "1"}}) == 473.631);
   CHECK(m.perf.opens == 0);
-  CHECK(run.missing("awake_time") == Reason::hardware);
+  CHECK(run.missing("awake_time") == Reason::kernel);
 }
 
 TEST_CASE("a ratio never exceeds 1, although milliseconds are rounded") {

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every feature on every driver, kind of GPU and age of kernel: the reason it is absent for, and what `doctor` says then.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collector/collector.h"
+#include "registry/advice.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::test;
+
+namespace {
+
+constexpr Driver i915 = Driver::i915, xe = Driver::xe;
+constexpr GpuKind integrated = GpuKind::integrated, discrete = GpuKind::discrete;
+constexpr Reason kernel = Reason::kernel, hardware = Reason::hardware;
+
+struct Subject {
+  TestMachine m;
+  Gpu gpu;
+
+  Subject(Driver driver, GpuKind kind) {
+    const bool card = kind == discrete;
+    gpu.address = card ? "0000:03:00.0" : "0000:00:02.0";
+    gpu.pci_path = "devices/pci0000:00/" + std::string(card ? "0000:00:01.0/" : "") + gpu.address;
+    gpu.card = "card0";
+    gpu.render_node = "renderD128";
+    gpu.driver = driver;
+    gpu.kind = kind;
+    gpu.device_id = 0x56a5;  // an Arc A380, where it is a card
+    m.tree.write("sys/" + gpu.pci_path + "/vendor", "0x8086\n");
+  }
+  void write(const std::string& file, const std::string& text) { m.tree.write("sys/" + gpu.pci_path + "/" + file, text); }
+  void write_hwmon(std::initializer_list<const char*> files) {
+    write("hwmon/hwmon1/name", std::string(to_string(gpu.driver)) + "\n");
+    for (const char* file : files) write(std::string("hwmon/hwmon1/") + file, "40000\n");
+  }
+
+  struct Answer {
+    bool available;
+    Reason reason;
+    Advice advice;
+  };
+  // Of all collectors, with one visible client of which fdinfo tells nothing but its name.
+  std::map<std::string_view, Answer> features() {
+    std::map<std::string_view, Answer> all;
+    TestOptions options;
+    CounterMemory pmu_memory;
+    PmuSession pmu(m.machine(), pmu_memory, gpu_pmu_name(m.machine().sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
+    for (const CollectorEntry& entry : all_collectors()) {
+      CounterMemory memory;
+      const auto collector = entry.create({m.machine(), gpu, pmu, memory, options, std::chrono::seconds(1), m.log});
+      SampleSink out;
+      TestPass pass(m.clock, 1);
+      DrmClient client;
+      client.device = gpu.address;
+      client.driver = gpu.driver;
+      client.id = 1;
+      client.pid = 77;
+      pass.snapshot->clients.push_back(std::move(client));
+      collector->collect(pass, out);
+      for (const auto& state : out.features())
+        all[state.feature->name] = {state.available, state.absent.reason, advise(*state.feature, state.absent, {}, &gpu)};
+    }
+    return all;
+  }
+};
+
+struct Expected {
+  std::string_view feature;
+  Reason reason;
+  std::string_view hint;  // in the cure; "": nothing can be done, and nobody is sent looking
+};
+
+// What is not expected to be absent has to be there.
+void check(Subject& subject, std::vector<Expected> expected) {
+  const auto features = subject.features();
+  for (const auto& [name, answer] : features) {
+    INFO(name << ": " << answer.advice.cause << " / " << answer.advice.cure);
+    const auto at = std::find_if(expected.begin(), expected.end(), [&, n = name](const Expected& e) { return e.feature == n; });
+    CHECK(answer.available == (at == expected.end()));
+    if (answer.available || at == expected.end()) continue;
+    CHECK(to_string(answer.reason) == to_string(at->reason));
+    CHECK(answer.advice.cure.empty() == at->hint.empty());
+    CHECK(answer.advice.cure.find(at->hint) != std::string::npos);
+    CHECK_FALSE(answer.advice.cause.empty());
+    // Nobody is sent after another driver's version.
+    const std::string_view other = subject.gpu.driver == i915 ? "xe" : "i915";
+    CHECK(answer.advice.cause.find(other) == std::string::npos);
+  }
+  for (const Expected& e : expected) {
+    INFO(e.feature);
+    CHECK(features.count(e.feature) == 1);
+  }
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("reasons");
+
+TEST_CASE("i915, integrated, on a kernel and a machine that offer nothing") {
+  Subject s(i915, integrated);
+  check(s, {{"engine_busy", kernel, "4.16"},
+            {"engine_wait_sema", kernel, "4.16"},
+            {"interrupts", kernel, "4.16"},
+            {"frequency", kernel, "Linux 5.19"},
+            {"frequency_average", kernel, "4.16"},
+            {"throttle_reasons", kernel, "5.19 or newer, on GPUs of Gen11"},
+            {"rc6", kernel, "4.16"},
+            {"awake_time", kernel, "5.15"},
+            {"power", kernel, "modprobe -a rapl"},
+            {"temperature", kernel, "modprobe coretemp"},
+            {"fan", hardware, ""},
+            {"voltage", hardware, ""},
+            {"power_limits", hardware, ""},
+            {"memory_size", Reason::permission, "--device /dev/dri"},
+            {"memory_used", Reason::permission, "--device /dev/dri"},
+            {"pcie_link", hardware, ""},
+            {"memory_bandwidth", kernel, "modprobe intel_uncore"},
+            {"process_engine_time", kernel, "5.19"},
+            {"process_memory", kernel, "6.8"},
+            {"error_state", kernel, "CONFIG_DRM_I915_CAPTURE_ERROR"}});
+}
+
+TEST_CASE("i915, a card, on a kernel before 6.2") {
+  Subject s(i915, discrete);
+  check(s, {{"engine_busy", kernel, "4.16"},
+            {"engine_wait_sema", kernel, "4.16"},
+            {"interrupts", kernel, "4.16"},
+            {"frequency", kernel, "Linux 5.19"},
+            {"frequency_average", kernel, "4.16"},
+            {"throttle_reasons", kernel, "5.19"},
+            {"rc6", kernel, "4.16"},
+            {"awake_time", kernel, "5.15"},
+            {"power", kernel, "Linux 6.2"},
+            {"temperature", kernel, "Linux 6.14"},
+            {"fan", kernel, "Linux 6.12"},
+            {"voltage", kernel, "Linux 6.2"},
+            {"power_limits", kernel, "Linux 6.2"},
+            {"memory_size", Reason::permission, "--device /dev/dri"},
+            {"memory_used", Reason::permission, "--device /dev/dri"},
+            {"pcie_link", kernel, "on the host"},
+            {"memory_bandwidth", hardware, ""},
+            {"process_engine_time", kernel, "6.5"},
+            {"process_memory", kernel, "6.8"},
+            {"error_state", kernel, "CONFIG_DRM_I915_CAPTURE_ERROR"}});
+}
+
+TEST_CASE("xe, integrated, on a kernel and a machine that offer nothing") {
+  Subject s(xe, integrated);
+  check(s, {{"engine_busy", kernel, "6.17"},
+            {"engine_wait_sema", kernel, ""},
+            {"interrupts", kernel, ""},
+            {"frequency", kernel, "6.8"},
+            {"frequency_average", kernel, ""},
+            {"throttle_reasons", kernel, "6.8"},
+            {"rc6", kernel, "6.8"},
+            {"awake_time", kernel, ""},
+            {"power", kernel, "modprobe -a rapl"},
+            {"temperature", kernel, "modprobe coretemp"},
+            {"fan", hardware, ""},
+            {"voltage", hardware, ""},
+            {"power_limits", hardware, ""},
+            {"memory_size", Reason::permission, "--device /dev/dri"},
+            {"memory_used", Reason::permission, "--device /dev/dri"},
+            {"pcie_link", hardware, ""},
+            {"memory_bandwidth", kernel, "modprobe intel_uncore"},
+            {"process_engine_time", kernel, "6.11"},
+            {"process_memory", kernel, "6.8"}});
+}
+
+namespace {
+
+const std::vector<Expected> kOldXeCard{{"engine_busy", kernel, "6.17"},
+                                       {"engine_wait_sema", kernel, ""},
+                                       {"interrupts", kernel, ""},
+                                       {"frequency", kernel, "6.8"},
+                                       {"frequency_average", kernel, ""},
+                                       {"throttle_reasons", kernel, "6.8"},
+                                       {"rc6", kernel, "6.8"},
+                                       {"awake_time", kernel, ""},
+                                       {"power", kernel, "6.8"},
+                                       {"temperature", kernel, "6.17"},
+                                       {"fan", kernel, "6.17"},
+                                       {"voltage", kernel, "6.8"},
+                                       {"power_limits", kernel, "6.8"},
+                                       {"memory_size", Reason::permission, "--device /dev/dri"},
+                                       {"memory_used", Reason::permission, "--device /dev/dri"},
+                                       {"pcie_link", kernel, "on the host"},
+                                       {"memory_bandwidth", hardware, ""},
+                                       {"process_engine_time", kernel, "6.11"},
+                                       {"process_memory", kernel, "6.8"}};
+
+std::vector<Expected> without(std::vector<Expected> table, std::initializer_list<std::string_view> there) {
+  std::erase_if(table, [&](const Expected& e) { return std::find(there.begin(), there.end(), e.feature) != there.end(); });
+  return table;
+}
+
+std::vector<Expected> but(std::vector<Expected> table, const Expected& other) {
+  table = without(std::move(table), {other.feature});
+  table.push_back(other);
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("xe, a card, on a kernel that offers nothing") {
+  Subject s(xe, discrete);
+  check(s, kOldXeCard);
+}
+
+TEST_CASE("an Arc A380 under xe of Linux 6.12: energy, but neither temperature nor fan yet: the kernel lacks them, not the card") {
+  Subject s(xe, discrete);
+  s.write_hwmon({"energy2_input", "power2_max", "in1_input"});
+  check(s, without(kOldXeCard, {"power", "voltage", "power_limits"}));
+}
+
+TEST_CASE("an Arc A380 under i915 of Linux 6.12: a fan, but no temperature yet") {
+  Subject s(i915, discrete);
+  s.write_hwmon({"energy1_input", "power1_max", "in0_input", "fan1_input"});
+  const auto features = s.features();
+  CHECK(features.at("fan").available);
+  CHECK(features.at("temperature").reason == kernel);
+  CHECK(features.at("temperature").advice.cure.find("6.14") != std::string::npos);
+}
+
+TEST_CASE("a card under a kernel that has all of hwmon: what is left out the card does not have") {
+  Subject s(xe, discrete);
+  s.write_hwmon({"energy1_input", "power1_max", "temp2_input"});
+  auto table = without(kOldXeCard, {"power", "power_limits", "temperature"});
+  check(s, but(but(table, {"fan", hardware, ""}), {"voltage", hardware, ""}));
+}
+
+TEST_CASE("coretemp without the package's sensor: the processor has none") {
+  Subject s(i915, integrated);
+  s.m.tree.write("sys/class/hwmon/hwmon3/name", "coretemp\n");
+  CHECK(s.features().at("temperature").reason == hardware);
+}
+
+TEST_CASE("firmware too old for the xe events sends nobody after a kernel") {
+  Subject s(xe, discrete);
+  s.m.tree.write("sys/bus/event_source/devices/xe_0000_03_00.0/type", "21\n");
+  s.m.tree.write("sys/bus/event_source/devices/xe_0000_03_00.0/events/gt-c6-residency", "event=0x01\n");
+  check(s, but(kOldXeCard, {"engine_busy", kernel, "firmware"}));
+}
+
+TEST_CASE("a virtual function has what the driver shows of it; the rest is the host's, whether its GT folder exists or not") {
+  for (const Driver driver : {i915, xe}) {
+    for (const GpuKind kind : {integrated, discrete}) {
+      for (const bool gt_folder : {true, false}) {
+        INFO(to_string(driver) << " " << to_string(kind) << (gt_folder ? " with" : " without") << " GT folder");
+        Subject s(driver, kind);
+        s.gpu.virtual_function = true;
+        if (gt_folder) s.write(driver == xe ? "tile0/gt0/engines/name" : "drm/card0/gt/gt0/id", "0\n");
+        const auto features = s.features();
+        for (const char* name : {"engine_busy", "engine_wait_sema", "interrupts", "frequency", "frequency_average", "throttle_reasons", "rc6",
+                                 "awake_time", "power", "temperature", "fan", "voltage", "power_limits", "memory_bandwidth"}) {
+          INFO(name);
+          REQUIRE(features.count(name) == 1);
+          CHECK_FALSE(features.at(name).available);
+          CHECK(to_string(features.at(name).reason) == to_string(hardware));
+          CHECK(features.at(name).advice.cure.empty());
+          CHECK(features.at(name).advice.cause.find("virtual function") != std::string::npos);
+        }
+        CHECK(features.at("process_engine_time").reason == (driver == xe ? hardware : kernel));
+        CHECK(features.at("process_memory").reason == kernel);
+      }
+    }
+  }
+}
+
+TEST_SUITE_END();
