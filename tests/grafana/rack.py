@@ -51,6 +51,8 @@ class Rack:
         # Instances with names: a dashboard of twenty times 127.0.0.1 tells nothing.
         groups = [{"targets": [f"127.0.0.1:{port}"], "labels": {"instance": f"encoder-{number:02}"}} for number, port in enumerate(self.ports, 1)]
         shutil.copytree(self.root / "deploy/prometheus/rules", self.folder / "rules")
+        for rules in (self.folder / "rules").glob("*.yml"):  # each group every second, and not by its own interval
+            rules.write_text(re.sub(r"^    interval: \w+\n", "", rules.read_text(), flags=re.M))
         (self.folder / "targets.json").write_text(json.dumps(groups))
         (self.folder / "prometheus.yml").write_text(
             "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules/*.yml]\n"
@@ -129,6 +131,8 @@ def queries(dashboard):
     for panel in panels(dashboard):
         for target in panel.get("targets", []):
             yield f"panel '{panel['title']}' {target['refId']}", target["expr"]
+    for one in dashboard["annotations"]["list"]:
+        yield f"annotation '{one['name']}'", one["expr"]
     for variable in dashboard["templating"]["list"]:
         if variable["type"] == "query":
             text = variable["query"]["query"]
@@ -137,8 +141,8 @@ def queries(dashboard):
             yield f"variable '{variable['name']}'", f"count by ({match.group(2)}) ({match.group(1)})"
 
 
-def expand(expression):
-    for name, value in {"$__rate_interval": "10s", "$__interval": "5s", "$__range": "30s"}.items():
+def expand(expression, instance=".*"):
+    for name, value in {"$__rate_interval": "10s", "$__interval": "5s", "$__range": "30s", "$price": "0.3", "$instance": instance}.items():
         expression = expression.replace(name, value)
     return re.sub(r"\$\{?[a-z]\w*\}?", ".*", expression)
 

@@ -72,6 +72,17 @@ def check_alerts(root, tests):
     return len(alerts)
 
 
+def check_cost(file, text):
+    """Nobody reads every scrape of hours, every few seconds: that is for series that were recorded, which are few."""
+    for group in re.split(r"^  - name: ", text, flags=re.M)[1:]:
+        check(re.search(r"^    interval: (30s|[1-5]m)$", group, flags=re.M), f"{file.name}: group {group.split()[0]} has no interval of its own")
+        if "- alert:" in group:
+            # Longer than that, and ALERTS comes and goes: a series is shown for five minutes.
+            check(re.search(r"^    interval: (30s|[1-4]m)$", group, flags=re.M), f"{file.name}: alerts of group {group.split()[0]} come too seldom")
+    for series, window in re.findall(r"([a-zA-Z_:][\w:]*)(?:\{[^}]*\})?\[(\d+[hd])", text):
+        check(":" in series, f"{file.name}: {window} of {series} is read, which is not recorded")
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     folder = root / "deploy/prometheus"
@@ -86,6 +97,7 @@ def main():
     for file in rules:
         text = re.sub(r"#.*", "", file.read_text())
         recorded |= set(re.findall(r"record: (\S+)", text))
+        check_cost(file, text)
         for metric in set(re.findall(r"(?<![\w:])intel_gpu_\w+(?![\w:])", text)):
             check(metric in described, f"{file.name}: {metric} is not in METRICS.md")
     tests = sorted(here.glob("*_test.yml"))
