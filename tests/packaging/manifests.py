@@ -63,6 +63,7 @@ REFUSED = {
     "an interval without a unit": {"serviceMonitor": {"interval": "15"}}, "an unknown strategy": {"updateStrategy": {"type": "Recreate"}},
     "an unknown affinity": {"affinity": {"nodes": {}}}, "a value that a DaemonSet cannot have of its own": {"daemonSets": [{"name": "a", "port": 1024}]},
     "a DaemonSet's name in capitals": {"daemonSets": [{"name": "Xe"}]}, "an SELinux option that is none": {"seLinuxOptions": {"kind": "spc_t"}},
+    "a runbook that is no address": {"prometheusRule": {"runbookUrl": "docs/runbook.md"}},
     "a local profile without its file": {"seccompProfile": {"type": "Localhost"}}}
 
 
@@ -368,6 +369,14 @@ def rules(groups):
               "deploy/kubernetes/rules copies them")
 
 
+def runbook(chart):
+    """The chart's alerts lead to the runbook of whoever installs it."""
+    documents = chart({"prometheusRule": {"enabled": True, "runbookUrl": "https://wiki.example.net/gpu"}})
+    alerts = [r for d in documents if d["kind"] == "PrometheusRule" for g in d["spec"]["groups"] for r in g["rules"] if "alert" in r]
+    wrong = [r["alert"] for r in alerts if r["annotations"]["runbook_url"] != f"https://wiki.example.net/gpu#{r['alert'].lower()}"]
+    check(f"the runbook of {len(alerts)} alerts is where the values say", len(alerts) > 10 and not wrong, wrong)
+
+
 def dashboards(groups):
     """The ConfigMaps hold Grafana's dashboards, all of them and as they are, with the label that its sidecar looks for."""
     ours = {}
@@ -540,6 +549,7 @@ def main():
         versions(groups)
         schema(CHART_VALUES)
         rules(groups)
+        runbook(chart)
         dashboards(groups)
         helm_test(groups)
         native_sidecar(groups["sidecar"])

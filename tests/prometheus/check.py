@@ -56,17 +56,22 @@ def check_alerts(root, tests):
     alerts = alerts_of((root / "deploy/prometheus/rules/intel-gpu-alerts.yml").read_text())
     runbook = (root / "docs/runbook.md").read_text()
     sections = set(re.findall(r"^## (\w+)$", runbook, flags=re.M))
+    bases = set(re.findall(r"^  runbookUrl: (\S+)$", (root / "deploy/helm/intel-gpu-exporter/values.yaml").read_text(), flags=re.M))
     for name, text in alerts.items():
         check(re.search(r"^ +severity: (critical|warning)$", text, flags=re.M), f"{name}: no severity")
         for annotation in ("summary", "description"):
             check(re.search(rf'^ +{annotation}: ".+"$', text, flags=re.M), f"{name}: no {annotation}")
-        check(f"runbook: docs/runbook.md#{name.lower()}" in text, f"{name}: no runbook")
+        url = re.search(r"^ +runbook_url: (https://\S+)#(\w+)$", text, flags=re.M)
+        check(url and url.group(2) == name.lower(), f"{name}: no runbook_url, or another alert's")
+        bases.add(url.group(1) if url else None)
         check(name in sections, f"{name}: no section in docs/runbook.md")
         about = [test for test in re.findall(r"expr:.*?(?=\n      - |\n    alert_rule_test|\n  - |\n  #|\Z)", tests, flags=re.S)
                  if re.search(rf'alertname=~?"{name}"', test) or re.search(r'alertname=~"IntelGpuThrottled', test) and "Throttled" in name]
         check(any(f'alertname="{name}",alertstate="firing",severity' in test for test in about), f"{name}: no test in which it fires")
         # Where others fire in the same test, those that are not listed must not: Prometheus' tool compares the whole answer.
         check(any("exp_samples: []" in test for test in about), f"{name}: no test in which it must not fire")
+    homepage = re.search(r"^PROJECT_HOMEPAGE=(\S+)$", (root / "deploy/project.env").read_text(), flags=re.M).group(1)
+    check(bases == {f"{homepage}/blob/main/docs/runbook.md"}, f"one base of runbook_url for all alerts and the chart, and the project's: {bases}")
     for section in sections - set(alerts):
         check(False, f"docs/runbook.md: {section} is no alert")
     return len(alerts)
