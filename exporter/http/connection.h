@@ -33,7 +33,7 @@ struct Connection {
   }
   std::size_t unsent() const { return out.head.size() + body().size() - sent; }
 
-  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Stream> stream;  // null while Handshakes has it
   State state = State::reading;
   std::uint32_t armed = 0;  // events that epoll tells
   std::string client;       // HttpRequest::client()

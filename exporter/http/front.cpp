@@ -21,6 +21,7 @@
 
 #include "http/connection.h"
 #include "http/framing.h"
+#include "http/handshakes.h"
 #include "http/places.h"
 
 namespace igpu::exporter {
@@ -36,6 +37,7 @@ constexpr milliseconds kLinger(2000);  // that a client has to take the end of a
 constexpr milliseconds kAcceptPause(100);
 constexpr milliseconds kDeadlineStep(10);  // deadlines are not checked more often
 constexpr int kAcceptedAtOnce = 64;
+constexpr unsigned kHandshakeThreads = 2;
 constexpr std::size_t kReadAtOnce = 4096;
 constexpr std::uint64_t kWake = 0;           // numbers in epoll: the wake-up, the listening sockets,
 constexpr std::uint64_t kFirstClient = 256;  // and the connections, counted up for ever
@@ -80,6 +82,10 @@ class Front::Loop {
   }
 
   void start() {
+    if (tls_) {
+      handshakes_.emplace(std::clamp(std::thread::hardware_concurrency() / 2, 1U, kHandshakeThreads),
+                          [this] { (void)::eventfd_write(wake_.get(), 1); });
+    }
     thread_ = std::thread([this] { run(); });
   }
 
@@ -131,6 +137,7 @@ class Front::Loop {
       expire();
     }
     clients_.clear();
+    handshakes_.reset();
   }
 
   void dispatch(const epoll_event& event) {
@@ -234,18 +241,28 @@ class Front::Loop {
     }
   }
 
+  // Until its step is done the stream is not here, and epoll does not watch it.
   void handshake(Clients::iterator client) {
     Connection& connection = client->second;
-    const Stream::Result result = connection.stream->handshake();
-    switch (result.wants) {
+    watch(EPOLL_CTL_DEL, connection.stream->descriptor(), 0, client->first);
+    handshakes_->submit(client->first, connection.client, std::move(connection.stream));
+  }
+
+  void handshake_went_on(Handshakes::Step step) {
+    const auto client = clients_.find(step.ticket);
+    if (client == clients_.end()) return;  // evicted or too late in the meantime
+    Connection& connection = client->second;
+    connection.stream = std::move(step.stream);
+    connection.armed = step.result.wants == Wants::to_write ? EPOLLOUT : EPOLLIN;
+    switch (step.result.wants) {
       case Wants::nothing:
         connection.state = State::reading;
         connection.progress = now_;
+        watch(EPOLL_CTL_ADD, connection.stream->descriptor(), connection.armed, client->first);
         return read(client);
       case Wants::to_read:
-        return arm(client, EPOLLIN);
       case Wants::to_write:
-        return arm(client, EPOLLOUT);
+        return watch(EPOLL_CTL_ADD, connection.stream->descriptor(), connection.armed, client->first);
       case Wants::to_end:
         break;
     }
@@ -359,6 +376,11 @@ class Front::Loop {
       }
     }
     taken_.clear();
+    if (handshakes_) {
+      handshakes_->take(steps_);
+      for (Handshakes::Step& step : steps_) handshake_went_on(std::move(step));
+      steps_.clear();
+    }
     if (grace) begin_stop(*grace);
   }
 
@@ -453,6 +475,7 @@ class Front::Loop {
 
   void close(Clients::iterator client) {
     give_back(client->second);
+    if (!client->second.stream) handshakes_->cancel(client->first);
     places_.leave(client->first);
     clients_.erase(client);
   }
@@ -561,12 +584,14 @@ class Front::Loop {
   std::vector<std::pair<Ticket, Answer>> taken_;
   std::vector<Ticket> late_;
   std::array<char, kReadAtOnce> scratch_{};
+  std::vector<Handshakes::Step> steps_;
 
   std::mutex mutex_;
   std::vector<std::pair<Ticket, Answer>> answers_;
   std::optional<milliseconds> stop_grace_;
   std::condition_variable came_round_;
   std::uint64_t asked_ = 0, answered_ = 0;
+  std::optional<Handshakes> handshakes_;  // with TLS only; last: its threads wake the loop
 };
 
 Front::Front(std::vector<Descriptor> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)

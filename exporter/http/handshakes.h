@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "http/stream.h"
+
+namespace igpu::exporter {
+
+// TLS handshakes on threads of their own: one with an RSA key of 4,096 bits takes milliseconds, and those who are
+// connected already do not wait for it. Addresses take turns, so that whoever begins handshakes without end delays
+// those of others by one at most.
+class Handshakes {
+ public:
+  using Ticket = std::uint64_t;
+  struct Step {
+    Ticket ticket = 0;
+    std::unique_ptr<Stream> stream;
+    Stream::Result result;
+  };
+
+  // finished: called on any thread when steps may be taken.
+  Handshakes(unsigned threads, std::function<void()> finished);
+  ~Handshakes();
+  Handshakes(const Handshakes&) = delete;
+  Handshakes& operator=(const Handshakes&) = delete;
+
+  // Goes on with a handshake. client: HttpRequest::client().
+  void submit(Ticket ticket, const std::string& client, std::unique_ptr<Stream> stream);
+  // Closes it, unless it is being worked on: then its step comes nevertheless.
+  void cancel(Ticket ticket);
+  // Replaces what is in steps.
+  void take(std::vector<Step>& steps);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Waiting {
+    Ticket ticket;
+    std::unique_ptr<Stream> stream;
+    Clock::time_point since;
+  };
+  struct Client {
+    std::string name;
+    std::list<Waiting> waiting;  // the oldest first; never empty
+  };
+  struct Place {
+    std::list<Client>::iterator client;
+    std::list<Waiting>::iterator waiting;
+  };
+
+  void run();
+  Step next();
+  std::unique_ptr<Stream> remove(std::unordered_map<Ticket, Place>::iterator place);
+
+  const std::function<void()> finished_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::list<Client> turns_;  // the first one is next
+  std::unordered_map<std::string, std::list<Client>::iterator> clients_;
+  std::unordered_map<Ticket, Place> places_;
+  std::vector<Step> done_;
+  std::vector<std::thread> threads_;  // last: they use all of the above
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/handshakes.h"
+
+#include <doctest/doctest.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "http/listener.h"
+#include "support/http_client.h"
+#include "support/recording_log.h"
+#include "support/scratch_folder.h"
+#include "support/test_authority.h"
+
+using namespace igpu::exporter;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Something that stays closed until the test opens it.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    reached_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  bool reached() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [this] { return reached_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+  bool open_ = false;
+};
+
+class FakeStream final : public Stream {
+ public:
+  explicit FakeStream(Gate* gate = nullptr, bool* closed = nullptr)
+      : Stream(Descriptor()), gate_(gate), closed_(closed) {}
+  ~FakeStream() override {
+    if (closed_ != nullptr) *closed_ = true;
+  }
+  Result handshake() override {
+    if (gate_ != nullptr) gate_->pass();
+    return {0, Wants::to_read};
+  }
+  Result read(std::span<char>) override { return {}; }
+  Result write(std::string_view, std::string_view) override { return {}; }
+  void finish() override {}
+
+ private:
+  Gate* const gate_;
+  bool* const closed_;
+};
+
+// The steps of one thread, in the order in which they were done.
+struct Steps {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool more = false;
+  Handshakes handshakes{1, [this] {
+                          const std::lock_guard lock(mutex);
+                          more = true;
+                          changed.notify_all();
+                        }};
+
+  std::vector<Handshakes::Ticket> wait_for(std::size_t number) {
+    std::vector<Handshakes::Ticket> tickets;
+    std::vector<Handshakes::Step> steps;
+    while (tickets.size() < number) {
+      {
+        std::unique_lock lock(mutex);
+        if (!changed.wait_for(lock, 60s, [this] { return more; })) return tickets;
+        more = false;
+      }
+      handshakes.take(steps);
+      for (const Handshakes::Step& step : steps) {
+        CHECK(step.stream != nullptr);
+        CHECK(step.result.wants == Stream::Wants::to_read);
+        tickets.push_back(step.ticket);
+      }
+    }
+    return tickets;
+  }
+};
+
+struct FreeSsl {
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("handshakes");
+
+TEST_CASE("whoever begins handshakes without end delays those of another address by one") {
+  Gate gate;
+  Steps steps;
+  steps.handshakes.submit(1, "flood", std::make_unique<FakeStream>(&gate));
+  REQUIRE(gate.reached());
+  for (Handshakes::Ticket ticket = 2; ticket < 500; ++ticket) {
+    steps.handshakes.submit(ticket, "flood", std::make_unique<FakeStream>());
+  }
+  steps.handshakes.submit(1000, "good", std::make_unique<FakeStream>());
+  steps.handshakes.submit(1001, "good", std::make_unique<FakeStream>());
+  gate.open();
+  const std::vector<Handshakes::Ticket> done = steps.wait_for(501);
+  REQUIRE(done.size() == 501);
+  CHECK(std::find(done.begin(), done.end(), 1000) - done.begin() <= 2);
+  CHECK(std::find(done.begin(), done.end(), 1001) - done.begin() <= 4);
+}
+
+TEST_CASE("one that waits and is given up is closed; one that is worked on comes back") {
+  Gate gate;
+  Steps steps;
+  bool closed = false;
+  steps.handshakes.submit(1, "a", std::make_unique<FakeStream>(&gate));
+  REQUIRE(gate.reached());
+  steps.handshakes.submit(2, "a", std::make_unique<FakeStream>(nullptr, &closed));
+  steps.handshakes.submit(3, "b", std::make_unique<FakeStream>());
+  steps.handshakes.cancel(1);
+  steps.handshakes.cancel(2);
+  steps.handshakes.cancel(77);
+  CHECK(closed);
+  gate.open();
+  CHECK(steps.wait_for(2) == std::vector<Handshakes::Ticket>{1, 3});
+}
+
+TEST_CASE("a handshake that takes long delays nobody who is connected already") {
+  class Handler final : public HttpHandler {
+   public:
+    void handle(const HttpRequest&, HttpResponse& response) override { response.body = "hello\n"; }
+    void answered(int) override {}
+  };
+  const ScratchFolder folder;
+  TestAuthority(folder).issue({"server"});
+  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), FreeSsl());
+  REQUIRE(SSL_CTX_use_certificate_file(context.get(), folder.path("server.pem").c_str(), SSL_FILETYPE_PEM) == 1);
+  REQUIRE(SSL_CTX_use_PrivateKey_file(context.get(), folder.path("server.key").c_str(), SSL_FILETYPE_PEM) == 1);
+  const std::shared_ptr<SSL_CTX> slow(SSL_CTX_new(TLS_server_method()), FreeSsl());
+  Gate gate;
+  SSL_CTX_set_client_hello_cb(
+      slow.get(),
+      [](SSL*, int*, void* its_gate) {
+        static_cast<Gate*>(its_gate)->pass();
+        return SSL_CLIENT_HELLO_ERROR;
+      },
+      &gate);
+  std::atomic<bool> is_slow = false;
+  RecordingLog log;
+  Handler handler;
+  ListenerOptions options;
+  options.addresses = {parse_listen_address("127.0.0.1:0")};
+  options.workers = 2;
+  options.tls = [&] { return Front::Tls{is_slow ? slow : context, 1}; };
+  Listener listener(options, handler, log);
+  const std::string& address = listener.bound().front();
+  const std::string port = address.substr(address.rfind(':') + 1);
+
+  const std::unique_ptr<SSL_CTX, FreeSsl> client(SSL_CTX_new(TLS_client_method()));
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> connected(BIO_new_ssl_connect(client.get()), BIO_free_all);
+  REQUIRE(BIO_set_conn_hostname(connected.get(), ("127.0.0.1:" + port).c_str()) == 1);
+  const auto ask = [&] {
+    constexpr std::string_view kRequest = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    if (BIO_write(connected.get(), kRequest.data(), static_cast<int>(kRequest.size())) <= 0) return 0;
+    std::string reply;
+    while (parse_reply(reply).body != "hello\n") {
+      char bytes[4096];
+      const int size = BIO_read(connected.get(), bytes, sizeof bytes);
+      if (size <= 0) return 0;
+      reply.append(bytes, static_cast<std::size_t>(size));
+    }
+    return parse_reply(reply).status;
+  };
+  CHECK(ask() == 200);
+  is_slow = true;
+  const std::unique_ptr<SSL, FreeSsl> hello(SSL_new(client.get()));
+  BIO* const made = BIO_new(BIO_s_mem());
+  SSL_set_bio(hello.get(), BIO_new(BIO_s_mem()), made);
+  CHECK(SSL_connect(hello.get()) < 0);
+  char* bytes = nullptr;
+  const long size = BIO_get_mem_data(made, &bytes);
+  HttpConnection other(static_cast<std::uint16_t>(std::stoul(port)));
+  other.send(std::string_view(bytes, static_cast<std::size_t>(size)));
+  REQUIRE(gate.reached());
+  is_slow = false;
+  CHECK(ask() == 200);
+  CHECK(listener.responds(60s));
+  gate.open();
+  CHECK(other.closed_within(60s));
+  CHECK(ask() == 200);
+}
+
+TEST_SUITE_END();
