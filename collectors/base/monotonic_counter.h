@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/gain_bound.h"
+#include "igpu/units.h"
+
 namespace igpu {
 
 // Turns a source that may restart, wrap or step back into a count that only grows. Starts as the source's own value.
@@ -29,14 +32,20 @@ class MonotonicCounter {
     return total_;
   }
 
-  // For a source that wraps at a known range. A step back that would be an advance of more than three quarters of
-  // the range is a restart, not a wrap.
-  std::uint64_t advance_wrapping(std::uint64_t raw, std::uint64_t range) {
-    if (seen_ && raw < last_ && last_ <= range && raw + (range - last_) <= range / 4 * 3) {
-      offset_ += range;
-      last_ = raw;
+  // For a source whose gain in a time has a bound, and which may wrap at a range (0: it does not). begin and end enclose the
+  // reading, on one clock. A reset adds nothing; what follows is added.
+  Advance advance_bounded(std::uint64_t raw, std::uint64_t range, const GainBound& bound, Nanoseconds begin, Nanoseconds end) {
+    Advance step = Advance::gained;
+    if (seen_) {
+      // A source may publish now and then only: its time counts from when this value was first seen.
+      step = judge(last_, raw, range, bound.most(end - unchanged_since_));
+      if (step == Advance::lapped) offset_ += range;
+      if (step == Advance::reset) offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
     }
-    return advance(raw);
+    if (!seen_ || raw != last_) unchanged_since_ = begin;
+    if (step != Advance::gained) last_ = raw;  // judged: no step back any more
+    (void)advance(raw);
+    return step;
   }
 
   // The source was opened anew: the next value is a new starting point; nothing is added for the gap.
@@ -64,6 +73,7 @@ class MonotonicCounter {
   std::uint64_t last_ = 0;
   std::uint64_t offset_ = 0;
   std::uint64_t total_ = 0;
+  Nanoseconds unchanged_since_{};  // advance_bounded()
   bool seen_ = false;
   bool rebase_ = false;
 };

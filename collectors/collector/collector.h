@@ -74,6 +74,8 @@ class ScrapePass {
   // Unless the GPU is awake: read nothing that resumes it, emit nothing, report the features as Absent{suspended}. The
   // registry does all that for collectors that are not always_on: they are simply not called.
   virtual GpuPower power() const = 0;
+  // What the kernel says of its sleep, where it says so; power() is what we make of that.
+  virtual Reading<bool> suspended() const = 0;
   // One walk of /proc a scrape, on first demand, shared by all collectors of all GPUs.
   virtual Reading<const ClientSnapshot*> clients() = 0;
 };

@@ -14,7 +14,6 @@ namespace {
 // As in the fdinfo collector: corrections of running contexts are far below a second.
 constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
 constexpr std::uint64_t kHeldCycles = 19'200'000;
-constexpr std::uint64_t kLap = std::uint64_t{1} << 32;
 // A step back of more than a hundredth of that spoils the window it lies in.
 constexpr std::uint64_t kSpoilingPart = 100;
 // Clients that were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
@@ -75,7 +74,7 @@ void ClientEngineTime::add_client(const DrmClient& client, bool is_new, Nanoseco
       if (engine.total_cycles) {
         if (last_total && *engine.total_cycles > *last_total) {
           const std::uint64_t passed = *engine.total_cycles - *last_total;
-          if (passed < kLap) lap = plausible(static_cast<double>(passed), static_cast<double>(kHeldCycles), engine.capacity);
+          lap = plausible(static_cast<double>(passed), static_cast<double>(kHeldCycles), engine.capacity);
         }
         last_total = engine.total_cycles;
         clock().observe(client.time, *engine.total_cycles);

@@ -10,7 +10,6 @@ namespace {
 // Corrections of running contexts are far below a second; a counter that steps back further has been reset.
 constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
 constexpr std::uint64_t kHeldCycles = 19'200'000;
-constexpr std::uint64_t kLap = std::uint64_t{1} << 32;
 // A step back of more than a hundredth of that spoils the window it lies in.
 constexpr std::uint64_t kSpoilingPart = 100;
 // Clients and processes that were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
@@ -62,7 +61,7 @@ void UsageTable::read_class(ClientState& state, const DrmClient& client, std::si
       if (last_total && *engine.total_cycles > *last_total) {
         // Published in lumps: a little more than the time that has passed is still plausible.
         const std::uint64_t passed = *engine.total_cycles - *last_total;
-        if (passed < kLap) lap = (passed + passed / 4 + kHeldCycles) * std::min<std::uint32_t>(engine.capacity, 64);
+        lap = (passed + passed / 4 + kHeldCycles) * std::min<std::uint32_t>(engine.capacity, 64);
       }
       last_total = engine.total_cycles;
       reading.clock = std::max(reading.clock.value_or(0), *engine.total_cycles);

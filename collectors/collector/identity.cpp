@@ -44,14 +44,15 @@ IdentityCollector::IdentityCollector(const CollectorContext& context)
       device_id_(context.gpu.device_id != 0 ? hex(context.gpu.device_id, 4) : std::string()),
       revision_(context.gpu.revision ? hex(*context.gpu.revision, 2) : std::string()),
       numa_node_(context.gpu.numa_node < 0 ? std::string() : std::to_string(context.gpu.numa_node)),
-      tells_runtime_status_(file_exists(context.machine.sys, context.gpu.pci_path + "/power/runtime_status")),
       error_state_(context.machine.sys, context.gpu) {}
 
 void IdentityCollector::collect(ScrapePass& pass, SampleSink& out) {
   out.add(kInfoMetric,
           {gpu_.address, gpu_.card, gpu_.render_node, to_string(gpu_.driver), device_id_, revision_, gpu_.name, to_string(gpu_.kind), numa_node_},
           flag(true));
-  if (tells_runtime_status_) out.add(kSuspended, {gpu_.address}, flag(pass.power() == GpuPower::suspended));
+  const Reading<bool> suspended = pass.suspended();
+  if (suspended) out.add(kSuspended, {gpu_.address}, flag(*suspended));
+  if (suspended.is_failure()) out.failed(suspended.failure());
   FeatureReport report(out, kErrorFeature, {Reason::suspended});
   if (pass.power() != GpuPower::awake) return;
   if (const auto captured = error_state_.captured(); report.note(captured)) out.add(kErrorState, {gpu_.address}, flag(*captured));

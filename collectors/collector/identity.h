@@ -21,7 +21,6 @@ class IdentityCollector final : public Collector {
  private:
   const Gpu& gpu_;
   const std::string device_id_, revision_, numa_node_;
-  bool tells_runtime_status_;
   ErrorState error_state_;
 };
 

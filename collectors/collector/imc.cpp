@@ -78,9 +78,14 @@ void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
     out.absent(kFeature, why);
     return;
   }
+  // No machine leaves its memory alone: what stands at 0 does not count.
+  if (reads <= 0 && writes <= 0) {
+    out.absent(kFeature, {Reason::hardware});
+    return;
+  }
   out.available(kFeature);
-  out.add(kBandwidth, {gpu_.address, "read"}, Bytes{reads});
-  out.add(kBandwidth, {gpu_.address, "write"}, Bytes{writes});
+  if (reads > 0) out.add(kBandwidth, {gpu_.address, "read"}, Bytes{reads});
+  if (writes > 0) out.add(kBandwidth, {gpu_.address, "write"}, Bytes{writes});
 }
 
 }  // namespace igpu

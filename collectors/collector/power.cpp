@@ -26,6 +26,12 @@ struct RaplEvent {
 constexpr RaplEvent kRaplEvents[] = {
     {"energy-gpu", "gpu"}, {"energy-pkg", "package"}, {"energy-cores", "cores"}, {"energy-ram", "dram"}, {"energy-psys", "psys"}};
 
+// Energy at this power; in units of which a joule has so many. A quarter of a second of it may be published at once.
+GainBound energy_bound(Watts most, double units_per_joule) {
+  return {.per_second = most.value * units_per_joule, .at_once = most.value * units_per_joule / 4};
+}
+
+constexpr double kMicrojoulesPerJoule = 1e6;
 constexpr double kJoulesPerCount = 1.0 / (1ULL << 32);  // of every RAPL event, on every processor; .scale says the same
 
 }  // namespace
@@ -59,10 +65,16 @@ void PowerCollector::look_for_sources() {
     const std::vector<std::string> events = rapl_->events().value_or({});
     for (const RaplEvent& known : kRaplEvents)
       if (std::find(events.begin(), events.end(), known.event) != events.end())
-        pmu_domains_.push_back({known.domain, rapl_->want(known.event), CounterWindow<1>(min_window_)});
+        add_pmu_domain(known.domain, known.event);
   }
   for (PowercapZone& zone : powercap_zones(machine_.sys))
     add_file_part(powercap_, zone.domain, zone.path, std::move(zone.energy), zone.range);
+}
+
+void PowerCollector::add_pmu_domain(std::string_view domain, std::string_view event) {
+  MonotonicCounter& total = memory_.counter("bounded " + std::string(event));
+  total.rebase();
+  pmu_domains_.push_back({domain, rapl_->want(event), CounterWindow<1>(min_window_), total});
 }
 
 void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key,
@@ -100,13 +112,15 @@ void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
   FeatureReport report(out, feature, {any_source || gpu_.virtual_function ? Reason::hardware : Reason::kernel});
   std::vector<std::string_view> told;
   if (rapl_) collect_pmu(pass, out, report, told);
-  collect_files(powercap_, "powercap", pass, out, report, told);
-  collect_files(hwmon_, "hwmon", pass, out, report, told);
+  collect_files(powercap_, "powercap", kMostRaplPower, pass, out, report, told);
+  collect_files(hwmon_, "hwmon", card_power_, pass, out, report, told);
 }
 
 void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& told) {
   if (pmu_domains_.empty()) return;
+  const Nanoseconds begin = pass.now();
   const auto read = rapl_->refresh(pass.number());
+  const Nanoseconds end = pass.now();
   if (!read) {
     report.note(read);
     // Failing for once is no reason to tell the same joules as another source's.
@@ -120,42 +134,59 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
     const auto joules = rapl_->scaled(domain.handle, kJoulesPerCount);
     const auto count = rapl_->count(domain.handle);
     const auto raw = rapl_->raw(domain.handle);
-    if (!report.note(joules) || !count || !raw) continue;
+    if (!joules || !count || !raw) {
+      (void)report.note(joules);
+      continue;
+    }
     told.push_back(domain.domain);
-    out.add(kEnergy, {gpu_.address, domain.domain, "rapl_pmu"}, Joules{*joules});
-    if (*count > 0) domain.joules_per_count = *joules / static_cast<double>(*count);
-    if (const auto delta = domain.window.advance(rapl_->time(), {*raw})) {
-      const double joules_in_window = static_cast<double>(delta->counts[0]) * domain.joules_per_count;
+    const auto delta = domain.window.advance(rapl_->time(), {*raw});
+    if (*count == 0) continue;
+    report.available();
+    const double scale = *joules / static_cast<double>(*count);
+    // The kernel takes a register that was reset (by a suspend of the machine) for one that has wrapped.
+    const Advance step = domain.total.advance_bounded(*count, 0, energy_bound(kMostRaplPower, 1 / scale), begin, end);
+    if (step == Advance::reset) {
+      domain.window.restart();
+      (void)domain.window.advance(rapl_->time(), {*raw});
+    }
+    out.add(kEnergy, {gpu_.address, domain.domain, "rapl_pmu"}, Joules{static_cast<double>(domain.total.total()) * scale});
+    if (delta && step != Advance::reset) {
+      const double joules_in_window = static_cast<double>(delta->counts[0]) * scale;
       out.add(kPower, {gpu_.address, domain.domain, "rapl_pmu"}, Watts{joules_in_window / to_seconds(delta->elapsed).value});
     }
   }
 }
 
 // Microjoules of all packages together; nothing if one of them does not tell.
-std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, FeatureReport& report) {
+std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most, ScrapePass& pass, FeatureReport& report) {
   std::uint64_t microjoules = 0;
   for (FileDomain::Part& part : domain.parts) {
+    const Nanoseconds begin = pass.now();
     const auto raw = part.energy.number();
     if (!raw) {
       (void)report.note(raw);
       return std::nullopt;
     }
-    const std::uint64_t before = part.total.total();
-    microjoules += part.range != 0 ? part.total.advance_wrapping(*raw, part.range) : part.total.advance(*raw);
-    if (*raw < part.last && part.total.total() == before) domain.window.restart();  // it jumped back: no power for this window
-    part.last = *raw;
-    domain.has_counted = domain.has_counted || *raw != 0;
+    const GainBound bound = energy_bound(most, kMicrojoulesPerJoule);
+    if (part.total.advance_bounded(*raw, part.range, bound, begin, pass.now()) == Advance::reset) {
+      domain.window.restart();  // no power for this window
+      // It stood at 0 because it did not count yet: its first value is whole.
+      if (!part.has_counted && part.total.total() == 0) part.total.add(*raw);
+    }
+    microjoules += part.total.total();
+    part.has_counted = part.has_counted || *raw != 0;
+    domain.has_counted = domain.has_counted || part.has_counted;
   }
   return microjoules;
 }
 
-void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, ScrapePass& pass, SampleSink& out,
-                                   FeatureReport& report, const std::vector<std::string_view>& told) {
+void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most, ScrapePass& pass,
+                                   SampleSink& out, FeatureReport& report, const std::vector<std::string_view>& told) {
   for (FileDomain& domain : domains) {
     domain.is_read = std::find(told.begin(), told.end(), domain.domain) == told.end();
     if (!domain.is_read) continue;
     const Nanoseconds now = pass.now();
-    const auto microjoules = read(domain, report);
+    const auto microjoules = read(domain, most, pass, report);
     if (!microjoules) continue;
     const auto delta = domain.window.advance(now, {*microjoules});
     if (!domain.has_counted) continue;

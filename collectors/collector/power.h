@@ -21,8 +21,9 @@ namespace igpu {
 // Energy and power. An integrated GPU: RAPL, by the `power` PMU where it may be used, by powercap for domains it does not
 // give; never the same joules twice. A card: its hwmon energy counters, which advance only when read.
 //
-// A file that reads 0 has never counted: a register that nobody feeds (card energy on Battlemage under Linux 6.14) or
-// whose source is missing (later kernels without PMT). It is left out until it counts.
+// What reads 0 has never counted: a register that nobody feeds (card energy on Battlemage under Linux 6.14; psys on many
+// boards, whose event is there all the same) or whose source is missing (later kernels without PMT). It is left out until it
+// counts.
 class PowerCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
@@ -36,7 +37,7 @@ class PowerCollector final : public Collector {
     std::string_view domain;
     PmuSession::Handle handle;
     CounterWindow<1> window;
-    double joules_per_count = 0;  // known once something was counted
+    MonotonicCounter& total;  // of the event's counts, without those that no processor can have used
   };
   // A domain read from files: the zones of all packages, or one hwmon channel.
   struct FileDomain {
@@ -46,7 +47,7 @@ class PowerCollector final : public Collector {
       Attribute energy;
       std::uint64_t range;
       MonotonicCounter& total;  // microjoules
-      std::uint64_t last = 0;
+      bool has_counted = false;
     };
     std::vector<Part> parts;
     CounterWindow<1> window;
@@ -54,13 +55,14 @@ class PowerCollector final : public Collector {
     bool is_read = false;  // no other source gives this domain
   };
   void look_for_sources();
+  void add_pmu_domain(std::string_view domain, std::string_view event);
   void add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key, Attribute energy,
                      std::uint64_t range);
   void collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& told);
-  void collect_files(std::vector<FileDomain>& domains, std::string_view source, ScrapePass& pass, SampleSink& out,
+  void collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most, ScrapePass& pass, SampleSink& out,
                      FeatureReport& report, const std::vector<std::string_view>& told);
 
-  std::optional<std::uint64_t> read(FileDomain& domain, FeatureReport& report);
+  std::optional<std::uint64_t> read(FileDomain& domain, Watts most, ScrapePass& pass, FeatureReport& report);
 
   Machine& machine_;
   const Gpu& gpu_;

@@ -23,6 +23,8 @@ constexpr FeatureDescriptor kRc6ByFile{kRc6Feature.name, kRc6Feature.meaning};  
 constexpr FeatureDescriptor kAwakeFeature{"awake_time", "Time the GT was held awake.", Need::awake_event};
 
 constexpr std::uint64_t kNanosecondsPerMillisecond = 1'000'000;
+// No more residency than time, but for rounding and for the clock of the GPU.
+constexpr GainBound kTimeItself{.per_second = 1e9 * 65 / 64, .at_once = 20e6};
 
 constexpr const MetricDescriptor* kMetrics[] = {&kResidency, &kRatio, &kAwake};
 constexpr const FeatureDescriptor* kFeatures[] = {&kRc6Feature, &kAwakeFeature};
@@ -98,7 +100,7 @@ Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const 
   // A PMU that fails for once is not replaced: with each change of source the time since the last reading is lost.
   if (gt.event && (pmu || pmu.is_failure())) {
     const auto count = pmu_.raw(*gt.event);
-    if (count) return Count{Source::pmu, *count, pmu_.time()};
+    if (count) return Count{Source::pmu, *count, pmu_.time(), pmu_.time()};
     if (count.is_failure() || !gt.sysfs) return count.propagate<Count>();
   }
   if (!gt.sysfs) return pmu.propagate<Count>();
@@ -108,7 +110,7 @@ Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const 
   if (residency.is_absent() && gt.event && pmu.is_absent()) return pmu.propagate<Count>();
   if (residency && *residency > std::numeric_limits<std::uint64_t>::max() / kNanosecondsPerMillisecond)
     return Failure{std::make_error_code(std::errc::result_out_of_range), "RC6 residency of GT " + gt.id};
-  return residency.map([&](std::uint64_t ms) { return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now}; });
+  return residency.map([&](std::uint64_t ms) { return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now, pass.now()}; });
 }
 
 void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
@@ -119,9 +121,9 @@ void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
   }
   gt.source = count.source;
   const std::uint64_t range = count.source == Source::sysfs ? gt.sysfs->residency_range().value_or(0) * kNanosecondsPerMillisecond : 0;
-  const std::uint64_t total =
-      range != 0 ? gt.total.advance_wrapping(count.nanoseconds, range) : gt.total.advance(count.nanoseconds);
-  out.add(kResidency, {gpu_.address, gt.id}, Seconds{static_cast<double>(total) / 1e9});
+  const Advance step = gt.total.advance_bounded(count.nanoseconds, range, kTimeItself, count.time, count.read_until);
+  if (step == Advance::reset) gt.window.restart();
+  out.add(kResidency, {gpu_.address, gt.id}, Seconds{static_cast<double>(gt.total.total()) / 1e9});
   if (const auto delta = gt.window.advance(count.time, {count.nanoseconds}))
     out.add(kRatio, {gpu_.address, gt.id},
             clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count())));

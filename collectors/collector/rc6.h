@@ -41,7 +41,8 @@ class Rc6Collector final : public Collector {
   struct Count {
     Source source;
     std::uint64_t nanoseconds;
-    Nanoseconds time;
+    Nanoseconds time;        // before the reading; the window's
+    Nanoseconds read_until;
   };
   void want_events();
   void look_for_files();

@@ -49,11 +49,16 @@ struct GpuUnit {
   std::unique_ptr<PmuSession> pmu;
   std::list<Slot> slots;
 
-  GpuPower look(Nanoseconds now) {
+  struct PowerLook {
+    GpuPower power = GpuPower::awake;
+    Reading<bool> suspended = Absent{};
+  };
+  PowerLook look(Nanoseconds now) {
     SleepGuard::Look look{runtime_pm->suspended(), Absent{}, {}};
     if (!look.suspended.value_or(true)) look.users = runtime_pm->users();
     if (look.users && *look.users == 0) look.autosuspend_delay = runtime_pm->autosuspend_delay();
-    return sleep_guard.judge(look, now);
+    const GpuPower power = sleep_guard.judge(look, now);
+    return {power, std::move(look.suspended)};
   }
 
   bool busy() const {
@@ -72,7 +77,7 @@ enum class Outcome { pending, collected, suspended, left_behind, late };
 struct Step {
   std::shared_ptr<GpuUnit> unit;
   Slot* slot;
-  GpuPower power;
+  GpuUnit::PowerLook power;
   std::shared_ptr<SampleSink> sink;
   Outcome outcome = Outcome::pending;
   Nanoseconds duration{};
@@ -237,15 +242,16 @@ class Registry::Run final : public std::enable_shared_from_this<Registry::Run> {
 
 class Registry::Run::Pass final : public ScrapePass {
  public:
-  Pass(Run& run, GpuPower power) : run_(run), power_(power) {}
+  Pass(Run& run, const GpuUnit::PowerLook& power) : run_(run), power_(power) {}
   std::uint64_t number() const override { return run_.number_; }
   Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
-  GpuPower power() const override { return power_; }
+  GpuPower power() const override { return power_.power; }
+  Reading<bool> suspended() const override { return power_.suspended; }
   Reading<const ClientSnapshot*> clients() override { return run_.clients(); }
 
  private:
   Run& run_;
-  GpuPower power_;
+  const GpuUnit::PowerLook& power_;
 };
 
 bool Registry::Run::wanted(const CollectorInfo& info) const {
@@ -277,10 +283,10 @@ void Registry::Run::prepare() {
     units = core_->units;
     looking_failed_ = core_->discovery.failure();
   }
-  std::vector<GpuPower> power;
+  std::vector<GpuUnit::PowerLook> power;
   for (const auto& unit : units) {
     power.push_back(unit->look(core_->machine.clock.now()));
-    if (power.back() != GpuPower::awake) asleep.push_back(unit->gpu.address);
+    if (power.back().power != GpuPower::awake) asleep.push_back(unit->gpu.address);
   }
   // Topic by topic rather than GPU by GPU: families stay together on the page.
   for (const CollectorEntry& entry : core_->entries) {
@@ -299,7 +305,7 @@ void Registry::Run::prepare() {
 
 Outcome Registry::Run::collect(const Step& step) {
   std::unique_ptr<Collector>& collector = step.slot->collector;
-  if (step.power != GpuPower::awake && !step.slot->info->always_on) {
+  if (step.power.power != GpuPower::awake && !step.slot->info->always_on) {
     if (collector) collector->gpu_is_suspended();
     return Outcome::suspended;
   }

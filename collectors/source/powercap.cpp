@@ -20,7 +20,7 @@ std::string_view domain_of(std::string_view zone) {
 }  // namespace
 
 Nanoseconds powercap_lap(std::uint64_t range) {
-  const std::chrono::duration<double> lap(static_cast<double>(range) / 1e6 / kMostPowercapWatts.value);
+  const std::chrono::duration<double> lap(static_cast<double>(range) / 1e6 / kMostRaplPower.value);
   constexpr std::chrono::hours kLongest{24 * 365};  // a range may be any number
   return lap < kLongest ? std::chrono::duration_cast<Nanoseconds>(lap) : Nanoseconds(kLongest);
 }

@@ -22,7 +22,7 @@ struct PowercapZone {
 };
 
 // More than any RAPL domain draws: with it one can tell a lap of its counter from a reset.
-inline constexpr Watts kMostPowercapWatts{1000};
+inline constexpr Watts kMostRaplPower{1000};
 // The time in which a counter of this range goes once around at that power.
 Nanoseconds powercap_lap(std::uint64_t range);
 

@@ -10,7 +10,8 @@
 namespace igpu {
 
 RuntimePm::RuntimePm(const Directory& sys, std::string_view pci_path)
-    : status_(sys.open(std::string(pci_path) + "/power/runtime_status")),
+    : path_(std::string(pci_path) + "/power/runtime_status"),
+      status_(sys.open(path_)),
       usage_(sys, std::string(pci_path) + "/power/runtime_usage"),
       delay_(sys, std::string(pci_path) + "/power/autosuspend_delay_ms") {}
 
@@ -29,7 +30,9 @@ Reading<bool> RuntimePm::suspended() {
   if (!text) return text.propagate<bool>();
   const std::string_view status = trim(*text);
   if (status == "unsupported") return Absent{Reason::hardware};
-  return status == "suspended" || status == "suspending";
+  if (status == "suspended" || status == "suspending") return true;
+  if (status == "active" || status == "resuming" || status == "error") return false;
+  return Failure{std::make_error_code(std::errc::bad_message), path_};
 }
 
 }  // namespace igpu

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "igpu/units.h"
@@ -17,7 +18,7 @@ class RuntimePm {
  public:
   RuntimePm(const Directory& sys, std::string_view pci_path);
   // runtime_status: asleep or on its way there, nothing that resumes the device may be read. Absent: it tells no
-  // status.
+  // status. Failure: what it tells is no status.
   Reading<bool> suspended();
   // runtime_usage: who holds the device awake right now. Absent on kernels without CONFIG_PM_ADVANCED_DEBUG.
   Reading<std::uint64_t> users();
@@ -25,6 +26,7 @@ class RuntimePm {
   Nanoseconds autosuspend_delay();
 
  private:
+  std::string path_;
   Reading<std::unique_ptr<File>> status_;
   Attribute usage_;
   Attribute delay_;

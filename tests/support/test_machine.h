@@ -58,12 +58,14 @@ class TestPass final : public ScrapePass {
   std::uint64_t number() const override { return number_; }
   Nanoseconds now() const override { return clock_.now(); }
   GpuPower power() const override { return is_suspended ? GpuPower::suspended : GpuPower::awake; }
+  Reading<bool> suspended() const override { return told_suspended; }
   Reading<const ClientSnapshot*> clients() override {
     if (!snapshot) return snapshot.propagate<const ClientSnapshot*>();
     return &*snapshot;
   }
 
   bool is_suspended = false;
+  Reading<bool> told_suspended = false;
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
 
  private:
@@ -108,6 +110,7 @@ class CollectorRun {
     TestPass pass(machine_.clock, ++number_);
     pass.snapshot = std::move(clients);
     pass.is_suspended = is_suspended;
+    pass.told_suspended = told_suspended ? Reading<bool>(is_suspended) : told_suspended;
     collector_->collect(pass, sink_);
     return sink_;
   }
@@ -150,6 +153,7 @@ class CollectorRun {
   TestOptions options;
   Nanoseconds min_window = std::chrono::seconds(1);
   bool is_suspended = false;  // told to collectors that run while the GPU sleeps
+  Reading<bool> told_suspended = Reading<bool>(false);  // where it tells nothing, or fails to: that
 
  private:
   bool matches(const SampleList::Sample& sample, LabelList labels) const {

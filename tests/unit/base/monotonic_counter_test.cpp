@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 using namespace igpu;
+using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("monotonic counter");
 
@@ -28,18 +31,76 @@ TEST_CASE("a source that restarted is added to what was counted before") {
   CHECK(counter.advance(60, 100) == 1000020);
 }
 
-TEST_CASE("a wrap at a known range loses nothing") {
+namespace {
+
+// A count of at most ten a second that wraps at 1000.
+struct Bounded {
+  Advance read(std::uint64_t raw, Nanoseconds at) { return counter.advance_bounded(raw, 1000, {.per_second = 10, .at_once = 5}, at, at); }
   MonotonicCounter counter;
-  (void)counter.advance_wrapping(950, 1000);
-  CHECK(counter.advance_wrapping(20, 1000) == 1020);
-  CHECK(counter.advance_wrapping(30, 1000) == 1030);
+};
+
+}  // namespace
+
+TEST_CASE("a lap that its time allows loses nothing, however long it took") {
+  Bounded bounded;
+  (void)bounded.read(950, 0s);
+  CHECK(bounded.read(20, 7s) == Advance::lapped);
+  CHECK(bounded.counter.total() == 1020);
+  CHECK(bounded.read(10, 106s) == Advance::lapped);  // all but a whole one
+  CHECK(bounded.counter.total() == 2010);
+  CHECK(bounded.read(30, 108s) == Advance::gained);
+  CHECK(bounded.counter.total() == 2030);
 }
 
-TEST_CASE("a fall by little of a wrapping source is a restart: a wrap would be an absurd advance") {
+TEST_CASE("a step back that its time does not allow to be a lap is a reset: nothing is added, what follows is") {
+  Bounded bounded;
+  (void)bounded.read(950, 0s);
+  CHECK(bounded.read(20, 6s) == Advance::reset);  // 70 in a time for 65
+  CHECK(bounded.counter.total() == 950);
+  CHECK(bounded.read(30, 7s) == Advance::gained);
+  CHECK(bounded.counter.total() == 960);
+  CHECK(bounded.read(25, 8s) == Advance::reset);
+  CHECK(bounded.counter.total() == 960);
+}
+
+TEST_CASE("a leap forward that no source makes is a reset; one to twice the bound is the source's own word") {
+  Bounded bounded;
+  (void)bounded.read(100, 0s);
+  CHECK(bounded.read(130, 1s) == Advance::gained);
+  CHECK(bounded.read(900, 2s) == Advance::reset);
+  CHECK(bounded.counter.total() == 130);
+  CHECK(bounded.read(905, 3s) == Advance::gained);
+  CHECK(bounded.counter.total() == 135);
+}
+
+TEST_CASE("a source that publishes now and then has the time since it last did") {
+  Bounded bounded;
+  (void)bounded.read(100, 0s);
+  for (Nanoseconds at = 1s; at < 60s; at += 1s) (void)bounded.read(100, at);
+  CHECK(bounded.read(700, 60s) == Advance::gained);
+  CHECK(bounded.counter.total() == 700);
+}
+
+TEST_CASE("the time that a reading took is the source's, too") {
   MonotonicCounter counter;
-  (void)counter.advance_wrapping(500, 1000);
-  CHECK(counter.advance_wrapping(490, 1000) == 500);
-  CHECK(counter.advance_wrapping(500, 1000) == 510);
+  const GainBound bound{.per_second = 10};
+  (void)counter.advance_bounded(0, 0, bound, 0s, 5s);
+  CHECK(counter.advance_bounded(100, 0, bound, 5s, 6s) == Advance::gained);
+}
+
+TEST_CASE("the first reading is a starting point, also after a count was opened anew") {
+  Bounded bounded;
+  CHECK(bounded.read(999, 0s) == Advance::gained);
+  bounded.counter.rebase();
+  CHECK(bounded.read(3, 1s) == Advance::gained);
+  CHECK(bounded.counter.total() == 999);
+}
+
+TEST_CASE("a count beyond the range it is said to have does not wrap") {
+  Bounded bounded;
+  (void)bounded.read(5000, 0s);
+  CHECK(bounded.read(3, 1000s) == Advance::reset);
+  CHECK(bounded.counter.total() == 5000);
 }
 
 TEST_CASE("a counter that was opened anew goes on where it stood") {

@@ -76,10 +76,21 @@ TEST_CASE("a sleeping GPU: what it is and that it sleeps, nothing that would hav
 TEST_CASE("a device without runtime power management says nothing about sleep") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
-  m.tree.remove("sys/" + gpu.pci_path + "/power");
   Run run(m, gpu);
+  run.told_suspended = Absent{Reason::kernel, ENOENT};
   run.collect();
   CHECK(run.count("intel_gpu_runtime_suspended") == 0);
+  CHECK(run.failures() == 0);
+}
+
+TEST_CASE("a status that is none says nothing about sleep, and is a failure") {
+  TestMachine m("a380-i915");
+  Run run(m, only_gpu(m));
+  run.told_suspended = Failure{std::make_error_code(std::errc::bad_message), "runtime_status"};
+  run.collect();
+  CHECK(run.count("intel_gpu_runtime_suspended") == 0);
+  CHECK(run.count("intel_gpu_info") == 1);
+  CHECK(run.failures() == 1);
 }
 
 TEST_CASE("a hang that i915 keeps is told; without root it is not known, and what is needed is root") {

@@ -54,8 +54,8 @@ TEST_CASE("one count is a cache line; the controllers are added up") {
   TwoBoxes t;
   CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::integrated));
   imc.collect();
-  CHECK(imc.available(kFeature));
-  CHECK(imc.value(kMetric, {{"direction", "read"}}) == 0.0);
+  CHECK(imc.missing(kFeature) == Reason::hardware);  // so far nothing counts
+  CHECK(imc.count(kMetric) == 0);
   t.m.perf.counter(41, 0x20ff) += 1'000'000;
   t.m.perf.counter(42, 0x20ff) += 500'000;
   t.m.perf.counter(42, 0x30ff) += 10;
@@ -101,7 +101,10 @@ TEST_CASE("a kernel without the PMUs; a module that is loaded later is found") {
   CHECK(imc.missing(kFeature) == Reason::kernel);
   add_box(m, "uncore_imc_free_running_0", 41);
   imc.collect();
+  m.perf.counter(41, 0x20ff) += 1'000;
+  imc.collect_after(1s);
   CHECK(imc.available(kFeature));
+  CHECK(imc.count(kMetric) == 1);  // reads; writes do not count
 }
 
 TEST_CASE("a controller that was never there is left out; one that goes makes the sum unknown, not smaller") {

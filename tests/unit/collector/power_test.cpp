@@ -311,6 +311,108 @@ TEST_CASE("hwmon energy that fails or has no data is right again afterwards; a r
   CHECK(run.value(kWatts) == 50);
 }
 
+TEST_CASE("powercap: what no processor can have drawn is a reset, not a lap; after a long time a lap is one") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  m.tree.write(kPackageZone, "200000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(kPackageZone, "100000\n");
+  run.collect_after(1200ms);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == 200000);
+  CHECK(run.count(kWatts, {{"domain", "package"}}) == 0);
+  m.tree.write(kPackageZone, "262000000000\n");  // 43 minutes at 101 W
+  run.collect_after(43min);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == doctest::Approx(461999.9));
+  m.tree.write(kPackageZone, "250000000000\n");  // all but a whole lap: 250,143 J in 43 minutes
+  run.collect_after(43min);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == doctest::Approx(712143.2));
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(96.96).epsilon(0.001));
+}
+
+TEST_CASE("hwmon: the driver takes a register that was reset for one that has wrapped; nobody else does") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
+  m.tree.write(file, "1000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(file, "263000000000\n");
+  run.collect_after(15s);
+  CHECK(run.value(kJoules) == 1000);
+  CHECK(run.count(kWatts) == 0);
+  m.tree.write(file, "263060000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 1060);
+  CHECK(run.value(kWatts) == 60);
+}
+
+TEST_CASE("the first value of a card that did not count is whole, however late it comes") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
+  m.tree.write(file, "0\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(file, "400000000000\n");
+  run.collect_after(1s);
+  CHECK(run.value(kJoules) == 400000);
+  CHECK(run.count(kWatts) == 0);
+}
+
+TEST_CASE("a domain of the power PMU that never counts is not shown as 0 W, nor as another source's; once it counts it is") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  Run run(m, gpu);
+  run.collect();
+  CHECK(run.count(kJoules, {{"source", "rapl_pmu"}}) == 0);
+  m.perf.counter(kRaplPmu, kPackage) += 10 * kCountsPerJoule;
+  run.collect_after(2s);
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == 5);
+  CHECK(run.count(kJoules, {{"domain", "gpu"}}) == 0);
+  CHECK(run.count(kWatts, {{"domain", "gpu"}}) == 0);
+  CHECK(run.available("power"));
+  m.perf.counter(kRaplPmu, kGpu) += 4 * kCountsPerJoule;
+  run.collect_after(2s);
+  CHECK(run.value(kJoules, {{"domain", "gpu"}}) == 4);
+  CHECK(run.value(kWatts, {{"domain", "gpu"}}) == 2);
+  run.collect_after(2s);
+  CHECK(run.value(kWatts, {{"domain", "gpu"}}) == 0);
+}
+
+TEST_CASE("a power PMU of which no domain counts: the machine does not have it") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  m.tree.remove(kZones + "intel-rapl:1");
+  Run run(m, gpu);
+  run.collect();
+  run.collect_after(2s);
+  CHECK(run.count(kJoules) == 0);
+  CHECK(run.count(kWatts) == 0);
+  CHECK(run.missing("power") == Reason::hardware);
+  CHECK(run.failures() == 0);
+}
+
+TEST_CASE("the power PMU: a leap of a whole register in a second was not drawn") {
+  TestMachine m;
+  const Gpu gpu = laptop(m);
+  add_rapl_pmu(m);
+  Run run(m, gpu);
+  run.collect();
+  m.perf.counter(kRaplPmu, kPackage) += 10 * kCountsPerJoule;
+  run.collect_after(1s);
+  m.perf.counter(kRaplPmu, kPackage) += 262000 * kCountsPerJoule;
+  run.collect_after(1s);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == 10);
+  CHECK(run.count(kWatts, {{"domain", "package"}}) == 0);
+  m.perf.counter(kRaplPmu, kPackage) += 10 * kCountsPerJoule;
+  run.collect_after(1s);
+  CHECK(run.value(kJoules, {{"domain", "package"}}) == 20);
+  CHECK(run.value(kWatts, {{"domain", "package"}}) == 10);
+}
+
 TEST_CASE("a card is read twice in a lap of its energy counter, at the most that it states to draw") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);

@@ -216,6 +216,32 @@ TEST_CASE("permission that is given later changes the source; the counter goes o
   CHECK(run.value(kRatio) == 0.5);
 }
 
+TEST_CASE("more residency than time is a reset, back or forth; after a long time a lap is one") {
+  TestMachine m("a380-i915");
+  const Gpu gpu = only_gpu(m);
+  m.tree.write(residency_file(gpu), "3000000000\n");
+  Run run(m, gpu);
+  run.collect();
+  m.tree.write(residency_file(gpu), "100\n");
+  run.collect_after(1200ms);
+  CHECK(run.value(kSeconds) == 3000000);
+  CHECK(run.count(kRatio) == 0);
+  m.tree.write(residency_file(gpu), "1100\n");
+  run.collect_after(2s);
+  CHECK(run.value(kSeconds) == 3000001);
+  CHECK(run.value(kRatio) == 0.5);
+  m.tree.write(residency_file(gpu), "5400000\n");  // the driver's own lap of the register
+  run.collect_after(2s);
+  CHECK(run.value(kSeconds) == 3000001);
+  CHECK(run.count(kRatio) == 0);
+  m.tree.write(residency_file(gpu), "4294000000\n");
+  run.collect_after(1200h);
+  CHECK(run.value(kSeconds) == doctest::Approx(7288601));
+  m.tree.write(residency_file(gpu), "2632704\n");
+  run.collect_after(1h);
+  CHECK(run.value(kSeconds) == doctest::Approx(7292201));
+}
+
 TEST_CASE("residency is read twice in the shortest lap of the hardware's counter") {
   TestMachine m("a380-i915");
   Run run(m, only_gpu(m));

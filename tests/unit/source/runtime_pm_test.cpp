@@ -58,6 +58,17 @@ TEST_CASE("a status that cannot be read is a failure for that time only") {
   CHECK(power.suspended().value_or(false));
 }
 
+TEST_CASE("what is no status is neither asleep nor awake") {
+  TestMachine m;
+  m.tree.write(kStatus, "active\n");
+  RuntimePm power(m.sys, kPci);
+  for (const char* text : {"", "\n", "activ", "0\n"}) {
+    CAPTURE(text);
+    m.tree.write(kStatus, text);
+    CHECK(power.suspended().is_failure());
+  }
+}
+
 TEST_CASE("who uses the device and how long it stays awake afterwards") {
   using namespace std::chrono_literals;
   TestMachine m;
