@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/scan.h"
+#include "device/intel_gpu_names.h"
 
 namespace igpu {
 namespace {
@@ -35,16 +36,17 @@ Reading<std::string_view> read_text(const Directory& sys, const std::string& pat
   return sys.read(path, buffer).map([](std::string_view text) { return trim(text); });
 }
 
-// Device ids that exist on cards only: DG1, DG2/ATS-M, Battlemage, Ponte Vecchio (include/drm/intel/pciids.h).
+// Device ids that exist on cards only: DG1, DG2/ATS-M, Ponte Vecchio, Crescent Island, Battlemage (include/drm/intel/pciids.h).
 bool is_card_id(std::uint16_t id) {
   struct Range {
     std::uint16_t first, last;
   };
-  constexpr std::array<Range, 6> kRanges{{{0x4905, 0x4909},
+  constexpr std::array<Range, 7> kRanges{{{0x4905, 0x4909},
                                           {0x4f80, 0x4f88},
                                           {0x5690, 0x56c2},
-                                          {0x0bd0, 0x0bdb},
+                                          {0x0bd0, 0x0be5},
                                           {0x0b69, 0x0b6e},
+                                          {0x674c, 0x6750},
                                           {0xe202, 0xe223}}};
   return std::any_of(kRanges.begin(), kRanges.end(), [id](Range r) { return id >= r.first && id <= r.last; });
 }
@@ -115,6 +117,7 @@ bool Discovery::describe(Gpu& gpu) const {
   gpu.virtual_function = static_cast<bool>(sys.read_link(base + "physfn"));
   gpu.kind = gpu_kind(gpu.pci_path, gpu.device_id);
   gpu.name = machine_.names.pci_device(0x8086, gpu.device_id);
+  if (gpu.name.empty()) gpu.name = intel_gpu_name(gpu.device_id);
   return true;
 }
 

@@ -22,7 +22,7 @@ void ScrapeLog::device_gone(const Gpu& gpu) {
 void ScrapeLog::no_device() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(told_of_no_device_, true)) return;
-  log_.write(LogLevel::warn, "no Intel GPU found; serving without, and watching for one",
+  log_.write(LogLevel::warn, "no Intel GPU found",
              {{"cure", "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
 }
 

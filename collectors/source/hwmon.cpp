@@ -33,6 +33,19 @@ std::optional<AttributeName> parse(std::string_view name) {
   return AttributeName{name.substr(0, digits), name.substr(digits, end - digits), name.substr(end + 1)};
 }
 
+unsigned channel_number(std::string_view name) {
+  const auto parts = parse(name);
+  return parts ? scan_integer<unsigned>(parts->index).value_or(0) : 0;
+}
+
+// The card's own order, which is the one that people expect: the package before its parts, channel 2 before channel 10.
+std::vector<std::string> by_channel(std::vector<std::string> names) {
+  std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return channel_number(a) < channel_number(b);
+  });
+  return names;
+}
+
 // Of a temperature without a label: by the index that xe gives it, whose files begin with 2; i915 has the first alone.
 std::string unlabelled_temperature(std::string_view index) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames{
@@ -80,16 +93,16 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
     const auto same = [&](const Channel& known) { return known.name == channel.name; };
     if (std::none_of(channels.begin(), channels.end(), same)) channels.push_back(std::move(channel));
   };
-  for (const std::string& name : names) {
+  for (const std::string& name : by_channel(names)) {
     const auto parts = parse(name);
     if (!parts) continue;
     std::string label = label_of(parts->kind, parts->index);
     // Where only some kinds of channels are labelled, an index means the same part of the card in all of them; voltages
     // alone are counted from 0.
-    const unsigned channel_number = scan_integer<unsigned>(parts->index).value_or(0) + (parts->kind == "in" ? 1 : 0);
+    const unsigned part = channel_number(name) + (parts->kind == "in" ? 1 : 0);
     for (const std::string_view kind : {"energy", "power", "curr", "in"}) {
-      if (!label.empty() || parts->kind == "fan" || parts->kind == "temp" || channel_number == 0) continue;
-      label = label_of(kind, std::to_string(channel_number - (kind == "in" ? 1 : 0)));
+      if (!label.empty() || parts->kind == "fan" || parts->kind == "temp" || part == 0) continue;
+      label = label_of(kind, std::to_string(part - (kind == "in" ? 1 : 0)));
     }
     Channel channel{sensor_name(label), std::string(parts->index), Attribute(sys, folder + "/" + name)};
     const bool input = parts->item == "input";

@@ -3,8 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "cli/usage_error.h"
+#include "text/nearest.h"
 
 // The only file that includes CLI11: it costs seconds and hundreds of megabytes to compile.
 namespace igpu::exporter {
@@ -22,13 +25,60 @@ CLI::Option* add(CLI::App& app, const CommandFlag& flag) {
   return option;
 }
 
+std::string suggestion(const std::string& word, const std::vector<std::string>& candidates) {
+  const std::string meant = nearest(word, candidates);
+  return meant.empty() ? " (see --help)" : "; did you mean " + meant + "?";
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : all_commands()) {
+    if (!command.hidden) names.emplace_back(command.name);
+  }
+  return names;
+}
+
+std::vector<std::string> flag_names(const std::vector<CommandFlag>& flags) {
+  std::vector<std::string> names{"--help", "--version"};
+  for (const CommandFlag& flag : flags) {
+    names.push_back("--" + flag.name);
+    if (flag.negatable) names.push_back("--no-" + flag.name);
+  }
+  return names;
+}
+
+std::string unknown_command(const std::string& word) {
+  return "unknown command " + word + suggestion(word, command_names());
+}
+
+// A flag that exists is not unknown to whoever gave it to the wrong command.
+std::string unknown_flag(const std::string& argument, const std::vector<CommandFlag>& flags) {
+  const std::string word = argument.substr(0, argument.find('='));
+  for (const CommandFlag& flag : flags) {
+    if ("--" + flag.name != word || flag.commands.empty()) continue;
+    std::string commands;
+    for (const std::string_view command : flag.commands) commands += (commands.empty() ? "" : ", ") + std::string(command);
+    return word + " is a flag of " + commands;
+  }
+  return "unknown flag " + word + suggestion(word, flag_names(flags));
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 // CLI11's own sentences speak of what its parser expected, not of what was written.
-std::string explained(const CLI::ParseError& error) {
+std::string explained(const CLI::ParseError& error, const std::vector<CommandFlag>& flags, bool has_command) {
   std::string text = error.what();
   const std::size_t colon = text.find(": ");
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && colon != std::string::npos) {
-    const std::string argument = text.substr(colon + 2, text.find(' ', colon + 2) - colon - 2);
-    return (argument.starts_with('-') ? "unknown flag " : "unknown command ") + argument + " (see --help)";
+    const std::vector<std::string> extras = words(text.substr(colon + 2));
+    // What follows an unknown flag is mostly its value.
+    const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with('-'); });
+    if (flag != extras.end()) return unknown_flag(*flag, flags);
+    const std::string argument = extras.empty() ? "" : extras.front();
+    return has_command ? "unexpected argument " + argument + " (see --help)" : unknown_command(argument);
   }
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch) && colon != std::string::npos) {
     const bool missing = text.find("missing") != std::string::npos;
@@ -55,26 +105,32 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   app.require_subcommand(0, 1);
   std::vector<std::pair<const CommandFlag*, CLI::Option*>> options;
   for (const CommandFlag& flag : flags) {
-    if (flag.command.empty()) options.emplace_back(&flag, add(app, flag));
+    if (flag.commands.empty()) options.emplace_back(&flag, add(app, flag));
   }
+  std::string topic;
   for (const Command& command : all_commands()) {
     CLI::App* const sub = app.add_subcommand(std::string(command.name));
     sub->set_help_flag();
     sub->fallthrough();  // the other flags may stand behind the command, too
+    if (command.name == "help") sub->add_option("COMMAND", topic);
     for (const CommandFlag& flag : flags) {
-      if (flag.command == command.name) options.emplace_back(&flag, add(*sub, flag));
+      const auto& commands = flag.commands;
+      if (std::find(commands.begin(), commands.end(), command.name) != commands.end()) options.emplace_back(&flag, add(*sub, flag));
     }
   }
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(explained(error));
+    throw UsageError(explained(error, flags, !app.get_subcommands().empty()));
   }
 
   CommandLine result;
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   result.command = chosen.empty() ? std::string(all_commands().front().name) : chosen.front()->get_name();
+  result.command_given = !chosen.empty();
+  result.help_topic = topic;
+  if (!topic.empty() && find_command(topic) == nullptr) throw UsageError(unknown_command(topic));
   result.help = help->count() > 0;
   result.version = version->count() > 0;
   for (const auto& [flag, option] : options) {

@@ -11,6 +11,8 @@ namespace igpu::exporter {
 
 struct CommandLine {
   std::string command;
+  bool command_given = false;  // false: it is the default one
+  std::string help_topic;      // of `help COMMAND`; "" for help on everything
   bool help = false;
   bool version = false;
   Settings settings;

@@ -6,12 +6,12 @@
 
 #include "igpu/monitor.h"
 #include "self/build_info.h"
+#include "text/wrap.h"
 
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kHelpColumn = 44;
-constexpr std::size_t kWidth = 110;
+constexpr std::size_t kHelpColumn = 30;
 
 void add_collector_flags(std::vector<CommandFlag>& flags) {
   for (const CollectorDescription& collector : describe_collectors()) {
@@ -37,33 +37,7 @@ std::string profile_help() {
   return help;
 }
 
-// Words of one paragraph, wrapped behind kHelpColumn; its own indentation is kept.
-void append_paragraph(std::string& out, std::string_view paragraph) {
-  std::size_t indent = 0;
-  while (indent < paragraph.size() && paragraph[indent] == ' ') ++indent;
-  paragraph.remove_prefix(indent);
-  out.append(indent, ' ');
-  std::size_t column = kHelpColumn + indent;
-  bool first = true;
-  while (!paragraph.empty()) {
-    const std::size_t end = std::min(paragraph.find(' '), paragraph.size());
-    const std::string_view word = paragraph.substr(0, end);
-    paragraph.remove_prefix(std::min(end + 1, paragraph.size()));
-    if (!first && column + 1 + word.size() > kWidth) {
-      out += '\n';
-      out.append(kHelpColumn + indent + 2, ' ');
-      column = kHelpColumn + indent + 2;
-    } else if (!first) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-    first = false;
-  }
-  out += '\n';
-}
-
+// What is indented in help (a list within a text) stays so, and its further lines two blanks more.
 void append_entry(std::string& out, const std::string& left, std::string_view help) {
   out += "  " + left;
   std::size_t column = left.size() + 2;
@@ -72,11 +46,14 @@ void append_entry(std::string& out, const std::string& left, std::string_view he
     column = 0;
   }
   while (!help.empty()) {
-    out.append(kHelpColumn - column, ' ');
-    column = 0;
     const std::size_t end = std::min(help.find('\n'), help.size());
-    append_paragraph(out, help.substr(0, end));
+    const std::string_view paragraph = help.substr(0, end);
+    const std::size_t indent = std::min(paragraph.find_first_not_of(' '), paragraph.size());
+    out.append(kHelpColumn + indent - column, ' ');
+    append_wrapped(out, paragraph, kHelpColumn + indent + (indent > 0 ? 2 : 0));
+    out += '\n';
     help.remove_prefix(std::min(end + 1, help.size()));
+    column = 0;
   }
 }
 
@@ -103,8 +80,17 @@ const std::vector<Command>& all_commands() {
       {"doctor", "Print what is missing on this machine and the command that gives it. Exits 0 only if all is there."},
       {"healthcheck",
        "Ask the exporter that serves with the same flags whether it is ready. Exits 0 if it is, else 1."},
+      {"help", "Print this, or with the name of a command what that does and its flags."},
+      {"version", "Print version, revision and compiler."},
       {"metrics-reference", "Print the reference of all metrics.", true}};
   return commands;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : all_commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
 }
 
 std::vector<CommandFlag> all_flags() {
@@ -138,9 +124,10 @@ std::vector<CommandFlag> all_flags() {
   add("log.level", "LEVEL", "info", "debug, info, warn or error.");
   add("log.format", "FORMAT", "logfmt", "logfmt or json.");
   add("config", "FILE", "", "Read flags from a file, one a line: web.listen-address = :10068");
-  add("json", "", "", "Print each reading as one line of JSON.").command = "stats";
-  add("interval", "DURATION", "1s", "Time between readings; makes it a stream.").command = "stats";
-  add("count", "N", "", "Number of readings. Without it and --interval: one.").command = "stats";
+  add("json", "", "", "Print JSON: one object, with stats one line for each reading.").commands = {"list", "stats", "doctor"};
+  add("format", "table|json", "table", "How to print it; json is the same as --json.").commands = {"stats"};
+  add("interval", "DURATION", "1s", "Time between readings; makes it a stream.").commands = {"stats"};
+  add("count", "N", "", "Number of readings. Without it and --interval: one.").commands = {"stats"};
   return flags;
 }
 
@@ -152,6 +139,28 @@ std::string environment_name(const CommandFlag& flag) {
   return name;
 }
 
+namespace {
+
+constexpr std::string_view kFooter =
+    "\nDurations are written like 500ms, 1s, 2m. Every flag can also be set in the\n"
+    "environment: --web.listen-address is INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS. The\n"
+    "command line wins over the environment, the environment over --config.\n";
+
+bool is_for(const CommandFlag& flag, std::string_view command) {
+  return std::find(flag.commands.begin(), flag.commands.end(), command) != flag.commands.end();
+}
+
+// Every command takes the flags that have no command, so that one --config fits all of them; but these say nothing to
+// those that do not serve.
+bool concerns_serving(const CommandFlag& flag) { return flag.name.starts_with("web.") || flag.name == "sandbox"; }
+
+void append_standard_flags(std::string& out) {
+  append_entry(out, "-h, --help", "Print this.");
+  append_entry(out, "--version", "Print version, revision and compiler.");
+}
+
+}  // namespace
+
 std::string help_text(const std::vector<CommandFlag>& flags) {
   std::string out = "usage: " + std::string(kProgramName) + " [COMMAND] [FLAGS]\n\n";
   out += "Prometheus exporter for Intel GPUs.\n\nCommands:\n";
@@ -159,24 +168,34 @@ std::string help_text(const std::vector<CommandFlag>& flags) {
     if (!command.hidden) append_entry(out, std::string(command.name), command.help);
   }
   out += "\nFlags:\n";
-  append_entry(out, "-h, --help", "Print this.");
-  append_entry(out, "--version", "Print version, revision and compiler.");
+  append_standard_flags(out);
   for (const CommandFlag& flag : flags) {
-    if (flag.command.empty()) append_entry(out, left_side(flag), described(flag));
+    if (flag.commands.empty()) append_entry(out, left_side(flag), described(flag));
   }
   for (const Command& command : all_commands()) {
-    bool any = false;
+    if (std::none_of(flags.begin(), flags.end(), [&](const CommandFlag& flag) { return is_for(flag, command.name); })) continue;
+    out += "\nFlags of " + std::string(command.name) + ":\n";
     for (const CommandFlag& flag : flags) {
-      if (flag.command != command.name) continue;
-      if (!any) out += "\nFlags of " + std::string(command.name) + ":\n";
-      any = true;
-      append_entry(out, left_side(flag), described(flag));
+      if (is_for(flag, command.name)) append_entry(out, left_side(flag), described(flag));
     }
   }
-  out +=
-      "\nDurations are written like 500ms, 1s, 2m. Every flag can also be set in the environment:\n"
-      "--web.listen-address is INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS. The command line wins over the environment,\n"
-      "the environment over --config.\n";
+  out += kFooter;
+  return out;
+}
+
+std::string help_text(const std::vector<CommandFlag>& flags, const Command& command) {
+  std::string out = "usage: " + std::string(kProgramName) + " " + std::string(command.name) + " [FLAGS]\n\n";
+  append_wrapped(out, command.help, 0);
+  out += "\n\nFlags:\n";
+  const bool serves = command.name == "serve" || command.name == "healthcheck" || command.name == "doctor";
+  for (const CommandFlag& flag : flags) {
+    if (is_for(flag, command.name)) append_entry(out, left_side(flag), described(flag));
+  }
+  append_standard_flags(out);
+  for (const CommandFlag& flag : flags) {
+    if (flag.commands.empty() && (serves || !concerns_serving(flag))) append_entry(out, left_side(flag), described(flag));
+  }
+  out += kFooter;
   return out;
 }
 

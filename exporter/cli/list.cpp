@@ -3,39 +3,30 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "cli/chosen_gpus.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
+#include "report/gpu_json.h"
+#include "text/wrap.h"
 
 namespace igpu::exporter {
 namespace {
 
-// Comma-separated, wrapped.
-void add_names(std::string& out, std::string_view title, const std::vector<std::string>& names) {
+constexpr std::size_t kIndent = 16;
+
+using Names = std::vector<std::string>;
+
+void add_names(std::string& out, std::string_view title, const Names& names) {
   if (names.empty()) return;
-  constexpr std::size_t kIndent = 16;
-  constexpr std::size_t kWidth = 100;
   out += "  " + padded(title, kIndent - 2);
-  std::size_t column = kIndent;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string word = names[i] + (i + 1 < names.size() ? "," : "");
-    if (i > 0 && column + 1 + word.size() > kWidth) {
-      out += '\n';
-      out.append(kIndent, ' ');
-      column = kIndent;
-    } else if (i > 0) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
+  append_wrapped(out, names, kIndent);
   out += '\n';
 }
 
 void add_features(std::string& out, std::span<const Finding> findings, const std::string& device) {
-  std::vector<std::string> offered;
-  std::vector<std::string> missing;
+  Names offered;
+  Names missing;
   for (const Finding& finding : findings) {
     if (finding.device != device || finding.feature == nullptr) continue;
     const std::string name(finding.feature->name);
@@ -50,34 +41,57 @@ void add_features(std::string& out, std::span<const Finding> findings, const std
 }
 
 void add_gpu(std::string& out, const Gpu& gpu, std::span<const Finding> findings) {
-  out += gpu.address + "  " + (gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name)) + '\n';
-  out += "  " + padded("driver", 14) + to_string(gpu.driver) + ", " + to_string(gpu.kind) +
+  out += gpu.address + "  ";
+  append_wrapped(out, gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name), 2);
+  out += "\n  " + padded("driver", kIndent - 2) + to_string(gpu.driver) + ", " + to_string(gpu.kind) +
          (gpu.virtual_function ? ", virtual function" : "") + '\n';
-  std::string nodes = gpu.card;
-  if (!gpu.render_node.empty()) nodes += (nodes.empty() ? "" : ", ") + gpu.render_node;
-  out += "  " + padded("nodes", 14) + (nodes.empty() ? "none" : nodes) + '\n';
+  Names nodes;
+  for (const std::string& node : {gpu.card, gpu.render_node}) {
+    if (!node.empty()) nodes.push_back(node);
+  }
+  add_names(out, "nodes", nodes.empty() ? Names{"none"} : nodes);
   add_features(out, findings, gpu.address);
+}
+
+std::string as_text(const std::vector<Gpu>& gpus, std::span<const Finding> findings) {
+  if (gpus.empty()) return "No Intel GPU bound to i915 or xe.\n";
+  std::string out;
+  for (const Gpu& gpu : gpus) {
+    if (!out.empty()) out += '\n';
+    add_gpu(out, gpu, findings);
+  }
+  std::string machine;
+  add_features(machine, findings, "");
+  if (!machine.empty()) out += "\nThis machine\n" + machine;
+  return out;
+}
+
+std::string as_json(const std::vector<Gpu>& gpus, std::span<const Finding> findings) {
+  JsonWriter json;
+  json.begin_object().name("gpus").begin_array();
+  for (const Gpu& gpu : gpus) {
+    json.begin_object();
+    write_gpu(json, gpu);
+    write_features(json, findings, gpu.address);
+    json.end_object();
+  }
+  json.end_array().name("machine").begin_object();
+  write_features(json, findings, "");
+  json.end_object().end_object();
+  return json.take() + '\n';
 }
 
 }  // namespace
 
 int list(const Options& options) {
+  require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   MonitorOptions monitor_options = options.monitor;
   monitor_options.min_window = std::chrono::milliseconds(1);  // nothing here is measured over time
   Monitor monitor(monitor_options, log);
   const std::vector<Gpu> gpus = monitor.gpus();
-  if (gpus.empty()) return print("No Intel GPU bound to i915 or xe.\n");
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
-  std::string out;
-  for (const Gpu& gpu : gpus) {
-    if (!out.empty()) out += '\n';
-    add_gpu(out, gpu, result->findings());
-  }
-  std::string machine;
-  add_features(machine, result->findings(), "");
-  if (!machine.empty()) out += "\nThis machine\n" + machine;
-  return print(out);
+  return print(options.json ? as_json(gpus, result->findings()) : as_text(gpus, result->findings()));
 }
 
 }  // namespace igpu::exporter

@@ -97,6 +97,18 @@ void check_telemetry_path(const Settings& settings, const std::string& path) {
   }
 }
 
+// --json is the short way of saying --format json.
+void read_format(const Settings& settings, Options& options) {
+  enum class Format { table, json };
+  const Reader read(settings);
+  Format format = Format::table;
+  read.choice<Format>("format", {{"table", Format::table}, {"json", Format::json}}, format);
+  read.enabled("json", options.json);
+  const Setting* setting = settings.find("format");
+  if (options.json && setting != nullptr && format != Format::json) refuse(*setting, "contradicts --json");
+  options.json = options.json || format == Format::json;
+}
+
 void read_collectors(const Settings& settings, MonitorOptions& monitor) {
   for (const CollectorDescription& collector : describe_collectors()) {
     const std::string name(collector.name);
@@ -134,6 +146,7 @@ Options options_from(const Settings& settings) {
   read_collectors(settings, monitor);
   read.enabled("collector.disable-defaults", monitor.disable_default_collectors);
   read.list("gpu", monitor.gpus);
+  if (const Setting* setting = settings.find("gpu")) options.gpu_origin = setting->origin;
   read.text("path.sysfs", monitor.sysfs_root);
   read.text("path.procfs", monitor.procfs_root);
   read.text("path.devfs", monitor.devfs_root);
@@ -146,7 +159,7 @@ Options options_from(const Settings& settings) {
       options.log_level);
   read.choice<LogFormat>("log.format", {{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}}, options.log_format);
 
-  read.enabled("json", options.json);
+  read_format(settings, options);
   read.duration("interval", 1ms, options.interval);
   options.count = read.number("count", 1, 1'000'000'000);
   if (!options.count && !settings.has("interval")) options.count = 1;

@@ -31,6 +31,7 @@ struct Options {
   LogFormat log_format = LogFormat::logfmt;
 
   bool json = false;
+  std::string gpu_origin;  // where monitor.gpus came from, for errors: "--gpu"
   Nanoseconds interval = std::chrono::seconds(1);
   std::optional<std::uint64_t> count;  // nothing: for ever
 };

@@ -18,8 +18,10 @@ namespace {
 int dispatch(const std::vector<std::string>& arguments) {
   const std::vector<CommandFlag> flags = all_flags();
   CommandLine line = parse_command_line(arguments, flags);
-  if (line.help) return print(help_text(flags));
-  if (line.version) return print(version_text());
+  const std::string topic = line.command == "help" ? line.help_topic : line.command_given && line.help ? line.command : "";
+  if (const Command* command = find_command(topic)) return print(help_text(flags, *command));
+  if (line.help || line.command == "help") return print(help_text(flags));
+  if (line.version || line.command == "version") return print(version_text());
   if (line.command == "metrics-reference") return print(metrics_reference());
 
   add_environment(line.settings, flags, [](const char* name) -> const char* { return std::getenv(name); });

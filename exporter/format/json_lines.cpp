@@ -8,30 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "format/json_writer.h"
+
 namespace igpu::exporter {
 namespace {
 
 constexpr std::string_view kDeviceLabel = "device";
 constexpr std::size_t kNone = kMaxLabels;
-
-void append_string(std::string& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
 
 template <class Number>
 void append_chars(std::string& out, Number value) {
@@ -89,9 +72,9 @@ void append_sample(std::string& out, const MetricDescriptor& metric, const PageV
   for (std::size_t i = 0; i < metric.label_count; ++i) {
     const std::string_view value = entry.list->label_value(*entry.sample, i);
     if (i == omitted || value.empty()) continue;
-    append_string(out, metric.label_names[i]);
+    append_json_string(out, metric.label_names[i]);
     out += ':';
-    append_string(out, value);
+    append_json_string(out, value);
     out += ',';
   }
   out += "\"value\":";
@@ -111,7 +94,7 @@ void append_metrics(std::string& out, const PageView& page, std::string_view dev
       if (first_sample) {
         if (!first_family) out += ',';
         first_family = false;
-        append_string(out, family.metric->name);
+        append_json_string(out, family.metric->name);
         out += ":[";
       } else {
         out += ',';
@@ -135,7 +118,7 @@ void write_json_line(const PageView& page, std::chrono::system_clock::time_point
     if (!first) out += ',';
     first = false;
     out += "{\"device\":";
-    append_string(out, device);
+    append_json_string(out, device);
     out += ',';
     append_metrics(out, page, device);
     out += '}';

@@ -7,11 +7,14 @@
 
 #include "igpu/device.h"
 #include "igpu/feature.h"
+#include "igpu/page.h"
 
 namespace igpu::exporter {
 
-// The page at "/", for people: what this is, which GPUs it found, what is missing and what cures it.
-std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings);
+// The page at "/", for people: first what an operator can act on, then what each GPU does now, then what is not there.
+// page holds the values of the same scrape as findings.
+std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
+                       const PageView& page);
 
 // For text and for attribute values in double quotes.
 std::string html_escaped(std::string_view text);

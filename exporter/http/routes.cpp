@@ -48,7 +48,7 @@ void Routes::index(HttpResponse& response) {
   }
   response.content_type = "text/html; charset=utf-8";
   response.headers.emplace_back("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
-  response.body = index_page(telemetry_path_, source_.gpus(), result->findings());
+  response.body = index_page(telemetry_path_, source_.gpus(), result->findings(), PageView(result->lists()));
 }
 
 void Routes::ready(HttpResponse& response) const {

@@ -7,8 +7,11 @@
 #include "support/json_value.h"
 #include "support/machine_tree.h"
 #include "support/run_program.h"
+#include "text/wrap.h"
 
 using namespace igpu::test;
+using igpu::exporter::kTextWidth;
+using igpu::exporter::text_width;
 
 namespace {
 
@@ -58,6 +61,8 @@ TEST_CASE("list names every GPU and what it offers") {
 TEST_CASE("stats prints a table, or JSON lines") {
   const ProgramOutcome table = run({"stats", "--simulate=rack"});
   CHECK(table.status == 0);
+  CHECK_FALSE(holds(table, "doctor"));
+  CHECK(holds(run({"stats", "--simulate=locked"}), "14 features are missing here: intel-gpu-exporter doctor says how to get them."));
   for (const char* text : {"frequency", "MHz", "power", "processes", "ffmpeg"}) {
     CAPTURE(text);
     CHECK(holds(table, text));
@@ -82,6 +87,70 @@ TEST_CASE("doctor succeeds where everything is there and says what cures where n
     CAPTURE(text);
     CHECK(holds(locked, text));
   }
+}
+
+TEST_CASE("list and doctor speak JSON, too") {
+  const ProgramOutcome list = run({"list", "--simulate=rack", "--json"});
+  CHECK(list.status == 0);
+  const JsonValue gpus = parse_json(list.output);
+  REQUIRE(gpus["gpus"].items.size() == 3);
+  CHECK(gpus["gpus"].items[1]["device_id"].text == "0x56a0");
+  CHECK(gpus["gpus"].items[1]["render_node"].text == "renderD129");
+  CHECK(gpus["machine"]["features"].items.size() == 1);
+
+  const ProgramOutcome locked = run({"doctor", "--simulate=locked", "--json"});
+  CHECK(locked.status == 1);
+  const JsonValue doctor = parse_json(locked.output);
+  CHECK(doctor["complete"].text == "false");
+  CHECK(doctor["fixes"].items.size() >= 3);
+
+  const ProgramOutcome stats = run({"stats", "--simulate=rack", "--format=json"});
+  CHECK(parse_json(stats.output)["gpus"].items.size() == 3);
+}
+
+TEST_CASE("help, version and --help of each command exit with 0 and fit 80 columns") {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"help"}, {"--help"}, {"help", "stats"}, {"stats", "--help"}, {"doctor", "-h"}, {"version"}, {"--version"}}) {
+    const ProgramOutcome outcome = run(arguments);
+    CAPTURE(arguments.front());
+    CHECK(outcome.status == 0);
+    if (arguments.back().find("version") != std::string::npos) continue;  // a revision and a compiler may be long
+    for (const std::string& line : lines(outcome.output)) CHECK(line.size() <= kTextWidth);
+  }
+  CHECK(run({"help", "stats"}).output == run({"stats", "--help"}).output);
+  CHECK(run({"version"}).output == run({"--version"}).output);
+}
+
+TEST_CASE("what the commands print fits 80 columns") {
+  for (const char* profile : {"rack", "locked", "asleep"}) {
+    for (const char* command : {"list", "stats", "doctor"}) {
+      CAPTURE(profile);
+      CAPTURE(command);
+      for (const std::string& line : lines(run({command, std::string("--simulate=") + profile}).output)) {
+        CAPTURE(line);
+        CHECK(text_width(line) <= kTextWidth);
+      }
+    }
+  }
+}
+
+TEST_CASE("a command that answers once does not wait for a GPU that is not there, and names those that are") {
+  for (const char* command : {"list", "stats", "doctor"}) {
+    CAPTURE(command);
+    const ProgramOutcome rack = run({command, "--simulate=rack", "--gpu=card9"});
+    CHECK(rack.status == 1);
+    CHECK(rack.output.ends_with(
+        "intel-gpu-exporter: --gpu: no Intel GPU here is called \"card9\"; there are 0000:00:02.0 (card1, renderD128), "
+        "0000:03:00.0 (card2, renderD129), 0000:07:00.0 (card3, renderD130)\n"));
+    EmptyMachine machine;
+    std::vector<std::string> arguments = machine.with(command);
+    arguments.push_back("--gpu=card0");
+    const ProgramOutcome none = run(arguments);
+    CHECK(none.status == 1);
+    CHECK(holds(none, "none is bound to i915 or xe"));
+    CHECK_FALSE(holds(none, "serving"));
+  }
+  CHECK(run({"stats", "--simulate=rack", "--gpu=renderD129", "--gpu=0000:00:02.0"}).status == 0);
 }
 
 TEST_CASE("a sleeping GPU is no fault") {

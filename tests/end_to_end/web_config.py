@@ -355,7 +355,7 @@ def check_doctor(binary, folder):
 
     check(f"ok       {folder}/d.yml" in doctor(TLS), "doctor finds a good file good")
     answer = doctor("tls_server_config: {cert_file: none.pem, key_file: server.key}\n")
-    check(f"FAILED   {folder}/d.yml" in answer and "none.pem cannot be read" in answer and "cure:" in answer, f"doctor: {answer}")
+    check(f"FAILED   {folder}/d.yml" in answer and "none.pem cannot be read" in answer and "fix:" in answer, f"doctor: {answer}")
     folder.chmod(0o755)
     (folder / "server.key").chmod(0)
     answer = doctor(TLS, as_nobody)

@@ -94,7 +94,14 @@ TEST_CASE("stats prints one reading, so many, or a stream") {
   CHECK(options({"stats", "--interval=500ms"}).interval == 500ms);
   CHECK(options({"stats", "--json", "--interval=2s", "--count", "2"}).count == 2);
   CHECK(options({"stats", "--json"}).json);
-  CHECK_THROWS_WITH_AS(parse({"list", "--json"}), "unknown flag --json (see --help)", UsageError);
+  CHECK(options({"stats", "--format", "json"}).json);
+  CHECK_FALSE(options({"stats", "--format=table"}).json);
+  CHECK(options({"list", "--json"}).json);
+  CHECK(options({"doctor", "--json"}).json);
+  CHECK_THROWS_WITH_AS(options({"stats", "--json", "--format=table"}), "--format: \"table\" contradicts --json", UsageError);
+  CHECK_THROWS_WITH_AS(options({"stats", "--format=xml"}), "--format: \"xml\" is none of table, json", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, stats, doctor", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats", UsageError);
 }
 
 TEST_CASE("what is not understood is one line that names it") {
@@ -102,9 +109,14 @@ TEST_CASE("what is not understood is one line that names it") {
     CHECK_THROWS_WITH_AS(options(arguments), text, UsageError);
   };
   refused({"--bogus"}, "unknown flag --bogus (see --help)");
-  refused({"--no-web.timeout"}, "unknown flag --no-web.timeout (see --help)");
+  refused({"--no-web.timeout"}, "unknown flag --no-web.timeout; did you mean --web.timeout?");
   refused({"foo"}, "unknown command foo (see --help)");
-  refused({"list", "extra"}, "unknown command extra (see --help)");
+  refused({"list", "extra"}, "unexpected argument extra (see --help)");
+  refused({"stast"}, "unknown command stast; did you mean stats?");
+  refused({"docter"}, "unknown command docter; did you mean doctor?");
+  refused({"help", "sats"}, "unknown command sats; did you mean stats?");
+  refused({"--web.listen-adress", ":1"}, "unknown flag --web.listen-adress; did you mean --web.listen-address?");
+  refused({"--no-colector.rc6"}, "unknown flag --no-colector.rc6; did you mean --no-collector.rc6?");
   refused({"--web.timeout"}, "--web.timeout: a value is missing");
   refused({"--collector.rc6=5"}, "--collector.rc6: \"5\" is neither true nor false");
   refused({"--web.timeout=5"}, "--web.timeout: \"5\" is no duration (write it like 500ms, 1s, 2m)");
@@ -135,6 +147,35 @@ TEST_CASE("help names every flag with its default and every profile; hidden comm
   CHECK(parse({"list", "--help"}).help);
   CHECK(parse({"-h"}).help);
   CHECK(parse({"--version"}).version);
+}
+
+TEST_CASE("help on a command has its own flags and those that concern it; --gpu remembers where it came from") {
+  const std::vector<CommandFlag> flags = all_flags();
+  const std::string stats = help_text(flags, *find_command("stats"));
+  CHECK(stats.starts_with("usage: intel-gpu-exporter stats [FLAGS]\n"));
+  for (const char* flag : {"--interval", "--count", "--json", "--format", "--gpu", "--simulate"}) {
+    CAPTURE(flag);
+    CHECK(stats.find(flag) != std::string::npos);
+  }
+  CHECK(stats.find("--web.") == stats.find("--web.listen-address is"));  // the example at the end only
+  CHECK(help_text(flags, *find_command("serve")).find("--web.config.file") != std::string::npos);
+  CHECK(parse({"help"}).command == "help");
+  CHECK(parse({"help", "stats"}).help_topic == "stats");
+  CHECK(parse({"stats", "--help"}).command_given);
+  CHECK_FALSE(parse({"--help"}).command_given);
+  CHECK(parse({"version"}).command == "version");
+  CHECK(options({"--gpu=card1"}).gpu_origin == "--gpu");
+}
+
+TEST_CASE("help fits a terminal of 80 columns") {
+  const std::vector<CommandFlag> flags = all_flags();
+  std::string all = help_text(flags);
+  for (const Command& command : all_commands()) all += help_text(flags, command);
+  std::istringstream lines(all);
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+  }
 }
 
 TEST_CASE("flag names are unique, and so are their variables") {

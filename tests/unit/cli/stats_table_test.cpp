@@ -47,7 +47,7 @@ TEST_CASE("readings become lines, with the units that people use") {
   add_sample(list, kSize, {"0000:03:00.0", "local0"}, 17179869184.0);
   add_sample(list, kUsed, {"0000:03:00.0", "local0"}, 1073741824.0);
   CHECK(table(list) ==
-        "0000:03:00.0  Arc A770  (discrete, i915)\n"
+        "0000:03:00.0  Arc A770 (discrete, i915)\n"
         "  engines       gt0 rcs0 render                 12.3 %\n"
         "                video                          100.0 %\n"
         "  power         card                            93.6 W\n"
@@ -65,10 +65,23 @@ TEST_CASE("the busiest processes come first; their names are made safe") {
   CHECK(text.find("video 25.0 %") != std::string::npos);
 }
 
+TEST_CASE("what a process does never runs over the edge, and a class keeps its number") {
+  SampleList list;
+  add_sample(list, kClients, {"0000:03:00.0", "4194303", "a-very-long-com"}, 1);
+  for (const char* engine_class : {"render", "copy", "video", "video_enhance", "compute"})
+    add_sample(list, kProcessBusy, {"0000:03:00.0", "4194303", "a-very-long-com", engine_class}, 0.5);
+  CHECK(table(list) ==
+        "0000:03:00.0  Arc A770 (discrete, i915)\n"
+        "  processes     4194303 a-very-long-com      0 B    render 50.0 %, copy 50.0 %,\n"
+        "                                                    video 50.0 %,\n"
+        "                                                    video_enhance 50.0 %,\n"
+        "                                                    compute 50.0 %\n");
+}
+
 TEST_CASE("a sleeping GPU says why so little is known of it") {
   SampleList list;
   add_sample(list, kSuspended, {"0000:03:00.0"}, 1);
-  CHECK(table(list) == "0000:03:00.0  Arc A770  (discrete, i915)\n  asleep; what would wake it is not read\n");
+  CHECK(table(list) == "0000:03:00.0  Arc A770 (discrete, i915)\n  suspended; what would wake it is not read\n");
 }
 
 TEST_SUITE_END();

@@ -3,15 +3,29 @@
 
 #include <doctest/doctest.h>
 
+#include "support/sample_page.h"
+
 using namespace igpu;
 using exporter::html_escaped;
 using exporter::index_page;
+using igpu::test::add_sample;
 
 namespace {
 
 constexpr FeatureDescriptor kPmu{"engine_pmu", "No engine time of other users' work.", Need::perf_events};
 
+std::string shown(std::string_view path, std::span<const Gpu> gpus, std::span<const Finding> findings,
+                  const SampleList& samples = {}) {
+  const SampleList* const lists[] = {&samples};
+  return index_page(path, gpus, findings, PageView(lists));
+}
+
 bool holds(const std::string& page, const std::string& text) { return page.find(text) != std::string::npos; }
+
+constexpr FeatureDescriptor kFan{"fan", "Fan speed."};
+constexpr Metric<Ratio, 5> kBusy{
+    "intel_gpu_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "gt", "engine", "class", "source"}};
+constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients", Kind::gauge, "Clients.", {"device", "pid", "comm"}};
 
 }  // namespace
 
@@ -23,7 +37,7 @@ TEST_CASE("text from outside cannot become markup") {
   gpu.address = "0000:03:00.0";
   gpu.name = "<script>alert(1)</script>";
   const Finding finding{&kPmu, "engines", gpu.address, false, {Reason::permission, 13}, "refused by <b>", "echo 0 > x"};
-  const std::string page = index_page("/m\"x", {&gpu, 1}, {&finding, 1});
+  const std::string page = shown("/m\"x", {&gpu, 1}, {&finding, 1});
   CHECK_FALSE(holds(page, "<script>"));
   CHECK_FALSE(holds(page, "<b>"));
   CHECK(holds(page, "&lt;script&gt;alert(1)"));
@@ -40,15 +54,42 @@ TEST_CASE("what is missing stands with its reason and its cure") {
                                {Reason::permission, 13},
                                "perf_event_open: EACCES",
                                "setcap cap_perfmon+ep x"}};
-  const std::string page = index_page("/metrics", {&gpu, 1}, findings);
+  const std::string page = shown("/metrics", {&gpu, 1}, findings);
   CHECK(holds(page, "engine_pmu"));
   CHECK(holds(page, "permission"));
   CHECK(holds(page, "<code>setcap cap_perfmon+ep x</code>"));
-  CHECK(holds(page, "(unknown)"));
+  CHECK(holds(page, "(unknown name)"));
+}
+
+TEST_CASE("first what to do, then what the GPU does now, then what it has not") {
+  Gpu gpu;
+  gpu.address = "0000:03:00.0";
+  gpu.name = "Arc A770";
+  const Finding findings[] = {{&kPmu, "engines", gpu.address, false, {Reason::permission, 13}, "refused", "setcap x"},
+                              {&kFan, "hwmon", gpu.address, false, {Reason::hardware}, "", ""}};
+  SampleList samples;
+  add_sample(samples, kBusy, {gpu.address, "0", "vcs0", "video", "pmu"}, 0.368);
+  add_sample(samples, kClients, {gpu.address, "77", "<ffmpeg>"}, 1);
+  const std::string page = shown("/metrics", {&gpu, 1}, findings, samples);
+  const std::size_t fix = page.find("<code>setcap x</code>");
+  const std::size_t now = page.find("<td>gt0 vcs0 video</td><td class=\"n\">36.8 %</td>");
+  const std::size_t process = page.find("&lt;ffmpeg&gt;");
+  const std::size_t lacks = page.find("<td>fan</td><td>hardware</td>");
+  CHECK(fix < now);
+  CHECK(now < process);
+  CHECK(process < lacks);
+  CHECK(lacks != std::string::npos);
+  CHECK(page.find("setcap x") == page.rfind("setcap x"));
+}
+
+TEST_CASE("where nothing is to be done the page says so") {
+  Gpu gpu;
+  gpu.address = "0000:03:00.0";
+  CHECK(holds(shown("/metrics", {&gpu, 1}, {}), "Nothing: all that these GPUs"));
 }
 
 TEST_CASE("a machine without a GPU says so") {
-  const std::string page = index_page("/metrics", {}, {});
+  const std::string page = shown("/metrics", {}, {});
   CHECK(holds(page, "No Intel GPU"));
   CHECK(holds(page, "href=\"/metrics\""));
 }

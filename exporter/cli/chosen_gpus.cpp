@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/chosen_gpus.h"
+
+#include <algorithm>
+#include <string>
+
+#include "cli/output.h"
+#include "cli/usage_error.h"
+#include "igpu/monitor.h"
+
+namespace igpu::exporter {
+namespace {
+
+bool is_called(const Gpu& gpu, const std::string& name) {
+  return name == gpu.address || name == gpu.card || name == gpu.render_node;
+}
+
+std::string names_of(const Gpu& gpu) {
+  std::string nodes = gpu.card;
+  if (!gpu.render_node.empty()) nodes += (nodes.empty() ? "" : ", ") + gpu.render_node;
+  return gpu.address + (nodes.empty() ? "" : " (" + nodes + ")");
+}
+
+struct SilentLog final : Log {
+  void write(LogLevel, std::string_view, std::initializer_list<LogField>) override {}
+};
+
+// Whatever the flags chose.
+std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
+  MonitorOptions options;
+  options.sysfs_root = chosen.sysfs_root;
+  options.procfs_root = chosen.procfs_root;
+  options.devfs_root = chosen.devfs_root;
+  options.simulate = chosen.simulate;
+  options.disable_default_collectors = true;
+  options.min_window = std::chrono::milliseconds(1);
+  SilentLog log;
+  return Monitor(options, log).gpus();
+}
+
+}  // namespace
+
+void require_chosen_gpus(const Options& options) {
+  if (options.monitor.gpus.empty()) return;
+  const std::vector<Gpu> gpus = all_gpus(options.monitor);
+  for (const std::string& wanted : options.monitor.gpus) {
+    if (std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return is_called(gpu, wanted); })) continue;
+    std::string there;
+    for (const Gpu& gpu : gpus) there += (there.empty() ? "" : ", ") + names_of(gpu);
+    const std::string error = options.gpu_origin + ": no Intel GPU here is called \"" + terminal_safe(wanted) + "\"; ";
+    throw UsageError(error + (there.empty() ? "none is bound to i915 or xe (see doctor)" : "there are " + there));
+  }
+}
+
+}  // namespace igpu::exporter

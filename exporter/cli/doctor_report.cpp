@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor_report.h"
+
+#include <algorithm>
+
+#include "cli/output.h"
+#include "report/fixes.h"
+#include "report/gpu_json.h"
+#include "self/build_info.h"
+#include "text/wrap.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::size_t kIndent = 11;  // behind "  MISSING  "
+
+void add_line(std::string& out, std::string_view mark, const std::string& text) {
+  out += "  " + padded(mark, kIndent - 2);
+  append_wrapped(out, terminal_safe(text), kIndent);
+  out += '\n';
+}
+
+void add_title(std::string& out, const std::string& text, const std::string& device = {}) {
+  if (!out.empty()) out += '\n';
+  if (!device.empty()) out += device + "  ";
+  append_wrapped(out, terminal_safe(text), 2);
+  out += '\n';
+}
+
+struct State {
+  std::string_view mark;         // first column
+  std::string_view explanation;  // in front of the names
+  bool (*includes)(const Finding&);
+};
+
+constexpr bool lacks(const Finding& finding, Reason reason) { return !finding.available && finding.absent.reason == reason; }
+
+// One line each, in the order in which people want to know: what works, what is missing, what is as it should be.
+constexpr State kStates[] = {
+    {"ok", "", [](const Finding& finding) { return finding.available; }},
+    {"MISSING", "not permitted: ", [](const Finding& finding) { return lacks(finding, Reason::permission); }},
+    {"MISSING", "this kernel does not offer it: ",
+     [](const Finding& finding) { return lacks(finding, Reason::kernel) && is_missing(finding); }},
+    {"-", "the GPU is asleep and is not woken for it: ",
+     [](const Finding& finding) { return lacks(finding, Reason::suspended); }},
+    {"-", "turned off by a flag: ", [](const Finding& finding) { return lacks(finding, Reason::disabled); }},
+    {"-", "no version of this driver has it: ",
+     [](const Finding& finding) { return lacks(finding, Reason::kernel) && !is_missing(finding); }},
+    {"-", "this hardware does not have it: ", [](const Finding& finding) { return lacks(finding, Reason::hardware); }}};
+
+void add_states(std::string& out, std::span<const Finding> findings, const std::string& device) {
+  for (const State& state : kStates) {
+    std::string text;
+    for (const Finding& finding : findings) {
+      if (finding.device != device || finding.feature == nullptr || !state.includes(finding)) continue;
+      text += (text.empty() ? std::string(state.explanation) : ", ") + std::string(finding.feature->name);
+    }
+    if (!text.empty()) add_line(out, state.mark, text);
+  }
+}
+
+// "error_state of 0000:00:02.0: Whether a GPU hang was captured." once for each feature, with all its GPUs.
+std::vector<std::string> gains(const Fix& fix) {
+  std::vector<std::pair<const FeatureDescriptor*, std::string>> features;
+  for (const Finding* finding : fix.findings) {
+    const auto same = [&](const auto& known) { return known.first == finding->feature; };
+    auto known = std::find_if(features.begin(), features.end(), same);
+    if (known == features.end()) known = features.insert(features.end(), {finding->feature, ""});
+    if (finding->device.empty()) continue;
+    known->second += (known->second.empty() ? " of " : ", ") + finding->device;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [feature, devices] : features) {
+    lines.push_back(std::string(feature->name) + devices + ": " + std::string(feature->meaning));
+  }
+  return lines;
+}
+
+void add_fixes(std::string& out, const std::vector<Fix>& fixes) {
+  if (fixes.empty()) return;
+  add_title(out, "What to do");
+  std::size_t number = 0;
+  for (const Fix& fix : fixes) {
+    const std::string mark = std::to_string(++number) + ".";
+    add_line(out, mark, fix.hint.empty() ? "nothing can be done here" : fix.hint);
+    for (const std::string& cause : fix.causes) {
+      if (!cause.empty()) add_line(out, "", "why: " + cause);
+    }
+    for (const std::string& gain : gains(fix)) {
+      out.append(kIndent, ' ');
+      out += "* ";
+      append_wrapped(out, terminal_safe(gain), kIndent + 2);
+      out += '\n';
+    }
+  }
+}
+
+void add_sandbox(std::string& out, const SandboxOutcomes& sandbox) {
+  add_title(out, "The sandbox that `serve` gets here");
+  for (const Layer layer : kLayers) {
+    const LayerOutcome& outcome = sandbox[static_cast<std::size_t>(layer)];
+    const std::string detail = outcome.detail.empty() ? "" : ": " + outcome.detail;
+    add_line(out, outcome.on ? "ok" : "-", std::string(to_string(layer)) + detail);
+    if (!outcome.cure.empty()) add_line(out, "", "fix: " + outcome.cure);
+  }
+}
+
+void add_web_config(std::string& out, const Diagnosis& diagnosis) {
+  if (diagnosis.web_config_file.empty()) return;
+  add_title(out, "Web configuration");
+  const bool good = diagnosis.web_config_error.empty();
+  add_line(out, good ? "ok" : "FAILED", diagnosis.web_config_file);
+  if (good) return;
+  // On one line however long: it names a file, a line and a column to copy.
+  out += std::string(kIndent, ' ') + "why: " + terminal_safe(diagnosis.web_config_error) + '\n';
+  add_line(out, "", "fix: correct it; until then the exporter does not start, and one that runs keeps an earlier state");
+}
+
+void add_no_gpu(std::string& out, const std::string& sysfs_root) {
+  add_title(out, "No Intel GPU is bound to i915 or xe.");
+  add_line(out, "", "why: no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers");
+  add_line(out, "", "fix: look for the device with");
+  out += std::string(kIndent + 2, ' ') + "lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n";
+  add_line(out, "", "if it is there without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
+}
+
+std::string verdict(const Diagnosis& diagnosis) {
+  if (diagnosis.complete() && diagnosis.asleep()) return "Nothing is missing as far as can be known without waking a GPU that sleeps.";
+  if (diagnosis.complete()) return "Everything is there.";
+  if (diagnosis.gpus.empty()) return "Nothing to watch.";
+  return std::to_string(diagnosis.missing()) + " missing.";
+}
+
+}  // namespace
+
+std::size_t Diagnosis::missing() const {
+  const auto features = std::count_if(findings.begin(), findings.end(), is_missing);
+  return static_cast<std::size_t>(features) + failed_collectors.size() + (web_config_error.empty() ? 0 : 1);
+}
+
+bool Diagnosis::asleep() const {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return !finding.available && finding.absent.reason == Reason::suspended;
+  });
+}
+
+std::string doctor_text(const Diagnosis& diagnosis) {
+  std::string out;
+  for (const Gpu& gpu : diagnosis.gpus) {
+    const std::string name = gpu.name.empty() ? "(unknown name)" : gpu.name;
+    add_title(out, name + " (" + to_string(gpu.kind) + ", " + to_string(gpu.driver) + ")", gpu.address);
+    add_states(out, diagnosis.findings, gpu.address);
+  }
+  std::string machine;
+  add_states(machine, diagnosis.findings, "");
+  if (!machine.empty()) {
+    add_title(out, "This machine");
+    out += machine;
+  }
+  if (!diagnosis.failed_collectors.empty()) add_title(out, "Collectors");
+  for (const std::string& collector : diagnosis.failed_collectors) {
+    add_line(out, "FAILED", "collector " + collector + ", see the log above");
+  }
+  add_web_config(out, diagnosis);
+  add_sandbox(out, diagnosis.sandbox);
+  if (diagnosis.gpus.empty()) add_no_gpu(out, diagnosis.sysfs_root);
+  add_fixes(out, fixes_for(diagnosis.findings));
+  add_title(out, verdict(diagnosis));
+  return out;
+}
+
+std::string doctor_json(const Diagnosis& diagnosis) {
+  const BuildInfo build = build_info();
+  JsonWriter json;
+  json.begin_object().member("version", build.version).member("revision", build.revision);
+  json.member("complete", diagnosis.complete()).member("missing", std::uint64_t{diagnosis.missing()});
+  json.member("asleep", diagnosis.asleep());
+  json.name("gpus").begin_array();
+  for (const Gpu& gpu : diagnosis.gpus) {
+    json.begin_object();
+    write_gpu(json, gpu);
+    write_features(json, diagnosis.findings, gpu.address);
+    json.end_object();
+  }
+  json.end_array().name("machine").begin_object();
+  write_features(json, diagnosis.findings, "");
+  json.end_object().name("fixes").begin_array();
+  for (const Fix& fix : fixes_for(diagnosis.findings)) {
+    json.begin_object().member("hint", fix.hint).name("causes").begin_array();
+    for (const std::string& cause : fix.causes) json.value(cause);
+    json.end_array().name("brings").begin_array();
+    for (const Finding* finding : fix.findings) {
+      json.begin_object().member("feature", finding->feature->name);
+      if (!finding->device.empty()) json.member("device", finding->device);
+      json.end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().name("failed_collectors").begin_array();
+  for (const std::string& collector : diagnosis.failed_collectors) json.value(collector);
+  json.end_array();
+  if (!diagnosis.web_config_file.empty()) {
+    json.name("web_config").begin_object().member("file", diagnosis.web_config_file);
+    json.member("valid", diagnosis.web_config_error.empty());
+    if (!diagnosis.web_config_error.empty()) json.member("error", diagnosis.web_config_error);
+    json.end_object();
+  }
+  json.name("sandbox").begin_array();
+  for (const Layer layer : kLayers) {
+    const LayerOutcome& outcome = diagnosis.sandbox[static_cast<std::size_t>(layer)];
+    json.begin_object().member("layer", to_string(layer)).member("on", outcome.on);
+    if (!outcome.detail.empty()) json.member("detail", outcome.detail);
+    if (!outcome.cure.empty()) json.member("hint", outcome.cure);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.take() + '\n';
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace igpu::exporter {
+
+// text as a JSON string, quotes included. It is taken to be UTF-8.
+void append_json_string(std::string& out, std::string_view text);
+
+// Writes JSON from front to back: commas and quotes are its business, names in the right places are the caller's.
+class JsonWriter {
+ public:
+  JsonWriter& begin_object() { return open('{'); }
+  JsonWriter& end_object() { return close('}'); }
+  JsonWriter& begin_array() { return open('['); }
+  JsonWriter& end_array() { return close(']'); }
+  JsonWriter& name(std::string_view name);
+  JsonWriter& value(std::string_view text);
+  JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+  JsonWriter& value(bool truth);
+  JsonWriter& value(std::uint64_t number);
+  JsonWriter& value(int number);
+  template <class T>
+  JsonWriter& member(std::string_view key, const T& content) {
+    return name(key).value(content);
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  JsonWriter& open(char bracket);
+  JsonWriter& close(char bracket);
+  void separate();
+
+  std::string out_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/fixes.h"
+
+#include <algorithm>
+
+namespace igpu::exporter {
+
+bool is_missing(const Finding& finding) {
+  if (finding.available || finding.feature == nullptr) return false;
+  return finding.absent.reason == Reason::permission || (finding.absent.reason == Reason::kernel && !finding.cure.empty());
+}
+
+std::vector<Fix> fixes_for(std::span<const Finding> findings) {
+  std::vector<Fix> fixes;
+  for (const Finding& finding : findings) {
+    if (!is_missing(finding)) continue;
+    // Without a hint the cause is what people look for.
+    const auto same = [&](const Fix& fix) {
+      return fix.hint == finding.cure && (!fix.hint.empty() || fix.causes.front() == finding.cause);
+    };
+    auto fix = std::find_if(fixes.begin(), fixes.end(), same);
+    if (fix == fixes.end()) fix = fixes.insert(fixes.end(), {finding.cure, {finding.cause}, {}});
+    if (std::find(fix->causes.begin(), fix->causes.end(), finding.cause) == fix->causes.end()) {
+      fix->causes.push_back(finding.cause);
+    }
+    fix->findings.push_back(&finding);
+  }
+  return fixes;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/gpu_json.h"
+
+#include <cstdio>
+#include <string>
+
+namespace igpu::exporter {
+namespace {
+
+void write_known(JsonWriter& json, std::string_view name, std::string_view text) {
+  if (!text.empty()) json.member(name, text);
+}
+
+std::string hexadecimal(const char* format, unsigned value) {
+  char text[16];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+}  // namespace
+
+void write_gpu(JsonWriter& json, const Gpu& gpu) {
+  json.member("device", gpu.address);
+  write_known(json, "name", gpu.name);
+  json.member("driver", to_string(gpu.driver)).member("kind", to_string(gpu.kind));
+  write_known(json, "card", gpu.card);
+  write_known(json, "render_node", gpu.render_node);
+  if (gpu.device_id != 0) json.member("device_id", hexadecimal("0x%04x", gpu.device_id));
+  if (gpu.revision) json.member("revision", hexadecimal("0x%02x", *gpu.revision));
+  if (gpu.numa_node >= 0) json.member("numa_node", gpu.numa_node);
+  json.member("virtual_function", gpu.virtual_function);
+}
+
+void write_features(JsonWriter& json, std::span<const Finding> findings, std::string_view device) {
+  json.name("features").begin_array();
+  for (const Finding& finding : findings) {
+    if (finding.device != device || finding.feature == nullptr) continue;
+    json.begin_object().member("feature", finding.feature->name).member("collector", finding.collector);
+    json.member("available", finding.available);
+    if (!finding.available) {
+      json.member("reason", to_string(finding.absent.reason)).member("meaning", finding.feature->meaning);
+      write_known(json, "cause", finding.cause);
+      write_known(json, "hint", finding.cure);
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace igpu::exporter

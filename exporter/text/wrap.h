@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace igpu::exporter {
+
+// What terminals are at least, and what a person reads with ease.
+inline constexpr std::size_t kTextWidth = 80;
+
+// Appends text word by word behind what the last line of out already holds; lines that follow begin at column indent.
+// A word is never broken, however long. No newline at the end.
+void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width = kTextWidth);
+
+// The same with a list, "a, b, c": lines end between items, never within one.
+void append_wrapped(std::string& out, const std::vector<std::string>& items, std::size_t indent, std::size_t width = kTextWidth);
+
+// Characters, not bytes.
+std::size_t text_width(std::string_view text);
+
+}  // namespace igpu::exporter

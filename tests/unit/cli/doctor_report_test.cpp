@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor_report.h"
+
+#include <doctest/doctest.h>
+
+#include "support/json_value.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using igpu::test::JsonValue;
+using igpu::test::parse_json;
+
+namespace {
+
+constexpr FeatureDescriptor kBusy{"engine_busy", "Busy time of every engine."};
+constexpr FeatureDescriptor kPower{"power", "Energy and power."};
+constexpr FeatureDescriptor kFan{"fan", "Fan speed."};
+constexpr FeatureDescriptor kVoltage{"voltage", "Voltage."};
+constexpr FeatureDescriptor kProcesses{"processes", "GPU use of other users' processes.", Need::other_processes, true};
+
+Gpu gpu(const char* address, const char* name) {
+  Gpu result;
+  result.address = address;
+  result.name = name;
+  return result;
+}
+
+Finding absent(const FeatureDescriptor& feature, const char* device, Reason reason, const char* cause = "", const char* hint = "") {
+  return {&feature, "engines", device, false, {reason}, cause, hint};
+}
+
+Diagnosis diagnosis(std::span<const Finding> findings) {
+  Diagnosis result;
+  result.gpus = {gpu("0000:00:02.0", "UHD Graphics 770"), gpu("0000:03:00.0", "DG2 [Arc A770]")};
+  result.findings = findings;
+  for (LayerOutcome& outcome : result.sandbox) outcome.on = true;
+  return result;
+}
+
+// From a title to the next empty line.
+std::string section(const std::string& text, const std::string& title) {
+  const std::size_t begin = text.find(title + "\n");
+  REQUIRE(begin != std::string::npos);
+  return text.substr(begin, text.find("\n\n", begin) - begin);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("doctor_report");
+
+TEST_CASE("findings are grouped by what to do, each fix once; hardware that is not there is one line") {
+  const char* const hint = "give it CAP_PERFMON";
+  const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::permission, "refused", hint),
+                              absent(kPower, "0000:00:02.0", Reason::permission, "refused", hint),
+                              absent(kFan, "0000:00:02.0", Reason::hardware),
+                              absent(kVoltage, "0000:00:02.0", Reason::hardware),
+                              absent(kBusy, "0000:03:00.0", Reason::permission, "refused", hint),
+                              {&kFan, "hwmon", "0000:03:00.0", true, {}, {}, {}},
+                              absent(kProcesses, "", Reason::permission, "fdinfo refused", "give it CAP_SYS_PTRACE")};
+  const Diagnosis found = diagnosis(findings);
+  const std::string text = doctor_text(found);
+  CHECK(section(text, "0000:00:02.0  UHD Graphics 770 (integrated, i915)") ==
+        "0000:00:02.0  UHD Graphics 770 (integrated, i915)\n"
+        "  MISSING  not permitted: engine_busy, power\n"
+        "  -        this hardware does not have it: fan, voltage");
+  CHECK(section(text, "What to do") ==
+        "What to do\n"
+        "  1.       give it CAP_PERFMON\n"
+        "           why: refused\n"
+        "           * engine_busy of 0000:00:02.0, 0000:03:00.0: Busy time of every\n"
+        "             engine.\n"
+        "           * power of 0000:00:02.0: Energy and power.\n"
+        "  2.       give it CAP_SYS_PTRACE\n"
+        "           why: fdinfo refused\n"
+        "           * processes: GPU use of other users' processes.");
+  CHECK(text.ends_with("\n4 missing.\n"));
+  CHECK_FALSE(found.complete());
+}
+
+TEST_CASE("what the driver has in no version is no fault, what a newer kernel brings is") {
+  const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::kernel, "the xe driver has it in no version"),
+                              absent(kFan, "0000:03:00.0", Reason::kernel, "Linux 6.12", "Linux 6.16 or newer")};
+  const Diagnosis found = diagnosis(findings);
+  CHECK(found.missing() == 1);
+  const std::string text = doctor_text(found);
+  CHECK(text.find("  -        no version of this driver has it: engine_busy\n") != std::string::npos);
+  CHECK(text.find("  MISSING  this kernel does not offer it: fan\n") != std::string::npos);
+  CHECK(text.find("  1.       Linux 6.16 or newer\n") != std::string::npos);
+}
+
+TEST_CASE("everything is there, as far as can be known, or nothing is") {
+  Diagnosis found = diagnosis({});
+  CHECK(doctor_text(found).ends_with("\nEverything is there.\n"));
+  CHECK(found.complete());
+  const Finding asleep[] = {absent(kBusy, "0000:00:02.0", Reason::suspended)};
+  found.findings = asleep;
+  CHECK(found.complete());
+  CHECK(doctor_text(found).find("without waking a GPU that sleeps") != std::string::npos);
+  found.gpus.clear();
+  CHECK_FALSE(found.complete());
+  CHECK(doctor_text(found).find("lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n") != std::string::npos);
+}
+
+TEST_CASE("failed collectors and a bad web configuration count") {
+  Diagnosis found = diagnosis({});
+  found.failed_collectors = {"rc6"};
+  found.web_config_file = "/etc/web.yml";
+  found.web_config_error = "/etc/web.yml:3: unknown key";
+  CHECK(found.missing() == 2);
+  const std::string text = doctor_text(found);
+  CHECK(text.find("  FAILED   collector rc6") != std::string::npos);
+  CHECK(text.find("  FAILED   /etc/web.yml\n           why: /etc/web.yml:3: unknown key\n") != std::string::npos);
+}
+
+TEST_CASE("the same as JSON, for programs and bug reports") {
+  const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::permission, "refused \"EACCES\"", "give it CAP_PERFMON"),
+                              {&kFan, "hwmon", "0000:03:00.0", true, {}, {}, {}}};
+  const JsonValue json = parse_json(doctor_json(diagnosis(findings)));
+  CHECK(json["complete"].text == "false");
+  CHECK(json["missing"].text == "1");
+  REQUIRE(json["gpus"].items.size() == 2);
+  const JsonValue& feature = json["gpus"].items[0]["features"].items.at(0);
+  CHECK(feature["feature"].text == "engine_busy");
+  CHECK(feature["reason"].text == "permission");
+  CHECK(feature["cause"].text == "refused \"EACCES\"");
+  CHECK(feature["hint"].text == "give it CAP_PERFMON");
+  CHECK(json["gpus"].items[1]["features"].items.at(0)["available"].text == "true");
+  REQUIRE(json["fixes"].items.size() == 1);
+  CHECK(json["fixes"].items[0]["brings"].items.at(0)["device"].text == "0000:00:02.0");
+  CHECK(json["sandbox"].items.size() == kLayers.size());
+  CHECK_FALSE(json.has("web_config"));
+}
+
+TEST_SUITE_END();

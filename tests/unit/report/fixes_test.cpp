@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/fixes.h"
+
+#include <doctest/doctest.h>
+
+using namespace igpu;
+using namespace igpu::exporter;
+
+namespace {
+
+constexpr FeatureDescriptor kBusy{"engine_busy", "Busy time."};
+constexpr FeatureDescriptor kPower{"power", "Power."};
+constexpr FeatureDescriptor kFan{"fan", "Fan speed."};
+
+Finding missing(const FeatureDescriptor& feature, const char* device, Reason reason, const char* cause, const char* hint) {
+  return {&feature, "collector", device, false, {reason}, cause, hint};
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("fixes");
+
+TEST_CASE("what one right brings back stands together, whatever GPU it is on, with each cause once") {
+  const Finding findings[] = {missing(kBusy, "a", Reason::permission, "refused", "CAP_PERFMON"),
+                              missing(kPower, "a", Reason::permission, "not even asked", "CAP_PERFMON"),
+                              missing(kFan, "a", Reason::kernel, "too old", "Linux 6.16"),
+                              missing(kBusy, "b", Reason::permission, "refused", "CAP_PERFMON")};
+  const std::vector<Fix> fixes = fixes_for(findings);
+  REQUIRE(fixes.size() == 2);
+  CHECK(fixes[0].hint == "CAP_PERFMON");
+  CHECK(fixes[0].causes == std::vector<std::string>{"refused", "not even asked"});
+  CHECK(fixes[0].findings.size() == 3);
+  CHECK(fixes[1].hint == "Linux 6.16");
+}
+
+TEST_CASE("without a hint what is missing is told apart by its cause") {
+  const Finding findings[] = {missing(kBusy, "a", Reason::permission, "refused", ""),
+                              missing(kPower, "a", Reason::permission, "locked down", ""),
+                              missing(kFan, "a", Reason::permission, "refused", "")};
+  const std::vector<Fix> fixes = fixes_for(findings);
+  REQUIRE(fixes.size() == 2);
+  CHECK(fixes[0].findings.size() == 2);
+}
+
+TEST_CASE("what is as it should be needs no fix") {
+  Finding there = missing(kBusy, "a", Reason::permission, "", "");
+  there.available = true;
+  const Finding findings[] = {there, missing(kFan, "a", Reason::hardware, "", ""), missing(kFan, "a", Reason::suspended, "", ""),
+                              missing(kFan, "a", Reason::kernel, "no version of the driver has it", ""),
+                              missing(kFan, "a", Reason::disabled, "", "--collector.hwmon")};
+  CHECK(fixes_for(findings).empty());
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/nearest.h"
+
+#include <doctest/doctest.h>
+
+using igpu::exporter::nearest;
+
+TEST_SUITE_BEGIN("nearest");
+
+TEST_CASE("a typing error is seen for what it is") {
+  const std::vector<std::string> commands{"serve", "list", "stats", "doctor", "healthcheck"};
+  CHECK(nearest("stast", commands) == "stats");   // swapped
+  CHECK(nearest("docter", commands) == "doctor");  // changed
+  CHECK(nearest("lst", commands) == "list");       // left out
+  CHECK(nearest("servee", commands) == "serve");   // added
+}
+
+TEST_CASE("what is nothing like any of them gets no guess") {
+  const std::vector<std::string> commands{"serve", "list"};
+  CHECK(nearest("xyzzy", commands).empty());
+  CHECK(nearest("", commands).empty());
+  CHECK(nearest("serve", {}).empty());
+  CHECK(nearest(std::string(100'000, 'a'), commands).empty());
+}
+
+TEST_SUITE_END();
