@@ -77,6 +77,7 @@ void Sandbox::drop_rights() {
   try {
     kept_ = capabilities_to_keep(plan_.uses);
     clients_keep_ = capabilities_to_read(reread_, kept_);
+    if (!plan_.uses.reads_kernel) kept_ = clients_keep_;  // collectors that read no kernel need none
     at(Layer::capabilities) = drop_capabilities(kept_);
   } catch (const std::exception& error) {
     at(Layer::capabilities) = LayerOutcome::missing(error.what(), "please report this");

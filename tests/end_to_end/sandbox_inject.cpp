@@ -4,7 +4,9 @@
 //   IGPU_INJECT_FOLDER   has "file"; answers go to "answers" in it, which exists
 //   IGPU_INJECT_OUTSIDE  a file that the sandbox does not let be read
 //   IGPU_INJECT_MAPS     /proc/PID/maps of another process
+// Or, with IGPU_INJECT_THREAD, it only makes a thread before anything else runs, which gives up nothing.
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,10 +37,17 @@ void attempt(int, siginfo_t* info, void*) {
   errno = error;
 }
 
+void* sleep_on(void*) {
+  for (;;) ::pause();
+}
+
 [[gnu::constructor]] void prepare() {
-  const char* const folder = std::getenv("IGPU_INJECT_FOLDER");
   // Not the program that becomes the exporter.
-  if (folder == nullptr || std::strcmp(::program_invocation_short_name, "setpriv") == 0) return;
+  if (std::strcmp(::program_invocation_short_name, "setpriv") == 0) return;
+  pthread_t thread{};
+  if (std::getenv("IGPU_INJECT_THREAD") != nullptr) ::pthread_create(&thread, nullptr, sleep_on, nullptr);
+  const char* const folder = std::getenv("IGPU_INJECT_FOLDER");
+  if (folder == nullptr) return;
   char path[512];
   std::snprintf(path, sizeof path, "%s/answers", folder);
   answers = ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The served program's sandbox, as the kernel shows it, and that a page is as whole within as without.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -173,6 +176,8 @@ TEST_CASE("a key that only CAP_DAC_READ_SEARCH can read keeps that one for threa
     REQUIRE(::chown(tree.path("folder/web.yml").c_str(), ours ? 0 : 65534, 65534) == 0);
     fs::permissions(tree.path("folder/web.yml"), fs::perms(0600));
     ExporterProcess exporter({"--web.config.file=" + tree.path("folder/web.yml")});
+    ExporterProcess simulated({"--simulate=asleep", "--web.config.file=" + tree.path("folder/web.yml")});
+    for (const Thread& thread : threads_of(simulated.pid())) CHECK(thread.status.permitted == (ours ? 0 : reads));
     for (const Thread& thread : threads_of(exporter.pid())) {
       CAPTURE(thread.name);
       CHECK((thread.collects() || (thread.status.permitted | thread.status.effective) == (ours ? 0 : reads)));
@@ -299,6 +304,49 @@ TEST_CASE("its own memory is nobody's business: no core dump, and process_* are 
     REQUIRE(::stat(("/proc/" + std::to_string(exporter.pid()) + "/mem").c_str(), &facts) == 0);
     if (!instrumented()) CHECK(facts.st_uid == 0);  // what is not dumpable belongs to root
   }
+}
+
+TEST_CASE("a thread that kept its rights is found, and the metric does not say that all have given them up") {
+  if (instrumented()) return;  // there a thread of the sanitizer's is like that, and nobody looks
+  ExporterProcess exporter({"--simulate=asleep"}, {std::string("LD_PRELOAD=") + IGPU_SANDBOX_INJECT, "IGPU_INJECT_THREAD=1"});
+  const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
+  // The filter is put on all threads at once, and no_new_privs with it.
+  CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", "seccomp"}}) == 1);
+  CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", "no_new_privs"}}) == 1);
+  const bool has_any = own_capabilities().permitted != 0;
+  CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", "capabilities"}}) == (has_any ? 0 : 1));
+  CHECK((exporter.log().find("threads are without it") != std::string::npos) == has_any);
+}
+
+TEST_CASE("another process of the same user can neither trace it nor read its memory, environment and descriptors") {
+  if (instrumented()) return;
+  MachineTree tree;
+  tree.make_directory("x");
+  std::vector<std::string> launcher = Nobody(tree).launcher;
+  ExporterProcess exporter({"--simulate=asleep"}, {}, launcher);
+  const std::string folder = "/proc/" + std::to_string(exporter.pid());
+  const std::string memory = folder + "/mem", environment = folder + "/environ", descriptors = folder + "/fd";
+  const pid_t other = ::fork();
+  if (other == 0) {
+    if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) ::_exit(1);
+    if (::ptrace(PTRACE_SEIZE, exporter.pid(), nullptr, nullptr) != -1 || errno != EPERM) ::_exit(2);
+    if (::open(memory.c_str(), O_RDONLY) >= 0 || errno != EACCES) ::_exit(3);
+    if (::open(environment.c_str(), O_RDONLY) >= 0 || errno != EACCES) ::_exit(4);
+    if (::open(descriptors.c_str(), O_RDONLY | O_DIRECTORY) >= 0 || errno != EACCES) ::_exit(5);
+    ::_exit(0);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(other, &status, 0) == other);
+  CHECK(status == 0);
+}
+
+TEST_CASE("when it is ended by a fault there is no core") {
+  if (instrumented()) return;
+  ExporterProcess exporter({"--simulate=asleep"});
+  exporter.signal(SIGSEGV);
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(exporter.pid()), &info, WEXITED | WNOWAIT) == 0);
+  CHECK(info.si_code == CLD_KILLED);  // not CLD_DUMPED
 }
 
 TEST_CASE("doctor tells what serve would get") {

@@ -203,6 +203,11 @@ constexpr Attempt kAttempts[] = {
     {"memory", For::everybody, [](const S&) { return maps(4096, PROT_READ | PROT_WRITE, kPrivate, -1); }},
     {"self", For::everybody, [](const S&) { return reads("/proc/self/stat"); }},
     {"self_thread", For::everybody, [](const S&) { return reads("/proc/thread-self/status"); }},
+    {"stat_outside", For::everybody,
+     [](const S& s) {
+       struct stat facts {};
+       return ::stat(s.outside, &facts) == 0;
+     }},
     {"signal_self", For::everybody, [](const S&) { return done(::syscall(SYS_tgkill, ::getpid(), ::gettid(), 0)); }},
 
     {"ask_i915", For::collectors, [](const S& s) { return asks(s, 0xc0106479); }},
