@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <stdexcept>
 
 #include "web_config/bcrypt.h"
@@ -152,30 +154,80 @@ bool PasswordCheck::enqueue(Waiter& waiter) {
   return true;
 }
 
-// Sends away the newest request of the client, and of its users the one, with most of them; false if that is the new
-// one.
-bool PasswordCheck::make_room_for(const Waiter& waiter) {
+// Sends away one request of the client, and of its users those, with most of them: the newest that came for the first
+// time, otherwise the newest. False if that is the new one.
+bool PasswordCheck::make_room_for(Waiter& waiter) {
   std::map<std::string_view, unsigned> clients{{waiter.client, 1}};
   for (const Waiter* other : queue_) ++clients[other->client];
   std::string_view client = waiter.client;
   for (const auto& [name, count] : clients) {
     if (count > clients[client]) client = name;
   }
+  std::vector<Waiter*> candidates;  // newest first
+  if (client == waiter.client) candidates.push_back(&waiter);
+  std::copy_if(queue_.rbegin(), queue_.rend(), std::back_inserter(candidates),
+               [&](const Waiter* other) { return other->client == client; });
   std::map<std::string_view, unsigned> users;
-  if (client == waiter.client) users[waiter.user] = 1;
-  for (const Waiter* other : queue_) users[other->user] += other->client == client ? 1 : 0;
-  std::string_view user = client == waiter.client ? waiter.user : users.begin()->first;
-  for (const auto& [name, count] : users) {
-    if (count > users[user]) user = name;
-  }
-  if (client == waiter.client && user == waiter.user) return false;
-  const auto newest = std::find_if(queue_.rbegin(), queue_.rend(), [&](const Waiter* other) {
-    return other->client == client && other->user == user;
-  });
-  Waiter& victim = **newest;
+  unsigned most = 0;
+  for (const Waiter* other : candidates) most = std::max(most, ++users[other->user]);
+  std::erase_if(candidates, [&](const Waiter* other) { return users[other->user] < most; });
+  const auto first_time =
+      std::find_if(candidates.begin(), candidates.end(), [](const Waiter* other) { return !other->again; });
+  Waiter& victim = first_time == candidates.end() ? *candidates.front() : **first_time;
+  if (&victim == &waiter) return false;
   victim.sent_away = true;
   dequeue(victim);
   return true;
+}
+
+namespace {
+
+struct Slot {
+  std::size_t place;
+  std::uint16_t tag;
+};
+
+// The key is as good as random. A tag is never 0.
+template <class Key>
+Slot slot_of(const Key& key, std::size_t places) {
+  std::uint64_t place = 0;
+  std::uint16_t tag = 0;
+  std::memcpy(&place, key.data(), sizeof place);
+  std::memcpy(&tag, key.data() + sizeof place, sizeof tag);
+  return {static_cast<std::size_t>(place % places), std::max<std::uint16_t>(tag, 1)};
+}
+
+}  // namespace
+
+bool PasswordCheck::was_sent_away(const Key& key) const {
+  if (sent_away_.empty()) return false;
+  const Slot slot = slot_of(key, sent_away_.size());
+  return sent_away_[slot.place] == slot.tag;
+}
+
+PasswordCheck::Outcome PasswordCheck::busy(const Key& key) {
+  if (limits_.sent_away == 0) return Outcome::busy;
+  if (sent_away_.empty()) sent_away_.resize(limits_.sent_away);
+  const Slot slot = slot_of(key, sent_away_.size());
+  sent_away_[slot.place] = slot.tag;
+  return Outcome::busy;
+}
+
+// The one in front, unless one of the same client came again and that one did not.
+PasswordCheck::Waiter* PasswordCheck::next() const {
+  if (queue_.empty()) return nullptr;
+  Waiter* const front = queue_.front();
+  if (front->again) return front;
+  const auto again = std::find_if(queue_.begin(), queue_.end(),
+                                  [&](const Waiter* other) { return other->again && other->client == front->client; });
+  return again == queue_.end() ? front : *again;
+}
+
+// Who stood in front gets the place of who goes before it, so that those of other clients are one turn nearer.
+void PasswordCheck::take_turn(Waiter& waiter) {
+  if (!waiter.queued) return;
+  std::iter_swap(queue_.begin(), std::find(queue_.begin(), queue_.end(), &waiter));
+  dequeue(waiter);
 }
 
 void PasswordCheck::dequeue(Waiter& waiter) {
@@ -193,28 +245,28 @@ PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credential
   const auto until = std::chrono::steady_clock::now() + limits_.patience;
 
   std::unique_lock lock(mutex_);
-  Waiter waiter{client, credentials.user};
+  Waiter waiter{client, credentials.user, was_sent_away(key)};
   const Place place(*this, waiter);
   // Until a decision is known or this thread may compute it.
   for (;;) {
     if (right_.contains(key)) return Outcome::right;
     if (wrong_.contains(key)) return Outcome::wrong;
-    if (waiter.sent_away) return Outcome::busy;
+    if (waiter.sent_away) return busy(key);
     const bool same = under_way_.contains(key);
     if (same) {
       dequeue(waiter);
-      if (waiting_same_ >= limits_.waiting_same) return Outcome::busy;
-    } else if (computing_ < limits_.computations && (queue_.empty() || queue_.front() == &waiter)) {
+      if (waiting_same_ >= limits_.waiting_same) return busy(key);
+    } else if (computing_ < limits_.computations && (queue_.empty() || next() == &waiter)) {
       break;
     } else if (!waiter.queued && !enqueue(waiter)) {
-      return Outcome::busy;
+      return busy(key);
     }
     waiting_same_ += same ? 1 : 0;
     const std::cv_status woken = changed_.wait_until(lock, until);
     waiting_same_ -= same ? 1 : 0;
-    if (woken == std::cv_status::timeout) return Outcome::busy;
+    if (woken == std::cv_status::timeout) return busy(key);
   }
-  dequeue(waiter);
+  take_turn(waiter);
   ++computing_;
   ++computations_;
   under_way_.insert(key);

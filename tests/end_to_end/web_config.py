@@ -203,6 +203,58 @@ def check_flood(binary, folder):
         check(401 in statuses, "some of it was checked")
 
 
+FLOOD = """
+import base64, itertools, socket, sys, threading
+port, threads = int(sys.argv[1]), int(sys.argv[2])
+numbers = itertools.count()
+
+def flood():
+    connection = None
+    while True:
+        number = next(numbers)
+        user = ["alice", "bob", f"mallory{number}"][number % 3]
+        login = base64.b64encode(f"{user}:wrong-{number}".encode()).decode()
+        try:
+            connection = connection or socket.create_connection(("127.0.0.1", port), timeout=60)
+            connection.sendall(f"GET /metrics HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Basic {login}\\r\\n\\r\\n".encode())
+            answer = connection.recv(65536)
+        except OSError:
+            answer = b""
+        if not answer or b"Connection: close" in answer:
+            connection = connection and connection.close()
+        if b" 503 " in answer[:20] and not told.is_set():
+            told.set()
+            print("503", flush=True)
+
+told = threading.Event()
+for _ in range(threads):
+    threading.Thread(target=flood, daemon=True).start()
+sys.stdin.read()  # until whoever started this has gone
+"""
+
+
+def check_flood_after_start(binary, folder):
+    """Nobody is known yet, and a hundred threads try passwords from the good client's address, with its name among others."""
+    for _ in range(3):
+        with Exporter(binary, folder, users("alice", "bob")) as exporter:
+            flood = subprocess.Popen([sys.executable, "-c", FLOOD, str(exporter.port), "100"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            check(flood.stdout.readline() == "503\n", "the flood is more than can be checked")
+            try:
+                for number in range(20):
+                    tries, deadline = 0, time.monotonic() + 120
+                    status = 0
+                    while status != 200 and time.monotonic() < deadline:
+                        status = exporter.status(*login("alice"), scheme="http")
+                        tries += 1
+                        if status == 503:
+                            time.sleep(1)  # as Retry-After says
+                    check(status == 200, f"request {number} of the good client got {status} after {tries} tries")
+                    check(number == 0 or tries == 1, f"a password that is known passes at once, not after {tries} tries")
+            finally:
+                flood.kill()
+                flood.communicate()
+
+
 def check_headers_and_limit(binary, folder):
     config = ("http_server_config:\n  http2: true\n  headers:\n    Strict-Transport-Security: max-age=1\n    X-Frame-Options: deny\n"
               "    X-Content-Type-Options: nosniff\n    Content-Security-Policy: default-src 'none'\nrate_limit: {interval: 1h, burst: 3}\n")
@@ -378,7 +430,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         authority = make_certificates(folder)
-        for part in [lambda: check_passwords(binary, folder), lambda: check_flood(binary, folder),
+        for part in [lambda: check_passwords(binary, folder), lambda: check_flood(binary, folder), lambda: check_flood_after_start(binary, folder),
                      lambda: check_headers_and_limit(binary, folder), lambda: check_tls(binary, folder, authority),
                      lambda: check_client_certificates(binary, folder), lambda: check_prometheus(binary, folder),
                      lambda: check_doctor(binary, folder)]:

@@ -220,6 +220,97 @@ TEST_CASE("a flood sends away its own: another user, or another client, that com
   CHECK(alice_comes("alice's", false) == 1);
 }
 
+namespace {
+
+// One computation at a time: what is asked meanwhile waits or is sent away.
+struct Crowd {
+  PasswordCheck check;
+  // Costly enough that those who come meanwhile find the first one at work.
+  PasswordCheck::Users users{{"alice", hash_of("secret", "11")}, {"bob", hash_of("other", "11")}};
+  std::vector<std::thread> threads;
+  std::atomic<int> busy = 0;
+
+  explicit Crowd(unsigned waiting) : check({.computations = 1, .waiting = waiting, .patience = std::chrono::minutes(5)}) {}
+  ~Crowd() {
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  Outcome ask(const std::string& client, const std::string& user, const std::string& password) {
+    Credentials credentials;
+    credentials.user = user;
+    credentials.password = password;
+    return check.check(users, credentials, client);
+  }
+  void send(const std::string& client, const std::string& user, const std::string& password) {
+    threads.emplace_back([=, this] { busy += ask(client, user, password) == Outcome::busy ? 1 : 0; });
+  }
+};
+
+}  // namespace
+
+// Whoever floods from the address of the honest one, with names of its own, with the honest one's name, or both.
+TEST_CASE("who was sent away and comes again takes a place and a turn before all that come for the first time") {
+  for (const std::string names : {"another for each", "alice's", "bob's", "mixed"}) {
+    CAPTURE(names);
+    constexpr unsigned kWaiting = 4;
+    std::size_t turns = 100;
+    // A machine that stands still in between, so that the crowd is gone when she comes, gets another try.
+    for (int round = 0; round < 10 && turns > 2; ++round) {
+      Crowd crowd(kWaiting);
+      int wrong = 0;
+      const auto flood = [&] {
+        const int number = wrong++;
+        const std::string fresh = "mallory" + std::to_string(number);
+        const std::string user = names == "alice's"  ? "alice"
+                                 : names == "bob's"  ? "bob"
+                                 : names == "mixed" && number % 2 == 0 ? "alice"
+                                                                       : fresh;
+        crowd.send("here", user, "wrong" + std::to_string(number));
+      };
+      flood();
+      while (crowd.check.computations() < 1) std::this_thread::yield();
+      for (unsigned i = 0; i < kWaiting; ++i) flood();
+      while (crowd.check.waiting() < kWaiting && crowd.check.computations() < 2) std::this_thread::yield();
+      if (crowd.ask("here", "alice", "secret") == Outcome::right) {
+        // One name that floods gives its place to another; or the crowd was gone.
+        turns = names == "bob's" ? 0 : turns;
+        continue;
+      }
+      const std::size_t before = crowd.check.computations();
+      CHECK(crowd.ask("here", "alice", "secret") == Outcome::right);
+      turns = crowd.check.computations() - before;
+    }
+    CHECK(turns <= 2);  // the one at work when she came, if it ended meanwhile, and hers
+  }
+}
+
+TEST_CASE("who comes again does not go before other clients, however often that happens") {
+  for (int round = 0; round < 10; ++round) {
+    Crowd crowd(3);
+    crowd.send("mallory's", "mallory", "0");
+    while (crowd.check.computations() < 1) std::this_thread::yield();
+    for (int i = 1; i <= 3; ++i) crowd.send("mallory's", "mallory", std::to_string(i));
+    while (crowd.check.waiting() < 3 && crowd.check.computations() < 2) std::this_thread::yield();
+    for (int i = 4; i < 8; ++i) crowd.send("mallory's", "mallory", std::to_string(i));
+    while (crowd.busy < 4 && crowd.check.computations() < 2) std::this_thread::yield();
+    // They come again and again, with what they were sent away with; alice, elsewhere, for the first time.
+    for (int i = 4; i < 8; ++i) crowd.send("mallory's", "mallory", std::to_string(i));
+    const std::size_t before = crowd.check.computations();
+    CHECK(crowd.ask("alice's", "alice", "secret") == Outcome::right);
+    CHECK(crowd.check.computations() - before <= 1 + 3 + 1);
+    if (before == 1) break;
+  }
+}
+
+TEST_CASE("nobody who was sent away is remembered for ever") {
+  PasswordCheck check({.computations = 1, .waiting = 0, .sent_away = 1});
+  const PasswordCheck::Users users{{"alice", hash_of("secret", "04")}};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 50; ++i) threads.emplace_back([&, i] { (void)ask(check, users, "bob", std::to_string(i)); });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(ask(check, users, "alice", "secret") == Outcome::right);
+}
+
 TEST_CASE("many requests with the same credentials share one computation") {
   PasswordCheck check({.patience = std::chrono::minutes(5)});
   const PasswordCheck::Users users{{"alice", hash_of("secret", "10")}};
