@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "igpu/monitor.h"
@@ -17,5 +18,8 @@ class MachineParts {
 
 // A monitor over any machine; the seam for tests and for the simulation. options' roots and simulate are not looked at.
 std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
+
+// Scrapes that wait for a run to begin.
+std::size_t waiting_for_run(const Monitor& monitor);
 
 }  // namespace igpu

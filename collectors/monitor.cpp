@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <exception>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -147,16 +148,15 @@ struct Monitor::State {
   std::shared_ptr<Foundation> foundation;
   MonitorOptions options;
   std::vector<std::string> disabled;
-  Registry registry;
 
-  // Scrapes run one at a time; those with the same collectors that come meanwhile share the result.
+  // One run at a time; see Monitor::scrape.
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable_any changed;
   std::condition_variable housekeeping_wanted;  // apart: a scrape that ends shall not wake that thread
-  bool running = false;
-  std::vector<std::string> running_collectors;
-  std::uint64_t runs_ended = 0;
-  std::shared_ptr<const ScrapeResult> last_result;
+  bool running = false;                         // a run that nobody can share yet, or ever
+  std::shared_ptr<ScrapeRun> shared_run;        // the last one that could be shared; it may have ended
+  bool shared_run_planned = false;              // plan_accumulating() knows of it
+  std::list<CollectorSet> wanted;               // by those who wait for a run
 
   SteadyClock::time_point accumulating_due;  // when counters that advance only when read must be read at the latest
   SteadyClock::time_point house_waits_until;
@@ -168,6 +168,8 @@ struct Monitor::State {
   std::function<void()> wanted_thread;   // that it is to make
   std::thread made_thread;
   std::exception_ptr made_none;
+
+  Registry registry;  // last: its end may still make a thread
 
   State(std::shared_ptr<MachineParts> parts, const MonitorOptions& monitor_options, Log& log)
       : foundation(new Foundation{std::move(parts), OptionValues(monitor_options.collector_options)}),
@@ -218,6 +220,12 @@ struct Monitor::State {
     if (accumulating_due < house_waits_until) housekeeping_wanted.notify_all();  // a GPU came that cannot wait as long
   }
 
+  // The same for one that has just ended. If nobody waited for its end, something is read once more than it need be.
+  void plan_after(const std::shared_ptr<ScrapeRun>& run) {
+    const std::lock_guard lock(mutex);
+    if (run == shared_run && !std::exchange(shared_run_planned, true)) plan_accumulating();
+  }
+
   // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
   void keep_house() {
     ::pthread_setname_np(::pthread_self(), "housekeeping");
@@ -233,13 +241,13 @@ struct Monitor::State {
         changed.notify_all();
         continue;
       }
-      if (SteadyClock::now() < accumulating_due || running) {
+      if (SteadyClock::now() < accumulating_due || running || (shared_run && !shared_run->ended())) {
         house_waits_until = std::max(accumulating_due, SteadyClock::now() + std::chrono::milliseconds(10));
         housekeeping_wanted.wait_until(lock, house_waits_until);
         continue;
       }
       running = true;
-      running_collectors = {"(accumulators)"};
+      shared_run.reset();
       lock.unlock();
       (void)registry.run({{}, true, Nanoseconds::max()});
       lock.lock();
@@ -247,6 +255,70 @@ struct Monitor::State {
       running = false;
       changed.notify_all();
     }
+  }
+
+  // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that takes
+  // longer than a collector may is shared no more: what it read first is old.
+  std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
+                                      std::unique_lock<std::mutex>& lock) {
+    for (;;) {
+      const bool under_way = shared_run && !shared_run->ended();
+      if (under_way && shared_run->includes(collectors) && shared_run->age() < options.collector_timeout) return shared_run;
+      if (limit.over()) return nullptr;
+      if (running) {
+        changed.wait_until(lock, limit.gone, limit.until, [this] { return !running; });
+      } else if (under_way) {
+        const std::shared_ptr<ScrapeRun> run = shared_run;
+        lock.unlock();
+        (void)run->wait(limit);
+        lock.lock();
+      } else {
+        return start_run(lock);
+      }
+    }
+  }
+
+  // Somebody who waits for a run with these collectors.
+  class Wish {
+   public:
+    Wish(State& state, std::unique_lock<std::mutex>& lock, const CollectorSet& collectors)
+        : state_(state), lock_(lock), place_(state.wanted.insert(state.wanted.end(), collectors)) {}
+    ~Wish() {
+      if (!lock_.owns_lock()) lock_.lock();
+      state_.wanted.erase(place_);
+    }
+    Wish(const Wish&) = delete;
+    Wish& operator=(const Wish&) = delete;
+
+   private:
+    State& state_;
+    std::unique_lock<std::mutex>& lock_;
+    std::list<CollectorSet>::iterator place_;
+  };
+
+  // With all that those who wait now want.
+  std::shared_ptr<ScrapeRun> start_run(std::unique_lock<std::mutex>& lock) {
+    CollectorSet together = wanted.front();
+    for (const CollectorSet& one : wanted) together.add(one);
+    running = true;
+    shared_run.reset();
+    lock.unlock();
+    std::shared_ptr<ScrapeRun> run;
+    const auto started = [&] {
+      lock.lock();
+      running = false;
+      shared_run = run;
+      shared_run_planned = false;
+      changed.notify_all();
+    };
+    try {
+      run = registry.start(together);
+    } catch (...) {
+      started();
+      throw;
+    }
+    started();
+    return run;
   }
 };
 
@@ -268,40 +340,30 @@ std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const
   return std::unique_ptr<Monitor>(new Monitor(std::make_unique<Monitor::State>(std::move(parts), options, log)));
 }
 
+std::size_t waiting_for_run(const Monitor& monitor) {
+  const std::lock_guard lock(monitor.state_->mutex);
+  return monitor.state_->wanted.size();
+}
+
 std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request) {
   State& s = *state_;
-  const auto arrived = State::SteadyClock::now();
+  const WaitLimit limit = WaitLimit::within(request.deadline, request.gone);
   std::unique_lock lock(s.mutex);
-  s.changed.wait_until(lock, s.first_scrape_at, [&] { return s.stopping || State::SteadyClock::now() >= s.first_scrape_at; });
-  while (s.running) {
-    const bool shares = s.running_collectors == request.collectors;
-    const std::uint64_t run = s.runs_ended;
-    s.changed.wait(lock, [&] { return !s.running || s.runs_ended != run; });
-    if (shares && s.runs_ended != run) return s.last_result;
+  const CollectorSet collectors(request.collectors);
+  std::shared_ptr<ScrapeRun> run;
+  {
+    const State::Wish wish(s, lock, collectors);
+    while (State::SteadyClock::now() < s.first_scrape_at && !s.stopping) {
+      if (limit.over()) return nullptr;
+      s.changed.wait_until(lock, limit.gone, std::min(limit.until, s.first_scrape_at), [&] { return s.stopping; });
+    }
+    run = s.run_with(collectors, limit, lock);
   }
-  s.running = true;
-  s.running_collectors = request.collectors;
   lock.unlock();
-  Nanoseconds left = request.deadline;
-  if (left != Nanoseconds::max())
-    left = std::max<Nanoseconds>(left - (State::SteadyClock::now() - arrived), std::chrono::milliseconds(1));
-  std::shared_ptr<const ScrapeResult> result;
-  const auto finish = [&] {
-    lock.lock();
-    s.running = false;
-    s.plan_accumulating();
-    ++s.runs_ended;
-    s.last_result = result;
-    s.changed.notify_all();
-  };
-  try {
-    result = s.registry.run({request.collectors, false, left});
-  } catch (...) {
-    finish();
-    throw;
-  }
-  finish();
-  return result;
+  if (!run) return nullptr;
+  std::shared_ptr<const ScrapeResult> page = run->result(collectors, limit);
+  if (run->ended()) s.plan_after(run);
+  return page;
 }
 
 std::vector<Gpu> Monitor::gpus() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <list>
 #include <map>
@@ -81,6 +82,22 @@ struct Step {
   std::shared_ptr<SampleSink> sink;
   Outcome outcome = Outcome::pending;
   Nanoseconds duration{};
+  bool walked = false;  // it asked for the clients
+};
+
+struct WalkFacts {
+  Nanoseconds duration{};
+  bool complete = false;
+  std::size_t blocks_skipped = 0;
+};
+
+// A run as far as it has come.
+struct Progress {
+  bool listed = false;  // the GPUs are known
+  std::vector<Step> steps;
+  std::vector<std::shared_ptr<GpuUnit>> units;
+  std::optional<Failure> looking_failed;
+  std::optional<WalkFacts> walk;
 };
 
 class Result final : public ScrapeResult {
@@ -113,6 +130,9 @@ struct Registry::Core {
   Discovery discovery;
   std::vector<std::shared_ptr<GpuUnit>> units;
   std::map<std::string, DeviceMemory> memories;
+
+  mutable std::mutex known_mutex;
+  std::vector<Gpu> known_gpus;  // as of the last run that found out
 
   ScrapeLog scrape_log;
   std::uint64_t pass_number = 0;
@@ -196,68 +216,105 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
   return unit;
 }
 
-// One scrape: executed by a worker thread, waited for by the thread that asked.
-class Registry::Run final : public std::enable_shared_from_this<Registry::Run> {
+// Executed by a worker thread, waited for and watched over by the threads that want its result.
+class Registry::Run final : public ScrapeRun, public std::enable_shared_from_this<Registry::Run> {
  public:
-  Run(std::shared_ptr<Core> core, Request request)
-      : core_(std::move(core)), request_(std::move(request)), number_(++core_->pass_number) {}
+  // A worker that does not come back: leaves it behind and, unless the epoch is negative, has another one execute().
+  using Replace = std::function<void(int epoch)>;
+
+  Run(std::shared_ptr<Core> core, CollectorSet collectors, bool only_accumulating, Replace replace)
+      : core_(std::move(core)),
+        collectors_(std::move(collectors)),
+        only_accumulating_(only_accumulating),
+        replace_(std::move(replace)),
+        number_(++core_->pass_number) {}
+
+  bool ended() const override {
+    const std::lock_guard lock(mutex_);
+    return finished_;
+  }
+  bool includes(const CollectorSet& collectors) const override {
+    return !only_accumulating_ && collectors_.includes(collectors);
+  }
+  Nanoseconds age() const override { return SteadyClock::now() - started_; }
+  bool wait(const WaitLimit& limit) override {
+    std::unique_lock lock(mutex_);
+    return wait(lock, limit, [this] { return finished_; });
+  }
+  std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit) override;
 
   // On a worker. Ends early when the run was handed to another worker meanwhile.
   void execute(int epoch);
-  // Waits for the end; a worker that does not come back is reported to replace(), which must execute() again.
-  void wait(const std::function<void(int epoch)>& replace);
-  std::shared_ptr<const ScrapeResult> finish();
+  // What has not begun is left out.
+  void cut_short();
 
  private:
   class Pass;
 
   void prepare();
   bool wanted(const CollectorInfo& info) const;
-  Outcome collect(const Step& step);
+  Outcome collect(Step& step);
   Reading<const ClientSnapshot*> clients();
-  void report(SampleSink& out, std::vector<Finding>& findings);
+
+  template <class Done>
+  bool wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done);
+  bool settled(const CollectorSet& collectors) const;
+  void isolate(std::unique_lock<std::mutex>& lock);
+  void end(std::unique_lock<std::mutex>& lock);
+
+  Progress progress() const;
+  std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole);
+  void report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
+              std::vector<Finding>& findings);
   void note_features(const Step& step, std::vector<Finding>& findings) const;
-  void plan_readings();
+  void plan_readings(const Progress& progress);
 
   const std::shared_ptr<Core> core_;
-  const Request request_;
+  const CollectorSet collectors_;
+  const bool only_accumulating_;
+  const Replace replace_;
   const std::uint64_t number_;
   const SteadyClock::time_point started_ = SteadyClock::now();
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable_any changed_;
   int epoch_ = 0;
   bool prepared_ = false;
+  bool replacing_ = false;
+  bool ending_ = false;
   bool finished_ = false;
+  unsigned waiting_for_some_ = 0;  // threads that do not need all of it
   std::size_t current_ = 0;
   SteadyClock::time_point current_since_ = started_;
-  std::vector<Step> steps_;
+  Progress progress_;
+  std::shared_ptr<const ScrapeResult> result_;
+  std::exception_ptr no_result_;
 
   std::mutex clients_mutex_;
   std::optional<Reading<ClientSnapshot>> clients_;
   std::vector<std::string> asleep_;
-  std::vector<std::shared_ptr<GpuUnit>> units_;
-  std::optional<Failure> looking_failed_;
 };
 
 class Registry::Run::Pass final : public ScrapePass {
  public:
-  Pass(Run& run, const GpuUnit::PowerLook& power) : run_(run), power_(power) {}
+  Pass(Run& run, Step& step) : run_(run), step_(step) {}
   std::uint64_t number() const override { return run_.number_; }
   Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
-  GpuPower power() const override { return power_.power; }
-  Reading<bool> suspended() const override { return power_.suspended; }
-  Reading<const ClientSnapshot*> clients() override { return run_.clients(); }
+  GpuPower power() const override { return step_.power.power; }
+  Reading<bool> suspended() const override { return step_.power.suspended; }
+  Reading<const ClientSnapshot*> clients() override {
+    step_.walked = true;
+    return run_.clients();
+  }
 
  private:
   Run& run_;
-  const GpuUnit::PowerLook& power_;
+  Step& step_;
 };
 
 bool Registry::Run::wanted(const CollectorInfo& info) const {
-  if (request_.only_accumulating) return info.accumulates_on_read;
-  if (info.always_on || request_.collectors.empty()) return true;
-  return std::find(request_.collectors.begin(), request_.collectors.end(), info.name) != request_.collectors.end();
+  if (only_accumulating_) return info.accumulates_on_read;
+  return info.always_on || collectors_.has(info.name);
 }
 
 Reading<const ClientSnapshot*> Registry::Run::clients() {
@@ -268,48 +325,56 @@ Reading<const ClientSnapshot*> Registry::Run::clients() {
     const std::unique_lock walk_lock(core_->walk_mutex, std::try_to_lock);
     if (!walk_lock) return late;
     clients_.emplace(core_->walk.walk(asleep_));
+    if (*clients_) {
+      const ClientSnapshot& snapshot = **clients_;
+      const std::lock_guard guard(mutex_);
+      progress_.walk = WalkFacts{snapshot.duration, snapshot.complete, snapshot.blocks_skipped};
+    }
   }
   if (!*clients_) return clients_->propagate<const ClientSnapshot*>();
   return &**clients_;
 }
 
 void Registry::Run::prepare() {
-  std::vector<Step> steps;
+  Progress found;
   std::vector<std::string> asleep;
-  std::vector<std::shared_ptr<GpuUnit>> units;
   const std::unique_lock lock(core_->discovery_mutex, std::try_to_lock);
   if (lock) {  // else a thread that was left behind still holds it
     core_->follow_devices();
-    units = core_->units;
-    looking_failed_ = core_->discovery.failure();
+    found.listed = true;
+    found.units = core_->units;
+    found.looking_failed = core_->discovery.failure();
+    const std::lock_guard guard(core_->known_mutex);
+    core_->known_gpus.clear();
+    for (const auto& unit : found.units) core_->known_gpus.push_back(unit->gpu);
   }
   std::vector<GpuUnit::PowerLook> power;
-  for (const auto& unit : units) {
+  for (const auto& unit : found.units) {
     power.push_back(unit->look(core_->machine.clock.now()));
     if (power.back().power != GpuPower::awake) asleep.push_back(unit->gpu.address);
   }
   // Topic by topic rather than GPU by GPU: families stay together on the page.
   for (const CollectorEntry& entry : core_->entries) {
     if (!wanted(*entry.info)) continue;
-    for (std::size_t i = 0; i < units.size(); ++i)
-      for (Slot& slot : units[i]->slots)
+    for (std::size_t i = 0; i < found.units.size(); ++i)
+      for (Slot& slot : found.units[i]->slots)
         if (slot.info == entry.info)
-          steps.push_back({units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
+          found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);
-  steps_ = std::move(steps);
+  if (ending_ || finished_) return;  // nobody believed in it any more
+  progress_ = std::move(found);
   asleep_ = std::move(asleep);
-  units_ = std::move(units);
   prepared_ = true;
 }
 
-Outcome Registry::Run::collect(const Step& step) {
+Outcome Registry::Run::collect(Step& step) {
   std::unique_ptr<Collector>& collector = step.slot->collector;
   if (step.power.power != GpuPower::awake && !step.slot->info->always_on) {
     if (collector) collector->gpu_is_suspended();
     return Outcome::suspended;
   }
-  Pass pass(*this, step.power);
+  Pass pass(*this, step);
   try {
     if (!collector) collector = core_->make_collector(*step.slot, *step.unit);
     collector->collect(pass, *step.sink);
@@ -333,21 +398,16 @@ void Registry::Run::execute(int epoch) {
       core_->log.write(LogLevel::error, "looking for GPUs failed", {{"error", error.what()}, {"cure", "please report this"}});
     }
   }
+  std::unique_lock lock(mutex_);
+  std::vector<Step>& steps = progress_.steps;
   for (;;) {
-    std::size_t index;
-    Step step;
-    {
-      const std::lock_guard lock(mutex_);
-      if (epoch != epoch_) return;
-      while (current_ < steps_.size() && steps_[current_].outcome != Outcome::pending) ++current_;
-      if (current_ == steps_.size()) {
-        finished_ = true;
-        break;
-      }
-      index = current_;
-      step = steps_[index];
-      current_since_ = SteadyClock::now();
-    }
+    if (epoch != epoch_) return;
+    while (current_ < steps.size() && steps[current_].outcome != Outcome::pending) ++current_;
+    if (current_ == steps.size()) return end(lock);
+    const std::size_t index = current_;
+    Step step = steps[index];
+    current_since_ = SteadyClock::now();
+    lock.unlock();
     Outcome outcome = Outcome::left_behind;
     const Nanoseconds begin = core_->machine.clock.now();
     if (!step.slot->busy.exchange(true)) {
@@ -355,44 +415,134 @@ void Registry::Run::execute(int epoch) {
       step.slot->busy = false;
     }
     const Nanoseconds duration = core_->machine.clock.now() - begin;
-    const std::lock_guard lock(mutex_);
+    lock.lock();
     if (epoch != epoch_) return;  // came back too late: the page went out without it
-    steps_[index].outcome = outcome;
-    steps_[index].duration = duration;
+    steps[index].outcome = outcome;
+    steps[index].duration = duration;
+    steps[index].walked = step.walked;
+    if (waiting_for_some_ > 0) changed_.notify_all();
   }
-  changed_.notify_all();  // without the lock: who wakes up can go on at once
 }
 
-void Registry::Run::wait(const std::function<void(int)>& replace) {
-  const auto limit = request_.deadline == Nanoseconds::max() ? SteadyClock::time_point::max() : started_ + request_.deadline;
-  std::unique_lock lock(mutex_);
-  while (!finished_) {
+void Registry::Run::cut_short() {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = current_ + 1; i < progress_.steps.size(); ++i)
+    if (progress_.steps[i].outcome == Outcome::pending) progress_.steps[i].outcome = Outcome::late;
+}
+
+// Until `done`; false: the limit was reached before. Meanwhile workers that hang are replaced.
+template <class Done>
+bool Registry::Run::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done) {
+  while (!done()) {
+    if (limit.over()) return false;
+    const bool watched_by_other = replacing_ || ending_;
     const auto hangs_at = current_since_ + core_->options.collector_timeout;
-    changed_.wait_until(lock, std::min(limit, hangs_at));
-    if (finished_) break;
-    const auto now = SteadyClock::now();
-    if (now >= limit) {
-      for (Step& step : steps_)
-        if (step.outcome == Outcome::pending) step.outcome = Outcome::late;
-      finished_ = true;
-      ++epoch_;
-      lock.unlock();
-      replace(-1);
-      return;
+    if (!watched_by_other && SteadyClock::now() >= hangs_at) {
+      isolate(lock);
+      continue;
     }
-    if (now < current_since_ + core_->options.collector_timeout) continue;
-    if (current_ < steps_.size()) {
-      steps_[current_].outcome = Outcome::left_behind;
-      steps_[current_].duration = now - current_since_;
-    }
-    const bool hopeless = !prepared_;  // not even the list of GPUs came back
-    finished_ = hopeless;
-    current_since_ = now;
-    const int epoch = ++epoch_;
-    lock.unlock();
-    replace(hopeless ? -1 : epoch);
-    lock.lock();
+    changed_.wait_until(lock, limit.gone, watched_by_other ? limit.until : std::min(limit.until, hangs_at),
+                        [&] { return done() || watched_by_other != (replacing_ || ending_); });
   }
+  return true;
+}
+
+void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
+  const auto now = SteadyClock::now();
+  std::vector<Step>& steps = progress_.steps;
+  if (current_ < steps.size() && steps[current_].outcome == Outcome::pending) {
+    steps[current_].outcome = Outcome::left_behind;
+    steps[current_].duration = now - current_since_;
+  }
+  const bool hopeless = !prepared_;  // not even the list of GPUs came back
+  current_since_ = now;
+  const int epoch = ++epoch_;
+  replacing_ = true;
+  lock.unlock();
+  bool replaced = false;
+  try {
+    replace_(hopeless ? -1 : epoch);
+    replaced = !hopeless;
+  } catch (const std::exception& error) {
+    core_->log.write(LogLevel::error, "no thread for collectors", {{"error", error.what()}, {"cure", "raise the limit of threads (TasksMax=)"}});
+  }
+  lock.lock();
+  replacing_ = false;
+  if (!replaced) {
+    for (Step& step : steps)
+      if (step.outcome == Outcome::pending) step.outcome = Outcome::late;
+    end(lock);
+  }
+  changed_.notify_all();
+}
+
+// By the one thread that settled the last step. Readers of the machine (for hints) run without the lock.
+void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
+  ending_ = true;
+  const Progress all = progress();
+  lock.unlock();
+  std::shared_ptr<const ScrapeResult> result;
+  std::exception_ptr error;
+  try {
+    plan_readings(all);
+    result = page(all, collectors_, true);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  result_ = std::move(result);
+  no_result_ = error;
+  finished_ = true;
+  changed_.notify_all();
+}
+
+bool Registry::Run::settled(const CollectorSet& collectors) const {
+  return finished_ || (prepared_ && std::all_of(progress_.steps.begin(), progress_.steps.end(), [&](const Step& step) {
+           return step.outcome != Outcome::pending || !(step.slot->info->always_on || collectors.has(step.slot->info->name));
+         }));
+}
+
+std::shared_ptr<const ScrapeResult> Registry::Run::result(const CollectorSet& collectors, const WaitLimit& limit) {
+  Progress so_far;
+  {
+    std::unique_lock lock(mutex_);
+    if (collectors.includes(collectors_)) {
+      wait(lock, limit, [this] { return finished_; });
+    } else {
+      ++waiting_for_some_;
+      wait(lock, limit, [&] { return settled(collectors); });
+      --waiting_for_some_;
+    }
+    if (limit.gone.stop_requested()) return nullptr;
+    if (finished_ && collectors.includes(collectors_)) {
+      if (no_result_) std::rethrow_exception(no_result_);
+      return result_;
+    }
+    so_far = progress();
+  }
+  return page(so_far, collectors, false);
+}
+
+// With the lock.
+Progress Registry::Run::progress() const {
+  Progress copy = progress_;
+  if (!finished_ && !ending_ && current_ < copy.steps.size() && copy.steps[current_].outcome == Outcome::pending)
+    copy.steps[current_].duration = SteadyClock::now() - current_since_;
+  return copy;
+}
+
+std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress, const CollectorSet& collectors, bool whole) {
+  auto result = std::make_shared<Result>();
+  for (const Step& step : progress.steps) {
+    const CollectorInfo& info = *step.slot->info;
+    if (step.outcome == Outcome::collected && (whole || info.always_on || collectors.has(info.name)))
+      result->sinks.push_back(step.sink);
+  }
+  auto own = core_->sinks->take();
+  report(progress, collectors, whole, *own, result->findings_);
+  result->sinks.push_back(std::move(own));
+  for (const auto& sink : result->sinks) result->lists_.push_back(&sink->samples());
+  return result;
 }
 
 void Registry::Run::note_features(const Step& step, std::vector<Finding>& findings) const {
@@ -415,30 +565,43 @@ void Registry::Run::note_features(const Step& step, std::vector<Finding>& findin
   }
 }
 
-void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
-  out.add(kDevices, Count{static_cast<double>(units_.size())});
-  if (units_.empty()) core_->scrape_log.no_device();
+void Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
+                           std::vector<Finding>& findings) {
+  std::size_t devices = progress.units.size();
+  if (!progress.listed) {  // so far, or at all: what was found last is the best that is known
+    const std::lock_guard lock(core_->known_mutex);
+    devices = core_->known_gpus.size();
+  }
+  out.add(kDevices, Count{static_cast<double>(devices)});
   std::set<ScrapeLog::Trouble> failures;
-  if (looking_failed_) failures.insert({{}, {}, looking_failed_->where, looking_failed_->code.message()});
+  std::vector<std::string_view> late;
+  if (!progress.listed && whole) failures.insert({{}, {}, "looking for GPUs", "a read hangs; skipped until it returns"});
+  if (progress.looking_failed) failures.insert({{}, {}, progress.looking_failed->where, progress.looking_failed->code.message()});
+  bool walked = false;
   for (const CollectorEntry& entry : core_->entries) {
     if (!core_->enabled(*entry.info)) {
       for (const FeatureDescriptor* feature : entry.info->features)
-        for (const auto& unit : units_)
-          if (!feature->machine_wide || &unit == &units_.front())
+        for (const auto& unit : progress.units)
+          if (!feature->machine_wide || &unit == &progress.units.front())
             findings.push_back({feature, entry.info->name, feature->machine_wide ? std::string() : unit->gpu.address, false,
                                 {Reason::disabled}, {}, {}});
       continue;
     }
-    if (!wanted(*entry.info)) continue;
+    if (!wanted(*entry.info) || !(whole || entry.info->always_on || collectors.has(entry.info->name))) continue;
+    bool in_time = progress.listed;
     bool success = true;
     Nanoseconds duration{};
-    for (const Step& step : steps_) {
+    for (const Step& step : progress.steps) {
       if (step.slot->info != entry.info) continue;
       duration += step.duration;
-      if (step.outcome == Outcome::left_behind || step.outcome == Outcome::late) {
+      walked = walked || step.walked;
+      if (step.outcome == Outcome::pending || step.outcome == Outcome::late) {
+        in_time = false;
+        continue;
+      }
+      if (step.outcome == Outcome::left_behind) {
         success = false;
-        failures.insert({std::string(entry.info->name), step.unit->gpu.address, "collector",
-                         step.outcome == Outcome::late ? "the scrape's time was over" : "a read hangs; skipped until it returns"});
+        failures.insert({std::string(entry.info->name), step.unit->gpu.address, "collector", "a read hangs; skipped until it returns"});
         continue;
       }
       for (const Failure& failure : step.sink->failures()) {
@@ -448,26 +611,24 @@ void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
       }
       note_features(step, findings);
     }
-    out.add(kCollectorSuccess, {entry.info->name}, flag(success));
+    if (!in_time) late.push_back(entry.info->name);
+    out.add(kCollectorSuccess, {entry.info->name}, flag(success && in_time));
     out.add(kCollectorDuration, {entry.info->name}, to_seconds(duration));
   }
-  {
-    const std::unique_lock lock(clients_mutex_, std::try_to_lock);
-    if (lock && clients_ && *clients_) {
-      const ClientSnapshot& snapshot = **clients_;
-      out.add(kClientWalkDuration, to_seconds(snapshot.duration));
-      out.add(kClientWalkComplete, flag(snapshot.complete));
-      out.add(kClientBlocksSkipped, Count{static_cast<double>(snapshot.blocks_skipped)});
-    }
+  if (walked && progress.walk) {
+    out.add(kClientWalkDuration, to_seconds(progress.walk->duration));
+    out.add(kClientWalkComplete, flag(progress.walk->complete));
+    out.add(kClientBlocksSkipped, Count{static_cast<double>(progress.walk->blocks_skipped)});
   }
   std::optional<PermissionFacts> facts;
   for (Finding& finding : findings) {
     if (!finding.available) {
       // Asked only for the sake of cures that depend on them.
       if (!facts && finding.absent.reason == Reason::permission) facts = permission_facts(core_->machine);
-      const auto unit = std::find_if(units_.begin(), units_.end(), [&](const auto& known) { return known->gpu.address == finding.device; });
+      const auto unit = std::find_if(progress.units.begin(), progress.units.end(),
+                                     [&](const auto& known) { return known->gpu.address == finding.device; });
       Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}),
-                             unit == units_.end() ? nullptr : &(*unit)->gpu);
+                             unit == progress.units.end() ? nullptr : &(*unit)->gpu);
       finding.cause = std::move(advice.cause);
       finding.cure = std::move(advice.cure);
       if (finding.absent.reason == Reason::disabled) finding.cure = "--collector." + std::string(finding.collector);
@@ -476,14 +637,19 @@ void Registry::Run::report(SampleSink& out, std::vector<Finding>& findings) {
             {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
             flag(finding.available));
   }
-  core_->scrape_log.scrape(findings, failures, request_.only_accumulating || !request_.collectors.empty());
+  if (!whole) {  // somebody could not wait for all, which says nothing about the machine
+    core_->scrape_log.late(late, core_->machine.clock.now());
+    return;
+  }
+  if (progress.listed && progress.units.empty()) core_->scrape_log.no_device();
+  core_->scrape_log.scrape(findings, failures, only_accumulating_ || !collectors_.all());
 }
 
 // Only what was really read is done: a collector that this run left out, or that failed, hung or was late, is not. A GPU that
 // sleeps has nothing to be read.
-void Registry::Run::plan_readings() {
+void Registry::Run::plan_readings(const Progress& progress) {
   const Nanoseconds now = core_->machine.clock.now();
-  for (const Step& step : steps_) {
+  for (const Step& step : progress.steps) {
     if (!step.slot->reading) continue;
     const bool read = step.outcome == Outcome::suspended ||
                       (step.outcome == Outcome::collected && step.sink->failures().empty());
@@ -492,25 +658,12 @@ void Registry::Run::plan_readings() {
     else step.slot->reading->was_missed(now, within);
   }
   Nanoseconds due = now + core_->options.accumulator_interval;  // GPUs that come later are looked for, too
-  for (const auto& unit : units_)
+  for (const auto& unit : progress.units)
     for (const Slot& slot : unit->slots)
       if (slot.reading) due = std::min(due, slot.reading->due());
   core_->accumulating_due_after = std::max(due - now, Nanoseconds::zero());
 }
 
-std::shared_ptr<const ScrapeResult> Registry::Run::finish() {
-  auto result = std::make_shared<Result>();
-  const std::lock_guard lock(mutex_);
-  plan_readings();
-  for (Step& step : steps_)
-    if (step.outcome == Outcome::collected) result->sinks.push_back(step.sink);
-  auto own = core_->sinks->take();
-  report(*own, result->findings_);
-  result->sinks.push_back(std::move(own));
-  for (const auto& sink : result->sinks) result->lists_.push_back(&sink->samples());
-  for (Step& step : steps_) step.sink.reset();
-  return result;
-}
 
 // A thread that executes runs; kept, so that a scrape does not pay for making one.
 class Registry::Worker {
@@ -576,30 +729,42 @@ Registry::Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryO
                    std::span<const CollectorEntry> collectors, const CollectorOptions& options, Log& log)
     : core_(std::make_shared<Core>(std::move(keep_alive), machine, std::move(registry_options), collectors, options, log)) {}
 
-Registry::~Registry() = default;
+Registry::~Registry() {
+  if (!current_) return;
+  current_->cut_short();
+  (void)current_->wait({});  // for a hanging read no longer than collector_timeout
+}
 
-std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
-  auto scrape = std::make_shared<Run>(core_, request);
-  const auto start = [&](int epoch) {
+std::shared_ptr<ScrapeRun> Registry::start(const CollectorSet& collectors, bool only_accumulating) {
+  current_.reset();  // the memory of its page is used again
+  const auto execute = [this](const std::shared_ptr<Run>& run, int epoch) {
     if (!worker_) worker_ = std::make_unique<Worker>(core_->options.make_thread);
-    worker_->submit([scrape, epoch] { scrape->execute(epoch); });
+    worker_->submit([run, epoch] { run->execute(epoch); });
   };
-  start(0);
-  scrape->wait([&](int epoch) {
+  const auto self = std::make_shared<std::weak_ptr<Run>>();
+  auto run = std::make_shared<Run>(core_, collectors, only_accumulating, [this, execute, self](int epoch) {
     worker_->abandon();
     worker_.reset();
-    if (epoch >= 0) start(epoch);
+    if (epoch >= 0) execute(self->lock(), epoch);
   });
-  return scrape->finish();
+  *self = run;
+  execute(run, 0);
+  current_ = run;
+  return run;
+}
+
+std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
+  const WaitLimit limit = WaitLimit::within(request.deadline);
+  if (current_) (void)current_->wait({});
+  const CollectorSet collectors(request.collectors);
+  return start(collectors, request.only_accumulating)->result(collectors, limit);
 }
 
 Nanoseconds Registry::accumulating_due_after() const { return core_->accumulating_due_after; }
 
 std::vector<Gpu> Registry::gpus() const {
-  const std::lock_guard lock(core_->discovery_mutex);
-  std::vector<Gpu> gpus;
-  for (const auto& unit : core_->units) gpus.push_back(unit->gpu);
-  return gpus;
+  const std::lock_guard lock(core_->known_mutex);
+  return core_->known_gpus;
 }
 
 }  // namespace igpu

@@ -13,6 +13,7 @@
 #include "igpu/monitor.h"
 #include "igpu/options.h"
 #include "machine/machine.h"
+#include "registry/scrape_run.h"
 
 namespace igpu {
 
@@ -27,7 +28,7 @@ struct RegistryOptions {
   Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
 };
 
-// Runs the collectors: one scrape at a time, one collector after the other, each apart from the rest. A collector that
+// Runs the collectors: one run at a time, one collector after the other, each apart from the rest. A collector that
 // throws, fails or hangs costs its own samples and nothing else; one that hangs is left behind with its thread and is
 // skipped until it returns. Follows GPUs that come and go.
 class Registry {
@@ -43,10 +44,12 @@ class Registry {
     bool only_accumulating = false;       // just those that must be read now and then
     Nanoseconds deadline = Nanoseconds::max();
   };
-  // Not on two threads at once.
+  // Begins a run. The one before must have ended; not on two threads at once.
+  std::shared_ptr<ScrapeRun> start(const CollectorSet& collectors, bool only_accumulating = false);
+  // The same and waits for it, after the end of the one before.
   std::shared_ptr<const ScrapeResult> run(const Request& request);
 
-  std::vector<Gpu> gpus() const;  // of the last run; any thread
+  std::vector<Gpu> gpus() const;  // that were found last; any thread
   // How long after the last run one with only_accumulating was due, by what was read until then; any thread.
   Nanoseconds accumulating_due_after() const;
 
@@ -56,6 +59,7 @@ class Registry {
   class Worker;
   std::shared_ptr<Core> core_;
   std::unique_ptr<Worker> worker_;
+  std::shared_ptr<Run> current_;
 };
 
 }  // namespace igpu

@@ -77,6 +77,20 @@ void ScrapeLog::scrape(const std::vector<Finding>& findings, const std::set<Trou
   failing_.insert(failures.begin(), failures.end());
 }
 
+void ScrapeLog::late(const std::vector<std::string_view>& collectors, Nanoseconds now) {
+  constexpr Nanoseconds kQuiet = std::chrono::hours(1);
+  const std::lock_guard lock(mutex_);
+  std::string fresh;
+  for (const std::string_view collector : collectors) {
+    const auto [known, added] = late_.try_emplace(std::string(collector), now);
+    if (added || now - std::exchange(known->second, now) >= kQuiet) fresh += (fresh.empty() ? "" : ",") + std::string(collector);
+  }
+  if (fresh.empty()) return;
+  log_.write(LogLevel::warn, "a scrape's time was over before all collectors had finished; its page is without them",
+             {{"collector", fresh},
+              {"cure", "give it more time (scrape_timeout of Prometheus, --web.timeout), or let it collect[] less"}});
+}
+
 namespace {
 
 std::string joined(const std::vector<std::string>& words, std::string_view before_each, char between) {

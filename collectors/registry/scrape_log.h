@@ -11,6 +11,7 @@
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/log.h"
+#include "igpu/units.h"
 
 namespace igpu {
 
@@ -31,6 +32,9 @@ class ScrapeLog {
   // Everything that is missing and everything that failed in one scrape. partial: not all collectors were asked, so
   // what is not named may still be so.
   void scrape(const std::vector<Finding>& findings, const std::set<Trouble>& failures, bool partial);
+  // Somebody's time was over before these collectors had finished. Written once for each of them, and again only if it
+  // has not happened for an hour.
+  void late(const std::vector<std::string_view>& collectors, Nanoseconds now);
 
  private:
   // Collectors by what went wrong: what several of them share is one line.
@@ -51,6 +55,7 @@ class ScrapeLog {
   bool told_of_no_device_ = false;
   std::map<std::pair<std::string, std::string>, State> known_;  // by (feature, device)
   std::set<Trouble> failing_;
+  std::map<std::string, Nanoseconds, std::less<>> late_;  // by collector: when it last was
 };
 
 }  // namespace igpu

@@ -13,6 +13,7 @@
 #include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <unordered_map>
@@ -78,8 +79,13 @@ std::string path_of(std::string_view target) {
 
 class CivetRequest final : public HttpRequest {
  public:
-  CivetRequest(const mg_request_info& info, std::string_view client)
-      : info_(info), client_(client), path_(path_of(view(info.request_uri))) {}
+  CivetRequest(const mg_request_info& info, std::string_view client, std::stop_token gone,
+               const std::function<void()>& notice_resets)
+      : info_(info),
+        client_(client),
+        gone_(std::move(gone)),
+        notice_resets_(notice_resets),
+        path_(path_of(view(info.request_uri))) {}
   std::string_view method() const override { return view(info_.request_method); }
   std::string_view path() const override { return path_; }
   std::string_view query() const override { return view(info_.query_string); }
@@ -99,10 +105,14 @@ class CivetRequest final : public HttpRequest {
     return joined;
   }
   std::string_view client() const override { return client_; }
+  std::stop_token gone() const override { return gone_; }
+  void notice_resets() const override { notice_resets_(); }
 
  private:
   const mg_request_info& info_;
   const std::string_view client_;
+  const std::stop_token gone_;
+  const std::function<void()>& notice_resets_;
   const std::string path_;
 };
 
@@ -211,6 +221,7 @@ struct CivetBackend::State {
   struct Visit {
     Front::Ticket ticket = 0;
     std::string client;
+    std::stop_token gone{};
   };
 
   // What came with this connection; ticket 0 if none is left: it was answered, or somebody else connected.
@@ -222,13 +233,17 @@ struct CivetBackend::State {
 
   // The one entry for requests: C frames above us, nothing may be thrown through them.
   int serve(mg_connection* connection) noexcept {
-    const auto [ticket, client] = take_visit(connection);
+    const auto [ticket, client, gone] = take_visit(connection);
     if (ticket == 0) return 444;  // closed without a word
     Answer answer;
     answer.close = true;
+    if (gone.stop_requested()) {  // while it waited for this thread
+      hand_over(ticket, std::move(answer));
+      return 444;
+    }
     try {
       const mg_request_info* info = mg_get_request_info(connection);
-      const CivetRequest request(*info, client);
+      const CivetRequest request(*info, client, gone, notice_resets);
       answer.response = take_response();
       try {
         handler.handle(request, *answer.response);
@@ -236,7 +251,8 @@ struct CivetBackend::State {
         log.write(LogLevel::error, "a request failed", {{"path", request.path()}, {"error", error.what()}});
         answer.response->fail(500, "internal error");
       }
-      handler.answered(answer.response->status);  // before it leaves: a client that has its answer finds it counted
+      // Before it leaves: a client that has its answer finds it counted. What nobody gets is none.
+      if (!gone.stop_requested()) handler.answered(answer.response->status);
       answer.head = head_of(*answer.response);
       answer.with_body = request.method() != "HEAD";
       answer.close = false;
@@ -292,6 +308,10 @@ struct CivetBackend::State {
   }
 
   void hand_over(Front::Ticket ticket, Answer answer) noexcept {
+    {
+      const std::lock_guard lock(mutex);
+      under_way.erase(ticket);
+    }
     try {
       deliver(ticket, std::move(answer));
     } catch (...) {  // out of memory: the front's client waits until it is stopped
@@ -310,11 +330,13 @@ struct CivetBackend::State {
   HttpHandler& handler;
   Log& log;
   Deliver deliver;
+  std::function<void()> notice_resets;
   CivetDoor door;
   bool library = false;
   mg_context* context = nullptr;
   std::mutex mutex;
   std::unordered_map<int, Visit> visits;  // by the number that the door gave the connection
+  std::unordered_map<Front::Ticket, std::stop_source> under_way;
   std::vector<std::unique_ptr<HttpResponse>> spare;
   std::string first_message;
 };
@@ -373,7 +395,10 @@ CivetBackend::CivetBackend(unsigned workers, unsigned queue, HttpHandler& handle
 
 CivetBackend::~CivetBackend() { stop(); }
 
-void CivetBackend::deliver_to(Deliver deliver) { state_->deliver = std::move(deliver); }
+void CivetBackend::deliver_to(Deliver deliver, std::function<void()> notice_resets) {
+  state_->deliver = std::move(deliver);
+  state_->notice_resets = std::move(notice_resets);
+}
 
 bool CivetBackend::submit(Front::Ticket ticket, std::string_view head, const std::string& client) {
   CivetDoor::Visitor visitor = state_->door.prepare();
@@ -381,7 +406,9 @@ bool CivetBackend::submit(Front::Ticket ticket, std::string_view head, const std
   // Registered before CivetWeb can see it. All of the head fits into the socket's buffer: nothing waits here.
   {
     const std::lock_guard lock(state_->mutex);
-    state_->visits.insert_or_assign(visitor.number, State::Visit{ticket, client});
+    const std::stop_source gone;
+    state_->visits.insert_or_assign(visitor.number, State::Visit{ticket, client, gone.get_token()});
+    state_->under_way.insert_or_assign(ticket, gone);
   }
   if (::send(visitor.ours.get(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
       static_cast<ssize_t>(head.size())) {
@@ -390,7 +417,18 @@ bool CivetBackend::submit(Front::Ticket ticket, std::string_view head, const std
   }
   const std::lock_guard lock(state_->mutex);
   state_->visits.erase(visitor.number);
+  state_->under_way.erase(ticket);
   return false;
+}
+
+void CivetBackend::cancel(Front::Ticket ticket) {
+  std::stop_source gone(std::nostopstate);
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->under_way.find(ticket);
+    if (found != state_->under_way.end()) gone = found->second;
+  }
+  gone.request_stop();
 }
 
 Answer CivetBackend::refusal(int status) { return state_->refusal(status); }

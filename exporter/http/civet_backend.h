@@ -26,10 +26,11 @@ class CivetBackend final : public Front::Backend {
   CivetBackend(const CivetBackend&) = delete;
   CivetBackend& operator=(const CivetBackend&) = delete;
 
-  // Before the first submit.
-  void deliver_to(Deliver deliver);
+  // Before the first submit. notice_resets: HttpRequest::notice_resets().
+  void deliver_to(Deliver deliver, std::function<void()> notice_resets);
 
   bool submit(Front::Ticket ticket, std::string_view head, const std::string& client) override;
+  void cancel(Front::Ticket ticket) override;
   Answer refusal(int status) override;
   void recycle(std::unique_ptr<HttpResponse> response) override;
 

@@ -474,6 +474,7 @@ class Front::Loop {
   }
 
   void close(Clients::iterator client) {
+    if (client->second.state == State::answering) backend_.cancel(client->first);
     give_back(client->second);
     if (!client->second.stream) handshakes_->cancel(client->first);
     places_.leave(client->first);

@@ -52,6 +52,8 @@ class Front {
     // A whole request head, on the front's thread; must not wait. answer() follows, on any thread. False: no room.
     // client: HttpRequest::client().
     virtual bool submit(Ticket ticket, std::string_view head, const std::string& client) = 0;
+    // Nobody waits for that answer any more; answer() follows all the same. On the front's thread; must not wait.
+    virtual void cancel(Ticket ticket) = 0;
     // What the front refuses by itself.
     virtual Answer refusal(int status) = 0;
     // Gives back what an answer was made of.

@@ -1,56 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <list>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
 
 namespace igpu::exporter {
 
-// Counts what is under way: bounds it, and lets a shutdown wait for it.
+// Counts what is under way: bounds it, shares the places fairly between clients, and lets a shutdown wait for it. Any thread.
+//
+// When all places are taken, a client that holds fewer than another gets one: the newest request of the client with most
+// of them loses its own. Among requests of one client the earlier ones stay. A request whose client has gone gives up its
+// place at once.
 class InFlight {
  public:
   explicit InFlight(unsigned limit) : limit_(limit) {}  // 0: no limit
 
+ private:
+  struct Place;
+
+ public:
   class Slot {
    public:
-    explicit Slot(InFlight* owner) : owner_(owner) {}
-    Slot(Slot&& other) noexcept : owner_(other.owner_) { other.owner_ = nullptr; }
-    Slot(const Slot&) = delete;
-    Slot& operator=(const Slot&) = delete;
-    ~Slot() {
-      if (owner_ != nullptr) owner_->leave();
-    }
-    explicit operator bool() const { return owner_ != nullptr; }
+    Slot() = default;
+    explicit operator bool() const { return place_ != nullptr; }
+    // Stopped when the client has gone, or the place went to another client.
+    std::stop_token lost() const { return place_ ? place_->lost.get_token() : std::stop_token(); }
 
    private:
-    InFlight* owner_;
+    friend class InFlight;
+    explicit Slot(std::unique_ptr<Place> place) : place_(std::move(place)) {}
+    std::unique_ptr<Place> place_;
   };
 
-  // An empty slot: too many.
-  Slot enter() {
-    const std::lock_guard lock(mutex_);
-    if (limit_ != 0 && count_ >= limit_) return Slot(nullptr);
-    ++count_;
-    return Slot(this);
+  // An empty slot: too many. gone: stopped when the client has gone.
+  Slot enter(std::string_view client, std::stop_token gone) {
+    auto place = std::make_unique<Place>(*this, client);
+    std::stop_source loser(std::nostopstate);
+    {
+      const std::lock_guard lock(mutex_);
+      if (limit_ != 0 && holding_.size() >= limit_) {
+        Place* victim = one_too_many_for(client);
+        if (victim == nullptr) return {};
+        give_up(*victim);
+        loser = victim->lost;
+      }
+      place->at = holding_.insert(holding_.end(), place.get());
+      place->holds = true;
+      ++under_way_;
+      place->entered = true;
+    }
+    if (loser.stop_possible()) loser.request_stop();
+    place->when_gone.emplace(std::move(gone), Leave{*place});  // runs now if that has happened
+    return Slot(std::move(place));
   }
 
   // True once nothing is under way.
   bool wait_until_idle(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
-    return idle_.wait_for(lock, at_most, [this] { return count_ == 0; });
+    return idle_.wait_for(lock, at_most, [this] { return under_way_ == 0; });
   }
 
  private:
-  void leave() {
+  using Places = std::list<Place*>;  // in the order in which they were taken
+
+  struct Leave {
+    Place& place;
+    void operator()() const noexcept {
+      {
+        const std::lock_guard lock(place.owner.mutex_);
+        place.owner.give_up(place);
+      }
+      place.lost.request_stop();
+    }
+  };
+
+  struct Place {
+    Place(InFlight& its_owner, std::string_view its_client) : owner(its_owner), client(its_client) {}
+    ~Place() {
+      when_gone.reset();
+      if (entered) owner.leave(*this);
+    }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    InFlight& owner;
+    const std::string client;
+    std::stop_source lost;
+    Places::iterator at;
+    bool holds = false;
+    bool entered = false;
+    std::optional<std::stop_callback<Leave>> when_gone;
+  };
+
+  // The newest request of the client with most places, if that has at least two more than this one. The lock is held.
+  Place* one_too_many_for(std::string_view client) const {
+    const auto held_by = [this](std::string_view name) {
+      return std::count_if(holding_.begin(), holding_.end(), [&](const Place* place) { return place->client == name; });
+    };
+    Place* newest = nullptr;
+    auto most = held_by(client) + 1;
+    for (auto place = holding_.rbegin(); place != holding_.rend(); ++place) {
+      const auto held = held_by((*place)->client);
+      if (held <= most) continue;
+      most = held;
+      newest = *place;
+    }
+    return newest;
+  }
+
+  // The lock is held.
+  void give_up(Place& place) {
+    if (!place.holds) return;
+    holding_.erase(place.at);
+    place.holds = false;
+  }
+
+  void leave(Place& place) {
     const std::lock_guard lock(mutex_);
-    if (--count_ == 0) idle_.notify_all();
+    give_up(place);
+    if (--under_way_ == 0) idle_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable idle_;
-  unsigned limit_;
-  unsigned count_ = 0;
+  const unsigned limit_;
+  Places holding_;
+  std::size_t under_way_ = 0;  // also those that lost their place and have not left yet
 };
 
 }  // namespace igpu::exporter

@@ -17,6 +17,8 @@ namespace {
 // What the program itself keeps open (perf events of several GPUs, files of sysfs), and what a walk over /proc opens.
 constexpr std::size_t kOwnDescriptors = 256;
 
+constexpr std::chrono::milliseconds kResetsNoticed(100);
+
 // Clients must not take the descriptors that a scrape needs. One that is being answered needs two.
 void keep_within_limits(FrontOptions& front) {
   front.exchanges = std::min(front.exchanges, front.connections);
@@ -68,7 +70,10 @@ Listener::Listener(ListenerOptions options, HttpHandler& handler, Log& log, std:
   for (const Descriptor& socket : sockets) state_->bound.push_back(local_address(socket.get()));
   CivetBackend& backend = state_->backend;
   std::unique_ptr<Front>& front = state_->front;
-  backend.deliver_to([&front](Front::Ticket ticket, Answer answer) { front->answer(ticket, std::move(answer)); });
+  backend.deliver_to([&front](Front::Ticket ticket, Answer answer) { front->answer(ticket, std::move(answer)); },
+                     [&front] {  // twice: what was ready when it was asked first has had its turn then
+                       for (int i = 0; i < 2; ++i) (void)front->responds(kResetsNoticed);
+                     });
   front = std::make_unique<Front>(std::move(sockets), options.front, std::move(options.tls), backend, log);
   front->start();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,10 @@ class HttpRequest {
   virtual std::string list_header(std::string_view name) const = 0;
   // What tells clients apart: bytes of an IPv4 address, the network (/64) of an IPv6 one; "" for UNIX sockets.
   virtual std::string_view client() const { return {}; }
+  // Stopped when nobody waits for the answer any more: the client has reset the connection.
+  virtual std::stop_token gone() const { return {}; }
+  // Returns when all resets that have arrived so far have stopped their requests' gone(), or after a moment.
+  virtual void notice_resets() const {}
 };
 
 struct HttpResponse {

@@ -93,27 +93,48 @@ void MetricsHandler::give_back(std::unique_ptr<Workspace> workspace) {
   if (spare_.size() < kKeptWorkspaces) spare_.push_back(std::move(workspace));
 }
 
-std::shared_ptr<const ScrapeResult> MetricsHandler::scrape_all() {
-  const InFlight::Slot slot = in_flight_.enter();
-  return slot ? source_.scrape({{}, options_.timeout}) : nullptr;
+InFlight::Slot MetricsHandler::enter(const HttpRequest& request, HttpResponse& response) {
+  InFlight::Slot slot = in_flight_.enter(request.client(), request.gone());
+  if (!slot) {  // some places may be held by clients that have gone unnoticed so far
+    request.notice_resets();
+    slot = in_flight_.enter(request.client(), request.gone());
+  }
+  if (!slot) {
+    response.fail(503, "too many scrapes at once (--web.max-requests)");
+    response.headers.emplace_back("Retry-After", "1");
+  }
+  return slot;
+}
+
+std::shared_ptr<const ScrapeResult> MetricsHandler::scrape(ScrapeRequest wanted, const InFlight::Slot& slot,
+                                                           HttpResponse& response) {
+  wanted.gone = slot.lost();
+  std::shared_ptr<const ScrapeResult> result = source_.scrape(wanted);
+  if (!result) {
+    response.fail(503, wanted.gone.stop_requested() ? "too many scrapes at once (--web.max-requests)"
+                                                    : "other scrapes took all the time that this one had");
+    response.headers.emplace_back("Retry-After", "1");
+  }
+  return result;
+}
+
+std::shared_ptr<const ScrapeResult> MetricsHandler::scrape_all(const HttpRequest& request, HttpResponse& response) {
+  const InFlight::Slot slot = enter(request, response);
+  return slot ? scrape({{}, options_.timeout}, slot, response) : nullptr;
 }
 
 void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) {
-  const InFlight::Slot slot = in_flight_.enter();
-  if (!slot) {
-    response.fail(503, "too many scrapes at once (--web.max-requests)");
-    return;
-  }
-  ScrapeRequest scrape;
+  const InFlight::Slot slot = enter(request, response);
+  if (!slot) return;
+  ScrapeRequest wanted;
   try {
-    scrape.collectors = chosen_collectors(request.query(), known_, source_.enabled_collectors());
+    wanted.collectors = chosen_collectors(request.query(), known_, source_.enabled_collectors());
   } catch (const std::invalid_argument& error) {
     response.fail(400, error.what());
     return;
   }
-  scrape.deadline = scrape_deadline(request.header("X-Prometheus-Scrape-Timeout-Seconds"), options_.timeout);
-  const std::shared_ptr<const ScrapeResult> result = source_.scrape(scrape);
-  render(*result, request, response);
+  wanted.deadline = scrape_deadline(request.header("X-Prometheus-Scrape-Timeout-Seconds"), options_.timeout);
+  if (const auto result = scrape(std::move(wanted), slot, response)) render(*result, request, response);
 }
 
 void MetricsHandler::render(const ScrapeResult& result, const HttpRequest& request, HttpResponse& response) {

@@ -35,8 +35,8 @@ class MetricsHandler {
 
   void handle(const HttpRequest& request, HttpResponse& response);
 
-  // The same for the page for people, whose scrapes count like the others. Nothing: there are too many.
-  std::shared_ptr<const ScrapeResult> scrape_all();
+  // The same for the page for people, whose scrapes count like the others. Null: the response says why not.
+  std::shared_ptr<const ScrapeResult> scrape_all(const HttpRequest& request, HttpResponse& response);
 
   // Waits for the scrapes under way; false if some were still running.
   bool drain(std::chrono::milliseconds at_most) { return in_flight_.wait_until_idle(at_most); }
@@ -45,6 +45,8 @@ class MetricsHandler {
   struct Workspace;
   std::unique_ptr<Workspace> take_workspace();
   void give_back(std::unique_ptr<Workspace> workspace);
+  InFlight::Slot enter(const HttpRequest& request, HttpResponse& response);
+  std::shared_ptr<const ScrapeResult> scrape(ScrapeRequest wanted, const InFlight::Slot& slot, HttpResponse& response);
   void render(const ScrapeResult& result, const HttpRequest& request, HttpResponse& response);
 
   MetricsHandlerOptions options_;

@@ -31,7 +31,7 @@ void Routes::handle(const HttpRequest& request, HttpResponse& response) {
     } else if (metrics) {
       metrics_.handle(request, response);
     } else {
-      index(response);
+      index(request, response);
     }
   } else if (path == "/-/ready") {
     ready(response);
@@ -40,12 +40,9 @@ void Routes::handle(const HttpRequest& request, HttpResponse& response) {
   }
 }
 
-void Routes::index(HttpResponse& response) {
-  const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_all();
-  if (!result) {
-    response.fail(503, "too many scrapes at once (--web.max-requests)");
-    return;
-  }
+void Routes::index(const HttpRequest& request, HttpResponse& response) {
+  const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_all(request, response);
+  if (!result) return;
   response.content_type = "text/html; charset=utf-8";
   response.headers.emplace_back("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
   response.body = index_page(telemetry_path_, source_.gpus(), result->findings(), PageView(result->lists()));

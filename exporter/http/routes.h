@@ -27,7 +27,7 @@ class Routes final : public HttpHandler {
   void answered(int status) override { requests_.count(status); }
 
  private:
-  void index(HttpResponse& response);
+  void index(const HttpRequest& request, HttpResponse& response);
   void ready(HttpResponse& response) const;
 
   std::string telemetry_path_;

@@ -5,10 +5,13 @@
 
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/exporter_process.h"
 #include "support/exposition_parser.h"
@@ -51,6 +54,35 @@ std::string children(pid_t pid) {
   ::closedir(directory);
   return all;
 }
+
+std::size_t occurrences(const std::string& text, const std::string& what) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+// Every collector of the rack has come through.
+bool is_whole(const Exposition& page) {
+  for (const char* name : {"identity", "engines", "frequency", "rc6", "power", "hwmon", "memory", "pcie", "fdinfo"}) {
+    if (page.value("intel_gpu_scrape_collector_success", {{"collector", name}}) != 1) return false;
+  }
+  return page.value("intel_gpu_exporter_devices") == 3;
+}
+
+// Threads that do the same again and again until the end of the scope.
+class Storm {
+ public:
+  Storm(int threads, std::function<void(int number)> act) {
+    for (int number = 0; number < threads; ++number) {
+      threads_.emplace_back([act, number](const std::stop_token& end) {
+        while (!end.stop_requested()) act(number);
+      });
+    }
+  }
+
+ private:
+  std::vector<std::jthread> threads_;
+};
 
 }  // namespace
 
@@ -117,6 +149,58 @@ TEST_CASE("more scrapes at once than allowed are answered 503, the others are wh
   CHECK(refused == 6);
   const Exposition page = parse_prometheus_text(http_get(port, "/metrics").body);
   CHECK(page.value("intel_gpu_exporter_http_requests_total", {{"code", "503"}}) == 6);
+}
+
+TEST_CASE("a client whose time is far too short takes nothing from the pages of others") {
+  ExporterProcess exporter({"--simulate=rack"});
+  const std::uint16_t port = exporter.port();
+  http_get(port, "/metrics");  // past its first window
+  const Storm storm(2, [port](int) {
+    const int status = http_get(port, "/metrics", "X-Prometheus-Scrape-Timeout-Seconds: 0.0000001\r\n").status;
+    CHECK((status == 200 || status == 503));
+  });
+  for (int i = 0; i < 60; ++i) {
+    const HttpReply reply = http_get(port, "/metrics", "X-Prometheus-Scrape-Timeout-Seconds: 120\r\n");
+    REQUIRE(reply.status == 200);
+    CHECK(is_whole(parse_prometheus_text(reply.body)));
+  }
+  CHECK(exporter.log().find("level=error") == std::string::npos);
+  CHECK(occurrences(exporter.log(), "time was over") <= 10);  // once for each collector
+}
+
+TEST_CASE("connections that ask for ever other collectors take nothing from the pages of others") {
+  ExporterProcess exporter({"--simulate=rack"});
+  const std::uint16_t port = exporter.port();
+  http_get(port, "/metrics");  // past its first window
+  const std::vector<std::string> names{"engines", "frequency", "rc6", "power", "hwmon", "memory", "pcie", "fdinfo"};
+  const Storm storm(24, [&](int number) {
+    const auto first = static_cast<std::size_t>(number) % names.size();
+    const auto second = (first + 1 + static_cast<std::size_t>(number) / names.size()) % names.size();
+    const HttpReply reply = http_get(port, "/metrics?collect[]=" + names[first] + "&collect[]=" + names[second]);
+    CHECK(reply.status == 200);
+    CHECK(occurrences(reply.body, "\nintel_gpu_scrape_collector_success{") == 3);  // the two, and identity
+  });
+  for (int i = 0; i < 30; ++i) {
+    const HttpReply reply = http_get(port, "/metrics");
+    REQUIRE(reply.status == 200);
+    CHECK(is_whole(parse_prometheus_text(reply.body)));
+  }
+}
+
+TEST_CASE("requests whose clients reset the connection leave their places to others at once") {
+  ExporterProcess exporter({"--simulate=rack", "--web.max-requests=4"});
+  const std::uint16_t port = exporter.port();
+  http_get(port, "/metrics");  // past its first window
+  const Storm storm(3, [port](int) {
+    HttpConnection connection(port);
+    connection.send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    connection.reset();
+  });
+  for (int i = 0; i < 200; ++i) {
+    const HttpReply reply = http_get(port, "/metrics");
+    REQUIRE(reply.status == 200);
+    CHECK(is_whole(parse_prometheus_text(reply.body)));
+  }
 }
 
 TEST_CASE("a thousand scrapes leave descriptors, threads and memory as they were, and start no process") {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 
 #include "http/message.h"
@@ -20,6 +21,13 @@ struct FakeRequest final : exporter::HttpRequest {
   std::string query_text;
   std::map<std::string, std::string> headers;
 
+  std::stop_token has_gone;
+  std::function<void()> on_notice_resets;
+
+  std::stop_token gone() const override { return has_gone; }
+  void notice_resets() const override {
+    if (on_notice_resets) on_notice_resets();
+  }
   std::string_view method() const override { return method_text; }
   std::string_view path() const override { return path_text; }
   std::string_view query() const override { return query_text; }
@@ -48,11 +56,13 @@ class FakeSource final : public exporter::ScrapeSource {
   ScrapeRequest last;
   std::atomic<int> scrapes = 0;
   std::function<void()> during;  // runs inside a scrape
+  bool too_late = false;         // its deadline is over before it begins
 
   std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request) override {
     ++scrapes;
     last = request;
-    if (during) during();
+    if (const auto run = during) run();
+    if (too_late) return nullptr;
     auto result = std::make_shared<FakeScrape>();
     add_sample(result->list, kPageDevices, {}, 1);
     return result;

@@ -31,11 +31,13 @@ namespace {
 class EchoHandler final : public HttpHandler {
  public:
   std::function<void()> during;
+  std::function<void(const HttpRequest&)> with_request;
   std::string body = "hello\n";
   std::atomic<int> last_status = 0;
 
   void handle(const HttpRequest& request, HttpResponse& response) override {
     if (during) during();
+    if (with_request) with_request(request);
     response.body = body;
     response.body += request.path();
     response.body += '|';
@@ -475,6 +477,36 @@ TEST_CASE("a client that does not read, or hangs up in between, holds up nobody"
   const HttpReply reply = http_get(server.port(), "/x");
   CHECK(reply.status == 200);
   CHECK(reply.body.size() > (8U << 20));
+}
+
+TEST_CASE("a request learns that its client has reset the connection, and one that waits for a thread never runs") {
+  Server server;
+  std::atomic<int> begun = 0;
+  std::atomic<int> ended = 0;
+  std::atomic<bool> over = false;
+  server.handler.with_request = [&](const HttpRequest& request) {
+    if (over) return;
+    ++begun;
+    const auto until = std::chrono::steady_clock::now() + 60s;
+    while (!request.gone().stop_requested() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    ended += request.gone().stop_requested() ? 1 : 0;
+  };
+  std::vector<HttpConnection> clients;
+  for (int i = 0; i < 20; ++i) {  // there are 8 workers
+    clients.emplace_back(server.port());
+    clients.back().send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  while (begun < 8 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+  CHECK(begun == 8);
+  for (std::size_t i = 8; i < clients.size(); ++i) clients[i].reset();
+  for (int i = 0; i < 2; ++i) CHECK(server.listener.responds(60s));  // it has seen them
+  for (std::size_t i = 0; i < 8; ++i) clients[i].reset();
+  while (ended < begun && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+  over = true;
+  CHECK(http_get(server.port(), "/after").status == 200);
+  CHECK(begun == 8);
+  CHECK(ended == 8);
 }
 
 TEST_CASE("it listens on several addresses, IPv6 and UNIX sockets among them") {

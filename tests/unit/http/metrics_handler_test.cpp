@@ -5,6 +5,8 @@
 
 #include <future>
 #include <stdexcept>
+#include <stop_token>
+#include <thread>
 
 #include "support/exposition_parser.h"
 #include "support/fake_http.h"
@@ -144,6 +146,56 @@ TEST_CASE("scrapes over the limit are answered 503 at once") {
   go_on.set_value();
   CHECK(first.get() == 200);
   CHECK(handler.drain(1s));
+}
+
+TEST_CASE("a scrape whose time other scrapes took is a 503 that says when to come again") {
+  Page page;
+  page.source.too_late = true;
+  page.get();
+  CHECK(page.response.status == 503);
+  CHECK(page.header("Retry-After") == "1");
+  CHECK(page.handler.drain(1ms));
+}
+
+TEST_CASE("a scrape learns that its client has gone") {
+  Page page;
+  std::stop_source gone;
+  page.request.has_gone = gone.get_token();
+  page.source.during = [&] {
+    CHECK_FALSE(page.source.last.gone.stop_requested());
+    gone.request_stop();
+    CHECK(page.source.last.gone.stop_requested());
+  };
+  page.get();
+  CHECK(page.source.scrapes == 1);
+}
+
+TEST_CASE("before a scrape is refused, those whose clients have gone make room") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({.max_requests = 1}, source, requests);
+  std::stop_source gone;
+  std::promise<void> started;
+  source.during = [&] {
+    source.during = nullptr;
+    started.set_value();
+    while (!source.last.gone.stop_requested()) std::this_thread::sleep_for(1ms);
+  };
+  auto first = std::async(std::launch::async, [&] {
+    FakeRequest request;
+    request.has_gone = gone.get_token();
+    HttpResponse response;
+    handler.handle(request, response);
+  });
+  started.get_future().wait();
+  FakeRequest second;
+  second.on_notice_resets = [&] {
+    gone.request_stop();
+    first.wait();
+  };
+  HttpResponse response;
+  handler.handle(second, response);
+  CHECK(response.status == 200);
 }
 
 TEST_CASE("a scrape that throws leaves no slot taken") {

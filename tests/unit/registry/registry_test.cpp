@@ -304,12 +304,12 @@ TEST_CASE("an accumulator that failed was not read: it is read again soon, not a
   CHECK(scene.registry->accumulating_due_after() == 10min);
 }
 
-TEST_CASE("an accumulator that was late or hung was not read") {
+TEST_CASE("an accumulator that hung was not read") {
   Scene scene(50ms);
   scene.run();
   scene.machine.clock.advance(9min + 30s);
   scene.own_script.act = Script::Act::hang;
-  scene.run({.deadline = 20ms});
+  scene.run();
   CHECK(scene.registry->accumulating_due_after() == 1min);
   scene.machine.clock.advance(50s);
   scene.run();  // skipped, as it has not come back

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/in_flight.h"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <vector>
+
+using namespace igpu::exporter;
+using namespace std::chrono_literals;
+
+TEST_SUITE_BEGIN("in_flight");
+
+TEST_CASE("as many places as the limit says, and free ones are taken again") {
+  InFlight places(2);
+  std::optional<InFlight::Slot> first = places.enter("a", {});
+  const InFlight::Slot second = places.enter("a", {});
+  CHECK(*first);
+  CHECK(second);
+  CHECK_FALSE(places.enter("a", {}));
+  first.reset();
+  CHECK(places.enter("a", {}));
+}
+
+TEST_CASE("no limit is no limit") {
+  InFlight places(0);
+  std::vector<InFlight::Slot> slots;
+  for (int i = 0; i < 1000; ++i) slots.push_back(places.enter("a", {}));
+  for (const InFlight::Slot& slot : slots) CHECK(slot);
+  CHECK_FALSE(places.wait_until_idle(0ms));
+  slots.clear();
+  CHECK(places.wait_until_idle(0ms));
+}
+
+TEST_CASE("when all places are taken, the newest request of the client with most of them makes room for one with fewer") {
+  InFlight places(5);
+  std::vector<InFlight::Slot> flood;
+  const InFlight::Slot other = places.enter("other", {});
+  for (int i = 0; i < 4; ++i) flood.push_back(places.enter("flood", {}));
+  CHECK_FALSE(places.enter("flood", {}));
+  const InFlight::Slot good = places.enter("good", {});
+  CHECK(good);
+  CHECK(flood[3].lost().stop_requested());
+  const InFlight::Slot second = places.enter("good", {});
+  CHECK(second);
+  CHECK(flood[2].lost().stop_requested());
+  CHECK_FALSE(places.enter("good", {}));  // 2 each: to take one more would only turn them round
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(flood[static_cast<std::size_t>(i)].lost().stop_requested());
+  CHECK_FALSE(other.lost().stop_requested());
+}
+
+TEST_CASE("clients with one place each keep theirs") {
+  InFlight places(2);
+  const InFlight::Slot a = places.enter("a", {});
+  const InFlight::Slot b = places.enter("b", {});
+  CHECK_FALSE(places.enter("c", {}));
+  CHECK_FALSE(a.lost().stop_requested());
+  CHECK_FALSE(b.lost().stop_requested());
+}
+
+TEST_CASE("a request whose client has gone holds no place, though it is still under way") {
+  InFlight places(1);
+  std::stop_source gone;
+  std::optional<InFlight::Slot> first = places.enter("a", gone.get_token());
+  CHECK_FALSE(places.enter("a", {}));
+  gone.request_stop();
+  CHECK(first->lost().stop_requested());
+  CHECK(places.enter("a", {}));
+  CHECK_FALSE(places.wait_until_idle(0ms));
+  first.reset();
+  CHECK(places.wait_until_idle(0ms));
+}
+
+TEST_CASE("a client that went before its request had a place leaves none taken") {
+  InFlight places(1);
+  std::stop_source gone;
+  gone.request_stop();
+  const InFlight::Slot dead = places.enter("a", gone.get_token());
+  CHECK(dead.lost().stop_requested());
+  CHECK(places.enter("a", {}));
+}
+
+TEST_SUITE_END();
