@@ -55,6 +55,8 @@ std::string_view reason_phrase(int status) {
       return "Request Header Fields Too Large";
     case 500:
       return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
     case 503:
       return "Service Unavailable";
     case 505:
@@ -71,6 +73,12 @@ bool same_name(std::string_view a, std::string_view b) {
 }
 
 std::string_view view(const char* text) { return text == nullptr ? std::string_view() : std::string_view(text); }
+
+// CivetWeb leaves the blanks behind a value to it (RFC 9112 section 5.1: they are none of it).
+std::string_view value_of(const mg_header& header) {
+  const std::string_view value = view(header.value);
+  return value.substr(0, value.find_last_not_of(' ') + 1);
+}
 
 // Not CivetWeb's local_uri, which leaves out dots, slashes and what follows a zero byte: names of files, ours are none.
 std::string path_of(std::string_view target) {
@@ -91,7 +99,7 @@ class CivetRequest final : public HttpRequest {
   std::string_view query() const override { return view(info_.query_string); }
   std::string_view header(std::string_view name) const override {
     for (int i = 0; i < info_.num_headers; ++i) {
-      if (same_name(view(info_.http_headers[i].name), name)) return view(info_.http_headers[i].value);
+      if (same_name(view(info_.http_headers[i].name), name)) return value_of(info_.http_headers[i]);
     }
     return {};
   }
@@ -100,7 +108,7 @@ class CivetRequest final : public HttpRequest {
     for (int i = 0; i < info_.num_headers; ++i) {
       if (!same_name(view(info_.http_headers[i].name), name)) continue;
       if (!joined.empty()) joined += ',';
-      joined += view(info_.http_headers[i].value);
+      joined += value_of(info_.http_headers[i]);
     }
     return joined;
   }
@@ -114,31 +122,6 @@ class CivetRequest final : public HttpRequest {
   const std::stop_token gone_;
   const std::function<void()>& notice_resets_;
   const std::string path_;
-};
-
-// A request whose method CivetWeb does not know: it looked no further than the first line.
-class StrangeRequest final : public HttpRequest {
- public:
-  explicit StrangeRequest(const mg_request_info& info) : info_(info) {}
-  static bool is(const mg_request_info* info) {
-    if (info == nullptr) return false;
-    const std::string_view method = view(info->request_method);
-    const std::string_view version = view(info->http_version);
-    const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-'; };
-    return !method.empty() && std::all_of(method.begin(), method.end(), letter) && method != "GET" &&
-           method != "HEAD" && view(info->request_uri).starts_with('/') && (version == "1.0" || version == "1.1");
-  }
-  std::string_view method() const override { return view(info_.request_method); }
-  std::string_view path() const override {
-    const std::string_view target = view(info_.request_uri);
-    return target.substr(0, target.find('?'));
-  }
-  std::string_view query() const override { return {}; }
-  std::string_view header(std::string_view) const override { return {}; }
-  std::string list_header(std::string_view) const override { return {}; }
-
- private:
-  const mg_request_info& info_;
 };
 
 void append_date(std::string& out) {
@@ -269,15 +252,7 @@ struct CivetBackend::State {
     if (ticket == 0) return;
     Answer answer;
     try {
-      const mg_request_info* info = mg_get_request_info(connection);
-      if (status == 400 && StrangeRequest::is(info)) {
-        answer.response = take_response();
-        handler.handle(StrangeRequest(*info), *answer.response);
-        handler.answered(answer.response->status);
-        answer.head = head_of(*answer.response);
-      } else {
-        answer = refusal(status);
-      }
+      answer = refusal(status);
     } catch (...) {  // closed without an answer
     }
     answer.close = true;
@@ -301,6 +276,7 @@ struct CivetBackend::State {
     Answer answer;
     answer.response = take_response();
     answer.response->fail(status, reason_phrase(status));
+    if (status == 405) answer.response->headers.emplace_back("Allow", "GET, HEAD");
     handler.answered(status);
     answer.head = head_of(*answer.response);
     answer.close = true;

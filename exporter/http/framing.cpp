@@ -22,6 +22,10 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter_or_digit(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z'); }
+bool is_hex(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f'); }
+
 // The size of the head; 0: not all of it is here; npos: no head of any request.
 std::size_t head_size(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -40,8 +44,35 @@ std::size_t head_size(std::string_view bytes) {
 bool is_token(std::string_view name) {
   static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || kMarks.find(c) != std::string_view::npos;
+    return is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos;
   });
+}
+
+bool is_port(std::string_view text) {
+  return text.empty() || (text[0] == ':' && text.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
+// A name or an address, perhaps with a port; nothing at all is legal, too (RFC 9112 section 3.2, RFC 3986
+// section 3.2.2).
+bool is_host(std::string_view value) {
+  static constexpr std::string_view kMarks = "-._~!$&'()*+,;=";
+  const auto plain = [](char c) { return is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos; };
+  if (value.starts_with('[')) {
+    const std::size_t end = value.find(']');
+    if (end == std::string_view::npos || end == 1) return false;
+    const std::string_view address = value.substr(1, end - 1);  // with a zone, perhaps
+    return is_port(value.substr(end + 1)) &&
+           std::all_of(address.begin(), address.end(), [&](char c) { return c == ':' || c == '%' || plain(c); });
+  }
+  const std::size_t end = std::min(value.find(':'), value.size());
+  for (std::size_t i = 0; i < end; ++i) {
+    if (value[i] == '%' && i + 2 < end && is_hex(value[i + 1]) && is_hex(value[i + 2])) {
+      i += 2;
+    } else if (!plain(value[i])) {
+      return false;
+    }
+  }
+  return is_port(value.substr(end));
 }
 
 // Digits and nothing else (RFC 9110 section 8.6); the largest number if they say more than fits.
@@ -50,6 +81,16 @@ std::optional<std::uint64_t> body_size(std::string_view digits) {
   std::uint64_t size = 0;
   const std::errc error = std::from_chars(digits.data(), digits.data() + digits.size(), size).ec;
   return error == std::errc() ? size : std::numeric_limits<std::uint64_t>::max();
+}
+
+template <class Visit>
+void for_each_item(std::string_view list, Visit visit) {  // empty ones are none (RFC 9110 section 5.6.1)
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view item = trimmed(list.substr(0, comma));
+    if (!item.empty()) visit(item);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
 }
 
 // Reads the lines behind the first one. Nothing is read with goodwill: a line that another program on the way takes
@@ -66,12 +107,12 @@ class Headers {
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trimmed(line.substr(colon + 1));
     if (same(name, "content-length")) return length(value);
-    if (same(name, "transfer-encoding")) {
-      framing_.chunked_body = true;
-    } else if (same(name, "connection")) {
+    if (same(name, "transfer-encoding")) return codings(value);
+    if (same(name, "connection")) {
       if (has_token(value, "close")) framing_.keep_alive = false;
     } else if (same(name, "host")) {
       ++hosts_;
+      return is_host(value);
     }
     return true;
   }
@@ -79,6 +120,23 @@ class Headers {
   unsigned hosts() const { return hosts_; }
 
  private:
+  // RFC 9112 sections 6.1 and 7.1: chunked once, and last.
+  bool codings(std::string_view list) {
+    const bool again = framing_.chunked_body;
+    framing_.chunked_body = true;
+    bool some = false;
+    bool valid = true;
+    for_each_item(list, [&](std::string_view coding) {
+      if (!same(coding, "chunked")) {
+        framing_.unknown_coding = true;
+      } else if (again || some) {
+        valid = framing_.unknown_coding;  // 501 says more than 400
+      }
+      some = true;
+    });
+    return some && valid;
+  }
+
   bool length(std::string_view value) {
     const std::optional<std::uint64_t> size = body_size(value);
     if (!size || (length_ && *length_ != *size)) return false;
@@ -110,6 +168,9 @@ bool read_head(std::string_view head, RequestFraming& framing) {
   const std::size_t version = std::max(std::min(first.rfind(' '), first.size()), target);
   framing.target_size = version > target ? version - target - 1 : 0;
   const bool http11 = first.ends_with(" HTTP/1.1");
+  if (http11 || first.ends_with(" HTTP/1.0")) {
+    framing.names_no_resource = first.starts_with("CONNECT ") || first.substr(0, version) == "OPTIONS *";
+  }
   framing.keep_alive = http11;
   Headers headers(framing);
   while (next_line(head, line) && !line.empty()) {
@@ -138,14 +199,22 @@ std::string in_origin_form(std::string_view head) {
   return std::string(head);
 }
 
+std::string for_strict_parser(std::string_view head) {
+  std::string made = in_origin_form(head);
+  const std::size_t start = std::min(made.find_first_not_of("\r\n"), made.size());
+  const std::size_t end = std::min(made.find_first_of(" \r\n", start), made.size());
+  const std::string_view method = std::string_view(made).substr(start, end - start);
+  const bool other = is_token(method) && method != "GET" && method != "HEAD";
+  std::replace(made.begin() + static_cast<std::ptrdiff_t>(std::min(made.find('\n', end), made.size())), made.end(),
+               '\t', ' ');
+  if (other) made.replace(start, end - start, "POST");
+  return made;
+}
+
 bool has_token(std::string_view list, std::string_view token) {
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    if (same(trimmed(list.substr(0, comma)), token)) return true;
-    if (comma == std::string_view::npos) return false;
-    list.remove_prefix(comma + 1);
-  }
-  return false;
+  bool found = false;
+  for_each_item(list, [&](std::string_view item) { found = found || same(item, token); });
+  return found;
 }
 
 RequestFraming scan_request(std::string_view bytes) {

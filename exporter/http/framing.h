@@ -12,8 +12,8 @@ namespace igpu::exporter {
 // says is CivetWeb's to parse, and the end of the head is where CivetWeb sees it (RFC 9112 sections 2 and 6).
 //
 // Malformed is what could be read in more than one way: a header line that is not a name, directly followed by a colon
-// (folded lines among them), a length that is no number or that is said in two ways, not exactly one Host, bytes that
-// no head can have.
+// (folded lines among them), a length that is no number or that is said in two ways, not exactly one Host or one that
+// is no host, chunks within chunks, bytes that no head can have.
 struct RequestFraming {
   enum class State { incomplete, complete, malformed };
   State state = State::incomplete;
@@ -22,14 +22,21 @@ struct RequestFraming {
   std::size_t headers = 0;           // lines
   bool keep_alive = false;           // another request may follow
   bool chunked_body = false;         // Transfer-Encoding: a body of unknown size follows
+  bool unknown_coding = false;       // Transfer-Encoding: other than "chunked"
+  bool names_no_resource = false;    // "OPTIONS *" and CONNECT: about the server, or about another one
   std::uint64_t announced_body = 0;  // Content-Length; the largest number if it does not fit
 };
 
 RequestFraming scan_request(std::string_view bytes);
 
-// A head with a target like "http://host/path", as clients of a proxy send it, with the target "/path" (RFC 9112 section
-// 3.2.2: a server has to take it); other heads as they are.
+// A head with a target like "http://host/path", as clients of a proxy send it, with the target "/path" (RFC 9112
+// section 3.2.2: a server has to take it); other heads as they are.
 std::string in_origin_form(std::string_view head);
+
+// The head as a parser takes it that knows few methods and no tabs: in origin form, with POST for every method but GET
+// and HEAD (which alone are answered), and with blanks for the tabs in values, which mean the same (RFC 9110
+// section 5.5).
+std::string for_strict_parser(std::string_view head);
 
 // "Close, Upgrade" holds "close": words separated by commas, in any case.
 bool has_token(std::string_view list, std::string_view token);

@@ -327,9 +327,13 @@ class Front::Loop {
       refused = 414;
     } else if (framing.announced_body > options_.body_size) {
       refused = 413;
+    } else if (framing.unknown_coding) {
+      refused = 501;
+    } else if (framing.names_no_resource) {
+      refused = 405;
     } else if (under_way_ >= options_.exchanges ||
                !backend_.submit(client->first,
-                                in_origin_form(std::string_view(connection.in).substr(0, framing.head_size)),
+                                for_strict_parser(std::string_view(connection.in).substr(0, framing.head_size)),
                                 connection.client)) {
       refused = 503;
     }

@@ -76,7 +76,7 @@ TEST_CASE("a header line is a name, a colon right behind it, and a value") {
     CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\n" + std::string(line) + "\r\n\r\n").state == State::malformed);
     CHECK(scan_request("GET / HTTP/1.1\r\n" + std::string(line) + "\r\nHost: a\r\n\r\n").state == State::malformed);
   }
-  for (const char* line : {"X:", "x:y", "X: \t y \t", "X: \xc3\xa4", "!#$%&'*+-.^_`|~09aZ: x", "X: a:b"}) {
+  for (const char* line : {"X:", "x:y", "X: a\tb", "X: \t y \t", "X: \xc3\xa4", "!#$%&'*+-.^_`|~09aZ: x", "X: a:b"}) {
     CAPTURE(line);
     CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\n" + std::string(line) + "\r\n\r\n").state == State::complete);
   }
@@ -90,6 +90,66 @@ TEST_CASE("a request says once whom it is for; before HTTP/1.1 it need not") {
   CHECK(scan_request("GET / HTTP/1.1\r\nhost:\r\n\r\n").state == State::complete);
   CHECK(scan_request("GET / HTTP/1.0\r\n\r\n").state == State::complete);
   CHECK(scan_request("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n").state == State::malformed);
+}
+
+TEST_CASE("a Host is a name or an address, perhaps with a port") {
+  const auto state = [](const std::string& host) { return scan_request("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").state; };
+  for (const char* host : {"", "a", "gpu-1.example_x.org:9100", "a:", "127.0.0.1:1", "[::1]", "[::1]:9100", "[fe80::1%25eth0]",
+                           "[fe80::1%eth0]:1", "a%20b", "~!$&'()*+,;=", " a\t"}) {
+    CAPTURE(host);
+    CHECK(state(host) == State::complete);
+  }
+  for (const char* host : {"a b", "a, b", "a/b", "http://a", "user@a", "a?b", "a#b", "a\\b", "a\"b", "<a>", "a:b", "a:1:2", "::1",
+                           "[::1", "[]", "[::1]x", "[::1]:x", "[a/b]", "::1]", "a%2", "a%zz", "a%", "\xc3\xa4", "a\tb"}) {
+    CAPTURE(host);
+    CHECK(state(host) == State::malformed);
+  }
+  CHECK(scan_request("GET / HTTP/1.0\r\nHost: a/b\r\n\r\n").state == State::malformed);
+}
+
+TEST_CASE("a transfer coding is chunked, once; others are unknown") {
+  const auto scanned = [](const std::string& lines) { return scan_request("POST / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n"); };
+  for (const char* list : {"chunked", "Chunked", " ,chunked , "}) {
+    CAPTURE(list);
+    const RequestFraming framing = scanned("Transfer-Encoding: " + std::string(list) + "\r\n");
+    CHECK(framing.state == State::complete);
+    CHECK(framing.chunked_body);
+    CHECK_FALSE(framing.unknown_coding);
+  }
+  for (const char* list : {"gzip", "gzip, chunked", "chunked, gzip", "identity", "x", "chunked;q=1", "chunked chunked"}) {
+    CAPTURE(list);
+    const RequestFraming framing = scanned("Transfer-Encoding: " + std::string(list) + "\r\n");
+    CHECK(framing.state == State::complete);
+    CHECK(framing.chunked_body);
+    CHECK(framing.unknown_coding);
+  }
+  CHECK(scanned("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n").unknown_coding);
+  for (const char* lines : {"Transfer-Encoding:\r\n", "Transfer-Encoding: ,\r\n", "Transfer-Encoding: chunked, chunked\r\n",
+                            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"}) {
+    CAPTURE(lines);
+    CHECK(scanned(lines).state == State::malformed);
+  }
+}
+
+TEST_CASE("a request about the server as a whole, or about another one, is told from others") {
+  CHECK(scan_request("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").names_no_resource);
+  CHECK(scan_request("CONNECT a:443 HTTP/1.0\r\n\r\n").names_no_resource);
+  for (const char* line : {"OPTIONS /", "GET *", "FOO *", "OPTIONS *x", "CONNECTED a:443"}) {
+    CAPTURE(line);
+    CHECK_FALSE(scan_request(std::string(line) + " HTTP/1.1\r\nHost: a\r\n\r\n").names_no_resource);
+  }
+  CHECK_FALSE(scan_request("OPTIONS * HTTP/2.0\r\n\r\n").names_no_resource);
+}
+
+TEST_CASE("what a strict parser gets has few methods and no tabs") {
+  CHECK(for_strict_parser("GET http://h/x HTTP/1.1\r\nA:\tb\tc\r\n\r\n") == "GET /x HTTP/1.1\r\nA: b c\r\n\r\n");
+  CHECK(for_strict_parser("HEAD /x HTTP/1.1\r\n\r\n") == "HEAD /x HTTP/1.1\r\n\r\n");
+  CHECK(for_strict_parser("\r\nFO-O! /x HTTP/1.1\r\n\r\n") == "\r\nPOST /x HTTP/1.1\r\n\r\n");
+  CHECK(for_strict_parser("get /x HTTP/1.1\n\n") == "POST /x HTTP/1.1\n\n");
+  for (const char* same : {"G(T /x HTTP/1.1\r\n\r\n", " /x HTTP/1.1\r\n\r\n", "GET\t/x HTTP/1.1\r\n\r\n", "\r\n\r\n", ""}) {
+    CAPTURE(same);
+    CHECK(for_strict_parser(same) == same);
+  }
 }
 
 TEST_CASE("a target as clients of a proxy send it loses scheme and host") {

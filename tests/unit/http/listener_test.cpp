@@ -294,7 +294,8 @@ TEST_CASE("a request that others on the way would read in another way is a 400, 
         "Host: x\r\n Content-Length: 36\r\n", "Host: x\r\n: x\r\nContent-Length: 36\r\n",
         "Host: x\r\n\xc3\xa4: x\r\nContent-Length: 36\r\n", "Host: x\r\nX: y\r\n folded\r\n",
         "Host: x\r\nContent-Length: 5\r\nContent-Length: 36\r\n", "Host: x\r\nContent-Length: -1\r\n",
-        "Host: x\r\nContent-Length: +5\r\n", "", "Host: x\r\nHost: y\r\n"}) {
+        "Host: x\r\nContent-Length: +5\r\n", "", "Host: x\r\nHost: y\r\n", "Host: x y\r\n", "Host: http://x\r\n",
+        "Host: x\r\nTransfer-Encoding: chunked, chunked\r\n"}) {
     CAPTURE(lines);
     HttpConnection connection(server.port());
     connection.send("GET /x HTTP/1.1\r\n" + std::string(lines) + "\r\n" + smuggled);
@@ -303,6 +304,38 @@ TEST_CASE("a request that others on the way would read in another way is a 400, 
     CHECK(all.find("HTTP/1.1", 1) == std::string::npos);
     CHECK(server.handler.last_status == 400);
   }
+}
+
+TEST_CASE("methods that are not answered reach the handler whatever they are called; those about no page are a 405") {
+  class Method final : public HttpHandler {
+   public:
+    void handle(const HttpRequest& request, HttpResponse& response) override {
+      const bool answered = request.method() == "GET" || request.method() == "HEAD";
+      response.body = request.header("X-Test");
+      if (!answered) response.fail(405, std::string(request.path()) + "?" + std::string(request.header("X-Test")));
+    }
+    void answered(int) override {}
+  };
+  RecordingLog log;
+  Method handler;
+  Listener listener(Server::options({"127.0.0.1:0"}, 60s), handler, log);
+  const std::string& address = listener.bound().front();
+  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "FOO", "get", "M-SEARCH", "X!1"}) {
+    CAPTURE(method);
+    const HttpReply reply = http_get(port, "/x?y", "X-Test: a\tb\r\n", method);
+    CHECK(reply.status == 405);
+    CHECK(reply.body == "/x?a b\n");
+  }
+  CHECK(http_get(port, "/x", "X-Test:\ta\tb\t\r\n").body == "a b");
+  for (const auto& [method, target] : {std::pair("OPTIONS", "*"), std::pair("CONNECT", "example.org:443")}) {
+    const HttpReply reply = http_get(port, target, "", method);
+    CHECK(reply.status == 405);
+    CHECK(reply.header("allow") == "GET, HEAD");
+  }
+  CHECK(http_get(port, "/x", "Transfer-Encoding: gzip, chunked\r\n", "POST").status == 501);
+  CHECK(http_get(port, "*").status == 400);
+  CHECK(http_get(port, "/x", "", "G(T").status == 400);
 }
 
 TEST_CASE("a connection carries one request after the other, also when they come at once") {
