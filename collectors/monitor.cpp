@@ -156,6 +156,7 @@ struct Monitor::State {
   bool running = false;                         // a run that nobody can share yet, or ever
   std::shared_ptr<ScrapeRun> shared_run;        // the last one that could be shared; it may have ended
   bool shared_run_planned = false;              // plan_accumulating() knows of it
+  std::uint64_t runs_started = 0;               // that were shared
   std::list<CollectorSet> wanted;               // by those who wait for a run
 
   SteadyClock::time_point accumulating_due;  // when counters that advance only when read must be read at the latest
@@ -258,11 +259,14 @@ struct Monitor::State {
   }
 
   // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that takes
-  // longer than a collector may is shared no more: what it read first is old.
+  // longer than a collector may is shared no more: what it read first is old. One that began after the call is as good
+  // when it has ended before this thread woke up.
   std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
                                       std::unique_lock<std::mutex>& lock) {
+    const std::uint64_t arrived = runs_started;
     for (;;) {
       const bool under_way = shared_run && !shared_run->ended();
+      if (shared_run && runs_started > arrived && shared_run->includes(collectors)) return shared_run;
       if (under_way && shared_run->includes(collectors) && shared_run->age() < options.collector_timeout) return shared_run;
       if (limit.over()) return nullptr;
       if (running) {
@@ -309,6 +313,7 @@ struct Monitor::State {
       running = false;
       shared_run = run;
       shared_run_planned = false;
+      ++runs_started;
       changed.notify_all();
     };
     try {
