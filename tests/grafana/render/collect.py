@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The answers to every query of every dashboard, from a rack of simulated hosts, for the pictures.
 
-usage: collect.py EXPORTER_BINARY REPOSITORY_ROOT SECONDS OUTPUT.json
+usage: collect.py EXPORTER_BINARY REPOSITORY_ROOT SECONDS OUTPUT.json [HOST]
 """
 import json
 import pathlib
@@ -18,12 +18,12 @@ from rack import Rack, dashboards, panels  # noqa: E402
 # A mixed rack.
 PROFILES = ["rack", "rack", "tgl-broadcast", "arc-a770", "rack", "battlemage", "rack", "tgl-broadcast", "rack", "arc-a770",
             "battlemage", "rack", "rack", "tgl-broadcast", "arc-a770", "rack", "battlemage", "locked", "asleep", "rack"]
-# What the reader chose in the dashboard.
-CHOSEN = {"overview.json": "encoder-01", "processes.json": "encoder-01"}
+# What the reader chose in the dashboard: encoder-18 is locked, the GPUs of encoder-19 sleep.
+CHOSEN = dict.fromkeys(("overview.json", "processes.json"), sys.argv[5] if len(sys.argv) > 5 else "encoder-01")
 
 
 def fill(expression, instance):
-    for name, value in {"$__rate_interval": "15s", "$__interval": "5s", "$__range": "5m", "$instance": instance}.items():
+    for name, value in {"$__rate_interval": "15s", "$__interval": "5s", "$__range": "3m", "$price": "0.30", "$instance": instance}.items():
         expression = expression.replace(name, value)
     return re.sub(r"\$\{?[a-z]\w*\}?", ".*", expression)
 

@@ -10,7 +10,8 @@ import {
 import { BarGauge, BigValue, BigValueColorMode, BigValueGraphMode, BigValueTextMode, BigValueJustifyMode, PanelChrome, Table, TimeSeries, GlobalStyles, TooltipPlugin2 } from '@grafana/ui';
 
 declare const DATA: any;
-const theme: GrafanaTheme2 = createTheme({ colors: { mode: 'dark' } });
+const parameters = new URLSearchParams(location.search);
+const theme: GrafanaTheme2 = createTheme({ colors: { mode: (parameters.get('theme') ?? 'dark') as any } });
 setTimeZoneResolver(() => 'utc');
 const identity = (value: any) => value;
 standardFieldConfigEditorRegistry.setInit(() =>
@@ -22,20 +23,32 @@ standardEditorsRegistry.setInit(() => []);
 const legend = (format: string, labels: Record<string, string>) =>
   format === '__auto'
     ? Object.entries(labels).filter(([k]) => k !== '__name__').map(([, v]) => v).join(' ')
-    : format.replace(/\{\{(\w+)\}\}/g, (_, name) => labels[name] ?? '').trim();
+    : format.replace(/\{\{(\w+)\}\}/g, (_, name) => labels[name] ?? '');
+
+// As Grafana's transformation of that name does.
+const renamed = (panel: any, name: string) => (panel.transformations ?? []).filter((t: any) => t.id === 'renameByRegex')
+  .reduce((text: string, { options }: any) => text.replace(new RegExp(`^${options.regex}$`), options.renamePattern), name);
+
+// What is set for names that match: colours and dashes of limits.
+function override(panel: any, field: any) {
+  for (const { matcher, properties } of panel.fieldConfig.overrides) {
+    if (matcher.id !== 'byRegexp' || !new RegExp(matcher.options.slice(1, -1)).test(field.config.displayNameFromDS)) { continue; }
+    for (const { id, value } of properties) { if (id.startsWith('custom.')) { field.config.custom[id.slice(7)] = value; } else { field.config[id] = value; } }
+  }
+}
 
 function frames(panel: any): DataFrame[] {
   const result: DataFrame[] = [];
   for (const target of panel.targets) {
     for (const series of target.result) {
       const points: Array<[number, string]> = series.values ?? [series.value];
-      const known = new Map(points.map(([time, value]) => [Math.round(time), Number(value)]));
+      const known = new Map(points.map(([time, value]) => [Math.round(time), value === 'NaN' ? null : Number(value)]));
       const times: number[] = [];
       const values: Array<number | null> = [];
       if (series.values) {
         for (let t = DATA.start; t <= DATA.end; t += DATA.step) { times.push(t * 1000); values.push(known.get(t) ?? null); }
       } else { times.push(points[0][0] * 1000); values.push(Number(points[0][1])); }
-      const name = legend(target.legendFormat, series.metric);
+      const name = renamed(panel, legend(target.legendFormat, series.metric));
       result.push(toDataFrame({ refId: target.refId, name, fields: [
         { name: 'Time', type: FieldType.time, values: times, config: {} },
         { name: 'Value', type: FieldType.number, values, labels: series.metric, config: { displayNameFromDS: name } }] }));
@@ -44,7 +57,9 @@ function frames(panel: any): DataFrame[] {
   return applyFieldOverrides({ data: result, fieldConfig: panel.fieldConfig, replaceVariables: (v: string) => v, theme, timeZone: 'utc',
     fieldConfigRegistry: standardFieldConfigEditorRegistry as any }).map((frame) => {
       frame.fields.forEach((field) => {
-        field.config.custom = { ...(panel.fieldConfig.defaults.custom ?? {}) };
+        field.config.custom = field.type === FieldType.time ? {} : { ...(panel.fieldConfig.defaults.custom ?? {}) };
+        field.config.links = [];
+        override(panel, field);
         field.display ??= getDisplayProcessor({ field, theme, timeZone: 'utc' });
       });
       return frame;
@@ -57,19 +72,20 @@ const range = () => ({ from: dateTime(DATA.start * 1000), to: dateTime((DATA.end
 
 function Stat({ panel, width, height }: any) {
   const shown = frames(panel);
-  const text = panel.options.textMode === 'value_and_name' ? BigValueTextMode.ValueAndName : BigValueTextMode.Value;
-  return <div style={{ display: 'flex' }}>{shown.map((frame, i) => {
+  const text = panel.options.textMode === 'name' ? BigValueTextMode.Name : BigValueTextMode.Value;
+  const ground = panel.options.colorMode === 'background';
+  return <div style={{ display: 'flex', gap: ground ? 4 : 0 }}>{shown.map((frame, i) => {
     const field = frame.fields[1];
     const value: any = { ...field.display!(last(field.values)), title: getFieldDisplayName(field, frame, shown) };
-    return <BigValue key={i} value={value} theme={theme} width={width / shown.length} height={height} colorMode={BigValueColorMode.Value} textMode={text}
-      justifyMode={BigValueJustifyMode.Auto} graphMode={panel.options.graphMode === 'area' ? BigValueGraphMode.Area : BigValueGraphMode.None}
+    return <BigValue key={i} value={value} theme={theme} width={width / shown.length - (ground ? 4 : 0)} height={height} colorMode={ground ? BigValueColorMode.Background : BigValueColorMode.Value} textMode={text}
+      text={panel.options.text} justifyMode={BigValueJustifyMode.Auto} graphMode={panel.options.graphMode === 'area' ? BigValueGraphMode.Area : BigValueGraphMode.None}
       sparkline={panel.options.graphMode === 'area' && field.values.length > 1 ? { x: frame.fields[0], y: field } : undefined} />;
   })}</div>;
 }
 
 function Series({ panel, width, height }: any) {
   const shown = frames(panel);
-  return <TimeSeries frames={shown} structureRev={1} width={width} height={height} timeRange={range()} timeZone="utc" legend={{ ...panel.options.legend, calcs: [], displayMode: 'list' }} />;
+  return <TimeSeries frames={shown} structureRev={1} width={width} height={height} timeRange={range()} timeZone="utc" legend={panel.options.legend} />;
 }
 
 function Bars({ panel, width, height }: any) {
@@ -137,7 +153,7 @@ function axis(width: number, height: number, left: number) {
 // status-history and state-timeline: a row for each series, a cell for each point.
 function Rows({ panel, width, height }: any) {
   const shown = frames(panel).sort((a, b) => String(a.fields[1].config.displayNameFromDS).localeCompare(String(b.fields[1].config.displayNameFromDS)));
-  const left = Math.min(width / 3, 12 + 7 * Math.max(...shown.map((f) => String(f.fields[1].config.displayNameFromDS).length)));
+  const left = Math.min(width / 2, 12 + 7 * Math.max(...shown.map((f) => String(f.fields[1].config.displayNameFromDS).length)));
   const row = (height - 20) / shown.length;
   return <svg width={width} height={height} style={{ fontFamily: theme.typography.fontFamily }}>
     {shown.map((frame, r) => {
@@ -190,14 +206,14 @@ function Dashboard({ dashboard, width }: any) {
         if (panel.type === 'row') { return <div key={panel.id} style={{ ...box, fontWeight: 500, paddingLeft: 6, lineHeight: '30px' }}>⌄ {panel.title}</div>; }
         const Kind = KINDS[panel.type];
         return <div key={panel.id} className="panel" data-title={panel.title} style={box}>
-          <PanelChrome title={panel.title} width={box.width} height={box.height}>{(innerWidth: number, innerHeight: number) => <Kind panel={panel} width={innerWidth} height={innerHeight} />}</PanelChrome>
+          <PanelChrome title={panel.title} width={box.width} height={box.height}>{(innerWidth: number, innerHeight: number) => panel.targets.every((t: any) => t.result.length === 0)
+            ? <div style={{ height: innerHeight, display: 'flex', alignItems: 'center', justifyContent: 'center', textAlign: 'center', color: theme.colors.text.secondary }}>{panel.fieldConfig.defaults.noValue ?? 'No data'}</div> : <Kind panel={panel} width={innerWidth} height={innerHeight} />}</PanelChrome>
         </div>;
       })}
     </div>
   </div>;
 }
 
-const parameters = new URLSearchParams(location.search);
 createRoot(document.getElementById('root')!).render(
   <ThemeContext.Provider value={theme}><GlobalStyles hackNoBackdropBlur={false} isExtensionSidebarOpen={false} />
     <Dashboard dashboard={DATA.dashboards[parameters.get('dashboard')!]} width={Number(parameters.get('width') ?? 1600)} /></ThemeContext.Provider>);
