@@ -6,10 +6,11 @@
 
 #include "igpu/monitor.h"
 #include "self/build_info.h"
+#include "self/log_metrics.h"
 #include "self/process_metrics.h"
 #include "self/request_metrics.h"
 #include "self/sandbox_metrics.h"
-#include "web_config/web_config_file.h"
+#include "web_config/follower.h"
 
 namespace igpu::exporter {
 namespace {
@@ -93,8 +94,9 @@ std::string metrics_reference() {
   add_metrics(out, registry_metrics());
   add_metrics(out, build_info_metrics());
   add_metrics(out, SandboxMetrics::metrics());
+  add_metrics(out, LogMetrics::metrics());
   add_metrics(out, RequestMetrics::metrics());
-  add_metrics(out, WebConfigFile::metrics());
+  add_metrics(out, WebConfigFollower::metrics());
   add_metrics(out, process_metrics());
   while (out.ends_with("\n\n")) out.pop_back();
   return out;

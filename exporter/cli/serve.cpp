@@ -19,13 +19,15 @@
 #include "igpu/monitor.h"
 #include "sandbox/sandbox.h"
 #include "self/build_info.h"
+#include "self/log_metrics.h"
 #include "self/sandbox_metrics.h"
 #include "service/exposure.h"
+#include "service/logging.h"
 #include "service/readiness.h"
 #include "service/signals.h"
 #include "service/systemd.h"
+#include "web_config/follower.h"
 #include "web_config/guard.h"
-#include "web_config/web_config_file.h"
 
 namespace igpu::exporter {
 namespace {
@@ -150,7 +152,7 @@ int serve(const Options& options) {
     log.write(LogLevel::warn, "the service manager cannot be told when this is ready",
               {{"error", unreachable_manager}});
   }
-  std::optional<WebConfigFile> web_config;
+  std::optional<WebConfigFollower> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
   sandbox.drop_rights();
@@ -162,15 +164,17 @@ int serve(const Options& options) {
   RequestMetrics requests;
   Readiness readiness;
   SandboxMetrics sandbox_metrics;
+  LogMetrics log_metrics(log);
   MetricsHandlerOptions metrics_options{options.max_requests, options.timeout, options.exporter_metrics};
   metrics_options.more.push_back(&sandbox_metrics);
+  metrics_options.more.push_back(&log_metrics);
   if (web_config) metrics_options.more.push_back(&*web_config);
   MetricsHandler metrics(metrics_options, source, requests);
   Routes routes(options.telemetry_path, metrics, source, requests, readiness);
   std::optional<Guard> guard;
   if (web_config) guard.emplace(*web_config, routes, password_limits(worker_count(options.max_requests)));
   Front::TlsContext tls;
-  if (web_config && web_config->tls_context()) {
+  if (web_config && web_config->current()->tls) {
     tls = [&web_config] {
       const auto now = web_config->current();
       return Front::Tls{now->tls, now->admission};
@@ -180,6 +184,7 @@ int serve(const Options& options) {
   sandbox.close();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
+  if (web_config) web_config->start();
   Listener listener({{}, worker_count(options.max_requests), front_options(options.timeout), tls},
                     guard ? static_cast<HttpHandler&>(*guard) : routes, log, sockets.take());
   sandbox.tell(log);

@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/logging.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <deque>
+#include <functional>
+#include <mutex>
 
 namespace igpu::exporter {
 namespace {
 
 std::string_view name_of(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return "debug";
-    case LogLevel::info: return "info";
-    case LogLevel::warn: return "warn";
-    case LogLevel::error: return "error";
+    case LogLevel::debug:
+      return "debug";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warn:
+      return "warn";
+    case LogLevel::error:
+      return "error";
   }
   return "error";
 }
@@ -33,11 +45,21 @@ void append_quoted(std::string& out, std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (byte < 0x20 || byte == 0x7f) {
           char escape[8];
@@ -70,9 +92,22 @@ std::string now_utc() {
   return text;
 }
 
-// A log that cannot be written has nobody to be told to.
-void write_to_stderr(std::string_view text) {
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+constexpr std::size_t kMostWaiting = 256U << 10;  // bytes of lines that wait for the writer
+
+// Waits for as long as it takes. False if it cannot be written: nobody is there to hear of that.
+bool write_to_stderr(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // somebody else made it so
+      pollfd wanted{STDERR_FILENO, POLLOUT, 0};
+      if (::poll(&wanted, 1, -1) < 0 && errno != EINTR) return false;
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -103,27 +138,128 @@ std::string format_log_line(LogFormat format, std::string_view timestamp, LogLev
   return line;
 }
 
+struct StderrLog::Queue {
+  mutable std::mutex mutex;
+  std::condition_variable more;  // lines, or the end
+  std::condition_variable progress;
+  std::deque<std::string> lines;
+  std::size_t bytes = 0;  // of lines, and of the one that is being written
+  bool writing = false;
+  bool held = false;
+  bool in_background = false;
+  bool ending = false;
+  std::uint64_t done_with = 0;  // lines that the writer has written, or tried to
+  std::uint64_t dropped = 0;
+  std::uint64_t unreported = 0;                      // of the dropped ones
+  std::function<std::string(std::uint64_t)> report;  // the line that says so
+
+  bool empty() const { return lines.empty() && !writing; }
+
+  void push(std::string line) {
+    bytes += line.size();
+    lines.push_back(std::move(line));
+    more.notify_one();
+  }
+
+  bool has_room_for(std::size_t size) const { return bytes + size <= kMostWaiting; }
+
+  // After those that were before the gap and before those behind it.
+  void report_gap() {
+    if (unreported == 0) return;
+    push(report(unreported));
+    unreported = 0;
+  }
+};
+
+StderrLog::StderrLog(LogLevel level, LogFormat format)
+    : level_(level), format_(format), queue_(std::make_shared<Queue>()) {
+  queue_->report = [format](std::uint64_t count) {
+    return format_log_line(format, now_utc(), LogLevel::warn,
+                           "lines of the log were dropped: they could not be written in time",
+                           {{"count", std::to_string(count)}});
+  };
+}
+
+StderrLog::~StderrLog() { finish(); }
+
 void StderrLog::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   if (level < level_) return;
-  const std::string line = format_log_line(format_, now_utc(), level, message, fields);
-  const std::lock_guard lock(mutex_);
-  if (held_) {
-    kept_ += line;
+  std::string line = format_log_line(format_, now_utc(), level, message, fields);
+  const std::lock_guard lock(queue_->mutex);
+  if (queue_->held) {
+    queue_->push(std::move(line));
+  } else if (!queue_->in_background) {
+    queue_->dropped += write_to_stderr(line) ? 0 : 1;
+  } else if (queue_->ending || !queue_->has_room_for(line.size())) {
+    ++queue_->dropped;
+    ++queue_->unreported;
   } else {
-    write_to_stderr(line);
+    queue_->report_gap();
+    queue_->push(std::move(line));
   }
 }
 
 void StderrLog::hold() {
-  const std::lock_guard lock(mutex_);
-  held_ = true;
+  const std::lock_guard lock(queue_->mutex);
+  queue_->held = true;
 }
 
 void StderrLog::release() {
-  const std::lock_guard lock(mutex_);
-  held_ = false;
-  if (!kept_.empty()) write_to_stderr(kept_);
-  kept_.clear();
+  const std::lock_guard lock(queue_->mutex);
+  queue_->held = false;
+  if (queue_->in_background) return;
+  queue_->in_background = true;
+  writer_ = std::thread([queue = queue_] { write_lines(queue); });
+}
+
+void StderrLog::write_lines(const std::shared_ptr<Queue>& queue) {
+  ::pthread_setname_np(::pthread_self(), "log");
+  sigset_t all;  // SIGPIPE among them: that nobody reads the log ends nothing
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  std::unique_lock lock(queue->mutex);
+  for (;;) {
+    queue->more.wait(lock, [&] { return queue->ending || !queue->lines.empty(); });
+    if (queue->lines.empty()) return;
+    const std::string line = std::move(queue->lines.front());
+    queue->lines.pop_front();
+    queue->writing = true;
+    lock.unlock();
+    const bool written = write_to_stderr(line);
+    lock.lock();
+    queue->writing = false;
+    queue->bytes -= line.size();
+    ++queue->done_with;
+    if (!written) ++queue->dropped;
+    // A gap is reported as soon as the lines before it are written, not only when another one comes.
+    if (written && queue->lines.empty()) queue->report_gap();
+    queue->progress.notify_all();
+  }
+}
+
+void StderrLog::finish(std::chrono::milliseconds patience) {
+  if (!writer_.joinable()) return;
+  bool stuck = false;
+  {
+    std::unique_lock lock(queue_->mutex);
+    queue_->ending = true;
+    queue_->more.notify_all();
+    while (!stuck && !queue_->empty()) {
+      const std::uint64_t before = queue_->done_with;
+      stuck =
+          !queue_->progress.wait_for(lock, patience, [&] { return queue_->empty() || queue_->done_with != before; });
+    }
+  }
+  if (stuck) {
+    writer_.detach();  // it holds what it needs, and ends with the process
+  } else {
+    writer_.join();
+  }
+}
+
+std::uint64_t StderrLog::dropped() const {
+  const std::lock_guard lock(queue_->mutex);
+  return queue_->dropped;
 }
 
 }  // namespace igpu::exporter

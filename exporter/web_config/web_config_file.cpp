@@ -22,12 +22,6 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kLargest = 1U << 20;
-constexpr std::chrono::seconds kBetweenLooks(1);
-
-constexpr Metric<Flag, 0> kSuccessful{"intel_gpu_exporter_web_config_last_reload_successful", Kind::gauge,
-                                      "1 if --web.config.file and the files it names could be read when they last "
-                                      "changed. 0: an earlier state is in use."};
-constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kSuccessful};
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
@@ -159,8 +153,7 @@ bool WebConfigFile::still(const std::vector<Stamp>& stamps) {
   return true;
 }
 
-WebConfigFile::WebConfigFile(std::string path, Log& log, Now now)
-    : path_(std::move(path)), log_(log), now_(std::move(now)) {
+WebConfigFile::WebConfigFile(std::string path, Log& log) : path_(std::move(path)), log_(log) {
   Attempt attempt = load();
   if (!attempt.loaded) throw std::runtime_error("--web.config.file: " + attempt.error);
   for (const std::string& warning : attempt.warnings) log_.write(LogLevel::warn, warning);
@@ -168,7 +161,6 @@ WebConfigFile::WebConfigFile(std::string path, Log& log, Now now)
   settled_ = attempt.settled;
   digest_ = std::move(attempt.digest);
   loaded_ = std::move(attempt.loaded);
-  next_look_ = now_().time_since_epoch() + kBetweenLooks;
 }
 
 // The stamps are taken before the files are read: a change in between is found by the next look.
@@ -209,28 +201,19 @@ WebConfigFile::Attempt WebConfigFile::load() const {
   return attempt;
 }
 
-std::shared_ptr<const LoadedWebConfig> WebConfigFile::current() {
-  const auto now = now_().time_since_epoch();
-  auto due = next_look_.load();
-  if (now >= due && next_look_.compare_exchange_strong(due, now + kBetweenLooks)) look();
+std::shared_ptr<const LoadedWebConfig> WebConfigFile::loaded() const {
   const std::lock_guard lock(mutex_);
   return loaded_;
 }
 
 void WebConfigFile::look() {
-  const std::unique_lock lock(looking_, std::try_to_lock);
-  if (!lock || (settled_ && still(stamps_))) return;
-  accept(load());
+  if (!settled_ || !still(stamps_)) accept(load());
 }
 
 void WebConfigFile::accept(Attempt attempt) {
   stamps_ = std::move(attempt.stamps);
   settled_ = attempt.settled;
-  std::shared_ptr<const LoadedWebConfig> before;
-  {
-    const std::lock_guard lock(mutex_);
-    before = loaded_;
-  }
+  const std::shared_ptr<const LoadedWebConfig> before = loaded();
   if (attempt.loaded) {
     const std::string change = only_by_restart(before->config, attempt.loaded->config);
     if (!change.empty()) {
@@ -271,9 +254,5 @@ std::vector<std::string> WebConfigFile::files() const {
   }
   return files;
 }
-
-std::span<const MetricDescriptor* const> WebConfigFile::metrics() { return kMetrics; }
-
-void WebConfigFile::add_to(SampleList& out) const { out.add(kSuccessful, {}, successful_ ? 1 : 0); }
 
 }  // namespace igpu::exporter

@@ -4,17 +4,13 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "igpu/log.h"
-#include "self/self_metrics.h"
 #include "web_config/config.h"
 #include "web_config/tls_context.h"
 
@@ -34,30 +30,29 @@ class WebConfigSource {
   virtual std::shared_ptr<const LoadedWebConfig> current() = 0;
 };
 
-// --web.config.file, followed while it changes.
+// --web.config.file as it was when it was last good.
 //
-// At most once a second the configuration, the certificates and the keys are looked at (stat); what has changed is read
-// anew. A file that has become bad changes nothing: the last good state stays, one line of the log tells why, and
+// A file that has become bad changes nothing: the last good state stays, one line of the log says why, and
 // intel_gpu_exporter_web_config_last_reload_successful is 0. Whether there is TLS at all is fixed at start, as in the
 // toolkit. So is what the file refuses: a state in which some key is weaker (weaker.h) is not taken, for half a file
-// that is just being written looks the same. Connections that
-// exist go on, unless other client certificates are let in than when they began.
-class WebConfigFile final : public WebConfigSource, public SelfMetrics {
+// that is just being written looks the same. Connections that exist go on, unless other client certificates are let in
+// than when they began.
+class WebConfigFile {
  public:
-  using Now = std::function<std::chrono::steady_clock::time_point()>;
-
   // Throws std::runtime_error with one clear line. log must outlive the object.
-  WebConfigFile(std::string path, Log& log, Now now = std::chrono::steady_clock::now);
+  WebConfigFile(std::string path, Log& log);
 
-  std::shared_ptr<const LoadedWebConfig> current() override;
-  // The same for a connection: null without TLS.
-  std::shared_ptr<SSL_CTX> tls_context() { return current()->tls; }
+  // What was read last and is good. Any thread; never waits for a file.
+  std::shared_ptr<const LoadedWebConfig> loaded() const;
+  // Of the last look. Any thread.
+  bool successful() const { return successful_; }
+
+  // Looks at the configuration, the certificates and the keys (stat), and reads what has changed. Takes as long as the
+  // file system does. One thread at a time.
+  void look();
 
   // What it reads: the configuration and the files that it names now.
   std::vector<std::string> files() const;
-
-  static std::span<const MetricDescriptor* const> metrics();
-  void add_to(SampleList& out) const override;
 
  private:
   // What tells a changed file from an unchanged one.
@@ -76,16 +71,11 @@ class WebConfigFile final : public WebConfigSource, public SelfMetrics {
   static bool still(const std::vector<Stamp>& stamps);
 
   Attempt load() const;
-  void look();
   void accept(Attempt attempt);
 
   const std::string path_;
   Log& log_;
-  const Now now_;
-
-  std::atomic<std::chrono::steady_clock::duration> next_look_;  // since the clock's epoch
-  std::mutex looking_;                                          // one thread looks; the others go on with what there is
-  std::vector<Stamp> stamps_;                                   // of the last attempt
+  std::vector<Stamp> stamps_;  // of the last attempt
   bool settled_ = true;  // false: a file was written while it was being read, or just before
   std::string last_error_;
   std::string digest_;  // of all that was read for loaded_

@@ -5,8 +5,6 @@
 #include <openssl/ssl.h>
 #include <sys/stat.h>
 
-#include <thread>
-
 #include "support/recording_log.h"
 #include "support/test_authority.h"
 
@@ -22,24 +20,9 @@ constexpr const char* kHeader = "http_server_config: {headers: {X-XSS-Protection
 constexpr const char* kOtherHeader = "http_server_config: {headers: {X-XSS-Protection: other}}\n";
 constexpr const char* kTls = "tls_server_config: {cert_file: server.pem, key_file: server.key}\n";
 
-struct Clock {
-  std::shared_ptr<std::atomic<long>> seconds = std::make_shared<std::atomic<long>>(1000);
-  std::chrono::steady_clock::time_point operator()() const {
-    return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds->load()));
-  }
-  void advance(long by) { *seconds += by; }
-};
-
-std::string first_header(WebConfigFile& file) {
-  const auto loaded = file.current();
+std::string first_header(const WebConfigFile& file) {
+  const auto loaded = file.loaded();
   return loaded->config.headers.empty() ? "" : loaded->config.headers.front().second;
-}
-
-double gauge(const WebConfigFile& file) {
-  SampleList list;
-  file.add_to(list);
-  REQUIRE(list.samples().size() == 1);
-  return list.samples().front().value;
 }
 
 std::string refusal(const std::string& path) {
@@ -72,56 +55,53 @@ TEST_CASE("a start with a bad file ends with one clear line") {
   CHECK(missing.find("relative to the folder of the configuration") != std::string::npos);
 }
 
-TEST_CASE("a changed file is read anew, a second after the last look") {
+TEST_CASE("a changed file is read again by the next look") {
   const ScratchFolder folder;
   RecordingLog log;
-  Clock clock;
-  WebConfigFile file(folder.write("web.yml", kHeader), log, clock);
+  WebConfigFile file(folder.write("web.yml", kHeader), log);
   CHECK(first_header(file) == "one");
   folder.write("web.yml", kOtherHeader);
   CHECK(first_header(file) == "one");
-  clock.advance(1);
+  file.look();
   CHECK(first_header(file) == "other");
   CHECK(log.count(LogLevel::info) == 1);
-  CHECK(gauge(file) == 1);
+  CHECK(file.successful());
 }
 
 TEST_CASE("a file that is rewritten in place at once, with the same size, is seen") {
   const ScratchFolder folder;
   RecordingLog log;
-  Clock clock;
   const std::string path = folder.write("web.yml", "http_server_config: {headers: {X-XSS-Protection: '1'}}\n");
-  WebConfigFile file(path, log, clock);
+  WebConfigFile file(path, log);
   std::ofstream(path) << "http_server_config: {headers: {X-XSS-Protection: '2'}}\n";  // in place
-  clock.advance(1);
+  file.look();
   CHECK(first_header(file) == "2");
 }
 
 TEST_CASE("a broken file keeps the last good one, says so once for each failure, and is taken back when it is good") {
   const ScratchFolder folder;
   RecordingLog log;
-  Clock clock;
-  WebConfigFile file(folder.write("web.yml", kHeader), log, clock);
+  WebConfigFile file(folder.write("web.yml", kHeader), log);
   folder.write("web.yml", "nonsense: 1\n");
   for (int i = 0; i < 5; ++i) {
-    clock.advance(1);
+    file.look();
     CHECK(first_header(file) == "one");
-    CHECK(gauge(file) == 0);
+    CHECK_FALSE(file.successful());
   }
   REQUIRE(log.count(LogLevel::error) == 1);
   CHECK(log.lines().back().text.find("web.yml:1: unknown key") != std::string::npos);
   CHECK(log.lines().back().text.find("cure=correct it; `intel-gpu-exporter doctor --web.config.file=") != std::string::npos);
   std::filesystem::remove(folder.path("web.yml"));
-  clock.advance(1);
+  file.look();
   CHECK(first_header(file) == "one");
   CHECK(log.count(LogLevel::error) == 2);
   folder.write("web.yml", kHeader);
-  clock.advance(1);
+  file.look();
   CHECK(first_header(file) == "one");
-  CHECK(gauge(file) == 1);
+  CHECK(file.successful());
   CHECK(log.lines().back().text.find("good again") != std::string::npos);
   folder.write("web.yml", kOtherHeader);
-  clock.advance(1);
+  file.look();
   CHECK(first_header(file) == "other");
   CHECK(log.count(LogLevel::error) == 2);
 }
@@ -132,21 +112,20 @@ TEST_CASE("certificates and keys are followed, too; a pair that is replaced in t
   authority.issue({.name = "server"});
   authority.issue({.name = "next"});
   RecordingLog log;
-  Clock clock;
-  WebConfigFile file(folder.write("web.yml", kTls), log, clock);
-  const std::shared_ptr<SSL_CTX> first = file.tls_context();
+  WebConfigFile file(folder.write("web.yml", kTls), log);
+  const std::shared_ptr<SSL_CTX> first = file.loaded()->tls;
   REQUIRE(first != nullptr);
   CHECK(file.files() == std::vector<std::string>{folder.path("web.yml"), folder.path("server.pem"), folder.path("server.key")});
 
   std::filesystem::rename(folder.path("next.pem"), folder.path("server.pem"));
-  clock.advance(1);
-  CHECK(file.tls_context() == first);
-  CHECK(gauge(file) == 0);
+  file.look();
+  CHECK(file.loaded()->tls == first);
+  CHECK_FALSE(file.successful());
   std::filesystem::rename(folder.path("next.key"), folder.path("server.key"));
-  clock.advance(1);
-  const std::shared_ptr<SSL_CTX> second = file.tls_context();
+  file.look();
+  const std::shared_ptr<SSL_CTX> second = file.loaded()->tls;
   CHECK(second != first);
-  CHECK(gauge(file) == 1);
+  CHECK(file.successful());
   CHECK(log.count(LogLevel::error) == 1);
   CHECK(SSL_CTX_check_private_key(first.get()) == 1);  // connections that use it go on
 }
@@ -156,13 +135,12 @@ TEST_CASE("files that are touched, or replaced by copies, change nothing") {
   const TestAuthority authority(folder);
   authority.issue({.name = "server"});
   RecordingLog log;
-  Clock clock;
-  WebConfigFile file(folder.write("web.yml", kTls), log, clock);
-  const std::shared_ptr<SSL_CTX> first = file.tls_context();
+  WebConfigFile file(folder.write("web.yml", kTls), log);
+  const std::shared_ptr<SSL_CTX> first = file.loaded()->tls;
   folder.write("web.yml", kTls);
   std::filesystem::last_write_time(folder.path("server.pem"), std::filesystem::file_time_type::clock::now());
-  clock.advance(1);
-  CHECK(file.tls_context() == first);
+  file.look();
+  CHECK(file.loaded()->tls == first);
   CHECK(log.lines().empty());
 }
 
@@ -174,12 +152,11 @@ TEST_CASE("Kubernetes replaces a secret by turning a symbolic link") {
   folder.write("two/web.yml", kOtherHeader);
   std::filesystem::create_symlink("one", folder.path("data"));
   RecordingLog log;
-  Clock clock;
-  WebConfigFile file(folder.path("data/web.yml"), log, clock);
+  WebConfigFile file(folder.path("data/web.yml"), log);
   CHECK(first_header(file) == "one");
   std::filesystem::create_symlink("two", folder.path("data.new"));
   std::filesystem::rename(folder.path("data.new"), folder.path("data"));
-  clock.advance(1);
+  file.look();
   CHECK(first_header(file) == "other");
 }
 
@@ -188,17 +165,17 @@ TEST_CASE("TLS is neither turned on nor off while the program runs") {
   const TestAuthority authority(folder);
   authority.issue({.name = "server"});
   RecordingLog log;
-  Clock clock;
-  WebConfigFile secure(folder.write("secure.yml", kTls), log, clock);
-  WebConfigFile plain(folder.write("plain.yml", ""), log, clock);
+  WebConfigFile secure(folder.write("secure.yml", kTls), log);
+  WebConfigFile plain(folder.write("plain.yml", ""), log);
   folder.write("secure.yml", "");
   folder.write("plain.yml", kTls);
-  clock.advance(1);
-  CHECK(secure.tls_context() != nullptr);
+  secure.look();
+  CHECK(secure.loaded()->tls != nullptr);
   CHECK(log.lines().back().text.find("TLS would be turned off: restart to accept") != std::string::npos);
-  CHECK(plain.tls_context() == nullptr);
+  plain.look();
+  CHECK(plain.loaded()->tls == nullptr);
   CHECK(log.lines().back().text.find("TLS would be turned on: restart to accept") != std::string::npos);
-  CHECK(gauge(secure) == 0);
+  CHECK_FALSE(secure.successful());
 }
 
 TEST_CASE("half a file opens nothing: what protects is taken away by a restart only") {
@@ -214,13 +191,12 @@ TEST_CASE("half a file opens nothing: what protects is taken away by a restart o
   const std::string ca = ", client_ca_file: ca.pem, client_auth_type: ";
   const auto after = [&](const std::string& before, const std::string& now) {
     RecordingLog log;
-    Clock clock;
-    WebConfigFile file(folder.write("web.yml", before), log, clock);
-    const auto first = file.current();
+    WebConfigFile file(folder.write("web.yml", before), log);
+    const auto first = file.loaded();
     folder.write("web.yml", now);
-    clock.advance(1);
-    const bool kept = file.current() == first;
-    CHECK(kept == (gauge(file) == 0));
+    file.look();
+    const bool kept = file.loaded() == first;
+    CHECK(kept == !file.successful());
     CHECK(kept == (log.count(LogLevel::error) == 1));
     if (kept) CHECK(log.lines().back().text.find("restart to accept") != std::string::npos);
     return kept ? "kept" : "taken";
@@ -250,55 +226,27 @@ TEST_CASE("an admission is another one when other client certificates are let in
   authority.issue({.name = "server"});
   authority.issue({.name = "next"});
   RecordingLog log;
-  Clock clock;
   const std::string start = "tls_server_config: {cert_file: server.pem, key_file: server.key";
   const std::string verify = ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem";
-  WebConfigFile file(folder.write("web.yml", start + "}\n"), log, clock);
+  WebConfigFile file(folder.write("web.yml", start + "}\n"), log);
   const auto admission_of = [&](const std::string& text) {
     folder.write("web.yml", text);
-    clock.advance(1);
-    CHECK(gauge(file) == 1);
-    return file.current()->admission;
+    file.look();
+    CHECK(file.successful());
+    return file.loaded()->admission;
   };
-  const std::uint64_t open = file.current()->admission;
+  const std::uint64_t open = file.loaded()->admission;
   CHECK(admission_of("tls_server_config: {cert_file: next.pem, key_file: next.key}\n") == open);
   const std::uint64_t verified = admission_of(start + verify + "}\n");
   CHECK(verified != open);
   const std::uint64_t named = admission_of(start + verify + ", client_allowed_sans: [a.example]}\n");
   CHECK(named != verified);
   CHECK(admission_of(start + verify + ", client_allowed_sans: [b.example]}\n") != named);
-  const std::uint64_t before = file.current()->admission;
+  const std::uint64_t before = file.loaded()->admission;
   std::filesystem::copy_file(folder.path("next.pem"), folder.path("ca.pem"),
                              std::filesystem::copy_options::overwrite_existing);
-  clock.advance(1);
-  CHECK(file.current()->admission != before);
-}
-
-TEST_CASE("many threads may ask while the file changes") {
-  const ScratchFolder folder;
-  RecordingLog log;
-  Clock clock;
-  WebConfigFile file(folder.write("web.yml", kHeader), log, clock);
-  std::atomic<bool> stop = false;
-  std::atomic<int> wrong = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      while (!stop) {
-        const std::string value = file.current()->config.headers.front().second;
-        if (value != "one" && value != "other") ++wrong;
-      }
-    });
-  }
-  for (int i = 0; i < 50; ++i) {
-    folder.write("web.yml", i % 2 == 0 ? kOtherHeader : kHeader);
-    clock.advance(1);
-    CHECK(file.current() != nullptr);
-  }
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-  CHECK(wrong == 0);
-  CHECK(log.count(LogLevel::error) == 0);
+  file.look();
+  CHECK(file.loaded()->admission != before);
 }
 
 TEST_SUITE_END();

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "self/log_metrics.h"
+
+#include <array>
+
+namespace igpu::exporter {
+namespace {
+
+constexpr Metric<Count, 0> kDropped{"intel_gpu_exporter_log_lines_dropped_total", Kind::counter,
+                                    "Lines of the log that could not be written: nobody reads standard error, it "
+                                    "hangs, or it is closed."};
+constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kDropped};
+
+}  // namespace
+
+std::span<const MetricDescriptor* const> LogMetrics::metrics() { return kMetrics; }
+
+void LogMetrics::add_to(SampleList& out) const { out.add(kDropped, {}, static_cast<double>(log_.dropped())); }
+
+}  // namespace igpu::exporter
