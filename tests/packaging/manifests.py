@@ -489,6 +489,18 @@ def compose():
             return {}
         return yaml.safe_load(text)["services"]["exporter"]
 
+    for path in sorted(glob.glob(f"{folder}/media/*.yaml")):
+        media = os.path.relpath(path, folder)
+        status, text = run("/usr/bin/docker-compose", "--file", "compose.yaml", "--file", "compose.override.yaml", "--file", media, "config", cwd=folder,
+                           check_status=False)
+        if check(f"docker-compose takes {media} beside exporter, Prometheus and Grafana", status == 0, text):
+            all_services = yaml.safe_load(text)["services"]
+            new = set(all_services) - set(services)
+            equal(f"{media} adds one service, with the GPU and no more", [(all_services[n].get("devices"), all_services[n].get("privileged")) for n in new],
+                  [(["/dev/dri:/dev/dri"], None)])
+            with open(f"{SOURCE}/docs/home-media.md") as f:
+                check(f"docs/home-media.md has its command", f"-f {media} up" in f.read(), media)
+
     real, simulated = read("compose.yaml", "compose.override.yaml"), read("compose.yaml", "compose.simulate.yaml")
     equal("the exporter has the rights that the table lists",
           (real.get("cap_drop"), real.get("cap_add"), real.get("pid"), real.get("devices")),
