@@ -2,8 +2,14 @@
 #
 # What a package holds beside the program, and how cpack makes .deb and .rpm of it: deploy/package/build does both.
 set(package_dir "${PROJECT_SOURCE_DIR}/deploy/package")
-set(IGPU_PACKAGE_CONTACT "The ${PROJECT_NAME} maintainers <maintainers@users.noreply.example.org>" CACHE STRING
-  "Maintainer of the packages")
+
+# Who makes this and where it lives, from the one file that says so: project_HOMEPAGE, project_MAINTAINER, project_EMAIL.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/deploy/project.env")
+file(STRINGS "${PROJECT_SOURCE_DIR}/deploy/project.env" project_lines REGEX "^PROJECT_[A-Z]+=")
+foreach(line IN LISTS project_lines)
+  string(REGEX MATCH "^PROJECT_([A-Z]+)=(.*)$" line "${line}")
+  set(project_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+endforeach()
 
 # The man page and the completions come from --help of the program that was just built, so they cannot go stale.
 find_package(Python3 COMPONENTS Interpreter)
@@ -48,6 +54,17 @@ install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.service"
 install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/60-${PROJECT_NAME}.conf" DESTINATION "lib/sysctl.d" COMPONENT exporter)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/collectors/METRICS.md" "${PROJECT_SOURCE_DIR}/LICENSE"
   "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT exporter)
+# What Prometheus and Grafana load, and what a reader looks up. An image build leaves some of it out of its context.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/deploy/prometheus/rules" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}/prometheus"
+  COMPONENT exporter FILES_MATCHING PATTERN "*.yml")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/grafana" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}"
+  COMPONENT exporter FILES_MATCHING PATTERN "*.json")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/deploy/prometheus" DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples"
+  COMPONENT exporter FILES_MATCHING PATTERN "*.yml" PATTERN rules EXCLUDE)
+if(EXISTS "${PROJECT_SOURCE_DIR}/docs")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+    COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN images EXCLUDE)
+endif()
 # Below the prefix only as long as cpack has not moved it: an installation by hand gets no file into /etc.
 install(FILES "${package_dir}/${PROJECT_NAME}.default" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}"
   COMPONENT exporter)
@@ -56,7 +73,8 @@ install(FILES "${package_dir}/${PROJECT_NAME}.default" DESTINATION "${CMAKE_INST
 set(CPACK_PACKAGE_NAME "${PROJECT_NAME}")
 set(CPACK_PACKAGE_VERSION "${IGPU_PACKAGE_VERSION}")
 set(CPACK_PACKAGE_VENDOR "${PROJECT_NAME}")
-set(CPACK_PACKAGE_CONTACT "${IGPU_PACKAGE_CONTACT}")
+set(CPACK_PACKAGE_CONTACT "${project_MAINTAINER} <${project_EMAIL}>")
+set(CPACK_PACKAGE_HOMEPAGE_URL "${project_HOMEPAGE}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_DESCRIPTION "\
 Reads the kernel's own interfaces (i915 and xe perf PMUs, sysfs, hwmon, RAPL,
@@ -95,6 +113,10 @@ set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
 set(CPACK_RPM_PACKAGE_REQUIRES_POST systemd)
 set(CPACK_RPM_PACKAGE_REQUIRES_PREUN systemd)
 set(CPACK_RPM_PACKAGE_REQUIRES_POSTUN systemd)
+# Whenever and wherever it is built, the same bytes: deploy/package/build sets SOURCE_DATE_EPOCH.
+set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost reproducible
+%define use_source_date_epoch_as_buildtime 1
+%define clamp_mtime_to_source_date_epoch 1")
 set(CPACK_RPM_POST_INSTALL_SCRIPT_FILE "${package_dir}/rpm/post")
 set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/preun")
 set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/postun")

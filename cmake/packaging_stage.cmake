@@ -20,7 +20,6 @@ endfunction()
 
 file(MAKE_DIRECTORY "${root}/etc/default")
 file(RENAME "${share}/${CPACK_PACKAGE_NAME}/${CPACK_PACKAGE_NAME}.default" "${root}/etc/default/${CPACK_PACKAGE_NAME}")
-file(REMOVE_RECURSE "${share}/${CPACK_PACKAGE_NAME}")
 compress("${share}/man/man1/${CPACK_PACKAGE_NAME}.1")
 
 if(CPACK_GENERATOR STREQUAL "DEB")
@@ -31,7 +30,9 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   file(RENAME "${doc}/CHANGELOG.md" "${doc}/changelog")
   compress("${doc}/changelog")
 
-  if(CPACK_IGPU_DATE)
+  if(DEFINED ENV{SOURCE_DATE_EPOCH})
+    set(date --utc --date "@$ENV{SOURCE_DATE_EPOCH}")
+  elseif(CPACK_IGPU_DATE)
     set(date --date "${CPACK_IGPU_DATE}")
   endif()
   execute_process(COMMAND date -R ${date} OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

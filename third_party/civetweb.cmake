@@ -73,6 +73,10 @@ add_library(civetweb::civetweb ALIAS civetweb)
 igpu_target_settings(civetweb)
 target_compile_features(civetweb PRIVATE c_std_11)
 target_compile_options(civetweb PRIVATE -w)
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  # The same source gives the same bytes: neither the folder of the source nor the day of the build is in what is shipped.
+  target_compile_options(civetweb PRIVATE "-ffile-prefix-map=${source_dir}=civetweb" "-D__DATE__=\"\"" "-D__TIME__=\"\"")
+endif()
 # OpenSSL is loaded when the first TLS port is opened, not linked: two megabytes of memory that plain HTTP does without.
 # Where it is missing, mg_init_library() answers without its TLS flag, which is looked at in any case.
 target_compile_definitions(civetweb PRIVATE

@@ -2,6 +2,7 @@
 """What is in the packages: complete, linted, and true to --help."""
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,14 @@ FILES = {
     "/usr/share/man/man1/intel-gpu-exporter.1.gz", "/usr/share/bash-completion/completions/intel-gpu-exporter",
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
     "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}
+# What is shipped as it stands in the repository: (pattern, without, its folder here, its folder there).
+COPIES = [("*.yml", "", "deploy/prometheus/rules", "/usr/share/intel-gpu-exporter/prometheus/rules"),
+          ("*.json", "", "grafana", "/usr/share/intel-gpu-exporter/grafana"), ("**/*.md", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
+          ("**/*.yml", "rules/", "deploy/prometheus", "/usr/share/doc/intel-gpu-exporter/examples/prometheus")]
+COPIED = {f"{there}/{os.path.relpath(path, f'{SOURCE}/{here}')}": path for pattern, without, here, there in COPIES
+          for path in glob.glob(f"{SOURCE}/{here}/{pattern}", recursive=True)
+          if not (without and os.path.relpath(path, f"{SOURCE}/{here}").startswith(without))}
+FILES |= set(COPIED)
 DEB_FILES = FILES | {
     "/lib/systemd/system/intel-gpu-exporter.service", "/lib/systemd/system/intel-gpu-exporter.socket",
     "/usr/share/zsh/vendor-completions/_intel-gpu-exporter",
@@ -24,6 +33,28 @@ RPM_FILES = FILES | {
     "/usr/share/doc/intel-gpu-exporter/CHANGELOG.md", "/usr/share/licenses/intel-gpu-exporter/LICENSE"}
 
 
+def project_env():
+    with open(f"{SOURCE}/deploy/project.env") as f:
+        return dict(re.findall(r"^PROJECT_([A-Z]+)=(.*)$", f.read(), re.M))
+
+
+def bill_of_materials(root):
+    """The SBOM names every library that the program loads, and what is compiled in."""
+    with open(f"{PACKAGES}/{NAME}.cdx.json") as f:
+        bill = json.load(f)
+    equal("the SBOM is CycloneDX", (bill["bomFormat"], bill["specVersion"]), ("CycloneDX", "1.5"))
+    components = {c["name"]: c for c in bill["components"]}
+    for library in re.findall(r"NEEDED +(\S+)", output("objdump", "-p", f"{root}/usr/bin/{NAME}")):
+        package = re.search(r"^(\S+?):", output("dpkg", "-S", f"*/x86_64-linux-gnu/{library}")).group(1)
+        version = output("dpkg-query", "-W", "-f", "${Version}", package)
+        equal(f"the SBOM has {package}", components.get(package, {}).get("version"), version)
+    check("and what is compiled in: CivetWeb, CLI11", {"civetweb", "libcli11-dev"} <= set(components), sorted(components))
+    check("each with a package URL", all(c["purl"].startswith("pkg:") for c in bill["components"]), bill["components"])
+    references = {c["bom-ref"] for c in bill["components"]}
+    depends = {d["ref"]: set(d["dependsOn"]) for d in bill["dependencies"]}
+    equal("the program depends on all of them", depends[bill["metadata"]["component"]["bom-ref"]], references)
+
+
 def deb_package(deb, root):
     run("dpkg-deb", "-x", deb, root)
     # Only for Debian itself would a bug have to be closed.
@@ -32,7 +63,17 @@ def deb_package(deb, root):
     equal("lintian finds no error and no warning", (status, [l for l in text.splitlines() if l[:2] in ("E:", "W:")]), (0, []))
     files = {"/" + os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
     equal("the .deb holds exactly what it should", sorted(files), sorted(DEB_FILES))
+    kinds = {os.path.splitext(there)[1] for there in COPIED}
+    equal("rules, dashboards, examples and documents are among it", kinds, {".yml", ".json", ".md"})
+    for there, here in [(t, h) for t, h in COPIED.items() if t in files]:
+        with open(root + there) as shipped, open(here) as ours:
+            if shipped.read() != ours.read():
+                check(f"{there} is the repository's", False, here)
     control = output("dpkg-deb", "-f", deb)
+    project = project_env()
+    equal("the maintainer and the home page are those of deploy/project.env",
+          (output("dpkg-deb", "-f", deb, "Maintainer").strip(), output("dpkg-deb", "-f", deb, "Homepage").strip()),
+          (f"{project['MAINTAINER']} <{project['EMAIL']}>", project["HOMEPAGE"]))
     for library in re.findall(r"NEEDED +(\S+)", output("objdump", "-p", f"{root}/usr/bin/{NAME}")):
         package = re.search(r"^(\S+?):", output("dpkg", "-S", f"*/x86_64-linux-gnu/{library}")).group(1)
         check(f"{library}: it depends on {package}", re.search(rf"^Depends:.*\b{re.escape(package)}( \(|,|$)", control, re.M), control)
@@ -48,10 +89,13 @@ def deb_package(deb, root):
 
 
 def rpm_package(rpm):
-    files = set(output("rpm", "-qpl", rpm).split())
+    entries = [line.split(" ", 1) for line in output("rpm", "-qp", "--queryformat", "[%{FILEMODES:perms} %{FILENAMES}\n]", rpm).splitlines()]
+    files = {name for mode, name in entries if not mode.startswith("d")}
     listed = {f for f in files if ".build-id" not in f and f != f"/usr/share/doc/{NAME}" and f != f"/usr/share/licenses/{NAME}"}
     equal("the .rpm holds exactly what it should", sorted(listed), sorted(RPM_FILES))
     equal("its settings are kept on upgrade", output("rpm", "-qp", "--configfiles", rpm).split(), ["/etc/default/intel-gpu-exporter"])
+    project = project_env()
+    equal("its home page", output("rpm", "-qp", "--queryformat", "%{URL}", rpm), project["HOMEPAGE"])
     equal("its licence", output("rpm", "-qp", "--queryformat", "%{LICENSE}", rpm), "Apache-2.0")
     check("its libraries are found by soname", "libssl.so.3()(64bit)" in output("rpm", "-qp", "--requires", rpm), "")
 
@@ -124,6 +168,7 @@ def main():
     root = tempfile.mkdtemp()
     try:
         deb_package(deb[0], root)
+        bill_of_materials(root)
         rpm_package(rpm[0])
         versions(deb[0], rpm[0], f"{root}/usr/bin/{NAME}")
         descriptions(root)

@@ -12,6 +12,7 @@ import tempfile
 
 from checks import NAME, SOURCE, WORK, check, equal, fetch, finish, mirror, output, run, serving
 
+LABELS = {"VERSION": "9.8.7", "CREATED": "2026-01-02T03:04:05Z", "HOMEPAGE": "https://home.example", "SOURCE": "https://source.example"}
 IMAGE, BASE = "localhost/intel-gpu-exporter", "localhost/debian:bookworm-slim"
 
 
@@ -42,7 +43,7 @@ def build(buildah):
         os.makedirs(cache, exist_ok=True)
         more = ["--build-arg", "EXTRA_PACKAGES=ccache", "--volume", f"{cache}:/root/.cache/ccache"]
     buildah("build", "--quiet", "--file", f"{SOURCE}/deploy/container/Containerfile", "--ignorefile", f"{SOURCE}/.containerignore",
-            "--build-arg", f"BASE={BASE}", "--build-arg", "REVISION=v9.8.7", "--network", "host", "--format", "docker",
+            "--build-arg", f"BASE={BASE}", "--build-arg", "REVISION=v9.8.7", *[word for label, value in LABELS.items() for word in ("--build-arg", f"{label}={value}")], "--network", "host", "--format", "docker",
             *more, "--tag", IMAGE, SOURCE)
 
 
@@ -74,6 +75,10 @@ def configuration(buildah):
     equal("its user is not root", config["User"], "65532:65532")
     equal("it starts the exporter", config["Entrypoint"], [f"/usr/bin/{NAME}"])
     equal("it checks its health by itself", config["Healthcheck"]["Test"], ["CMD", f"/usr/bin/{NAME}", "healthcheck"])
+    labels = {key.removeprefix("org.opencontainers.image."): value for key, value in config["Labels"].items()}
+    equal("its labels", {key: labels.get(key) for key in ("licenses", "revision", "version", "created", "url", "source")},
+          {"licenses": "Apache-2.0", "revision": "v9.8.7", "version": LABELS["VERSION"], "created": LABELS["CREATED"], "url": LABELS["HOMEPAGE"],
+           "source": LABELS["SOURCE"]})
     check("its port", "10068/tcp" in config["ExposedPorts"], config)
     return config
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/release on a throwaway tag, in two folders: refused where it should be, complete, and the same bytes both times."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tarfile
+
+import yaml
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+
+from checks import NAME, SOURCE, WORK, check, equal, finish, output, run
+from render import CHART
+
+VERSION = "98.7.6"
+TAG = f"v{VERSION}"
+ARTEFACTS = {f"{NAME}_{VERSION}-1_amd64.deb", f"{NAME}-{VERSION}-1.x86_64.rpm", f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz",
+             f"{NAME}-{VERSION}.tgz"}
+# Nobody's identity and a fixed time: both repositories have the same commit.
+IDENTITY = {"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.org",
+            "GIT_AUTHOR_DATE": "2026-02-03T04:05:06+00:00", "GIT_COMMITTER_DATE": "2026-02-03T04:05:06+00:00"}
+
+
+class Repository:
+    """What is here, as a repository of its own with one commit; or a clone of another, at its tag."""
+
+    def __init__(self, name, original=None):
+        self.path, self.result = f"{WORK}/release/{name}", f"{WORK}/release/{name}.result"
+        shutil.rmtree(self.path, ignore_errors=True)
+        shutil.rmtree(self.result, ignore_errors=True)
+        if original:
+            run("git", "clone", "-q", "--branch", TAG, original.path, self.path)
+            return
+        os.makedirs(self.path)
+        files = output("git", "-c", "safe.directory=*", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0")
+        for file in [f for f in files if f and os.path.lexists(f"{SOURCE}/{f}")]:
+            os.makedirs(os.path.dirname(f"{self.path}/{file}"), exist_ok=True)
+            shutil.copy2(f"{SOURCE}/{file}", f"{self.path}/{file}", follow_symlinks=False)
+        self.git("init", "-q")
+        self.commit()
+
+    def git(self, *arguments):
+        return output("git", "-C", self.path, *arguments, env={**os.environ, **IDENTITY})
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("-c", "commit.gpgsign=false", "commit", "-q", "-m", "x")
+
+    def substitute(self, path, pattern, replacement):
+        with open(f"{self.path}/{path}") as f:
+            text = f.read()
+        changed, count = re.subn(pattern, replacement, text, flags=re.M)
+        assert count, f"{path}: no {pattern}"
+        with open(f"{self.path}/{path}", "w") as f:
+            f.write(changed)
+
+    def versioned(self):
+        self.substitute("deploy/helm/intel-gpu-exporter/Chart.yaml", r"^version: .*", f"version: {VERSION}")
+        self.substitute("deploy/helm/intel-gpu-exporter/Chart.yaml", r"^appVersion: .*", f'appVersion: "{VERSION}"')
+
+    def release(self, **environment):
+        return run(f"{self.path}/deploy/release", TAG, self.result, check_status=False, timeout=2000, env={**os.environ, **environment})
+
+
+def refusals(repository):
+    def refused(why, words):
+        status, text = repository.release()
+        check(f"refused: {why}", status != 0 and words in text, text[-500:])
+
+    refused("a tag that is not there", f"HEAD is not {TAG}")
+    repository.git("tag", TAG)
+    refused("a version that the changelog does not have", "newest entry")
+    repository.substitute("CHANGELOG.md", r"\A(# Changelog\n)", rf"\1\n## {VERSION} (unreleased)\n\n* x\n")
+    refused("changes", "not committed")
+    repository.commit()
+    refused("a tag of an older commit", f"HEAD is not {TAG}")
+    repository.git("tag", "-f", TAG)
+    refused("an unreleased version", "unreleased")
+    repository.substitute("CHANGELOG.md", r" \(unreleased\)\n\n\* x\n", "\n\n* x\n")
+    repository.commit()
+    repository.git("tag", "-f", TAG)
+    refused("a chart of another version", "Chart.yaml")
+    repository.versioned()
+    repository.commit()
+    repository.git("tag", "-f", TAG)
+
+
+def contents(folder):
+    equal("the release has everything", set(os.listdir(folder)), ARTEFACTS | {"SHA256SUMS"})
+    equal("the sums are right", run("sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS", cwd=folder, check_status=False), (0, ""))
+    with open(f"{folder}/SHA256SUMS") as f:
+        equal("and of every file", {line.split()[1] for line in f}, ARTEFACTS)
+    equal("the package is a release", output("dpkg-deb", "-f", f"{folder}/{NAME}_{VERSION}-1_amd64.deb", "Version").strip(), f"{VERSION}-1")
+    with open(f"{folder}/{NAME}-{VERSION}.cdx.json") as f:
+        component = json.load(f)["metadata"]["component"]
+    equal("the SBOM is of that release", (component["version"], component["properties"][0]["value"]), (VERSION, TAG))
+    with tarfile.open(f"{folder}/{NAME}-{VERSION}.tgz") as tar:
+        names = set(tar.getnames())
+        chart = yaml.safe_load(tar.extractfile(f"{NAME}/Chart.yaml"))
+        links = [m.name for m in tar if not (m.isfile() or m.isdir())]
+    equal("so is the chart", (chart["version"], chart["appVersion"]), (VERSION, VERSION))
+    equal("it has no link", links, [])
+    dashboards = {f for f in os.listdir(f"{CHART}/dashboards") if f.endswith(".json")}
+    equal("the dashboards are in it, and nothing else of their folder", {n.split("/")[-1] for n in names if "/dashboards/" in n}, dashboards)
+    check("and rules, templates, presets, schema", {f"{NAME}/{p}" for p in ("rules/alerts.yml", "templates/daemonset.yaml", "values-privileged.yaml",
+                                                                         "values.schema.json", "README.md")} <= names, sorted(names))
+    with tarfile.open(f"{folder}/{NAME}-{VERSION}.tar.gz") as tar:
+        check("the source builds from its folder", f"{NAME}-{VERSION}/CMakeLists.txt" in tar.getnames(), "")
+
+
+def digests(folder):
+    result = {}
+    for name in sorted(os.listdir(folder)):
+        with open(f"{folder}/{name}", "rb") as f:
+            result[name] = hashlib.sha256(f.read()).hexdigest()
+    return result
+
+
+def main():
+    os.makedirs(WORK, exist_ok=True)
+    first, second = Repository("one"), None
+    refusals(first)
+    status, text = first.release(TZ="Asia/Tokyo")
+    if check("a release from a tag", status == 0, text[-2000:]):
+        contents(first.result)
+        second = Repository("another-folder-with-a-longer-name", first)
+        # Compiled again by all means, and where the clock shows another time.
+        status, text = second.release(TZ="America/Lima", CCACHE_DISABLE="1")
+        if check("the same again in another folder", status == 0, text[-2000:]):
+            equal("bit for bit", digests(second.result), digests(first.result))
+    for repository in filter(None, (first, second)):
+        shutil.rmtree(repository.path, ignore_errors=True)
+    finish()
+
+
+main()
