@@ -46,6 +46,7 @@ void add_certificates(const std::string& file, std::vector<std::string>& readabl
 std::vector<std::string> files_of_clients(const Options& options) {
   std::vector<std::string> readable{
       "/proc/self", "/proc/stat",                                        // process_*
+      "/sys/devices/system/cpu/online",                                  // the C library, when it counts processors
       "/proc/sys/vm/overcommit_memory",                                  // the C library, when it gives memory back
       options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // what would make a denied event possible
   if (options.web_config_file.empty()) return readable;

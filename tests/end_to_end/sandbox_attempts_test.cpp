@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "support/exporter_process.h"
 #include "support/http_client.h"
 #include "support/machine_tree.h"
+#include "support/test_authority.h"
 
 using namespace igpu::test;
 using namespace igpu::exporter;
@@ -64,12 +66,25 @@ class Neighbour {
   pid_t pid_;
 };
 
+struct Setting {
+  bool as_nobody = false;
+  bool reads_processes = true;
+  bool tls = false;
+};
+
 class Injected {
  public:
-  Injected(bool as_nobody, std::vector<std::string> arguments) : neighbour_(as_nobody) {
+  explicit Injected(const Setting& setting) : neighbour_(setting.as_nobody) {
     tree_.write("folder/file", std::string(8192, 'x'));
     tree_.write("folder/answers", "");
     tree_.write("folder/web.yml", "");
+    if (setting.tls) {
+      openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
+               "-subj", "/CN=localhost", "-keyout", tree_.path("folder/key.pem"), "-out",
+               tree_.path("folder/cert.pem")});
+      fs::permissions(tree_.path("folder/key.pem"), fs::perms(0644));
+      tree_.write("folder/web.yml", "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n");
+    }
     tree_.write("outside", "x");
     fs::permissions(tree_.root(), fs::perms(0755));
     fs::permissions(tree_.path("folder"), fs::perms(0777));
@@ -80,16 +95,17 @@ class Injected {
     fs::permissions(tree_.path("exporter"), fs::perms(0755));
     fs::permissions(tree_.path("inject.so"), fs::perms(0755));
     std::vector<std::string> launcher{tree_.path("exporter")};
-    if (as_nobody) {
+    if (setting.as_nobody) {
       launcher = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", tree_.path("exporter")};
     }
+    std::vector<std::string> arguments;
+    if (!setting.reads_processes) arguments = {"--no-collector.fdinfo", "--no-collector.engines"};
     arguments.push_back("--web.config.file=" + tree_.path("folder/web.yml"));
     exporter_.emplace(arguments,
                       std::vector<std::string>{
                           "LD_PRELOAD=" + tree_.path("inject.so"), "IGPU_INJECT_FOLDER=" + tree_.path("folder"),
                           "IGPU_INJECT_OUTSIDE=" + tree_.path("outside"), "IGPU_INJECT_MAPS=" + neighbour_.maps()},
                       launcher);
-    CHECK(http_get(exporter_->port(), "/metrics").status == 200);  // all threads that there will be are there
   }
 
   // One of each name: those of a name are alike. The first is called "main".
@@ -146,11 +162,6 @@ class Injected {
   std::streamoff read_ = 0;
 };
 
-struct Setting {
-  bool as_nobody = false;
-  bool reads_processes = true;
-};
-
 // What the kernel is to say; "": that is no matter of the sandbox here.
 std::string expected(const Attempt& attempt, bool collecting, const Setting& setting) {
   const std::string name = attempt.name;
@@ -193,13 +204,20 @@ bool checkable() {
 void try_everything(const Setting& setting) {
   if (!checkable()) return;
   if (landlock_version() == 0) MESSAGE("not checked: files and processes outside, as this kernel has no Landlock");
-  std::vector<std::string> arguments;
-  if (!setting.reads_processes) arguments = {"--no-collector.fdinfo", "--no-collector.engines"};
-  Injected program(setting.as_nobody, arguments);
-  const std::map<std::string, pid_t> threads = program.threads();
-  for (const std::string kind : {"main", "front", "civetweb-worker", "civetweb-master", "collect", "housekeeping"}) {
+  Injected program(setting);
+  std::vector<std::string> kinds{"main", "front", "civetweb-worker", "civetweb-master", "collect", "housekeeping"};
+  if (setting.tls) kinds.emplace_back("handshakes");
+  // A thread gives itself its name.
+  std::map<std::string, pid_t> threads = program.threads();
+  const auto missing = [&](const std::string& kind) { return !threads.contains(kind); };
+  const auto until = Clock::now() + std::chrono::seconds(60);
+  while (std::any_of(kinds.begin(), kinds.end(), missing) && Clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    threads = program.threads();
+  }
+  for (const std::string& kind : kinds) {
     CAPTURE(kind);
-    CHECK(threads.contains(kind));
+    CHECK_FALSE(missing(kind));
   }
   for (const auto& [kind, thread] : threads) {
     CAPTURE(kind);
@@ -211,7 +229,7 @@ void try_everything(const Setting& setting) {
       if (!wanted.empty()) CHECK(program.attempt(thread, number) == wanted);
     }
   }
-  CHECK(http_get(program.exporter().port(), "/metrics").status == 200);
+  if (!setting.tls) CHECK(http_get(program.exporter().port(), "/metrics").status == 200);
   CHECK(program.exporter().stop(SIGTERM) == 0);
 }
 
@@ -224,6 +242,8 @@ TEST_CASE("every kind of thread, with what these tests may do") { try_everything
 TEST_CASE("every kind of thread, as a user without rights") {
   if (::geteuid() == 0) try_everything({.as_nobody = true});  // else that was the case before
 }
+
+TEST_CASE("every kind of thread, with TLS, which has threads of its own") { try_everything({.tls = true}); }
 
 TEST_CASE("every kind of thread, with no collector that looks into processes") {
   try_everything({.reads_processes = false});
@@ -238,8 +258,15 @@ TEST_CASE("a thread of any kind that runs a program ends the process") {
       CAPTURE(kind);
       const std::string name = attempt_number(number)->name;
       CAPTURE(name);
-      Injected program(false, {});
-      program.send(program.threads().at(kind), kInjectedAttempts + number);
+      Injected program({});
+      std::map<std::string, pid_t> threads = program.threads();
+      for (const auto until = Clock::now() + std::chrono::seconds(60);
+           !threads.contains(kind) && Clock::now() < until;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        threads = program.threads();
+      }
+      REQUIRE(threads.contains(kind));
+      program.send(threads.at(kind), kInjectedAttempts + number);
       CHECK(program.exporter().wait(std::chrono::seconds(60)) == 128 + SIGSYS);
     }
   }
