@@ -124,11 +124,11 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     first, second = Repository("one"), None
     refusals(first)
-    status, text = first.release(TZ="Asia/Tokyo")
+    # Without a compiler cache, which may answer with what it compiled elsewhere. The clocks show different times.
+    status, text = first.release(TZ="Asia/Tokyo", CCACHE_DISABLE="1")
     if check("a release from a tag", status == 0, text[-2000:]):
         contents(first.result)
         second = Repository("another-folder-with-a-longer-name", first)
-        # Compiled again by all means, and where the clock shows another time.
         status, text = second.release(TZ="America/Lima", CCACHE_DISABLE="1")
         if check("the same again in another folder", status == 0, text[-2000:]):
             equal("bit for bit", digests(second.result), digests(first.result))
