@@ -26,6 +26,11 @@ class HeldCounter {
     return counter;
   }
 
+  // Whether this value is that far below the last one, and not by a lap.
+  bool would_step_back(std::uint64_t raw, std::uint64_t further_than, std::uint64_t lap = 0) const {
+    return seen_ && HeldCounter(*this).advance(raw, 0, lap).stepped_back > further_than;
+  }
+
   // held: the largest step back that is a correction. lap: the largest gain that a lap of 2^32 may stand for (a sum of
   // 32-bit timestamps that a lap has lowered by 2^32); 0: none. The first reading counts in full.
   Step advance(std::uint64_t raw, std::uint64_t held, std::uint64_t lap = 0) {

@@ -152,13 +152,27 @@ void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
   }
 }
 
+// The id of a client that has another holder and has counted less. i915's clients before Linux 6.5 only, which count
+// nanoseconds; and only where the holder from before has been looked at, or has ended.
+bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient& client, const ClientSnapshot& snapshot) {
+  if (state.pid == client.pid) return false;
+  if (!snapshot.complete && std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), state.pid)) return false;
+  for (std::size_t i = 0; i < kEngineClasses; ++i)
+    if (const auto& busy = client.engines[i].busy_ns; busy && state.engines[i].would_step_back(*busy, kHeldNanoseconds / kSpoilingPart))
+      return true;
+  return false;
+}
+
 // What the clients gained since the last look; nothing at the first one.
 std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(const ClientSnapshot& snapshot) {
   const bool counts = last_look_.has_value();
   const Nanoseconds elapsed = counts ? snapshot.time - *last_look_ : Nanoseconds::zero();
   std::array<Gain, kEngineClasses> gains{};
   for (const DrmClient& client : clients_of(snapshot, device_)) {
-    const auto [entry, is_new] = clients_.try_emplace(client.id);
+    const auto [entry, is_unknown] = clients_.try_emplace(client.id);
+    const bool is_new = is_unknown || has_been_given_again(entry->second, client, snapshot);
+    if (is_new) entry->second = Client{};
+    entry->second.pid = client.pid;
     entry->second.seen = snapshot.time;
     // After an incomplete walk nobody knows whether an unknown client is a new one.
     const bool baseline_only = !counts || (is_new && !last_was_complete_);

@@ -65,6 +65,7 @@ class ClientEngineTime {
   struct Client {
     std::array<HeldCounter, kEngineClasses> engines;
     std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
+    std::uint32_t pid = 0;
     Nanoseconds seen{};
   };
   struct Gain {
@@ -92,6 +93,7 @@ class ClientEngineTime {
     ClockRate clock;
   };
 
+  static bool has_been_given_again(const Client& state, const DrmClient& client, const ClientSnapshot& snapshot);
   std::array<Gain, kEngineClasses> gather(const ClientSnapshot& snapshot);
   void add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state, std::array<Gain, kEngineClasses>& gains);
   void take(std::size_t engine_class, const Gain& gain, Nanoseconds now);

@@ -137,7 +137,7 @@ void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {
   out.add(kProcessInfo,
           {device, pid, comm, process.user, process.cgroup, process.container_id, process.pod_uid, process.systemd_unit},
           Count{1});
-  if (process.cpu) out.add(kCpu, {device, pid, comm}, *process.cpu);
+  if (usage.cpu) out.add(kCpu, {device, pid, comm}, *usage.cpu);
   if (process.resident) out.add(kResident, {device, pid, comm}, *process.resident);
   if (process.virtual_size) out.add(kVirtual, {device, pid, comm}, *process.virtual_size);
 }

@@ -14,6 +14,9 @@ constexpr std::uint64_t kHeldCycles = 19'200'000;
 constexpr std::uint64_t kSpoilingPart = 100;
 // Clients and processes that were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
 constexpr Nanoseconds kRemember = std::chrono::minutes(15);
+// Series that ended whose count is kept: PIDs are given again after 32,768 at the least, most of them to others.
+constexpr std::size_t kMostEnded = 8192;
+constexpr double kFastestClock = 38.4e6;
 
 double memory_of(const DrmClient& client) {
   double bytes = 0;
@@ -30,6 +33,7 @@ struct UsageTable::ClassReading {
   std::uint64_t cycles = 0;
   std::uint64_t moved = 0;
   bool spoiled = false;
+  double brought = 0;  // seconds, by clients that were not seen before
   std::optional<std::uint64_t> clock;  // nanoseconds of ours (i915), GPU cycles (xe)
   std::uint32_t capacity = 0;
 };
@@ -38,6 +42,33 @@ UsageTable::ProcessState::ProcessState(Nanoseconds min_window)
     : engines{ClassState(min_window), ClassState(min_window), ClassState(min_window), ClassState(min_window),
               ClassState(min_window)} {
   static_assert(kEngineClasses == 5);
+}
+
+std::uint64_t UsageTable::possible_lap(const ClientState& state, const ClientEngine& engine, std::size_t engine_class) const {
+  const auto& last_total = state.total_cycles[engine_class];
+  if (!engine.total_cycles || !last_total || *engine.total_cycles <= *last_total) return 0;
+  // Published in lumps: a little more than the time that has passed is still plausible.
+  const std::uint64_t passed = *engine.total_cycles - *last_total;
+  return (passed + passed / 4 + kHeldCycles) * std::min<std::uint32_t>(engine.capacity, 64);
+}
+
+// Whether this is another client than the one that had the id. Only where the holder from before has been looked at, or has
+// ended: a walk that was cut short shows a client that several processes hold under any of them.
+bool UsageTable::is_another(const ClientState& state, const DrmClient& client, const Holder& holder,
+                            const ClientSnapshot& snapshot) const {
+  if (!state.holder || *state.holder == holder) return false;
+  const bool has_ended = state.holder->first == holder.first ||
+                         !std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), state.holder->first);
+  if (!snapshot.complete && !has_ended) return false;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    const ClientEngine& engine = client.engines[i];
+    if (!engine.present()) continue;
+    const ClientCounter& counter = state.engines[i];
+    if (engine.busy_ns ? counter.would_step_back(*engine.busy_ns, kHeldNanoseconds / kSpoilingPart)
+                       : counter.would_step_back(*engine.cycles, kHeldCycles / kSpoilingPart, possible_lap(state, engine, i)))
+      return true;
+  }
+  return false;
 }
 
 void UsageTable::read_class(ClientState& state, const DrmClient& client, std::size_t engine_class, ClassReading& reading) {
@@ -55,31 +86,30 @@ void UsageTable::read_class(ClientState& state, const DrmClient& client, std::si
     reading.clock = static_cast<std::uint64_t>(client.time.count());
   } else {
     held = kHeldCycles;
-    std::uint64_t lap = 0;
-    auto& last_total = state.total_cycles[engine_class];
+    const std::uint64_t lap = possible_lap(state, engine, engine_class);
     if (engine.total_cycles) {
-      if (last_total && *engine.total_cycles > *last_total) {
-        // Published in lumps: a little more than the time that has passed is still plausible.
-        const std::uint64_t passed = *engine.total_cycles - *last_total;
-        lap = (passed + passed / 4 + kHeldCycles) * std::min<std::uint32_t>(engine.capacity, 64);
-      }
-      last_total = engine.total_cycles;
+      state.total_cycles[engine_class] = engine.total_cycles;
       reading.clock = std::max(reading.clock.value_or(0), *engine.total_cycles);
       clock_.observe(client.time, *engine.total_cycles);
     }
     step = counter.advance(*engine.cycles, held, lap);
     reading.cycles += step.gained;
   }
+  if (!state.holder)
+    reading.brought += static_cast<double>(step.gained) / (engine.busy_ns ? 1e9 : clock_.hertz().value_or(kFastestClock));
   reading.moved += step.moved;
   reading.spoiled = reading.spoiled || step.stepped_back > held / kSpoilingPart;
 }
 
-void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clients, Nanoseconds now) {
+void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clients, const Holder& holder,
+                         const ClientSnapshot& snapshot) {
   std::array<ClassReading, kEngineClasses> readings{};
   for (const DrmClient& client : clients) {
     ClientState& state = clients_[client.id];
-    state.last_seen = now;
+    if (is_another(state, client, holder, snapshot)) state = ClientState{};
+    state.last_seen = snapshot.time;
     for (std::size_t i = 0; i < kEngineClasses; ++i) read_class(state, client, i, readings[i]);
+    state.holder = holder;
     state.before_binding = false;
   }
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
@@ -89,13 +119,42 @@ void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clien
     state.nanoseconds += reading.nanoseconds;
     state.cycles += reading.cycles;
     state.moved += reading.moved;
-    if (reading.spoiled) state.window.restart();
+    // A client that comes with more than it can have used since the last look is older than that.
+    constexpr double kLump = 0.1;
+    const double since = to_seconds(snapshot.time - process.last_seen).value * std::max<std::uint32_t>(reading.capacity, 1);
+    if (reading.spoiled || reading.brought > since * 1.25 + kLump) state.window.restart();
     if (!reading.clock) continue;
     const auto delta = state.window.advance(clients.front().time, {state.moved, *reading.clock});
     if (!delta) continue;
     state.ratio = clamped_ratio(static_cast<double>(delta->counts[0]),
                                 static_cast<double>(delta->counts[1]) * reading.capacity);
   }
+}
+
+UsageTable::ProcessState& UsageTable::series_of(const ClientProcess& process, Nanoseconds min_window) {
+  const SeriesKey key{process.pid, process.comm};
+  auto known = processes_.find(key);
+  if (known == processes_.end()) {
+    known = processes_.emplace(key, ProcessState(min_window)).first;
+    ProcessState& state = known->second;
+    state.start_time_ticks = process.start_time_ticks;
+    if (const auto before = ended_.extract(key)) {
+      for (std::size_t i = 0; i < kEngineClasses; ++i) {
+        state.engines[i].seconds = before.mapped().seconds[i];
+        state.engines[i].cycles = before.mapped().cycles[i];
+      }
+      state.cpu_of_earlier = before.mapped().cpu;
+    }
+  }
+  ProcessState& state = known->second;
+  if (state.start_time_ticks != process.start_time_ticks) {
+    state.start_time_ticks = process.start_time_ticks;
+    state.cpu_of_earlier.value += state.cpu.value_or(Seconds{}).value;
+    state.cpu.reset();
+    for (ClassState& engine : state.engines) engine.window.restart();
+  }
+  if (process.cpu) state.cpu = process.cpu;
+  return state;
 }
 
 UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most,
@@ -118,20 +177,17 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
     process = std::lower_bound(process, snapshot.processes.end(), pid,
                                [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
     if (process == snapshot.processes.end() || process->pid != pid) continue;
-    const ProcessKey key{pid, process->start_time_ticks};
-    auto known = processes_.find(key);
-    if (known == processes_.end()) known = processes_.emplace(key, ProcessState(min_window)).first;
-    ProcessState& state = known->second;
-    state.last_seen = snapshot.time;
-
-    Candidate& candidate = candidates.emplace_back(Candidate{{&*process, own, {}}, &state});
+    ProcessState& state = series_of(*process, min_window);
+    Candidate& candidate = candidates.emplace_back(Candidate{{&*process, own, {}, {}}, &state});
+    if (state.cpu) candidate.usage.cpu = Seconds{state.cpu_of_earlier.value + state.cpu->value};
     const auto sum = [&] {
       double all = 0;
       for (const ClassState& engine : state.engines) all += static_cast<double>(engine.nanoseconds + engine.cycles);
       return all;
     };
     const double before = sum();
-    advance(state, own, snapshot.time);
+    advance(state, own, {pid, process->start_time_ticks}, snapshot);
+    state.last_seen = snapshot.time;
     candidate.gained = sum() - before;
     for (const ClassState& engine : state.engines) candidate.recent += engine.ratio.value_or(Ratio{}).value;
     for (const DrmClient& client : own) candidate.memory += memory_of(client);
@@ -186,9 +242,31 @@ void UsageTable::forget_the_ended(const ClientSnapshot& snapshot) {
   std::erase_if(processes_, [&](const auto& entry) {
     const auto& [key, state] = entry;
     if (state.last_seen == snapshot.time) return false;
-    return is_old(state.last_seen) || !std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), key.first);
+    const bool ended = is_old(state.last_seen) || !std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), key.first);
+    if (ended) keep_count(key, state);
+    return ended;
   });
   std::erase_if(clients_, [&](const auto& entry) { return is_old(entry.second.last_seen); });
+}
+
+void UsageTable::keep_count(const SeriesKey& key, const ProcessState& state) {
+  Ended ended;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    const ClassState& engine = state.engines[i];
+    ended.seconds[i] = engine.seconds + static_cast<double>(engine.nanoseconds) / 1e9;
+    ended.cycles[i] = engine.cycles - engine.converted;
+  }
+  ended.cpu.value = state.cpu_of_earlier.value + state.cpu.value_or(Seconds{}).value;
+  ended.last_seen = state.last_seen;
+  ended_.insert_or_assign(key, ended);
+  if (ended_.size() <= kMostEnded) return;
+  // A part at once: those that ended first.
+  std::vector<Nanoseconds> times;
+  times.reserve(ended_.size());
+  for (const auto& [other, count] : ended_) times.push_back(count.last_seen);
+  const auto last_to_go = times.begin() + kMostEnded / 8;
+  std::nth_element(times.begin(), last_to_go, times.end());
+  std::erase_if(ended_, [&](const auto& entry) { return entry.second.last_seen <= *last_to_go; });
 }
 
 }  // namespace igpu

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,13 @@
 // time along when it closes; here the gains of all clients are added up per process, so that a process' time only
 // grows while it lives. Two kinds of source: i915 tells nanoseconds; xe tells cycles beside the GPU's timestamp, which
 // become seconds once the timestamp's rate is known (from the second scrape on at the latest), the time before that included.
+//
+// A series belongs to its labels, a PID and a name, and only grows while we run: a process that is given both of an earlier
+// one goes on from its count. A client that is seen for the first time counts whole, in the series of the process that holds
+// it; from then on what it gains belongs to the series of whoever holds it at the time. So a client that goes over to another
+// process (a child whose parent ends, a descriptor that was passed) brings nothing along, no time is in two series, and what
+// a ratio shows the counter beside it has gained. A client that has another holder and has counted less is another client,
+// under an id that was given again.
 namespace igpu {
 
 // The counter of one client and engine class. xe adds up 32-bit context timestamps, and on some kernels a lap of theirs
@@ -35,6 +43,7 @@ struct ClassUsage {
 struct ProcessUsage {
   const ClientProcess* process = nullptr;
   std::span<const DrmClient> clients;
+  std::optional<Seconds> cpu;  // of the series, which may be older than the process
   std::array<ClassUsage, kEngineClasses> engines{};
 };
 
@@ -57,6 +66,7 @@ class UsageTable {
   void restart_windows();
 
   std::size_t remembered_processes() const { return processes_.size(); }
+  std::size_t remembered_series() const { return ended_.size(); }
   std::size_t remembered_clients() const { return clients_.size(); }
 
  private:
@@ -73,22 +83,39 @@ class UsageTable {
   struct ProcessState {
     explicit ProcessState(Nanoseconds min_window);
     std::array<ClassState, kEngineClasses> engines;
+    std::uint64_t start_time_ticks = 0;  // of the process that has the series now
+    Seconds cpu_of_earlier{};            // processes that had it
+    std::optional<Seconds> cpu;
     Nanoseconds last_seen{};
   };
+  using Holder = std::pair<std::uint32_t, std::uint64_t>;  // PID and start time
   struct ClientState {
     std::array<ClientCounter, kEngineClasses> engines;
     std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
     Nanoseconds last_seen{};
-    bool before_binding = false;  // not seen since the device was bound
+    std::optional<Holder> holder;  // nobody yet: seen for the first time
+    bool before_binding = false;   // not seen since the device was bound
   };
-  using ProcessKey = std::pair<std::uint32_t, std::uint64_t>;  // PID and start time
+  using SeriesKey = std::pair<std::uint32_t, std::string>;  // PID and comm
+  // What a series that ended had counted.
+  struct Ended {
+    std::array<double, kEngineClasses> seconds{};
+    std::array<std::uint64_t, kEngineClasses> cycles{};  // not in seconds yet
+    Seconds cpu{};
+    Nanoseconds last_seen{};
+  };
 
   struct ClassReading;
-  void advance(ProcessState& process, std::span<const DrmClient> clients, Nanoseconds now);
+  ProcessState& series_of(const ClientProcess& process, Nanoseconds min_window);
+  void advance(ProcessState& process, std::span<const DrmClient> clients, const Holder& holder, const ClientSnapshot& snapshot);
+  bool is_another(const ClientState& state, const DrmClient& client, const Holder& holder, const ClientSnapshot& snapshot) const;
+  std::uint64_t possible_lap(const ClientState& state, const ClientEngine& engine, std::size_t engine_class) const;
   void read_class(ClientState& state, const DrmClient& client, std::size_t engine_class, ClassReading& reading);
   void forget_the_ended(const ClientSnapshot& snapshot);
+  void keep_count(const SeriesKey& key, const ProcessState& state);
 
-  std::map<ProcessKey, ProcessState> processes_;
+  std::map<SeriesKey, ProcessState> processes_;
+  std::map<SeriesKey, Ended> ended_;
   std::map<std::uint64_t, ClientState> clients_;  // by drm-client-id
   ClockRate clock_;
 };

@@ -50,3 +50,17 @@ TEST_CASE("a lap of 32 bits is undone where it is plausible") {
   (void)other.advance(lap, 10);
   CHECK(other.advance(5000, 10, 100).gained == 0);
 }
+
+TEST_CASE("whether a value would be a step back is known without taking it") {
+  HeldCounter counter;
+  CHECK_FALSE(counter.would_step_back(0, 0));
+  (void)counter.advance(1000, 10);
+  CHECK(counter.would_step_back(900, 99));
+  CHECK_FALSE(counter.would_step_back(900, 100));
+  CHECK_FALSE(counter.would_step_back(1001, 0));
+  const std::uint64_t lap = std::uint64_t{1} << 32;
+  (void)counter.advance(lap, 10);
+  CHECK_FALSE(counter.would_step_back(50, 0, 100));
+  CHECK(counter.would_step_back(50, 0, 10));
+  CHECK(counter.advance(lap + 1, 10).gained == 1);
+}

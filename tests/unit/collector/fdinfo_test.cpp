@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "source/client_walk.h"
@@ -255,17 +257,169 @@ TEST_CASE("a process that holds no client for a while has no series, and goes on
   CHECK(page.value(kBusy) == 11.0);
 }
 
-TEST_CASE("a PID that was reused is another process") {
+TEST_CASE("a PID and a name that were given again are one series: it goes on, and no window reaches over both processes") {
+  Scene scene(Driver::i915);
+  const auto scrape = [&](std::uint64_t start, std::uint64_t id, std::uint64_t busy, double cpu) -> auto& {
+    scene.process(7, start);
+    scene.snapshot().processes.back().cpu = Seconds{cpu};
+    scene.client(7, id, {{EngineClass::video, busy}});
+    return scene.scrape();
+  };
+  scrape(100, 1, 90 * kSecond, 40);
+  scene.pass_time(10s);
+  auto& page = scrape(100, 1, 100 * kSecond, 50);
+  scene.pass_time(10s);
+  SUBCASE("between two scrapes") {}
+  SUBCASE("after a while, and after the first one was forgotten") {
+    scene.scrape();
+    scene.pass_time(1h);
+    scene.scrape();
+  }
+  scrape(200, 2, 2 * kSecond, 1);
+  CHECK(page.value(kBusy) == 102.0);
+  CHECK(page.value("intel_gpu_process_cpu_seconds_total") == 51.0);
+  CHECK(page.count(kRatio) == 0);
+  scene.pass_time(10s);
+  scrape(200, 2, 5 * kSecond, 3);
+  CHECK(page.value(kBusy) == 105.0);
+  CHECK(page.value("intel_gpu_process_cpu_seconds_total") == 53.0);
+  CHECK(page.value(kRatio) == doctest::Approx(0.3));
+}
+
+TEST_CASE("a PID that was given again under another name is another series") {
+  Scene scene(Driver::i915);
+  scene.process(7, 100, "one");
+  scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
+  scene.scrape();
+  scene.pass_time(10s);
+  scene.process(7, 200, "two");
+  scene.client(7, 2, {{EngineClass::video, 1 * kSecond}});
+  auto& page = scene.scrape();
+  CHECK(page.value(kBusy, {{"comm", "two"}}) == 1.0);
+  CHECK(page.count(kRatio) == 0);
+}
+
+TEST_CASE("a process that changes its name has two series: each has what was used under its name, and grows only") {
+  Scene scene(Driver::i915);
+  const auto scrape = [&](std::string comm, std::uint64_t busy) -> auto& {
+    scene.process(7, 100, std::move(comm));
+    scene.client(7, 1, {{EngineClass::video, busy}});
+    return scene.scrape();
+  };
+  auto& page = scrape("one", 10 * kSecond);
+  scene.pass_time(10s);
+  scrape("two", 13 * kSecond);
+  CHECK(page.value(kBusy, {{"comm", "two"}}) == 3.0);
+  CHECK(page.count(kBusy) == 1);
+  scene.pass_time(10s);
+  scrape("one", 14 * kSecond);
+  CHECK(page.value(kBusy, {{"comm", "one"}}) == 11.0);
+  scene.pass_time(10s);
+  scrape("one", 16 * kSecond);
+  CHECK(page.value(kBusy, {{"comm", "one"}}) == 13.0);
+}
+
+TEST_CASE("an id that was given to another process' client: it counts whole, and the ratio shows what the counter gains") {
+  Scene scene(Driver::i915);
+  std::uint64_t first = 0;
+  SUBCASE("of a client that had counted much") { first = 500 * kSecond; }
+  SUBCASE("of a client that had counted little more") { first = kSecond / 2; }
+  scene.process(7, 100);
+  scene.client(7, 1, {{EngineClass::video, first}});
+  scene.scrape();
+  double before = 0;
+  std::uint64_t busy = 0;
+  auto& page = scene.collector();
+  for (int i = 1; i <= 4; ++i) {
+    scene.pass_time(1s);
+    busy += kSecond / 5;
+    scene.process(9, 200);
+    if (i % 2 == 0) scene.process(7, 100);  // it lives on without a client, or has ended
+    scene.client(9, 1, {{EngineClass::video, busy}});
+    scene.scrape();
+    CHECK(page.value(kBusy, {{"pid", "9"}}) == doctest::Approx(0.2 * i));
+    if (i == 1) CHECK(page.count(kRatio) == 0);
+    if (i > 1) CHECK(page.value(kRatio, {{"pid", "9"}}) == doctest::Approx(page.value(kBusy).value_or(0) - before));
+    before = page.value(kBusy).value_or(0);
+  }
+}
+
+TEST_CASE("the id of a process that is given again itself") {
   Scene scene(Driver::i915);
   scene.process(7, 100);
   scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
   scene.scrape();
   scene.pass_time(10s);
   scene.process(7, 200);
-  scene.client(7, 2, {{EngineClass::video, 1 * kSecond}});
+  scene.client(7, 1, {{EngineClass::video, 2 * kSecond}});
+  CHECK(scene.scrape().value(kBusy) == 12.0);
+}
+
+TEST_CASE("a correction, or a walk that was cut short, makes no other client of one that several hold") {
+  Scene scene(Driver::i915);
+  scene.process(7);
+  scene.client(7, 1, {{EngineClass::video, 50 * kSecond}});
+  scene.scrape();
+  scene.pass_time(10s);
+  std::uint64_t busy = 50 * kSecond;
+  SUBCASE("a millisecond") { busy -= kMegahertz; }
+  SUBCASE("half a second, the holder from before was not looked at") {
+    busy -= kSecond / 2;
+    scene.snapshot().complete = false;
+    scene.snapshot().pids = {7};
+  }
+  scene.process(9);
+  scene.client(9, 1, {{EngineClass::video, busy}});
+  CHECK(scene.scrape().value(kBusy, {{"pid", "9"}}) == 0.0);
+}
+
+TEST_CASE("an old client that a process is given counts whole, but was not used in this window") {
+  Scene scene(Driver::i915);
+  const auto describe = [&](std::uint64_t busy) {
+    scene.process(7);
+    scene.client(7, 1, {{EngineClass::video, busy}});
+  };
+  describe(0);
+  scene.scrape();
+  scene.pass_time(10s);
+  describe(kSecond);
+  scene.client(7, 2, {{EngineClass::video, 900 * kSecond}});
   auto& page = scene.scrape();
-  CHECK(page.value(kBusy) == 1.0);
+  CHECK(page.value(kBusy) == 901.0);
   CHECK(page.count(kRatio) == 0);
+}
+
+TEST_CASE("whoever holds them, and whatever the processes are called: no client's time is in two series, and none is lost") {
+  Scene scene(Driver::i915);
+  std::map<std::string, double> series;  // the last value of each
+  std::array<std::uint64_t, 6> busy{};
+  std::uint64_t state = 12345;
+  const auto random = [&](std::uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  for (int scrape = 0; scrape < 300; ++scrape) {
+    scene.pass_time(10s);
+    std::map<std::uint32_t, bool> described;
+    for (std::size_t i = 0; i < busy.size(); ++i) {
+      busy[i] += random(5) * kSecond;
+      const auto pid = static_cast<std::uint32_t>(10 + random(4));
+      if (!std::exchange(described[pid], true)) scene.process(pid, 1 + random(3), random(2) == 0 ? "one" : "two");
+      scene.client(pid, i, {{EngineClass::render, busy[i]}});
+    }
+    auto& page = scene.scrape();
+    for (const auto& sample : page.sink().samples().samples()) {
+      if (sample.metric->name != kBusy) continue;
+      double& last = series[std::string(page.sink().samples().label_value(sample, 1)) + "/" +
+                            std::string(page.sink().samples().label_value(sample, 2))];
+      CHECK(sample.value >= last);
+      last = sample.value;
+    }
+  }
+  double told = 0, used = 0;
+  for (const auto& [labels, value] : series) told += value;
+  for (const std::uint64_t value : busy) used += static_cast<double>(value) / 1e9;
+  CHECK(told == doctest::Approx(used));
 }
 
 TEST_CASE("a client that passes from one process to another brings only what comes after") {
@@ -490,6 +644,27 @@ TEST_CASE("state of processes that ended and of clients that closed long ago is 
   }
   CHECK(table.remembered_processes() == 1);
   CHECK(table.remembered_clients() < 1000);
+  CHECK(table.remembered_series() == 1999);  // their counts: a PID is given again
+}
+
+TEST_CASE("not the count of every series that ended is kept for ever") {
+  UsageTable table;
+  for (std::uint32_t i = 0; i < 20000; ++i) {
+    ClientSnapshot snapshot;
+    snapshot.time = std::chrono::seconds(i);
+    DrmClient client;
+    client.pid = i;
+    client.id = i;
+    client.engines[0].busy_ns = 1;
+    snapshot.clients.push_back(client);
+    ClientProcess process;
+    process.pid = i;
+    snapshot.processes.push_back(process);
+    snapshot.pids = {i};
+    (void)table.update(snapshot, snapshot.clients, 10, 1s);
+  }
+  CHECK(table.remembered_series() <= 8192);
+  CHECK(table.remembered_series() > 7000);
 }
 
 TEST_CASE("features: processes of others, engine time, memory") {
