@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "device/discovery.h"
-#include "registry/advice.h"
+#include "registry/kept_findings.h"
 #include "registry/reading_schedule.h"
 #include "registry/registry_metrics.h"
 #include "registry/scrape_log.h"
@@ -103,10 +103,10 @@ struct Progress {
 class Result final : public ScrapeResult {
  public:
   std::span<const SampleList* const> lists() const override { return lists_; }
-  std::span<const Finding> findings() const override { return findings_; }
+  std::span<const Finding> findings() const override { return *findings_; }
 
   std::vector<std::shared_ptr<SampleSink>> sinks;
-  std::vector<Finding> findings_;
+  KeptFindings::List findings_;
   std::vector<const SampleList*> lists_;
 };
 
@@ -134,6 +134,7 @@ struct Registry::Core {
   mutable std::mutex known_mutex;
   std::vector<Gpu> known_gpus;  // as of the last run that found out
 
+  KeptFindings findings;
   ScrapeLog scrape_log;
   std::uint64_t pass_number = 0;
   std::atomic<Nanoseconds> accumulating_due_after{};
@@ -264,8 +265,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
 
   Progress progress() const;
   std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole);
-  void report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
-              std::vector<Finding>& findings);
+  KeptFindings::List report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out);
   void note_features(const Step& step, std::vector<Finding>& findings) const;
   void plan_readings(const Progress& progress);
 
@@ -539,7 +539,7 @@ std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress
       result->sinks.push_back(step.sink);
   }
   auto own = core_->sinks->take();
-  report(progress, collectors, whole, *own, result->findings_);
+  result->findings_ = report(progress, collectors, whole, *own);
   result->sinks.push_back(std::move(own));
   for (const auto& sink : result->sinks) result->lists_.push_back(&sink->samples());
   return result;
@@ -565,8 +565,10 @@ void Registry::Run::note_features(const Step& step, std::vector<Finding>& findin
   }
 }
 
-void Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
-                           std::vector<Finding>& findings) {
+KeptFindings::List Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out) {
+  std::vector<Finding> noted;
+  constexpr std::size_t kFeaturesByGpu = 32;
+  noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
   std::size_t devices = progress.units.size();
   if (!progress.listed) {  // so far, or at all: what was found last is the best that is known
     const std::lock_guard lock(core_->known_mutex);
@@ -583,7 +585,7 @@ void Registry::Run::report(const Progress& progress, const CollectorSet& collect
       for (const FeatureDescriptor* feature : entry.info->features)
         for (const auto& unit : progress.units)
           if (!feature->machine_wide || &unit == &progress.units.front())
-            findings.push_back({feature, entry.info->name, feature->machine_wide ? std::string() : unit->gpu.address, false,
+            noted.push_back({feature, entry.info->name, feature->machine_wide ? std::string() : unit->gpu.address, false,
                                 {Reason::disabled}, {}, {}});
       continue;
     }
@@ -609,7 +611,7 @@ void Registry::Run::report(const Progress& progress, const CollectorSet& collect
         if (failure.code == kWaitsForAnother) continue;  // that one has been told
         failures.insert({std::string(entry.info->name), step.unit->gpu.address, failure.where, failure.code.message()});
       }
-      note_features(step, findings);
+      note_features(step, noted);
     }
     if (!in_time) late.push_back(entry.info->name);
     out.add(kCollectorSuccess, {entry.info->name}, flag(success && in_time));
@@ -620,29 +622,23 @@ void Registry::Run::report(const Progress& progress, const CollectorSet& collect
     out.add(kClientWalkComplete, flag(progress.walk->complete));
     out.add(kClientBlocksSkipped, Count{static_cast<double>(progress.walk->blocks_skipped)});
   }
-  std::optional<PermissionFacts> facts;
-  for (Finding& finding : findings) {
-    if (!finding.available) {
-      // Asked only for the sake of cures that depend on them.
-      if (!facts && finding.absent.reason == Reason::permission) facts = permission_facts(core_->machine);
-      const auto unit = std::find_if(progress.units.begin(), progress.units.end(),
-                                     [&](const auto& known) { return known->gpu.address == finding.device; });
-      Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}),
-                             unit == progress.units.end() ? nullptr : &(*unit)->gpu);
-      finding.cause = std::move(advice.cause);
-      finding.cure = std::move(advice.cure);
-      if (finding.absent.reason == Reason::disabled) finding.cure = "--collector." + std::string(finding.collector);
-    }
+  KeptFindings::List findings = core_->findings.explain(std::move(noted), core_->machine, [&](std::string_view device) {
+    const auto unit = std::find_if(progress.units.begin(), progress.units.end(),
+                                   [&](const auto& known) { return known->gpu.address == device; });
+    return unit == progress.units.end() ? nullptr : &(*unit)->gpu;
+  });
+  for (const Finding& finding : *findings) {
     out.add(kFeatureAvailable,
             {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
             flag(finding.available));
   }
   if (!whole) {  // somebody could not wait for all, which says nothing about the machine
     core_->scrape_log.late(late, core_->machine.clock.now());
-    return;
+    return findings;
   }
   if (progress.listed && progress.units.empty()) core_->scrape_log.no_device();
   core_->scrape_log.scrape(findings, failures, only_accumulating_ || !collectors_.all());
+  return findings;
 }
 
 // Only what was really read is done: a collector that this run left out, or that failed, hung or was late, is not. A GPU that

@@ -26,8 +26,7 @@ void ScrapeLog::no_device() {
              {{"cure", "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
 }
 
-void ScrapeLog::scrape(const std::vector<Finding>& findings, const std::set<Trouble>& failures, bool partial) {
-  const std::lock_guard lock(mutex_);
+void ScrapeLog::tell_findings(const std::vector<Finding>& findings) {
   // One cause often takes away several features: name it once, with all of them.
   struct Group {
     const Finding* first;
@@ -59,6 +58,12 @@ void ScrapeLog::scrape(const std::vector<Finding>& findings, const std::set<Trou
                 {"cause", finding.cause},
                 {"cure", finding.cure}});
   }
+}
+
+void ScrapeLog::scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures, bool partial) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(last_findings_, findings) != findings) tell_findings(*findings);
+  if (failures.empty() && failing_.empty()) return;
   Causes broken;
   for (const Trouble& trouble : failures) {
     if (!failing_.contains(trouble)) broken[{trouble.device, trouble.where, trouble.error}].push_back(trouble.collector);

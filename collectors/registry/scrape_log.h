@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -31,7 +32,8 @@ class ScrapeLog {
   };
   // Everything that is missing and everything that failed in one scrape. partial: not all collectors were asked, so
   // what is not named may still be so.
-  void scrape(const std::vector<Finding>& findings, const std::set<Trouble>& failures, bool partial);
+  // findings: the same list as the last time if nothing has changed.
+  void scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures, bool partial);
   // Somebody's time was over before these collectors had finished. Written once for each of them, and again only if it
   // has not happened for an hour.
   void late(const std::vector<std::string_view>& collectors, Nanoseconds now);
@@ -43,6 +45,7 @@ class ScrapeLog {
     auto operator<=>(const Cause&) const = default;
   };
   using Causes = std::map<Cause, std::vector<std::string>>;
+  void tell_findings(const std::vector<Finding>& findings);
   void tell_broken(const Causes& causes);
   void tell_working(const Causes& causes);
 
@@ -54,6 +57,7 @@ class ScrapeLog {
   std::mutex mutex_;
   bool told_of_no_device_ = false;
   std::map<std::pair<std::string, std::string>, State> known_;  // by (feature, device)
+  std::shared_ptr<const std::vector<Finding>> last_findings_;
   std::set<Trouble> failing_;
   std::map<std::string, Nanoseconds, std::less<>> late_;  // by collector: when it last was
 };

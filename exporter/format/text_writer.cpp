@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/text_writer.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -9,10 +8,6 @@
 
 namespace igpu::exporter {
 namespace {
-
-bool needs_escape(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return c == '\\' || c == '"' || c == '\n'; });
-}
 
 // What stands before each label value of a family, with the quote that ends the value before it: `",gt="`. Put
 // together once a family, copied for each sample.
@@ -87,11 +82,7 @@ void write_samples(TextWriter& writer, const PageView::Family& family) {
         writer.put('{');
         writer.put(pieces.piece(i).substr(2));
       }
-      if (needs_escape(values[i])) {
-        writer.put_escaped(values[i], true);
-      } else {
-        writer.put(values[i]);
-      }
+      writer.put_escaped(values[i], true);
     }
     if (labelled) writer.put("\"}");
     writer.put(' ');

@@ -8,11 +8,32 @@
 #include <limits>
 #include <string>
 
+#include "format/text_writer.h"
 #include "support/exposition_parser.h"
 #include "support/run_program.h"
 #include "support/sample_page.h"
 
 TEST_SUITE_BEGIN("prometheus_text");
+
+TEST_CASE("what needs a backslash is found at every place of a text, and nothing else is") {
+  for (std::size_t size = 0; size <= 40; ++size) {
+    const std::string plain(size, size % 2 == 0 ? 'a' : '\xbd');
+    CHECK_FALSE(igpu::exporter::needs_escape(plain));
+    for (std::size_t at = 0; at < size; ++at) {
+      for (const char c : {'"', '\\', '\n'}) {
+        std::string text = plain;
+        text[at] = c;
+        CHECK(igpu::exporter::needs_escape(text));
+        for (const int beside : {-1, 1}) {
+          text[at] = static_cast<char>(c + beside);
+          CHECK_FALSE(igpu::exporter::needs_escape(text));
+        }
+        text[at] = static_cast<char>(c ^ '\x80');
+        CHECK_FALSE(igpu::exporter::needs_escape(text));
+      }
+    }
+  }
+}
 
 using namespace igpu;
 using namespace igpu::test;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/kept_findings.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace igpu {
+
+bool KeptFindings::is_last(std::span<const Finding> noted) const {
+  return std::equal(noted.begin(), noted.end(), last_->begin(), last_->end(), [](const Finding& a, const Finding& b) {
+    return a.feature == b.feature && a.available == b.available && (a.available || a.absent == b.absent) &&
+           a.collector == b.collector && a.device == b.device;
+  });
+}
+
+void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts) {
+  // Asked only for the sake of hints that depend on them.
+  if (finding.absent.reason == Reason::permission) {
+    depends_on_rights_ = true;
+    if (!facts) facts = permission_facts(machine);
+  }
+  Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
+  finding.cause = std::move(advice.cause);
+  finding.cure = std::move(advice.cure);
+  if (finding.absent.reason == Reason::disabled) finding.cure = "--collector." + std::string(finding.collector);
+}
+
+}  // namespace igpu

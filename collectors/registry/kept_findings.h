@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "igpu/device.h"
+#include "igpu/feature.h"
+#include "igpu/units.h"
+#include "machine/machine.h"
+#include "registry/advice.h"
+
+namespace igpu {
+
+// Findings with their words. What is missing on a machine seldom changes, so the words of one scrape serve the next ones,
+// and the whole list is shared while nothing changes. Used by all who wait for a run, each on its own thread.
+class KeptFindings {
+ public:
+  using List = std::shared_ptr<const std::vector<Finding>>;
+
+  // noted: of this scrape, without cause and cure. gpu_of(device): the GPU, or nullptr for the whole machine.
+  template <class F>
+  List explain(std::vector<Finding>&& noted, Machine& machine, F&& gpu_of) {
+    const std::lock_guard lock(mutex_);
+    const Nanoseconds now = machine.clock.now();
+    if (last_ && is_last(noted) && !(depends_on_rights_ && now - explained_at_ >= kRightsBelieved)) return last_;
+    explained_at_ = now;
+    depends_on_rights_ = false;
+    std::optional<PermissionFacts> facts;
+    for (Finding& finding : noted)
+      if (!finding.available) explain(finding, machine, gpu_of(finding.device), facts);
+    last_ = std::make_shared<const std::vector<Finding>>(std::move(noted));
+    return last_;
+  }
+
+ private:
+  // A sysctl or a security module's rule may change while the refusal stays: the hint follows within this time.
+  static constexpr Nanoseconds kRightsBelieved = std::chrono::minutes(1);
+
+  bool is_last(std::span<const Finding> noted) const;
+  void explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts);
+
+  std::mutex mutex_;
+  List last_;
+  Nanoseconds explained_at_{};
+  bool depends_on_rights_ = false;
+};
+
+}  // namespace igpu
