@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/metrics_reference.h"
 #include "cli/output.h"
+#include "cli/start_failure.h"
 #include "cli/usage_error.h"
 #include "self/build_info.h"
 
@@ -42,7 +43,8 @@ int run(const std::vector<std::string>& arguments) {
   try {
     return dispatch(arguments);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(kProgramName.size()), kProgramName.data(), error.what());
+    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(kProgramName.size()), kProgramName.data(),
+                 explained(error, process_limits()).c_str());
     return EXIT_FAILURE;
   }
 }

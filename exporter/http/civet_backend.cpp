@@ -16,6 +16,7 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -147,6 +148,29 @@ void append_number(std::string& out, std::size_t number) {
   char text[24];
   const auto [end, error] = std::to_chars(text, text + sizeof text, number);
   if (error == std::errc()) out.append(text, end);
+}
+
+// CivetWeb goes on with fewer threads than it was asked for, even without the one that stops it. Throws
+// std::system_error unless that many can be started, and some for the front.
+void check_threads(unsigned workers) {
+  const unsigned number = workers + 4;
+  std::vector<std::thread> threads;
+  std::mutex together;
+  std::exception_ptr failure;
+  {
+    const std::lock_guard lock(together);
+    try {
+      threads.reserve(number);
+      while (threads.size() < number) {
+        threads.emplace_back([&together] { const std::lock_guard until_all_are_there(together); });
+      }
+    } catch (const std::system_error& error) {
+      failure = std::make_exception_ptr(
+          std::system_error(error.code(), "the HTTP server needs " + std::to_string(number) + " threads"));
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 // Status line and headers; what remains is the front's to say.
@@ -319,6 +343,7 @@ struct CivetBackend::State {
 
 CivetBackend::CivetBackend(unsigned workers, unsigned queue, HttpHandler& handler, Log& log)
     : state_(std::make_unique<State>(handler, log)) {
+  check_threads(workers);
   // TLS is not asked for: the front speaks it.
   (void)mg_init_library(MG_FEATURES_DEFAULT);
   state_->library = true;

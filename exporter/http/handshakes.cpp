@@ -23,10 +23,17 @@ void block_broken_pipes() {  // OpenSSL writes without MSG_NOSIGNAL
 }  // namespace
 
 Handshakes::Handshakes(unsigned threads, std::function<void()> finished) : finished_(std::move(finished)) {
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  try {
+    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-Handshakes::~Handshakes() {
+Handshakes::~Handshakes() { end(); }
+
+void Handshakes::end() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -59,6 +59,7 @@ class Handshakes {
   };
 
   void run();
+  void end();
   Step next();
   std::unique_ptr<Stream> remove(std::unordered_map<Ticket, Place>::iterator place);
 

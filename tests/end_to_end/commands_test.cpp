@@ -153,6 +153,19 @@ TEST_CASE("a command that answers once does not wait for a GPU that is not there
   CHECK(run({"stats", "--simulate=rack", "--gpu=renderD129", "--gpu=0000:00:02.0"}).status == 0);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these take terabytes of address space
+TEST_CASE("a start for which there is not enough memory says what is missing and which limit there is") {
+  const auto start = [](const char* limit) {
+    return run_program({"sh", "-c", "ulimit -v " + std::string(limit) + " && exec \"$0\" --simulate=asleep --web.listen-address=127.0.0.1:0",
+                        IGPU_EXPORTER_BINARY});
+  };
+  const ProgramOutcome outcome = start("200000");
+  CAPTURE(outcome.output);
+  CHECK(outcome.status == 1);
+  CHECK(holds(outcome, "address space is limited to 200000 KiB (ulimit -v"));
+}
+#endif
+
 TEST_CASE("a sleeping GPU is no fault") {
   const ProgramOutcome outcome = run({"doctor", "--simulate=asleep"});
   CHECK(holds(outcome, "asleep and is not woken"));
