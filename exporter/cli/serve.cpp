@@ -55,6 +55,7 @@ FrontOptions front_options(Nanoseconds web_timeout) {
   // A short time for scrapes is no reason to refuse clients who need a moment for TLS.
   options.head_timeout = std::min(std::max(timeout, kShortestHeadTimeout), options.head_timeout);
   options.write_timeout = std::min(timeout, options.write_timeout);
+  options.handshakes = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 2U);
   return options;
 }
 
@@ -180,12 +181,13 @@ int serve(const Options& options) {
       return Front::Tls{now->tls, now->admission};
     };
   }
+  const FrontOptions front = front_options(options.timeout);  // how many processors there are is read from a file
   sandbox.confine_clients();
   sandbox.close();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
   if (web_config) web_config->start();
-  Listener listener({{}, worker_count(options.max_requests), front_options(options.timeout), tls},
+  Listener listener({{}, worker_count(options.max_requests), front, tls},
                     guard ? static_cast<HttpHandler&>(*guard) : routes, log, sockets.take());
   sandbox.tell(log);
   warn_if_open(listener.bound(), web_config && asks_who_they_are(*web_config->current()), log);

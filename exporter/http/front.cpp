@@ -37,7 +37,6 @@ constexpr milliseconds kLinger(2000);  // that a client has to take the end of a
 constexpr milliseconds kAcceptPause(100);
 constexpr milliseconds kDeadlineStep(10);  // deadlines are not checked more often
 constexpr int kAcceptedAtOnce = 64;
-constexpr unsigned kHandshakeThreads = 2;
 constexpr std::size_t kReadAtOnce = 4096;
 constexpr std::uint64_t kWake = 0;           // numbers in epoll: the wake-up, the listening sockets,
 constexpr std::uint64_t kFirstClient = 256;  // and the connections, counted up for ever
@@ -83,8 +82,7 @@ class Front::Loop {
 
   void start() {
     if (tls_) {
-      handshakes_.emplace(std::clamp(std::thread::hardware_concurrency() / 2, 1U, kHandshakeThreads),
-                          [this] { (void)::eventfd_write(wake_.get(), 1); });
+      handshakes_.emplace(options_.handshakes, [this] { (void)::eventfd_write(wake_.get(), 1); });
     }
     thread_ = std::thread([this] { run(); });
   }

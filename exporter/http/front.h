@@ -24,6 +24,7 @@ namespace igpu::exporter {
 struct FrontOptions {
   std::size_t connections = 1024;      // more: one that can be missed is closed, see Places
   std::size_t exchanges = 512;         // requests handed on and not answered yet; more: 503
+  unsigned handshakes = 1;             // threads for those of TLS
   std::size_t head_size = 16U << 10;   // larger: 431
   std::size_t headers = 64;            // more, which CivetWeb would not see: 431
   std::size_t target_size = 8U << 10;  // longer: 414
