@@ -392,7 +392,7 @@ std::vector<CollectorDescription> describe_collectors() {
   std::vector<CollectorDescription> descriptions;
   for (const CollectorEntry& entry : all_collectors()) {
     const CollectorInfo& info = *entry.info;
-    CollectorDescription d{info.name, info.help, info.enabled_by_default, info.always_on, info.metrics, info.features, {}};
+    CollectorDescription d{info.name, info.help, info.enabled_by_default, info.always_on, info.metrics, info.features, {}, info.notes};
     for (const OptionDescriptor& o : info.options) d.options.push_back({o.name, o.default_value, o.help, o.choices});
     descriptions.push_back(std::move(d));
   }

@@ -39,6 +39,7 @@ struct CollectorInfo {
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
   std::span<const OptionDescriptor> options = {};
+  std::string_view notes = {};  // for METRICS.md: what concerns several of its metrics
 };
 
 // Values given by flags, or the descriptor's defaults.

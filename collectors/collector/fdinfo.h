@@ -20,10 +20,8 @@ class FdinfoCollector final : public Collector {
       {"device", "pid", "comm", "memory_region", "state"}};
   static constexpr Metric<Seconds, 4> kBusy{
       "intel_gpu_process_engine_busy_seconds_total", Kind::counter,
-      "Engine time of the process, added up over the engines of the class: what its clients used while they were its own. A "
-      "client that is seen for the first time counts whole; one that goes over to another process brings nothing along. A "
-      "process with the PID and the name of an earlier one goes on from its count. On xe without access to the render node "
-      "from the second scrape on.",
+      "Engine time of the process, added up over the engines of the class. On xe without access to the render node from the "
+      "second scrape on.",
       {"device", "pid", "comm", "class"}};
   static constexpr Metric<Ratio, 4> kBusyRatio{"intel_gpu_process_engine_busy_ratio", Kind::gauge,
                                                "Share of the class's capacity that the process used over the window.",
@@ -35,8 +33,7 @@ class FdinfoCollector final : public Collector {
       "What kind of process it is; container_id and pod_uid come from its cgroup.",
       {"device", "pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}};
   static constexpr Metric<Seconds, 3> kCpu{"intel_gpu_process_cpu_seconds_total", Kind::counter,
-                                           "CPU time of the process, user and system. A process with the PID and the name of an "
-                                           "earlier one goes on from its count.", {"device", "pid", "comm"}};
+                                           "CPU time of the process, user and system.", {"device", "pid", "comm"}};
   static constexpr Metric<Bytes, 3> kResident{"intel_gpu_process_resident_memory_bytes", Kind::gauge,
                                               "Resident main memory of the process.", {"device", "pid", "comm"}};
   static constexpr Metric<Bytes, 3> kVirtual{"intel_gpu_process_virtual_memory_bytes", Kind::gauge,
@@ -66,6 +63,11 @@ class FdinfoCollector final : public Collector {
       .metrics = kMetrics,
       .features = kFeatures,
       .options = kOptions,
+      .notes = "A process series belongs to its PID and name, and its counters never go back while the exporter runs: a process "
+               "that is given both of an earlier one goes on from that one's count. Engine time counts for the process that holds "
+               "the client when it is used. A client that is seen for the first time counts whole; one that goes over to another "
+               "process (inherited by a child, passed over a socket) brings nothing along, so that no time is in two series; an "
+               "id that the kernel gives again is another client. The ratio is of what the counter gained in its window.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

@@ -10,6 +10,7 @@
 #include "self/process_metrics.h"
 #include "self/request_metrics.h"
 #include "self/sandbox_metrics.h"
+#include "text/wrap.h"
 #include "web_config/follower.h"
 
 namespace igpu::exporter {
@@ -23,6 +24,8 @@ std::string_view kind_of(const MetricDescriptor& metric) {
   }
   return "gauge";
 }
+
+constexpr std::size_t kNotesWidth = 120;
 
 // Inside a cell of a table.
 std::string cell(std::string_view text) {
@@ -59,6 +62,10 @@ void add_collector(std::string& out, const CollectorDescription& collector) {
     out += " Off by default; `--collector." + std::string(collector.name) + "` turns it on.\n\n";
   }
   add_metrics(out, collector.metrics);
+  if (!collector.notes.empty()) {
+    append_wrapped(out, collector.notes, 0, kNotesWidth);
+    out += "\n\n";
+  }
   if (!collector.options.empty()) {
     out += "| option | default | meaning |\n|---|---|---|\n";
     for (const CollectorDescription::Option& option : collector.options) {

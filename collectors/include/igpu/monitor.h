@@ -36,6 +36,7 @@ struct CollectorDescription {
     std::string_view name, default_value, help, choices;
   };
   std::vector<Option> options;
+  std::string_view notes;  // what concerns several of its metrics; "" for nothing
 };
 std::vector<CollectorDescription> describe_collectors();
 // Metrics that belong to no collector (intel_gpu_exporter_devices, scrape durations, feature_available).
