@@ -60,3 +60,14 @@ void* sleep_on(void*) {
 }
 
 }  // namespace
+
+// In the C library's place: a thread that blocks all signals still gets the one that attempts come with.
+extern "C" [[gnu::visibility("default")]] int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
+  sigset_t without;
+  if (set != nullptr && how != SIG_UNBLOCK) {
+    without = *set;
+    ::sigdelset(&without, injecting_signal());
+    set = &without;
+  }
+  return ::sigprocmask(how, set, before) == 0 ? 0 : errno;
+}
