@@ -10,10 +10,22 @@ import pathlib
 import re
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(ROOT / "tests/grafana"))
 from rack import Rack, dashboards, expand, get, queries  # noqa: E402
+
+WAIT = 120  # seconds for all that has no data yet
+
+
+def has_data(rack, expression, until):
+    """Some look at points in time of their own, a quarter of a minute apart, of which the first is still to come."""
+    while not rack.query(expression):
+        if time.monotonic() > until:
+            return False
+        time.sleep(1)
+    return True
 
 
 def main():
@@ -22,10 +34,11 @@ def main():
     with tempfile.TemporaryDirectory() as name, Rack(sys.argv[1], ROOT, pathlib.Path(name)) as rack:
         rack.wait_for_samples(12)
         rack.stop_last_exporter()
+        until = time.monotonic() + WAIT
         for file, dashboard in dashboards(ROOT):
             for where, expression in queries(dashboard):
                 count += 1
-                if not rack.query(expand(expression)):
+                if not has_data(rack, expand(expression), until):
                     failures += 1
                     print(f"FAIL {file}: {where}: no data for: {expression}")
                 unknown = set(re.findall(r"\b(?:intel_gpu|process)_\w+", re.sub(r'"[^"]*"', "", expression))) - described
@@ -35,7 +48,7 @@ def main():
         for rules in sorted((ROOT / "deploy/prometheus/rules").glob("*.yml")):
             for record in sorted(set(re.findall(r"record: (\S+)", rules.read_text()))):
                 records += 1
-                if not rack.query(f'{{__name__="{record}"}}'):
+                if not has_data(rack, f'{{__name__="{record}"}}', until):
                     failures += 1
                     print(f"FAIL {rules.name}: {record}: no data")
         for group in json.loads(get(f"{rack.base}/api/v1/rules"))["data"]["groups"]:
