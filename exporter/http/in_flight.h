@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -57,10 +58,17 @@ class InFlight {
       place->holds = true;
       ++under_way_;
       place->entered = true;
+      ++entries_;
     }
     if (loser.stop_possible()) loser.request_stop();
     place->when_gone.emplace(std::move(gone), Leave{*place});  // runs now if that has happened
     return Slot(std::move(place));
+  }
+
+  // How many have ever had a place: whoever finds none and sees this grow may find one at the next try.
+  std::uint64_t entries() const {
+    const std::lock_guard lock(mutex_);
+    return entries_;
   }
 
   // True once nothing is under way.
@@ -130,10 +138,11 @@ class InFlight {
     if (--under_way_ == 0) idle_.notify_all();
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable idle_;
   const unsigned limit_;
   Places holding_;
+  std::uint64_t entries_ = 0;
   std::size_t under_way_ = 0;  // also those that lost their place and have not left yet
 };
 

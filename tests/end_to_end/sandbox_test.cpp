@@ -51,12 +51,10 @@ std::vector<Thread> threads_of(pid_t pid) {
     std::ifstream comm(entry.path() / "comm");
     std::string name;
     std::getline(comm, name);
+    // ThreadSanitizer's own thread, which it makes beside the first of ours and which keeps what the process had then. It has the
+    // program's name, as the main thread has.
+    if (instrumented() && name.starts_with("intel-gpu-expor") && entry.path().filename() != std::to_string(pid)) continue;
     if (const auto status = parse_thread_status(text)) threads.push_back({name, *status});
-  }
-  // ThreadSanitizer's own thread was there before anything of ours and keeps what the process began with.
-  const auto untouched = [](const Thread& thread) { return !thread.status.no_new_privs; };
-  if (instrumented() && std::count_if(threads.begin(), threads.end(), untouched) == 1) {
-    threads.erase(std::find_if(threads.begin(), threads.end(), untouched));
   }
   return threads;
 }

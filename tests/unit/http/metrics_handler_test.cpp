@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 #include "support/exposition_parser.h"
 #include "support/fake_http.h"
@@ -196,6 +199,77 @@ TEST_CASE("before a scrape is refused, those whose clients have gone make room")
   HttpResponse response;
   handler.handle(second, response);
   CHECK(response.status == 200);
+}
+
+TEST_CASE("nor those whose place another one took before that was noticed, again and again") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({.max_requests = 1}, source, requests);
+  // Each of them stays in its scrape until its client has gone.
+  struct Visitor {
+    std::stop_source gone;
+    std::promise<void> started;
+    std::future<void> done;
+  };
+  std::vector<std::unique_ptr<Visitor>> visitors;
+  std::atomic<Visitor*> present{nullptr};
+  source.during = [&] {
+    Visitor* const visitor = present.exchange(nullptr);
+    if (visitor == nullptr) return;
+    visitor->started.set_value();
+    while (!visitor->gone.stop_requested()) std::this_thread::yield();
+  };
+  const auto come = [&] {
+    visitors.push_back(std::make_unique<Visitor>());
+    Visitor& visitor = *visitors.back();
+    present = &visitor;
+    visitor.done = std::async(std::launch::async, [&handler, &visitor] {
+      FakeRequest request;
+      request.has_gone = visitor.gone.get_token();
+      HttpResponse response;
+      handler.handle(request, response);
+    });
+    visitor.started.get_future().wait();
+  };
+  const auto leave = [&] {
+    visitors.back()->gone.request_stop();
+    visitors.back()->done.wait();
+  };
+  come();
+  FakeRequest good;
+  good.on_notice_resets = [&] {
+    leave();
+    if (visitors.size() < 5) come();
+  };
+  HttpResponse response;
+  handler.handle(good, response);
+  CHECK(response.status == 200);
+  CHECK(visitors.size() == 5);
+}
+
+TEST_CASE("a place that is really taken is a 503 after one look") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({.max_requests = 1}, source, requests);
+  std::promise<void> started, end;
+  source.during = [&] {
+    started.set_value();
+    end.get_future().wait();
+  };
+  auto first = std::async(std::launch::async, [&] {
+    HttpResponse response;
+    handler.handle(FakeRequest(), response);
+  });
+  started.get_future().wait();
+  int looks = 0;
+  FakeRequest second;
+  second.on_notice_resets = [&] { ++looks; };
+  HttpResponse response;
+  handler.handle(second, response);
+  CHECK(response.status == 503);
+  CHECK(looks == 1);
+  end.set_value();
+  first.wait();
 }
 
 TEST_CASE("a scrape that throws leaves no slot taken") {
