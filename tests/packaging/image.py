@@ -13,6 +13,7 @@ import tempfile
 from checks import NAME, SOURCE, WORK, check, equal, fetch, finish, mirror, output, run, serving
 
 LABELS = {"VERSION": "9.8.7", "CREATED": "2026-01-02T03:04:05Z", "HOMEPAGE": "https://home.example", "SOURCE": "https://source.example"}
+EPOCH = "1767323045"
 IMAGE, BASE = "localhost/intel-gpu-exporter", "localhost/debian:bookworm-slim"
 
 
@@ -36,15 +37,32 @@ def base_image(buildah, work):
     os.unlink(f"{work}/base.tar")
 
 
-def build(buildah):
+def build(buildah, source=SOURCE, image=IMAGE):
     more = []
     if shutil.which("ccache"):
         cache = output("ccache", "--get-config", "cache_dir").strip()
         os.makedirs(cache, exist_ok=True)
         more = ["--build-arg", "EXTRA_PACKAGES=ccache", "--volume", f"{cache}:/root/.cache/ccache"]
-    buildah("build", "--quiet", "--file", f"{SOURCE}/deploy/container/Containerfile", "--ignorefile", f"{SOURCE}/.containerignore",
+    # The time as deploy/release gives it: of the files in the layers, too.
+    buildah("build", "--quiet", "--timestamp", EPOCH, "--file", f"{source}/deploy/container/Containerfile", "--ignorefile", f"{source}/.containerignore",
             "--build-arg", f"BASE={BASE}", "--build-arg", "REVISION=v9.8.7", *[word for label, value in LABELS.items() for word in ("--build-arg", f"{label}={value}")], "--network", "host", "--format", "docker",
-            *more, "--tag", IMAGE, SOURCE)
+            *more, "--tag", image, source)
+
+
+def layers(buildah, image):
+    return json.loads(buildah("inspect", "--type", "image", image))["OCIv1"]["rootfs"]["diff_ids"]
+
+
+def again(buildah, work):
+    """The same sources in another folder, written at another time."""
+    copy = f"{work}/elsewhere"
+    for file in output("git", "-c", "safe.directory=*", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
+        if file and os.path.lexists(f"{SOURCE}/{file}"):
+            os.makedirs(os.path.dirname(f"{copy}/{file}"), exist_ok=True)
+            shutil.copyfile(f"{SOURCE}/{file}", f"{copy}/{file}", follow_symlinks=False)
+            shutil.copymode(f"{SOURCE}/{file}", f"{copy}/{file}", follow_symlinks=False)
+    build(buildah, copy, f"{IMAGE}:again")
+    equal("built again elsewhere, its layers have the same bytes", layers(buildah, f"{IMAGE}:again"), layers(buildah, IMAGE))
 
 
 def contents(root):
@@ -118,6 +136,7 @@ def main():
         buildah("umount", container)
         contents(root)
         runs(root, config)
+        again(buildah, work)
     finally:
         run("chmod", "-R", "u+w", work, check_status=False)
         shutil.rmtree(work, ignore_errors=True)
