@@ -148,7 +148,7 @@ def descriptions(root):
     COMPLETIONS["bash"] = f"{root}/usr/share/bash-completion/completions/{NAME}"
     COMPLETIONS["fish"] = f"{root}/usr/share/fish/vendor_completions.d/{NAME}.fish"
     zsh = f"{root}/usr/share/zsh/vendor-completions/_{NAME}"
-    stats_only = {"--json", "--interval", "--count"}
+    stats_only = {"--json", "--format", "--interval", "--count"}
     for shell in ("bash", "fish"):
         offered = set(completes(shell, NAME, "--"))
         equal(f"{shell} offers every flag", sorted(set(flags) - offered - stats_only), [])
