@@ -302,6 +302,15 @@ def run_tool(*arguments, prefix=(), timeout=30):
     return done.returncode, done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
 
 
+def doctor_is_content(name, prefix=()):
+    """No right is missing; what this kernel does not offer may be, and then the exit code says so."""
+    code, text = run_tool("doctor", "--json", prefix=prefix)
+    said = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
+    features = [feature for place in [*said["gpus"], said["machine"]] for feature in place["features"]]
+    equal(f"{name}: doctor misses no right", [f["feature"] for f in features if f.get("reason") == "permission"], [])
+    equal(f"{name}: doctor's exit code", code, 1 if said["missing"] else 0)
+
+
 def rate(name, first, second, metric, per_second, relative=0.01, absolute=0.0, **labels):
     """A counter grew at this rate: exact up to when, between a request and its answer, it was read."""
     a, b = first.sum(metric, **labels), second.sum(metric, **labels)
