@@ -12,6 +12,10 @@ CLASSES = ["render", "copy", "video", "video_enhance", "compute"]
 THROTTLE = ["pl1", "pl2", "pl4", "thermal", "prochot", "ratl", "vr_thermalert", "vr_tdc"]
 
 
+NEWER_THAN_PCI_IDS = {"0x7d55": "Meteor Lake-P [Arc Graphics]", "0x64a0": "Lunar Lake [Arc Graphics 130V/140V]",
+                      "0xe20b": "Battlemage G21 [Arc B580]"}
+
+
 @dataclasses.dataclass
 class Gpu:
     name: str
@@ -36,11 +40,11 @@ class Gpu:
 
     @property
     def title(self):
-        """What the system's PCI id list calls it; None where it does not know the part."""
+        """What the system's PCI id list calls it, and what the exporter calls those that are newer than Debian 12's."""
         with open("/usr/share/misc/pci.ids", encoding="utf-8") as f:
             intel = f.read().split("\n8086  ", 1)[1]
         found = re.search(rf"^\t{self.device_id[2:]}  (.*)$", re.split(r"\n(?=[0-9a-f]{4}  )", intel)[0], re.M)
-        return found.group(1) if found else None
+        return found.group(1) if found else NEWER_THAN_PCI_IDS.get(self.device_id)
 
     @property
     def pmu(self):
