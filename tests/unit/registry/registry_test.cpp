@@ -193,9 +193,9 @@ TEST_CASE("a collector that hangs is left behind and skipped until it returns") 
 }
 
 TEST_CASE("every thread that collectors run on is made by whom the owner names") {
-  Scene scene(50ms);
+  Scene scene(2s);
   std::atomic<int> made = 0;
-  RegistryOptions options{{}, {}, 1s, 50ms, [&made](std::function<void()> body) {
+  RegistryOptions options{{}, {}, 1s, 2s, [&made](std::function<void()> body) {
                             ++made;
                             return std::thread(std::move(body));
                           }};
