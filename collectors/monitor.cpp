@@ -126,15 +126,19 @@ struct Foundation {
 std::vector<std::string> disabled_collectors(const MonitorOptions& options) {
   for (const auto& [name, on] : options.collectors) {
     const auto known = all_collectors();
-    const auto is_it = [&wanted = name](const CollectorEntry& e) { return e.info->name == wanted && !e.info->always_on; };
+    const auto is_it = [&wanted = name](const CollectorEntry& e) {
+      return e.info->name == wanted && !e.info->always_on;
+    };
     if (std::none_of(known.begin(), known.end(), is_it))
-      throw std::invalid_argument(std::string(on ? "--collector." : "--no-collector.") + name + ": there is no such collector");
+      throw std::invalid_argument(std::string(on ? "--collector." : "--no-collector.") + name +
+                                  ": there is no such collector");
   }
   std::vector<std::string> disabled;
   for (const CollectorEntry& entry : all_collectors()) {
     if (entry.info->always_on) continue;
     bool on = entry.info->enabled_by_default && !options.disable_default_collectors;
-    if (const auto it = options.collectors.find(std::string(entry.info->name)); it != options.collectors.end()) on = it->second;
+    if (const auto it = options.collectors.find(std::string(entry.info->name)); it != options.collectors.end())
+      on = it->second;
     if (!on) disabled.emplace_back(entry.info->name);
   }
   return disabled;
@@ -164,9 +168,9 @@ struct Monitor::State {
   SteadyClock::time_point first_scrape_at;
   bool stopping = false;
   std::thread housekeeping;
-  bool keeps_house = false;              // that thread exists
-  std::thread::id housekeeper;           // once it runs
-  std::function<void()> wanted_thread;   // that it is to make
+  bool keeps_house = false;             // that thread exists
+  std::thread::id housekeeper;          // once it runs
+  std::function<void()> wanted_thread;  // that it is to make
   std::thread made_thread;
   std::exception_ptr made_none;
 
@@ -176,12 +180,11 @@ struct Monitor::State {
       : foundation(new Foundation{std::move(parts), OptionValues(monitor_options.collector_options)}),
         options(monitor_options),
         disabled(disabled_collectors(monitor_options)),
-        registry(foundation, foundation->parts->machine(),
-                 {options.gpus, disabled, options.min_window, options.collector_timeout,
-                  [this](std::function<void()> body) { return make_thread(std::move(body)); },
-                  options.accumulator_interval},
-                 all_collectors(),
-                 foundation->values, log) {
+        registry(
+            foundation, foundation->parts->machine(),
+            {options.gpus, disabled, options.min_window, options.collector_timeout,
+             [this](std::function<void()> body) { return make_thread(std::move(body)); }, options.accumulator_interval},
+            all_collectors(), foundation->values, log) {
     // The first state of every counter: windows of the first scrape reach back to here.
     (void)registry.run({});
     plan_accumulating();
@@ -200,8 +203,9 @@ struct Monitor::State {
     housekeeping.join();
   }
 
-  // A scrape is asked for by threads that may have given up rights which collectors need, and a thread inherits from the
-  // one that makes it. So all that collectors run on are made by this monitor's own thread or by the one that made that.
+  // A scrape is asked for by threads that may have given up rights which collectors need, and a thread inherits from
+  // the one that makes it. So all that collectors run on are made by this monitor's own thread or by the one that made
+  // that.
   std::thread make_thread(std::function<void()> body) {
     std::unique_lock lock(mutex);
     if (!keeps_house || stopping || std::this_thread::get_id() == housekeeper) {
@@ -258,16 +262,17 @@ struct Monitor::State {
     }
   }
 
-  // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that takes
-  // longer than a collector may is shared no more: what it read first is old. One that began after the call is as good
-  // when it has ended before this thread woke up.
+  // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that
+  // takes longer than a collector may is shared no more: what it read first is old. One that began after the call is as
+  // good when it has ended before this thread woke up.
   std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
                                       std::unique_lock<std::mutex>& lock) {
     const std::uint64_t arrived = runs_started;
     for (;;) {
       const bool under_way = shared_run && !shared_run->ended();
       if (shared_run && runs_started > arrived && shared_run->includes(collectors)) return shared_run;
-      if (under_way && shared_run->includes(collectors) && shared_run->age() < options.collector_timeout) return shared_run;
+      if (under_way && shared_run->includes(collectors) && shared_run->age() < options.collector_timeout)
+        return shared_run;
       if (limit.over()) return nullptr;
       if (running) {
         changed.wait_until(lock, limit.gone, limit.until, [this] { return !running; });
@@ -392,7 +397,8 @@ std::vector<CollectorDescription> describe_collectors() {
   std::vector<CollectorDescription> descriptions;
   for (const CollectorEntry& entry : all_collectors()) {
     const CollectorInfo& info = *entry.info;
-    CollectorDescription d{info.name, info.help, info.enabled_by_default, info.always_on, info.metrics, info.features, {}, info.notes};
+    CollectorDescription d{info.name, info.help, info.enabled_by_default, info.always_on, info.metrics, info.features,
+                           {},        info.notes};
     for (const OptionDescriptor& o : info.options) d.options.push_back({o.name, o.default_value, o.help, o.choices});
     descriptions.push_back(std::move(d));
   }

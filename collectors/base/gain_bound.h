@@ -8,8 +8,8 @@
 
 namespace igpu {
 
-// The most that a count can gain in a time, in its own unit: what its source can draw, or the time itself. Only this tells a
-// lap of a counter from a reset.
+// The most that a count can gain in a time, in its own unit: what its source can draw, or the time itself. Only this
+// tells a lap of a counter from a reset.
 struct GainBound {
   double per_second = 0;
   double at_once = 0;  // rounding, and the lumps in which a source publishes its count
@@ -25,8 +25,8 @@ enum class Advance {
   reset,   // it stands somewhere else: what it gained meanwhile cannot be known
 };
 
-// How a count came from one reading to the next. range: where it wraps; 0: nowhere. most: what it can have gained at most.
-// A step forward is believed up to twice of that, being the source's own count; a lap is only our explanation.
+// How a count came from one reading to the next. range: where it wraps; 0: nowhere. most: what it can have gained at
+// most. A step forward is believed up to twice of that, being the source's own count; a lap is only our explanation.
 constexpr Advance judge(std::uint64_t before, std::uint64_t now, std::uint64_t range, double most) {
   if (now >= before) return static_cast<double>(now - before) <= 2 * most ? Advance::gained : Advance::reset;
   if (range == 0 || before > range) return Advance::reset;

@@ -32,9 +32,10 @@ class MonotonicCounter {
     return total_;
   }
 
-  // For a source whose gain in a time has a bound, and which may wrap at a range (0: it does not). begin and end enclose the
-  // reading, on one clock. A reset adds nothing; what follows is added.
-  Advance advance_bounded(std::uint64_t raw, std::uint64_t range, const GainBound& bound, Nanoseconds begin, Nanoseconds end) {
+  // For a source whose gain in a time has a bound, and which may wrap at a range (0: it does not). begin and end
+  // enclose the reading, on one clock. A reset adds nothing; what follows is added.
+  Advance advance_bounded(std::uint64_t raw, std::uint64_t range, const GainBound& bound, Nanoseconds begin,
+                          Nanoseconds end) {
     Advance step = Advance::gained;
     if (seen_) {
       // A source may publish now and then only: its time counts from when this value was first seen.

@@ -40,10 +40,15 @@ std::string_view pci_device_name(std::string_view text, std::uint16_t vendor, st
   while (!text.empty()) {
     std::string_view line = take_line(text);
     switch (kind_of(line, in_vendor, vendor, device)) {
-      case Line::other: break;
-      case Line::vendor: in_vendor = true; break;
-      case Line::next_vendor: return {};
-      case Line::device: return line;
+      case Line::other:
+        break;
+      case Line::vendor:
+        in_vendor = true;
+        break;
+      case Line::next_vendor:
+        return {};
+      case Line::device:
+        return line;
     }
   }
   return {};
@@ -51,10 +56,16 @@ std::string_view pci_device_name(std::string_view text, std::uint16_t vendor, st
 
 bool PciDeviceSearch::take(std::string_view line) {
   switch (kind_of(line, in_vendor_, vendor_, device_)) {
-    case Line::other: return true;
-    case Line::vendor: in_vendor_ = true; return true;
-    case Line::next_vendor: return false;
-    case Line::device: name_ = line; return false;
+    case Line::other:
+      return true;
+    case Line::vendor:
+      in_vendor_ = true;
+      return true;
+    case Line::next_vendor:
+      return false;
+    case Line::device:
+      name_ = line;
+      return false;
   }
   return false;
 }

@@ -23,10 +23,10 @@
 namespace igpu {
 
 struct OptionDescriptor {
-  std::string_view name;           // flag: --collector.<collector>.<name>
+  std::string_view name;  // flag: --collector.<collector>.<name>
   std::string_view default_value;
-  std::string_view help;           // a sentence
-  std::string_view choices;        // "auto|pmu|fdinfo"; "" for a number
+  std::string_view help;     // a sentence
+  std::string_view choices;  // "auto|pmu|fdinfo"; "" for a number
 };
 
 // Static description; exists before any instance.
@@ -52,11 +52,11 @@ class CollectorOptions {
 
 struct CollectorContext {
   Machine& machine;
-  const Gpu& gpu;             // outlives the collector
-  PmuSession& gpu_pmu;        // the GPU's PMU (i915: shared by engines, frequency, rc6; xe: engines' own)
-  CounterMemory& memory;      // survives re-binding; private to this collector and GPU
+  const Gpu& gpu;         // outlives the collector
+  PmuSession& gpu_pmu;    // the GPU's PMU (i915: shared by engines, frequency, rc6; xe: engines' own)
+  CounterMemory& memory;  // survives re-binding; private to this collector and GPU
   const CollectorOptions& options;
-  Nanoseconds min_window;     // for CounterWindow
+  Nanoseconds min_window;  // for CounterWindow
   Log& log;
 };
 
@@ -70,8 +70,8 @@ enum class GpuPower {
 class ScrapePass {
  public:
   virtual ~ScrapePass() = default;
-  virtual std::uint64_t number() const = 0;   // for PmuSession::refresh
-  virtual Nanoseconds now() const = 0;        // read afresh at each call
+  virtual std::uint64_t number() const = 0;  // for PmuSession::refresh
+  virtual Nanoseconds now() const = 0;       // read afresh at each call
   // Unless the GPU is awake: read nothing that resumes it, emit nothing, report the features as Absent{suspended}. The
   // registry does all that for collectors that are not always_on: they are simply not called.
   virtual GpuPower power() const = 0;
@@ -87,8 +87,8 @@ class Collector {
   virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
   // Called instead of collect() unless the GPU is awake: forget windows if need be; reads nothing.
   virtual void gpu_is_suspended() {}
-  // After collect(), of a collector that accumulates on read: the longest time between two readings in which none of its
-  // counters can wrap unseen; half of the shortest wrap.
+  // After collect(), of a collector that accumulates on read: the longest time between two readings in which none of
+  // its counters can wrap unseen; half of the shortest wrap.
   virtual Nanoseconds read_within() const { return Nanoseconds::max(); }
 };
 

@@ -112,7 +112,8 @@ void ClientEngineTime::advance(std::size_t engine_class, std::uint32_t capacity,
   const auto delta = state.window.advance(now, {totals_.nanoseconds[engine_class] + state.elsewhere});
   if (!delta) return;
   const std::uint32_t engines = std::max({capacity, engines_[engine_class], std::uint32_t{1}});
-  state.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count()) * engines);
+  state.ratio =
+      clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->elapsed.count()) * engines);
 }
 
 void ClientEngineTime::pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled) {
@@ -154,11 +155,13 @@ void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
 
 // The id of a client that has another holder and has counted less. i915's clients before Linux 6.5 only, which count
 // nanoseconds; and only where the holder from before has been looked at, or has ended.
-bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient& client, const ClientSnapshot& snapshot) {
+bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient& client,
+                                            const ClientSnapshot& snapshot) {
   if (state.pid == client.pid) return false;
   if (!snapshot.complete && std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), state.pid)) return false;
   for (std::size_t i = 0; i < kEngineClasses; ++i)
-    if (const auto& busy = client.engines[i].busy_ns; busy && state.engines[i].would_step_back(*busy, kHeldNanoseconds / kSpoilingPart))
+    if (const auto& busy = client.engines[i].busy_ns;
+        busy && state.engines[i].would_step_back(*busy, kHeldNanoseconds / kSpoilingPart))
       return true;
   return false;
 }
@@ -196,7 +199,8 @@ bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
   const auto clients = clients_of(snapshot, device_);
   // A client of a kernel that does not tell its engine time may do anything.
   const bool some_silent = std::any_of(clients.begin(), clients.end(), [](const DrmClient& client) {
-    return std::none_of(client.engines.begin(), client.engines.end(), [](const ClientEngine& engine) { return engine.present(); });
+    return std::none_of(client.engines.begin(), client.engines.end(),
+                        [](const ClientEngine& engine) { return engine.present(); });
   });
   const bool tells_all = snapshot.shows_all() && !some_silent;
   bool moved = false;
@@ -218,10 +222,12 @@ void ClientEngineTime::hand_over(const ClientSnapshot& snapshot, const Elsewhere
   if (last_look_ && hertz && !clients.empty() && elsewhere.until > elsewhere.from) {
     const double gap = static_cast<double>((elsewhere.from - *last_look_).count());
     // Both counts up to the same moment.
-    const double share = to_seconds(clients.front().time - elsewhere.from).value / to_seconds(elsewhere.until - elsewhere.from).value;
+    const double share =
+        to_seconds(clients.front().time - elsewhere.from).value / to_seconds(elsewhere.until - elsewhere.from).value;
     const std::array<Gain, kEngineClasses> gains = gather(snapshot);
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
-      const double ours = static_cast<double>(gains[i].nanoseconds) + static_cast<double>(gains[i].cycles) * 1e9 / *hertz;
+      const double ours =
+          static_cast<double>(gains[i].nanoseconds) + static_cast<double>(gains[i].cycles) * 1e9 / *hertz;
       const double missed = ours - static_cast<double>(elsewhere.nanoseconds[i]) * share;
       const double most = gap * gains[i].capacity;
       if (missed > 0 && most > 0) totals_.nanoseconds[i] += static_cast<std::uint64_t>(std::min(missed, most));
@@ -251,7 +257,8 @@ void ClientEngineTime::write(SampleSink& out, bool with_ratios) const {
     const std::string_view label = kEngineClassNames[i].label;
     out.add(EnginesCollector::kBusy, {device_, "", label, label, "fdinfo"},
             Seconds{static_cast<double>(totals_.nanoseconds[i]) / 1e9});
-    if (with_ratios && state.known && state.ratio) out.add(EnginesCollector::kBusyRatio, {device_, "", label, label, "fdinfo"}, *state.ratio);
+    if (with_ratios && state.known && state.ratio)
+      out.add(EnginesCollector::kBusyRatio, {device_, "", label, label, "fdinfo"}, *state.ratio);
   }
 }
 

@@ -49,8 +49,8 @@ class ClientEngineTime {
   void know_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
   // The rate of the GPU's clock, if somebody tells it: otherwise it is learned from look to look.
   void know_clock(double hertz) { clock().know(hertz); }
-  // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next look have done, they
-  // have done since now. Not after forget(): somebody else has measured up to some time before.
+  // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next look have done,
+  // they have done since now. Not after forget(): somebody else has measured up to some time before.
   void asleep(Nanoseconds now);
 
   // Cycles wait until the clock's rate is known; it is learned here, too, while somebody else measures.
@@ -95,7 +95,8 @@ class ClientEngineTime {
 
   static bool has_been_given_again(const Client& state, const DrmClient& client, const ClientSnapshot& snapshot);
   std::array<Gain, kEngineClasses> gather(const ClientSnapshot& snapshot);
-  void add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state, std::array<Gain, kEngineClasses>& gains);
+  void add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state,
+                  std::array<Gain, kEngineClasses>& gains);
   void take(std::size_t engine_class, const Gain& gain, Nanoseconds now);
   void advance(std::size_t engine_class, std::uint32_t capacity, Nanoseconds now);
   ClockRate& clock() { return totals_.clock; }

@@ -61,8 +61,8 @@ bool I915EngineMeter::find_events() {
     if (engine == engines_.end()) engine = engines_.emplace(engines_.end(), name, parsed->engine_class, min_window_);
     (kind == "-busy" ? engine->busy : kind == "-wait" ? engine->wait : engine->sema).handle = pmu_.want(event);
   }
-  // i915 does not tell the GT of an engine. The only parts with two GTs (Meteor Lake and its kin) have a GT of their own
-  // for all of media, and nothing else on it.
+  // i915 does not tell the GT of an engine. The only parts with two GTs (Meteor Lake and its kin) have a GT of their
+  // own for all of media, and nothing else on it.
   if (has_media_gt)
     for (Engine& engine : engines_)
       if (is_media(engine.engine_class)) engine.gt = "1";
@@ -90,7 +90,8 @@ bool I915EngineMeter::write_busy(Engine& engine, SampleSink& out) {
     if (total.is_failure()) out.failed(total.failure());
     return false;
   }
-  out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, seconds_of(*total));
+  out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
+          seconds_of(*total));
   busy_by_class_[static_cast<std::size_t>(engine.engine_class)] += *total;
   if (const auto ratio = advance(engine.busy)) {
     out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, *ratio);
@@ -108,7 +109,8 @@ bool I915EngineMeter::write_event(const Engine& engine, Event& event, const Metr
     return false;
   }
   out.add(total_metric, {gpu_.address, engine.gt, engine.name, engine.class_label()}, seconds_of(*total));
-  if (const auto ratio = advance(event)) out.add(ratio_metric, {gpu_.address, engine.gt, engine.name, engine.class_label()}, *ratio);
+  if (const auto ratio = advance(event))
+    out.add(ratio_metric, {gpu_.address, engine.gt, engine.name, engine.class_label()}, *ratio);
   return true;
 }
 

@@ -40,7 +40,8 @@ class I915EngineMeter final : public EngineMeter {
 
   bool find_events();
   bool write_engines(SampleSink& out);
-  bool write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total, const Metric<Ratio, 4>& ratio, SampleSink& out);
+  bool write_event(const Engine& engine, Event& event, const Metric<Seconds, 4>& total, const Metric<Ratio, 4>& ratio,
+                   SampleSink& out);
   bool write_busy(Engine& engine, SampleSink& out);
   void take_over(ScrapePass& pass, SampleSink& out);
   std::optional<Ratio> advance(Event& event);

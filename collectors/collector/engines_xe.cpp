@@ -36,7 +36,8 @@ std::array<std::uint32_t, kEngineClasses> engines_by_class(const std::vector<Eng
 
 }  // namespace
 
-XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window)
+XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory,
+                              Nanoseconds min_window)
     : gt(std::to_string(instance.gt)),
       name(name_of(instance)),
       engine_class(instance.engine_class),
@@ -66,7 +67,8 @@ Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
   std::vector<unsigned> gts = xe_gts(machine_.sys, gpu_.pci_path);
   if (gts.empty()) gts.push_back(0);
   CounterMemory scratch;
-  PmuSession probe(machine_, scratch, gpu_pmu_name(machine_.sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
+  PmuSession probe(machine_, scratch,
+                   gpu_pmu_name(machine_.sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
   std::vector<std::pair<EngineInstance, PmuSession::Handle>> candidates;
   for (const unsigned gt : gts) {
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
@@ -128,7 +130,8 @@ bool XeEngineMeter::take_ticks() {
       const std::uint64_t worked = *active - *engine.last_active;
       const std::uint64_t passed = *total - *engine.last_total;
       active_at_all = active_at_all || worked != 0;
-      // Total ticks are a function's share on SR-IOV, not wall time, and their rate is not told: only their ratio counts.
+      // Total ticks are a function's share on SR-IOV, not wall time, and their rate is not told: only their ratio
+      // counts.
       if (passed != 0) {
         // What is told late, beyond the time that passed, is counted in the next interval; more than that is nonsense.
         const std::uint64_t in_time = std::min(worked, passed);
@@ -160,7 +163,8 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
     out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
             Seconds{static_cast<double>(engine.busy_nanoseconds.total()) / 1e9});
     if (with_ratios && engine.ratio)
-      out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"}, *engine.ratio);
+      out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
+              *engine.ratio);
     out.add(EnginesCollector::kActiveTicks, {gpu_.address, engine.gt, engine.name, engine.class_label()},
             Ticks{static_cast<double>(*active)});
     out.add(EnginesCollector::kTicks, {gpu_.address, engine.gt, engine.name, engine.class_label()},
@@ -170,7 +174,8 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
 
 ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
   ClientEngineTime::ByClass sums{};
-  for (const Engine& engine : engines_) sums[static_cast<std::size_t>(engine.engine_class)] += engine.busy_nanoseconds.total();
+  for (const Engine& engine : engines_)
+    sums[static_cast<std::size_t>(engine.engine_class)] += engine.busy_nanoseconds.total();
   return sums;
 }
 
@@ -282,7 +287,8 @@ void XeEngineMeter::tell_features(SampleSink& out) const {
     out.absent(EnginesCollector::kBusyFeature, {Reason::disabled});
   } else if (usable_ && hidden_) {
     // A closed PMU counts nothing, and what hidden clients do shows only when it is opened.
-    out.absent(hidden_->reason == Reason::suspended ? EnginesCollector::kBusyByLink : EnginesCollector::kBusyByClients, *hidden_);
+    out.absent(hidden_->reason == Reason::suspended ? EnginesCollector::kBusyByLink : EnginesCollector::kBusyByClients,
+               *hidden_);
   } else if (usable_) {
     out.available(EnginesCollector::kBusyFeature);
   } else if (usable_.is_absent()) {
@@ -296,8 +302,8 @@ void XeEngineMeter::tell_features(SampleSink& out) const {
   out.absent(EnginesCollector::kInterruptsFeature, never);
 }
 
-// Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds, and classes that
-// no client has told of are known.
+// Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds, and classes
+// that no client has told of are known.
 void XeEngineMeter::ask_node() {
   if (std::exchange(asked_node_, true)) return;
   const auto node = machine_.drm.open(gpu_.render_node);

@@ -17,8 +17,8 @@
 namespace igpu {
 
 // Engines of an xe GPU: pairs of the events engine-active-ticks and engine-total-ticks of its PMU. An open xe event
-// keeps the GPU out of C6 and D3, so the PMU is open only while the GPU works (see XeSleepWatch); meanwhile the clients'
-// time is counted.
+// keeps the GPU out of C6 and D3, so the PMU is open only while the GPU works (see XeSleepWatch); meanwhile the
+// clients' time is counted.
 class XeEngineMeter final : public EngineMeter {
  public:
   explicit XeEngineMeter(const CollectorContext& context);
@@ -37,7 +37,7 @@ class XeEngineMeter final : public EngineMeter {
     MonotonicCounter& busy_nanoseconds;
     std::optional<std::uint64_t> last_active, last_total, last_raw;
     std::uint64_t told_late = 0;  // ticks
-    CounterWindow<2> window;  // active, total
+    CounterWindow<2> window;      // active, total
     std::optional<Ratio> ratio;
   };
 
@@ -68,10 +68,10 @@ class XeEngineMeter final : public EngineMeter {
   bool open_ = false;                // the PMU measures
   Nanoseconds last_time_{};          // in the PMU's own time
   std::uint64_t generation_ = 0;
-  bool stepped_back_ = false;        // some active ticks, at the last read
-  bool awaits_ratio_ = false;        // the PMU has taken over; its own windows are too short yet
-  bool clients_ratio_ = false;       // of this scrape: the classes' ratios are those to write
-  std::optional<Absent> hidden_;     // the clients measure, but why not all of them are seen
+  bool stepped_back_ = false;                             // some active ticks, at the last read
+  bool awaits_ratio_ = false;                             // the PMU has taken over; its own windows are too short yet
+  bool clients_ratio_ = false;                            // of this scrape: the classes' ratios are those to write
+  std::optional<Absent> hidden_;                          // the clients measure, but why not all of them are seen
   std::optional<ClientEngineTime::Elsewhere> hand_over_;  // the PMU has just taken over: where it began
   XeSleepWatch sleep_;
   ClientEngineTime clients_;

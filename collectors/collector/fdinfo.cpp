@@ -37,7 +37,8 @@ struct ByDevice {
 };
 
 bool has_engine_time(const DrmClient& client) {
-  return std::any_of(client.engines.begin(), client.engines.end(), [](const ClientEngine& engine) { return engine.present(); });
+  return std::any_of(client.engines.begin(), client.engines.end(),
+                     [](const ClientEngine& engine) { return engine.present(); });
 }
 
 }  // namespace
@@ -81,7 +82,8 @@ void FdinfoCollector::ask_for_clock() {
   if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) table_.know_clock(*hertz);
 }
 
-void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out) {
+void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients,
+                                    SampleSink& out) {
   if (const auto hidden = snapshot.why_hidden()) {
     out.absent(hidden->reason == Reason::suspended ? kProcessesByLink : kProcessesFeature, *hidden);
   } else {
@@ -117,7 +119,8 @@ void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {
 
   for (const DrmClient& client : usage.clients) {
     for (const ClientMemory& memory : client.memory) {
-      auto region = std::find_if(regions_.begin(), regions_.end(), [&](const auto& r) { return r.first == memory.region; });
+      auto region =
+          std::find_if(regions_.begin(), regions_.end(), [&](const auto& r) { return r.first == memory.region; });
       if (region == regions_.end()) {
         regions_.push_back({memory.region, {kNotTold, kNotTold, kNotTold, kNotTold, kNotTold}});
         region = std::prev(regions_.end());
@@ -134,9 +137,10 @@ void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {
   regions_.clear();  // views into the snapshot
 
   out.add(kClients, {device, pid, comm}, Count{static_cast<double>(usage.clients.size())});
-  out.add(kProcessInfo,
-          {device, pid, comm, process.user, process.cgroup, process.container_id, process.pod_uid, process.systemd_unit},
-          Count{1});
+  out.add(
+      kProcessInfo,
+      {device, pid, comm, process.user, process.cgroup, process.container_id, process.pod_uid, process.systemd_unit},
+      Count{1});
   if (usage.cpu) out.add(kCpu, {device, pid, comm}, *usage.cpu);
   if (process.resident) out.add(kResident, {device, pid, comm}, *process.resident);
   if (process.virtual_size) out.add(kVirtual, {device, pid, comm}, *process.virtual_size);

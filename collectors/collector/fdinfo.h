@@ -15,37 +15,52 @@ namespace igpu {
 class FdinfoCollector final : public Collector {
  public:
   static constexpr Metric<Bytes, 5> kMemory{
-      "intel_gpu_process_memory_bytes", Kind::gauge,
+      "intel_gpu_process_memory_bytes",
+      Kind::gauge,
       "Memory of the process' GPU buffers by region and state; buffers that are shared count in full for everybody.",
       {"device", "pid", "comm", "memory_region", "state"}};
-  static constexpr Metric<Seconds, 4> kBusy{
-      "intel_gpu_process_engine_busy_seconds_total", Kind::counter,
-      "Engine time of the process, added up over the engines of the class. On xe without access to the render node from the "
-      "second scrape on.",
-      {"device", "pid", "comm", "class"}};
-  static constexpr Metric<Ratio, 4> kBusyRatio{"intel_gpu_process_engine_busy_ratio", Kind::gauge,
+  static constexpr Metric<Seconds, 4> kBusy{"intel_gpu_process_engine_busy_seconds_total",
+                                            Kind::counter,
+                                            "Engine time of the process, added up over the engines of the class. On xe "
+                                            "without access to the render node from the "
+                                            "second scrape on.",
+                                            {"device", "pid", "comm", "class"}};
+  static constexpr Metric<Ratio, 4> kBusyRatio{"intel_gpu_process_engine_busy_ratio",
+                                               Kind::gauge,
                                                "Share of the class's capacity that the process used over the window.",
                                                {"device", "pid", "comm", "class"}};
-  static constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients", Kind::gauge,
-                                             "DRM clients of the GPU that the process holds.", {"device", "pid", "comm"}};
+  static constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients",
+                                             Kind::gauge,
+                                             "DRM clients of the GPU that the process holds.",
+                                             {"device", "pid", "comm"}};
   static constexpr Metric<Count, 8> kProcessInfo{
-      "intel_gpu_process_info", Kind::info,
+      "intel_gpu_process_info",
+      Kind::info,
       "What kind of process it is; container_id and pod_uid come from its cgroup.",
       {"device", "pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}};
-  static constexpr Metric<Seconds, 3> kCpu{"intel_gpu_process_cpu_seconds_total", Kind::counter,
-                                           "CPU time of the process, user and system.", {"device", "pid", "comm"}};
-  static constexpr Metric<Bytes, 3> kResident{"intel_gpu_process_resident_memory_bytes", Kind::gauge,
-                                              "Resident main memory of the process.", {"device", "pid", "comm"}};
-  static constexpr Metric<Bytes, 3> kVirtual{"intel_gpu_process_virtual_memory_bytes", Kind::gauge,
-                                             "Virtual memory of the process.", {"device", "pid", "comm"}};
-  static constexpr Metric<Count, 1> kProcesses{"intel_gpu_processes", Kind::gauge,
-                                               "Processes that hold a client of the GPU and are visible to us.", {"device"}};
+  static constexpr Metric<Seconds, 3> kCpu{"intel_gpu_process_cpu_seconds_total",
+                                           Kind::counter,
+                                           "CPU time of the process, user and system.",
+                                           {"device", "pid", "comm"}};
+  static constexpr Metric<Bytes, 3> kResident{"intel_gpu_process_resident_memory_bytes",
+                                              Kind::gauge,
+                                              "Resident main memory of the process.",
+                                              {"device", "pid", "comm"}};
+  static constexpr Metric<Bytes, 3> kVirtual{"intel_gpu_process_virtual_memory_bytes",
+                                             Kind::gauge,
+                                             "Virtual memory of the process.",
+                                             {"device", "pid", "comm"}};
+  static constexpr Metric<Count, 1> kProcesses{
+      "intel_gpu_processes", Kind::gauge, "Processes that hold a client of the GPU and are visible to us.", {"device"}};
   static constexpr Metric<Count, 1> kDropped{
-      "intel_gpu_processes_dropped", Kind::gauge,
-      "Of these, the smallest recent users that have no series of their own (--collector.fdinfo.max-processes).", {"device"}};
+      "intel_gpu_processes_dropped",
+      Kind::gauge,
+      "Of these, the smallest recent users that have no series of their own (--collector.fdinfo.max-processes).",
+      {"device"}};
 
   static constexpr FeatureDescriptor kProcessesFeature{
-      "processes", "GPU use of other users' processes; without it only our own user's show.", Need::other_processes, true};
+      "processes", "GPU use of other users' processes; without it only our own user's show.", Need::other_processes,
+      true};
   // The same feature where it is not a process but a descriptor of it that may not be looked at.
   static constexpr FeatureDescriptor kProcessesByLink{
       "processes", "Processes that began to use the GPU while another one sleeps.", Need::descriptor_links, true};
@@ -54,20 +69,28 @@ class FdinfoCollector final : public Collector {
 
   static constexpr std::array<const MetricDescriptor*, 10> kMetrics{
       &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
-  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kProcessesFeature, &kEngineTimeFeature, &kMemoryFeature};
+  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kProcessesFeature, &kEngineTimeFeature,
+                                                                     &kMemoryFeature};
   static constexpr std::array<OptionDescriptor, 1> kOptions{
-      {{"max-processes", "4096", "Largest number of processes by GPU that get series; the smallest recent users beyond it are counted only.", ""}}};
+      {{"max-processes", "4096",
+        "Largest number of processes by GPU that get series; the smallest recent users beyond it are counted only.",
+        ""}}};
   static constexpr CollectorInfo kInfo{
       .name = "fdinfo",
       .help = "GPU time and memory by process.",
       .metrics = kMetrics,
       .features = kFeatures,
       .options = kOptions,
-      .notes = "A process series belongs to its PID and name, and its counters never go back while the exporter runs: a process "
-               "that is given both of an earlier one goes on from that one's count. Engine time counts for the process that holds "
-               "the client when it is used. A client that is seen for the first time counts whole; one that goes over to another "
-               "process (inherited by a child, passed over a socket) brings nothing along, so that no time is in two series; an "
-               "id that the kernel gives again is another client. The ratio is of what the counter gained in its window.",
+      .notes =
+          "A process series belongs to its PID and name, and its counters never go back while the exporter runs: a "
+          "process "
+          "that is given both of an earlier one goes on from that one's count. Engine time counts for the process that "
+          "holds "
+          "the client when it is used. A client that is seen for the first time counts whole; one that goes over to "
+          "another "
+          "process (inherited by a child, passed over a socket) brings nothing along, so that no time is in two "
+          "series; an "
+          "id that the kernel gives again is another client. The ratio is of what the counter gained in its window.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

@@ -33,7 +33,7 @@ struct UsageTable::ClassReading {
   std::uint64_t cycles = 0;
   std::uint64_t moved = 0;
   bool spoiled = false;
-  double brought = 0;  // seconds, by clients that were not seen before
+  double brought = 0;                  // seconds, by clients that were not seen before
   std::optional<std::uint64_t> clock;  // nanoseconds of ours (i915), GPU cycles (xe)
   std::uint32_t capacity = 0;
 };
@@ -44,7 +44,8 @@ UsageTable::ProcessState::ProcessState(Nanoseconds min_window)
   static_assert(kEngineClasses == 5);
 }
 
-std::uint64_t UsageTable::possible_lap(const ClientState& state, const ClientEngine& engine, std::size_t engine_class) const {
+std::uint64_t UsageTable::possible_lap(const ClientState& state, const ClientEngine& engine,
+                                       std::size_t engine_class) const {
   const auto& last_total = state.total_cycles[engine_class];
   if (!engine.total_cycles || !last_total || *engine.total_cycles <= *last_total) return 0;
   // Published in lumps: a little more than the time that has passed is still plausible.
@@ -52,8 +53,8 @@ std::uint64_t UsageTable::possible_lap(const ClientState& state, const ClientEng
   return (passed + passed / 4 + kHeldCycles) * std::min<std::uint32_t>(engine.capacity, 64);
 }
 
-// Whether this is another client than the one that had the id. Only where the holder from before has been looked at, or has
-// ended: a walk that was cut short shows a client that several processes hold under any of them.
+// Whether this is another client than the one that had the id. Only where the holder from before has been looked at, or
+// has ended: a walk that was cut short shows a client that several processes hold under any of them.
 bool UsageTable::is_another(const ClientState& state, const DrmClient& client, const Holder& holder,
                             const ClientSnapshot& snapshot) const {
   if (!state.holder || *state.holder == holder) return false;
@@ -64,14 +65,16 @@ bool UsageTable::is_another(const ClientState& state, const DrmClient& client, c
     const ClientEngine& engine = client.engines[i];
     if (!engine.present()) continue;
     const ClientCounter& counter = state.engines[i];
-    if (engine.busy_ns ? counter.would_step_back(*engine.busy_ns, kHeldNanoseconds / kSpoilingPart)
-                       : counter.would_step_back(*engine.cycles, kHeldCycles / kSpoilingPart, possible_lap(state, engine, i)))
+    if (engine.busy_ns
+            ? counter.would_step_back(*engine.busy_ns, kHeldNanoseconds / kSpoilingPart)
+            : counter.would_step_back(*engine.cycles, kHeldCycles / kSpoilingPart, possible_lap(state, engine, i)))
       return true;
   }
   return false;
 }
 
-void UsageTable::read_class(ClientState& state, const DrmClient& client, std::size_t engine_class, ClassReading& reading) {
+void UsageTable::read_class(ClientState& state, const DrmClient& client, std::size_t engine_class,
+                            ClassReading& reading) {
   const ClientEngine& engine = client.engines[engine_class];
   if (!engine.present()) return;
   reading.capacity = std::max(reading.capacity, engine.capacity);
@@ -96,7 +99,8 @@ void UsageTable::read_class(ClientState& state, const DrmClient& client, std::si
     reading.cycles += step.gained;
   }
   if (!state.holder)
-    reading.brought += static_cast<double>(step.gained) / (engine.busy_ns ? 1e9 : clock_.hertz().value_or(kFastestClock));
+    reading.brought +=
+        static_cast<double>(step.gained) / (engine.busy_ns ? 1e9 : clock_.hertz().value_or(kFastestClock));
   reading.moved += step.moved;
   reading.spoiled = reading.spoiled || step.stepped_back > held / kSpoilingPart;
 }
@@ -121,13 +125,14 @@ void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clien
     state.moved += reading.moved;
     // A client that comes with more than it can have used since the last look is older than that.
     constexpr double kLump = 0.1;
-    const double since = to_seconds(snapshot.time - process.last_seen).value * std::max<std::uint32_t>(reading.capacity, 1);
+    const double since =
+        to_seconds(snapshot.time - process.last_seen).value * std::max<std::uint32_t>(reading.capacity, 1);
     if (reading.spoiled || reading.brought > since * 1.25 + kLump) state.window.restart();
     if (!reading.clock) continue;
     const auto delta = state.window.advance(clients.front().time, {state.moved, *reading.clock});
     if (!delta) continue;
-    state.ratio = clamped_ratio(static_cast<double>(delta->counts[0]),
-                                static_cast<double>(delta->counts[1]) * reading.capacity);
+    state.ratio =
+        clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]) * reading.capacity);
   }
 }
 
@@ -157,13 +162,13 @@ UsageTable::ProcessState& UsageTable::series_of(const ClientProcess& process, Na
   return state;
 }
 
-UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most,
-                                      Nanoseconds min_window) {
+UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients,
+                                      std::size_t most, Nanoseconds min_window) {
   struct Candidate {
     ProcessUsage usage;
     ProcessState* state;
-    double recent = 0;     // engines kept busy over the window
-    double gained = 0;     // engine time since the last scrape: of those without a window yet
+    double recent = 0;  // engines kept busy over the window
+    double gained = 0;  // engine time since the last scrape: of those without a window yet
     double memory = 0;
   };
   std::vector<Candidate> candidates;
@@ -201,7 +206,8 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
       return std::tie(b.recent, b.gained, b.memory, a.usage.process->pid) <
              std::tie(a.recent, a.gained, a.memory, b.usage.process->pid);
     };
-    std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(most), candidates.end(), larger);
+    std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(most), candidates.end(),
+                     larger);
     candidates.resize(most);
     std::sort(candidates.begin(), candidates.end(),
               [](const Candidate& a, const Candidate& b) { return a.usage.process->pid < b.usage.process->pid; });
@@ -242,7 +248,8 @@ void UsageTable::forget_the_ended(const ClientSnapshot& snapshot) {
   std::erase_if(processes_, [&](const auto& entry) {
     const auto& [key, state] = entry;
     if (state.last_seen == snapshot.time) return false;
-    const bool ended = is_old(state.last_seen) || !std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), key.first);
+    const bool ended =
+        is_old(state.last_seen) || !std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), key.first);
     if (ended) keep_count(key, state);
     return ended;
   });

@@ -19,14 +19,15 @@
 // What the processes of one GPU have used, scrape after scrape. The kernel counts per client, and a client takes its
 // time along when it closes; here the gains of all clients are added up per process, so that a process' time only
 // grows while it lives. Two kinds of source: i915 tells nanoseconds; xe tells cycles beside the GPU's timestamp, which
-// become seconds once the timestamp's rate is known (from the second scrape on at the latest), the time before that included.
+// become seconds once the timestamp's rate is known (from the second scrape on at the latest), the time before that
+// included.
 //
-// A series belongs to its labels, a PID and a name, and only grows while we run: a process that is given both of an earlier
-// one goes on from its count. A client that is seen for the first time counts whole, in the series of the process that holds
-// it; from then on what it gains belongs to the series of whoever holds it at the time. So a client that goes over to another
-// process (a child whose parent ends, a descriptor that was passed) brings nothing along, no time is in two series, and what
-// a ratio shows the counter beside it has gained. A client that has another holder and has counted less is another client,
-// under an id that was given again.
+// A series belongs to its labels, a PID and a name, and only grows while we run: a process that is given both of an
+// earlier one goes on from its count. A client that is seen for the first time counts whole, in the series of the
+// process that holds it; from then on what it gains belongs to the series of whoever holds it at the time. So a client
+// that goes over to another process (a child whose parent ends, a descriptor that was passed) brings nothing along, no
+// time is in two series, and what a ratio shows the counter beside it has gained. A client that has another holder and
+// has counted less is another client, under an id that was given again.
 namespace igpu {
 
 // The counter of one client and engine class. xe adds up 32-bit context timestamps, and on some kernels a lap of theirs
@@ -56,11 +57,13 @@ class UsageTable {
   };
 
   // clients: those of this GPU, sorted by pid. Views into the snapshot.
-  Update update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most, Nanoseconds min_window);
+  Update update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most,
+                Nanoseconds min_window);
   // The rate of an xe GPU's clock, if somebody tells it: otherwise it is learned from scrape to scrape.
   void know_clock(double hertz) { clock_.know(hertz); }
-  // Its nodes got other names, or it was bound anew. Clients outlive both in descriptors that stay open. Only i915 before
-  // Linux 6.5, where ids start over, may now give a known id to a new client: then one that has counted less is new.
+  // Its nodes got other names, or it was bound anew. Clients outlive both in descriptors that stay open. Only i915
+  // before Linux 6.5, where ids start over, may now give a known id to a new client: then one that has counted less is
+  // new.
   void device_was_bound();
   // Windows must not reach over a time in which the GPU's clock may have stood still.
   void restart_windows();
@@ -107,8 +110,10 @@ class UsageTable {
 
   struct ClassReading;
   ProcessState& series_of(const ClientProcess& process, Nanoseconds min_window);
-  void advance(ProcessState& process, std::span<const DrmClient> clients, const Holder& holder, const ClientSnapshot& snapshot);
-  bool is_another(const ClientState& state, const DrmClient& client, const Holder& holder, const ClientSnapshot& snapshot) const;
+  void advance(ProcessState& process, std::span<const DrmClient> clients, const Holder& holder,
+               const ClientSnapshot& snapshot);
+  bool is_another(const ClientState& state, const DrmClient& client, const Holder& holder,
+                  const ClientSnapshot& snapshot) const;
   std::uint64_t possible_lap(const ClientState& state, const ClientEngine& engine, std::size_t engine_class) const;
   void read_class(ClientState& state, const DrmClient& client, std::size_t engine_class, ClassReading& reading);
   void forget_the_ended(const ClientSnapshot& snapshot);

@@ -8,17 +8,25 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Hertz, 3> kFrequency{"intel_gpu_frequency_hertz", Kind::gauge,
-                                      "Frequency now; 0 while the GT is parked.", {"device", "gt", "kind"}};
-constexpr Metric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz", Kind::gauge,
-                                    "Mean frequency over the window; idle time counts as 0.", {"device", "gt", "kind"}};
-constexpr Metric<Cycles, 3> kCycles{"intel_gpu_frequency_cycles_total", Kind::counter,
-                                    "Integral of the frequency: its rate is the mean frequency in hertz.", {"device", "gt", "kind"}};
-constexpr Metric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz", Kind::gauge,
-                                  "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe efficient, rpn lowest, rpa achievable).",
+constexpr Metric<Hertz, 3> kFrequency{
+    "intel_gpu_frequency_hertz", Kind::gauge, "Frequency now; 0 while the GT is parked.", {"device", "gt", "kind"}};
+constexpr Metric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz",
+                                    Kind::gauge,
+                                    "Mean frequency over the window; idle time counts as 0.",
+                                    {"device", "gt", "kind"}};
+constexpr Metric<Cycles, 3> kCycles{"intel_gpu_frequency_cycles_total",
+                                    Kind::counter,
+                                    "Integral of the frequency: its rate is the mean frequency in hertz.",
+                                    {"device", "gt", "kind"}};
+constexpr Metric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz",
+                                  Kind::gauge,
+                                  "Frequency settings (min, max, boost) and hardware bounds (rp0 highest, rp1, rpe "
+                                  "efficient, rpn lowest, rpa achievable).",
                                   {"device", "gt", "limit"}};
-constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled", Kind::gauge,
-                                     "Whether the reason holds the frequency down right now.", {"device", "gt", "reason"}};
+constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled",
+                                     Kind::gauge,
+                                     "Whether the reason holds the frequency down right now.",
+                                     {"device", "gt", "reason"}};
 
 constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Frequency now and its limits."};
 constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events};
@@ -61,8 +69,9 @@ void FrequencyCollector::find_averages() {
     return;
   }
   find_averages_ = false;
-  for (const auto& [event, kind] : {std::pair<std::string_view, std::string_view>("actual-frequency", "actual"),
-                                    std::pair<std::string_view, std::string_view>("requested-frequency", "requested")}) {
+  for (const auto& [event, kind] :
+       {std::pair<std::string_view, std::string_view>("actual-frequency", "actual"),
+        std::pair<std::string_view, std::string_view>("requested-frequency", "requested")}) {
     for (const std::string& name : *events) {
       // One GT: no suffix. Several: -gt0, -gt1.
       if (!name.starts_with(event)) continue;
@@ -82,7 +91,8 @@ void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
     FeatureReport frequency(out, kFrequencyFeature, none, gpu_.virtual_function);
     FeatureReport throttle(out, kThrottleFeature, none, gpu_.virtual_function);
     for (GtSysfs& gt : gts_) {
-      if (const auto actual = gt.actual(); frequency.note(actual)) out.add(kFrequency, {gpu_.address, gt.id(), "actual"}, *actual);
+      if (const auto actual = gt.actual(); frequency.note(actual))
+        out.add(kFrequency, {gpu_.address, gt.id(), "actual"}, *actual);
       if (const auto requested = gt.requested(); frequency.note(requested))
         out.add(kFrequency, {gpu_.address, gt.id(), "requested"}, *requested);
       for (GtSysfs::Limit& limit : gt.limits())

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "base/counter_window.h"
-#include "collector/collector.h"
 #include "base/look_schedule.h"
+#include "collector/collector.h"
 #include "source/gt_sysfs.h"
 
 namespace igpu {
 
-// Frequencies, their bounds, and what holds them down. Now-values from sysfs on both drivers; means over the window from
-// the i915 PMU's integrals (xe's frequency events are no counters: each read adds a sample).
+// Frequencies, their bounds, and what holds them down. Now-values from sysfs on both drivers; means over the window
+// from the i915 PMU's integrals (xe's frequency events are no counters: each read adds a sample).
 class FrequencyCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;

@@ -8,14 +8,20 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Celsius, 2> kTemperature{"intel_gpu_temperature_celsius", Kind::gauge,
-                                          "Temperature by sensor; for an integrated GPU the CPU package's.", {"device", "sensor"}};
-constexpr Metric<Rpm, 2> kFan{"intel_gpu_fan_speed_rpm", Kind::gauge, "Fan speed; 0 while it stands still.", {"device", "fan"}};
+constexpr Metric<Celsius, 2> kTemperature{"intel_gpu_temperature_celsius",
+                                          Kind::gauge,
+                                          "Temperature by sensor; for an integrated GPU the CPU package's.",
+                                          {"device", "sensor"}};
+constexpr Metric<Rpm, 2> kFan{
+    "intel_gpu_fan_speed_rpm", Kind::gauge, "Fan speed; 0 while it stands still.", {"device", "fan"}};
 constexpr Metric<Volts, 2> kVoltage{"intel_gpu_voltage_volts", Kind::gauge, "Voltage.", {"device", "domain"}};
-constexpr Metric<Watts, 3> kPowerLimit{"intel_gpu_power_limit_watts", Kind::gauge,
-                                       "Power limits: max (sustained), cap (short), rated_max (as built), crit (peak); absent while not set.",
-                                       {"device", "domain", "limit"}};
-constexpr Metric<Amperes, 2> kCurrentLimit{"intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};
+constexpr Metric<Watts, 3> kPowerLimit{
+    "intel_gpu_power_limit_watts",
+    Kind::gauge,
+    "Power limits: max (sustained), cap (short), rated_max (as built), crit (peak); absent while not set.",
+    {"device", "domain", "limit"}};
+constexpr Metric<Amperes, 2> kCurrentLimit{
+    "intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};
 
 constexpr FeatureDescriptor kTemperatureFeature{"temperature", "Temperatures."};
 constexpr FeatureDescriptor kFanFeature{"fan", "Fan speed."};
@@ -40,19 +46,20 @@ HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.m
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   const bool card = gpu_.kind == GpuKind::discrete;
-  if (looks_.due(hwmon_.found)) hwmon_ = card                       ? Hwmon::of_gpu(sys_, gpu_)
-                                          : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_)
-                                                                     : Hwmon();
+  if (looks_.due(hwmon_.found))
+    hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_) : Hwmon();
   // Integrated GPUs have the package's temperature only, virtual functions nothing.
   const Absent not_in_hardware{Reason::hardware};
   const Absent not_in_kernel = gpu_.virtual_function ? not_in_hardware : Absent{Reason::kernel, ENOENT};
-  // Every card has a temperature, every CPU package too: its module is not loaded, or this kernel's driver has no file for it.
+  // Every card has a temperature, every CPU package too: its module is not loaded, or this kernel's driver has no file
+  // for it.
   const bool no_file = card ? hwmon_.temperatures.empty() : !hwmon_.found;
   FeatureReport temperature(out, kTemperatureFeature, no_file ? not_in_kernel : not_in_hardware);
   for (Hwmon::Channel& channel : hwmon_.temperatures)
     if (const auto value = Hwmon::celsius(channel.attribute); temperature.note(value))
       out.add(kTemperature, {gpu_.address, channel.name}, *value);
-  // Both drivers began to show fans at about the time of temperatures: where only one of the two is missing, it is the card.
+  // Both drivers began to show fans at about the time of temperatures: where only one of the two is missing, it is the
+  // card.
   FeatureReport fan(out, kFanFeature, card && hwmon_.temperatures.empty() ? not_in_kernel : not_in_hardware);
   for (Hwmon::Channel& channel : hwmon_.fans)
     if (const auto value = Hwmon::rpm(channel.attribute); fan.note(value) && *value)

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "collector/collector.h"
 #include "base/look_schedule.h"
+#include "collector/collector.h"
 #include "source/hwmon.h"
 
 namespace igpu {

@@ -10,12 +10,17 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Flag, 9> kInfoMetric{"intel_gpu_info", Kind::info, "What the GPU is; value 1.",
-                                      {"device", "card", "render_node", "driver", "device_id", "revision", "name", "kind", "numa_node"}};
-constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended", Kind::gauge,
-                                     "Whether the GPU sleeps (runtime power management); it is not woken to be read.", {"device"}};
-constexpr Metric<Flag, 1> kErrorState{"intel_gpu_error_state", Kind::gauge,
-                                      "Whether the kernel holds the capture of a GPU hang.", {"device"}};
+constexpr Metric<Flag, 9> kInfoMetric{
+    "intel_gpu_info",
+    Kind::info,
+    "What the GPU is; value 1.",
+    {"device", "card", "render_node", "driver", "device_id", "revision", "name", "kind", "numa_node"}};
+constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended",
+                                     Kind::gauge,
+                                     "Whether the GPU sleeps (runtime power management); it is not woken to be read.",
+                                     {"device"}};
+constexpr Metric<Flag, 1> kErrorState{
+    "intel_gpu_error_state", Kind::gauge, "Whether the kernel holds the capture of a GPU hang.", {"device"}};
 constexpr FeatureDescriptor kErrorFeature{"error_state", "Whether a GPU hang was captured.", Need::root_only_file};
 constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kSuspended, &kErrorState};
 constexpr const FeatureDescriptor* kFeatures[] = {&kErrorFeature};
@@ -48,14 +53,16 @@ IdentityCollector::IdentityCollector(const CollectorContext& context)
 
 void IdentityCollector::collect(ScrapePass& pass, SampleSink& out) {
   out.add(kInfoMetric,
-          {gpu_.address, gpu_.card, gpu_.render_node, to_string(gpu_.driver), device_id_, revision_, gpu_.name, to_string(gpu_.kind), numa_node_},
+          {gpu_.address, gpu_.card, gpu_.render_node, to_string(gpu_.driver), device_id_, revision_, gpu_.name,
+           to_string(gpu_.kind), numa_node_},
           flag(true));
   const Reading<bool> suspended = pass.suspended();
   if (suspended) out.add(kSuspended, {gpu_.address}, flag(*suspended));
   if (suspended.is_failure()) out.failed(suspended.failure());
   FeatureReport report(out, kErrorFeature, {Reason::suspended});
   if (pass.power() != GpuPower::awake) return;
-  if (const auto captured = error_state_.captured(); report.note(captured)) out.add(kErrorState, {gpu_.address}, flag(*captured));
+  if (const auto captured = error_state_.captured(); report.note(captured))
+    out.add(kErrorState, {gpu_.address}, flag(*captured));
 }
 
 }  // namespace igpu

@@ -10,7 +10,8 @@
 namespace igpu {
 namespace {
 
-constexpr double kMebibytesPerCount = 64 / (1024.0 * 1024.0);  // a cache line, in all of these PMUs; .scale says the same
+constexpr double kMebibytesPerCount =
+    64 / (1024.0 * 1024.0);                    // a cache line, in all of these PMUs; .scale says the same
 constexpr double kMebibyte = 1024.0 * 1024.0;  // what the events' .scale turns a count into
 
 // Adds what the events have counted; the first one that does not count ends it.
@@ -67,8 +68,9 @@ void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
     }
     // Without one of several boxes the sum is not the machine's traffic, and it would step back.
     if (written.is_failure() || box.has_counted) {
-      out.failed(written.is_failure() ? written.failure()
-                                      : Failure{std::make_error_code(std::errc::no_such_device), "perf group of a memory controller"});
+      out.failed(written.is_failure()
+                     ? written.failure()
+                     : Failure{std::make_error_code(std::errc::no_such_device), "perf group of a memory controller"});
       return;
     }
     why = written.absent();

@@ -16,8 +16,10 @@ namespace igpu {
 class ImcCollector final : public Collector {
  public:
   static constexpr Metric<Bytes, 2> kBandwidth{
-      "intel_gpu_memory_bandwidth_bytes_total", Kind::counter,
-      "Bytes that went over the memory controllers of an integrated GPU's processor, whoever moved them.", {"device", "direction"}};
+      "intel_gpu_memory_bandwidth_bytes_total",
+      Kind::counter,
+      "Bytes that went over the memory controllers of an integrated GPU's processor, whoever moved them.",
+      {"device", "direction"}};
   static constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
                                               Need::imc_pmu};
 

@@ -6,10 +6,14 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<TransfersPerSecond, 2> kSpeed{"intel_gpu_pcie_link_speed_transfers_per_second", Kind::gauge,
-                                               "Speed of the link between card and slot; bound is current or max.", {"device", "bound"}};
-constexpr Metric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes", Kind::gauge,
-                                  "Width of the link between card and slot; bound is current or max.", {"device", "bound"}};
+constexpr Metric<TransfersPerSecond, 2> kSpeed{"intel_gpu_pcie_link_speed_transfers_per_second",
+                                               Kind::gauge,
+                                               "Speed of the link between card and slot; bound is current or max.",
+                                               {"device", "bound"}};
+constexpr Metric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes",
+                                  Kind::gauge,
+                                  "Width of the link between card and slot; bound is current or max.",
+                                  {"device", "bound"}};
 constexpr FeatureDescriptor kFeature{"pcie_link", "Speed and width of the slot's link."};
 constexpr const MetricDescriptor* kMetrics[] = {&kSpeed, &kWidth};
 constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
@@ -23,7 +27,8 @@ std::unique_ptr<Collector> PcieCollector::create(const CollectorContext& context
   return std::make_unique<PcieCollector>(context);
 }
 
-PcieCollector::PcieCollector(const CollectorContext& context) : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
+PcieCollector::PcieCollector(const CollectorContext& context)
+    : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
 
 void PcieCollector::collect(ScrapePass&, SampleSink& out) {
   FeatureReport report(out, kFeature);

@@ -7,10 +7,13 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total", Kind::counter,
-                                    "Energy. Integrated GPU: RAPL domains (package and psys contain gpu: do not add them up). Card: card and package.",
-                                    {"device", "domain", "source"}};
-constexpr Metric<Watts, 3> kPower{"intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
+constexpr Metric<Joules, 3> kEnergy{
+    "intel_gpu_energy_joules_total",
+    Kind::counter,
+    "Energy. Integrated GPU: RAPL domains (package and psys contain gpu: do not add them up). Card: card and package.",
+    {"device", "domain", "source"}};
+constexpr Metric<Watts, 3> kPower{
+    "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
 
 // One feature to the outside; what it needs depends on where the energy can come from.
 constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::rapl_pmu};
@@ -23,8 +26,11 @@ constexpr const FeatureDescriptor* kFeatures[] = {&kPowerFeature};
 struct RaplEvent {
   std::string_view event, domain;
 };
-constexpr RaplEvent kRaplEvents[] = {
-    {"energy-gpu", "gpu"}, {"energy-pkg", "package"}, {"energy-cores", "cores"}, {"energy-ram", "dram"}, {"energy-psys", "psys"}};
+constexpr RaplEvent kRaplEvents[] = {{"energy-gpu", "gpu"},
+                                     {"energy-pkg", "package"},
+                                     {"energy-cores", "cores"},
+                                     {"energy-ram", "dram"},
+                                     {"energy-psys", "psys"}};
 
 // Energy at this power; in units of which a joule has so many. A quarter of a second of it may be published at once.
 GainBound energy_bound(Watts most, double units_per_joule) {
@@ -79,7 +85,8 @@ void PowerCollector::add_pmu_domain(std::string_view domain, std::string_view ev
 
 void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key,
                                    Attribute energy, std::uint64_t range) {
-  auto at = std::find_if(domains.begin(), domains.end(), [&](const FileDomain& known) { return known.domain == domain; });
+  auto at =
+      std::find_if(domains.begin(), domains.end(), [&](const FileDomain& known) { return known.domain == domain; });
   if (at == domains.end()) {
     domains.push_back({std::string(domain), {}, CounterWindow<1>(min_window_)});
     at = domains.end() - 1;
@@ -116,7 +123,8 @@ void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
   collect_files(hwmon_, "hwmon", card_power_, pass, out, report, told);
 }
 
-void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& told) {
+void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report,
+                                 std::vector<std::string_view>& told) {
   if (pmu_domains_.empty()) return;
   const Nanoseconds begin = pass.now();
   const auto read = rapl_->refresh(pass.number());
@@ -149,16 +157,19 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
       domain.window.restart();
       (void)domain.window.advance(rapl_->time(), {*raw});
     }
-    out.add(kEnergy, {gpu_.address, domain.domain, "rapl_pmu"}, Joules{static_cast<double>(domain.total.total()) * scale});
+    out.add(kEnergy, {gpu_.address, domain.domain, "rapl_pmu"},
+            Joules{static_cast<double>(domain.total.total()) * scale});
     if (delta && step != Advance::reset) {
       const double joules_in_window = static_cast<double>(delta->counts[0]) * scale;
-      out.add(kPower, {gpu_.address, domain.domain, "rapl_pmu"}, Watts{joules_in_window / to_seconds(delta->elapsed).value});
+      out.add(kPower, {gpu_.address, domain.domain, "rapl_pmu"},
+              Watts{joules_in_window / to_seconds(delta->elapsed).value});
     }
   }
 }
 
 // Microjoules of all packages together; nothing if one of them does not tell.
-std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most, ScrapePass& pass, FeatureReport& report) {
+std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most, ScrapePass& pass,
+                                                  FeatureReport& report) {
   std::uint64_t microjoules = 0;
   for (FileDomain::Part& part : domain.parts) {
     const Nanoseconds begin = pass.now();
@@ -180,8 +191,9 @@ std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most
   return microjoules;
 }
 
-void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most, ScrapePass& pass,
-                                   SampleSink& out, FeatureReport& report, const std::vector<std::string_view>& told) {
+void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most,
+                                   ScrapePass& pass, SampleSink& out, FeatureReport& report,
+                                   const std::vector<std::string_view>& told) {
   for (FileDomain& domain : domains) {
     domain.is_read = std::find(told.begin(), told.end(), domain.domain) == told.end();
     if (!domain.is_read) continue;

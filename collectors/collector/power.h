@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "base/counter_window.h"
+#include "base/look_schedule.h"
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
-#include "base/look_schedule.h"
 #include "metric/feature_report.h"
 #include "source/hwmon.h"
 #include "source/powercap.h"
 
 namespace igpu {
 
-// Energy and power. An integrated GPU: RAPL, by the `power` PMU where it may be used, by powercap for domains it does not
-// give; never the same joules twice. A card: its hwmon energy counters, which advance only when read.
+// Energy and power. An integrated GPU: RAPL, by the `power` PMU where it may be used, by powercap for domains it does
+// not give; never the same joules twice. A card: its hwmon energy counters, which advance only when read.
 //
-// What reads 0 has never counted: a register that nobody feeds (card energy on Battlemage under Linux 6.14; psys on many
-// boards, whose event is there all the same) or whose source is missing (later kernels without PMT). It is left out until it
-// counts.
+// What reads 0 has never counted: a register that nobody feeds (card energy on Battlemage under Linux 6.14; psys on
+// many boards, whose event is there all the same) or whose source is missing (later kernels without PMT). It is left
+// out until it counts.
 class PowerCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
@@ -56,11 +56,11 @@ class PowerCollector final : public Collector {
   };
   void look_for_sources();
   void add_pmu_domain(std::string_view domain, std::string_view event);
-  void add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key, Attribute energy,
-                     std::uint64_t range);
+  void add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key,
+                     Attribute energy, std::uint64_t range);
   void collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& told);
-  void collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most, ScrapePass& pass, SampleSink& out,
-                     FeatureReport& report, const std::vector<std::string_view>& told);
+  void collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most, ScrapePass& pass,
+                     SampleSink& out, FeatureReport& report, const std::vector<std::string_view>& told);
 
   std::optional<std::uint64_t> read(FileDomain& domain, Watts most, ScrapePass& pass, FeatureReport& report);
 

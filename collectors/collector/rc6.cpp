@@ -11,12 +11,16 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Seconds, 2> kResidency{"intel_gpu_rc6_residency_seconds_total", Kind::counter,
-                                        "Time in the power-saving state RC6 (xe: C6).", {"device", "gt"}};
-constexpr Metric<Ratio, 2> kRatio{"intel_gpu_rc6_residency_ratio", Kind::gauge,
-                                  "Share of the window in the power-saving state RC6 (xe: C6).", {"device", "gt"}};
-constexpr Metric<Seconds, 2> kAwake{"intel_gpu_awake_seconds_total", Kind::counter,
-                                    "Time the GT was held awake by software (i915).", {"device", "gt"}};
+constexpr Metric<Seconds, 2> kResidency{"intel_gpu_rc6_residency_seconds_total",
+                                        Kind::counter,
+                                        "Time in the power-saving state RC6 (xe: C6).",
+                                        {"device", "gt"}};
+constexpr Metric<Ratio, 2> kRatio{"intel_gpu_rc6_residency_ratio",
+                                  Kind::gauge,
+                                  "Share of the window in the power-saving state RC6 (xe: C6).",
+                                  {"device", "gt"}};
+constexpr Metric<Seconds, 2> kAwake{
+    "intel_gpu_awake_seconds_total", Kind::counter, "Time the GT was held awake by software (i915).", {"device", "gt"}};
 
 constexpr FeatureDescriptor kRc6Feature{"rc6", "Time in the power-saving state.", Need::perf_events};
 constexpr FeatureDescriptor kRc6ByFile{kRc6Feature.name, kRc6Feature.meaning};  // xe: gtidle, no PMU
@@ -81,13 +85,15 @@ void Rc6Collector::look_for_files() {
 void Rc6Collector::collect(ScrapePass& pass, SampleSink& out) {
   look_for_files();
   if (gpu_.driver == Driver::i915 && !events_known_) want_events();
-  const bool any_event = awake_ || std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.event.has_value(); });
+  const bool any_event =
+      awake_ || std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.event.has_value(); });
   const auto pmu = any_event ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel});
   if (pmu && std::exchange(generation_, pmu_.generation()) != pmu_.generation())
     for (Gt& gt : gts_)
       if (gt.source == Source::pmu) gt.window.restart();
   {
-    FeatureReport report(out, gpu_.driver == Driver::xe ? kRc6ByFile : kRc6Feature, {Reason::kernel}, gpu_.virtual_function);
+    FeatureReport report(out, gpu_.driver == Driver::xe ? kRc6ByFile : kRc6Feature, {Reason::kernel},
+                         gpu_.virtual_function);
     for (Gt& gt : gts_) {
       const auto count = read(gt, pass, pmu);
       if (report.note(count)) write(gt, *count, out);
@@ -110,7 +116,9 @@ Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const 
   if (residency.is_absent() && gt.event && pmu.is_absent()) return pmu.propagate<Count>();
   if (residency && *residency > std::numeric_limits<std::uint64_t>::max() / kNanosecondsPerMillisecond)
     return Failure{std::make_error_code(std::errc::result_out_of_range), "RC6 residency of GT " + gt.id};
-  return residency.map([&](std::uint64_t ms) { return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now, pass.now()}; });
+  return residency.map([&](std::uint64_t ms) {
+    return Count{Source::sysfs, ms * kNanosecondsPerMillisecond, now, pass.now()};
+  });
 }
 
 void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
@@ -120,7 +128,8 @@ void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
     gt.window.restart();
   }
   gt.source = count.source;
-  const std::uint64_t range = count.source == Source::sysfs ? gt.sysfs->residency_range().value_or(0) * kNanosecondsPerMillisecond : 0;
+  const std::uint64_t range =
+      count.source == Source::sysfs ? gt.sysfs->residency_range().value_or(0) * kNanosecondsPerMillisecond : 0;
   const Advance step = gt.total.advance_bounded(count.nanoseconds, range, kTimeItself, count.time, count.read_until);
   if (step == Advance::reset) gt.window.restart();
   out.add(kResidency, {gpu_.address, gt.id}, Seconds{static_cast<double>(gt.total.total()) / 1e9});

@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "base/counter_window.h"
+#include "base/look_schedule.h"
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
-#include "base/look_schedule.h"
 #include "metric/feature_report.h"
 #include "source/gt_sysfs.h"
 
 namespace igpu {
 
-// The power-saving state: RC6 of i915, C6 of xe. The i915 PMU where it may be used (nanoseconds, does not wake the GPU),
-// otherwise sysfs milliseconds. Both advance only when somebody asks: the hardware's counter wraps after 91 minutes, on
-// Gen9LP after 59. Awake time of the root GT only: the event of another GT is listed, but answers with the root GT's time whatever GT was
-// asked for (i915_pmu.c, __i915_pmu_event_read()).
+// The power-saving state: RC6 of i915, C6 of xe. The i915 PMU where it may be used (nanoseconds, does not wake the
+// GPU), otherwise sysfs milliseconds. Both advance only when somebody asks: the hardware's counter wraps after 91
+// minutes, on Gen9LP after 59. Awake time of the root GT only: the event of another GT is listed, but answers with the
+// root GT's time whatever GT was asked for (i915_pmu.c, __i915_pmu_event_read()).
 class Rc6Collector final : public Collector {
  public:
   static const CollectorInfo kInfo;
@@ -41,7 +41,7 @@ class Rc6Collector final : public Collector {
   struct Count {
     Source source;
     std::uint64_t nanoseconds;
-    Nanoseconds time;        // before the reading; the window's
+    Nanoseconds time;  // before the reading; the window's
     Nanoseconds read_until;
   };
   void want_events();

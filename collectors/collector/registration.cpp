@@ -16,16 +16,9 @@ namespace {
 
 // In the order they run. To add a collector: one line here, its file pair, its test.
 constexpr CollectorEntry kCollectors[] = {
-    entry<IdentityCollector>(),
-    entry<EnginesCollector>(),
-    entry<FrequencyCollector>(),
-    entry<Rc6Collector>(),
-    entry<PowerCollector>(),
-    entry<HwmonCollector>(),
-    entry<MemoryCollector>(),
-    entry<PcieCollector>(),
-    entry<ImcCollector>(),
-    entry<FdinfoCollector>(),
+    entry<IdentityCollector>(), entry<EnginesCollector>(), entry<FrequencyCollector>(), entry<Rc6Collector>(),
+    entry<PowerCollector>(),    entry<HwmonCollector>(),   entry<MemoryCollector>(),    entry<PcieCollector>(),
+    entry<ImcCollector>(),      entry<FdinfoCollector>(),
 };
 
 }  // namespace

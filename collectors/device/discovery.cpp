@@ -36,7 +36,8 @@ Reading<std::string_view> read_text(const Directory& sys, const std::string& pat
   return sys.read(path, buffer).map([](std::string_view text) { return trim(text); });
 }
 
-// Device ids that exist on cards only: DG1, DG2/ATS-M, Ponte Vecchio, Crescent Island, Battlemage (include/drm/intel/pciids.h).
+// Device ids that exist on cards only: DG1, DG2/ATS-M, Ponte Vecchio, Crescent Island, Battlemage
+// (include/drm/intel/pciids.h).
 bool is_card_id(std::uint16_t id) {
   struct Range {
     std::uint16_t first, last;
@@ -51,11 +52,12 @@ bool is_card_id(std::uint16_t id) {
   return std::any_of(kRanges.begin(), kRanges.end(), [id](Range r) { return id >= r.first && id <= r.last; });
 }
 
-// Families of parts that are never on a card, by the first half of the id, from Sandy Bridge to Nova Lake (same file). In a
-// virtual machine they, or their virtual functions, may sit behind a bridge.
+// Families of parts that are never on a card, by the first half of the id, from Sandy Bridge to Nova Lake (same file).
+// In a virtual machine they, or their virtual functions, may sit behind a bridge.
 bool is_processor_id(std::uint16_t id) {
-  constexpr std::array<std::uint8_t, 27> kFamilies{0x01, 0x04, 0x0a, 0x0c, 0x0d, 0x0f, 0x16, 0x19, 0x1a, 0x22, 0x31, 0x3e, 0x45, 0x46,
-                                                   0x4c, 0x4e, 0x59, 0x5a, 0x64, 0x7d, 0x87, 0x8a, 0x9a, 0x9b, 0xa7, 0xb0, 0xd7};
+  constexpr std::array<std::uint8_t, 27> kFamilies{0x01, 0x04, 0x0a, 0x0c, 0x0d, 0x0f, 0x16, 0x19, 0x1a,
+                                                   0x22, 0x31, 0x3e, 0x45, 0x46, 0x4c, 0x4e, 0x59, 0x5a,
+                                                   0x64, 0x7d, 0x87, 0x8a, 0x9a, 0x9b, 0xa7, 0xb0, 0xd7};
   return std::find(kFamilies.begin(), kFamilies.end(), id >> 8) != kFamilies.end() || (id & 0xfff0) == 0xfd80;
 }
 
@@ -110,8 +112,7 @@ bool Discovery::describe(Gpu& gpu) const {
   }
   if (const auto text = read_text(sys, base + "device", buffer))
     gpu.device_id = scan_integer<std::uint16_t>(*text, 16).value_or(0);
-  if (const auto text = read_text(sys, base + "revision", buffer))
-    gpu.revision = scan_integer<std::uint8_t>(*text, 16);
+  if (const auto text = read_text(sys, base + "revision", buffer)) gpu.revision = scan_integer<std::uint8_t>(*text, 16);
   if (const auto text = read_text(sys, base + "numa_node", buffer))
     gpu.numa_node = scan_integer<int>(*text).value_or(-1);
   gpu.virtual_function = static_cast<bool>(sys.read_link(base + "physfn"));

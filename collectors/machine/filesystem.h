@@ -27,8 +27,8 @@ class File {
  public:
   virtual ~File() = default;
   // The content, in buffer. A file that does not fit is a Failure (EFBIG), not a cut-off value. EINTR is retried.
-  // A file whose device has gone answers Absent{kernel, ENODEV}. Outside sysfs and procfs (a copied tree) a file that was
-  // replaced is opened again, and one that was deleted is Absent{kernel, ENOENT}.
+  // A file whose device has gone answers Absent{kernel, ENODEV}. Outside sysfs and procfs (a copied tree) a file that
+  // was replaced is opened again, and one that was deleted is Absent{kernel, ENOENT}.
   virtual Reading<std::string_view> read(std::span<char> buffer) = 0;
 };
 
@@ -45,13 +45,15 @@ class Directory {
 
   // Open, read, close. As File::read.
   virtual Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const = 0;
-  // As read, but a file that does not fit is cut off at the end of the buffer; for files of which only the start matters.
+  // As read, but a file that does not fit is cut off at the end of the buffer; for files of which only the start
+  // matters.
   virtual Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const = 0;
   virtual Reading<std::unique_ptr<File>> open(std::string_view path) const = 0;
   virtual Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const = 0;
   // Calls visit(name) for every entry of the directory at path ("." for this one) but "." and ".."; stops when it
   // answers false. Order is the kernel's.
-  virtual Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view name)>& visit) const = 0;
+  virtual Reading<Unit> for_each(std::string_view path,
+                                 const std::function<bool(std::string_view name)>& visit) const = 0;
   virtual Reading<std::string> read_link(std::string_view path) const = 0;
   // path with every link followed, relative to the root of this file system ("devices/pci0000:00/...").
   virtual Reading<std::string> resolve(std::string_view path) const = 0;

@@ -63,7 +63,8 @@ class LinuxFile final : public File {
   LinuxFile(UniqueFd fd, std::shared_ptr<const UniqueFd> directory, std::string_view path)
       : fd_(std::move(fd)), directory_(std::move(directory)), path_(path) {
     struct ::statfs system {};
-    of_kernel_ = ::fstatfs(fd_.get(), &system) == 0 && (system.f_type == SYSFS_MAGIC || system.f_type == PROC_SUPER_MAGIC);
+    of_kernel_ =
+        ::fstatfs(fd_.get(), &system) == 0 && (system.f_type == SYSFS_MAGIC || system.f_type == PROC_SUPER_MAGIC);
   }
   Reading<std::string_view> read(std::span<char> buffer) override {
     if (!of_kernel_ && !is_linked()) {
@@ -74,8 +75,8 @@ class LinuxFile final : public File {
   }
 
  private:
-  // The kernel answers itself for a file of its own that is gone. Of a file in a copied tree that was deleted, or replaced
-  // by another, the old content would be read for ever.
+  // The kernel answers itself for a file of its own that is gone. Of a file in a copied tree that was deleted, or
+  // replaced by another, the old content would be read for ever.
   bool is_linked() const {
     struct ::stat facts {};
     return fd_ && ::fstat(fd_.get(), &facts) == 0 && facts.st_nlink > 0;
@@ -202,8 +203,10 @@ bool errno_means_absent(int error) {
     case ENOTTY:
     case ENOSYS:
     case EACCES:
-    case EPERM: return true;
-    default: return false;
+    case EPERM:
+      return true;
+    default:
+      return false;
   }
 }
 

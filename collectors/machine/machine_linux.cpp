@@ -30,8 +30,8 @@ class SystemClock final : public Clock {
   }
 };
 
-// Capabilities belong to threads. Those of the thread that makes this are meant, from which the collectors' threads have
-// theirs: who asks later may have given them up.
+// Capabilities belong to threads. Those of the thread that makes this are meant, from which the collectors' threads
+// have theirs: who asks later may have given them up.
 class SystemPrivileges final : public Privileges {
  public:
   SystemPrivileges() {

@@ -30,7 +30,8 @@ class PerfEvents {
  public:
   virtual ~PerfEvents() = default;
   // leader: nullptr opens a group of its own. Refusals are Absent with os_error set: EACCES (paranoid level or
-  // capability), EPERM or ENOSYS (seccomp) as permission; ENOENT, ENODEV, EINVAL, EOPNOTSUPP as kernel. Others are a Failure.
+  // capability), EPERM or ENOSYS (seccomp) as permission; ENOENT, ENODEV, EINVAL, EOPNOTSUPP as kernel. Others are a
+  // Failure.
   virtual Reading<std::unique_ptr<PerfEvent>> open(const PerfEventConfig& event, int cpu, PerfEvent* leader) = 0;
 };
 

@@ -8,11 +8,13 @@
 namespace igpu {
 
 // Sums up what came of the readings behind one feature: available if any gave a value, otherwise absent for the most
-// telling reason (what may be cured comes first). Failures go to the sink as they come. Reports when it goes out of scope.
+// telling reason (what may be cured comes first). Failures go to the sink as they come. Reports when it goes out of
+// scope.
 class FeatureReport {
  public:
   // of_function: of an SR-IOV virtual function: what the kernel does not show there, the host keeps.
-  FeatureReport(SampleSink& out, const FeatureDescriptor& feature, Absent otherwise = {Reason::hardware}, bool of_function = false)
+  FeatureReport(SampleSink& out, const FeatureDescriptor& feature, Absent otherwise = {Reason::hardware},
+                bool of_function = false)
       : out_(out), feature_(feature), absent_(otherwise), of_function_(of_function) {}
   ~FeatureReport() {
     if (available_) {

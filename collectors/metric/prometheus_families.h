@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <vector>
-
 #include <prometheus/metric_family.h>
+
+#include <vector>
 
 #include "igpu/page.h"
 

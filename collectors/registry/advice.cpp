@@ -21,18 +21,22 @@ Advice perf_advice(const Absent& absent, const PermissionFacts& facts) {
             "give the container CAP_PERFMON with a runtime whose default profile then allows perf_event_open "
             "(Docker 23.0, containerd 1.6.10 or newer: --cap-add PERFMON), or run it with a seccomp profile that "
             "allows perf_event_open" +
-                std::string(facts.in_user_namespace ? "; and, as it is in a user namespace, sysctl kernel.perf_event_paranoid=0 on the host" : "")};
+                std::string(facts.in_user_namespace
+                                ? "; and, as it is in a user namespace, sysctl kernel.perf_event_paranoid=0 on the host"
+                                : "")};
   }
   const std::string level = facts.perf_event_paranoid ? std::to_string(*facts.perf_event_paranoid) : "unknown";
   const std::string refused = "perf_event_open was refused (EACCES): kernel.perf_event_paranoid is " + level;
   if (facts.in_user_namespace) {
     return {refused + " and this process is in a user namespace, whose capabilities do not count here",
-            "run it outside user namespaces (no rootless container, --userns=host), or sysctl kernel.perf_event_paranoid=0 on the host"};
+            "run it outside user namespaces (no rootless container, --userns=host), or sysctl "
+            "kernel.perf_event_paranoid=0 on the host"};
   }
   const bool beyond_mainline = facts.perf_event_paranoid && *facts.perf_event_paranoid >= kDebianLevel;
   if (facts.has_perfmon && beyond_mainline) {
     return {refused + " and this process has CAP_PERFMON, which is not enough at that level",
-            "sysctl kernel.perf_event_paranoid=2 (Debian's level 3 admits CAP_SYS_ADMIN only; from 2 downwards CAP_PERFMON is enough)"};
+            "sysctl kernel.perf_event_paranoid=2 (Debian's level 3 admits CAP_SYS_ADMIN only; from 2 downwards "
+            "CAP_PERFMON is enough)"};
   }
   if (facts.has_perfmon) {
     return {refused + " and this process has CAP_PERFMON: a security module refuses",
@@ -41,7 +45,8 @@ Advice perf_advice(const Absent& absent, const PermissionFacts& facts) {
   const std::string cause = refused + " and this process has no CAP_PERFMON";
   if (beyond_mainline) {
     return {cause,
-            "give it CAP_PERFMON (setcap cap_perfmon+ep, AmbientCapabilities=CAP_PERFMON, --cap-add PERFMON) and, on Debian, "
+            "give it CAP_PERFMON (setcap cap_perfmon+ep, AmbientCapabilities=CAP_PERFMON, --cap-add PERFMON) and, on "
+            "Debian, "
             "sysctl kernel.perf_event_paranoid=2 as well (its level 3 admits CAP_SYS_ADMIN only)"};
   }
   return {cause,
@@ -50,7 +55,8 @@ Advice perf_advice(const Absent& absent, const PermissionFacts& facts) {
 }
 
 Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
-  const std::string capability = "CAP_SYS_PTRACE (setcap cap_sys_ptrace+ep, AmbientCapabilities=CAP_SYS_PTRACE, --cap-add SYS_PTRACE)";
+  const std::string capability =
+      "CAP_SYS_PTRACE (setcap cap_sys_ptrace+ep, AmbientCapabilities=CAP_SYS_PTRACE, --cap-add SYS_PTRACE)";
   if (absent.os_error == ENOENT) {
     return {"/proc does not show the host's processes: it is that of another PID namespace, or mounted with hidepid",
             "run the container in the host's PID namespace (--pid host, hostPID: true)" +
@@ -62,17 +68,24 @@ Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
             "run it outside user namespaces (no rootless container, --userns=host), with CAP_SYS_PTRACE"};
   }
   if (facts.has_ptrace) {
-    return {refused + " although this process has CAP_SYS_PTRACE: a security module refuses, or they are outside its user namespace",
-            "run it without that confinement (AppArmor: --security-opt apparmor=unconfined, appArmorProfile: {type: Unconfined}; "
+    return {refused +
+                " although this process has CAP_SYS_PTRACE: a security module refuses, or they are outside its user "
+                "namespace",
+            "run it without that confinement (AppArmor: --security-opt apparmor=unconfined, appArmorProfile: {type: "
+            "Unconfined}; "
             "SELinux: --security-opt label=disable; dmesg tells what refused), and in the host's user namespace"};
   }
-  return {refused, "give it " + capability + "; a container also needs the host's PID namespace (--pid host, hostPID: true)"};
+  return {refused,
+          "give it " + capability + "; a container also needs the host's PID namespace (--pid host, hostPID: true)"};
 }
 
 Advice links_advice() {
-  return {"a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which tells whose file is whose, may not be read",
-          "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
-          "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); it is known again when that GPU wakes"};
+  return {
+      "a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which tells whose file is whose, may "
+      "not be read",
+      "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
+      "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); it is known again when that "
+      "GPU wakes"};
 }
 
 Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts) {
@@ -80,7 +93,8 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::perf_events:
     case Need::awake_event:
     case Need::rapl_pmu:
-    case Need::imc_pmu: return perf_advice(absent, facts);
+    case Need::imc_pmu:
+      return perf_advice(absent, facts);
     case Need::render_node:
       if (absent.os_error == ENOENT) {
         return {"the render node that the kernel names is not in /dev/dri: it was not passed to this container",
@@ -89,8 +103,10 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
       return {"the render node may not be opened",
               "add the user to group render (usermod -aG render USER, SupplementaryGroups=render); in a container pass "
               "the device and its group (--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128))"};
-    case Need::other_processes: return processes_advice(absent, facts);
-    case Need::descriptor_links: return links_advice();
+    case Need::other_processes:
+      return processes_advice(absent, facts);
+    case Need::descriptor_links:
+      return links_advice();
     case Need::perfmon_capability:
       if (facts.in_user_namespace) {
         return {"the driver tells this only to CAP_PERFMON of the initial user namespace",
@@ -103,20 +119,23 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
       return {"the file is readable by root only",
               "run as root, or give it CAP_DAC_READ_SEARCH (setcap cap_dac_read_search+ep, --cap-add DAC_READ_SEARCH)"};
     case Need::card_hwmon:
-    case Need::nothing_special: break;
+    case Need::nothing_special:
+      break;
   }
   return {"a file may not be read", "check the permissions of the mounted /sys (a read-only bind mount is enough)"};
 }
 
 Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
   if (gpu)
-    if (const DriverOffer* offer = driver_offer(feature.name, absent, *gpu)) return {std::string(offer->cause), std::string(offer->cure)};
+    if (const DriverOffer* offer = driver_offer(feature.name, absent, *gpu))
+      return {std::string(offer->cause), std::string(offer->cure)};
   switch (feature.need) {
     case Need::perf_events:
       return {"this kernel's driver does not offer the PMU or the events (ENOENT/ENODEV)",
               "a newer kernel: i915 has its PMU since 4.16, xe since 6.15 to 6.17"};
     case Need::awake_event:
-      return {"this kernel's driver does not offer the event software-gt-awake-time", "a newer kernel: i915 has it since 5.15 at the latest"};
+      return {"this kernel's driver does not offer the event software-gt-awake-time",
+              "a newer kernel: i915 has it since 5.15 at the latest"};
     case Need::rapl_pmu:
     case Need::powercap_file:
       return {"this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
@@ -127,7 +146,8 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
     case Need::card_hwmon:
       return {"this kernel's driver offers no energy counter of the card in hwmon",
               "a newer kernel with CONFIG_HWMON: i915 has it for cards since 6.2, xe since 6.8"};
-    default: return {"this kernel's driver does not offer it", "a newer kernel, if the hardware has it at all"};
+    default:
+      return {"this kernel's driver does not offer it", "a newer kernel, if the hardware has it at all"};
   }
 }
 
@@ -147,15 +167,18 @@ PermissionFacts permission_facts(Machine& machine) {
 
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts, const Gpu* gpu) {
   switch (absent.reason) {
-    case Reason::permission: return permission_advice(feature, absent, facts);
-    case Reason::kernel: return kernel_advice(feature, absent, gpu);
+    case Reason::permission:
+      return permission_advice(feature, absent, facts);
+    case Reason::kernel:
+      return kernel_advice(feature, absent, gpu);
     case Reason::hardware:
       if (gpu && gpu->virtual_function) return {"a virtual function does not have it; it is read on the host", ""};
       return {"this GPU does not have it", ""};
     case Reason::suspended:
       if (feature.need == Need::descriptor_links) return links_advice();
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
-    case Reason::disabled: return {"turned off by a flag", "--collector.NAME"};
+    case Reason::disabled:
+      return {"turned off by a flag", "--collector.NAME"};
   }
   return {};
 }

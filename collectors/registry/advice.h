@@ -26,6 +26,7 @@ struct Advice {
 };
 // One line what was refused, one line with the exact command that gives it. cure is empty where nothing can be done.
 // gpu: the one that lacks it; nullptr for the whole machine.
-Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts, const Gpu* gpu = nullptr);
+Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
+              const Gpu* gpu = nullptr);
 
 }  // namespace igpu

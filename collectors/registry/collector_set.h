@@ -8,8 +8,8 @@
 
 namespace igpu {
 
-// Which collectors somebody asked for, whatever the order and however often each was named. Collectors that always run are in
-// every set.
+// Which collectors somebody asked for, whatever the order and however often each was named. Collectors that always run
+// are in every set.
 class CollectorSet {
  public:
   CollectorSet() = default;  // all
@@ -22,7 +22,8 @@ class CollectorSet {
   bool all() const { return all_; }
   bool has(std::string_view name) const { return all_ || std::binary_search(names_.begin(), names_.end(), name); }
   bool includes(const CollectorSet& other) const {
-    return all_ || (!other.all_ && std::includes(names_.begin(), names_.end(), other.names_.begin(), other.names_.end()));
+    return all_ ||
+           (!other.all_ && std::includes(names_.begin(), names_.end(), other.names_.begin(), other.names_.end()));
   }
   void add(const CollectorSet& other) {
     if (all_) return;

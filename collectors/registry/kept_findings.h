@@ -15,8 +15,8 @@
 
 namespace igpu {
 
-// Findings with their words. What is missing on a machine seldom changes, so the words of one scrape serve the next ones,
-// and the whole list is shared while nothing changes. Used by all who wait for a run, each on its own thread.
+// Findings with their words. What is missing on a machine seldom changes, so the words of one scrape serve the next
+// ones, and the whole list is shared while nothing changes. Used by all who wait for a run, each on its own thread.
 class KeptFindings {
  public:
   using List = std::shared_ptr<const std::vector<Finding>>;

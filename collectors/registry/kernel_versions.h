@@ -9,8 +9,8 @@
 namespace igpu {
 
 // Since when a driver offers a feature, in words: what the reason `kernel` is explained with. Features themselves are
-// detected, never derived from a version: distributions carry drivers back. Where the first release is not known exactly,
-// the range of releases that holds it.
+// detected, never derived from a version: distributions carry drivers back. Where the first release is not known
+// exactly, the range of releases that holds it.
 struct DriverOffer {
   std::string_view cause;
   std::string_view cure;  // "": no version has it

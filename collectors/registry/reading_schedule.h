@@ -7,8 +7,9 @@
 
 namespace igpu {
 
-// When a collector whose counters advance only when they are read has to be read again, so that no wrap of the hardware is
-// lost. Only a reading that took place moves the time; one that failed or came too late is repeated soon, not at once.
+// When a collector whose counters advance only when they are read has to be read again, so that no wrap of the hardware
+// is lost. Only a reading that took place moves the time; one that failed or came too late is repeated soon, not at
+// once.
 class ReadingSchedule {
  public:
   // longest: between two readings, whatever the collector says. Due at once.

@@ -37,7 +37,7 @@ struct Slot {
   std::unique_ptr<Collector> (*create)(const CollectorContext&) = nullptr;
   std::shared_ptr<CounterMemory> memory;
   std::unique_ptr<Collector> collector;  // nullptr: it could not be made so far
-  std::atomic<bool> busy{false};  // on some thread, perhaps for longer than anybody waits
+  std::atomic<bool> busy{false};         // on some thread, perhaps for longer than anybody waits
   std::atomic<Nanoseconds> read_within{Nanoseconds::max()};
   std::optional<ReadingSchedule> reading;  // of one that accumulates on read; used by the thread that owns the run
 };
@@ -168,8 +168,8 @@ void Registry::Core::follow_devices() {
   const std::vector<Gpu>& gpus = discovery.discover();
   std::vector<std::shared_ptr<GpuUnit>> next;
   for (const Gpu& gpu : gpus) {
-    const auto same_address = std::find_if(units.begin(), units.end(),
-                                           [&](const auto& unit) { return unit->gpu.address == gpu.address; });
+    const auto same_address =
+        std::find_if(units.begin(), units.end(), [&](const auto& unit) { return unit->gpu.address == gpu.address; });
     const bool known = same_address != units.end();
     if (known && (*same_address)->gpu.binding == gpu.binding && (*same_address)->gpu.card == gpu.card &&
         (*same_address)->gpu.render_node == gpu.render_node) {
@@ -385,7 +385,8 @@ Outcome Registry::Run::collect(Step& step) {
     step.slot->read_within = collector->read_within();
   } catch (const std::exception& error) {
     step.sink->clear();
-    step.sink->failed({std::make_error_code(std::errc::state_not_recoverable), std::string("exception: ") + error.what()});
+    step.sink->failed(
+        {std::make_error_code(std::errc::state_not_recoverable), std::string("exception: ") + error.what()});
   }
   return Outcome::collected;
 }
@@ -399,7 +400,8 @@ void Registry::Run::execute(int epoch) {
     try {
       prepare();
     } catch (const std::exception& error) {
-      core_->log.write(LogLevel::error, "looking for GPUs failed", {{"error", error.what()}, {"cure", "please report this"}});
+      core_->log.write(LogLevel::error, "looking for GPUs failed",
+                       {{"error", error.what()}, {"cure", "please report this"}});
     }
   }
   std::unique_lock lock(mutex_);
@@ -468,7 +470,8 @@ void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
     replace_(hopeless ? -1 : epoch);
     replaced = !hopeless;
   } catch (const std::exception& error) {
-    core_->log.write(LogLevel::error, "no thread for collectors", {{"error", error.what()}, {"cure", "raise the limit of threads (TasksMax=)"}});
+    core_->log.write(LogLevel::error, "no thread for collectors",
+                     {{"error", error.what()}, {"cure", "raise the limit of threads (TasksMax=)"}});
   }
   lock.lock();
   replacing_ = false;
@@ -502,8 +505,9 @@ void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
 
 bool Registry::Run::settled(const CollectorSet& collectors) const {
   return finished_ || (prepared_ && std::all_of(progress_.steps.begin(), progress_.steps.end(), [&](const Step& step) {
-           return step.outcome != Outcome::pending || !(step.slot->info->always_on || collectors.has(step.slot->info->name));
-         }));
+                         return step.outcome != Outcome::pending ||
+                                !(step.slot->info->always_on || collectors.has(step.slot->info->name));
+                       }));
 }
 
 std::shared_ptr<const ScrapeResult> Registry::Run::result(const CollectorSet& collectors, const WaitLimit& limit) {
@@ -535,7 +539,8 @@ Progress Registry::Run::progress() const {
   return copy;
 }
 
-std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress, const CollectorSet& collectors, bool whole) {
+std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress, const CollectorSet& collectors,
+                                                        bool whole) {
   auto result = std::make_shared<Result>();
   for (const Step& step : progress.steps) {
     const CollectorInfo& info = *step.slot->info;
@@ -551,7 +556,8 @@ std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress
 
 void Registry::Run::note_features(const Step& step, std::vector<Finding>& findings) const {
   const auto note = [&](const FeatureDescriptor& feature, bool available, Absent absent) {
-    const std::string_view device = feature.machine_wide ? std::string_view() : std::string_view(step.unit->gpu.address);
+    const std::string_view device =
+        feature.machine_wide ? std::string_view() : std::string_view(step.unit->gpu.address);
     const auto known = std::find_if(findings.begin(), findings.end(),
                                     [&](const Finding& f) { return f.feature == &feature && f.device == device; });
     if (known == findings.end()) {
@@ -569,7 +575,8 @@ void Registry::Run::note_features(const Step& step, std::vector<Finding>& findin
   }
 }
 
-KeptFindings::List Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out) {
+KeptFindings::List Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole,
+                                         SampleSink& out) {
   std::vector<Finding> noted;
   constexpr std::size_t kFeaturesByGpu = 32;
   noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
@@ -581,16 +588,23 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   out.add(kDevices, Count{static_cast<double>(devices)});
   std::set<ScrapeLog::Trouble> failures;
   std::vector<std::string_view> late;
-  if (!progress.listed && whole) failures.insert({{}, {}, "looking for GPUs", "a read hangs; skipped until it returns"});
-  if (progress.looking_failed) failures.insert({{}, {}, progress.looking_failed->where, progress.looking_failed->code.message()});
+  if (!progress.listed && whole)
+    failures.insert({{}, {}, "looking for GPUs", "a read hangs; skipped until it returns"});
+  if (progress.looking_failed)
+    failures.insert({{}, {}, progress.looking_failed->where, progress.looking_failed->code.message()});
   bool walked = false;
   for (const CollectorEntry& entry : core_->entries) {
     if (!core_->enabled(*entry.info)) {
       for (const FeatureDescriptor* feature : entry.info->features)
         for (const auto& unit : progress.units)
           if (!feature->machine_wide || &unit == &progress.units.front())
-            noted.push_back({feature, entry.info->name, feature->machine_wide ? std::string() : unit->gpu.address, false,
-                                {Reason::disabled}, {}, {}});
+            noted.push_back({feature,
+                             entry.info->name,
+                             feature->machine_wide ? std::string() : unit->gpu.address,
+                             false,
+                             {Reason::disabled},
+                             {},
+                             {}});
       continue;
     }
     if (!wanted(*entry.info) || !(whole || entry.info->always_on || collectors.has(entry.info->name))) continue;
@@ -607,7 +621,8 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
       }
       if (step.outcome == Outcome::left_behind) {
         success = false;
-        failures.insert({std::string(entry.info->name), step.unit->gpu.address, "collector", "a read hangs; skipped until it returns"});
+        failures.insert({std::string(entry.info->name), step.unit->gpu.address, "collector",
+                         "a read hangs; skipped until it returns"});
         continue;
       }
       for (const Failure& failure : step.sink->failures()) {
@@ -645,17 +660,19 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   return findings;
 }
 
-// Only what was really read is done: a collector that this run left out, or that failed, hung or was late, is not. A GPU that
-// sleeps has nothing to be read.
+// Only what was really read is done: a collector that this run left out, or that failed, hung or was late, is not. A
+// GPU that sleeps has nothing to be read.
 void Registry::Run::plan_readings(const Progress& progress) {
   const Nanoseconds now = core_->machine.clock.now();
   for (const Step& step : progress.steps) {
     if (!step.slot->reading) continue;
-    const bool read = step.outcome == Outcome::suspended ||
-                      (step.outcome == Outcome::collected && step.sink->failures().empty());
+    const bool read =
+        step.outcome == Outcome::suspended || (step.outcome == Outcome::collected && step.sink->failures().empty());
     const Nanoseconds within = step.slot->read_within;
-    if (read) step.slot->reading->was_read(now, within);
-    else step.slot->reading->was_missed(now, within);
+    if (read)
+      step.slot->reading->was_read(now, within);
+    else
+      step.slot->reading->was_missed(now, within);
   }
   Nanoseconds due = now + core_->options.accumulator_interval;  // GPUs that come later are looked for, too
   for (const auto& unit : progress.units)
@@ -663,7 +680,6 @@ void Registry::Run::plan_readings(const Progress& progress) {
       if (slot.reading) due = std::min(due, slot.reading->due());
   core_->accumulating_due_after = std::max(due - now, Nanoseconds::zero());
 }
-
 
 // A thread that executes runs; kept, so that a scrape does not pay for making one.
 class Registry::Worker {
@@ -727,7 +743,8 @@ class Registry::Worker {
 
 Registry::Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
                    std::span<const CollectorEntry> collectors, const CollectorOptions& options, Log& log)
-    : core_(std::make_shared<Core>(std::move(keep_alive), machine, std::move(registry_options), collectors, options, log)) {}
+    : core_(std::make_shared<Core>(std::move(keep_alive), machine, std::move(registry_options), collectors, options,
+                                   log)) {}
 
 Registry::~Registry() {
   if (!current_) return;

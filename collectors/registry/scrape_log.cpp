@@ -9,21 +9,28 @@ void ScrapeLog::device_found(const Gpu& gpu) {
   const std::lock_guard lock(mutex_);
   told_of_no_device_ = false;
   log_.write(LogLevel::info, "GPU found",
-             {{"device", gpu.address}, {"driver", to_string(gpu.driver)}, {"kind", to_string(gpu.kind)}, {"name", gpu.name}, {"card", gpu.card}});
+             {{"device", gpu.address},
+              {"driver", to_string(gpu.driver)},
+              {"kind", to_string(gpu.kind)},
+              {"name", gpu.name},
+              {"card", gpu.card}});
 }
 
 void ScrapeLog::device_gone(const Gpu& gpu) {
   const std::lock_guard lock(mutex_);
   told_of_no_device_ = true;  // if it was the last one, that is said with this
-  log_.write(LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
-             {{"device", gpu.address}, {"cure", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
+  log_.write(
+      LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
+      {{"device", gpu.address}, {"cure", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
 }
 
 void ScrapeLog::no_device() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(told_of_no_device_, true)) return;
-  log_.write(LogLevel::warn, "no Intel GPU found",
-             {{"cure", "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
+  log_.write(
+      LogLevel::warn, "no Intel GPU found",
+      {{"cure",
+        "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
 }
 
 void ScrapeLog::tell_findings(const std::vector<Finding>& findings) {
@@ -60,13 +67,15 @@ void ScrapeLog::tell_findings(const std::vector<Finding>& findings) {
   }
 }
 
-void ScrapeLog::scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures, bool partial) {
+void ScrapeLog::scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures,
+                       bool partial) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(last_findings_, findings) != findings) tell_findings(*findings);
   if (failures.empty() && failing_.empty()) return;
   Causes broken;
   for (const Trouble& trouble : failures) {
-    if (!failing_.contains(trouble)) broken[{trouble.device, trouble.where, trouble.error}].push_back(trouble.collector);
+    if (!failing_.contains(trouble))
+      broken[{trouble.device, trouble.where, trouble.error}].push_back(trouble.collector);
   }
   tell_broken(broken);
   Causes working;
@@ -88,7 +97,8 @@ void ScrapeLog::late(const std::vector<std::string_view>& collectors, Nanosecond
   std::string fresh;
   for (const std::string_view collector : collectors) {
     const auto [known, added] = late_.try_emplace(std::string(collector), now);
-    if (added || now - std::exchange(known->second, now) >= kQuiet) fresh += (fresh.empty() ? "" : ",") + std::string(collector);
+    if (added || now - std::exchange(known->second, now) >= kQuiet)
+      fresh += (fresh.empty() ? "" : ",") + std::string(collector);
   }
   if (fresh.empty()) return;
   log_.write(LogLevel::warn, "a scrape's time was over before all collectors had finished; its page is without them",
@@ -119,7 +129,8 @@ void ScrapeLog::tell_broken(const Causes& causes) {
                 {"device", cause.device},
                 {"where", cause.where},
                 {"error", cause.error},
-                {"cure", "tried again at every scrape; if it stays, see dmesg" + (flags.empty() ? "" : ", or turn it off with " + flags)}});
+                {"cure", "tried again at every scrape; if it stays, see dmesg" +
+                             (flags.empty() ? "" : ", or turn it off with " + flags)}});
   }
 }
 

@@ -33,7 +33,8 @@ class ScrapeLog {
   // Everything that is missing and everything that failed in one scrape. partial: not all collectors were asked, so
   // what is not named may still be so.
   // findings: the same list as the last time if nothing has changed.
-  void scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures, bool partial);
+  void scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures,
+              bool partial);
   // Somebody's time was over before these collectors had finished. Written once for each of them, and again only if it
   // has not happened for an hour.
   void late(const std::vector<std::string_view>& collectors, Nanoseconds now);

@@ -18,14 +18,15 @@ struct WaitLimit {
   static WaitLimit within(Nanoseconds time, std::stop_token gone = {}) {
     const auto now = std::chrono::steady_clock::now();
     const bool endless = time >= std::chrono::steady_clock::time_point::max() - now;
-    return {endless ? std::chrono::steady_clock::time_point::max() : now + std::max(time, Nanoseconds(0)), std::move(gone)};
+    return {endless ? std::chrono::steady_clock::time_point::max() : now + std::max(time, Nanoseconds(0)),
+            std::move(gone)};
   }
   bool over() const { return gone.stop_requested() || std::chrono::steady_clock::now() >= until; }
 };
 
-// One run of the collectors, from its start to its end. Any number of threads wait for it, each for the collectors it asked
-// for and as long as it likes; none of them cuts it short for the others, and it goes on to its end for whoever comes next. Who
-// waits also watches over it: a collector that hangs is left behind. All functions: any thread.
+// One run of the collectors, from its start to its end. Any number of threads wait for it, each for the collectors it
+// asked for and as long as it likes; none of them cuts it short for the others, and it goes on to its end for whoever
+// comes next. Who waits also watches over it: a collector that hangs is left behind. All functions: any thread.
 class ScrapeRun {
  public:
   virtual ~ScrapeRun() = default;
@@ -34,8 +35,8 @@ class ScrapeRun {
   virtual Nanoseconds age() const = 0;
   // True: it has ended.
   virtual bool wait(const WaitLimit& limit) = 0;
-  // The page of these collectors, as soon as they have finished, or at the limit without those that have not: they are marked.
-  // Null: `gone` was stopped.
+  // The page of these collectors, as soon as they have finished, or at the limit without those that have not: they are
+  // marked. Null: `gone` was stopped.
   virtual std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit) = 0;
 };
 

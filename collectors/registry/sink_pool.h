@@ -22,7 +22,8 @@ class SinkPool : public std::enable_shared_from_this<SinkPool> {
       }
     }
     if (!sink) sink = std::make_unique<SampleSink>();
-    return {sink.release(), [pool = shared_from_this()](SampleSink* used) { pool->give_back(std::unique_ptr<SampleSink>(used)); }};
+    return {sink.release(),
+            [pool = shared_from_this()](SampleSink* used) { pool->give_back(std::unique_ptr<SampleSink>(used)); }};
   }
 
  private:

@@ -9,9 +9,7 @@
 namespace igpu {
 namespace {
 
-Failure malformed(const std::string& path) {
-  return {std::make_error_code(std::errc::bad_message), path};
-}
+Failure malformed(const std::string& path) { return {std::make_error_code(std::errc::bad_message), path}; }
 
 template <class Integer>
 Reading<Integer> number_of(Attribute& attribute) {

@@ -20,7 +20,7 @@ class Attribute {
 
   // Without blanks around it. An empty file is a Failure.
   Reading<std::string_view> text(std::span<char> buffer);
-  Reading<std::uint64_t> number();        // anything but one decimal number is a Failure
+  Reading<std::uint64_t> number();  // anything but one decimal number is a Failure
   Reading<std::int64_t> signed_number();
   const std::string& path() const { return path_; }
 

@@ -36,7 +36,8 @@ bool has_node_name(std::string_view path) {
 // A device that may be a DRM node of another name. Looked for in /dev only: a look at files in general would hang with
 // their file system, and there the kernel's own answers.
 bool may_be_renamed_node(std::string_view path) {
-  return path.starts_with("/dev/") && path != "/dev/null" && !path.starts_with("/dev/pts/") && !path.starts_with("/dev/shm/");
+  return path.starts_with("/dev/") && path != "/dev/null" && !path.starts_with("/dev/pts/") &&
+         !path.starts_with("/dev/shm/");
 }
 
 constexpr std::uint64_t kDrmMajor = 226;
@@ -90,7 +91,8 @@ class SleepGuard {
 
  private:
   void take_node(const Directory& sys, std::string_view name, std::vector<std::string_view>& harmless) {
-    const bool is_node = (name.starts_with("card") || name.starts_with("renderD")) && name.find('-') == std::string_view::npos;
+    const bool is_node =
+        (name.starts_with("card") || name.starts_with("renderD")) && name.find('-') == std::string_view::npos;
     if (!is_node) return;
     // "../../devices/pci0000:00/0000:00:02.0/drm/card1"
     const auto link = sys.read_link("class/drm/" + std::string(name));
@@ -130,7 +132,8 @@ DrmClient client_of(const FdinfoBlock& block, Pid pid, Nanoseconds time) {
   client.engines = block.engines;
   client.memory.reserve(block.regions().size());
   for (const FdinfoRegion& region : block.regions())
-    client.memory.push_back({std::string(region.name), region.total, region.shared, region.active, region.resident, region.purgeable});
+    client.memory.push_back(
+        {std::string(region.name), region.total, region.shared, region.active, region.resident, region.purgeable});
   return client;
 }
 
@@ -228,7 +231,8 @@ Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asl
     std::sort(seen.begin(), seen.end(), is_before);
     for (KnownFd& old : known) {
       const bool again = std::binary_search(seen.begin(), seen.begin() + seen_count, old, is_before);
-      if (!again && std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), old.pid)) seen.push_back(std::move(old));
+      if (!again && std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), old.pid))
+        seen.push_back(std::move(old));
     }
   }
   std::sort(seen.begin(), seen.end(), is_before);
@@ -295,7 +299,8 @@ bool ClientWalk::State::visit_process(Pid pid, std::size_t skip) {
     // A process is told by PID and start time; both come from the directory that the clients were read through.
     auto process = read_process(*current.directory, pid, users, snapshot.time);
     if (process) {
-      for (std::size_t i = current.first_seen; i < seen.size(); ++i) seen[i].start_time_ticks = process->start_time_ticks;
+      for (std::size_t i = current.first_seen; i < seen.size(); ++i)
+        seen[i].start_time_ticks = process->start_time_ticks;
       snapshot.processes.push_back(*std::move(process));
     } else {
       snapshot.clients.resize(current.first_client);
@@ -332,9 +337,13 @@ bool ClientWalk::State::visit_file(Pid pid, Fd fd) {
   FdinfoBlock block;
   if (!parse_fdinfo(*text, block)) return true;
   switch (kind_of(block)) {
-    case FdinfoKind::other_driver: return true;
-    case FdinfoKind::incomplete: ++snapshot.blocks_skipped; return true;
-    case FdinfoKind::client: break;
+    case FdinfoKind::other_driver:
+      return true;
+    case FdinfoKind::incomplete:
+      ++snapshot.blocks_skipped;
+      return true;
+    case FdinfoKind::client:
+      break;
   }
   seen.push_back({pid, 0, fd, std::string(block.address)});
   if (guard->is_asleep(block.address)) return true;
@@ -419,9 +428,10 @@ void ClientWalk::State::keep_one_holder_each() {
   std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
     return std::tie(a.device, a.id, a.pid) < std::tie(b.device, b.id, b.pid);
   });
-  clients.erase(std::unique(clients.begin(), clients.end(),
-                            [](const DrmClient& a, const DrmClient& b) { return a.id == b.id && a.device == b.device; }),
-                clients.end());
+  clients.erase(
+      std::unique(clients.begin(), clients.end(),
+                  [](const DrmClient& a, const DrmClient& b) { return a.id == b.id && a.device == b.device; }),
+      clients.end());
   std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
     return std::tie(a.device, a.pid, a.id) < std::tie(b.device, b.pid, b.id);
   });

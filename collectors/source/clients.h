@@ -34,7 +34,7 @@ struct ClientMemory {
 struct DrmClient {
   std::string device;  // PCI address from drm-pdev
   Driver driver = Driver::i915;
-  std::uint64_t id = 0;  // drm-client-id
+  std::uint64_t id = 0;   // drm-client-id
   std::uint32_t pid = 0;  // the lowest PID that holds it
   Nanoseconds time{};     // when its text was read: deltas are over this, not over the walk's own time
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
@@ -62,10 +62,11 @@ struct ClientSnapshot {
   std::vector<std::uint32_t> pids;       // all that live, visited or not; sorted
   std::uint64_t processes_denied = 0;    // fdinfo of another user's process: needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
-  std::uint64_t blocks_skipped = 0;      // truncated or hostile text, client without id or address
-  std::uint64_t files_left_out = 0;      // may be an awake GPU's or a sleeping one's, so not read; needs CAP_DAC_READ_SEARCH
-  bool complete = true;                  // false: the time bound was reached; who is missing comes next time
-  bool pids_hidden = false;              // /proc is mounted with hidepid, or holds only our own PID namespace
+  std::uint64_t blocks_skipped = 0;  // truncated or hostile text, client without id or address
+  std::uint64_t files_left_out =
+      0;                     // may be an awake GPU's or a sleeping one's, so not read; needs CAP_DAC_READ_SEARCH
+  bool complete = true;      // false: the time bound was reached; who is missing comes next time
+  bool pids_hidden = false;  // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};
 
   // Nobody who uses a GPU can be missing: every process was read, and every block understood.

@@ -222,14 +222,14 @@ Reading<std::vector<MemoryRegion>> i915_memory_regions(DrmNode& node, bool may_k
   AnswerBuffer buffer;
   const auto answer = i915_query(node, kI915QueryMemoryRegions, buffer);
   if (!answer) return answer.propagate<std::vector<MemoryRegion>>();
-  const auto count = item_count<I915MemoryRegionsHeader, I915MemoryRegion>(*answer, &I915MemoryRegionsHeader::num_regions);
+  const auto count =
+      item_count<I915MemoryRegionsHeader, I915MemoryRegion>(*answer, &I915MemoryRegionsHeader::num_regions);
   if (!count) return malformed(kI915Where);
 
   std::vector<MemoryRegion> regions;
   regions.reserve(*count);
   for (std::size_t i = 0; i < *count; ++i) {
-    const auto region =
-        load<I915MemoryRegion>(*answer, sizeof(I915MemoryRegionsHeader) + i * sizeof(I915MemoryRegion));
+    const auto region = load<I915MemoryRegion>(*answer, sizeof(I915MemoryRegionsHeader) + i * sizeof(I915MemoryRegion));
     if (region.memory_class == kI915ClassSystem) {
       keep_region(regions, "system", region.probed_size, std::nullopt);  // not tracked: always shown as free
     } else if (region.memory_class == kI915ClassDevice) {
@@ -287,8 +287,9 @@ Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node) {
   }
   const auto key = [](const EngineInstance& e) { return std::tuple(e.gt, e.engine_class, e.instance); };
   std::sort(engines.begin(), engines.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  engines.erase(std::unique(engines.begin(), engines.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
-                engines.end());
+  engines.erase(
+      std::unique(engines.begin(), engines.end(), [&](const auto& a, const auto& b) { return key(a) == key(b); }),
+      engines.end());
   return engines;
 }
 

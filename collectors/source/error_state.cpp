@@ -8,7 +8,10 @@
 namespace igpu {
 
 ErrorState::ErrorState(const Directory& sys, const Gpu& gpu)
-    : sys_(sys), driver_(gpu.driver), pci_path_(gpu.pci_path), error_file_(gpu.pci_path + "/drm/" + gpu.card + "/error") {}
+    : sys_(sys),
+      driver_(gpu.driver),
+      pci_path_(gpu.pci_path),
+      error_file_(gpu.pci_path + "/drm/" + gpu.card + "/error") {}
 
 Reading<bool> ErrorState::captured() {
   if (driver_ == Driver::xe) return core_dump_exists();

@@ -6,8 +6,8 @@
 #include "igpu/device.h"
 #include "machine/filesystem.h"
 
-// Whether the kernel holds the capture of a GPU hang. i915: <card>/error, root only, says "No error state collected" when
-// clean (i915_sysfs.c); xe: a device core dump exists, visible to all (<pci>/devcoredump, /sys/class/devcoredump).
+// Whether the kernel holds the capture of a GPU hang. i915: <card>/error, root only, says "No error state collected"
+// when clean (i915_sysfs.c); xe: a device core dump exists, visible to all (<pci>/devcoredump, /sys/class/devcoredump).
 namespace igpu {
 
 class ErrorState {

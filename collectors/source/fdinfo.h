@@ -20,7 +20,7 @@
 namespace igpu {
 
 struct FdinfoRegion {
-  std::string_view name;  // as printed; printable ASCII
+  std::string_view name;                                                    // as printed; printable ASCII
   std::optional<std::uint64_t> total, shared, active, resident, purgeable;  // bytes
 };
 
@@ -28,7 +28,7 @@ struct FdinfoBlock {
   // A DRM device has a handful of regions; what a hostile text prints beyond that is skipped.
   static constexpr std::size_t kMaxRegions = 16;
 
-  std::string_view driver;  // "i915", "xe", "amdgpu", ...; "" if the text does not say
+  std::string_view driver;   // "i915", "xe", "amdgpu", ...; "" if the text does not say
   std::string_view address;  // of drm-pdev; "" if missing or not of the shape dddd:bb:ss.f
   std::optional<std::uint64_t> client_id;
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
@@ -38,7 +38,8 @@ struct FdinfoBlock {
   std::size_t region_count = 0;
 };
 
-// Reads the block; false (quickly) for a file that is no DRM client at all. Both schemas are read whatever the driver is.
+// Reads the block; false (quickly) for a file that is no DRM client at all. Both schemas are read whatever the driver
+// is.
 bool parse_fdinfo(std::string_view text, FdinfoBlock& block);
 
 // What a block is to us.

@@ -25,21 +25,27 @@ namespace {
 
 constexpr std::uint64_t kU32Range = std::uint64_t{1} << 32;
 
-constexpr GtLayout::LimitFile kI915Limits[] = {
-    {"rp0", "rps_RP0_freq_mhz"}, {"rp1", "rps_RP1_freq_mhz"}, {"rpn", "rps_RPn_freq_mhz"}, {"rpe", "rps_vlv_rpe_freq_mhz"},
-    {"min", "rps_min_freq_mhz"}, {"max", "rps_max_freq_mhz"}, {"boost", "rps_boost_freq_mhz"}};
-constexpr GtLayout kI915{"rps_act_freq_mhz", "rps_cur_freq_mhz", "rc6_residency_ms", ".", "throttle_reason_",
-                         "throttle_reason_status", "", kI915Limits, kU32Range};
+constexpr GtLayout::LimitFile kI915Limits[] = {{"rp0", "rps_RP0_freq_mhz"},    {"rp1", "rps_RP1_freq_mhz"},
+                                               {"rpn", "rps_RPn_freq_mhz"},    {"rpe", "rps_vlv_rpe_freq_mhz"},
+                                               {"min", "rps_min_freq_mhz"},    {"max", "rps_max_freq_mhz"},
+                                               {"boost", "rps_boost_freq_mhz"}};
+constexpr GtLayout kI915{
+    "rps_act_freq_mhz", "rps_cur_freq_mhz", "rc6_residency_ms", ".", "throttle_reason_", "throttle_reason_status", "",
+    kI915Limits,        kU32Range};
 
-constexpr GtLayout::LimitFile kLegacyLimits[] = {
-    {"rp0", "gt_RP0_freq_mhz"}, {"rp1", "gt_RP1_freq_mhz"}, {"rpn", "gt_RPn_freq_mhz"}, {"rpe", "gt_vlv_rpe_freq_mhz"},
-    {"rpe", "vlv_rpe_freq_mhz"}, {"min", "gt_min_freq_mhz"}, {"max", "gt_max_freq_mhz"}, {"boost", "gt_boost_freq_mhz"}};
-constexpr GtLayout kI915Legacy{"gt_act_freq_mhz", "gt_cur_freq_mhz", "power/rc6_residency_ms", "", "", "", "", kLegacyLimits, kU32Range};
+constexpr GtLayout::LimitFile kLegacyLimits[] = {{"rp0", "gt_RP0_freq_mhz"},  {"rp1", "gt_RP1_freq_mhz"},
+                                                 {"rpn", "gt_RPn_freq_mhz"},  {"rpe", "gt_vlv_rpe_freq_mhz"},
+                                                 {"rpe", "vlv_rpe_freq_mhz"}, {"min", "gt_min_freq_mhz"},
+                                                 {"max", "gt_max_freq_mhz"},  {"boost", "gt_boost_freq_mhz"}};
+constexpr GtLayout kI915Legacy{"gt_act_freq_mhz", "gt_cur_freq_mhz", "power/rc6_residency_ms", "", "", "", "",
+                               kLegacyLimits,     kU32Range};
 
-constexpr GtLayout::LimitFile kXeLimits[] = {{"rp0", "freq0/rp0_freq"}, {"rpn", "freq0/rpn_freq"}, {"rpe", "freq0/rpe_freq"},
-                                             {"rpa", "freq0/rpa_freq"}, {"min", "freq0/min_freq"}, {"max", "freq0/max_freq"}};
-constexpr GtLayout kXe{"freq0/act_freq", "freq0/cur_freq", "gtidle/idle_residency_ms", "freq0/throttle", "reason_",
-                       "freq0/throttle/status", "freq0/throttle/reasons", kXeLimits, std::nullopt};
+constexpr GtLayout::LimitFile kXeLimits[] = {{"rp0", "freq0/rp0_freq"}, {"rpn", "freq0/rpn_freq"},
+                                             {"rpe", "freq0/rpe_freq"}, {"rpa", "freq0/rpa_freq"},
+                                             {"min", "freq0/min_freq"}, {"max", "freq0/max_freq"}};
+constexpr GtLayout kXe{"freq0/act_freq",         "freq0/cur_freq", "gtidle/idle_residency_ms",
+                       "freq0/throttle",         "reason_",        "freq0/throttle/status",
+                       "freq0/throttle/reasons", kXeLimits,        std::nullopt};
 
 // "gt12" -> "12"; nothing for other names.
 std::optional<std::string> number_after(std::string_view name, std::string_view prefix) {
@@ -136,15 +142,16 @@ bool looks_like_a_reason(std::string_view word) {
 
 }  // namespace
 
-// Keeps reasons that the driver names without having a file for them: they are told when inactive, too. Named twice in a
-// row, because one snapshot may be cut off in the middle of a word.
+// Keeps reasons that the driver names without having a file for them: they are told when inactive, too. Named twice in
+// a row, because one snapshot may be cut off in the middle of a word.
 void GtSysfs::learn_reasons(std::string_view words, const std::function<void(std::string_view, bool)>& visit) {
   constexpr std::size_t kMost = 64;  // more than the hardware's register has bits
   std::vector<std::string> news;
   while (!words.empty()) {
     const std::string_view word = trim(take_until(words, ' '));
     if (word == "none" || !looks_like_a_reason(word) || reasons_.size() + news.size() >= kMost) continue;
-    if (std::any_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; })) continue;
+    if (std::any_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; }))
+      continue;
     if (std::find(news.begin(), news.end(), word) == news.end()) news.emplace_back(word);
   }
   for (const std::string& word : news) {
@@ -165,7 +172,8 @@ Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)
     learn_reasons(*snapshot, visit);
     for (const ThrottleReason& reason : reasons_) {
       bool active = false;
-      for (std::string_view rest = *snapshot; !rest.empty() && !active;) active = trim(take_until(rest, ' ')) == reason.name;
+      for (std::string_view rest = *snapshot; !rest.empty() && !active;)
+        active = trim(take_until(rest, ' ')) == reason.name;
       visit(reason.name, active);
     }
     return Unit{};

@@ -16,7 +16,8 @@
 // What sysfs tells of a GT: frequencies, throttle reasons, residency. Three layouts, one shape:
 //   i915 since 5.19   <card>/gt/gt<M>/rps_*, throttle_reason_*, rc6_residency_ms   (gt/intel_gt_sysfs_pm.c)
 //   i915 before       <card>/gt_*_freq_mhz, power/rc6_residency_ms; one GT, "0"    (i915_sysfs.c)
-//   xe                <pci>/tile<T>/gt<G>/{freq0,freq0/throttle,gtidle}/           (xe_gt_freq.c, xe_gt_idle.c, xe_gt_throttle.c)
+//   xe                <pci>/tile<T>/gt<G>/{freq0,freq0/throttle,gtidle}/           (xe_gt_freq.c, xe_gt_idle.c,
+//   xe_gt_throttle.c)
 // On xe everything but rp0 and rpn resumes the device; on i915 residency and throttle reasons do.
 namespace igpu {
 
@@ -29,8 +30,8 @@ class GtSysfs {
 
   static std::vector<GtSysfs> find(const Directory& sys, const Gpu& gpu);
 
-  const std::string& id() const { return id_; }  // "0", "1": device-wide GT number
-  Reading<Hertz> actual() { return hertz(actual_); }        // 0 while parked
+  const std::string& id() const { return id_; }       // "0", "1": device-wide GT number
+  Reading<Hertz> actual() { return hertz(actual_); }  // 0 while parked
   Reading<Hertz> requested() { return hertz(requested_); }
   // rp0 first: the others are held against it.
   std::vector<Limit>& limits() { return limits_; }
@@ -64,7 +65,7 @@ class GtSysfs {
   std::string reason_prefix_;  // path of a reason's file without the reason
   std::vector<ThrottleReason> reasons_;
   std::vector<std::string> named_once_;  // reasons of the last snapshot that are not among them
-  std::optional<Hertz> highest_;  // rp0, once it was read
+  std::optional<Hertz> highest_;         // rp0, once it was read
   std::optional<std::uint64_t> residency_range_;
 };
 

@@ -40,9 +40,8 @@ unsigned channel_number(std::string_view name) {
 
 // The card's own order, which is the one that people expect: the package before its parts, channel 2 before channel 10.
 std::vector<std::string> by_channel(std::vector<std::string> names) {
-  std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
-    return channel_number(a) < channel_number(b);
-  });
+  std::stable_sort(names.begin(), names.end(),
+                   [](const std::string& a, const std::string& b) { return channel_number(a) < channel_number(b); });
   return names;
 }
 
@@ -57,7 +56,8 @@ std::string unlabelled_temperature(std::string_view index) {
 
 template <class Quantity>
 Reading<Quantity> scaled(Attribute& attribute, double divisor) {
-  return attribute.signed_number().map([&](std::int64_t value) { return Quantity{static_cast<double>(value) / divisor}; });
+  return attribute.signed_number().map(
+      [&](std::int64_t value) { return Quantity{static_cast<double>(value) / divisor}; });
 }
 
 template <class Quantity>
@@ -76,7 +76,9 @@ std::string sensor_name(std::string_view label) {
 
 bool has_rated_power(const Gpu& gpu) {
   if (gpu.driver == Driver::i915) return true;
-  const auto within = [&](std::uint16_t first, std::uint16_t last) { return gpu.device_id >= first && gpu.device_id <= last; };
+  const auto within = [&](std::uint16_t first, std::uint16_t last) {
+    return gpu.device_id >= first && gpu.device_id <= last;
+  };
   const bool dg2 = within(0x4f80, 0x4f88) || within(0x5690, 0x56c2);
   const bool ponte_vecchio = within(0x0b69, 0x0b6e) || within(0x0bd0, 0x0bdb);
   return dg2 || ponte_vecchio;
@@ -121,8 +123,11 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
     } else if (parts->kind == "power") {
       for (const std::string_view limit : {"max", "cap", "rated_max", "crit"}) {
         if (parts->item != limit) continue;
-        const auto same = [&](const Limit& known) { return known.limit == limit && known.channel.name == channel.name; };
-        if (std::none_of(power_limits.begin(), power_limits.end(), same)) power_limits.push_back({std::move(channel), limit});
+        const auto same = [&](const Limit& known) {
+          return known.limit == limit && known.channel.name == channel.name;
+        };
+        if (std::none_of(power_limits.begin(), power_limits.end(), same))
+          power_limits.push_back({std::move(channel), limit});
         break;
       }
     }
@@ -137,7 +142,8 @@ Hwmon Hwmon::of_gpu(const Directory& sys, const Gpu& gpu) {
     // Per-GT devices (i915_gt0) repeat the card's energy in parts.
     if (read_word(sys, folder + "/name") == to_string(gpu.driver)) hwmon.add_folder(sys, folder);
   }
-  if (!has_rated_power(gpu)) std::erase_if(hwmon.power_limits, [](const Limit& limit) { return limit.limit == "rated_max"; });
+  if (!has_rated_power(gpu))
+    std::erase_if(hwmon.power_limits, [](const Limit& limit) { return limit.limit == "rated_max"; });
   return hwmon;
 }
 
@@ -189,7 +195,8 @@ Reading<Amperes> Hwmon::amperes(Attribute& attribute) { return scaled_unless_zer
 
 Reading<std::optional<Rpm>> Hwmon::rpm(Attribute& attribute) {
   const auto value = scaled<Rpm>(attribute, 1);
-  if (value.is_failure() && value.failure().code == std::errc::resource_unavailable_try_again) return std::optional<Rpm>();
+  if (value.is_failure() && value.failure().code == std::errc::resource_unavailable_try_again)
+    return std::optional<Rpm>();
   if (!value) return value.propagate<std::optional<Rpm>>();
   return std::optional<Rpm>(*value);
 }

@@ -12,15 +12,15 @@
 #include "machine/filesystem.h"
 #include "source/attribute.h"
 
-// hwmon of a discrete GPU (drivers/gpu/drm/i915/i915_hwmon.c, xe/xe_hwmon.c), and of the CPU package an integrated one is
-// part of (drivers/hwmon/coretemp.c). Channels are told apart by their label: index meaning changed between kernels. i915
-// has no labels, nor had xe up to Linux 6.8: their one channel is the package. Reading resumes the device.
+// hwmon of a discrete GPU (drivers/gpu/drm/i915/i915_hwmon.c, xe/xe_hwmon.c), and of the CPU package an integrated one
+// is part of (drivers/hwmon/coretemp.c). Channels are told apart by their label: index meaning changed between kernels.
+// i915 has no labels, nor had xe up to Linux 6.8: their one channel is the package. Reading resumes the device.
 namespace igpu {
 
 // A label as our label values name it: "pkg" -> "package"; "" (i915) -> "package".
 std::string sensor_name(std::string_view label);
-// Whether power*_rated_max of this GPU is a rating at all. From Battlemage on the register behind it is none: Linux 6.11
-// to 6.14 show 35 W for a card of 190 W, later ones hide the file.
+// Whether power*_rated_max of this GPU is a rating at all. From Battlemage on the register behind it is none:
+// Linux 6.11 to 6.14 show 35 W for a card of 190 W, later ones hide the file.
 bool has_rated_power(const Gpu& gpu);
 
 class Hwmon {
@@ -48,7 +48,7 @@ class Hwmon {
     Channel channel;
     std::string_view limit;  // max, cap, rated_max, crit
   };
-  std::vector<Limit> power_limits;    // microwatts
+  std::vector<Limit> power_limits;      // microwatts
   std::vector<Channel> current_limits;  // milliamperes
 
   static Reading<Celsius> celsius(Attribute& attribute);  // no temperature of a working chip: Absent{hardware}
@@ -56,8 +56,8 @@ class Hwmon {
   // millisecond there is no speed: nullopt.
   static Reading<std::optional<Rpm>> rpm(Attribute& attribute);
   static Reading<Volts> volts(Attribute& attribute);
-  // The most that the card draws for longer than moments, and the least that this says: the largest limit that it states;
-  // where it states none that can be true, more than any card draws.
+  // The most that the card draws for longer than moments, and the least that this says: the largest limit that it
+  // states; where it states none that can be true, more than any card draws.
   Watts highest_power();
   // The time in which its energy counters go once around at such a power. They are 32 bits of 1/2^14 J in hardware; the
   // driver sees a lap only if the file is read before the next one is over.

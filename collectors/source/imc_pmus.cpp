@@ -21,7 +21,8 @@ constexpr std::array<Family, 3> kFamilies{{{"uncore_imc", "data_reads", "data_wr
 
 bool names(std::string_view event, std::string_view wanted, bool sub_channels) {
   if (event == wanted) return true;
-  return sub_channels && event.starts_with(wanted) && event.substr(wanted.size()).starts_with("_sch") && event.find('.') == std::string_view::npos;
+  return sub_channels && event.starts_with(wanted) && event.substr(wanted.size()).starts_with("_sch") &&
+         event.find('.') == std::string_view::npos;
 }
 
 }  // namespace

@@ -10,14 +10,15 @@ namespace igpu {
 namespace {
 
 bool is_pci_function(std::string_view name) {
-  return name.size() >= 12 && name[name.size() - 2] == '.' && name[name.size() - 5] == ':' && name[name.size() - 8] == ':';
+  return name.size() >= 12 && name[name.size() - 2] == '.' && name[name.size() - 5] == ':' &&
+         name[name.size() - 8] == ':';
 }
 
 }  // namespace
 
 std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
-  // Every function from the root port down to the GPU, as paths. A domain inside another one (10000, of a volume management
-  // device) has root ports of its own: what stands before its host bridge is no bridge of the card's.
+  // Every function from the root port down to the GPU, as paths. A domain inside another one (10000, of a volume
+  // management device) has root ports of its own: what stands before its host bridge is no bridge of the card's.
   std::vector<std::string> functions;
   for (std::size_t begin = 0; begin < pci_path.size();) {
     const std::size_t end = std::min(pci_path.find('/', begin), pci_path.size());
@@ -48,8 +49,8 @@ PcieLink::PcieLink(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gp
   max_width_.emplace(sys, port_ + "/max_link_width");
 }
 
-// Handed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5 GT/s,
-// and nothing tells the slot's link.
+// Handed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5
+// GT/s, and nothing tells the slot's link.
 bool PcieLink::is_inside_of_switch() {
   if (!is_gpu_itself_) return false;
   if (!inside_) {

@@ -9,9 +9,9 @@
 #include "machine/filesystem.h"
 #include "source/attribute.h"
 
-// The link between a card and its slot (Documentation/ABI/testing/sysfs-bus-pci: current_link_speed and so on). Arc cards
-// carry a PCIe switch: the GPU function itself shows a fixed x1 at 2.5 GT/s inside it, and the real link is that of the
-// switch's upstream port, the outermost bridge that belongs to the card.
+// The link between a card and its slot (Documentation/ABI/testing/sysfs-bus-pci: current_link_speed and so on). Arc
+// cards carry a PCIe switch: the GPU function itself shows a fixed x1 at 2.5 GT/s inside it, and the real link is that
+// of the switch's upstream port, the outermost bridge that belongs to the card.
 namespace igpu {
 
 class PcieLink {
@@ -25,8 +25,8 @@ class PcieLink {
   Reading<Lanes> max_width() { return width(max_width_); }
   const std::string& port() const { return port_; }  // PCI path of the function whose link this is
 
-  // "devices/pci0000:00/<root port>/<switch upstream>/<switch downstream>/<gpu>" -> "…/<switch upstream>"; a card without a
-  // switch of its own is its own port. "" for a GPU on the root bus: it has no link.
+  // "devices/pci0000:00/<root port>/<switch upstream>/<switch downstream>/<gpu>" -> "…/<switch upstream>"; a card
+  // without a switch of its own is its own port. "" for a GPU on the root bus: it has no link.
   static std::string port_of(const Directory& sys, std::string_view pci_path);
 
  private:

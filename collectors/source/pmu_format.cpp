@@ -20,7 +20,9 @@ std::optional<std::size_t> word_of(std::string_view name) {
   return static_cast<std::size_t>(it - kWords.begin());
 }
 
-constexpr std::uint64_t low_bits(unsigned count) { return count >= kWordBits ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1; }
+constexpr std::uint64_t low_bits(unsigned count) {
+  return count >= kWordBits ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+}
 
 template <class Integer>
 struct Range {
@@ -85,7 +87,8 @@ std::optional<PmuTerm> take_pmu_term(std::string_view& text) {
   return PmuTerm{name, *value};
 }
 
-bool place_pmu_term(std::string_view name, std::uint64_t value, const std::vector<PmuField>& fields, PmuConfig& config) {
+bool place_pmu_term(std::string_view name, std::uint64_t value, const std::vector<PmuField>& fields,
+                    PmuConfig& config) {
   for (const PmuField& field : fields)
     if (field.name == name) return field.place(value, config);
   if (const auto word = word_of(name)) {

@@ -49,8 +49,8 @@ std::optional<PmuConfig> parse_pmu_event(std::string_view text, const std::vecto
 // Adds one term.
 bool place_pmu_term(std::string_view name, std::uint64_t value, const std::vector<PmuField>& fields, PmuConfig& config);
 
-// All CPUs of a list: "0", "0-3", "0,8". cpumask names the one CPU of every package (or of the machine) on which the PMU
-// is to be opened. Empty if it is none.
+// All CPUs of a list: "0", "0-3", "0,8". cpumask names the one CPU of every package (or of the machine) on which the
+// PMU is to be opened. Empty if it is none.
 std::vector<int> parse_cpu_list(std::string_view text);
 
 }  // namespace igpu

@@ -163,7 +163,8 @@ Reading<std::uint64_t> PmuSession::State::config_of(const Event& event, const st
   for (const auto& [term, value] : event.terms)
     if (!place_pmu_term(term, value, formats, *config)) return not_understood;
   // No GPU, RAPL or memory PMU has an event that needs another word.
-  if (std::any_of(config->begin() + 1, config->end(), [](std::uint64_t word) { return word != 0; })) return not_understood;
+  if (std::any_of(config->begin() + 1, config->end(), [](std::uint64_t word) { return word != 0; }))
+    return not_understood;
   return config->front();
 }
 
@@ -263,10 +264,12 @@ Reading<Unit> PmuSession::State::read_group(Group& group, std::uint64_t& elapsed
     std::uint64_t gained = value - member.last;
     member.last = value;
     if (shared && !stood_still && static_cast<std::int64_t>(gained) > 0)
-      gained = static_cast<std::uint64_t>(static_cast<double>(gained) * static_cast<double>(enabled) / static_cast<double>(running));
+      gained = static_cast<std::uint64_t>(static_cast<double>(gained) * static_cast<double>(enabled) /
+                                          static_cast<double>(running));
     member.count += gained;
   }
-  if (stood_still) return trouble(std::errc::device_or_resource_busy, "perf group of " + name + " is open but does not count");
+  if (stood_still)
+    return trouble(std::errc::device_or_resource_busy, "perf group of " + name + " is open but does not count");
   elapsed = enabled;
   return Unit{};
 }
@@ -311,7 +314,8 @@ Reading<Unit> PmuSession::State::update() {
   if (groups.empty()) {
     if (!described || announced || described_type != *type) describe();
     // What failed to be read is tried again at the next opening.
-    described = std::none_of(events.begin(), events.end(), [](const Event& event) { return event.config.is_failure(); });
+    described =
+        std::none_of(events.begin(), events.end(), [](const Event& event) { return event.config.is_failure(); });
     announced = false;
     described_type = *type;
     if (const auto opened = open(*type); !opened) return opened;

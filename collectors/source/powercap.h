@@ -10,8 +10,8 @@
 #include "machine/filesystem.h"
 #include "source/attribute.h"
 
-// RAPL energy through powercap (Documentation/ABI/testing/sysfs-class-powercap, drivers/powercap/): what is left where the
-// `power` PMU may not be used. energy_uj is 0400 since 5.10.
+// RAPL energy through powercap (Documentation/ABI/testing/sysfs-class-powercap, drivers/powercap/): what is left where
+// the `power` PMU may not be used. energy_uj is 0400 since 5.10.
 namespace igpu {
 
 struct PowercapZone {

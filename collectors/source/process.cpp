@@ -37,9 +37,7 @@ std::string_view container_id_of(std::string_view component) {
 std::string pod_uid_at(std::string_view text) {
   constexpr std::size_t kUuid = 36;
   constexpr std::size_t kHash = 32;
-  const auto ends_at = [&](std::size_t n) {
-    return text.size() == n || text.substr(n).starts_with(".slice");
-  };
+  const auto ends_at = [&](std::size_t n) { return text.size() == n || text.substr(n).starts_with(".slice"); };
   if (text.size() >= kUuid && ends_at(kUuid)) {
     std::string uid(text.substr(0, kUuid));
     bool good = true;
@@ -53,7 +51,8 @@ std::string pod_uid_at(std::string_view text) {
     }
     if (good) return uid;
   }
-  if (text.size() >= kHash && ends_at(kHash) && is_lower_hex(text.substr(0, kHash))) return std::string(text.substr(0, kHash));
+  if (text.size() >= kHash && ends_at(kHash) && is_lower_hex(text.substr(0, kHash)))
+    return std::string(text.substr(0, kHash));
   return {};
 }
 

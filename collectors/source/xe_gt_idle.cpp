@@ -60,7 +60,8 @@ const std::vector<XeGtIdle::Residency>& XeGtIdle::read() {
       continue;
     }
     const auto value = scan_u64(*text);
-    residencies_[i].milliseconds = value ? Reading<std::uint64_t>(*value) : Reading<std::uint64_t>(Absent{Reason::kernel, EINVAL});
+    residencies_[i].milliseconds =
+        value ? Reading<std::uint64_t>(*value) : Reading<std::uint64_t>(Absent{Reason::kernel, EINVAL});
   }
   return residencies_;
 }

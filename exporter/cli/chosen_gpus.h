@@ -5,8 +5,8 @@
 
 namespace igpu::exporter {
 
-// Throws UsageError, naming the GPUs that are there, if one that --gpu chose is not. `serve` waits for it, but a command
-// that answers once has nothing to wait for.
+// Throws UsageError, naming the GPUs that are there, if one that --gpu chose is not. `serve` waits for it, but a
+// command that answers once has nothing to wait for.
 void require_chosen_gpus(const Options& options);
 
 }  // namespace igpu::exporter

@@ -57,7 +57,8 @@ std::string unknown_flag(const std::string& argument, const std::vector<CommandF
   for (const CommandFlag& flag : flags) {
     if ("--" + flag.name != word || flag.commands.empty()) continue;
     std::string commands;
-    for (const std::string_view command : flag.commands) commands += (commands.empty() ? "" : ", ") + std::string(command);
+    for (const std::string_view command : flag.commands)
+      commands += (commands.empty() ? "" : ", ") + std::string(command);
     return word + " is a flag of " + commands;
   }
   return "unknown flag " + word + suggestion(word, flag_names(flags));
@@ -75,7 +76,8 @@ std::string explained(const CLI::ParseError& error, const std::vector<CommandFla
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && colon != std::string::npos) {
     const std::vector<std::string> extras = words(text.substr(colon + 2));
     // What follows an unknown flag is mostly its value.
-    const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with('-'); });
+    const auto flag =
+        std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with('-'); });
     if (flag != extras.end()) return unknown_flag(*flag, flags);
     const std::string argument = extras.empty() ? "" : extras.front();
     return has_command ? "unexpected argument " + argument + " (see --help)" : unknown_command(argument);
@@ -115,7 +117,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
     if (command.name == "help") sub->add_option("COMMAND", topic);
     for (const CommandFlag& flag : flags) {
       const auto& commands = flag.commands;
-      if (std::find(commands.begin(), commands.end(), command.name) != commands.end()) options.emplace_back(&flag, add(*sub, flag));
+      if (std::find(commands.begin(), commands.end(), command.name) != commands.end())
+        options.emplace_back(&flag, add(*sub, flag));
     }
   }
   try {

@@ -33,7 +33,9 @@ struct State {
   bool (*includes)(const Finding&);
 };
 
-constexpr bool lacks(const Finding& finding, Reason reason) { return !finding.available && finding.absent.reason == reason; }
+constexpr bool lacks(const Finding& finding, Reason reason) {
+  return !finding.available && finding.absent.reason == reason;
+}
 
 // One line each, in the order in which people want to know: what works, what is missing, what is as it should be.
 constexpr State kStates[] = {
@@ -113,7 +115,8 @@ void add_web_config(std::string& out, const Diagnosis& diagnosis) {
   if (good) return;
   // On one line however long: it names a file, a line and a column to copy.
   out += std::string(kIndent, ' ') + "why: " + terminal_safe(diagnosis.web_config_error) + '\n';
-  add_line(out, "", "fix: correct it; until then the exporter does not start, and one that runs keeps an earlier state");
+  add_line(out, "",
+           "fix: correct it; until then the exporter does not start, and one that runs keeps an earlier state");
 }
 
 void add_no_gpu(std::string& out, const std::string& sysfs_root) {
@@ -121,11 +124,13 @@ void add_no_gpu(std::string& out, const std::string& sysfs_root) {
   add_line(out, "", "why: no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers");
   add_line(out, "", "fix: look for the device with");
   out += std::string(kIndent + 2, ' ') + "lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n";
-  add_line(out, "", "if it is there without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
+  add_line(out, "",
+           "if it is there without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
 }
 
 std::string verdict(const Diagnosis& diagnosis) {
-  if (diagnosis.complete() && diagnosis.asleep()) return "Nothing is missing as far as can be known without waking a GPU that sleeps.";
+  if (diagnosis.complete() && diagnosis.asleep())
+    return "Nothing is missing as far as can be known without waking a GPU that sleeps.";
   if (diagnosis.complete()) return "Everything is there.";
   if (diagnosis.gpus.empty()) return "Nothing to watch.";
   return std::to_string(diagnosis.missing()) + " missing.";

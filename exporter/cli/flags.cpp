@@ -109,8 +109,8 @@ std::vector<CommandFlag> all_flags() {
   add("web.max-requests", "N", "40", "Scrapes under way at once; more are answered 503. 0 means no limit.");
   add("web.timeout", "DURATION", "10s", "Longest time for one scrape.");
   add("web.disable-exporter-metrics", "", "", "Leave out process_* and the exporter's request counters.");
-  add("sandbox", "", "enabled", "After the start, give up every right that scrapes do not need (docs/sandbox.md).").negatable =
-      true;
+  add("sandbox", "", "enabled", "After the start, give up every right that scrapes do not need (docs/sandbox.md).")
+      .negatable = true;
   add_collector_flags(flags);
   add("collector.disable-defaults", "", "",
       "Only collectors that are named explicitly run, wherever this flag stands.");
@@ -124,7 +124,8 @@ std::vector<CommandFlag> all_flags() {
   add("log.level", "LEVEL", "info", "debug, info, warn or error.");
   add("log.format", "FORMAT", "logfmt", "logfmt or json.");
   add("config", "FILE", "", "Read flags from a file, one a line: web.listen-address = :10068");
-  add("json", "", "", "Print JSON: one object, with stats one line for each reading.").commands = {"list", "stats", "doctor"};
+  add("json", "", "", "Print JSON: one object, with stats one line for each reading.").commands = {"list", "stats",
+                                                                                                   "doctor"};
   add("format", "table|json", "table", "How to print it; json is the same as --json.").commands = {"stats"};
   add("interval", "DURATION", "1s", "Time between readings; makes it a stream.").commands = {"stats"};
   add("count", "N", "", "Number of readings. Without it and --interval: one.").commands = {"stats"};
@@ -173,7 +174,8 @@ std::string help_text(const std::vector<CommandFlag>& flags) {
     if (flag.commands.empty()) append_entry(out, left_side(flag), described(flag));
   }
   for (const Command& command : all_commands()) {
-    if (std::none_of(flags.begin(), flags.end(), [&](const CommandFlag& flag) { return is_for(flag, command.name); })) continue;
+    if (std::none_of(flags.begin(), flags.end(), [&](const CommandFlag& flag) { return is_for(flag, command.name); }))
+      continue;
     out += "\nFlags of " + std::string(command.name) + ":\n";
     for (const CommandFlag& flag : flags) {
       if (is_for(flag, command.name)) append_entry(out, left_side(flag), described(flag));
@@ -193,7 +195,8 @@ std::string help_text(const std::vector<CommandFlag>& flags, const Command& comm
   }
   append_standard_flags(out);
   for (const CommandFlag& flag : flags) {
-    if (flag.commands.empty() && (serves || !concerns_serving(flag))) append_entry(out, left_side(flag), described(flag));
+    if (flag.commands.empty() && (serves || !concerns_serving(flag)))
+      append_entry(out, left_side(flag), described(flag));
   }
   out += kFooter;
   return out;

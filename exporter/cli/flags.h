@@ -14,7 +14,7 @@ struct CommandFlag {
   std::string default_value;  // as it would be written; "" if there is none to show
   std::string help;
   bool repeatable = false;
-  bool negatable = false;    // a switch that --no-NAME turns off
+  bool negatable = false;                       // a switch that --no-NAME turns off
   std::vector<std::string_view> commands = {};  // the only commands that take it; empty: all
 };
 
@@ -25,7 +25,7 @@ struct Command {
 
 // All flags, those of the collectors generated from the library's descriptions.
 std::vector<CommandFlag> all_flags();
-const std::vector<Command>& all_commands();  // the first one is the default
+const std::vector<Command>& all_commands();          // the first one is the default
 const Command* find_command(std::string_view name);  // null: there is none
 
 std::string environment_name(const CommandFlag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS

@@ -18,9 +18,12 @@ namespace {
 
 std::string_view kind_of(const MetricDescriptor& metric) {
   switch (metric.kind) {
-    case Kind::counter: return "counter";
-    case Kind::gauge: return "gauge";
-    case Kind::info: return "info";
+    case Kind::counter:
+      return "counter";
+    case Kind::gauge:
+      return "gauge";
+    case Kind::info:
+      return "info";
   }
   return "gauge";
 }

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "text/duration.h"
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
+#include "text/duration.h"
 
 namespace igpu::exporter {
 namespace {

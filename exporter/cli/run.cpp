@@ -19,7 +19,9 @@ namespace {
 int dispatch(const std::vector<std::string>& arguments) {
   const std::vector<CommandFlag> flags = all_flags();
   CommandLine line = parse_command_line(arguments, flags);
-  const std::string topic = line.command == "help" ? line.help_topic : line.command_given && line.help ? line.command : "";
+  const std::string topic = line.command == "help"            ? line.help_topic
+                            : line.command_given && line.help ? line.command
+                                                              : "";
   if (const Command* command = find_command(topic)) return print(help_text(flags, *command));
   if (line.help || line.command == "help") return print(help_text(flags));
   if (line.version || line.command == "version") return print(version_text());

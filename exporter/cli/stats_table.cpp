@@ -60,7 +60,10 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
     const GpuSummary summary = summarize(view, gpu);
     if (!out.empty()) out += '\n';
     out += gpu.address + "  ";
-    append_wrapped(out, (gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name)) + " (" + to_string(gpu.kind) + ", " + to_string(gpu.driver) + ")", 2);
+    append_wrapped(out,
+                   (gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name)) + " (" + to_string(gpu.kind) + ", " +
+                       to_string(gpu.driver) + ")",
+                   2);
     out += '\n';
     if (summary.suspended) out += "  suspended; what would wake it is not read\n";
     for (const SummarySection& section : summary.sections) add_section(out, section);

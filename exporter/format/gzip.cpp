@@ -30,7 +30,8 @@ void Gzip::compress(std::string_view text, std::string& out) {
   z_stream& stream = state_->stream;
   deflateReset(&stream);
   out.resize(deflateBound(&stream, text.size()));  // room for the worst case: one call is enough
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib's input is not const but not written
+  stream.next_in =
+      reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib's input is not const but not written
   stream.avail_in = static_cast<uInt>(text.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());

@@ -60,14 +60,16 @@ std::vector<std::string_view> devices_of(const PageView& page) {
     if (label == kNone) continue;
     for (const PageView::Entry& entry : family.entries) {
       const std::string_view device = device_of(entry, label);
-      if (!device.empty() && std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+      if (!device.empty() && std::find(devices.begin(), devices.end(), device) == devices.end())
+        devices.push_back(device);
     }
   }
   std::sort(devices.begin(), devices.end());
   return devices;
 }
 
-void append_sample(std::string& out, const MetricDescriptor& metric, const PageView::Entry& entry, std::size_t omitted) {
+void append_sample(std::string& out, const MetricDescriptor& metric, const PageView::Entry& entry,
+                   std::size_t omitted) {
   out += '{';
   for (std::size_t i = 0; i < metric.label_count; ++i) {
     const std::string_view value = entry.list->label_value(*entry.sample, i);

@@ -90,7 +90,10 @@ std::optional<Item> next_item(std::string_view& rest) {
       const Parameter parameter = take_parameter(text);
       if (equal_ignoring_case(parameter.name, "q")) {
         const std::optional<double> q = quality(parameter.value);
-        if (q) item.q = *q; else readable = false;
+        if (q)
+          item.q = *q;
+        else
+          readable = false;
       } else if (equal_ignoring_case(parameter.name, "version")) {
         item.version = parameter.value;
       } else if (equal_ignoring_case(parameter.name, "escaping")) {

@@ -8,9 +8,12 @@ namespace {
 
 std::string_view type_name(Kind kind) {
   switch (kind) {
-    case Kind::counter: return "counter";
-    case Kind::gauge: return "gauge";
-    case Kind::info: return "info";
+    case Kind::counter:
+      return "counter";
+    case Kind::gauge:
+      return "gauge";
+    case Kind::info:
+      return "info";
   }
   return "unknown";
 }

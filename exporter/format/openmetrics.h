@@ -9,7 +9,8 @@
 // OpenMetrics text 1.0. The samples are those of the Prometheus text format, byte by byte; only the metadata differs.
 namespace igpu::exporter {
 
-inline constexpr std::string_view kOpenMetricsContentType = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+inline constexpr std::string_view kOpenMetricsContentType =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
 // For a request that named an escaping scheme (Prometheus 3): our names need none.
 inline constexpr std::string_view kOpenMetricsEscapingContentType =
     "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores";

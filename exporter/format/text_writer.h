@@ -12,7 +12,8 @@
 // What both text formats share: the sample line is the same in each of them.
 namespace igpu::exporter {
 
-// Whether a backslash, a quote or a newline is in it; nearly never. Eight bytes at a time: it is asked of every label value.
+// Whether a backslash, a quote or a newline is in it; nearly never. Eight bytes at a time: it is asked of every label
+// value.
 inline bool needs_escape(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101u, kHigh = 0x8080808080808080u;
   // Which bytes are c, at their high bits; bytes above one that is may be taken for it, which changes no answer.

@@ -163,8 +163,7 @@ class Front::Loop {
     for (int i = 0; i < kAcceptedAtOnce; ++i) {
       sockaddr_storage name{};
       socklen_t size = sizeof name;
-      Descriptor socket(
-          ::accept4(listening, reinterpret_cast<sockaddr*>(&name), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      Descriptor socket(::accept4(listening, reinterpret_cast<sockaddr*>(&name), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!socket) {
         if (out_of_resources(errno)) no_more_descriptors();
         return;  // what is wrong with one connection (ECONNABORTED) is no matter of the next

@@ -16,9 +16,9 @@
 #include "igpu/log.h"
 #include "service/descriptor.h"
 
-// All connections on one thread that never waits for any of them: accepting, reading request heads, sending answers; TLS
-// handshakes, which take long, on threads beside it. Only a whole request head goes on to be answered, so that a client
-// which is slow, silent or malicious costs a few hundred bytes and a place in a list, never a thread.
+// All connections on one thread that never waits for any of them: accepting, reading request heads, sending answers;
+// TLS handshakes, which take long, on threads beside it. Only a whole request head goes on to be answered, so that a
+// client which is slow, silent or malicious costs a few hundred bytes and a place in a list, never a thread.
 namespace igpu::exporter {
 
 struct FrontOptions {

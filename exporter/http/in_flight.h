@@ -16,11 +16,12 @@
 
 namespace igpu::exporter {
 
-// Counts what is under way: bounds it, shares the places fairly between clients, and lets a shutdown wait for it. Any thread.
+// Counts what is under way: bounds it, shares the places fairly between clients, and lets a shutdown wait for it. Any
+// thread.
 //
-// When all places are taken, a client that holds fewer than another gets one: the newest request of the client with most
-// of them loses its own. Among requests of one client the earlier ones stay. A request whose client has gone gives up its
-// place at once.
+// When all places are taken, a client that holds fewer than another gets one: the newest request of the client with
+// most of them loses its own. Among requests of one client the earlier ones stay. A request whose client has gone gives
+// up its place at once.
 class InFlight {
  public:
   explicit InFlight(unsigned limit) : limit_(limit) {}  // 0: no limit

@@ -64,7 +64,11 @@ void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> f
     for (const Finding* finding : fix.findings) {
       html.markup("<li>").text(finding->feature->name);
       if (!finding->device.empty()) html.markup(" of ").text(finding->device);
-      html.markup(" (").text(to_string(finding->absent.reason)).markup("): ").text(finding->feature->meaning).markup("</li>");
+      html.markup(" (")
+          .text(to_string(finding->absent.reason))
+          .markup("): ")
+          .text(finding->feature->meaning)
+          .markup("</li>");
     }
     html.markup("</ul></div>\n");
   }
@@ -76,7 +80,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary) {
-  html.markup("<section><h3>").text(gpu.name.empty() ? "(unknown name)" : gpu.name).markup("</h3>\n<p class=\"about\">");
+  html.markup("<section><h3>")
+      .text(gpu.name.empty() ? "(unknown name)" : gpu.name)
+      .markup("</h3>\n<p class=\"about\">");
   html.text(gpu.address).markup(" · ").text(to_string(gpu.kind)).markup(" · ").text(to_string(gpu.driver));
   for (const std::string& node : {gpu.card, gpu.render_node}) {
     if (!node.empty()) html.markup(" · ").text(node);
@@ -133,12 +139,23 @@ std::string html_escaped(std::string_view text) {
   out.reserve(text.size());
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -149,7 +166,8 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
   const BuildInfo build = build_info();
   Html html;
   html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>").text(kProgramName);
-  html.markup("</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<style>").markup(kStyle);
+  html.markup("</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<style>")
+      .markup(kStyle);
   html.markup("</style></head>\n<body>\n<h1>").text(kProgramName).markup("</h1>\n<p><a href=\"").text(telemetry_path);
   html.markup("\">Metrics</a> · <a href=\"/-/healthy\">Health</a> · <a href=\"/-/ready\">Readiness</a></p>\n");
   add_fixes(html, gpus, findings);

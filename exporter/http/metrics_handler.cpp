@@ -16,7 +16,7 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr int kAttempts = 32;  // to get a place while others come and go
+constexpr int kAttempts = 32;                   // to get a place while others come and go
 constexpr std::size_t kKeptWorkspaces = 2;      // more only while that many responses overlap
 constexpr std::size_t kLargestKept = 8U << 20;  // a freak page does not stay in memory for ever
 
@@ -96,8 +96,8 @@ void MetricsHandler::give_back(std::unique_ptr<Workspace> workspace) {
 
 InFlight::Slot MetricsHandler::enter(const HttpRequest& request, HttpResponse& response) {
   InFlight::Slot slot = in_flight_.enter(request.client(), request.gone());
-  // Some places may be held by clients that have gone unnoticed so far, and by the time that is noticed others of them may
-  // have come. Where nobody came in between, those who hold the places are really there.
+  // Some places may be held by clients that have gone unnoticed so far, and by the time that is noticed others of them
+  // may have come. Where nobody came in between, those who hold the places are really there.
   bool others_came = true;
   for (int attempt = 1; !slot && others_came && attempt < kAttempts; ++attempt) {
     const std::uint64_t entries = in_flight_.entries();

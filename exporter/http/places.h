@@ -47,7 +47,7 @@ class Places {
   struct Address {
     std::string client;
     std::size_t held = 0;
-    std::uint64_t since = 0;                         // when it came to hold that many
+    std::uint64_t since = 0;                        // when it came to hold that many
     std::array<std::list<Ticket>, kKinds> by_kind;  // the oldest first
 
     const std::list<Ticket>& of(Kind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }

@@ -50,9 +50,15 @@ void Routes::index(const HttpRequest& request, HttpResponse& response) {
 
 void Routes::ready(HttpResponse& response) const {
   switch (readiness_.state()) {
-    case Readiness::State::ready: response.body = "ready\n"; return;
-    case Readiness::State::starting: response.fail(503, "starting"); return;
-    case Readiness::State::draining: response.fail(503, "shutting down"); return;
+    case Readiness::State::ready:
+      response.body = "ready\n";
+      return;
+    case Readiness::State::starting:
+      response.fail(503, "starting");
+      return;
+    case Readiness::State::draining:
+      response.fail(503, "shutting down");
+      return;
   }
 }
 

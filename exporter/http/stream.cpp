@@ -117,8 +117,8 @@ class TlsStream final : public Stream {
     }
   }
 
-  std::shared_ptr<SSL_CTX> context_;  // with whatever its callbacks need
-  std::unique_ptr<SSL, FreeSsl> ssl_;    // from the first byte on
+  std::shared_ptr<SSL_CTX> context_;   // with whatever its callbacks need
+  std::unique_ptr<SSL, FreeSsl> ssl_;  // from the first byte on
   bool broken_ = false;
   bool plain_http_ = false;
 };

@@ -7,7 +7,8 @@ namespace igpu::exporter {
 
 bool is_missing(const Finding& finding) {
   if (finding.available || finding.feature == nullptr) return false;
-  return finding.absent.reason == Reason::permission || (finding.absent.reason == Reason::kernel && !finding.cure.empty());
+  return finding.absent.reason == Reason::permission ||
+         (finding.absent.reason == Reason::kernel && !finding.cure.empty());
 }
 
 std::vector<Fix> fixes_for(std::span<const Finding> findings) {

@@ -19,7 +19,8 @@ struct Fix {
 };
 
 // Whether the machine lacks something that it could have: permission, or a kernel or module that brings it. What the
-// hardware does not have, what the driver has in no version, what sleeps and what a flag turned off is how it should be.
+// hardware does not have, what the driver has in no version, what sleeps and what a flag turned off is how it should
+// be.
 bool is_missing(const Finding& finding);
 
 // The findings that is_missing(), grouped by hint, in order of appearance. They point into findings.

@@ -78,7 +78,8 @@ class Builder {
  public:
   Builder(const Device& device, GpuSummary& summary) : device_(device), summary_(summary) {}
 
-  void add(std::string_view title, std::string_view metric, std::initializer_list<std::string_view> labels, Format format) {
+  void add(std::string_view title, std::string_view metric, std::initializer_list<std::string_view> labels,
+           Format format) {
     SummarySection section{title, {}};
     device_.each(metric, [&](const Series& series) {
       section.rows.push_back({name_of(series, labels), format(series.value())});

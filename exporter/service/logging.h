@@ -22,10 +22,10 @@ std::string format_log_line(LogFormat format, std::string_view timestamp, LogLev
 
 // Writes to standard error, each line in one write. What is below the level costs nothing.
 //
-// A start that fails shows why in one line and nothing else: while held, lines are kept back. From release() on a thread
-// of its own writes, since a terminal that was stopped, a pipe that nobody reads or a disk that hangs must not stop those
-// who serve: lines wait for it in their order, and those that find no room are dropped and counted. Standard error itself
-// is left as it is, other processes write there, too.
+// A start that fails shows why in one line and nothing else: while held, lines are kept back. From release() on a
+// thread of its own writes, since a terminal that was stopped, a pipe that nobody reads or a disk that hangs must not
+// stop those who serve: lines wait for it in their order, and those that find no room are dropped and counted. Standard
+// error itself is left as it is, other processes write there, too.
 class StderrLog final : public Log {
  public:
   StderrLog(LogLevel level, LogFormat format);

@@ -16,7 +16,8 @@ inline constexpr std::size_t kTextWidth = 80;
 void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width = kTextWidth);
 
 // The same with a list, "a, b, c": lines end between items, never within one.
-void append_wrapped(std::string& out, const std::vector<std::string>& items, std::size_t indent, std::size_t width = kTextWidth);
+void append_wrapped(std::string& out, const std::vector<std::string>& items, std::size_t indent,
+                    std::size_t width = kTextWidth);
 
 // Characters, not bytes.
 std::size_t text_width(std::string_view text);

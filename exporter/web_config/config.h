@@ -61,7 +61,7 @@ struct WebConfig {
   std::vector<std::pair<std::string, std::string>> headers;  // for every response
   std::map<std::string, std::string, std::less<>> users;     // name -> bcrypt hash; empty: no authentication
   RateLimit rate_limit;
-  bool http2 = true;  // allowed, not promised: every client that speaks HTTP/2 speaks HTTP/1.1, too
+  bool http2 = true;                 // allowed, not promised: every client that speaks HTTP/2 speaks HTTP/1.1, too
   bool ends_with_line_break = true;  // the file; otherwise its last line may have been cut
 };
 

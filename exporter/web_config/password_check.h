@@ -35,14 +35,14 @@ bool parse_basic_authorization(std::string_view header, Credentials& out);
 // What takes time is bcrypt, and it takes the same time whether the user does not exist or the password is wrong. Two
 // computations run at once, so that wrong passwords cannot take the machine; a few requests wait for them in the order
 // in which they came, and those beyond that are refused for now. Where there is no room, the client who has most
-// requests waiting gives up a place, or of one client the user names that have most: a flood sends away its own. Whether
-// a user exists makes no difference to that.
+// requests waiting gives up a place, or of one client the user names that have most: a flood sends away its own.
+// Whether a user exists makes no difference to that.
 //
-// Among requests of one client no order says who is honest, as the flood may use the same user name. But wrong passwords
-// that are tried out differ from each other, and one that comes again was decided before; somebody who has the right one
-// and was sent away comes again with the same. So it is remembered who was sent away (a tag of 16 bits in a table, where
-// later ones replace earlier ones): a request that comes again takes the place, and the turn, of one of its client that
-// came for the first time.
+// Among requests of one client no order says who is honest, as the flood may use the same user name. But wrong
+// passwords that are tried out differ from each other, and one that comes again was decided before; somebody who has
+// the right one and was sent away comes again with the same. So it is remembered who was sent away (a tag of 16 bits in
+// a table, where later ones replace earlier ones): a request that comes again takes the place, and the turn, of one of
+// its client that came for the first time.
 //
 // What was decided once passes without any of this: decisions are kept under a keyed hash of user, password and stored
 // hash, each with its length, so that no two of them can stand for one another and a changed hash is a new question.
@@ -58,8 +58,8 @@ class PasswordCheck {
     unsigned waiting = 8;        // for a computation of their own
     unsigned waiting_same = 24;  // for the outcome of a computation that is under way for the same credentials
     std::chrono::milliseconds patience{5000};
-    std::size_t kept = 1024;              // decisions of either kind
-    std::size_t sent_away = 1U << 18;     // that are remembered, two bytes for each; 0: none
+    std::size_t kept = 1024;           // decisions of either kind
+    std::size_t sent_away = 1U << 18;  // that are remembered, two bytes for each; 0: none
   };
 
   PasswordCheck() : PasswordCheck(Limits()) {}

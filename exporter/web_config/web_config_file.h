@@ -76,7 +76,7 @@ class WebConfigFile {
   const std::string path_;
   Log& log_;
   std::vector<Stamp> stamps_;  // of the last attempt
-  bool settled_ = true;  // false: a file was written while it was being read, or just before
+  bool settled_ = true;        // false: a file was written while it was being read, or just before
   std::string last_error_;
   std::string digest_;  // of all that was read for loaded_
 

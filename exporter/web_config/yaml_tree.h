@@ -45,8 +45,9 @@ struct YamlNode::Entry {
 
 // The one document of the text; a null node if there is nothing in it. Anchors and aliases are followed without copying
 // what they name. Throws YamlError: broken syntax, a key twice, a null key, a merge key ("<<"), a second document, an
-// alias inside of what it names, more than 16 levels, more than a megabyte, other tags than str, bool, int, null, seq and
-// map, text that is neither UTF-8 nor UTF-16 with a byte order mark. What it says quotes keys and tags, never values.
+// alias inside of what it names, more than 16 levels, more than a megabyte, other tags than str, bool, int, null, seq
+// and map, text that is neither UTF-8 nor UTF-16 with a byte order mark. What it says quotes keys and tags, never
+// values.
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text);
 
 // In double quotes, fit for one line of a log: shortened, control characters as "?".

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A scrape of a whole machine beside the bare system calls that it makes, both on the same tree in memory: an Arc A380
-// on i915 as captured, with a PMU whose type is the kernel's software PMU (so that a group is opened and read for real),
-// fifty processes, two of them with DRM clients. Once whole and once without the walk over the processes, which would
-// hide what the rest costs. Prints the ratios, the calls, and the memory after 1,000 scrapes.
+// on i915 as captured, with a PMU whose type is the kernel's software PMU (so that a group is opened and read for
+// real), fifty processes, two of them with DRM clients. Once whole and once without the walk over the processes, which
+// would hide what the rest costs. Prints the ratios, the calls, and the memory after 1,000 scrapes.
 //
 //   scrape_bench            all of it
 //   scrape_bench --list     and every system call, one a line
@@ -58,18 +58,21 @@ void build_machine(MachineTree& tree) {
   int number = 0;
   for (const auto& file : std::filesystem::directory_iterator(tree.path(pmu + "events"))) {
     const std::string name = file.path().filename();
-    if (name.find('.') == std::string::npos) tree.write(pmu + "events/" + name, "config=" + std::to_string(number++ % 10) + "\n");
+    if (name.find('.') == std::string::npos)
+      tree.write(pmu + "events/" + name, "config=" + std::to_string(number++ % 10) + "\n");
   }
   for (std::uint32_t pid = 1; pid <= 50; ++pid) {
     add_process(tree, pid, {.comm = "process" + std::to_string(pid)});
-    for (std::uint32_t fd = 0; fd < 5; ++fd) add_file(tree, pid, fd, "pos:\t0\nflags:\t02\nmnt_id:\t27\nino:\t1\n", "/dev/null");
+    for (std::uint32_t fd = 0; fd < 5; ++fd)
+      add_file(tree, pid, fd, "pos:\t0\nflags:\t02\nmnt_id:\t27\nino:\t1\n", "/dev/null");
   }
   for (std::uint32_t pid = 20; pid <= 21; ++pid) {
-    add_file(tree, pid, 7,
-             i915_block("0000:0b:00.0", pid,
-                        "drm-engine-render:\t1234567890 ns\ndrm-engine-video:\t987654321 ns\ndrm-engine-capacity-video:\t2\n"
-                        "drm-total-local0:\t524288 KiB\ndrm-resident-local0:\t262144 KiB\n"),
-             "/dev/dri/renderD128");
+    add_file(
+        tree, pid, 7,
+        i915_block("0000:0b:00.0", pid,
+                   "drm-engine-render:\t1234567890 ns\ndrm-engine-video:\t987654321 ns\ndrm-engine-capacity-video:\t2\n"
+                   "drm-total-local0:\t524288 KiB\ndrm-resident-local0:\t262144 KiB\n"),
+        "/dev/dri/renderD128");
   }
 }
 
@@ -164,8 +167,8 @@ Spread spread_of(std::vector<double> values) {
   return {values[values.size() / 4], values[values.size() / 2], values[values.size() - 1 - values.size() / 4]};
 }
 
-// All threads that are made from here on share the CPU that this one is on: a scrape is handed from thread to thread, and
-// what waking another CPU costs depends on the machine more than on us.
+// All threads that are made from here on share the CPU that this one is on: a scrape is handed from thread to thread,
+// and what waking another CPU costs depends on the machine more than on us.
 class Pinned {
  public:
   explicit Pinned(bool wanted) {
@@ -194,8 +197,9 @@ SystemCalls traced_scrape(const std::string& self, const std::string& root, std:
   return SystemCalls(text, kBegin, kEnd);
 }
 
-// In turns, each of both right after the other: what the machine does beside meets both, and the ratio of a turn is one of
-// its moment. Their median says what is usual; neither side may choose its best moment. The median ratio of CPU time.
+// In turns, each of both right after the other: what the machine does beside meets both, and the ratio of a turn is one
+// of its moment. Their median says what is usual; neither side may choose its best moment. The median ratio of CPU
+// time.
 double measure(SystemCalls& calls, const std::string& root, std::string_view variant, bool one_cpu) {
   const Pinned pinned(one_cpu);
   Scraper scraper(root, variant);
@@ -219,9 +223,11 @@ double measure(SystemCalls& calls, const std::string& root, std::string_view var
     bare_us.push_back(bare.cpu_us);
   }
   const Spread cpu = spread_of(cpu_ratios), wall = spread_of(wall_ratios);
-  std::printf("  %-13s scrape and text %6.1f us CPU, bare system calls %6.1f us CPU; ratio %.2f (half of the turns %.2f to %.2f); wall %.2f\n",
-              one_cpu ? "on one CPU:" : "on all CPUs:", spread_of(ours_us).median, spread_of(bare_us).median, cpu.median, cpu.low, cpu.high,
-              wall.median);
+  std::printf(
+      "  %-13s scrape and text %6.1f us CPU, bare system calls %6.1f us CPU; ratio %.2f (half of the turns %.2f to "
+      "%.2f); wall %.2f\n",
+      one_cpu ? "on one CPU:" : "on all CPUs:", spread_of(ours_us).median, spread_of(bare_us).median, cpu.median,
+      cpu.low, cpu.high, wall.median);
   return cpu.median;
 }
 
@@ -235,7 +241,8 @@ double compare(const std::string& self, const std::string& root, std::string_vie
   calls.prepare();
   const std::size_t total = std::accumulate(calls.counts().begin(), calls.counts().end(), std::size_t{0},
                                             [](std::size_t sum, const auto& c) { return sum + c.second; });
-  std::printf("%s: %zu system calls\n", variant.empty() ? "whole scrape" : "without the walk over the processes", total);
+  std::printf("%s: %zu system calls\n", variant.empty() ? "whole scrape" : "without the walk over the processes",
+              total);
   print_counts(calls.counts());
   std::printf("  of these not made by the bare run:\n");
   print_counts(calls.not_replayed());
@@ -278,6 +285,8 @@ int main(int argc, char** argv) {
     build_machine(tree);
     return only_scrape(tree.root().string(), std::stoi(arguments[1]), kWithoutWalk);
   }
-  const auto asked = [&](std::string_view flag) { return std::find(arguments.begin(), arguments.end(), flag) != arguments.end(); };
+  const auto asked = [&](std::string_view flag) {
+    return std::find(arguments.begin(), arguments.end(), flag) != arguments.end();
+  };
   return run_all(std::filesystem::read_symlink("/proc/self/exe"), asked("--list"), asked("--check"));
 }

@@ -36,7 +36,8 @@ double best(std::size_t rounds, F&& call) {
 }  // namespace
 
 int main() {
-  std::printf("%8s %10s %14s %14s %14s %12s %10s\n", "series", "bytes", "prometheus-cpp", "ours, text", "ours, OM", "gzip of it", "ratio");
+  std::printf("%8s %10s %14s %14s %14s %12s %10s\n", "series", "bytes", "prometheus-cpp", "ours, text", "ours, OM",
+              "gzip of it", "ratio");
   bool good = true;
   for (const std::size_t series : {std::size_t{100}, std::size_t{1000}, std::size_t{10000}}) {
     igpu::SampleList list;
@@ -61,8 +62,8 @@ int main() {
     igpu::exporter::Gzip gzip;
     const double gzip_time = best(rounds / 10, [&] { gzip.compress(text, packed); });
     const double ratio = their_time / our_time;
-    std::printf("%8zu %10zu %11.1f us %11.1f us %11.1f us %9.1f us %9.1fx\n", series, text.size(), their_time, our_time, open_time,
-                gzip_time, ratio);
+    std::printf("%8zu %10zu %11.1f us %11.1f us %11.1f us %9.1f us %9.1fx\n", series, text.size(), their_time, our_time,
+                open_time, gzip_time, ratio);
     good = good && ratio >= 7 && sink > 0;
   }
   std::printf("aim: at least 7x: %s\n", good ? "reached" : "MISSED");

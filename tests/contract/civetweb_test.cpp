@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CivetWeb this build links can do what the program promises: TLS with OpenSSL 3, IPv6, UNIX sockets. Debian's binary
-// fails each of these, and the first one by crashing.
+// The CivetWeb this build links can do what the program promises: TLS with OpenSSL 3, IPv6, UNIX sockets. Debian's
+// binary fails each of these, and the first one by crashing.
 #include <civetweb.h>
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -109,7 +109,7 @@ TEST_CASE("CivetWeb answers on IPv4 and on IPv6") {
 TEST_CASE("CivetWeb answers on a UNIX socket and removes it at the end") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpu0s 1r.socket";  // CivetWeb took a digit before s or r for a TLS port
-  const std::string spec = "x" + path + ",[::1]:0";  // a colon behind it made it a host name
+  const std::string spec = "x" + path + ",[::1]:0";     // a colon behind it made it a host name
   {
     const Server server({"listening_ports", spec.c_str()});
     REQUIRE(server.running());
@@ -122,12 +122,13 @@ TEST_CASE("CivetWeb serves client after client over TLS") {
   const TemporaryFolder folder;
   const std::string certificate = folder / "server.pem";
   const std::string key = folder / "key.pem";
-  const auto made = run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                                 "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
-                                 "-keyout", key, "-out", certificate});
+  const auto made = run_program({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                                 "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
+                                 "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate});
   INFO(made.output);
   REQUIRE(made.status == 0);
-  const auto joined = run_program({"sh", "-c", "cat '" + key + "' '" + certificate + "' > '" + (folder / "both.pem") + "'"});
+  const auto joined =
+      run_program({"sh", "-c", "cat '" + key + "' '" + certificate + "' > '" + (folder / "both.pem") + "'"});
   REQUIRE(joined.status == 0);
 
   const std::string both = folder / "both.pem";

@@ -16,8 +16,10 @@ using namespace std::chrono_literals;
 namespace {
 
 // 1. What it writes. A name without its unit's suffix, or a counter without _total, does not compile.
-constexpr Metric<Seconds, 2> kTimeslice{"intel_gpu_engine_timeslice_seconds", Kind::gauge,
-                                        "How long a context may run before another gets its turn.", {"device", "engine"}};
+constexpr Metric<Seconds, 2> kTimeslice{"intel_gpu_engine_timeslice_seconds",
+                                        Kind::gauge,
+                                        "How long a context may run before another gets its turn.",
+                                        {"device", "engine"}};
 constexpr FeatureDescriptor kFeature{"timeslice", "Length of a timeslice."};
 constexpr const MetricDescriptor* kMetrics[] = {&kTimeslice};
 constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
@@ -25,18 +27,21 @@ constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
 // 2. The collector: bound to one GPU when it is made, reads what it was bound to.
 class TimesliceCollector final : public Collector {
  public:
-  static constexpr CollectorInfo kInfo{.name = "timeslice", .help = "Engine timeslices.", .metrics = kMetrics, .features = kFeatures};
+  static constexpr CollectorInfo kInfo{
+      .name = "timeslice", .help = "Engine timeslices.", .metrics = kMetrics, .features = kFeatures};
   static std::unique_ptr<Collector> create(const CollectorContext& context) {
     return std::make_unique<TimesliceCollector>(context);
   }
   explicit TimesliceCollector(const CollectorContext& context)
       : gpu_(context.gpu),
-        file_(context.machine.sys, context.gpu.pci_path + "/drm/" + context.gpu.card + "/engine/rcs0/timeslice_duration_ms") {}
+        file_(context.machine.sys,
+              context.gpu.pci_path + "/drm/" + context.gpu.card + "/engine/rcs0/timeslice_duration_ms") {}
 
   void collect(ScrapePass&, SampleSink& out) override {
     FeatureReport report(out, kFeature);  // available, absent or failed: told apart for us
     const auto milliseconds = file_.number();
-    if (report.note(milliseconds)) out.add(kTimeslice, {gpu_.address, "rcs0"}, Seconds{static_cast<double>(*milliseconds) * 1e-3});
+    if (report.note(milliseconds))
+      out.add(kTimeslice, {gpu_.address, "rcs0"}, Seconds{static_cast<double>(*milliseconds) * 1e-3});
   }
 
  private:
@@ -59,13 +64,15 @@ TEST_SUITE_BEGIN("example collector");
 TEST_CASE("a collector is a file pair and a line: flags, success, features and re-binding come with it") {
   TestMachine machine;
   const NoOptions options;
-  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+  add_gpu(machine.tree,
+          {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
   const std::string file = "sys/devices/pci0000:00/0000:00:02.0/drm/card0/engine/rcs0/timeslice_duration_ms";
   machine.tree.write(file, "5\n");
   Registry registry(nullptr, machine.machine(), {{}, {}, 1s, 10s}, kEntries, options, machine.log);
 
   auto page = registry.run({});
-  CHECK(value_of(*page, "intel_gpu_engine_timeslice_seconds", {{"device", "0000:00:02.0"}, {"engine", "rcs0"}}) == 0.005);
+  CHECK(value_of(*page, "intel_gpu_engine_timeslice_seconds", {{"device", "0000:00:02.0"}, {"engine", "rcs0"}}) ==
+        0.005);
   CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "timeslice"}}) == 1);
 
   machine.tree.write(file, "garbage\n");
@@ -75,7 +82,8 @@ TEST_CASE("a collector is a file pair and a line: flags, success, features and r
 
   machine.tree.write(file, "10\n");
   page = registry.run({});
-  CHECK(value_of(*page, "intel_gpu_engine_timeslice_seconds", {{"device", "0000:00:02.0"}, {"engine", "rcs0"}}) == 0.01);
+  CHECK(value_of(*page, "intel_gpu_engine_timeslice_seconds", {{"device", "0000:00:02.0"}, {"engine", "rcs0"}}) ==
+        0.01);
 }
 
 TEST_SUITE_END();

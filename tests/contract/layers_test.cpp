@@ -61,14 +61,16 @@ TEST_CASE("a folder of the library includes only folders that the codemap allows
       const std::string target = first_part(include.target);
       ++seen;
       INFO(include.file << " includes " << include.target);
-      CHECK((target == folder || target == "igpu" || (target == "base" && folder != "include") || others.contains(target)));
+      CHECK((target == folder || target == "igpu" || (target == "base" && folder != "include") ||
+             others.contains(target)));
     }
   }
   CHECK(seen > 50);
 }
 
 TEST_CASE("only machine/ touches the operating system") {
-  const std::set<std::string> os = {"fcntl.h", "unistd.h", "dirent.h", "poll.h", "signal.h", "time.h", "sys", "linux", "filesystem", "fstream"};
+  const std::set<std::string> os = {"fcntl.h", "unistd.h", "dirent.h", "poll.h",     "signal.h",
+                                    "time.h",  "sys",      "linux",    "filesystem", "fstream"};
   std::size_t seen = 0;
   for (const Include& include : includes_below("collectors")) {
     if (!include.system || include.file.starts_with("collectors/machine/")) continue;
@@ -81,7 +83,8 @@ TEST_CASE("only machine/ touches the operating system") {
 
 TEST_CASE("no collector includes another collector") {
   for (const Include& include : includes_below("collectors/collector")) {
-    if (include.system || first_part(include.target) != "collector" || include.file.ends_with("registration.cpp")) continue;
+    if (include.system || first_part(include.target) != "collector" || include.file.ends_with("registration.cpp"))
+      continue;
     const std::string own = fs::path(include.file).stem().string();
     const std::string other = fs::path(include.target).stem().string();
     INFO(include.file << " includes " << include.target);
@@ -92,7 +95,8 @@ TEST_CASE("no collector includes another collector") {
 
 TEST_CASE("the program sees the library through its public headers only") {
   std::size_t seen = 0;
-  const std::set<std::string> private_folders = {"base", "machine", "device", "source", "metric", "collector", "registry", "simulation"};
+  const std::set<std::string> private_folders = {"base",   "machine",   "device",   "source",
+                                                 "metric", "collector", "registry", "simulation"};
   for (const Include& include : includes_below("exporter")) {
     ++seen;
     INFO(include.file << " includes " << include.target);
@@ -138,7 +142,8 @@ TEST_CASE("the sandbox stands alone, and nobody else talks to the kernel about i
   for (const Include& include : includes_below("exporter")) {
     INFO(include.file << " includes " << include.target);
     const bool sandbox = include.file.starts_with("exporter/sandbox/");
-    const bool kernel = include.target == "seccomp.h" || include.target == "linux/landlock.h" || include.target == "linux/capability.h" || include.target == "sys/prctl.h";
+    const bool kernel = include.target == "seccomp.h" || include.target == "linux/landlock.h" ||
+                        include.target == "linux/capability.h" || include.target == "sys/prctl.h";
     if (kernel) {
       ++seen;
       CHECK(sandbox);

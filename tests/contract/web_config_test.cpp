@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/web_config: files that have to be good, files that have to be refused, and what `promtool check web-config` says
-// about the same files. Where we differ from it, the reason stands here.
-#include "web_config/web_config_file.h"
-
+// tests/web_config: files that have to be good, files that have to be refused, and what `promtool check web-config`
+// says about the same files. Where we differ from it, the reason stands here.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -15,6 +13,7 @@
 #include "support/recording_log.h"
 #include "support/run_program.h"
 #include "support/test_authority.h"
+#include "web_config/web_config_file.h"
 
 namespace fs = std::filesystem;
 using namespace igpu::exporter;
@@ -37,7 +36,8 @@ const std::map<std::string, std::string> kRefusedByUsAlone = {
     {"cipher-none-for-the-version.yml", "no handshake could succeed"},
     {"client-ca-junk.yml", "an empty list of authorities: no client could come in"},
     {"header-with-control-characters.yml", "cannot be sent in a header"},
-    {"merge-key.yml", "which settings hold would depend on what is merged where; written out, they can be read and compared"},
+    {"merge-key.yml",
+     "which settings hold would depend on what is merged where; written out, they can be read and compared"},
     {"merge-key-among-users.yml", "the same: who is let in is written out"},
     {"second-document.yml", "the toolkit ignores it; here it would have asked for a password"},
     {"tls-empty-paths.yml", "asks for TLS, would be served in the clear"},
@@ -61,7 +61,8 @@ std::string content(const fs::path& path) {
 }
 
 void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) text.replace(at, what.size(), by);
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
 }
 
 // The corpus beside the certificates that it names.
@@ -78,7 +79,8 @@ struct Corpus {
     ::setenv("SSL_CERT_FILE", folder.path("ca.pem").c_str(), 1);  // the system's authorities, wherever this runs
     folder.write("junk.pem", "nothing that anybody could read\n");
     folder.write("empty.pem", "");
-    openssl({"pkey", "-in", folder.path("server.key"), "-aes256", "-passout", "pass:x", "-out", folder.path("encrypted.key")});
+    openssl({"pkey", "-in", folder.path("server.key"), "-aes256", "-passout", "pass:x", "-out",
+             folder.path("encrypted.key")});
   }
   ~Corpus() { ::unsetenv("SSL_CERT_FILE"); }
   Corpus(const Corpus&) = delete;
@@ -99,7 +101,8 @@ struct Corpus {
 
 std::set<fs::path> files_in(const char* name) {
   std::set<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(IGPU_SOURCE_DIR) / "tests/web_config" / name)) files.insert(entry.path());
+  for (const auto& entry : fs::directory_iterator(fs::path(IGPU_SOURCE_DIR) / "tests/web_config" / name))
+    files.insert(entry.path());
   return files;
 }
 
@@ -181,7 +184,8 @@ TEST_CASE("the examples of docs/web-config.md are good, and so are the scrape co
       block += line + '\n';
     }
   }
-  CHECK(seen == std::map<std::string, int>{{"basic_auth_users", 1}, {"groups", 1}, {"scrape_configs", 3}, {"tls_server_config", 3}});
+  CHECK(seen == std::map<std::string, int>{
+                    {"basic_auth_users", 1}, {"groups", 1}, {"scrape_configs", 3}, {"tls_server_config", 3}});
 }
 
 TEST_SUITE_END();

@@ -62,7 +62,8 @@ TEST_CASE("stats prints a table, or JSON lines") {
   const ProgramOutcome table = run({"stats", "--simulate=rack"});
   CHECK(table.status == 0);
   CHECK_FALSE(holds(table, "doctor"));
-  CHECK(holds(run({"stats", "--simulate=locked"}), "14 features are missing here: intel-gpu-exporter doctor says how to get them."));
+  CHECK(holds(run({"stats", "--simulate=locked"}),
+              "14 features are missing here: intel-gpu-exporter doctor says how to get them."));
   for (const char* text : {"frequency", "MHz", "power", "processes", "ffmpeg"}) {
     CAPTURE(text);
     CHECK(holds(table, text));
@@ -109,8 +110,13 @@ TEST_CASE("list and doctor speak JSON, too") {
 }
 
 TEST_CASE("help, version and --help of each command exit with 0 and fit 80 columns") {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"help"}, {"--help"}, {"help", "stats"}, {"stats", "--help"}, {"doctor", "-h"}, {"version"}, {"--version"}}) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"help"},
+                                                    {"--help"},
+                                                    {"help", "stats"},
+                                                    {"stats", "--help"},
+                                                    {"doctor", "-h"},
+                                                    {"version"},
+                                                    {"--version"}}) {
     const ProgramOutcome outcome = run(arguments);
     CAPTURE(arguments.front());
     CHECK(outcome.status == 0);
@@ -156,8 +162,10 @@ TEST_CASE("a command that answers once does not wait for a GPU that is not there
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these take terabytes of address space
 TEST_CASE("a start for which there is not enough memory says what is missing and which limit there is") {
   const auto start = [](const char* limit) {
-    return run_program({"sh", "-c", "ulimit -v " + std::string(limit) + " && exec \"$0\" --simulate=asleep --web.listen-address=127.0.0.1:0",
-                        IGPU_EXPORTER_BINARY});
+    return run_program(
+        {"sh", "-c",
+         "ulimit -v " + std::string(limit) + " && exec \"$0\" --simulate=asleep --web.listen-address=127.0.0.1:0",
+         IGPU_EXPORTER_BINARY});
   };
   const ProgramOutcome outcome = start("200000");
   CAPTURE(outcome.output);

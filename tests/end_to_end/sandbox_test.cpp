@@ -51,9 +51,10 @@ std::vector<Thread> threads_of(pid_t pid) {
     std::ifstream comm(entry.path() / "comm");
     std::string name;
     std::getline(comm, name);
-    // ThreadSanitizer's own thread, which it makes beside the first of ours and which keeps what the process had then. It has the
-    // program's name, as the main thread has.
-    if (instrumented() && name.starts_with("intel-gpu-expor") && entry.path().filename() != std::to_string(pid)) continue;
+    // ThreadSanitizer's own thread, which it makes beside the first of ours and which keeps what the process had then.
+    // It has the program's name, as the main thread has.
+    if (instrumented() && name.starts_with("intel-gpu-expor") && entry.path().filename() != std::to_string(pid))
+      continue;
     if (const auto status = parse_thread_status(text)) threads.push_back({name, *status});
   }
   return threads;
@@ -98,12 +99,14 @@ void same_page(std::vector<std::string> arguments, const std::vector<std::string
 
 // A machine whose GPU counts with events that every kernel has: type 1, PERF_TYPE_SOFTWARE.
 void add_counting_gpu(MachineTree& tree) {
-  add_gpu(tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+  add_gpu(tree,
+          {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
   const std::string pmu = "sys/bus/event_source/devices/i915/";
   tree.write(pmu + "type", "1\n");
   tree.write(pmu + "cpumask", "0\n");
   tree.write(pmu + "format/i915_eventid", "config:0-20\n");
-  for (const auto& [name, config] : {std::pair("rcs0-busy", "0x0"), {"bcs0-busy", "0x1"}, {"interrupts", "0x3"}, {"rc6-residency", "0x2"}}) {
+  for (const auto& [name, config] :
+       {std::pair("rcs0-busy", "0x0"), {"bcs0-busy", "0x1"}, {"interrupts", "0x3"}, {"rc6-residency", "0x2"}}) {
     tree.write(pmu + "events/" + name, std::string("config=") + config + "\n");
   }
   tree.write(pmu + "events/rcs0-busy.unit", "ns\n");
@@ -132,13 +135,16 @@ TEST_SUITE_BEGIN("sandbox");
 TEST_CASE("every thread has given up what the documentation says, and the metric says the same") {
   ExporterProcess exporter({"--no-collector.imc"});
   const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
-  const auto layer = [&](const char* name) { return page.value("intel_gpu_exporter_sandbox", {{"layer", name}}).value_or(-1); };
+  const auto layer = [&](const char* name) {
+    return page.value("intel_gpu_exporter_sandbox", {{"layer", name}}).value_or(-1);
+  };
 
   const CapabilitySet granted = own_capabilities().permitted;
   const CapabilitySet keep = capabilities_to_keep(CapabilityUses{});
   const bool can_lower_bounds = (granted & capability::set(capability::kSetpcap)) != 0;
   const std::vector<Thread> threads = threads_of(exporter.pid());
-  const auto collecting = std::count_if(threads.begin(), threads.end(), [](const Thread& thread) { return thread.collects(); });
+  const auto collecting =
+      std::count_if(threads.begin(), threads.end(), [](const Thread& thread) { return thread.collects(); });
   CHECK(collecting >= 2);
   CHECK(threads.size() > static_cast<std::size_t>(collecting) + 2);
   for (const auto& [name, thread] : threads) {
@@ -161,7 +167,8 @@ TEST_CASE("every thread has given up what the documentation says, and the metric
   CHECK(exporter.stop(SIGTERM) == 0);
 }
 
-TEST_CASE("a key that only CAP_DAC_READ_SEARCH can read keeps that one for threads that clients talk to, and no other") {
+TEST_CASE(
+    "a key that only CAP_DAC_READ_SEARCH can read keeps that one for threads that clients talk to, and no other") {
   const CapabilitySet reads = capability::set(capability::kDacReadSearch);
   if (::geteuid() != 0 || (own_capabilities().permitted & reads) == 0) {
     MESSAGE("not checked: these tests cannot make files of other users");
@@ -219,7 +226,8 @@ TEST_CASE("CAP_SYS_ADMIN stays where perf events need it, and the log says what 
   CHECK((exporter.log().find("perf events need CAP_SYS_ADMIN here") != std::string::npos) == needed);
 }
 
-TEST_CASE("a layer that this kernel or container does not give is told with its cure, and the program serves without it") {
+TEST_CASE(
+    "a layer that this kernel or container does not give is told with its cure, and the program serves without it") {
   struct Lack {
     const char* calls;
     const char* layer;
@@ -278,7 +286,8 @@ TEST_CASE("without collectors that look into processes all threads are confined,
   for (const char* directory : {"sys", "proc", "dev/dri"}) tree.make_directory(directory);
   tree.lay_out("multigpu-igpu-arc-links");
   const std::vector<std::string> arguments{"--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"),
-                                           "--path.devfs=" + tree.path("dev"), "--no-collector.fdinfo", "--no-collector.engines"};
+                                           "--path.devfs=" + tree.path("dev"), "--no-collector.fdinfo",
+                                           "--no-collector.engines"};
   same_page(arguments);
   same_page(arguments, Nobody(tree).launcher);
   same_page({"--no-collector.fdinfo", "--no-collector.engines"});  // this machine, with whatever it has
@@ -290,8 +299,9 @@ TEST_CASE("its own memory is nobody's business: no core dump, and process_* are 
   for (const std::vector<std::string>& launcher : {std::vector<std::string>(), Nobody(tree).launcher}) {
     ExporterProcess exporter({"--simulate=asleep"}, {}, launcher);
     const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
-    for (const char* name : {"process_cpu_seconds_total", "process_open_fds", "process_max_fds", "process_threads",
-                             "process_virtual_memory_bytes", "process_resident_memory_bytes", "process_start_time_seconds"}) {
+    for (const char* name :
+         {"process_cpu_seconds_total", "process_open_fds", "process_max_fds", "process_threads",
+          "process_virtual_memory_bytes", "process_resident_memory_bytes", "process_start_time_seconds"}) {
       CAPTURE(name);
       CHECK(page.value(name).value_or(-1) > 0);
     }
@@ -306,7 +316,8 @@ TEST_CASE("its own memory is nobody's business: no core dump, and process_* are 
 
 TEST_CASE("a thread that kept its rights is found, and the metric does not say that all have given them up") {
   if (instrumented()) return;  // there a thread of the sanitizer's is like that, and nobody looks
-  ExporterProcess exporter({"--simulate=asleep"}, {std::string("LD_PRELOAD=") + IGPU_SANDBOX_INJECT, "IGPU_INJECT_THREAD=1"});
+  ExporterProcess exporter({"--simulate=asleep"},
+                           {std::string("LD_PRELOAD=") + IGPU_SANDBOX_INJECT, "IGPU_INJECT_THREAD=1"});
   const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
   // The filter is put on all threads at once, and no_new_privs with it.
   CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", "seccomp"}}) == 1);
@@ -354,7 +365,8 @@ TEST_CASE("doctor tells what serve would get") {
   CHECK(outcome.output.find("  ok       no_new_privs\n") != std::string::npos);
   CHECK(outcome.output.find("  ok       capabilities: keeps none\n") != std::string::npos);
   CHECK(outcome.output.find(instrumented() ? "  -        seccomp" : "  ok       seccomp\n") != std::string::npos);
-  CHECK(outcome.output.find(instrumented() || landlock_version() == 0 ? "  -        landlock" : "  ok       landlock") != std::string::npos);
+  CHECK(outcome.output.find(instrumented() || landlock_version() == 0 ? "  -        landlock"
+                                                                      : "  ok       landlock") != std::string::npos);
   const ProgramOutcome off = run_program({IGPU_EXPORTER_BINARY, "doctor", "--simulate=tgl-broadcast", "--no-sandbox"});
   CHECK(off.status == 0);
   CHECK(off.output.find("seccomp: turned off by --no-sandbox") != std::string::npos);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // without_calls CALL=ERROR,... PROGRAM ARGUMENT...
-// Becomes PROGRAM on a kernel that answers these system calls with these errors (ENOSYS, EPERM), as an older kernel or a
-// container's profile does. Not shipped.
+// Becomes PROGRAM on a kernel that answers these system calls with these errors (ENOSYS, EPERM), as an older kernel or
+// a container's profile does. Not shipped.
 #include <seccomp.h>
 #include <unistd.h>
 

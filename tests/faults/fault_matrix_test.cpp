@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file that a scrape reads and every call that it makes goes wrong once in every way. What there is to go wrong is
-// written down from real scrapes. After each: the page is whole but for the collectors that need what went wrong, no
+// Every file that a scrape reads and every call that it makes goes wrong once in every way. What there is to go wrong
+// is written down from real scrapes. After each: the page is whole but for the collectors that need what went wrong, no
 // counter steps back, the next scrapes are as if nothing had been, and the log has said it once.
 //
 // Two monitors watch the same simulated machine at the same times; only one of them has the fault.
@@ -65,7 +65,8 @@ Page read_page(const ScrapeResult& result) {
     for (const ExpositionSample& sample : family.samples) {
       std::string key = sample.name;
       for (const auto& [name, value] : sample.labels) key += "," + name + "=" + value;
-      if (family.name == "intel_gpu_scrape_collector_success" && sample.value == 0) page.failed.emplace(sample.label("collector"));
+      if (family.name == "intel_gpu_scrape_collector_success" && sample.value == 0)
+        page.failed.emplace(sample.label("collector"));
       if (owner == owners().end()) continue;
       page.by_collector[owner->second].insert(key);
       if (family.type == "counter") page.series[key] = sample.value;
@@ -82,7 +83,9 @@ struct Watcher {
     parts = faulty_machine(machine, injector);
     make = [this, options] { monitor = make_monitor(parts, options, log); };
   }
-  Page scrape(const std::vector<std::string>& collectors = {}) { return read_page(*monitor->scrape({collectors, Nanoseconds::max()})); }
+  Page scrape(const std::vector<std::string>& collectors = {}) {
+    return read_page(*monitor->scrape({collectors, Nanoseconds::max()}));
+  }
 
   FaultInjector injector;
   RecordingLog log;
@@ -92,7 +95,8 @@ struct Watcher {
 };
 
 struct Pair {
-  explicit Pair(std::string_view profile) : simulated(SimulatedMachine::create(profile, clock)), good(simulated->machine()), bad(simulated->machine()) {}
+  explicit Pair(std::string_view profile)
+      : simulated(SimulatedMachine::create(profile, clock)), good(simulated->machine()), bad(simulated->machine()) {}
 
   FakeClock clock;
   std::unique_ptr<SimulatedMachine> simulated;
@@ -149,7 +153,8 @@ Names without_rates(const Names& names) {
   Names rest;
   for (const std::string& name : names) {
     const std::string metric = name.substr(0, name.find(','));
-    if (!metric.ends_with("_ratio") && !metric.ends_with("_watts") && !metric.ends_with("_average_hertz")) rest.insert(name);
+    if (!metric.ends_with("_ratio") && !metric.ends_with("_watts") && !metric.ends_with("_average_hertz"))
+      rest.insert(name);
   }
   return rest;
 }
@@ -225,8 +230,8 @@ void steady(std::string_view profile) {
       CHECK(lines <= allowed);
       if (!hurt.failed.empty()) CHECK(lines == 1);
 
-      // The next scrape has everything back that needs no window; the one after it has all. A GPU that seemed to be gone
-      // is taken up like a new one, whose xe events are opened when it is seen to work.
+      // The next scrape has everything back that needs no window; the one after it has all. A GPU that seemed to be
+      // gone is taken up like a new one, whose xe events are opened when it is seen to work.
       Page next = hurt;
       int rounds = 2;
       for (int round = 1; round <= rounds; ++round) {
@@ -242,7 +247,8 @@ void steady(std::string_view profile) {
           if (!all && rounds > 2) continue;
           const Names wanted = all ? series : without_rates(series);
           const Names there = all ? got : without_rates(got);
-          if (there != wanted) FAIL_CHECK("afterwards, round " << round << ": " << collector << difference(wanted, there));
+          if (there != wanted)
+            FAIL_CHECK("afterwards, round " << round << ": " << collector << difference(wanted, there));
         }
         CHECK(next.failed.empty());
       }

@@ -15,7 +15,8 @@ using namespace igpu::exporter;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view header(reinterpret_cast<const char*>(data), size);
   const FormatChoice choice = choose_format(header);
-  const bool open = choice.content_type == kOpenMetricsContentType || choice.content_type == kOpenMetricsEscapingContentType;
+  const bool open =
+      choice.content_type == kOpenMetricsContentType || choice.content_type == kOpenMetricsEscapingContentType;
   const bool text = choice.content_type == kPrometheusTextContentType;
   if (choice.format == Format::openmetrics ? !open : !text) std::abort();
   // Nobody gets OpenMetrics who did not write its name.

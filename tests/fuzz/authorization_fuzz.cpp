@@ -19,7 +19,8 @@ std::string encoded(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); at += 3) {
     std::uint32_t bits = 0;
     const std::string_view group = text.substr(at, 3);
-    for (std::size_t i = 0; i < 3; ++i) bits = bits << 8U | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8U | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0U);
     for (std::size_t i = 0; i < 4; ++i) out += i <= group.size() ? kDigits[bits >> (18 - 6 * i) & 63U] : '=';
   }
   return out;

@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     if (!facts.pod_uid.empty()) {
       FUZZ_CHECK(facts.pod_uid.size() == 36 || facts.pod_uid.size() == 32);
-      FUZZ_CHECK(std::all_of(facts.pod_uid.begin(), facts.pod_uid.end(), [&](char c) { return is_hex(c) || c == '-'; }));
+      FUZZ_CHECK(
+          std::all_of(facts.pod_uid.begin(), facts.pod_uid.end(), [&](char c) { return is_hex(c) || c == '-'; }));
     }
     const std::string_view unit = facts.systemd_unit;
     FUZZ_CHECK(unit.empty() || unit.ends_with(".service") || unit.ends_with(".scope"));

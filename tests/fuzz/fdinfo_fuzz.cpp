@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fdinfo parser beside a slow, obvious one: they must agree about every text.
-#include "source/fdinfo.h"
-
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_check.h"
+#include "source/fdinfo.h"
 
 namespace {
 
@@ -114,7 +113,8 @@ SlowBlock slow_parse(const std::string& text) {
       SlowRegion* region = nullptr;
       for (SlowRegion& r : block.regions)
         if (r.name == name) region = &r;
-      if (!region && block.regions.size() < igpu::FdinfoBlock::kMaxRegions) region = &block.regions.emplace_back(SlowRegion{name, {}});
+      if (!region && block.regions.size() < igpu::FdinfoBlock::kMaxRegions)
+        region = &block.regions.emplace_back(SlowRegion{name, {}});
       if (region) region->states.emplace(state, *bytes);
     }
   }

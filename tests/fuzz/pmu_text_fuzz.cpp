@@ -26,7 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0xff}, ~std::uint64_t{0}}) {
       igpu::PmuConfig config{};
       const bool placed = field->place(value, config);
-      for (std::size_t i = 0; i < config.size(); ++i) FUZZ_CHECK((config[i] & ~(i == field->word && placed ? mask : 0)) == 0);
+      for (std::size_t i = 0; i < config.size(); ++i)
+        FUZZ_CHECK((config[i] & ~(i == field->word && placed ? mask : 0)) == 0);
     }
     fields.push_back(*field);
   }

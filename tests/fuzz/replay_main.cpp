@@ -31,10 +31,18 @@ std::string changed(const std::string& bytes, std::mt19937& random) {
   for (auto edits = random() % 4 + 1; edits > 0 && !text.empty(); --edits) {
     const std::size_t at = random() % text.size();
     switch (random() % 4) {
-      case 0: text[at] = static_cast<char>(random()); break;
-      case 1: text.insert(at, 1, kTelling[random() % kTelling.size()]); break;
-      case 2: text.insert(at, bytes, random() % bytes.size(), random() % 40); break;
-      default: text.erase(at, random() % 8); break;
+      case 0:
+        text[at] = static_cast<char>(random());
+        break;
+      case 1:
+        text.insert(at, 1, kTelling[random() % kTelling.size()]);
+        break;
+      case 2:
+        text.insert(at, bytes, random() % bytes.size(), random() % 40);
+        break;
+      default:
+        text.erase(at, random() % 8);
+        break;
     }
   }
   return text;
@@ -47,7 +55,8 @@ void replay(const std::filesystem::path& path) {
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   std::fprintf(stderr, "%s\n", path.c_str());  // before the run: when it crashes, the last line names the input
   run(bytes);
-  for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / kCuts) run(std::string_view(bytes).substr(0, size));
+  for (std::size_t size = 0; size < bytes.size(); size += 1 + bytes.size() / kCuts)
+    run(std::string_view(bytes).substr(0, size));
   std::mt19937 random(1);
   for (int i = 0; i < kChanges && !bytes.empty(); ++i) run(changed(bytes, random));
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Label values: whatever goes in, valid UTF-8 without NUL comes out, and what was valid is unchanged.
-#include "base/utf8.h"
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "fuzz/fuzz_check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

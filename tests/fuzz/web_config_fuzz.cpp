@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kLongestMessage = 2000;
 
 bool printable(std::string_view text) {
-  return std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; });
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; });
 }
 
 void check_config(const WebConfig& config) {

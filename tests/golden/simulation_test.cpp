@@ -431,7 +431,8 @@ TEST_CASE("locked: what needs a permission is absent and said to be, what the fi
         "intel_gpu_memory_used_bytes", "intel_gpu_memory_size_bytes", "intel_gpu_memory_bandwidth_bytes_total",
         "intel_gpu_process_clients"})
     check_absent(w, metric, {});
-  check_absent(w, "intel_gpu_error_state", {{"device", w.script().gpus[0].address}});  // mode 0600; xe's can be seen by all
+  check_absent(w, "intel_gpu_error_state",
+               {{"device", w.script().gpus[0].address}});  // mode 0600; xe's can be seen by all
   for (const char* source : {"rapl_pmu", "powercap"}) check_absent(w, "intel_gpu_power_watts", {{"source", source}});
   std::size_t refused = 0;
   for (const auto* feature : w.page.find("intel_gpu_exporter_feature_available", {{"reason", "permission"}})) {
@@ -523,8 +524,8 @@ TEST_CASE("while the PMU of an xe GPU takes over from its clients every scraper 
   s.after(0s);
   std::map<std::string_view, double> before;
   Nanoseconds at{};
-  for (const Nanoseconds step : {Nanoseconds(5s), Nanoseconds(300ms), Nanoseconds(300ms), Nanoseconds(300ms), Nanoseconds(300ms),
-                                 Nanoseconds(300ms), Nanoseconds(15s), Nanoseconds(100ms)}) {
+  for (const Nanoseconds step : {Nanoseconds(5s), Nanoseconds(300ms), Nanoseconds(300ms), Nanoseconds(300ms),
+                                 Nanoseconds(300ms), Nanoseconds(300ms), Nanoseconds(15s), Nanoseconds(100ms)}) {
     const ScriptTime earlier = s.parts->simulated->script_time(s.parts->clock.now());
     s.after(step);
     at += step;
@@ -542,7 +543,8 @@ TEST_CASE("while the PMU of an xe GPU takes over from its clients every scraper 
       // The whole of both counters is what the engines did; the kernel's own part is no client's.
       double expected = 0;
       for (const EngineScript& engine : gpu.engines)
-        if (engine.model.engine_class == names.engine_class) expected += expected_engine_busy_seconds(gpu, engine.name, earlier, now);
+        if (engine.model.engine_class == names.engine_class)
+          expected += expected_engine_busy_seconds(gpu, engine.name, earlier, now);
       const double sum = s.sum(kBusy, names.label);
       if (at > 5s) CHECK(std::abs(sum - before[names.label] - expected) < 0.001 + 0.02 * expected);
       CHECK(sum >= before[names.label]);

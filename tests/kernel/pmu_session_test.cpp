@@ -37,14 +37,21 @@ constexpr const char* kSoftware = "1\n";
 
 class SoftwarePmu {
  public:
-  SoftwarePmu() : sys_(open_root(make_tree())), perf_(system_perf_events()), clock_(system_clock()), drm_(system_drm_nodes("/dev")),
-                  privileges_(system_privileges()), names_(system_names()) {}
+  SoftwarePmu()
+      : sys_(open_root(make_tree())),
+        perf_(system_perf_events()),
+        clock_(system_clock()),
+        drm_(system_drm_nodes("/dev")),
+        privileges_(system_privileges()),
+        names_(system_names()) {}
 
   MachineTree tree;
   CounterMemory memory;
 
   PmuSession session() { return PmuSession(machine_, memory, "soft"); }
-  void write(const std::string& path, std::string_view text) { tree.write("sys/bus/event_source/devices/soft/" + path, text); }
+  void write(const std::string& path, std::string_view text) {
+    tree.write("sys/bus/event_source/devices/soft/" + path, text);
+  }
   const Privileges& privileges() const { return *privileges_; }
 
  private:
@@ -90,7 +97,8 @@ std::size_t open_files() {
 
 std::string told(const Reading<Unit>& outcome) {
   if (outcome) return "counts";
-  if (outcome.is_absent()) return std::string(to_string(outcome.absent().reason)) + " " + std::to_string(outcome.absent().os_error);
+  if (outcome.is_absent())
+    return std::string(to_string(outcome.absent().reason)) + " " + std::to_string(outcome.absent().os_error);
   return "failure " + std::to_string(outcome.failure().code.value());
 }
 
@@ -117,7 +125,9 @@ std::string in_child(const std::function<std::string()>& function) {
   return text;
 }
 
-bool give_up_root() { return getuid() != 0 || (setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0); }
+bool give_up_root() {
+  return getuid() != 0 || (setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+}
 
 }  // namespace
 
@@ -173,7 +183,8 @@ TEST_CASE("a PMU number that nobody has is an absence") {
   PmuSession pmu = soft.session();
   (void)pmu.want("cpu-clock");
   const auto outcome = pmu.refresh(1);
-  CHECK(told(outcome) == (may_count(soft.privileges()) ? "kernel " + std::to_string(ENOENT) : "permission " + std::to_string(EACCES)));
+  CHECK(told(outcome) ==
+        (may_count(soft.privileges()) ? "kernel " + std::to_string(ENOENT) : "permission " + std::to_string(EACCES)));
 }
 
 TEST_CASE("a CPU that does not exist is an absence") {
@@ -235,7 +246,9 @@ TEST_CASE("a process without rights is told EACCES, or may, exactly as perf_even
   CHECK(outcome == (paranoid() <= 0 ? "counts" : "permission " + std::to_string(EACCES)));
 }
 
-TEST_CASE("a seccomp profile that forbids the call is a matter of permission, also where it pretends that there is no such call") {
+TEST_CASE(
+    "a seccomp profile that forbids the call is a matter of permission, also where it pretends that there is no such "
+    "call") {
   SoftwarePmu soft;
   for (const std::uint32_t error : {EPERM, ENOSYS}) {
     const std::string outcome = in_child([&] {

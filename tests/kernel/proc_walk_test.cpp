@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk over /proc and the facts of processes on the kernel that runs the tests.
 #include <doctest/doctest.h>
-
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/epoll.h>
@@ -240,7 +239,8 @@ TEST_CASE("no other kind of file looks like a DRM client") {
   }
 }
 
-TEST_CASE("a process with thousands of open files is walked within the bound; a tight bound ends the walk and resumes it") {
+TEST_CASE(
+    "a process with thousands of open files is walked within the bound; a tight bound ends the walk and resumes it") {
   const Child child([] {
     for (int i = 0; i < 900; ++i) (void)::dup(0);
   });

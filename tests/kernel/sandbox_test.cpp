@@ -21,9 +21,7 @@ namespace {
 
 class Probe {
  public:
-  Probe() {
-    tree_.write("folder/file", "content\n");
-  }
+  Probe() { tree_.write("folder/file", "content\n"); }
   // "done", the name of the error, or "killed by signal N".
   std::string operator()(const std::string& layers, const std::string& action) {
     tree_.write("folder/file", "content\n");

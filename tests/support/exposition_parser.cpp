@@ -181,17 +181,22 @@ class Parser {
   void read_metadata(Line& line) {
     line.expect("# ", "before metadata");
     Metadata what = kNone;
-    if (line.accept("TYPE ")) what = kType;
-    else if (line.accept("HELP ")) what = kHelp;
-    else if (openmetrics_ && line.accept("UNIT ")) what = kUnit;
-    else line.fail("comment");
+    if (line.accept("TYPE "))
+      what = kType;
+    else if (line.accept("HELP "))
+      what = kHelp;
+    else if (openmetrics_ && line.accept("UNIT "))
+      what = kUnit;
+    else
+      line.fail("comment");
 
     const std::string name = line.name("family");
     line.expect(" ", "after the family's name");
     if (!in_family_ || current().name != name) start_family(line, name);
     if (!current().samples.empty()) line.fail("metadata after samples of " + name);
     if (seen_.count(what) != 0) line.fail("second " + metadata_name(what) + " of " + name);
-    if (openmetrics_ && !seen_.empty() && *seen_.rbegin() > what) line.fail("metadata not in the order TYPE, UNIT, HELP");
+    if (openmetrics_ && !seen_.empty() && *seen_.rbegin() > what)
+      line.fail("metadata not in the order TYPE, UNIT, HELP");
     seen_.insert(what);
 
     if (what == kType) {
@@ -254,7 +259,8 @@ class Parser {
   void check_unit(const Line& line) const {
     const std::string& type = current().type;
     if (type == "info" || type == "stateset") line.fail("UNIT on an " + type);
-    if (!current().name.ends_with("_" + current().unit)) line.fail("unit " + current().unit + " is not the end of the name");
+    if (!current().name.ends_with("_" + current().unit))
+      line.fail("unit " + current().unit + " is not the end of the name");
   }
 
   void read_sample(Line& line) {
@@ -264,7 +270,8 @@ class Parser {
     if (!in_family_ || !belongs_here(sample.name)) {
       const auto owner = reserved_.find(sample.name);
       const bool elsewhere = owner != reserved_.end() && owner->second != current().name;
-      line.fail("sample " + sample.name + (elsewhere ? " apart from its family" : " without TYPE or of a wrong suffix"));
+      line.fail("sample " + sample.name +
+                (elsewhere ? " apart from its family" : " without TYPE or of a wrong suffix"));
     }
     if (line.accept("{")) read_labels(line, sample);
     line.expect(" ", "before the value");

@@ -31,7 +31,7 @@ class FakePerfEvents final : public PerfEvents {
   // The next reads answer this errno (0: no longer), or only this many words of a group, as after an unbind.
   void fail_reads(int error) { read_error_ = error; }
   void cut_reads(std::size_t words) { cut_ = words; }  // 0: no longer
-  void dissolve() { dissolved_ = true; }               // groups that are open answer nr = 1 from now on; new ones are whole
+  void dissolve() { dissolved_ = true; }  // groups that are open answer nr = 1 from now on; new ones are whole
 
   int opens = 0;
   int reads = 0;

@@ -32,9 +32,10 @@ class FakeNames final : public Names {
     return it == users.end() ? std::string() : it->second;
   }
 
-  std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> devices{{{0x8086, 0x9a49}, "TigerLake-LP GT2 [Iris Xe Graphics]"},
-                                                                        {{0x8086, 0x56a5}, "DG2 [Arc A380]"},
-                                                                        {{0x8086, 0xe20b}, "Battlemage G21 [Arc B580]"}};
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> devices{
+      {{0x8086, 0x9a49}, "TigerLake-LP GT2 [Iris Xe Graphics]"},
+      {{0x8086, 0x56a5}, "DG2 [Arc A380]"},
+      {{0x8086, 0xe20b}, "Battlemage G21 [Arc B580]"}};
   std::map<std::uint32_t, std::string> users{{0, "root"}, {1000, "alice"}};
 };
 

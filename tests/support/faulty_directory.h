@@ -14,7 +14,8 @@ namespace igpu::test {
 // files on a disk do not.
 class FaultyDirectory final : public Directory {
  public:
-  explicit FaultyDirectory(std::unique_ptr<Directory> real) : real_(std::move(real)), faults_(std::make_shared<Faults>()) {}
+  explicit FaultyDirectory(std::unique_ptr<Directory> real)
+      : real_(std::move(real)), faults_(std::make_shared<Faults>()) {}
 
   // Every file whose path ends in this answers the errno: when it is read, or already when it is opened.
   void fail_reading(const std::string& ending, int error) { faults_->reading[ending] = error; }
@@ -40,7 +41,9 @@ class FaultyDirectory final : public Directory {
     ++faults_->opens;
     return std::unique_ptr<File>(std::make_unique<FaultyFile>(*std::move(file), std::string(path), faults_));
   }
-  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override { return real_->open_directory(path); }
+  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
+    return real_->open_directory(path);
+  }
   Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
     return real_->for_each(path, visit);
   }

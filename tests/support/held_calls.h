@@ -16,9 +16,9 @@ class HeldCalls {
   HeldCalls(const HeldCalls&) = delete;
   HeldCalls& operator=(const HeldCalls&) = delete;
 
-  void hold();           // from now on
-  void wait_for_one();   // until a call is being held
-  void release();        // those go on, and so do later ones
+  void hold();          // from now on
+  void wait_for_one();  // until a call is being held
+  void release();       // those go on, and so do later ones
 
  private:
   struct Supervisor;

@@ -43,7 +43,9 @@ void MachineTree::make_directory(const std::string& path) { fs::create_directori
 void MachineTree::remove(const std::string& path) { fs::remove_all(root_ / path); }
 void MachineTree::move(const std::string& from, const std::string& to) { fs::rename(root_ / from, root_ / to); }
 void MachineTree::set_mode(const std::string& path, unsigned mode) { fs::permissions(root_ / path, fs::perms(mode)); }
-bool MachineTree::exists(const std::string& path) const { return fs::symlink_status(root_ / path).type() != fs::file_type::not_found; }
+bool MachineTree::exists(const std::string& path) const {
+  return fs::symlink_status(root_ / path).type() != fs::file_type::not_found;
+}
 
 std::string MachineTree::read(const std::string& path) const {
   std::ifstream file(root_ / path, std::ios::binary);

@@ -48,7 +48,8 @@ class WatchedDirectory final : public Directory {
   Reading<std::string> resolve(std::string_view path) const override { return real_->resolve(path); }
   Reading<FileFacts> stat(std::string_view path) const override {
     const auto device = devices_->find(prefix_ + "/" + std::string(path));
-    if (device != devices_->end()) return FileFacts{.mode = S_IFCHR | 0660, .uid = 0, .rdev = device->second, .inode = 1};
+    if (device != devices_->end())
+      return FileFacts{.mode = S_IFCHR | 0660, .uid = 0, .rdev = device->second, .inode = 1};
     return real_->stat(path);
   }
 
@@ -77,7 +78,9 @@ class SteppingClock final : public Clock {
 
 struct ProcTree::Parts {
   explicit Parts(const MachineTree& tree)
-      : sys(open_root(tree.path("sys"))), dev(open_root(tree.path("dev"))), proc(open_root(tree.path("proc")), "proc", counts, devices) {}
+      : sys(open_root(tree.path("sys"))),
+        dev(open_root(tree.path("dev"))),
+        proc(open_root(tree.path("proc")), "proc", counts, devices) {}
 
   std::shared_ptr<WatchedDirectory::Counts> counts = std::make_shared<WatchedDirectory::Counts>();
   std::shared_ptr<WatchedDirectory::Devices> devices = std::make_shared<WatchedDirectory::Devices>();
@@ -102,8 +105,8 @@ void ProcTree::set_device(std::string_view path, unsigned major, unsigned minor)
 void add_process(MachineTree& tree, std::uint32_t pid, const ProcessSpec& process) {
   const std::string folder = "proc/" + std::to_string(pid);
   std::ostringstream stat;
-  stat << pid << " (" << process.comm << ") S 1 1 1 0 -1 4194304 0 0 0 0 " << process.cpu_ticks
-       << " 0 0 0 20 0 1 0 " << process.start_time_ticks << ' ' << process.virtual_bytes << ' ' << process.resident_pages
+  stat << pid << " (" << process.comm << ") S 1 1 1 0 -1 4194304 0 0 0 0 " << process.cpu_ticks << " 0 0 0 20 0 1 0 "
+       << process.start_time_ticks << ' ' << process.virtual_bytes << ' ' << process.resident_pages
        << " 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
   tree.write(folder + "/stat", stat.str());
   std::ostringstream status;
@@ -113,7 +116,8 @@ void add_process(MachineTree& tree, std::uint32_t pid, const ProcessSpec& proces
   tree.make_directory(folder + "/fdinfo");
 }
 
-void add_file(MachineTree& tree, std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo, std::string_view target) {
+void add_file(MachineTree& tree, std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo,
+              std::string_view target) {
   const std::string folder = "proc/" + std::to_string(pid);
   const std::string name = std::to_string(fd);
   tree.write(folder + "/fdinfo/" + name, fdinfo);
@@ -128,7 +132,8 @@ void ProcTree::add_gpu(const std::string& address, const std::string& driver, co
                        const std::string& render_node) {
   const std::string device = "devices/pci0000:00/" + address;
   tree.link("sys/" + device + "/driver", "../../../bus/pci/drivers/" + driver);
-  for (const std::string& node : {card, render_node}) tree.link("sys/class/drm/" + node, "../../" + device + "/drm/" + node);
+  for (const std::string& node : {card, render_node})
+    tree.link("sys/class/drm/" + node, "../../" + device + "/drm/" + node);
 }
 
 Machine& ProcTree::machine() { return parts_->machine; }
@@ -145,7 +150,8 @@ namespace {
 std::string block(std::string_view driver, std::string_view address, std::uint64_t client, std::string_view more) {
   std::ostringstream text;
   text << "pos:\t0\nflags:\t02100002\nmnt_id:\t24\nino:\t410\ndrm-driver:\t" << driver << "\ndrm-client-id:\t" << client
-       << "\ndrm-pdev:\t" << address << '\n' << more;
+       << "\ndrm-pdev:\t" << address << '\n'
+       << more;
   return text.str();
 }
 }  // namespace

@@ -25,7 +25,8 @@ struct ProcessSpec {
 // Writes /proc/<pid> of a process into a tree.
 void add_process(MachineTree& tree, std::uint32_t pid, const ProcessSpec& process = {});
 // One open file. target: of fd/<fd>; "" writes no link (it may not be read).
-void add_file(MachineTree& tree, std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo, std::string_view target = {});
+void add_file(MachineTree& tree, std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo,
+              std::string_view target = {});
 
 // A machine with processes, which notes what is read of it. Time stands still unless the test moves it. What is not
 // written does not exist.
@@ -41,7 +42,8 @@ class ProcTree {
     test::add_file(tree, pid, fd, fdinfo, target);
   }
   // A GPU as /sys/class/drm shows it.
-  void add_gpu(const std::string& address, const std::string& driver, const std::string& card, const std::string& render_node);
+  void add_gpu(const std::string& address, const std::string& driver, const std::string& card,
+               const std::string& render_node);
   // The link that a live procfs has to our own process.
   void set_self(std::uint32_t pid) { tree.link("proc/self", std::to_string(pid)); }
 

@@ -10,7 +10,8 @@
 
 namespace igpu::test {
 
-void add_sample(SampleList& list, const MetricDescriptor& metric, std::initializer_list<std::string_view> labels, double value) {
+void add_sample(SampleList& list, const MetricDescriptor& metric, std::initializer_list<std::string_view> labels,
+                double value) {
   list.add(metric, std::span(labels.begin(), labels.size()), value);
 }
 

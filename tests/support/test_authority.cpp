@@ -23,10 +23,10 @@ TestAuthority::TestAuthority(const ScratchFolder& folder, std::string name) : fo
 void TestAuthority::issue(const Request& request) const {
   std::vector<std::string> arguments{"req", "-x509", "-" + request.digest, "-newkey", request.key_type};
   if (request.key_type == "ec") arguments.insert(arguments.end(), {"-pkeyopt", "ec_paramgen_curve:P-256"});
-  arguments.insert(arguments.end(),
-                   {"-nodes", "-days", std::to_string(request.days), "-subj", "/CN=" + request.name, "-CA", certificate(),
-                    "-CAkey", folder_.path(name_ + ".key"), "-addext", "basicConstraints=critical,CA:FALSE", "-keyout",
-                    folder_.path(request.name + ".key"), "-out", folder_.path(request.name + ".pem")});
+  arguments.insert(arguments.end(), {"-nodes", "-days", std::to_string(request.days), "-subj", "/CN=" + request.name,
+                                     "-CA", certificate(), "-CAkey", folder_.path(name_ + ".key"), "-addext",
+                                     "basicConstraints=critical,CA:FALSE", "-keyout",
+                                     folder_.path(request.name + ".key"), "-out", folder_.path(request.name + ".pem")});
   if (!request.sans.empty()) arguments.insert(arguments.end(), {"-addext", "subjectAltName=" + request.sans});
   if (!request.usage.empty()) arguments.insert(arguments.end(), {"-addext", "extendedKeyUsage=" + request.usage});
   openssl(arguments);

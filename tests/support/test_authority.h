@@ -18,7 +18,7 @@ class TestAuthority {
     std::string sans = "DNS:localhost,IP:127.0.0.1";  // "": none
     std::string key_type = "ec";                      // "ec" or "rsa:2048"
     int days = 30;
-    std::string usage;                                // extendedKeyUsage; "": any
+    std::string usage;  // extendedKeyUsage; "": any
     std::string digest = "sha256";
   };
   // Throws std::runtime_error with what openssl said.

@@ -37,9 +37,9 @@ class TestMachine {
   FaultyDirectory sys{open_root(tree.path("sys"))};
 
   TestMachine()
-      : proc_(open_root(tree.path("proc"))),
-        dev_(open_root(tree.path("dev"))),
-        machine_{sys, *proc_, *dev_, perf, drm, clock, privileges, names} {}
+      : proc_(open_root(tree.path("proc"))), dev_(open_root(tree.path("dev"))), machine_{sys,        *proc_, *dev_,
+                                                                                         perf,       drm,    clock,
+                                                                                         privileges, names} {}
   explicit TestMachine(const std::string& captured_machine) : TestMachine() { tree.lay_out(captured_machine); }
 
   Machine& machine() { return machine_; }
@@ -80,7 +80,8 @@ class TestOptions final : public CollectorOptions {
     const auto it = values.find(std::string(collector) + "." + std::string(option));
     return it == values.end() ? std::string_view() : std::string_view(it->second);
   }
-  std::map<std::string, std::string> values{{"engines.sampled-events", "on"}, {"engines.xe-source", "auto"}, {"fdinfo.max-processes", "4096"}};
+  std::map<std::string, std::string> values{
+      {"engines.sampled-events", "on"}, {"engines.xe-source", "auto"}, {"fdinfo.max-processes", "4096"}};
 };
 
 // One collector on one GPU of a test machine.
@@ -152,7 +153,7 @@ class CollectorRun {
 
   TestOptions options;
   Nanoseconds min_window = std::chrono::seconds(1);
-  bool is_suspended = false;  // told to collectors that run while the GPU sleeps
+  bool is_suspended = false;                            // told to collectors that run while the GPU sleeps
   Reading<bool> told_suspended = Reading<bool>(false);  // where it tells nothing, or fails to: that
 
  private:

@@ -29,14 +29,21 @@ class GatedParts final : public MachineParts {
   GatedDirectory proc{real.machine().proc, "."};        // listed once for each walk over the processes
 
   GatedParts() {
-    add_gpu(real.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+    add_gpu(real.tree,
+            {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
     add_process(real.tree, 7);
   }
   Machine& machine() override { return machine_; }
 
  private:
-  Machine machine_{sys,       proc,        real.machine().dev, real.machine().perf, real.machine().drm, real.machine().clock,
-                   real.machine().privileges, real.machine().names};
+  Machine machine_{sys,
+                   proc,
+                   real.machine().dev,
+                   real.machine().perf,
+                   real.machine().drm,
+                   real.machine().clock,
+                   real.machine().privileges,
+                   real.machine().names};
 };
 
 struct Scene {
@@ -55,11 +62,13 @@ struct Scene {
     looking.open();
     walking.open();
   }
-  Page scrape(std::vector<std::string> collectors = {}, Nanoseconds deadline = Nanoseconds::max(), std::stop_token gone = {}) {
+  Page scrape(std::vector<std::string> collectors = {}, Nanoseconds deadline = Nanoseconds::max(),
+              std::stop_token gone = {}) {
     return monitor->scrape({std::move(collectors), deadline, std::move(gone)});
   }
   std::future<Page> scrape_meanwhile(std::vector<std::string> collectors = {}, std::stop_token gone = {}) {
-    return std::async(std::launch::async, [this, collectors, gone] { return scrape(collectors, Nanoseconds::max(), gone); });
+    return std::async(std::launch::async,
+                      [this, collectors, gone] { return scrape(collectors, Nanoseconds::max(), gone); });
   }
   // A scrape that has come as far as the processes, and stays there.
   std::future<Page> scrape_up_to_the_walk(std::vector<std::string> collectors = {}) {
@@ -71,7 +80,8 @@ struct Scene {
   }
   void wait_for_waiting(std::size_t count) const {
     const auto until = std::chrono::steady_clock::now() + 60s;
-    while (waiting_for_run(*monitor) != count && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    while (waiting_for_run(*monitor) != count && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(1ms);
     REQUIRE(waiting_for_run(*monitor) == count);
   }
   int lines(std::string_view text) const {
@@ -87,9 +97,12 @@ std::optional<double> success(const Page& page, const char* collector) {
 
 bool whole(const Page& page) {
   for (const CollectorDescription& collector : describe_collectors()) {
-    if ((collector.always_on || collector.enabled_by_default) && success(page, std::string(collector.name).c_str()) != 1) return false;
+    if ((collector.always_on || collector.enabled_by_default) &&
+        success(page, std::string(collector.name).c_str()) != 1)
+      return false;
   }
-  return value_of(*page, "intel_gpu_exporter_devices") == 1 && value_of(*page, "intel_gpu_exporter_client_walk_complete") == 1;
+  return value_of(*page, "intel_gpu_exporter_devices") == 1 &&
+         value_of(*page, "intel_gpu_exporter_client_walk_complete") == 1;
 }
 
 }  // namespace
@@ -123,14 +136,16 @@ TEST_CASE("a run that nobody waits for goes on to its end, and the next scrape h
   CHECK(scene.walking.arrived() <= walks + 2);  // it came before the end of the run, or after it
 }
 
-TEST_CASE("before the GPUs are listed, a scrape that cannot wait has none of its collectors and the GPUs of the last run") {
+TEST_CASE(
+    "before the GPUs are listed, a scrape that cannot wait has none of its collectors and the GPUs of the last run") {
   Scene scene;
   scene.looking.close();
   const Page page = scene.scrape({}, 20ms);
   REQUIRE(page);
   CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
   for (const CollectorDescription& collector : describe_collectors()) {
-    if (collector.always_on || collector.enabled_by_default) CHECK(success(page, std::string(collector.name).c_str()) == 0);
+    if (collector.always_on || collector.enabled_by_default)
+      CHECK(success(page, std::string(collector.name).c_str()) == 0);
   }
   scene.looking.open();
   CHECK(whole(scene.scrape()));
@@ -197,7 +212,8 @@ TEST_CASE("whatever sets of collectors are asked for, a scrape waits for one run
     const Page page = other.get();
     CHECK(success(page, names[i].c_str()) == 1);
     CHECK(success(page, names[j].c_str()) == 1);
-    for (const std::string& name : names) CHECK(success(page, name.c_str()).has_value() == (name == names[i] || name == names[j]));
+    for (const std::string& name : names)
+      CHECK(success(page, name.c_str()).has_value() == (name == names[i] || name == names[j]));
     if (++j == names.size()) j = ++i + 1;
   }
   CHECK(scene.looking.arrived() == runs + 1);

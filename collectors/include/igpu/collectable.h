@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-
 #include <prometheus/collectable.h>
+
+#include <memory>
 
 #include "igpu/monitor.h"
 

@@ -24,14 +24,15 @@ struct Gpu {
   GpuKind kind = GpuKind::integrated;
   std::uint16_t device_id = 0;  // 0x56a0; 0: the machine does not tell
   std::optional<std::uint8_t> revision;
-  std::string name;   // from the system's pci.ids, else from our own table; "" if neither knows it
-  int numa_node = -1;  // -1: unknown
+  std::string name;               // from the system's pci.ids, else from our own table; "" if neither knows it
+  int numa_node = -1;             // -1: unknown
   bool virtual_function = false;  // SR-IOV VF: no PMU on xe, no hwmon, no gtidle
-  std::uint64_t binding = 0;  // changes whenever the device was bound anew; two Gpus with the same value are the same binding
+  std::uint64_t binding =
+      0;  // changes whenever the device was bound anew; two Gpus with the same value are the same binding
 };
 
-// Whether what belongs to the processor package (RAPL, memory controllers, the package's temperature, the PMU without an
-// address) is told of this GPU: an integrated one, once, and not again of its virtual functions.
+// Whether what belongs to the processor package (RAPL, memory controllers, the package's temperature, the PMU without
+// an address) is told of this GPU: an integrated one, once, and not again of its virtual functions.
 inline bool stands_for_package(const Gpu& gpu) { return gpu.kind == GpuKind::integrated && !gpu.virtual_function; }
 
 }  // namespace igpu

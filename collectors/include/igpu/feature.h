@@ -13,17 +13,17 @@ namespace igpu {
 // What a feature needs; chooses the cure that is offered when it is refused.
 enum class Need {
   nothing_special,
-  perf_events,        // perf_event_open on the GPU's PMU
-  awake_event,        // the same, an event that i915 has since Linux 5.15
-  rapl_pmu,           // perf_event_open on the PMU `power`
-  powercap_file,      // /sys/class/powercap, readable by root only
-  imc_pmu,            // perf_event_open on the PMUs of the memory controllers
-  card_hwmon,         // the hwmon device that the driver makes for a card
-  render_node,        // opening /dev/dri/renderD*
-  other_processes,    // /proc/<pid>/fdinfo of other users
-  descriptor_links,   // /proc/<pid>/fd of other users: whose file is it, without reading it (a GPU sleeps)
+  perf_events,         // perf_event_open on the GPU's PMU
+  awake_event,         // the same, an event that i915 has since Linux 5.15
+  rapl_pmu,            // perf_event_open on the PMU `power`
+  powercap_file,       // /sys/class/powercap, readable by root only
+  imc_pmu,             // perf_event_open on the PMUs of the memory controllers
+  card_hwmon,          // the hwmon device that the driver makes for a card
+  render_node,         // opening /dev/dri/renderD*
+  other_processes,     // /proc/<pid>/fdinfo of other users
+  descriptor_links,    // /proc/<pid>/fd of other users: whose file is it, without reading it (a GPU sleeps)
   perfmon_capability,  // values that the drivers show only to CAP_PERFMON
-  root_only_file,     // files of mode 0400/0600
+  root_only_file,      // files of mode 0400/0600
 };
 
 struct FeatureDescriptor {

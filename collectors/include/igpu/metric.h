@@ -38,16 +38,14 @@ struct Metric : MetricDescriptor {
   using QuantityType = Q;
 
   template <std::size_t M>
-    requires(M == N)
-  consteval Metric(std::string_view metric_name, Kind metric_kind, std::string_view metric_help,
-                   const std::string_view (&labels)[M])
+  requires(M == N) consteval Metric(std::string_view metric_name, Kind metric_kind, std::string_view metric_help,
+                                    const std::string_view (&labels)[M])
       : MetricDescriptor{metric_name, metric_kind, metric_help, Q::kSuffix, {}, N} {
     std::copy(std::begin(labels), std::end(labels), label_names.begin());
     check();
   }
   // Without labels.
-  consteval Metric(std::string_view metric_name, Kind metric_kind, std::string_view metric_help)
-    requires(N == 0)
+  consteval Metric(std::string_view metric_name, Kind metric_kind, std::string_view metric_help) requires(N == 0)
       : MetricDescriptor{metric_name, metric_kind, metric_help, Q::kSuffix, {}, 0} {
     check();
   }
@@ -62,8 +60,8 @@ struct Metric : MetricDescriptor {
       throw "only a counter's name ends in _total";
     }
     if (kind == Kind::info && !stem.ends_with("_info")) throw "an info's name ends in _info";
-    if (!unit.empty() && !(stem.ends_with(unit) && stem.size() > unit.size() &&
-                           stem[stem.size() - unit.size() - 1] == '_')) {
+    if (!unit.empty() &&
+        !(stem.ends_with(unit) && stem.size() > unit.size() && stem[stem.size() - unit.size() - 1] == '_')) {
       throw "the name must end in its unit";
     }
     if (help.empty() || !help.ends_with('.')) throw "help is a sentence";

@@ -49,8 +49,8 @@ std::span<const SimulationProfile> simulation_profiles();
 
 struct ScrapeRequest {
   std::vector<std::string> collectors;  // empty: all enabled ones (always_on ones run in any case)
-  // Time left for this scrape. Collectors that are late are left out (their intel_gpu_scrape_collector_success is 0), for this
-  // caller only.
+  // Time left for this scrape. Collectors that are late are left out (their intel_gpu_scrape_collector_success is 0),
+  // for this caller only.
   Nanoseconds deadline = Nanoseconds::max();
   std::stop_token gone{};  // stopped: the result is not wanted any more
 };
@@ -71,24 +71,25 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  // Any thread. The collectors run one run at a time. A call that arrives while all of its collectors are running shares that
-  // run; all others share the next one, which runs the collectors of all of them. So nobody waits for more than the rest of
-  // one run and its own collectors in the next, however many ask for whatever. Each call leaves when its collectors have finished
-  // or at its own deadline; the run goes on to its end. The first scrape waits until min_window has passed since construction
-  // (at most one second), so that every window is of full length.
+  // Any thread. The collectors run one run at a time. A call that arrives while all of its collectors are running
+  // shares that run; all others share the next one, which runs the collectors of all of them. So nobody waits for more
+  // than the rest of one run and its own collectors in the next, however many ask for whatever. Each call leaves when
+  // its collectors have finished or at its own deadline; the run goes on to its end. The first scrape waits until
+  // min_window has passed since construction (at most one second), so that every window is of full length.
   //
-  // Null, never without deadline and `gone`: the deadline passed before a run with these collectors began, or `gone` was
-  // stopped.
+  // Null, never without deadline and `gone`: the deadline passed before a run with these collectors began, or `gone`
+  // was stopped.
   std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request);
 
-  std::vector<Gpu> gpus();                           // discovers anew
+  std::vector<Gpu> gpus();                              // discovers anew
   std::vector<std::string> enabled_collectors() const;  // without always_on ones
   bool simulated() const;
 
  private:
   struct State;
   explicit Monitor(std::unique_ptr<State> state);
-  friend std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
+  friend std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options,
+                                               Log& log);
   friend std::size_t waiting_for_run(const Monitor& monitor);
 
   std::unique_ptr<State> state_;

@@ -18,7 +18,7 @@ struct MonitorOptions {
 
   std::vector<std::string> gpus;  // PCI address, cardN or renderDN; empty: all
   bool disable_default_collectors = false;
-  std::map<std::string, bool> collectors;         // explicit choices by name
+  std::map<std::string, bool> collectors;                // explicit choices by name
   std::map<std::string, std::string> collector_options;  // "engines.xe-source" -> "auto"
 
   Nanoseconds min_window = std::chrono::seconds(1);

@@ -24,18 +24,24 @@ enum class Reason { permission, kernel, hardware, suspended, disabled };
 
 constexpr std::string_view to_string(Reason reason) {
   switch (reason) {
-    case Reason::permission: return "permission";
-    case Reason::kernel: return "kernel";
-    case Reason::hardware: return "hardware";
-    case Reason::suspended: return "suspended";
-    case Reason::disabled: return "disabled";
+    case Reason::permission:
+      return "permission";
+    case Reason::kernel:
+      return "kernel";
+    case Reason::hardware:
+      return "hardware";
+    case Reason::suspended:
+      return "suspended";
+    case Reason::disabled:
+      return "disabled";
   }
   return "kernel";
 }
 
 struct Absent {
   Reason reason = Reason::kernel;
-  int os_error = 0;  // the errno that said so, 0 where none did; chooses the cure (EPERM and EACCES have different ones)
+  int os_error =
+      0;  // the errno that said so, 0 where none did; chooses the cure (EPERM and EACCES have different ones)
   bool operator==(const Absent&) const = default;
 };
 
@@ -54,7 +60,8 @@ class [[nodiscard]] Reading {
  public:
   Reading(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
   Reading(Absent absent) : state_(std::in_place_index<1>, absent) {}      // NOLINT(google-explicit-constructor)
-  Reading(Failure failure) : state_(std::in_place_index<2>, std::move(failure)) {}  // NOLINT(google-explicit-constructor)
+  Reading(Failure failure)
+      : state_(std::in_place_index<2>, std::move(failure)) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return state_.index() == 0; }
   bool is_absent() const { return state_.index() == 1; }

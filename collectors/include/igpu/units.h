@@ -21,22 +21,54 @@ struct Quantity {
 };
 
 namespace unit {
-struct Seconds { static constexpr std::string_view kSuffix = "seconds"; };
-struct Bytes { static constexpr std::string_view kSuffix = "bytes"; };
-struct Hertz { static constexpr std::string_view kSuffix = "hertz"; };
-struct Joules { static constexpr std::string_view kSuffix = "joules"; };
-struct Watts { static constexpr std::string_view kSuffix = "watts"; };
-struct Celsius { static constexpr std::string_view kSuffix = "celsius"; };
-struct Volts { static constexpr std::string_view kSuffix = "volts"; };
-struct Amperes { static constexpr std::string_view kSuffix = "amperes"; };
-struct Ratio { static constexpr std::string_view kSuffix = "ratio"; };
-struct Rpm { static constexpr std::string_view kSuffix = "rpm"; };
-struct Cycles { static constexpr std::string_view kSuffix = "cycles"; };
-struct Ticks { static constexpr std::string_view kSuffix = "ticks"; };
-struct Lanes { static constexpr std::string_view kSuffix = "lanes"; };
-struct TransfersPerSecond { static constexpr std::string_view kSuffix = "transfers_per_second"; };
-struct Count { static constexpr std::string_view kSuffix = ""; };
-struct Flag { static constexpr std::string_view kSuffix = ""; };
+struct Seconds {
+  static constexpr std::string_view kSuffix = "seconds";
+};
+struct Bytes {
+  static constexpr std::string_view kSuffix = "bytes";
+};
+struct Hertz {
+  static constexpr std::string_view kSuffix = "hertz";
+};
+struct Joules {
+  static constexpr std::string_view kSuffix = "joules";
+};
+struct Watts {
+  static constexpr std::string_view kSuffix = "watts";
+};
+struct Celsius {
+  static constexpr std::string_view kSuffix = "celsius";
+};
+struct Volts {
+  static constexpr std::string_view kSuffix = "volts";
+};
+struct Amperes {
+  static constexpr std::string_view kSuffix = "amperes";
+};
+struct Ratio {
+  static constexpr std::string_view kSuffix = "ratio";
+};
+struct Rpm {
+  static constexpr std::string_view kSuffix = "rpm";
+};
+struct Cycles {
+  static constexpr std::string_view kSuffix = "cycles";
+};
+struct Ticks {
+  static constexpr std::string_view kSuffix = "ticks";
+};
+struct Lanes {
+  static constexpr std::string_view kSuffix = "lanes";
+};
+struct TransfersPerSecond {
+  static constexpr std::string_view kSuffix = "transfers_per_second";
+};
+struct Count {
+  static constexpr std::string_view kSuffix = "";
+};
+struct Flag {
+  static constexpr std::string_view kSuffix = "";
+};
 }  // namespace unit
 
 using Seconds = Quantity<unit::Seconds>;

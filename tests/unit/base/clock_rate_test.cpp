@@ -7,7 +7,9 @@ using namespace igpu;
 using namespace std::chrono_literals;
 
 namespace {
-std::uint64_t at(double hertz, Nanoseconds time) { return 1'000'000 + static_cast<std::uint64_t>(hertz * to_seconds(time).value); }
+std::uint64_t at(double hertz, Nanoseconds time) {
+  return 1'000'000 + static_cast<std::uint64_t>(hertz * to_seconds(time).value);
+}
 }  // namespace
 
 TEST_SUITE_BEGIN("clock rate");
@@ -47,9 +49,9 @@ TEST_CASE("a reset, a pause and one wild measurement do not shake what is known"
   rate.observe(0s, at(19.2e6, 0s));
   rate.observe(1s, at(19.2e6, 1s));
   REQUIRE(rate.hertz() == 19.2e6);
-  rate.observe(2s, 5);                                // reset
+  rate.observe(2s, 5);  // reset
   rate.observe(3s, 5 + 19'200'000);
-  rate.observe(60s, 5 + 19'200'000 + 1000);           // it slept for most of that
+  rate.observe(60s, 5 + 19'200'000 + 1000);  // it slept for most of that
   CHECK(rate.hertz() == 19.2e6);
   rate.pause();
   rate.observe(100s, 1);

@@ -35,7 +35,9 @@ namespace {
 
 // A count of at most ten a second that wraps at 1000.
 struct Bounded {
-  Advance read(std::uint64_t raw, Nanoseconds at) { return counter.advance_bounded(raw, 1000, {.per_second = 10, .at_once = 5}, at, at); }
+  Advance read(std::uint64_t raw, Nanoseconds at) {
+    return counter.advance_bounded(raw, 1000, {.per_second = 10, .at_once = 5}, at, at);
+  }
   MonotonicCounter counter;
 };
 

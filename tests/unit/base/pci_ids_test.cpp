@@ -37,7 +37,9 @@ TEST_CASE("a list that comes in pieces names what the whole list names, wherever
       "1002  Advanced Micro Devices\n"
       "\t56a0  not ours\n"
       "8086  Intel Corporation\n"
-      "\t0001  " + std::string(5000, 'x') + "\n"
+      "\t0001  " +
+      std::string(5000, 'x') +
+      "\n"
       "\t56a0  DG2 [Arc A770]\n"
       "8087  Intel Corp.\n"
       "\t9a60  not ours either\n"

@@ -23,8 +23,8 @@ const std::string kBad = "\xEF\xBF\xBD";
 }  // namespace
 
 TEST_CASE("valid text stays as it is, whatever script it is in") {
-  for (const char* text : {"", "a", "ffmpeg", "0123456789abcdef0123456789abcdef", "Prozeß", "日本語のプロセス名", "\U0001F600",
-                           "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF", "\xEE\x80\x80", "tab\tand\nnewline"}) {
+  for (const char* text : {"", "a", "ffmpeg", "0123456789abcdef0123456789abcdef", "Prozeß", "日本語のプロセス名",
+                           "\U0001F600", "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF", "\xEE\x80\x80", "tab\tand\nnewline"}) {
     INFO(std::string(text));
     CHECK(is_valid_utf8(text));
     CHECK(repaired(text) == text);
@@ -45,9 +45,9 @@ TEST_CASE("NUL is replaced although it is valid, wherever it stands in a machine
 TEST_CASE("a byte that no text has becomes one replacement character") {
   CHECK(repaired("a\xff"
                  "b") == "a" + kBad + "b");
-  CHECK(repaired("\xc0\x80") == kBad + kBad);              // overlong
-  CHECK(repaired("\xe0\x80\x80") == kBad + kBad + kBad);   // overlong
-  CHECK(repaired("\xed\xa0\x80") == kBad + kBad + kBad);   // surrogate
+  CHECK(repaired("\xc0\x80") == kBad + kBad);                        // overlong
+  CHECK(repaired("\xe0\x80\x80") == kBad + kBad + kBad);             // overlong
+  CHECK(repaired("\xed\xa0\x80") == kBad + kBad + kBad);             // surrogate
   CHECK(repaired("\xf4\x90\x80\x80") == kBad + kBad + kBad + kBad);  // above U+10FFFF
   CHECK(repaired("\xf8\x88\x80\x80\x80").find('\xf8') == std::string::npos);
   CHECK(repaired("\x80") == kBad);

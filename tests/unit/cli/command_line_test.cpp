@@ -98,7 +98,8 @@ TEST_CASE("stats prints one reading, so many, or a stream") {
   CHECK_FALSE(options({"stats", "--format=table"}).json);
   CHECK(options({"list", "--json"}).json);
   CHECK(options({"doctor", "--json"}).json);
-  CHECK_THROWS_WITH_AS(options({"stats", "--json", "--format=table"}), "--format: \"table\" contradicts --json", UsageError);
+  CHECK_THROWS_WITH_AS(options({"stats", "--json", "--format=table"}), "--format: \"table\" contradicts --json",
+                       UsageError);
   CHECK_THROWS_WITH_AS(options({"stats", "--format=xml"}), "--format: \"xml\" is none of table, json", UsageError);
   CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, stats, doctor", UsageError);
   CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats", UsageError);

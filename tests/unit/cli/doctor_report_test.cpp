@@ -25,7 +25,8 @@ Gpu gpu(const char* address, const char* name) {
   return result;
 }
 
-Finding absent(const FeatureDescriptor& feature, const char* device, Reason reason, const char* cause = "", const char* hint = "") {
+Finding absent(const FeatureDescriptor& feature, const char* device, Reason reason, const char* cause = "",
+               const char* hint = "") {
   return {&feature, "engines", device, false, {reason}, cause, hint};
 }
 
@@ -113,8 +114,9 @@ TEST_CASE("failed collectors and a bad web configuration count") {
 }
 
 TEST_CASE("the same as JSON, for programs and bug reports") {
-  const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::permission, "refused \"EACCES\"", "give it CAP_PERFMON"),
-                              {&kFan, "hwmon", "0000:03:00.0", true, {}, {}, {}}};
+  const Finding findings[] = {
+      absent(kBusy, "0000:00:02.0", Reason::permission, "refused \"EACCES\"", "give it CAP_PERFMON"),
+      {&kFan, "hwmon", "0000:03:00.0", true, {}, {}, {}}};
   const JsonValue json = parse_json(doctor_json(diagnosis(findings)));
   CHECK(json["complete"].text == "false");
   CHECK(json["missing"].text == "1");

@@ -45,7 +45,8 @@ struct TigerLake {
     m.tree.write(pmu + "type", "17\n");
     m.tree.write(pmu + "cpumask", "0\n");
     m.tree.write(pmu + "format/i915_eventid", "config:0-20\n");
-    for (const auto& [engine, digits] : {std::pair("rcs0", "000"), std::pair("bcs0", "100"), std::pair("vcs0", "200"), std::pair("vcs1", "201")}) {
+    for (const auto& [engine, digits] :
+         {std::pair("rcs0", "000"), std::pair("bcs0", "100"), std::pair("vcs0", "200"), std::pair("vcs1", "201")}) {
       add_event(m, std::string(engine) + "-busy", std::string("0x") + digits + "0");
       add_event(m, std::string(engine) + "-wait", std::string("0x") + digits + "1");
       add_event(m, std::string(engine) + "-sema", std::string("0x") + digits + "2");
@@ -61,7 +62,8 @@ struct TigerLake {
 struct Clients {
   ClientSnapshot snapshot;
   explicit Clients(Nanoseconds time) { snapshot.time = time; }
-  Clients& client(std::uint64_t id, std::uint64_t video_ns, const char* device = "0000:00:02.0", std::uint32_t capacity = 2) {
+  Clients& client(std::uint64_t id, std::uint64_t video_ns, const char* device = "0000:00:02.0",
+                  std::uint32_t capacity = 2) {
     DrmClient it;
     it.device = device;
     it.id = id;
@@ -92,7 +94,9 @@ TEST_CASE("busy, wait and sema of every engine that the PMU lists") {
   t.counter(0x1002) += 20'000'000;
   t.counter(0x100002) += 240;
   engines.collect_after(2s);
-  CHECK(*engines.value(kBusy, {{"device", "0000:00:02.0"}, {"gt", "0"}, {"engine", "rcs0"}, {"class", "render"}, {"source", "pmu"}}) ==
+  CHECK(*engines.value(
+            kBusy,
+            {{"device", "0000:00:02.0"}, {"gt", "0"}, {"engine", "rcs0"}, {"class", "render"}, {"source", "pmu"}}) ==
         doctest::Approx(0.5));
   CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(0.25));
   CHECK(*engines.value(kBusyRatio, {{"engine", "vcs1"}, {"class", "video"}}) == doctest::Approx(0.75));
@@ -149,8 +153,8 @@ TEST_CASE("sampled events can be left closed: no 200 Hz timer") {
   CHECK(engines.count(kSema) == 0);
   CHECK(engines.value(kInterrupts) == 0.0);
   CHECK(engines.missing("engine_wait_sema") == Reason::disabled);
-  CHECK(t.m.perf.open_events ==
-        std::multiset<std::pair<std::uint32_t, std::uint64_t>>{{kType, 0}, {kType, 0x1000}, {kType, 0x2000}, {kType, 0x2010}, {kType, 0x100002}});
+  CHECK(t.m.perf.open_events == std::multiset<std::pair<std::uint32_t, std::uint64_t>>{
+                                    {kType, 0}, {kType, 0x1000}, {kType, 0x2000}, {kType, 0x2010}, {kType, 0x100002}});
 }
 
 TEST_CASE("on parts with a media GT the media engines are its") {
@@ -190,16 +194,23 @@ TEST_CASE("without permission the time of the visible clients is added up by cla
   t.m.perf.refuse_all(EACCES);
   CollectorRun<EnginesCollector> engines(t.m, integrated());
   // What was before we looked does not count.
-  engines.collect(Clients(t.m.clock.now()).client(1, 10'000'000'000).client(2, 0).client(9, 77, "0000:03:00.0").snapshot);
+  engines.collect(
+      Clients(t.m.clock.now()).client(1, 10'000'000'000).client(2, 0).client(9, 77, "0000:03:00.0").snapshot);
   CHECK(engines.missing("engine_busy") == Reason::permission);
   CHECK(engines.missing("engine_wait_sema") == Reason::permission);
   CHECK(engines.count(kBusy) == 3);  // the classes that the PMU names: nobody works on the other two
   CHECK(engines.value(kBusy, {{"class", "video"}}) == 0.0);
 
   t.m.clock.advance(2s);
-  engines.collect(Clients(t.m.clock.now()).client(1, 11'000'000'000).client(2, 500'000'000).client(9, 5'000'000'000, "0000:03:00.0").snapshot);
-  CHECK(*engines.value(kBusy, {{"gt", ""}, {"engine", "video"}, {"class", "video"}, {"source", "fdinfo"}}) == doctest::Approx(1.5));
-  CHECK(*engines.value(kBusyRatio, {{"class", "video"}, {"source", "fdinfo"}}) == doctest::Approx(1.5 / 2 / 2));  // of two engines
+  engines.collect(Clients(t.m.clock.now())
+                      .client(1, 11'000'000'000)
+                      .client(2, 500'000'000)
+                      .client(9, 5'000'000'000, "0000:03:00.0")
+                      .snapshot);
+  CHECK(*engines.value(kBusy, {{"gt", ""}, {"engine", "video"}, {"class", "video"}, {"source", "fdinfo"}}) ==
+        doctest::Approx(1.5));
+  CHECK(*engines.value(kBusyRatio, {{"class", "video"}, {"source", "fdinfo"}}) ==
+        doctest::Approx(1.5 / 2 / 2));  // of two engines
 
   SUBCASE("a client that closes takes nothing back; one that appears counts whole") {
     t.m.clock.advance(2s);
@@ -212,7 +223,11 @@ TEST_CASE("without permission the time of the visible clients is added up by cla
   }
   SUBCASE("a client that appears with more than fits into the time was there before, only hidden") {
     t.m.clock.advance(2s);
-    engines.collect(Clients(t.m.clock.now()).client(1, 11'000'000'000).client(2, 500'000'000).client(3, 3'600'000'000'000).snapshot);
+    engines.collect(Clients(t.m.clock.now())
+                        .client(1, 11'000'000'000)
+                        .client(2, 500'000'000)
+                        .client(3, 3'600'000'000'000)
+                        .snapshot);
     CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.5));
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(3, 3'600'100'000'000).snapshot);
@@ -236,8 +251,10 @@ TEST_CASE("without permission the time of the visible clients is added up by cla
     CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.6));
     CHECK(engines.count(kBusyRatio) == 0);
     t.m.clock.advance(2s);
-    engines.collect(Clients(t.m.clock.now()).client(1, 11'300'000'000).client(2, 600'000'000).client(4, 100'000'000).snapshot);
-    CHECK(*engines.value(kBusy, {{"class", "video"}}) == doctest::Approx(1.9));  // client 4 may be an old one: only from here on
+    engines.collect(
+        Clients(t.m.clock.now()).client(1, 11'300'000'000).client(2, 600'000'000).client(4, 100'000'000).snapshot);
+    CHECK(*engines.value(kBusy, {{"class", "video"}}) ==
+          doctest::Approx(1.9));  // client 4 may be an old one: only from here on
   }
   SUBCASE("permission that is given later is used; what the clients counted stays, and the ratio goes on") {
     t.m.perf.refuse_all(0);

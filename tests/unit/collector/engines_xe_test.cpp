@@ -41,7 +41,8 @@ int answer_engines(void* argument) {
     std::uint16_t engine_class, instance, gt, pad;
     std::uint64_t reserved[3];
   };
-  constexpr std::array<Engine, 5> kEngines{{{0, 0, 0, 0, {}}, {1, 0, 0, 0, {}}, {4, 0, 0, 0, {}}, {2, 0, 1, 0, {}}, {3, 0, 1, 0, {}}}};
+  constexpr std::array<Engine, 5> kEngines{
+      {{0, 0, 0, 0, {}}, {1, 0, 0, 0, {}}, {4, 0, 0, 0, {}}, {2, 0, 1, 0, {}}, {3, 0, 1, 0, {}}}};
   constexpr std::uint32_t kSize = sizeof(Header) + sizeof(kEngines);
   auto& query = *static_cast<Query*>(argument);
   if (query.query != 0) return EINVAL;
@@ -74,8 +75,9 @@ struct Battlemage {
     const std::string pmu = "sys/bus/event_source/devices/xe_0000_03_00.0/";
     m.tree.write(pmu + "type", "21\n");
     m.tree.write(pmu + "cpumask", "0\n");
-    for (const auto& [field, bits] : {std::pair("event", "0-11"), std::pair("engine_instance", "12-19"), std::pair("engine_class", "20-27"),
-                                      std::pair("function", "44-59"), std::pair("gt", "60-63")})
+    for (const auto& [field, bits] :
+         {std::pair("event", "0-11"), std::pair("engine_instance", "12-19"), std::pair("engine_class", "20-27"),
+          std::pair("function", "44-59"), std::pair("gt", "60-63")})
       m.tree.write(pmu + "format/" + field, std::string("config:") + bits + "\n");
     m.tree.write(pmu + "events/engine-active-ticks", "event=0x02\n");
     m.tree.write(pmu + "events/engine-total-ticks", "event=0x03\n");
@@ -92,7 +94,8 @@ struct Battlemage {
     m.clock.advance(time);
     const double seconds = to_seconds(time).value;
     clock_ticks += static_cast<std::uint64_t>(seconds * kTicksPerSecond);
-    for (const auto& [gt, engine_class] : {std::pair(0, 0), std::pair(0, 1), std::pair(0, 4), std::pair(1, 2), std::pair(1, 3)})
+    for (const auto& [gt, engine_class] :
+         {std::pair(0, 0), std::pair(0, 1), std::pair(0, 4), std::pair(1, 2), std::pair(1, 3)})
       m.perf.counter(kType, active(static_cast<std::uint64_t>(gt), static_cast<std::uint64_t>(engine_class), 0) + 1) +=
           static_cast<std::uint64_t>(seconds * kTicksPerSecond);
     for (std::size_t gt = 0; gt < 2; ++gt) {
@@ -102,7 +105,9 @@ struct Battlemage {
     }
   }
   void pass_time(Nanoseconds time) { sleep(time, 1); }
-  std::uint64_t& ticks(std::uint64_t gt, std::uint64_t engine_class) { return m.perf.counter(kType, active(gt, engine_class, 0)); }
+  std::uint64_t& ticks(std::uint64_t gt, std::uint64_t engine_class) {
+    return m.perf.counter(kType, active(gt, engine_class, 0));
+  }
 
   // One client that has used the render class for this many cycles.
   ClientSnapshot client(std::uint64_t render_cycles, std::uint64_t id = 5) const {
@@ -178,7 +183,8 @@ TEST_CASE("all clients are visible and none works: every class that the GPU has 
   SUBCASE("a client that begins counts from that 0") {
     b.pass_time(8s);
     engines.collect(b.client(2 * kTicksPerSecond));
-    CHECK(engines.count(kBusyRatio, {{"class", "render"}, {"source", "fdinfo"}}) == 0);  // the clock's rate is not known yet
+    CHECK(engines.count(kBusyRatio, {{"class", "render"}, {"source", "fdinfo"}}) ==
+          0);  // the clock's rate is not known yet
     CHECK(engines.value(kBusyRatio, {{"class", "copy"}}) == 0.0);
     b.pass_time(8s);
     engines.collect(b.client(4 * kTicksPerSecond));
@@ -231,7 +237,9 @@ TEST_CASE("some clients may be hidden and no visible one works: not known to be 
   CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(0.5));
 }
 
-TEST_CASE("a walk that was cut short, or met a block that it cannot read, does not say idle; nor does it take counters away") {
+TEST_CASE(
+    "a walk that was cut short, or met a block that it cannot read, does not say idle; nor does it take counters "
+    "away") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect();
@@ -245,7 +253,8 @@ TEST_CASE("a walk that was cut short, or met a block that it cannot read, does n
   CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 5);
 }
 
-TEST_CASE("at a change-over a scraper within the shortest window has the class's ratio, over what both sources counted") {
+TEST_CASE(
+    "at a change-over a scraper within the shortest window has the class's ratio, over what both sources counted") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   const auto step = [&](Nanoseconds time, double busy, bool by_pmu, std::uint64_t cycles) {

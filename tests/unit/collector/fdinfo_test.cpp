@@ -257,7 +257,8 @@ TEST_CASE("a process that holds no client for a while has no series, and goes on
   CHECK(page.value(kBusy) == 11.0);
 }
 
-TEST_CASE("a PID and a name that were given again are one series: it goes on, and no window reaches over both processes") {
+TEST_CASE(
+    "a PID and a name that were given again are one series: it goes on, and no window reaches over both processes") {
   Scene scene(Driver::i915);
   const auto scrape = [&](std::uint64_t start, std::uint64_t id, std::uint64_t busy, double cpu) -> auto& {
     scene.process(7, start);
@@ -319,7 +320,8 @@ TEST_CASE("a process that changes its name has two series: each has what was use
   CHECK(page.value(kBusy, {{"comm", "one"}}) == 13.0);
 }
 
-TEST_CASE("an id that was given to another process' client: it counts whole, and the ratio shows what the counter gains") {
+TEST_CASE(
+    "an id that was given to another process' client: it counts whole, and the ratio shows what the counter gains") {
   Scene scene(Driver::i915);
   std::uint64_t first = 0;
   SUBCASE("of a client that had counted much") { first = 500 * kSecond; }
@@ -389,7 +391,8 @@ TEST_CASE("an old client that a process is given counts whole, but was not used 
   CHECK(page.count(kRatio) == 0);
 }
 
-TEST_CASE("whoever holds them, and whatever the processes are called: no client's time is in two series, and none is lost") {
+TEST_CASE(
+    "whoever holds them, and whatever the processes are called: no client's time is in two series, and none is lost") {
   Scene scene(Driver::i915);
   std::map<std::string, double> series;  // the last value of each
   std::array<std::uint64_t, 6> busy{};
@@ -502,7 +505,8 @@ TEST_CASE("xe: cycles without the clock beside them give a count, no ratio") {
 
 TEST_CASE("hostile numbers give no hostile page") {
   SimpleScene scene(Driver::i915);
-  const std::uint64_t values[] = {std::numeric_limits<std::uint64_t>::max(), 0, std::uint64_t{1} << 63, 5, 4, (std::uint64_t{1} << 63) - 1, 0};
+  const std::uint64_t values[] = {
+      std::numeric_limits<std::uint64_t>::max(), 0, std::uint64_t{1} << 63, 5, 4, (std::uint64_t{1} << 63) - 1, 0};
   double last = 0;
   for (const std::uint64_t value : values) {
     auto& page = scene.scrape_with(value);
@@ -581,7 +585,10 @@ TEST_CASE("facts of the process stand beside its use of the GPU; user, cgroup an
   process.resident = Bytes{4096};
   scene.client(7, 1);
   auto& page = scene.scrape();
-  CHECK(page.value("intel_gpu_process_info", {{"user", "plex"}, {"cgroup", "/docker/abc"}, {"container_id", std::string(64, 'a')}, {"pod_uid", ""}}) == 1.0);
+  CHECK(page.value(
+            "intel_gpu_process_info",
+            {{"user", "plex"}, {"cgroup", "/docker/abc"}, {"container_id", std::string(64, 'a')}, {"pod_uid", ""}}) ==
+        1.0);
   CHECK(page.value("intel_gpu_process_cpu_seconds_total") == 12.5);
   CHECK(page.value("intel_gpu_process_resident_memory_bytes") == 4096.0);
   CHECK(page.count("intel_gpu_process_virtual_memory_bytes") == 0);
@@ -688,7 +695,9 @@ TEST_CASE("features: processes of others, engine time, memory") {
   CHECK(scene.scrape().missing("processes") == Reason::permission);
 }
 
-TEST_CASE("files that could not be read beside a sleeping GPU: who uses this one is not known, so it is not said to be nobody") {
+TEST_CASE(
+    "files that could not be read beside a sleeping GPU: who uses this one is not known, so it is not said to be "
+    "nobody") {
   Scene scene(Driver::i915);
   scene.snapshot().files_left_out = 3;
   auto& page = scene.scrape();
@@ -733,7 +742,10 @@ TEST_CASE("a walk that failed is a failure, and nothing is told") {
 TEST_CASE("from /proc to the page: two processes, a copied descriptor, a hostile name") {
   ProcTree tree;
   tree.add_process(7, {.comm = "ff\xffmpeg) S", .cpu_ticks = 150});
-  tree.add_file(7, 3, i915_block("0000:00:02.0", 1, "drm-engine-video:\t2000000000 ns\ndrm-engine-capacity-video:\t2\ndrm-resident-system0:\t8 MiB\n"));
+  tree.add_file(
+      7, 3,
+      i915_block("0000:00:02.0", 1,
+                 "drm-engine-video:\t2000000000 ns\ndrm-engine-capacity-video:\t2\ndrm-resident-system0:\t8 MiB\n"));
   tree.add_process(8, {.comm = "heir"});
   tree.add_file(8, 3, i915_block("0000:00:02.0", 1, "drm-engine-video:\t2000000000 ns\n"));
   tree.add_file(8, 4, i915_block("0000:00:02.0", 2, "drm-engine-video:\t5 ns\n"));

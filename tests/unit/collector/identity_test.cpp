@@ -51,7 +51,8 @@ TEST_CASE("what nobody knows is an empty label, which is no label") {
   gpu.numa_node = -1;
   Run run(m, gpu);
   run.collect();
-  CHECK(run.value("intel_gpu_info", {{"kind", "integrated"}, {"device_id", "0x9b41"}, {"name", ""}, {"numa_node", ""}}) == 1);
+  CHECK(run.value("intel_gpu_info",
+                  {{"kind", "integrated"}, {"device_id", "0x9b41"}, {"name", ""}, {"numa_node", ""}}) == 1);
 }
 
 TEST_CASE("a sleeping GPU: what it is and that it sleeps, nothing that would have to be read") {

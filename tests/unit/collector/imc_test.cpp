@@ -30,7 +30,8 @@ void add_box(TestMachine& m, const std::string& name, std::uint32_t type) {
   m.tree.write(pmu + "cpumask", "0\n");
   m.tree.write(pmu + "format/event", "config:0-7\n");
   m.tree.write(pmu + "format/umask", "config:8-15\n");
-  for (const auto& [event, umask] : {std::pair("data_read", "0x20"), std::pair("data_write", "0x30"), std::pair("data_total", "0x10")}) {
+  for (const auto& [event, umask] :
+       {std::pair("data_read", "0x20"), std::pair("data_write", "0x30"), std::pair("data_total", "0x10")}) {
     m.tree.write(pmu + "events/" + event, std::string("event=0xff,umask=") + umask + "\n");
     m.tree.write(pmu + "events/" + event + ".scale", "6.103515625e-5\n");
     m.tree.write(pmu + "events/" + event + ".unit", "MiB\n");

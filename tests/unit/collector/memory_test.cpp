@@ -29,9 +29,20 @@ Gpu gpu_of(Driver driver) {
 
 // A B580 as drivers/gpu/drm/xe/xe_query.c answers.
 int answer_as_xe(unsigned long request, void* argument, std::uint64_t system_used, std::uint64_t vram_used) {
-  struct Query { std::uint64_t extensions; std::uint32_t query, size; std::uint64_t data, reserved[2]; };
-  struct Region { std::uint16_t mem_class, instance; std::uint32_t page; std::uint64_t total, used, rest[8]; };
-  struct Regions { std::uint32_t count, pad; Region region[2]; };
+  struct Query {
+    std::uint64_t extensions;
+    std::uint32_t query, size;
+    std::uint64_t data, reserved[2];
+  };
+  struct Region {
+    std::uint16_t mem_class, instance;
+    std::uint32_t page;
+    std::uint64_t total, used, rest[8];
+  };
+  struct Regions {
+    std::uint32_t count, pad;
+    Region region[2];
+  };
   Query& query = *static_cast<Query*>(argument);
   if (request != 0xc0286440 || query.query != 1) return EINVAL;
   if (query.size == 0) {
@@ -46,10 +57,25 @@ int answer_as_xe(unsigned long request, void* argument, std::uint64_t system_use
 
 // As drivers/gpu/drm/i915/i915_query.c answers on a machine with this local memory (0: none).
 int answer_as_i915(unsigned long request, void* argument, std::uint64_t local, std::uint64_t unallocated) {
-  struct Query { std::uint32_t items, flags; std::uint64_t address; };
-  struct Item { std::uint64_t id; std::int32_t length; std::uint32_t flags; std::uint64_t data; };
-  struct Region { std::uint16_t memory_class, instance; std::uint32_t rsvd; std::uint64_t probed, unallocated, rest[8]; };
-  struct Regions { std::uint32_t count, rsvd[3]; Region region[2]; };
+  struct Query {
+    std::uint32_t items, flags;
+    std::uint64_t address;
+  };
+  struct Item {
+    std::uint64_t id;
+    std::int32_t length;
+    std::uint32_t flags;
+    std::uint64_t data;
+  };
+  struct Region {
+    std::uint16_t memory_class, instance;
+    std::uint32_t rsvd;
+    std::uint64_t probed, unallocated, rest[8];
+  };
+  struct Regions {
+    std::uint32_t count, rsvd[3];
+    Region region[2];
+  };
   if (request != 0xc0106479) return EINVAL;
   Item& item = *reinterpret_cast<Item*>(static_cast<Query*>(argument)->address);
   const std::uint32_t count = local == 0 ? 1 : 2;
@@ -75,7 +101,8 @@ TEST_CASE("a discrete card on xe shows size and use of both regions, with one op
   CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
   for (int scrape = 0; scrape < 3; ++scrape) {
     memory.collect();
-    CHECK(memory.value("intel_gpu_memory_size_bytes", {{"device", "0000:03:00.0"}, {"memory_region", "system"}}) == 32.0 * kGiB);
+    CHECK(memory.value("intel_gpu_memory_size_bytes", {{"device", "0000:03:00.0"}, {"memory_region", "system"}}) ==
+          32.0 * kGiB);
     CHECK(memory.value("intel_gpu_memory_size_bytes", {{"memory_region", "vram0"}}) == 12.0 * kGiB);
     CHECK(memory.value("intel_gpu_memory_used_bytes", {{"memory_region", "system"}}) == 1.0 * kGiB);
     CHECK(memory.value("intel_gpu_memory_used_bytes", {{"memory_region", "vram0"}}) == 3.0 * kGiB);
@@ -85,7 +112,9 @@ TEST_CASE("a discrete card on xe shows size and use of both regions, with one op
   CHECK(m.drm.opens == 1);
 }
 
-TEST_CASE("without CAP_PERFMON sizes are there, use is missing for lack of permission; the capability is asked at each scrape") {
+TEST_CASE(
+    "without CAP_PERFMON sizes are there, use is missing for lack of permission; the capability is asked at each "
+    "scrape") {
   TestMachine m;
   take_perfmon(m);
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 16 * kGiB, 16 * kGiB); });
@@ -146,7 +175,8 @@ TEST_CASE("a render node that may not be opened takes both features away, and is
   CHECK(memory.count("intel_gpu_memory_size_bytes") == 0);
   CHECK(memory.missing("memory_size") == Reason::permission);
   CHECK(memory.missing("memory_used") == Reason::permission);
-  for (const auto& told : memory.sink().features()) CHECK(told.feature->need == Need::render_node);  // no capability opens it
+  for (const auto& told : memory.sink().features())
+    CHECK(told.feature->need == Need::render_node);  // no capability opens it
   CHECK(memory.failures() == 0);
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_xe(r, a, 1, 1); });
   memory.collect();
@@ -174,7 +204,8 @@ TEST_CASE("a GPU without render node has no memory to tell") {
   CHECK(m.drm.opens == 0);
 }
 
-TEST_CASE("a node whose device has gone is opened anew in the same scrape, and not kept open while there is no device") {
+TEST_CASE(
+    "a node whose device has gone is opened anew in the same scrape, and not kept open while there is no device") {
   TestMachine m;
   int gone_answers = 0;
   m.drm.add("renderD128", [&](unsigned long r, void* a) {

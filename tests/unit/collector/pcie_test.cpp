@@ -29,7 +29,8 @@ TEST_CASE("an Arc card beside an integrated GPU: the slot's link for one, none f
 
   CollectorRun<PcieCollector> card(m, gpus[1]);
   card.collect();
-  CHECK(card.value("intel_gpu_pcie_link_speed_transfers_per_second", {{"device", "0000:03:00.0"}, {"bound", "current"}}) == 16e9);
+  CHECK(card.value("intel_gpu_pcie_link_speed_transfers_per_second",
+                   {{"device", "0000:03:00.0"}, {"bound", "current"}}) == 16e9);
   CHECK(card.value("intel_gpu_pcie_link_speed_transfers_per_second", {{"bound", "max"}}) == 16e9);
   CHECK(card.value("intel_gpu_pcie_link_width_lanes", {{"bound", "current"}}) == 8);
   CHECK(card.value("intel_gpu_pcie_link_width_lanes", {{"bound", "max"}}) == 16);

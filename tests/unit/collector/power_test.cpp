@@ -40,8 +40,9 @@ void add_rapl_pmu(TestMachine& m) {
   m.tree.write(pmu + "type", "9\n");
   m.tree.write(pmu + "cpumask", "0\n");
   m.tree.write(pmu + "format/event", "config:0-7\n");
-  for (const auto& [event, config] : {std::pair("energy-cores", "event=0x01\n"), std::pair("energy-pkg", "event=0x02\n"),
-                                      std::pair("energy-gpu", "event=0x04\n")}) {
+  for (const auto& [event, config] :
+       {std::pair("energy-cores", "event=0x01\n"), std::pair("energy-pkg", "event=0x02\n"),
+        std::pair("energy-gpu", "event=0x04\n")}) {
     m.tree.write(pmu + "events/" + event, config);
     m.tree.write(pmu + "events/" + event + ".unit", "Joules\n");
     m.tree.write(pmu + "events/" + event + ".scale", "2.3283064365386962890625e-10\n");
@@ -72,7 +73,8 @@ TEST_CASE("integrated, with the power PMU: its domains, and powercap only for wh
   m.perf.counter(kRaplPmu, kPackage) += 31 * kCountsPerJoule;
   m.perf.counter(kRaplPmu, kCores) += 8 * kCountsPerJoule;
   run.collect_after(2s);
-  CHECK(run.value(kJoules, {{"device", "0000:00:02.0"}, {"domain", "gpu"}, {"source", "rapl_pmu"}}) == doctest::Approx(5));
+  CHECK(run.value(kJoules, {{"device", "0000:00:02.0"}, {"domain", "gpu"}, {"source", "rapl_pmu"}}) ==
+        doctest::Approx(5));
   CHECK(run.value(kWatts, {{"domain", "gpu"}}) == doctest::Approx(2.5));
   CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(15.5));
   CHECK(run.value(kWatts, {{"domain", "cores"}}) == doctest::Approx(4));
@@ -138,7 +140,8 @@ TEST_CASE("integrated, a kernel without the PMU and files for root only: root is
 TEST_CASE("a card without hwmon, or with an energy file that may not be read, has nothing to do with perf") {
   TestMachine m("a380-i915");
   const std::vector<Gpu> gpus = m.gpus();
-  const auto card = std::find_if(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.kind == GpuKind::discrete; });
+  const auto card =
+      std::find_if(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.kind == GpuKind::discrete; });
   REQUIRE(card != gpus.end());
   Gpu bare = *card;
   bare.pci_path = "devices/pci0000:00/0000:00:1f.0";
@@ -360,7 +363,8 @@ TEST_CASE("the first value of a card that did not count is whole, however late i
   CHECK(run.count(kWatts) == 0);
 }
 
-TEST_CASE("a domain of the power PMU that never counts is not shown as 0 W, nor as another source's; once it counts it is") {
+TEST_CASE(
+    "a domain of the power PMU that never counts is not shown as 0 W, nor as another source's; once it counts it is") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   add_rapl_pmu(m);

@@ -32,7 +32,8 @@ Gpu only_gpu(TestMachine& m) {
 
 std::string residency_file(const Gpu& gpu) {
   return "sys/" + gpu.pci_path +
-         (gpu.driver == Driver::xe ? "/tile0/gt0/gtidle/idle_residency_ms" : "/drm/" + gpu.card + "/gt/gt0/rc6_residency_ms");
+         (gpu.driver == Driver::xe ? "/tile0/gt0/gtidle/idle_residency_ms"
+                                   : "/drm/" + gpu.card + "/gt/gt0/rc6_residency_ms");
 }
 
 using Run = CollectorRun<Rc6Collector>;

@@ -33,13 +33,14 @@ TEST_CASE("every captured machine with a GPU shows exactly that one, though conn
     Driver driver;
     GpuKind kind;
   };
-  for (const Expected& e : {Expected{"a380-i915", "0000:0b:00.0", "card1", Driver::i915, GpuKind::discrete},
-                            Expected{"a380-xe-k7", "0000:08:00.0", "card0", Driver::xe, GpuKind::discrete},
-                            Expected{"b580-xe-many-temps", "0000:09:00.0", "card1", Driver::xe, GpuKind::discrete},
-                            Expected{"cometlake-i915", "0000:00:02.0", "card0", Driver::i915, GpuKind::integrated},
-                            Expected{"kabylake-r-i915-connectors", "0000:00:02.0", "card1", Driver::i915, GpuKind::integrated},
-                            Expected{"lunarlake-xe-claw8", "0000:00:02.0", "card0", Driver::xe, GpuKind::integrated},
-                            Expected{"meteorlake-i915-multigt", "0000:00:02.0", "card1", Driver::i915, GpuKind::integrated}}) {
+  for (const Expected& e :
+       {Expected{"a380-i915", "0000:0b:00.0", "card1", Driver::i915, GpuKind::discrete},
+        Expected{"a380-xe-k7", "0000:08:00.0", "card0", Driver::xe, GpuKind::discrete},
+        Expected{"b580-xe-many-temps", "0000:09:00.0", "card1", Driver::xe, GpuKind::discrete},
+        Expected{"cometlake-i915", "0000:00:02.0", "card0", Driver::i915, GpuKind::integrated},
+        Expected{"kabylake-r-i915-connectors", "0000:00:02.0", "card1", Driver::i915, GpuKind::integrated},
+        Expected{"lunarlake-xe-claw8", "0000:00:02.0", "card0", Driver::xe, GpuKind::integrated},
+        Expected{"meteorlake-i915-multigt", "0000:00:02.0", "card1", Driver::i915, GpuKind::integrated}}) {
     CAPTURE(e.machine);
     TestMachine machine(e.machine);
     Discovery discovery(machine.machine(), {});
@@ -54,17 +55,22 @@ TEST_CASE("every captured machine with a GPU shows exactly that one, though conn
 
 TEST_CASE("GPUs of other vendors and Intel GPUs without i915 or xe are not ours") {
   TestMachine machine;
-  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:01.0/0000:01:00.0", .driver = "amdgpu", .card = "card0", .render_node = "renderD128"});
+  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:01.0/0000:01:00.0",
+                         .driver = "amdgpu",
+                         .card = "card0",
+                         .render_node = "renderD128"});
   machine.tree.write("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/vendor", "0x1002\n");
   add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "vfio-pci", .card = "", .render_node = ""});
-  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:05.0", .driver = "virtio-pci", .card = "card1", .render_node = ""});
+  add_gpu(machine.tree,
+          {.pci_path = "pci0000:00/0000:00:05.0", .driver = "virtio-pci", .card = "card1", .render_node = ""});
   Discovery discovery(machine.machine(), {});
   CHECK(discovery.discover().empty());
 }
 
 TEST_CASE("a GPU that is bound anew has another binding; one that is not keeps it") {
   TestMachine machine;
-  const GpuSpec gpu{.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"};
+  const GpuSpec gpu{
+      .pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"};
   add_gpu(machine.tree, gpu);
   Discovery discovery(machine.machine(), {});
   const auto first = discovery.discover().at(0).binding;
@@ -90,10 +96,13 @@ TEST_CASE("--gpu takes a PCI address, a card or a render node") {
 TEST_CASE("a card is a card wherever it sits; what sits on the root bus is integrated") {
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x9a49) == GpuKind::integrated);
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x7d55) == GpuKind::integrated);
-  CHECK(gpu_kind("devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:03:00.0", 0x56a0) == GpuKind::discrete);
-  CHECK(gpu_kind("devices/pci0000:00/0000:00:05.0", 0x56a0) == GpuKind::discrete);  // handed through to a virtual machine
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:03:00.0", 0x56a0) ==
+        GpuKind::discrete);
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:05.0", 0x56a0) ==
+        GpuKind::discrete);  // handed through to a virtual machine
   CHECK(gpu_kind("devices/pci0000:00/0000:00:05.0", 0xe20b) == GpuKind::discrete);
-  CHECK(gpu_kind("devices/pci0000:00/0000:00:1c.0/0000:01:00.0", 0x9b41) == GpuKind::integrated);  // likewise, behind a port
+  CHECK(gpu_kind("devices/pci0000:00/0000:00:1c.0/0000:01:00.0", 0x9b41) ==
+        GpuKind::integrated);  // likewise, behind a port
   CHECK(gpu_kind("devices/pci0000:00/0000:00:1c.0/0000:01:00.0", 0xffff) == GpuKind::discrete);  // not made yet
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0xffff) == GpuKind::integrated);
 }

@@ -41,7 +41,8 @@ TEST_CASE("what is compressed comes out again, text after text") {
   std::string noise(100000, '\0');
   std::mt19937 random(1);
   for (char& c : noise) c = static_cast<char>(random());
-  for (const std::string& text : {std::string(), std::string("a"), std::string(1000000, 'x'), noise, std::string("again")}) {
+  for (const std::string& text :
+       {std::string(), std::string("a"), std::string(1000000, 'x'), noise, std::string("again")}) {
     gzip.compress(text, out);
     CHECK(out.starts_with("\x1f\x8b"));
     CHECK(unpacked(out) == text);
@@ -51,7 +52,8 @@ TEST_CASE("what is compressed comes out again, text after text") {
 TEST_CASE("a page shrinks") {
   Gzip gzip;
   std::string page, out;
-  for (int i = 0; i < 1000; ++i) page += "intel_gpu_engine_busy_ratio{device=\"0000:03:00.0\",engine=\"rcs" + std::to_string(i) + "\"} 0.5\n";
+  for (int i = 0; i < 1000; ++i)
+    page += "intel_gpu_engine_busy_ratio{device=\"0000:03:00.0\",engine=\"rcs" + std::to_string(i) + "\"} 0.5\n";
   gzip.compress(page, out);
   CHECK(out.size() * 5 < page.size());
 }

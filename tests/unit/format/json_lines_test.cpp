@@ -20,7 +20,8 @@ namespace {
 std::string written(const SampleList& list) {
   const SampleList* lists[] = {&list};
   std::string out;
-  exporter::write_json_line(PageView(lists), std::chrono::system_clock::time_point(std::chrono::milliseconds(1754000000042)), out);
+  exporter::write_json_line(PageView(lists),
+                            std::chrono::system_clock::time_point(std::chrono::milliseconds(1754000000042)), out);
   return out;
 }
 
@@ -63,17 +64,17 @@ TEST_CASE("a JSON parser reads back what hostile labels hold") {
   fill_varied_page(list);
   const std::string line = written(list);
   CHECK(line.find('\n') == line.size() - 1);
-  const ProgramOutcome outcome = run_program(
-      {"/usr/bin/python3", "-c",
-       "import json, sys\n"
-       "page = json.loads(sys.stdin.buffer.read().decode('utf-8'))\n"
-       "gpu = page['gpus'][1]\n"
-       "comms = {p['pid']: p['comm'] for p in gpu['metrics']['test_process_memory_bytes']}\n"
-       "assert comms['1'] == 'quote\"back\\\\slash', comms\n"
-       "assert comms['2'] == 'new\\nline', comms\n"
-       "assert comms['6'] == '\\r\\t\\x01', comms\n"
-       "assert gpu['metrics']['test_engine_busy_ratio'][0]['value'] == 1 / 3\n"},
-      line);
+  const ProgramOutcome outcome =
+      run_program({"/usr/bin/python3", "-c",
+                   "import json, sys\n"
+                   "page = json.loads(sys.stdin.buffer.read().decode('utf-8'))\n"
+                   "gpu = page['gpus'][1]\n"
+                   "comms = {p['pid']: p['comm'] for p in gpu['metrics']['test_process_memory_bytes']}\n"
+                   "assert comms['1'] == 'quote\"back\\\\slash', comms\n"
+                   "assert comms['2'] == 'new\\nline', comms\n"
+                   "assert comms['6'] == '\\r\\t\\x01', comms\n"
+                   "assert gpu['metrics']['test_engine_busy_ratio'][0]['value'] == 1 / 3\n"},
+                  line);
   CHECK_MESSAGE(outcome.status == 0, outcome.output);
 }
 

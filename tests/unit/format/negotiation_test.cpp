@@ -62,11 +62,14 @@ TEST_CASE("quality 0 means not acceptable") {
 
 TEST_CASE("a version of OpenMetrics that we do not speak is not asked of us") {
   CHECK(answer("application/openmetrics-text;version=2.0.0") == kText);
-  CHECK(answer("application/openmetrics-text;version=2.0.0,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1") == kOpen);
+  CHECK(
+      answer("application/openmetrics-text;version=2.0.0,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1") ==
+      kOpen);
 }
 
 TEST_CASE("order, blanks, quotes and case of parameters do not matter") {
-  CHECK(answer("Application/OpenMetrics-Text ; CHARSET=utf-8 ;\tVersion=\"1.0.0\" ; Q=\"0.9\" , text/plain;q=0.5") == kOpen);
+  CHECK(answer("Application/OpenMetrics-Text ; CHARSET=utf-8 ;\tVersion=\"1.0.0\" ; Q=\"0.9\" , text/plain;q=0.5") ==
+        kOpen);
   CHECK(answer("application/openmetrics-text;q=0.3;version=1.0.0 ,text/plain; q=0.4") == kText);
   CHECK(answer("application/openmetrics-text;note=\"a,b;q=0\";version=1.0.0") == kOpen);
   CHECK(answer("application/openmetrics-text;note=\"a\\\",text/plain\";version=1.0.0") == kOpen);

@@ -49,7 +49,8 @@ TEST_CASE("a page looks like this") {
         "# TYPE test_engine_busy_seconds counter\n"
         "# UNIT test_engine_busy_seconds seconds\n"
         "# HELP test_engine_busy_seconds Time the engine was busy.\n"
-        "test_engine_busy_seconds_total{device=\"0000:03:00.0\",gt=\"0\",engine=\"rcs0\",class=\"render\",source=\"pmu\"} 12.25\n"
+        "test_engine_busy_seconds_total{device=\"0000:03:00.0\",gt=\"0\",engine=\"rcs0\",class=\"render\",source="
+        "\"pmu\"} 12.25\n"
         "# TYPE test_devices gauge\n"
         "# HELP test_devices Number of GPUs.\n"
         "test_devices 1\n"
@@ -92,13 +93,13 @@ TEST_CASE("the parser of python3-prometheus-client accepts a page and sees every
   SampleList list;
   fill_varied_page(list);
   // The distribution's interpreter: another one in PATH does not have the module.
-  const ProgramOutcome outcome = run_program(
-      {"/usr/bin/python3", "-c",
-       "import sys\n"
-       "from prometheus_client.openmetrics.parser import text_string_to_metric_families\n"
-       "text = sys.stdin.buffer.read().decode('utf-8')\n"
-       "print(sum(len(f.samples) for f in text_string_to_metric_families(text)))\n"},
-      written(list));
+  const ProgramOutcome outcome =
+      run_program({"/usr/bin/python3", "-c",
+                   "import sys\n"
+                   "from prometheus_client.openmetrics.parser import text_string_to_metric_families\n"
+                   "text = sys.stdin.buffer.read().decode('utf-8')\n"
+                   "print(sum(len(f.samples) for f in text_string_to_metric_families(text)))\n"},
+                  written(list));
   CHECK_MESSAGE(outcome.status == 0, outcome.output);
   CHECK(outcome.output == std::to_string(list.samples().size()) + "\n");
 }

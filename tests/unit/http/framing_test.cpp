@@ -93,14 +93,17 @@ TEST_CASE("a request says once whom it is for; before HTTP/1.1 it need not") {
 }
 
 TEST_CASE("a Host is a name or an address, perhaps with a port") {
-  const auto state = [](const std::string& host) { return scan_request("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").state; };
-  for (const char* host : {"", "a", "gpu-1.example_x.org:9100", "a:", "127.0.0.1:1", "[::1]", "[::1]:9100", "[fe80::1%25eth0]",
-                           "[fe80::1%eth0]:1", "a%20b", "~!$&'()*+,;=", " a\t"}) {
+  const auto state = [](const std::string& host) {
+    return scan_request("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").state;
+  };
+  for (const char* host : {"", "a", "gpu-1.example_x.org:9100", "a:", "127.0.0.1:1", "[::1]", "[::1]:9100",
+                           "[fe80::1%25eth0]", "[fe80::1%eth0]:1", "a%20b", "~!$&'()*+,;=", " a\t"}) {
     CAPTURE(host);
     CHECK(state(host) == State::complete);
   }
-  for (const char* host : {"a b", "a, b", "a/b", "http://a", "user@a", "a?b", "a#b", "a\\b", "a\"b", "<a>", "a:b", "a:1:2", "::1",
-                           "[::1", "[]", "[::1]x", "[::1]:x", "[a/b]", "::1]", "a%2", "a%zz", "a%", "\xc3\xa4", "a\tb"}) {
+  for (const char* host :
+       {"a b", "a, b", "a/b", "http://a", "user@a",  "a?b",   "a#b",  "a\\b", "a\"b", "<a>", "a:b",      "a:1:2",
+        "::1", "[::1", "[]",  "[::1]x",   "[::1]:x", "[a/b]", "::1]", "a%2",  "a%zz", "a%",  "\xc3\xa4", "a\tb"}) {
     CAPTURE(host);
     CHECK(state(host) == State::malformed);
   }
@@ -108,7 +111,9 @@ TEST_CASE("a Host is a name or an address, perhaps with a port") {
 }
 
 TEST_CASE("a transfer coding is chunked, once; others are unknown") {
-  const auto scanned = [](const std::string& lines) { return scan_request("POST / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n"); };
+  const auto scanned = [](const std::string& lines) {
+    return scan_request("POST / HTTP/1.1\r\nHost: a\r\n" + lines + "\r\n");
+  };
   for (const char* list : {"chunked", "Chunked", " ,chunked , "}) {
     CAPTURE(list);
     const RequestFraming framing = scanned("Transfer-Encoding: " + std::string(list) + "\r\n");
@@ -116,7 +121,8 @@ TEST_CASE("a transfer coding is chunked, once; others are unknown") {
     CHECK(framing.chunked_body);
     CHECK_FALSE(framing.unknown_coding);
   }
-  for (const char* list : {"gzip", "gzip, chunked", "chunked, gzip", "identity", "x", "chunked;q=1", "chunked chunked"}) {
+  for (const char* list :
+       {"gzip", "gzip, chunked", "chunked, gzip", "identity", "x", "chunked;q=1", "chunked chunked"}) {
     CAPTURE(list);
     const RequestFraming framing = scanned("Transfer-Encoding: " + std::string(list) + "\r\n");
     CHECK(framing.state == State::complete);
@@ -124,8 +130,9 @@ TEST_CASE("a transfer coding is chunked, once; others are unknown") {
     CHECK(framing.unknown_coding);
   }
   CHECK(scanned("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n").unknown_coding);
-  for (const char* lines : {"Transfer-Encoding:\r\n", "Transfer-Encoding: ,\r\n", "Transfer-Encoding: chunked, chunked\r\n",
-                            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"}) {
+  for (const char* lines :
+       {"Transfer-Encoding:\r\n", "Transfer-Encoding: ,\r\n", "Transfer-Encoding: chunked, chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"}) {
     CAPTURE(lines);
     CHECK(scanned(lines).state == State::malformed);
   }
@@ -146,7 +153,8 @@ TEST_CASE("what a strict parser gets has few methods and no tabs") {
   CHECK(for_strict_parser("HEAD /x HTTP/1.1\r\n\r\n") == "HEAD /x HTTP/1.1\r\n\r\n");
   CHECK(for_strict_parser("\r\nFO-O! /x HTTP/1.1\r\n\r\n") == "\r\nPOST /x HTTP/1.1\r\n\r\n");
   CHECK(for_strict_parser("get /x HTTP/1.1\n\n") == "POST /x HTTP/1.1\n\n");
-  for (const char* same : {"G(T /x HTTP/1.1\r\n\r\n", " /x HTTP/1.1\r\n\r\n", "GET\t/x HTTP/1.1\r\n\r\n", "\r\n\r\n", ""}) {
+  for (const char* same :
+       {"G(T /x HTTP/1.1\r\n\r\n", " /x HTTP/1.1\r\n\r\n", "GET\t/x HTTP/1.1\r\n\r\n", "\r\n\r\n", ""}) {
     CAPTURE(same);
     CHECK(for_strict_parser(same) == same);
   }
@@ -165,11 +173,13 @@ TEST_CASE("a target as clients of a proxy send it loses scheme and host") {
   CHECK(rewritten("http://[::1]:9/x") == "/x");
   CHECK(rewritten("http://h") == "/");
   CHECK(rewritten("http://h?q=/") == "/?q=/");
-  for (const char* same : {"/metrics", "/http://h/x", "*", "ftp://h/x", "http:///x", "http://", "http://[::1/", "http:/x"}) {
+  for (const char* same :
+       {"/metrics", "/http://h/x", "*", "ftp://h/x", "http:///x", "http://", "http://[::1/", "http:/x"}) {
     CAPTURE(same);
     CHECK(rewritten(same) == same);
   }
-  for (const char* head : {"\r\n\r\n", "GET\r\n\r\n", "GET \r\n\r\n", "http://h/\r\n\r\n"}) CHECK(in_origin_form(head) == head);
+  for (const char* head : {"\r\n\r\n", "GET\r\n\r\n", "GET \r\n\r\n", "http://h/\r\n\r\n"})
+    CHECK(in_origin_form(head) == head);
   CHECK(in_origin_form("\r\nGET http://h/x HTTP/1.0\n\n") == "\r\nGET /x HTTP/1.0\n\n");
 }
 

@@ -32,7 +32,8 @@ TEST_CASE("no limit is no limit") {
   CHECK(places.wait_until_idle(0ms));
 }
 
-TEST_CASE("when all places are taken, the newest request of the client with most of them makes room for one with fewer") {
+TEST_CASE(
+    "when all places are taken, the newest request of the client with most of them makes room for one with fewer") {
   InFlight places(5);
   std::vector<InFlight::Slot> flood;
   const InFlight::Slot other = places.enter("other", {});

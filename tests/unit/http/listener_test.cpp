@@ -113,8 +113,8 @@ TEST_CASE("a path is what was sent, and nothing that it could stand for among fi
   };
   CHECK(path("/%6detrics") == "/metrics");
   for (const char* other :
-       {"/metrics.", "//metrics", "/foo/../metrics", "/./metrics", "/metrics/", "/metrics/.", "/\\metrics", "/foo/%2e%2e/metrics",
-        "/metrics%00foo", "/-/healthy%00.html", "/metrics%", "/%zzmetrics"}) {
+       {"/metrics.", "//metrics", "/foo/../metrics", "/./metrics", "/metrics/", "/metrics/.", "/\\metrics",
+        "/foo/%2e%2e/metrics", "/metrics%00foo", "/-/healthy%00.html", "/metrics%", "/%zzmetrics"}) {
     CAPTURE(other);
     const std::string seen = path(other);
     CHECK(seen != "/metrics");
@@ -195,7 +195,8 @@ TEST_CASE("as many requests as there are workers run at once, and those beyond t
     --inside;
   };
   std::vector<std::future<HttpReply>> replies;
-  for (int i = 0; i < 20; ++i) replies.push_back(std::async(std::launch::async, [&] { return http_get(server.port(), "/x"); }));
+  for (int i = 0; i < 20; ++i)
+    replies.push_back(std::async(std::launch::async, [&] { return http_get(server.port(), "/x"); }));
   for (auto& reply : replies) CHECK(reply.get().status == 200);
   CHECK(met);
 }
@@ -208,8 +209,8 @@ TEST_CASE("one client after the other keeps few threads busy; the others are res
     const std::lock_guard lock(mutex);
     ++requests[std::this_thread::get_id()];
   };
-  // A worker that is not done with the last client leaves the next one to another: on a busy machine any round may fail.
-  // Where they take turns, every round would.
+  // A worker that is not done with the last client leaves the next one to another: on a busy machine any round may
+  // fail. Where they take turns, every round would.
   std::size_t busy = 8;
   for (int round = 0; round < 20 && busy > 4; ++round) {
     requests.clear();
@@ -290,12 +291,12 @@ TEST_CASE("a request that others on the way would read in another way is a 400, 
   Server server;
   const std::string smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
   for (const char* lines :
-       {"Host: x\r\nContent-Length : 36\r\n", "Host: x\r\nTransfer-Encoding : chunked\r\n", "Host: x\r\nConnection : close\r\n",
-        "Host: x\r\n Content-Length: 36\r\n", "Host: x\r\n: x\r\nContent-Length: 36\r\n",
-        "Host: x\r\n\xc3\xa4: x\r\nContent-Length: 36\r\n", "Host: x\r\nX: y\r\n folded\r\n",
-        "Host: x\r\nContent-Length: 5\r\nContent-Length: 36\r\n", "Host: x\r\nContent-Length: -1\r\n",
-        "Host: x\r\nContent-Length: +5\r\n", "", "Host: x\r\nHost: y\r\n", "Host: x y\r\n", "Host: http://x\r\n",
-        "Host: x\r\nTransfer-Encoding: chunked, chunked\r\n"}) {
+       {"Host: x\r\nContent-Length : 36\r\n", "Host: x\r\nTransfer-Encoding : chunked\r\n",
+        "Host: x\r\nConnection : close\r\n", "Host: x\r\n Content-Length: 36\r\n",
+        "Host: x\r\n: x\r\nContent-Length: 36\r\n", "Host: x\r\n\xc3\xa4: x\r\nContent-Length: 36\r\n",
+        "Host: x\r\nX: y\r\n folded\r\n", "Host: x\r\nContent-Length: 5\r\nContent-Length: 36\r\n",
+        "Host: x\r\nContent-Length: -1\r\n", "Host: x\r\nContent-Length: +5\r\n", "", "Host: x\r\nHost: y\r\n",
+        "Host: x y\r\n", "Host: http://x\r\n", "Host: x\r\nTransfer-Encoding: chunked, chunked\r\n"}) {
     CAPTURE(lines);
     HttpConnection connection(server.port());
     connection.send("GET /x HTTP/1.1\r\n" + std::string(lines) + "\r\n" + smuggled);
@@ -321,7 +322,8 @@ TEST_CASE("methods that are not answered reach the handler whatever they are cal
   Listener listener(Server::options({"127.0.0.1:0"}, 60s), handler, log);
   const std::string& address = listener.bound().front();
   const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
-  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "FOO", "get", "M-SEARCH", "X!1"}) {
+  for (const char* method :
+       {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "FOO", "get", "M-SEARCH", "X!1"}) {
     CAPTURE(method);
     const HttpReply reply = http_get(port, "/x?y", "X-Test: a\tb\r\n", method);
     CHECK(reply.status == 405);
@@ -361,10 +363,12 @@ TEST_CASE("a connection carries one request after the other, also when they come
 
 TEST_CASE("requests that were made for holes of CivetWeb get an ordinary answer, and the next client, too") {
   Server server;
-  const std::string form = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"../../../tmp/igpu-hole\"\r\n\r\nx\r\n--b--";
+  const std::string form =
+      "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"../../../tmp/igpu-hole\"\r\n\r\nx\r\n--b--";
   const std::string requests[] = {
       // CVE-2025-55763: a folder's name as long as a head may be, without its slash, and a long Host to redirect to
-      "GET /" + std::string(8000, 'd') + " HTTP/1.1\r\nHost: " + std::string(7000, 'h') + "\r\nConnection: close\r\n\r\n",
+      "GET /" + std::string(8000, 'd') + " HTTP/1.1\r\nHost: " + std::string(7000, 'h') +
+          "\r\nConnection: close\r\n\r\n",
       // CVE-2025-9648: a form whose end never comes
       "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 4\r\n\r\n%=&%",
       // CVE-2020-27304: an upload with a name that leads elsewhere
@@ -521,7 +525,8 @@ TEST_CASE("a request learns that its client has reset the connection, and one th
     if (over) return;
     ++begun;
     const auto until = std::chrono::steady_clock::now() + 60s;
-    while (!request.gone().stop_requested() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    while (!request.gone().stop_requested() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(1ms);
     ended += request.gone().stop_requested() ? 1 : 0;
   };
   std::vector<HttpConnection> clients;

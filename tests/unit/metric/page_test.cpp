@@ -17,7 +17,8 @@ constexpr Metric<Seconds, 2> kBusy{"test_busy_seconds_total", Kind::counter, "Bu
 constexpr Metric<Ratio, 1> kLoad{"test_load_ratio", Kind::gauge, "Load.", {"device"}};
 constexpr Metric<Count, 0> kDevices{"test_devices", Kind::gauge, "Devices."};
 
-void add(SampleList& list, const MetricDescriptor& metric, std::initializer_list<std::string_view> labels, double value) {
+void add(SampleList& list, const MetricDescriptor& metric, std::initializer_list<std::string_view> labels,
+         double value) {
   list.add(metric, std::span(labels.begin(), labels.size()), value);
 }
 

@@ -51,7 +51,8 @@ TEST_CASE("EACCES with the capability at a level where it is enough: somebody el
 TEST_CASE("EACCES in a user namespace: no capability helps there, and only level 0 admits who has none") {
   for (const int level : {2, 3}) {
     for (const bool perfmon : {true, false}) {
-      const Advice advice = on_perf(EACCES, {.perf_event_paranoid = level, .has_perfmon = perfmon, .in_user_namespace = true});
+      const Advice advice =
+          on_perf(EACCES, {.perf_event_paranoid = level, .has_perfmon = perfmon, .in_user_namespace = true});
       CHECK(says(advice.cause, "user namespace"));
       CHECK(says(advice.cure, "perf_event_paranoid=0"));
       CHECK_FALSE(says(advice.cure, "perf_event_paranoid=2"));
@@ -59,7 +60,8 @@ TEST_CASE("EACCES in a user namespace: no capability helps there, and only level
     }
   }
   const FeatureDescriptor used{"m", "x.", Need::perfmon_capability};
-  CHECK(says(advise(used, {Reason::permission, EACCES}, {.has_perfmon = true, .in_user_namespace = true}).cure, "outside user namespaces"));
+  CHECK(says(advise(used, {Reason::permission, EACCES}, {.has_perfmon = true, .in_user_namespace = true}).cure,
+             "outside user namespaces"));
 }
 
 TEST_CASE("EPERM and ENOSYS are seccomp, not the sysctl") {
@@ -88,7 +90,8 @@ TEST_CASE("render node, other users' processes, root-only files: each its own cu
 TEST_CASE("no source's absence is put on another one's kernel version") {
   const auto on_kernel = [](Need need) { return advise({"f", "x.", need}, {Reason::kernel, ENOENT}, {}); };
   CHECK(says(on_kernel(Need::perf_events).cure, "4.16"));
-  for (const Need need : {Need::awake_event, Need::rapl_pmu, Need::powercap_file, Need::imc_pmu, Need::card_hwmon, Need::nothing_special})
+  for (const Need need :
+       {Need::awake_event, Need::rapl_pmu, Need::powercap_file, Need::imc_pmu, Need::card_hwmon, Need::nothing_special})
     CHECK_FALSE(says(on_kernel(need).cure, "4.16"));
   CHECK(says(on_kernel(Need::imc_pmu).cure, "modprobe intel_uncore"));
   CHECK(says(on_kernel(Need::rapl_pmu).cure, "intel_rapl_msr"));
@@ -112,7 +115,9 @@ TEST_CASE("a render node that is not there is passed to the container; one that 
 
 TEST_CASE("processes that stay hidden to one who has CAP_SYS_PTRACE: the cure is not the capability") {
   const FeatureDescriptor processes{"processes", "x.", Need::other_processes};
-  const auto on = [&](int error, PermissionFacts facts) { return advise(processes, {Reason::permission, error}, facts); };
+  const auto on = [&](int error, PermissionFacts facts) {
+    return advise(processes, {Reason::permission, error}, facts);
+  };
   const Advice confined = on(EACCES, {.has_ptrace = true});
   CHECK(says(confined.cause, "although"));
   CHECK(says(confined.cure, "apparmor=unconfined"));

@@ -23,12 +23,15 @@ struct Kept {
 
   Kept() { gpu.kind = GpuKind::discrete; }
   KeptFindings::List explain(std::vector<Finding> noted) {
-    return findings.explain(std::move(noted), m.machine(), [&](std::string_view device) { return device.empty() ? nullptr : &gpu; });
+    return findings.explain(std::move(noted), m.machine(),
+                            [&](std::string_view device) { return device.empty() ? nullptr : &gpu; });
   }
   static Finding missing(const FeatureDescriptor& feature, Absent why, const char* device = "0000:03:00.0") {
     return {&feature, "c", device, false, why, {}, {}};
   }
-  static Finding available(const FeatureDescriptor& feature) { return {&feature, "c", "0000:03:00.0", true, {}, {}, {}}; }
+  static Finding available(const FeatureDescriptor& feature) {
+    return {&feature, "c", "0000:03:00.0", true, {}, {}, {}};
+  }
 };
 
 bool says(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
@@ -43,9 +46,15 @@ TEST_CASE("while nothing changes the list is the same one; whatever changes make
   const auto first = k.explain(some);
   CHECK(says((*first)[1].cure, "6.12"));
   CHECK(k.explain(some) == first);
-  SUBCASE("a reason") { CHECK((*k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::hardware})}))[1].cure.empty()); }
-  SUBCASE("an errno") { CHECK(k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel, ENOENT})}) != first); }
-  SUBCASE("a device") { CHECK(k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel}, "0000:04:00.0")}) != first); }
+  SUBCASE("a reason") {
+    CHECK((*k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::hardware})}))[1].cure.empty());
+  }
+  SUBCASE("an errno") {
+    CHECK(k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel, ENOENT})}) != first);
+  }
+  SUBCASE("a device") {
+    CHECK(k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel}, "0000:04:00.0")}) != first);
+  }
   SUBCASE("what is there") { CHECK((*k.explain({Kept::available(kBusy), Kept::available(kFan)}))[1].available); }
   SUBCASE("fewer, as of a scrape of some collectors") {
     CHECK(k.explain({Kept::available(kBusy)})->size() == 1);

@@ -22,9 +22,8 @@ namespace {
 // A captured machine whose time passes.
 struct Parts final : MachineParts {
   explicit Parts(const std::string& captured)
-      : m(captured),
-        clock(system_clock()),
-        whole{m.sys, m.machine().proc, m.machine().dev, m.perf, m.drm, *clock, m.privileges, m.names} {}
+      : m(captured), clock(system_clock()), whole{m.sys, m.machine().proc, m.machine().dev, m.perf,
+                                                  m.drm, *clock,           m.privileges,    m.names} {}
   Machine& machine() override { return whole; }
   TestMachine m;
   std::unique_ptr<Clock> clock;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every feature on every driver, kind of GPU and age of kernel: the reason it is absent for, and what `doctor` says then.
+// Every feature on every driver, kind of GPU and age of kernel: the reason it is absent for, and what `doctor` says
+// then.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -36,7 +37,9 @@ struct Subject {
     gpu.device_id = 0x56a5;  // an Arc A380, where it is a card
     m.tree.write("sys/" + gpu.pci_path + "/vendor", "0x8086\n");
   }
-  void write(const std::string& file, const std::string& text) { m.tree.write("sys/" + gpu.pci_path + "/" + file, text); }
+  void write(const std::string& file, const std::string& text) {
+    m.tree.write("sys/" + gpu.pci_path + "/" + file, text);
+  }
   void write_hwmon(std::initializer_list<const char*> files) {
     write("hwmon/hwmon1/name", std::string(to_string(gpu.driver)) + "\n");
     for (const char* file : files) write(std::string("hwmon/hwmon1/") + file, "40000\n");
@@ -52,7 +55,8 @@ struct Subject {
     std::map<std::string_view, Answer> all;
     TestOptions options;
     CounterMemory pmu_memory;
-    PmuSession pmu(m.machine(), pmu_memory, gpu_pmu_name(m.machine().sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
+    PmuSession pmu(m.machine(), pmu_memory,
+                   gpu_pmu_name(m.machine().sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
     for (const CollectorEntry& entry : all_collectors()) {
       CounterMemory memory;
       const auto collector = entry.create({m.machine(), gpu, pmu, memory, options, std::chrono::seconds(1), m.log});
@@ -66,7 +70,8 @@ struct Subject {
       pass.snapshot->clients.push_back(std::move(client));
       collector->collect(pass, out);
       for (const auto& state : out.features())
-        all[state.feature->name] = {state.available, state.absent.reason, advise(*state.feature, state.absent, {}, &gpu)};
+        all[state.feature->name] = {state.available, state.absent.reason,
+                                    advise(*state.feature, state.absent, {}, &gpu)};
     }
     return all;
   }
@@ -83,7 +88,8 @@ void check(Subject& subject, std::vector<Expected> expected) {
   const auto features = subject.features();
   for (const auto& [name, answer] : features) {
     INFO(name << ": " << answer.advice.cause << " / " << answer.advice.cure);
-    const auto at = std::find_if(expected.begin(), expected.end(), [&, n = name](const Expected& e) { return e.feature == n; });
+    const auto at =
+        std::find_if(expected.begin(), expected.end(), [&, n = name](const Expected& e) { return e.feature == n; });
     CHECK(answer.available == (at == expected.end()));
     if (answer.available || at == expected.end()) continue;
     CHECK(to_string(answer.reason) == to_string(at->reason));
@@ -198,7 +204,8 @@ const std::vector<Expected> kOldXeCard{{"engine_busy", kernel, "6.17"},
                                        {"process_memory", kernel, "6.8"}};
 
 std::vector<Expected> without(std::vector<Expected> table, std::initializer_list<std::string_view> there) {
-  std::erase_if(table, [&](const Expected& e) { return std::find(there.begin(), there.end(), e.feature) != there.end(); });
+  std::erase_if(table,
+                [&](const Expected& e) { return std::find(there.begin(), there.end(), e.feature) != there.end(); });
   return table;
 }
 
@@ -215,7 +222,9 @@ TEST_CASE("xe, a card, on a kernel that offers nothing") {
   check(s, kOldXeCard);
 }
 
-TEST_CASE("an Arc A380 under xe of Linux 6.12: energy, but neither temperature nor fan yet: the kernel lacks them, not the card") {
+TEST_CASE(
+    "an Arc A380 under xe of Linux 6.12: energy, but neither temperature nor fan yet: the kernel lacks them, not the "
+    "card") {
   Subject s(xe, discrete);
   s.write_hwmon({"energy2_input", "power2_max", "in1_input"});
   check(s, without(kOldXeCard, {"power", "voltage", "power_limits"}));
@@ -250,7 +259,8 @@ TEST_CASE("firmware too old for the xe events sends nobody after a kernel") {
   check(s, but(kOldXeCard, {"engine_busy", kernel, "firmware"}));
 }
 
-TEST_CASE("a virtual function has what the driver shows of it; the rest is the host's, whether its GT folder exists or not") {
+TEST_CASE(
+    "a virtual function has what the driver shows of it; the rest is the host's, whether its GT folder exists or not") {
   for (const Driver driver : {i915, xe}) {
     for (const GpuKind kind : {integrated, discrete}) {
       for (const bool gt_folder : {true, false}) {
@@ -259,8 +269,9 @@ TEST_CASE("a virtual function has what the driver shows of it; the rest is the h
         s.gpu.virtual_function = true;
         if (gt_folder) s.write(driver == xe ? "tile0/gt0/engines/name" : "drm/card0/gt/gt0/id", "0\n");
         const auto features = s.features();
-        for (const char* name : {"engine_busy", "engine_wait_sema", "interrupts", "frequency", "frequency_average", "throttle_reasons", "rc6",
-                                 "awake_time", "power", "temperature", "fan", "voltage", "power_limits", "memory_bandwidth"}) {
+        for (const char* name :
+             {"engine_busy", "engine_wait_sema", "interrupts", "frequency", "frequency_average", "throttle_reasons",
+              "rc6", "awake_time", "power", "temperature", "fan", "voltage", "power_limits", "memory_bandwidth"}) {
           INFO(name);
           REQUIRE(features.count(name) == 1);
           CHECK_FALSE(features.at(name).available);

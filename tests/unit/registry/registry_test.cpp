@@ -39,7 +39,9 @@ Script* script = nullptr;
 class GoodCollector final : public Collector {
  public:
   static constexpr CollectorInfo kInfo{.name = "good", .help = "Works.", .metrics = kGoodMetrics, .features = {}};
-  static std::unique_ptr<Collector> create(const CollectorContext& context) { return std::make_unique<GoodCollector>(context.gpu); }
+  static std::unique_ptr<Collector> create(const CollectorContext& context) {
+    return std::make_unique<GoodCollector>(context.gpu);
+  }
   explicit GoodCollector(const Gpu& gpu) : gpu_(gpu) {}
   void collect(ScrapePass&, SampleSink& out) override { out.add(kGood, {gpu_.address}, Count{1}); }
 
@@ -49,8 +51,11 @@ class GoodCollector final : public Collector {
 
 class ShakyCollector final : public Collector {
  public:
-  static constexpr CollectorInfo kInfo{
-      .name = "shaky", .help = "Does as told.", .accumulates_on_read = true, .metrics = kShakyMetrics, .features = kShakyFeatures};
+  static constexpr CollectorInfo kInfo{.name = "shaky",
+                                       .help = "Does as told.",
+                                       .accumulates_on_read = true,
+                                       .metrics = kShakyMetrics,
+                                       .features = kShakyFeatures};
   static std::unique_ptr<Collector> create(const CollectorContext& context) {
     ++script->made;
     if (script->act == Script::Act::throw_when_made) throw std::runtime_error("a bug");
@@ -61,11 +66,19 @@ class ShakyCollector final : public Collector {
     ++script->collected;
     switch (script->act) {
       case Script::Act::work:
-      case Script::Act::throw_when_made: break;
-      case Script::Act::refuse: out.absent(kShakyFeature, {Reason::permission, EACCES}); return;
-      case Script::Act::fail: out.failed({std::make_error_code(std::errc::io_error), "sys/some/file"}); return;
-      case Script::Act::throw_it: throw std::runtime_error("a bug");
-      case Script::Act::hang: script->release.get_future().wait(); break;
+      case Script::Act::throw_when_made:
+        break;
+      case Script::Act::refuse:
+        out.absent(kShakyFeature, {Reason::permission, EACCES});
+        return;
+      case Script::Act::fail:
+        out.failed({std::make_error_code(std::errc::io_error), "sys/some/file"});
+        return;
+      case Script::Act::throw_it:
+        throw std::runtime_error("a bug");
+      case Script::Act::hang:
+        script->release.get_future().wait();
+        break;
     }
     counter_.add(1);
     out.available(kShakyFeature);
@@ -94,8 +107,10 @@ struct Scene {
 
   explicit Scene(Nanoseconds timeout = 10s, std::vector<std::string> disabled = {}) {
     script = &own_script;
-    add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
-    registry = std::make_unique<Registry>(nullptr, machine.machine(), RegistryOptions{{}, std::move(disabled), 1s, timeout}, kEntries, options, log);
+    add_gpu(machine.tree,
+            {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+    registry = std::make_unique<Registry>(
+        nullptr, machine.machine(), RegistryOptions{{}, std::move(disabled), 1s, timeout}, kEntries, options, log);
   }
   std::shared_ptr<const ScrapeResult> run(Registry::Request request = {}) { return registry->run(request); }
   // Lets the hanging collector go and scrapes until it is back; nothing of it may outlive the machine.
@@ -124,7 +139,8 @@ TEST_CASE("every collector's samples are on the page, with success and duration"
   CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
   CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
   CHECK(value_of(*page, "intel_gpu_scrape_collector_duration_seconds", {{"collector", "good"}}));
-  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "ok"}}) == 1);
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available",
+                 {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "ok"}}) == 1);
 }
 
 TEST_CASE("a collector that fails costs only its own series, is logged once, and is back at the next scrape") {
@@ -169,7 +185,8 @@ TEST_CASE("what is not permitted is no failure: it is told as a feature, with it
   std::shared_ptr<const ScrapeResult> page;
   for (int i = 0; i < 3; ++i) page = scene.run();
   CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
-  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "permission"}}) == 0);
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available",
+                 {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "permission"}}) == 0);
   CHECK(scene.log.count(LogLevel::warn) == 1);
   bool found = false;
   for (const Finding& finding : page->findings())
@@ -199,7 +216,8 @@ TEST_CASE("every thread that collectors run on is made by whom the owner names")
                             ++made;
                             return std::thread(std::move(body));
                           }};
-  scene.registry = std::make_unique<Registry>(nullptr, scene.machine.machine(), std::move(options), kEntries, scene.options, scene.log);
+  scene.registry = std::make_unique<Registry>(nullptr, scene.machine.machine(), std::move(options), kEntries,
+                                              scene.options, scene.log);
   (void)scene.run();
   (void)scene.run();
   CHECK(made == 1);  // kept from one scrape to the next
@@ -231,13 +249,15 @@ TEST_CASE("a collector that is turned off is not made; its features are told as 
   Scene scene(10s, {"shaky"});
   const auto page = scene.run();
   CHECK(scene.own_script.made == 0);
-  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "disabled"}}) == 0);
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available",
+                 {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "disabled"}}) == 0);
 }
 
 TEST_CASE("a sleeping GPU's collectors are not called; when it wakes they are the same ones") {
   Scene scene;
   scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "active\n");
-  add_gpu(scene.machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
+  add_gpu(scene.machine.tree,
+          {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
   (void)scene.run();
   scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "suspended\n");
   const int so_far = scene.own_script.collected;
@@ -245,7 +265,8 @@ TEST_CASE("a sleeping GPU's collectors are not called; when it wakes they are th
   CHECK(scene.own_script.collected == so_far);
   CHECK_FALSE(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
   CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
-  CHECK(value_of(*page, "intel_gpu_exporter_feature_available", {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "suspended"}}) == 0);
+  CHECK(value_of(*page, "intel_gpu_exporter_feature_available",
+                 {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "suspended"}}) == 0);
   scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "active\n");
   CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == so_far + 1);
 }
@@ -256,7 +277,8 @@ TEST_CASE("a GPU that is unbound and bound again is followed within one scrape, 
   CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 2);
   remove_gpu(scene.machine.tree, "pci0000:00/0000:00:02.0");
   CHECK(value_of(*scene.run(), "intel_gpu_exporter_devices") == 0);
-  add_gpu(scene.machine.tree, {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card1", .render_node = "renderD128"});
+  add_gpu(scene.machine.tree,
+          {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card1", .render_node = "renderD128"});
   const auto page = scene.run();
   CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
   CHECK(value_of(*page, "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 3);

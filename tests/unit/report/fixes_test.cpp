@@ -12,7 +12,8 @@ constexpr FeatureDescriptor kBusy{"engine_busy", "Busy time."};
 constexpr FeatureDescriptor kPower{"power", "Power."};
 constexpr FeatureDescriptor kFan{"fan", "Fan speed."};
 
-Finding missing(const FeatureDescriptor& feature, const char* device, Reason reason, const char* cause, const char* hint) {
+Finding missing(const FeatureDescriptor& feature, const char* device, Reason reason, const char* cause,
+                const char* hint) {
   return {&feature, "collector", device, false, {reason}, cause, hint};
 }
 
@@ -45,7 +46,8 @@ TEST_CASE("without a hint what is missing is told apart by its cause") {
 TEST_CASE("what is as it should be needs no fix") {
   Finding there = missing(kBusy, "a", Reason::permission, "", "");
   there.available = true;
-  const Finding findings[] = {there, missing(kFan, "a", Reason::hardware, "", ""), missing(kFan, "a", Reason::suspended, "", ""),
+  const Finding findings[] = {there, missing(kFan, "a", Reason::hardware, "", ""),
+                              missing(kFan, "a", Reason::suspended, "", ""),
                               missing(kFan, "a", Reason::kernel, "no version of the driver has it", ""),
                               missing(kFan, "a", Reason::disabled, "", "--collector.hwmon")};
   CHECK(fixes_for(findings).empty());

@@ -35,7 +35,7 @@ TEST_CASE("nothing is kept that was not granted") {
 TEST_CASE("CAP_SYS_ADMIN is kept only where perf events are refused without it") {
   CHECK(capabilities_to_keep(kAll, {}, debian_at_level_3) == (kUseful | set(kSysAdmin)));
   CHECK(capabilities_to_keep(set(kSysAdmin), {}, mainline) == set(kSysAdmin));  // a kernel before CAP_PERFMON
-  CHECK(capabilities_to_keep(kAll, {}, nobody) == kUseful);  // it would not help
+  CHECK(capabilities_to_keep(kAll, {}, nobody) == kUseful);                     // it would not help
 }
 
 TEST_CASE("a simulated machine needs none; files of the web configuration may need one") {

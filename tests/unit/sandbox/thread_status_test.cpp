@@ -26,8 +26,10 @@ TEST_CASE("the kernel's lines are read") {
 
 TEST_CASE("a status without one of them is none") {
   CHECK_FALSE(parse_thread_status(""));
-  CHECK_FALSE(parse_thread_status("Name:\tx\nCapInh:\t0\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nCapAmb:\t0\nNoNewPrivs:\t0\n"));
-  CHECK_FALSE(parse_thread_status("Name:\tx\nCapInh:\tz\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nCapAmb:\t0\nNoNewPrivs:\t0\nSeccomp:\t0\n"));
+  CHECK_FALSE(
+      parse_thread_status("Name:\tx\nCapInh:\t0\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nCapAmb:\t0\nNoNewPrivs:\t0\n"));
+  CHECK_FALSE(parse_thread_status(
+      "Name:\tx\nCapInh:\tz\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nCapAmb:\t0\nNoNewPrivs:\t0\nSeccomp:\t0\n"));
 }
 
 TEST_CASE("every thread is found") {

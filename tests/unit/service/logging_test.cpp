@@ -127,7 +127,8 @@ TEST_CASE("what is held back comes first, in its order; what a start that fails 
   CHECK(log.dropped() == 0);
 }
 
-TEST_CASE("nobody who logs waits for a reader: what finds no room is dropped, counted and reported where it is missing") {
+TEST_CASE(
+    "nobody who logs waits for a reader: what finds no room is dropped, counted and reported where it is missing") {
   PipedStderr pipe;
   StderrLog log(LogLevel::info, LogFormat::logfmt);
   log.release();

@@ -26,7 +26,8 @@ TEST_CASE("a number is read anew each time from a file that is opened once") {
 
 TEST_CASE("what is not one number of the right size is a failure that names the file") {
   TestMachine m;
-  for (const char* text : {"", "\n", "garbage\n", "-5\n", "99999999999999999999999\n", "12 13\n", "12MHz\n", "0x12\n"}) {
+  for (const char* text :
+       {"", "\n", "garbage\n", "-5\n", "99999999999999999999999\n", "12 13\n", "12MHz\n", "0x12\n"}) {
     CAPTURE(text);
     m.tree.write("sys/a/number", text);
     const auto value = Attribute(m.sys, "a/number").number();

@@ -32,7 +32,8 @@ struct Walker {
 
 std::vector<std::string> clients_of(const ClientSnapshot& snapshot) {
   std::vector<std::string> all;
-  for (const DrmClient& c : snapshot.clients) all.push_back(c.device + " " + std::to_string(c.pid) + " " + std::to_string(c.id));
+  for (const DrmClient& c : snapshot.clients)
+    all.push_back(c.device + " " + std::to_string(c.pid) + " " + std::to_string(c.id));
   return all;
 }
 using Clients = std::vector<std::string>;
@@ -45,7 +46,10 @@ TEST_CASE("the clients of a process, with the facts of the process") {
   ProcTree tree;
   tree.add_process(7, {.comm = "jellyfin-ffmpeg", .start_time_ticks = 55});
   tree.add_file(7, 0, "pos:\t0\nflags:\t02\n");
-  tree.add_file(7, 5, i915_block(kIgpu, 39, "drm-engine-video:\t1500 ns\ndrm-engine-capacity-video:\t2\ndrm-total-system0:\t6044 KiB\n"));
+  tree.add_file(
+      7, 5,
+      i915_block(kIgpu, 39,
+                 "drm-engine-video:\t1500 ns\ndrm-engine-capacity-video:\t2\ndrm-total-system0:\t6044 KiB\n"));
   tree.add_process(8);
   tree.add_file(8, 1, "pos:\t0\n");
   const ClientSnapshot snapshot = Walker(tree)();
@@ -279,9 +283,10 @@ TEST_CASE("without links, what an earlier walk saw tells; new descriptors and re
   CHECK(all_awake.files_left_out == 0);
   for (int i = 0; i < 3; ++i) CHECK(clients_of(walk({kCard})) == Clients{"0000:00:02.0 7 7", "0000:00:02.0 8 8"});
 
-  tree.add_file(7, 9, xe_block(kCard, 99));              // may be anybody's
-  tree.add_process(8, {.start_time_ticks = 1234});       // another process of that PID
-  for (const char* file : {"proc/7/fdinfo/4", "proc/7/fdinfo/9", "proc/8/fdinfo/3", "proc/8/fdinfo/4"}) (void)tree.reads(file);
+  tree.add_file(7, 9, xe_block(kCard, 99));         // may be anybody's
+  tree.add_process(8, {.start_time_ticks = 1234});  // another process of that PID
+  for (const char* file : {"proc/7/fdinfo/4", "proc/7/fdinfo/9", "proc/8/fdinfo/3", "proc/8/fdinfo/4"})
+    (void)tree.reads(file);
   const ClientSnapshot beside_sleeper = walk({kCard});
   CHECK(clients_of(beside_sleeper) == Clients{"0000:00:02.0 7 7"});
   CHECK(beside_sleeper.files_left_out == 3);  // of these nobody knows whose they are

@@ -40,8 +40,16 @@ class ScriptedNode final : public DrmNode {
 
  private:
   Reading<Unit> i915(void* argument) {
-    struct Query { std::uint32_t items, flags; std::uint64_t address; } query;
-    struct Item { std::uint64_t id; std::int32_t length; std::uint32_t flags; std::uint64_t data; };
+    struct Query {
+      std::uint32_t items, flags;
+      std::uint64_t address;
+    } query;
+    struct Item {
+      std::uint64_t id;
+      std::int32_t length;
+      std::uint32_t flags;
+      std::uint64_t data;
+    };
     std::memcpy(&query, argument, sizeof(query));
     CHECK(query.items == 1);
     CHECK(query.flags == 0);
@@ -52,7 +60,8 @@ class ScriptedNode final : public DrmNode {
     } else if (answers.count(item.id) == 0) {
       item.length = -EINVAL;
     } else if (item.length == 0) {
-      item.length = static_cast<std::int32_t>(claimed_size.value_or(static_cast<std::int64_t>(answers[item.id].size())));
+      item.length =
+          static_cast<std::int32_t>(claimed_size.value_or(static_cast<std::int64_t>(answers[item.id].size())));
     } else if (item.length < static_cast<std::int32_t>(answers[item.id].size())) {
       item.length = -EINVAL;
     } else {
@@ -71,7 +80,11 @@ class ScriptedNode final : public DrmNode {
   }
 
   Reading<Unit> xe(void* argument) {
-    struct Query { std::uint64_t extensions; std::uint32_t query, size; std::uint64_t data, reserved[2]; };
+    struct Query {
+      std::uint64_t extensions;
+      std::uint32_t query, size;
+      std::uint64_t data, reserved[2];
+    };
     Query& query = *static_cast<Query*>(argument);
     if (query.extensions != 0 || query.reserved[0] != 0 || query.reserved[1] != 0 || answers.count(query.query) == 0) {
       return Failure{std::error_code(EINVAL, std::generic_category()), "ioctl"};
@@ -81,7 +94,8 @@ class ScriptedNode final : public DrmNode {
       query.size = static_cast<std::uint32_t>(claimed_size.value_or(static_cast<std::int64_t>(bytes.size())));
       return Unit{};
     }
-    if (!claimed_size && query.size != bytes.size()) return Failure{std::error_code(EINVAL, std::generic_category()), "ioctl"};
+    if (!claimed_size && query.size != bytes.size())
+      return Failure{std::error_code(EINVAL, std::generic_category()), "ioctl"};
     std::memcpy(reinterpret_cast<void*>(query.data), bytes.data(), std::min<std::size_t>(bytes.size(), query.size));
     return Unit{};
   }
@@ -106,7 +120,10 @@ class Answer {
   std::vector<unsigned char> bytes_;
 };
 
-struct I915Region { std::uint16_t memory_class, instance; std::uint64_t probed, unallocated; };
+struct I915Region {
+  std::uint16_t memory_class, instance;
+  std::uint64_t probed, unallocated;
+};
 std::vector<unsigned char> i915_regions(std::vector<I915Region> regions) {
   Answer bytes;
   bytes.put(static_cast<std::uint32_t>(regions.size())).zeros(12);
@@ -116,7 +133,10 @@ std::vector<unsigned char> i915_regions(std::vector<I915Region> regions) {
   return bytes.take();
 }
 
-struct XeRegion { std::uint16_t mem_class, instance; std::uint64_t total, used; };
+struct XeRegion {
+  std::uint16_t mem_class, instance;
+  std::uint64_t total, used;
+};
 std::vector<unsigned char> xe_regions(std::vector<XeRegion> regions) {
   Answer bytes;
   bytes.put(static_cast<std::uint32_t>(regions.size())).zeros(4);
@@ -231,8 +251,10 @@ TEST_CASE("xe as SR-IOV administrator lists regions without size: there is nothi
 }
 
 TEST_CASE("classes we do not know, unknown sizes, repeated regions and impossible use are left out") {
-  auto i915 = node_with(kI915Regions, i915_regions({{7, 0, kGiB, 0}, {1, 0, ~0ull, ~0ull}, {0, 0, kGiB, kGiB}, {0, 0, 2 * kGiB, 0},
-                                                    {1, 1, kGiB, 2 * kGiB}}));
+  auto i915 = node_with(
+      kI915Regions,
+      i915_regions(
+          {{7, 0, kGiB, 0}, {1, 0, ~0ull, ~0ull}, {0, 0, kGiB, kGiB}, {0, 0, 2 * kGiB, 0}, {1, 1, kGiB, 2 * kGiB}}));
   const auto regions = memory_regions(i915, Driver::i915, true);
   REQUIRE(regions);
   REQUIRE(regions->size() == 2);
@@ -273,8 +295,11 @@ TEST_CASE("short, lying and empty answers are failures and read nothing that is 
 
 TEST_CASE("xe engines come sorted, without VM_BIND and without repetition") {
   Answer bytes;
-  struct Engine { std::uint16_t engine_class, instance, gt; };
-  const std::vector<Engine> engines{{2, 1, 1}, {2, 0, 1}, {3, 0, 1}, {5, 0, 0}, {0, 0, 0}, {1, 0, 0}, {4, 0, 0}, {0, 0, 0}, {300, 0, 0}};
+  struct Engine {
+    std::uint16_t engine_class, instance, gt;
+  };
+  const std::vector<Engine> engines{{2, 1, 1}, {2, 0, 1}, {3, 0, 1}, {5, 0, 0},  {0, 0, 0},
+                                    {1, 0, 0}, {4, 0, 0}, {0, 0, 0}, {300, 0, 0}};
   bytes.put(static_cast<std::uint32_t>(engines.size())).zeros(4);
   for (const auto& e : engines) bytes.put(e.engine_class).put(e.instance).put(e.gt).zeros(26);
   auto node = node_with(kXeEngines, bytes.take());
@@ -282,7 +307,8 @@ TEST_CASE("xe engines come sorted, without VM_BIND and without repetition") {
   REQUIRE(found);
   std::string text;
   for (const auto& e : *found) {
-    text += std::to_string(e.gt) + ":" + std::string(names_of(e.engine_class).short_name) + std::to_string(e.instance) + " ";
+    text += std::to_string(e.gt) + ":" + std::string(names_of(e.engine_class).short_name) + std::to_string(e.instance) +
+            " ";
   }
   CHECK(text == "0:rcs0 0:bcs0 0:ccs0 1:vcs0 1:vcs1 1:vecs0 ");
   ScriptedNode unknown;

@@ -28,7 +28,9 @@ FdinfoBlock parsed(std::string_view text) {
   return block;
 }
 
-const ClientEngine& engine(const FdinfoBlock& block, EngineClass c) { return block.engines[static_cast<std::size_t>(c)]; }
+const ClientEngine& engine(const FdinfoBlock& block, EngineClass c) {
+  return block.engines[static_cast<std::size_t>(c)];
+}
 
 const FdinfoRegion* region(const FdinfoBlock& block, std::string_view name) {
   for (const FdinfoRegion& r : block.regions())
@@ -215,7 +217,8 @@ TEST_CASE("an address that is none is not taken") {
 }
 
 TEST_CASE("a region without a name, with control characters or of absurd length is skipped; so is the seventeenth") {
-  std::string text = "drm-total-:\t1\ndrm-total-a\x01:\t1\ndrm-total-\xff:\t1\ndrm-total-" + std::string(65, 'x') + ":\t1\n";
+  std::string text =
+      "drm-total-:\t1\ndrm-total-a\x01:\t1\ndrm-total-\xff:\t1\ndrm-total-" + std::string(65, 'x') + ":\t1\n";
   for (int i = 0; i < 20; ++i) text += "drm-total-r" + std::to_string(i) + ":\t1\n";
   const FdinfoBlock block = parsed(text);
   CHECK(block.regions().size() == FdinfoBlock::kMaxRegions);
@@ -236,7 +239,8 @@ TEST_CASE("clients without a driver, an id or an address belong to nobody") {
   CHECK(kind_of(parsed("drm-driver:\ti915\ndrm-client-id:\t3\n")) == FdinfoKind::incomplete);
   CHECK(kind_of(parsed("drm-driver:\txe\ndrm-pdev:\t0000:03:00.0\n")) == FdinfoKind::incomplete);
   CHECK(kind_of(parsed("drm-driver:\txe\ndrm-pdev:\t0000:03:00.0\ndrm-client-id:\t0\n")) == FdinfoKind::client);
-  CHECK(kind_of(parsed("drm-driver:\tnouveau\ndrm-pdev:\t0000:03:00.0\ndrm-client-id:\t3\n")) == FdinfoKind::other_driver);
+  CHECK(kind_of(parsed("drm-driver:\tnouveau\ndrm-pdev:\t0000:03:00.0\ndrm-client-id:\t3\n")) ==
+        FdinfoKind::other_driver);
 }
 
 TEST_SUITE_END();

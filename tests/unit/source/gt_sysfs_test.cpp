@@ -63,9 +63,17 @@ TEST_CASE("i915, Arc A380: one GT with all its bounds, nothing throttled, RC6 as
   CHECK(gt.id() == "0");
   CHECK(gt.actual().value_or({}) == Hertz{600e6});
   CHECK(gt.requested().value_or({}) == Hertz{600e6});
-  CHECK(megahertz(gt) == Bounds{{"min", 300}, {"max", 2450}, {"boost", 2450}, {"rp0", 2450}, {"rp1", 600}, {"rpn", 300}});
-  CHECK(throttle(gt) == Reasons{{"any", false}, {"pl1", false}, {"pl2", false}, {"pl4", false}, {"prochot", false},
-                                {"ratl", false}, {"thermal", false}, {"vr_tdc", false}, {"vr_thermalert", false}});
+  CHECK(megahertz(gt) ==
+        Bounds{{"min", 300}, {"max", 2450}, {"boost", 2450}, {"rp0", 2450}, {"rp1", 600}, {"rpn", 300}});
+  CHECK(throttle(gt) == Reasons{{"any", false},
+                                {"pl1", false},
+                                {"pl2", false},
+                                {"pl4", false},
+                                {"prochot", false},
+                                {"ratl", false},
+                                {"thermal", false},
+                                {"vr_tdc", false},
+                                {"vr_thermalert", false}});
   CHECK(gt.residency_ms().value_or(0) == 6534);
   CHECK(gt.residency_range() == std::uint64_t{1} << 32);
 }
@@ -76,7 +84,8 @@ TEST_CASE("i915, Comet Lake as an old kernel shows it: the files without GT are 
   REQUIRE(gts.size() == 1);
   CHECK(gts[0].id() == "0");
   CHECK(gts[0].actual().value_or({}) == Hertz{300e6});
-  CHECK(megahertz(gts[0]) == Bounds{{"min", 300}, {"max", 1150}, {"boost", 1150}, {"rp0", 1150}, {"rp1", 300}, {"rpn", 300}});
+  CHECK(megahertz(gts[0]) ==
+        Bounds{{"min", 300}, {"max", 1150}, {"boost", 1150}, {"rp0", 1150}, {"rp1", 300}, {"rpn", 300}});
   const auto outcome = gts[0].throttle([](std::string_view, bool) { FAIL("no such files"); });
   REQUIRE(outcome.is_absent());
   CHECK(outcome.absent().reason == Reason::kernel);
@@ -112,8 +121,11 @@ TEST_CASE("xe, Arc A380: an achievable point of 627 GHz is left out, what is tru
 TEST_CASE("xe: an operating point above the highest one is garbage even where its size is plausible") {
   TestMachine m;
   const std::string freq = "sys/" + kPci + "/tile0/gt0/freq0/";
-  for (const auto& [file, text] : std::map<std::string, std::string>{
-           {"act_freq", "400\n"}, {"rp0_freq", "2400\n"}, {"rpa_freq", "8533\n"}, {"rpe_freq", "0\n"}, {"min_freq", "300\n"}})
+  for (const auto& [file, text] : std::map<std::string, std::string>{{"act_freq", "400\n"},
+                                                                     {"rp0_freq", "2400\n"},
+                                                                     {"rpa_freq", "8533\n"},
+                                                                     {"rpe_freq", "0\n"},
+                                                                     {"min_freq", "300\n"}})
     m.tree.write(freq + file, text);
   auto gts = GtSysfs::find(m.sys, gpu_of(Driver::xe));
   REQUIRE(gts.size() == 1);
@@ -128,8 +140,15 @@ TEST_CASE("xe, Battlemage under load: the graphics GT is held back by its second
   REQUIRE(gts.size() == 2);
   CHECK(gts[0].actual().value_or({}) == Hertz{2733e6});
   CHECK(gts[0].requested().value_or({}) == Hertz{2850e6});
-  CHECK(throttle(gts[0]) == Reasons{{"any", true}, {"pl1", false}, {"pl2", true}, {"pl4", false}, {"prochot", false},
-                                    {"ratl", false}, {"thermal", false}, {"vr_tdc", false}, {"vr_thermalert", false}});
+  CHECK(throttle(gts[0]) == Reasons{{"any", true},
+                                    {"pl1", false},
+                                    {"pl2", true},
+                                    {"pl4", false},
+                                    {"prochot", false},
+                                    {"ratl", false},
+                                    {"thermal", false},
+                                    {"vr_tdc", false},
+                                    {"vr_thermalert", false}});
   CHECK_FALSE(throttle(gts[1])["any"]);
 }
 
@@ -176,7 +195,8 @@ TEST_CASE("a file that fails, has no data or holds garbage is a failure, and rig
     CHECK(gts[0].requested());
     CHECK(gts[0].residency_ms().is_failure());
     Reasons reasons;
-    const auto outcome = gts[0].throttle([&](std::string_view reason, bool active) { reasons[std::string(reason)] = active; });
+    const auto outcome =
+        gts[0].throttle([&](std::string_view reason, bool active) { reasons[std::string(reason)] = active; });
     CHECK(outcome.is_failure());
     CHECK(reasons.count("pl1") == 0);
     CHECK(reasons.count("pl2") == 1);

@@ -50,7 +50,8 @@ Values power_limits(Hwmon& hwmon) {
 }
 Values energies(Hwmon& hwmon) {
   Values values;
-  for (auto& channel : hwmon.energies) values[channel.name] = static_cast<double>(channel.attribute.number().value_or(1));
+  for (auto& channel : hwmon.energies)
+    values[channel.name] = static_cast<double>(channel.attribute.number().value_or(1));
   return values;
 }
 Values fans(Hwmon& hwmon) {

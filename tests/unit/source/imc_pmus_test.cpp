@@ -62,7 +62,8 @@ TEST_CASE("later clients have one for each controller, beside programmable ones 
 TEST_CASE("servers have one for each channel, some with halves") {
   Tree t;
   t.pmu("uncore_imc_0", {"cas_count_read", "cas_count_write", "clockticks"});
-  t.pmu("uncore_imc_11", {"cas_count_read_sch0", "cas_count_read_sch1", "cas_count_write_sch0", "cas_count_write_sch1"});
+  t.pmu("uncore_imc_11",
+        {"cas_count_read_sch0", "cas_count_read_sch1", "cas_count_write_sch0", "cas_count_write_sch1"});
   const auto found = t.found();
   REQUIRE(found.size() == 2);
   CHECK(found[1].reads == Names{"cas_count_read_sch0", "cas_count_read_sch1"});

@@ -101,7 +101,8 @@ TEST_CASE("a card without a switch, right behind the root port, tells its own li
   CHECK(link.current_width().value_or({}) == Lanes{4});
 }
 
-TEST_CASE("in a domain of its own behind a volume management device, the bridges of the domain in front are not the card's") {
+TEST_CASE(
+    "in a domain of its own behind a volume management device, the bridges of the domain in front are not the card's") {
   TestMachine m;
   const std::string device = "devices/pci0000:00/0000:00:0e.0";
   const std::string port = device + "/pci10000:e0/10000:e0:06.0";
@@ -143,8 +144,8 @@ TEST_CASE("a link that is not known or out of range is absent; other texts and s
     const char* text;
     double expected;
   };
-  for (const Case& link_case : {Case{"Unknown\n", 0}, Case{"Unknown speed\n", 0}, Case{"8 GT/s\n", 8e9}, Case{"2.5 GT/s PCIe\n", 2.5e9},
-                                Case{"64.0 GT/s PCIe\n", 64e9}}) {
+  for (const Case& link_case : {Case{"Unknown\n", 0}, Case{"Unknown speed\n", 0}, Case{"8 GT/s\n", 8e9},
+                                Case{"2.5 GT/s PCIe\n", 2.5e9}, Case{"64.0 GT/s PCIe\n", 64e9}}) {
     const char* text = link_case.text;
     const double expected = link_case.expected;
     CAPTURE(text);

@@ -48,7 +48,8 @@ TEST_CASE("a format file names a word and its bits") {
 }
 
 TEST_CASE("format files that are none") {
-  for (const char* text : {"", "config", "config:", "config:x", "config:5-3", "config:0-64", "config:-1", "config9:0", "0-7", "config:1,"}) {
+  for (const char* text : {"", "config", "config:", "config:x", "config:5-3", "config:0-64", "config:-1", "config9:0",
+                           "0-7", "config:1,"}) {
     INFO(text);
     // A comma at the end has nothing behind it and is let through.
     CHECK(parse_pmu_field("event", text).has_value() == (std::string_view(text) == "config:1,"));
@@ -102,7 +103,8 @@ TEST_CASE("a term without a value is 1, decimal numbers count, other words do no
   const auto imc = fields({{"event", "config:0-7"}, {"edge", "config:18"}});
   CHECK(parse_pmu_event("event=0x2,edge", imc)->front() == 0x40002);
   CHECK(parse_pmu_event("event=10", imc)->front() == 10);
-  for (const char* text : {"", "\n", "event=", "event=?", "event=0x100", "umask=0x1", "=3", ",event=1", "event=0x1 0x2"}) {
+  for (const char* text :
+       {"", "\n", "event=", "event=?", "event=0x100", "umask=0x1", "=3", ",event=1", "event=0x1 0x2"}) {
     INFO(text);
     CHECK_FALSE(parse_pmu_event(text, imc));
   }

@@ -38,7 +38,9 @@ struct I915 {
     m.perf.add_pmu(kType);
     open_session();
   }
-  void write(const std::string& path, const char* text) { m.tree.write("sys/bus/event_source/devices/i915/" + path, text); }
+  void write(const std::string& path, const char* text) {
+    m.tree.write("sys/bus/event_source/devices/i915/" + path, text);
+  }
   void event(const std::string& name, const char* text, const char* unit) {
     write("events/" + name, text);
     if (unit) write("events/" + name + ".unit", unit);
@@ -421,8 +423,8 @@ class ScriptedPerf final : public PerfEvents {
 struct Scripted {
   I915 i915;
   ScriptedPerf perf;
-  Machine machine{i915.m.machine().sys, i915.m.machine().proc, i915.m.machine().dev,        perf,
-                  i915.m.drm,           i915.m.clock,          i915.m.privileges, i915.m.names};
+  Machine machine{i915.m.machine().sys, i915.m.machine().proc, i915.m.machine().dev, perf,
+                  i915.m.drm,           i915.m.clock,          i915.m.privileges,    i915.m.names};
   CounterMemory memory;
   PmuSession pmu{machine, memory, "i915"};
   PmuSession::Handle render = pmu.want("rcs0-busy");
@@ -473,7 +475,9 @@ TEST_CASE("while a read hangs others are turned away at once, and nothing is los
 
 TEST_CASE("the PMU of a GPU is named after its address, but for integrated i915 GPUs and old kernels") {
   MachineTree tree;
-  const auto pmu = [&](const char* name) { tree.write(std::string("sys/bus/event_source/devices/") + name + "/type", "17\n"); };
+  const auto pmu = [&](const char* name) {
+    tree.write(std::string("sys/bus/event_source/devices/") + name + "/type", "17\n");
+  };
   tree.make_directory("sys/bus/event_source/devices");
   const auto name = [&](const char* driver, const char* address, bool integrated) {
     return gpu_pmu_name(*open_root(tree.path("sys")), driver, address, integrated);

@@ -17,7 +17,8 @@ namespace {
 
 std::string listed(const std::vector<PowercapZone>& zones) {
   std::string text;
-  for (const PowercapZone& zone : zones) text += std::string(zone.domain) + "=" + zone.path.substr(zone.path.rfind('/') + 1) + " ";
+  for (const PowercapZone& zone : zones)
+    text += std::string(zone.domain) + "=" + zone.path.substr(zone.path.rfind('/') + 1) + " ";
   return text;
 }
 

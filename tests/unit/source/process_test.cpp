@@ -16,7 +16,8 @@ const std::string kId = "3f4a1d9b7c0e5a6f8b2d4c1e9f7a0b3c5d6e8f1a2b4c7d9e0f1a3b5
 const std::string kOther = "00000000000000000000000000000000000000000000000000000000000000aa";
 
 std::string stat_line(const std::string& comm) {
-  return "4711 (" + comm + ") S 1 4711 4711 0 -1 4194560 100 0 0 0 1234 66 0 0 20 0 5 0 88123 2147483648 25600 184467440737\n";
+  return "4711 (" + comm +
+         ") S 1 4711 4711 0 -1 4194560 100 0 0 0 1234 66 0 0 20 0 5 0 88123 2147483648 25600 184467440737\n";
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ std::string stat_line(const std::string& comm) {
 TEST_SUITE_BEGIN("process");
 
 TEST_CASE("stat tells CPU time, memory and start time, whatever the process calls itself") {
-  for (const std::string comm : {"ffmpeg", "", ") S 1 (", "a b", "x)", "((", "line\nbreak", "\xff\xfe) 1 2 3", "tmux: server"}) {
+  for (const std::string comm :
+       {"ffmpeg", "", ") S 1 (", "a b", "x)", "((", "line\nbreak", "\xff\xfe) 1 2 3", "tmux: server"}) {
     CAPTURE(comm);
     const std::string line = stat_line(comm);
     const auto stat = parse_process_stat(line);
@@ -60,9 +62,13 @@ TEST_CASE("container ids of all runtimes") {
       "/machine.slice/libpod-" + kId + ".scope/container",
       "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope",
       "/kubepods/burstable/pod2c48913c-b29f-11e7-9350-020968147796/" + kId,
-      "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod2c48913c_b29f_11e7_9350_020968147796.slice/cri-containerd-" + kId + ".scope",
+      "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod2c48913c_b29f_11e7_9350_020968147796.slice/"
+      "cri-containerd-" +
+          kId + ".scope",
       "/kubepods.slice/kubepods-pod2c48913c_b29f_11e7_9350_020968147796.slice/crio-" + kId + ".scope",
-      "/system.slice/containerd.service/kubepods-besteffort-pod2c48913c_b29f_11e7_9350_020968147796.slice:cri-containerd:" + kId,
+      "/system.slice/containerd.service/"
+      "kubepods-besteffort-pod2c48913c_b29f_11e7_9350_020968147796.slice:cri-containerd:" +
+          kId,
       "/docker/" + kOther + "/docker/" + kId,  // a container in a container: the inner one
       "/ecs/0123456789abcdef/" + kId,
   };
@@ -73,9 +79,10 @@ TEST_CASE("container ids of all runtimes") {
 }
 
 TEST_CASE("what only looks like a container id is none") {
-  for (const std::string& path : {std::string("/"), std::string("/user.slice/session-2.scope"), std::string("/docker"), "/a" + kId, "/docker-" + kId.substr(1) + ".scope",
-                                 "/docker-" + kId + ".service", "/libpod-conmon-" + kId + ".scope", "/crio-conmon-" + kId + ".scope",
-                                 "/docker-" + std::string(64, 'Z') + ".scope"}) {
+  for (const std::string& path :
+       {std::string("/"), std::string("/user.slice/session-2.scope"), std::string("/docker"), "/a" + kId,
+        "/docker-" + kId.substr(1) + ".scope", "/docker-" + kId + ".service", "/libpod-conmon-" + kId + ".scope",
+        "/crio-conmon-" + kId + ".scope", "/docker-" + std::string(64, 'Z') + ".scope"}) {
     CAPTURE(path);
     CHECK(facts_of_cgroup(path).container_id == "");
   }
@@ -85,11 +92,17 @@ TEST_CASE("pod uids are printed as Kubernetes prints them") {
   const std::string uid = "2c48913c-b29f-11e7-9350-020968147796";
   CHECK(facts_of_cgroup("/kubepods/besteffort/pod" + uid + "/" + kId).pod_uid == uid);
   CHECK(facts_of_cgroup("/kubepods/pod" + uid).pod_uid == uid);
-  CHECK(facts_of_cgroup("/kubepods.slice/kubepods-pod2c48913c_b29f_11e7_9350_020968147796.slice/crio-" + kId + ".scope").pod_uid == uid);
-  CHECK(facts_of_cgroup("/system.slice/containerd.service/kubepods-burstable-pod2c48913c_b29f_11e7_9350_020968147796.slice:cri-containerd:" + kId).pod_uid == uid);
-  CHECK(facts_of_cgroup("/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + kId).pod_uid == "0123456789abcdef0123456789abcdef");
-  for (const std::string path : {"/machine.slice/machine-libpod_pod_abc.slice", "/tripod2c48913c-b29f-11e7-9350-020968147796", "/pod", "/pod-1",
-                                 "/kubepods/pod2c48913c-b29f-11e7-9350"}) {
+  CHECK(facts_of_cgroup("/kubepods.slice/kubepods-pod2c48913c_b29f_11e7_9350_020968147796.slice/crio-" + kId + ".scope")
+            .pod_uid == uid);
+  CHECK(facts_of_cgroup("/system.slice/containerd.service/"
+                        "kubepods-burstable-pod2c48913c_b29f_11e7_9350_020968147796.slice:cri-containerd:" +
+                        kId)
+            .pod_uid == uid);
+  CHECK(facts_of_cgroup("/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + kId).pod_uid ==
+        "0123456789abcdef0123456789abcdef");
+  for (const std::string path :
+       {"/machine.slice/machine-libpod_pod_abc.slice", "/tripod2c48913c-b29f-11e7-9350-020968147796", "/pod", "/pod-1",
+        "/kubepods/pod2c48913c-b29f-11e7-9350"}) {
     CAPTURE(path);
     CHECK(facts_of_cgroup(path).pod_uid == "");
   }
@@ -97,17 +110,22 @@ TEST_CASE("pod uids are printed as Kubernetes prints them") {
 
 TEST_CASE("the innermost unit is the systemd unit") {
   CHECK(facts_of_cgroup("/system.slice/jellyfin.service").systemd_unit == "jellyfin.service");
-  CHECK(facts_of_cgroup("/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-mpv-77.scope").systemd_unit == "app-gnome-mpv-77.scope");
+  CHECK(
+      facts_of_cgroup("/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-mpv-77.scope").systemd_unit ==
+      "app-gnome-mpv-77.scope");
   CHECK(facts_of_cgroup("/system.slice/docker-" + kId + ".scope/init").systemd_unit == "docker-" + kId + ".scope");
   CHECK(facts_of_cgroup("/docker/" + kId).systemd_unit == "");
 }
 
-TEST_CASE("the telling cgroup: where a container shows, else the unified one, else systemd's, else any, else the root") {
+TEST_CASE(
+    "the telling cgroup: where a container shows, else the unified one, else systemd's, else any, else the root") {
   const std::string docker = "/docker/" + kId;
   CHECK(telling_cgroup("0::/system.slice/ssh.service\n") == "/system.slice/ssh.service");
-  CHECK(telling_cgroup("5:memory:" + docker + "\n1:name=systemd:/init.scope\n0::/system.slice/containerd.service\n") == docker);
+  CHECK(telling_cgroup("5:memory:" + docker + "\n1:name=systemd:/init.scope\n0::/system.slice/containerd.service\n") ==
+        docker);
   CHECK(telling_cgroup("5:memory:" + docker + "\n0::" + docker + "/init\n") == docker + "/init");
-  CHECK(telling_cgroup("5:memory:/build\n1:name=systemd:/user.slice/session-2.scope\n0::/\n") == "/user.slice/session-2.scope");
+  CHECK(telling_cgroup("5:memory:/build\n1:name=systemd:/user.slice/session-2.scope\n0::/\n") ==
+        "/user.slice/session-2.scope");
   CHECK(telling_cgroup("5:memory:/build\n1:name=systemd:/\n") == "/build");
   CHECK(telling_cgroup("0::/\n") == "/");
   CHECK(telling_cgroup("0::/a:b.service (deleted)\n") == "/a:b.service");
@@ -117,7 +135,12 @@ TEST_CASE("the telling cgroup: where a container shows, else the unified one, el
 
 TEST_CASE("a process is read from its directory; an unknown user is a number") {
   test::ProcTree tree;
-  tree.add_process(7, {.comm = "Plex Transcoder", .uid = 1000, .cgroup = "0::/docker/" + kId + "\n", .cpu_ticks = 250, .resident_pages = 3, .virtual_bytes = 8192});
+  tree.add_process(7, {.comm = "Plex Transcoder",
+                       .uid = 1000,
+                       .cgroup = "0::/docker/" + kId + "\n",
+                       .cpu_ticks = 250,
+                       .resident_pages = 3,
+                       .virtual_bytes = 8192});
   tree.add_process(8, {.uid = 4242});
   UserNames users(tree.machine().names);
   const auto directory = tree.machine().proc.open_directory("7");

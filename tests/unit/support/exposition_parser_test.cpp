@@ -96,9 +96,14 @@ TEST_CASE("a page without any series is a page") {
 }
 
 TEST_CASE("histograms and summaries are read by the names of their parts") {
-  CHECK(parse_prometheus_text("# HELP h H.\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n").find("h_count").size() == 1);
-  CHECK(parse_openmetrics("# TYPE s summary\n# HELP s S.\ns{quantile=\"0.5\"} 2\ns_sum 3\ns_count 2\n# EOF\n").find("s").size() == 1);
-  CHECK(parse_openmetrics("# TYPE s stateset\n# HELP s S.\ns{s=\"on\"} 1\ns{s=\"off\"} 0\n# EOF\n").find("s").size() == 2);
+  CHECK(parse_prometheus_text("# HELP h H.\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n")
+            .find("h_count")
+            .size() == 1);
+  CHECK(parse_openmetrics("# TYPE s summary\n# HELP s S.\ns{quantile=\"0.5\"} 2\ns_sum 3\ns_count 2\n# EOF\n")
+            .find("s")
+            .size() == 1);
+  CHECK(parse_openmetrics("# TYPE s stateset\n# HELP s S.\ns{s=\"on\"} 1\ns{s=\"off\"} 0\n# EOF\n").find("s").size() ==
+        2);
 }
 
 TEST_CASE("every defect of a Prometheus text page is named with its line") {
@@ -116,9 +121,12 @@ TEST_CASE("every defect of a Prometheus text page is named with its line") {
           {"two TYPE lines", "# HELP g G.\n# TYPE g gauge\n# TYPE g gauge\ng 1\n", 3, "second TYPE"},
           {"two HELP lines", "# HELP g G.\n# HELP g G.\n# TYPE g gauge\ng 1\n", 2, "second HELP"},
           {"HELP after the samples", "# TYPE g gauge\ng 1\n# HELP g G.\n", 2 + 1, "after samples"},
-          {"interleaved metadata", text_gauge("g 1\n") + text_counter("c_total 1\n") + text_gauge("g{a=\"b\"} 1\n"), 7, "interleaved"},
-          {"interleaved sample", text_gauge("g 1\n") + text_counter("c_total 1\ng{a=\"b\"} 1\n"), 7, "apart from its family"},
-          {"same series twice", text_gauge("g{a=\"b\",c=\"d\"} 1\ng{a=\"b\",c=\"d\"} 2\n"), 4, "series of line 3 again"},
+          {"interleaved metadata", text_gauge("g 1\n") + text_counter("c_total 1\n") + text_gauge("g{a=\"b\"} 1\n"), 7,
+           "interleaved"},
+          {"interleaved sample", text_gauge("g 1\n") + text_counter("c_total 1\ng{a=\"b\"} 1\n"), 7,
+           "apart from its family"},
+          {"same series twice", text_gauge("g{a=\"b\",c=\"d\"} 1\ng{a=\"b\",c=\"d\"} 2\n"), 4,
+           "series of line 3 again"},
           {"label twice", text_gauge("g{a=\"b\",a=\"c\"} 1\n"), 3, "label a twice"},
           {"label order changes", text_gauge("g{a=\"b\",c=\"d\"} 1\ng{c=\"e\",a=\"f\"} 2\n"), 4, "label order"},
           {"empty label value", text_gauge("g{a=\"\"} 1\n"), 3, "empty value"},
@@ -166,7 +174,8 @@ TEST_CASE("every defect of an OpenMetrics page is named with its line") {
           {"info sample without _info", "# TYPE x info\n# HELP x X.\nx 1\n# EOF\n", 3, "wrong suffix"},
           {"gauge sample with a suffix", open_gauge("g_total 1\n"), 3, "without TYPE or of a wrong suffix"},
           {"untyped", "# TYPE g untyped\n# HELP g G.\n", 1, "unknown type"},
-          {"unit that is not the suffix", "# TYPE g_seconds gauge\n# UNIT g_seconds bytes\n", 2, "not the end of the name"},
+          {"unit that is not the suffix", "# TYPE g_seconds gauge\n# UNIT g_seconds bytes\n", 2,
+           "not the end of the name"},
           {"unit alone", "# TYPE seconds gauge\n# UNIT seconds seconds\n", 2, "not the end of the name"},
           {"unit on an info", "# TYPE g_seconds info\n# UNIT g_seconds seconds\n", 2, "UNIT on an info"},
           {"HELP before TYPE", "# HELP g G.\n# TYPE g gauge\ng 1\n# EOF\n", 2, "order"},

@@ -9,7 +9,7 @@ TEST_SUITE_BEGIN("nearest");
 
 TEST_CASE("a typing error is seen for what it is") {
   const std::vector<std::string> commands{"serve", "list", "stats", "doctor", "healthcheck"};
-  CHECK(nearest("stast", commands) == "stats");   // swapped
+  CHECK(nearest("stast", commands) == "stats");    // swapped
   CHECK(nearest("docter", commands) == "doctor");  // changed
   CHECK(nearest("lst", commands) == "list");       // left out
   CHECK(nearest("servee", commands) == "serve");   // added

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/bcrypt.h"
 
-#include <doctest/doctest.h>
-
 #include <crypt.h>
+#include <doctest/doctest.h>
 
 using namespace igpu::exporter;
 
@@ -35,8 +34,9 @@ TEST_CASE("anything but a whole bcrypt hash is none: crypt would take some of th
   std::string changed = good;
   CHECK_FALSE(is_bcrypt_hash(good.substr(0, 59)));
   CHECK_FALSE(is_bcrypt_hash(good + "a"));
-  for (const auto& [at, c] : {std::pair(2, 'x'), std::pair(2, '$'), std::pair(1, '1'), std::pair(0, '_'), std::pair(5, '3'),
-                              std::pair(4, '3'), std::pair(4, '2'), std::pair(30, ':'), std::pair(40, '*')}) {
+  for (const auto& [at, c] :
+       {std::pair(2, 'x'), std::pair(2, '$'), std::pair(1, '1'), std::pair(0, '_'), std::pair(5, '3'),
+        std::pair(4, '3'), std::pair(4, '2'), std::pair(30, ':'), std::pair(40, '*')}) {
     changed = good;
     changed[static_cast<std::size_t>(at)] = c;
     CAPTURE(changed);

@@ -62,8 +62,10 @@ TEST_CASE("paths are relative to the folder of the file") {
 }
 
 TEST_CASE("certificates and keys may stand in the file itself") {
-  const TlsSettings settings = *parse("tls_server_config:\n  cert: |\n    CERT\n  key: |\n    KEY\n"
-                                      "  client_ca: CA\n  client_auth_type: RequireAndVerifyClientCert\n").tls;
+  const TlsSettings settings = *parse(
+                                    "tls_server_config:\n  cert: |\n    CERT\n  key: |\n    KEY\n"
+                                    "  client_ca: CA\n  client_auth_type: RequireAndVerifyClientCert\n")
+                                    .tls;
   CHECK(settings.certificate.text == "CERT\n");
   CHECK(settings.private_key.text == "KEY\n");
   CHECK(settings.client_ca.text == "CA");
@@ -102,8 +104,8 @@ TEST_CASE("client_auth_type: all five, and an older name") {
 }
 
 TEST_CASE("a client CA, or names that are let in, without asking for certificates would protect nothing") {
-  CHECK(tls_refusal("  client_ca_file: ca.pem\n").find(":4: tls_server_config: client_ca_file needs a client_auth_type") !=
-        std::string::npos);
+  CHECK(tls_refusal("  client_ca_file: ca.pem\n")
+            .find(":4: tls_server_config: client_ca_file needs a client_auth_type") != std::string::npos);
   CHECK(tls_refusal("  client_allowed_sans: [a]\n").find("needs client_auth_type") != std::string::npos);
   CHECK(tls_refusal("  client_auth_type: VerifyClientCertIfGiven\n  client_allowed_sans: [a]\n") != "");
   CHECK(tls_refusal("  client_auth_type: RequireAndVerifyClientCert\n  client_allowed_sans: []\n").find("is empty") !=
@@ -152,7 +154,8 @@ TEST_CASE("headers: five names, two of them with fixed values, one line each") {
                                               {"Strict-Transport-Security", "max-age=1"}});
   CHECK(refusal("http_server_config: {headers: {Server: x}}").find("unknown key \"Server\"") != std::string::npos);
   CHECK(refusal("http_server_config: {headers: {x-frame-options: deny}}") != "");
-  CHECK(refusal("http_server_config: {headers: {X-Frame-Options: allow}}").find("deny or sameorigin") != std::string::npos);
+  CHECK(refusal("http_server_config: {headers: {X-Frame-Options: allow}}").find("deny or sameorigin") !=
+        std::string::npos);
   CHECK(refusal("http_server_config: {headers: {X-Content-Type-Options: no}}").find("nosniff") != std::string::npos);
   CHECK(refusal("http_server_config: {headers: {X-XSS-Protection: \"a\\x01b\"}}").find("control") != std::string::npos);
   CHECK(refusal("http_server_config: {headers: {X-XSS-Protection: \"a\\r\\nSet-Cookie: x\"}}") == "");
@@ -169,7 +172,8 @@ TEST_CASE("users have bcrypt hashes; what stands there instead is never shown") 
   CHECK(refusal("basic_auth_users: {alice: [a]}").find("needs a bcrypt hash") != std::string::npos);
   CHECK(refusal("basic_auth_users: [a]").find("has to be a mapping") != std::string::npos);
   CHECK(refusal(std::string("basic_auth_users: {'a:b': ") + kHash + "}").find("colon") != std::string::npos);
-  CHECK(refusal(std::string("basic_auth_users: {a: ") + kHash + ", a: " + kHash + "}").find("twice") != std::string::npos);
+  CHECK(refusal(std::string("basic_auth_users: {a: ") + kHash + ", a: " + kHash + "}").find("twice") !=
+        std::string::npos);
   std::string costly = kHash;
   costly.replace(4, 2, "31");
   CHECK(refusal("basic_auth_users: {a: " + costly + "}").find("cost above 18") != std::string::npos);
@@ -185,7 +189,8 @@ TEST_CASE("rate_limit: an interval with its unit and a burst") {
   CHECK(refusal("rate_limit: {interval: 1s}").find("burst has to be at least 1") != std::string::npos);
   for (const char* burst : {"x", "1.5", "-1", "'3'", "99999999999"}) {
     CAPTURE(burst);
-    CHECK(refusal(std::string("rate_limit: {interval: 1s, burst: ") + burst + "}").find("whole number") != std::string::npos);
+    CHECK(refusal(std::string("rate_limit: {interval: 1s, burst: ") + burst + "}").find("whole number") !=
+          std::string::npos);
   }
 }
 

@@ -90,8 +90,10 @@ TEST_CASE("a file system that hangs leaves what was read, for everybody and at o
   for (std::thread& thread : threads) thread.join();
   CHECK(gauge(follower) == 0);
   REQUIRE(log.lines().size() == 1);
-  CHECK(log.lines().back().text == "the web configuration cannot be read, the file system does not answer; the state in "
-                                   "use stays in use file=" + folder.path("web.yml"));
+  CHECK(log.lines().back().text ==
+        "the web configuration cannot be read, the file system does not answer; the state in "
+        "use stays in use file=" +
+            folder.path("web.yml"));
   calls.release();
   while (first_header(follower) == "one" || gauge(follower) == 0) std::this_thread::yield();
   folder.write("web.yml", kHeader);
@@ -107,8 +109,9 @@ TEST_CASE("the program ends while a look hangs, and nothing is said afterwards")
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
-  auto follower = std::make_unique<WebConfigFollower>(
-      folder.write("web.yml", kHeader), log, WebConfigFollower::Options{.now = clock, .patience = 1ms, .farewell = 1ms});
+  auto follower =
+      std::make_unique<WebConfigFollower>(folder.write("web.yml", kHeader), log,
+                                          WebConfigFollower::Options{.now = clock, .patience = 1ms, .farewell = 1ms});
   HeldCalls calls([&] { follower->start(); });
   calls.hold();
   folder.write("web.yml", "nonsense: 1\n");
@@ -142,7 +145,8 @@ TEST_CASE("many threads may ask while the file changes") {
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
-  WebConfigFollower follower(folder.write("web.yml", kHeader), log, {.now = clock, .patience = 5min, .hangs_after = 24h});
+  WebConfigFollower follower(folder.write("web.yml", kHeader), log,
+                             {.now = clock, .patience = 5min, .hangs_after = 24h});
   follower.start();
   std::atomic<bool> stop = false;
   std::atomic<int> wrong = 0;

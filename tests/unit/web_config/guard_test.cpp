@@ -39,7 +39,8 @@ class Page final : public HttpHandler {
 
 std::string users() {
   crypt_data data{};
-  return std::string("basic_auth_users: {alice: '") + ::crypt_r("secret", "$2b$04$abcdefghijklmnopqrstuu", &data) + "'}\n";
+  return std::string("basic_auth_users: {alice: '") + ::crypt_r("secret", "$2b$04$abcdefghijklmnopqrstuu", &data) +
+         "'}\n";
 }
 
 struct Site {
@@ -109,8 +110,9 @@ TEST_CASE("a changed configuration holds for the next request") {
 }
 
 TEST_CASE("configured headers stand on every response and win over the page's own") {
-  Site site(users() + "http_server_config: {headers: {Content-Security-Policy: ours, X-Frame-Options: deny, "
-                      "X-Content-Type-Options: nosniff}}\n");
+  Site site(users() +
+            "http_server_config: {headers: {Content-Security-Policy: ours, X-Frame-Options: deny, "
+            "X-Content-Type-Options: nosniff}}\n");
   const HttpResponse refused = site.get();
   CHECK(header(refused, "Content-Security-Policy") == "ours");
   HttpResponse page = site.get("Basic YWxpY2U6c2VjcmV0");

@@ -56,9 +56,9 @@ TEST_CASE("the Authorization header of basic authentication is taken apart at it
   CHECK(parsed("Basic YTpiOmM=") == "a|b:c");
   CHECK(parsed("Basic Og==") == "|");
   CHECK(parsed("Basic w6Q6w7Y=") == "\xc3\xa4|\xc3\xb6");
-  for (const char* bad : {"", "Basic", "Basic ", "Bearer YWxpY2U6c2VjcmV0", "Basic YWxpY2U", "Basic YWxpY2U=",
-                          "Basic YWxpY2U6c2VjcmV0 ", "Basic !!!!", "Basic Og=", "Basic Og==Og==", "Basic O===",
-                          "Basic ====", "Basic YWxp=Y2U"}) {
+  for (const char* bad :
+       {"", "Basic", "Basic ", "Bearer YWxpY2U6c2VjcmV0", "Basic YWxpY2U", "Basic YWxpY2U=", "Basic YWxpY2U6c2VjcmV0 ",
+        "Basic !!!!", "Basic Og=", "Basic Og==Og==", "Basic O===", "Basic ====", "Basic YWxp=Y2U"}) {
     CAPTURE(bad);
     CHECK(parsed(bad) == "-");
   }
@@ -183,7 +183,8 @@ TEST_CASE("more than may wait are told to come again, at once") {
 
 TEST_CASE("a flood sends away its own: another user, or another client, that comes for the first time gets a turn") {
   const PasswordCheck::Users users{{"alice", hash_of("secret", "12")}};
-  const auto ask_as = [&](PasswordCheck& check, const char* client, const std::string& user, const std::string& password) {
+  const auto ask_as = [&](PasswordCheck& check, const char* client, const std::string& user,
+                          const std::string& password) {
     Credentials credentials;
     credentials.user = user;
     credentials.password = password;
@@ -230,7 +231,8 @@ struct Crowd {
   std::vector<std::thread> threads;
   std::atomic<int> busy = 0;
 
-  explicit Crowd(unsigned waiting) : check({.computations = 1, .waiting = waiting, .patience = std::chrono::minutes(5)}) {}
+  explicit Crowd(unsigned waiting)
+      : check({.computations = 1, .waiting = waiting, .patience = std::chrono::minutes(5)}) {}
   ~Crowd() {
     for (std::thread& thread : threads) thread.join();
   }
@@ -261,8 +263,8 @@ TEST_CASE("who was sent away and comes again takes a place and a turn before all
       const auto flood = [&] {
         const int number = wrong++;
         const std::string fresh = "mallory" + std::to_string(number);
-        const std::string user = names == "alice's"  ? "alice"
-                                 : names == "bob's"  ? "bob"
+        const std::string user = names == "alice's"                    ? "alice"
+                                 : names == "bob's"                    ? "bob"
                                  : names == "mixed" && number % 2 == 0 ? "alice"
                                                                        : fresh;
         crowd.send("here", user, "wrong" + std::to_string(number));

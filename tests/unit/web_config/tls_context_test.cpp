@@ -36,7 +36,8 @@ struct Files {
   Files() {
     authority.issue({.name = "server"});
     authority.issue({.name = "rsa", .key_type = "rsa:2048"});
-    authority.issue({.name = "client", .sans = "DNS:prometheus.example,IP:192.0.2.7,IP:2001:db8::7,email:a@b.example,URI:spiffe://x/y"});
+    authority.issue({.name = "client",
+                     .sans = "DNS:prometheus.example,IP:192.0.2.7,IP:2001:db8::7,email:a@b.example,URI:spiffe://x/y"});
     authority.issue({.name = "nameless", .sans = ""});
     authority.issue({.name = "mail-only", .usage = "emailProtection"});
     other.issue({.name = "stranger", .sans = "DNS:prometheus.example"});
@@ -205,7 +206,8 @@ TEST_CASE("every suite that a file may name can be negotiated") {
           "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "TLS_RSA_WITH_AES_128_GCM_SHA256",
           "TLS_RSA_WITH_AES_256_GCM_SHA384", "TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_RSA_WITH_AES_256_CBC_SHA"}) {
       CAPTURE(suite);
-      const bool for_this_key = (std::string_view(suite).find("_ECDSA_") != std::string_view::npos) == (std::string_view(name) == "server");
+      const bool for_this_key =
+          (std::string_view(suite).find("_ECDSA_") != std::string_view::npos) == (std::string_view(name) == "server");
       const Context context = server(std::string("  max_version: TLS12\n  cipher_suites: [") + suite + "]\n", name);
       CHECK(handshake(context, {.ciphers = "ALL"}).done == for_this_key);
     }
@@ -213,7 +215,8 @@ TEST_CASE("every suite that a file may name can be negotiated") {
 }
 
 TEST_CASE("suites of TLS 1.3 that are named are the only ones of that version") {
-  const Context context = server("  cipher_suites: [TLS_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]\n");
+  const Context context =
+      server("  cipher_suites: [TLS_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]\n");
   CHECK(handshake(context, {}).cipher == "TLS_AES_256_GCM_SHA384");
   CHECK(handshake(context, {.max = TLS1_2_VERSION}).done);
 }
@@ -273,7 +276,9 @@ TEST_CASE("without a client CA the system's verify, and that is worth a warning"
 
 TEST_CASE("client_allowed_sans: one name has to match exactly; DNS, IP, e-mail and URI count") {
   const auto with = [](const std::string& sans) {
-    return server("  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: ['" + sans + "']\n");
+    return server(
+        "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: ['" + sans +
+        "']\n");
   };
   for (const char* name : {"prometheus.example", "192.0.2.7", "2001:db8::7", "a@b.example", "spiffe://x/y"}) {
     CAPTURE(name);
@@ -300,7 +305,8 @@ TEST_CASE("http/1.1 is agreed on; a client that speaks nothing we speak is told 
 }
 
 TEST_CASE("connections keep the policy they began with when the context's owner has let it go") {
-  Context context = server("  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: [x]\n");
+  Context context =
+      server("  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: [x]\n");
   const Connection connection(SSL_new(context.get()), SSL_free);
   context.reset();
   CHECK(SSL_get_verify_mode(connection.get()) == (SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT));
@@ -319,8 +325,8 @@ TEST_CASE("what cannot be used is refused with file, line and the cure; nothing 
   CHECK(refusal("", material("server.pem", "client.key")) ==
         "web.yml:3: key_file k does not belong to the first certificate of cert_file c: give the pair that was made "
         "together, the server's own certificate first");
-  CHECK(refusal("", material("server.key", "server.key"))
-            .starts_with("web.yml:2: cert_file c has no certificate (PEM"));
+  CHECK(
+      refusal("", material("server.key", "server.key")).starts_with("web.yml:2: cert_file c has no certificate (PEM"));
   CHECK(refusal("", material("server.pem", "server.pem")).starts_with("web.yml:3: key_file k has no private key (PEM"));
   TlsMaterial broken = material();
   broken.certificate.replace(100, 20, "AAAAAAAAAAAAAAAAAAAA");
@@ -333,7 +339,8 @@ TEST_CASE("what cannot be used is refused with file, line and the cure; nothing 
             .starts_with("web.yml:5: client_ca_file ca.pem has no certificate"));
 
   const ScratchFolder folder;
-  openssl({"pkey", "-in", Files::get().path("server.key"), "-aes256", "-passout", "pass:x", "-out", folder.path("e.key")});
+  openssl(
+      {"pkey", "-in", Files::get().path("server.key"), "-aes256", "-passout", "pass:x", "-out", folder.path("e.key")});
   TlsMaterial encrypted = material();
   encrypted.private_key = content(folder.path("e.key"));
   CHECK(refusal("", encrypted).find("key_file k is encrypted") != std::string::npos);
@@ -344,7 +351,8 @@ TEST_CASE("what cannot be used is refused with file, line and the cure; nothing 
 
 TEST_CASE("an expired certificate is used, with a warning") {
   const auto read = [](const std::string& pem) {
-    return std::unique_ptr<BIO, decltype(&BIO_free)>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free);
+    return std::unique_ptr<BIO, decltype(&BIO_free)>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
+                                                     BIO_free);
   };
   TlsMaterial expired = material();
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(
@@ -375,14 +383,18 @@ TEST_CASE("a file cut at any byte lets nobody in who was refused before") {
   const std::string limit = "rate_limit:\n  interval: 1m30s\n  burst: 20\n";
   const std::string users = "basic_auth_users:\n  alice: " + hash + "\n  bob: " + hash + "\n";
   const std::string headers =
-      "http_server_config:\n  http2: false\n  headers:\n    Strict-Transport-Security: max-age=3000; includeSubDomains\n"
-      "    Content-Security-Policy: default-src 'none'\n    X-Frame-Options: deny\n    X-Content-Type-Options: nosniff\n"
+      "http_server_config:\n  http2: false\n  headers:\n    Strict-Transport-Security: max-age=3000; "
+      "includeSubDomains\n"
+      "    Content-Security-Policy: default-src 'none'\n    X-Frame-Options: deny\n    X-Content-Type-Options: "
+      "nosniff\n"
       "    X-XSS-Protection: 1; mode=block\n";
   const std::string suites =
-      "  min_version: TLS13\n  max_version: TLS13\n  cipher_suites: [TLS_AES_256_GCM_SHA384]\n  prefer_server_cipher_suites: true\n"
+      "  min_version: TLS13\n  max_version: TLS13\n  cipher_suites: [TLS_AES_256_GCM_SHA384]\n  "
+      "prefer_server_cipher_suites: true\n"
       "  curve_preferences: [CurveP384]\n";
   const std::string old_suites =
-      "  max_version: TLS12\n  cipher_suites:\n    - TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384\n    - TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA\n"
+      "  max_version: TLS12\n  cipher_suites:\n    - TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384\n    - "
+      "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA\n"
       "  curve_preferences:\n    - CurveP384\n    - CurveP256\n";
   const std::string names = "  client_allowed_sans:\n    - prometheus.example.org\n    - prometheus.example.net\n";
   const std::string verify = "  client_auth_type: RequireAndVerifyClientCert\n";
@@ -401,10 +413,18 @@ TEST_CASE("a file cut at any byte lets nobody in who was refused before") {
   std::vector<Client> clients;
   for (const char* certificate : {"", "client", "nameless", "stranger"}) {
     for (const char* group : {"P-256", "P-384"}) {
-      clients.push_back({.certificate = certificate, .max = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384", .groups = group});
-      clients.push_back({.certificate = certificate, .max = TLS1_2_VERSION, .ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256", .groups = group});
-      clients.push_back({.certificate = certificate, .min = TLS1_3_VERSION, .ciphers = "TLS_AES_128_GCM_SHA256", .groups = group});
-      clients.push_back({.certificate = certificate, .min = TLS1_3_VERSION, .ciphers = "TLS_AES_256_GCM_SHA384", .groups = group});
+      clients.push_back({.certificate = certificate,
+                         .max = TLS1_2_VERSION,
+                         .ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384",
+                         .groups = group});
+      clients.push_back({.certificate = certificate,
+                         .max = TLS1_2_VERSION,
+                         .ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256",
+                         .groups = group});
+      clients.push_back(
+          {.certificate = certificate, .min = TLS1_3_VERSION, .ciphers = "TLS_AES_128_GCM_SHA256", .groups = group});
+      clients.push_back(
+          {.certificate = certificate, .min = TLS1_3_VERSION, .ciphers = "TLS_AES_256_GCM_SHA384", .groups = group});
     }
   }
   const auto let_in = [&](const Context& context) {

@@ -61,11 +61,12 @@ TEST_SUITE_BEGIN("weaker");
 
 TEST_CASE("every key that a file may have has its comparison") {
   std::set<std::string> known;
-  for (const char* text : {"tls_server_config: {x: 1}", "http_server_config: {x: 1}", "http_server_config: {headers: {x: 1}}",
-                           "rate_limit: {x: 1}", "x: 1"}) {
+  for (const char* text : {"tls_server_config: {x: 1}", "http_server_config: {x: 1}",
+                           "http_server_config: {headers: {x: 1}}", "rate_limit: {x: 1}", "x: 1"}) {
     known.merge(known_keys(text));
   }
-  for (const char* section : {"tls_server_config", "http_server_config", "headers", "rate_limit"}) CHECK(known.erase(section) == 1);
+  for (const char* section : {"tls_server_config", "http_server_config", "headers", "rate_limit"})
+    CHECK(known.erase(section) == 1);
   // Two ways to write one setting.
   std::set<std::string> compared;
   for (const KeyStrength& strength : key_strengths()) CHECK(compared.insert(std::string(strength.key)).second);
@@ -95,7 +96,8 @@ TEST_CASE("who comes in: less may be refused after a restart only") {
       // The authority: another one, but neither none nor what a cut leaves of its name.
       {tls(verify), tls("client_auth_type: RequireAndVerifyClientCert"), "client_ca_file"},
       {tls(verify), tls("client_ca: PEM, client_auth_type: RequireAndVerifyClientCert"), ""},
-      {tls("client_ca: PEM, client_auth_type: RequireAndVerifyClientCert"), tls("client_auth_type: RequireAndVerifyClientCert"), "client_ca_file"},
+      {tls("client_ca: PEM, client_auth_type: RequireAndVerifyClientCert"),
+       tls("client_auth_type: RequireAndVerifyClientCert"), "client_ca_file"},
       {tls(verify), tls("client_ca_file: other.pem, client_auth_type: RequireAndVerifyClientCert"), ""},
       {tls(verify), tls("client_ca_file: ca, client_auth_type: RequireAndVerifyClientCert"), "client_ca_file"},
       {tls("client_auth_type: RequireAndVerifyClientCert"), tls(verify), ""},
@@ -103,18 +105,23 @@ TEST_CASE("who comes in: less may be refused after a restart only") {
       // Names.
       {tls(verify + ", client_allowed_sans: [a.example]"), tls(verify), "client_allowed_sans"},
       {tls(verify + ", client_allowed_sans: [a.example]"), tls(verify + ", client_allowed_sans: [b.example]"), ""},
-      {tls(verify + ", client_allowed_sans: [a.example, b.example]"), tls(verify + ", client_allowed_sans: [a.example]"), ""},
-      {tls(verify + ", client_allowed_sans: [a.example]"), tls(verify + ", client_allowed_sans: [a.ex]"), "client_allowed_sans"},
+      {tls(verify + ", client_allowed_sans: [a.example, b.example]"),
+       tls(verify + ", client_allowed_sans: [a.example]"), ""},
+      {tls(verify + ", client_allowed_sans: [a.example]"), tls(verify + ", client_allowed_sans: [a.ex]"),
+       "client_allowed_sans"},
       {tls(verify), tls(verify + ", client_allowed_sans: [a.example]"), ""},
   });
   // New names in a file whose last line has lost its end.
-  const std::string start = "tls_server_config:\n  cert_file: c\n  key_file: k\n  client_auth_type: RequireAndVerifyClientCert\n";
+  const std::string start =
+      "tls_server_config:\n  cert_file: c\n  key_file: k\n  client_auth_type: RequireAndVerifyClientCert\n";
   const WebConfig before = whole(start + "  client_ca_file: a.pem\n  client_allowed_sans:\n    - a\n");
-  check({{before, whole(start + "  client_ca_file: a.pem\n  client_allowed_sans:\n    - b.examp"), "client_allowed_sans"},
-         {before, whole(start + "  client_ca_file: a.pem\n  client_allowed_sans:\n    - b.example\n"), ""},
-         {before, whole(start + "  client_allowed_sans:\n    - a\n  client_ca_file: b.pe"), "client_ca_file"},
-         {before, whole(start + "  client_allowed_sans:\n    - a\n  client_ca_file: b.pem\n"), ""},
-         {whole(start + "  client_ca_file: a.pem\n  client_allowed_sans: [a]"), whole(start + "  client_ca_file: a.pem\n  client_allowed_sans: [b]"), ""}});
+  check(
+      {{before, whole(start + "  client_ca_file: a.pem\n  client_allowed_sans:\n    - b.examp"), "client_allowed_sans"},
+       {before, whole(start + "  client_ca_file: a.pem\n  client_allowed_sans:\n    - b.example\n"), ""},
+       {before, whole(start + "  client_allowed_sans:\n    - a\n  client_ca_file: b.pe"), "client_ca_file"},
+       {before, whole(start + "  client_allowed_sans:\n    - a\n  client_ca_file: b.pem\n"), ""},
+       {whole(start + "  client_ca_file: a.pem\n  client_allowed_sans: [a]"),
+        whole(start + "  client_ca_file: a.pem\n  client_allowed_sans: [b]"), ""}});
 }
 
 TEST_CASE("how it is said: nothing that was refused is spoken") {
@@ -135,8 +142,10 @@ TEST_CASE("how it is said: nothing that was refused is spoken") {
       {tls(""), tls("cipher_suites: [" + strong + "]"), ""},
       {tls(""), tls("cipher_suites: [" + cbc + "]"), "cipher_suites"},
       {tls("cipher_suites: [TLS_AES_128_GCM_SHA256]"), tls(""), "cipher_suites"},
-      {tls("cipher_suites: [TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384, TLS_CHACHA20_POLY1305_SHA256]"), tls(""), "cipher_suites"},
-      {tls("cipher_suites: [TLS_AES_128_GCM_SHA256, " + strong + "]"), tls("cipher_suites: [" + strong + "]"), "cipher_suites"},
+      {tls("cipher_suites: [TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384, TLS_CHACHA20_POLY1305_SHA256]"), tls(""),
+       "cipher_suites"},
+      {tls("cipher_suites: [TLS_AES_128_GCM_SHA256, " + strong + "]"), tls("cipher_suites: [" + strong + "]"),
+       "cipher_suites"},
       {tls(""), tls("cipher_suites: [TLS_AES_128_GCM_SHA256]"), ""},
       {tls(""), tls("prefer_server_cipher_suites: false"), "prefer_server_cipher_suites"},
       {tls("prefer_server_cipher_suites: false"), tls(""), ""},
@@ -157,9 +166,11 @@ TEST_CASE("headers, users, limits") {
       {headers(hsts + "max-age=10"), headers(hsts + "'Max-Age = \"100\"; preload'"), ""},
       {headers(hsts + "max-age=10"), headers(hsts + "max-age=99999999999999999999999"), ""},
       {headers(hsts + "max-age=100; includeSubDomains"), headers(hsts + "max-age=100"), "Strict-Transport-Security"},
-      {headers(hsts + "max-age=100; preload"), headers(hsts + "max-age=200; includeSubDomains"), "Strict-Transport-Security"},
+      {headers(hsts + "max-age=100; preload"), headers(hsts + "max-age=200; includeSubDomains"),
+       "Strict-Transport-Security"},
       {headers("Content-Security-Policy: default-src 'none'"), headers(""), "Content-Security-Policy"},
-      {headers("Content-Security-Policy: default-src 'none'"), headers("Content-Security-Policy: default-src 'self'"), "Content-Security-Policy"},
+      {headers("Content-Security-Policy: default-src 'none'"), headers("Content-Security-Policy: default-src 'self'"),
+       "Content-Security-Policy"},
       {headers(""), headers("Content-Security-Policy: default-src 'none'"), ""},
       {headers("X-Frame-Options: deny"), headers(""), "X-Frame-Options"},
       {headers("X-Frame-Options: deny"), headers("X-Frame-Options: sameorigin"), "X-Frame-Options"},

@@ -51,7 +51,8 @@ TEST_CASE("a start with a bad file ends with one clear line") {
   CHECK(refusal(folder.write("huge.yml", std::string(3U << 20, '#'))).find("larger than 1 MiB") != std::string::npos);
   CHECK(refusal(folder.write("bad.yml", "a: 1\n")).find("bad.yml:1: unknown key \"a\"") != std::string::npos);
   const std::string missing = refusal(folder.write("tls.yml", kTls));
-  CHECK(missing.find("tls.yml:1: cert_file " + folder.path("server.pem") + " cannot be read: No such file") != std::string::npos);
+  CHECK(missing.find("tls.yml:1: cert_file " + folder.path("server.pem") + " cannot be read: No such file") !=
+        std::string::npos);
   CHECK(missing.find("relative to the folder of the configuration") != std::string::npos);
 }
 
@@ -90,7 +91,8 @@ TEST_CASE("a broken file keeps the last good one, says so once for each failure,
   }
   REQUIRE(log.count(LogLevel::error) == 1);
   CHECK(log.lines().back().text.find("web.yml:1: unknown key") != std::string::npos);
-  CHECK(log.lines().back().text.find("cure=correct it; `intel-gpu-exporter doctor --web.config.file=") != std::string::npos);
+  CHECK(log.lines().back().text.find("cure=correct it; `intel-gpu-exporter doctor --web.config.file=") !=
+        std::string::npos);
   std::filesystem::remove(folder.path("web.yml"));
   file.look();
   CHECK(first_header(file) == "one");
@@ -115,7 +117,8 @@ TEST_CASE("certificates and keys are followed, too; a pair that is replaced in t
   WebConfigFile file(folder.write("web.yml", kTls), log);
   const std::shared_ptr<SSL_CTX> first = file.loaded()->tls;
   REQUIRE(first != nullptr);
-  CHECK(file.files() == std::vector<std::string>{folder.path("web.yml"), folder.path("server.pem"), folder.path("server.key")});
+  CHECK(file.files() ==
+        std::vector<std::string>{folder.path("web.yml"), folder.path("server.pem"), folder.path("server.key")});
 
   std::filesystem::rename(folder.path("next.pem"), folder.path("server.pem"));
   file.look();
@@ -215,7 +218,8 @@ TEST_CASE("half a file opens nothing: what protects is taken away by a restart o
   CHECK(after(tls(ca + "VerifyClientCertIfGiven"), tls(ca + "RequireAndVerifyClientCert")) == "taken");
   CHECK(after(tls(", client_auth_type: RequestClientCert"), tls("")) == "taken");  // it asked, and let everybody in
   const std::string names = ", client_allowed_sans: [";
-  CHECK(after(tls(ca + "RequireAndVerifyClientCert" + names + "a.example]"), tls(ca + "RequireAndVerifyClientCert")) == "kept");
+  CHECK(after(tls(ca + "RequireAndVerifyClientCert" + names + "a.example]"), tls(ca + "RequireAndVerifyClientCert")) ==
+        "kept");
   CHECK(after(tls(ca + "RequireAndVerifyClientCert" + names + "a.example]"),
               tls(ca + "RequireAndVerifyClientCert" + names + "b.example]")) == "taken");
 }

@@ -7,24 +7,24 @@
 #ifndef FAKEGPU_H
 #define FAKEGPU_H
 
-#include <linux/kernel.h>
-#include <linux/module.h>
-#include <linux/device.h>
-#include <linux/pci.h>
-#include <linux/perf_event.h>
-#include <linux/ktime.h>
-#include <linux/math64.h>
-#include <linux/list.h>
-#include <linux/mutex.h>
-#include <linux/spinlock.h>
 #include <drm/drm_device.h>
 #include <drm/drm_ioctl.h>
+#include <linux/device.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/perf_event.h>
+#include <linux/spinlock.h>
 
-#define FG_MAX_GPUS	4
-#define FG_MAX_ENGINES	20
-#define FG_MAX_GTS	2
-#define FG_CLASSES	5
-#define FG_REGIONS	4
+#define FG_MAX_GPUS 4
+#define FG_MAX_ENGINES 20
+#define FG_MAX_GTS 2
+#define FG_CLASSES 5
+#define FG_REGIONS 4
 
 /* ---- integrators ------------------------------------------------------- */
 /*
@@ -33,97 +33,93 @@
  *   power:          mW * ns         events, MiB: per second * ns
  */
 struct fg_int {
-	u64 fine;
-	u64 t0;
-	u64 rate;
-	s64 off;			/* injected jumps, in the unit user space sees */
+  u64 fine;
+  u64 t0;
+  u64 rate;
+  s64 off; /* injected jumps, in the unit user space sees */
 };
 
-static inline u64 fg_int_at(const struct fg_int *i, u64 now)
-{
-	return i->fine + (now > i->t0 ? (now - i->t0) * i->rate : 0);
+static inline u64 fg_int_at(const struct fg_int *i, u64 now) {
+  return i->fine + (now > i->t0 ? (now - i->t0) * i->rate : 0);
 }
 
-static inline void fg_int_set(struct fg_int *i, u64 rate, u64 now)
-{
-	i->fine = fg_int_at(i, now);
-	i->t0 = now;
-	i->rate = rate;
+static inline void fg_int_set(struct fg_int *i, u64 rate, u64 now) {
+  i->fine = fg_int_at(i, now);
+  i->t0 = now;
+  i->rate = rate;
 }
 
 /* what user space sees: the integral in its unit, plus injected jumps (may wrap) */
-static inline u64 fg_val(const struct fg_int *i, u64 now, u64 unit)
-{
-	return div64_u64(fg_int_at(i, now), unit) + i->off;
+static inline u64 fg_val(const struct fg_int *i, u64 now, u64 unit) {
+  return div64_u64(fg_int_at(i, now), unit) + i->off;
 }
 
 /* the same in ticks of the 19.2 MHz timestamp clock: 24 ticks in 1250 ns */
-static inline u64 fg_ticks(const struct fg_int *i, u64 now)
-{
-	return mul_u64_u64_div_u64(fg_int_at(i, now), 24, 1250ull * 10000) + i->off;
+static inline u64 fg_ticks(const struct fg_int *i, u64 now) {
+  return mul_u64_u64_div_u64(fg_int_at(i, now), 24, 1250ull * 10000) + i->off;
 }
 
-#define FG_BP		10000u				/* 100 % */
-#define FG_BP_TO_NS	10000u
-#define FG_PER_SEC	1000000000ull
-#define FG_MW_TO_UJ	1000000ull
-#define FG_TO_MHZ_SEC	100000000000ull
+#define FG_BP 10000u /* 100 % */
+#define FG_BP_TO_NS 10000u
+#define FG_PER_SEC 1000000000ull
+#define FG_MW_TO_UJ 1000000ull
+#define FG_TO_MHZ_SEC 100000000000ull
 
 /* ---- the device model ---------------------------------------------------- */
 enum fg_drv { FG_I915, FG_XE };
 
 struct fg_engine_desc {
-	const char *name;
-	u8 class, inst, gt;
+  const char *name;
+  u8 class, inst, gt;
 };
 
 struct fg_region_desc {
-	const char *name;
-	u64 size;			/* 0: not a real region with a size */
+  const char *name;
+  u64 size; /* 0: not a real region with a size */
 };
 
 struct fg_desc {
-	const char *id;
-	const char *title;
-	enum fg_drv drv;
-	bool discrete;
-	u16 device, subdevice;
-	u8 revision;
-	int num_gts;
-	const char *gt_name[FG_MAX_GTS];
-	u16 rp0[FG_MAX_GTS], rp1[FG_MAX_GTS], rpn[FG_MAX_GTS];
-	struct fg_engine_desc engines[FG_MAX_ENGINES];
-	int num_engines;
-	struct fg_region_desc regions[FG_REGIONS];
-	int num_regions;
-	int vram_region;		/* where "mem=" goes */
-	u32 tdp_mw;
+  const char *id;
+  const char *title;
+  enum fg_drv drv;
+  bool discrete;
+  u16 device, subdevice;
+  u8 revision;
+  int num_gts;
+  const char *gt_name[FG_MAX_GTS];
+  u16 rp0[FG_MAX_GTS], rp1[FG_MAX_GTS], rpn[FG_MAX_GTS];
+  struct fg_engine_desc engines[FG_MAX_ENGINES];
+  int num_engines;
+  struct fg_region_desc regions[FG_REGIONS];
+  int num_regions;
+  int vram_region; /* where "mem=" goes */
+  u32 tdp_mw;
 };
 
 struct fg_engine {
-	const struct fg_engine_desc *d;
-	u32 base_bp, wait_bp, sema_bp;	/* scripted, not owned by any client */
-	struct fg_int busy, wait, sema;
+  const struct fg_engine_desc *d;
+  u32 base_bp, wait_bp, sema_bp; /* scripted, not owned by any client */
+  struct fg_int busy, wait, sema;
 };
 
 struct fg_gt {
-	u32 act, req, min, max, boost;	/* MHz */
-	int rc6_bp, awake_bp;		/* -1: derived from the load */
-	bool parked;
-	u32 throttle;			/* bit mask, see fg_throttle_names */
-	struct fg_int act_i, req_i, rc6_i, awake_i;
+  u32 act, req, min, max, boost; /* MHz */
+  int rc6_bp, awake_bp;          /* -1: derived from the load */
+  bool parked;
+  u32 throttle; /* bit mask, see fg_throttle_names */
+  struct fg_int act_i, req_i, rc6_i, awake_i;
 };
 
 enum fg_memkind { FG_TOTAL, FG_SHARED, FG_ACTIVE, FG_RESIDENT, FG_PURGEABLE, FG_MEMKINDS };
 
 struct fg_client {
-	struct list_head link;
-	struct fg_gpu *gpu;
-	u32 id;
-	pid_t pid;
-	u32 bp[FG_MAX_ENGINES];
-	struct fg_int run[FG_CLASSES];
-	u64 mem[FG_REGIONS][FG_MEMKINDS];
+  struct list_head link;
+  struct fg_gpu *gpu;
+  u32 id;
+  pid_t pid;
+  u32 bp[FG_MAX_ENGINES];
+  struct fg_int run[FG_CLASSES];
+  u64 mem[FG_REGIONS][FG_MEMKINDS];
 };
 
 struct fg_pmu;
@@ -131,37 +127,37 @@ struct fg_sysfs;
 struct fg_hwmon;
 
 struct fg_gpu {
-	const struct fg_desc *d;
-	int idx;
-	char bdf[16];
-	struct pci_dev *pdev;		/* set while the driver is bound */
-	struct drm_device *drm;
-	struct fg_pmu *pmu;
-	struct fg_sysfs *sysfs;
-	struct device *hwmon;
+  const struct fg_desc *d;
+  int idx;
+  char bdf[16];
+  struct pci_dev *pdev; /* set while the driver is bound */
+  struct drm_device *drm;
+  struct fg_pmu *pmu;
+  struct fg_sysfs *sysfs;
+  struct device *hwmon;
 
-	raw_spinlock_t lock;		/* the model below; taken with interrupts off */
-	u64 frozen;			/* counters stand still at this time; 0: running */
-	struct fg_engine eng[FG_MAX_ENGINES];
-	struct fg_gt gt[FG_MAX_GTS];
-	struct fg_int irqs;
-	s64 irq_rate;			/* -1: derived */
-	struct fg_int energy_card, energy_pkg;
-	u32 power_card_mw, power_pkg_mw;
-	u32 power_max_mw, temp_mc, temp_vram_mc, fan_rpm, in_mv;
-	struct list_head clients;
-	u32 next_client;
-	bool hung;			/* a captured error state stands in cardN/error */
-	bool loaded;			/* some engine has a load: holds the device awake */
+  raw_spinlock_t lock; /* the model below; taken with interrupts off */
+  u64 frozen;          /* counters stand still at this time; 0: running */
+  struct fg_engine eng[FG_MAX_ENGINES];
+  struct fg_gt gt[FG_MAX_GTS];
+  struct fg_int irqs;
+  s64 irq_rate; /* -1: derived */
+  struct fg_int energy_card, energy_pkg;
+  u32 power_card_mw, power_pkg_mw;
+  u32 power_max_mw, temp_mc, temp_vram_mc, fan_rpm, in_mv;
+  struct list_head clients;
+  u32 next_client;
+  bool hung;   /* a captured error state stands in cardN/error */
+  bool loaded; /* some engine has a load: holds the device awake */
 
-	struct mutex pm_lock;
-	bool pm_held;
-	u32 rpm_suspends, rpm_resumes, sysfs_reads, sysfs_writes;
+  struct mutex pm_lock;
+  bool pm_held;
+  u32 rpm_suspends, rpm_resumes, sysfs_reads, sysfs_writes;
 };
 
-struct fg_sys {				/* the machine around the GPU */
-	raw_spinlock_t lock;
-	struct fg_int pkg, cores, gpu, ram, psys, imc_rd, imc_wr;
+struct fg_sys { /* the machine around the GPU */
+  raw_spinlock_t lock;
+  struct fg_int pkg, cores, gpu, ram, psys, imc_rd, imc_wr;
 };
 
 extern struct fg_gpu fg_gpus[FG_MAX_GPUS];
@@ -176,14 +172,11 @@ extern const int fg_num_throttle;
 extern int fg_fdinfo, fg_hwmon_on, fg_gt_sysfs, fg_rpm, fg_connectors, fg_power, fg_rapl, fg_imc, fg_pmu_on;
 extern char *fg_hide;
 
-static inline u64 fg_now(const struct fg_gpu *g)
-{
-	return g->frozen ? g->frozen : ktime_get_ns();
-}
+static inline u64 fg_now(const struct fg_gpu *g) { return g->frozen ? g->frozen : ktime_get_ns(); }
 
 /* main.c */
-void fg_update(struct fg_gpu *g);		/* recompute rates; g->lock held */
-void fg_update_pm(struct fg_gpu *g);		/* then this, unlocked, may sleep */
+void fg_update(struct fg_gpu *g);    /* recompute rates; g->lock held */
+void fg_update_pm(struct fg_gpu *g); /* then this, unlocked, may sleep */
 struct fg_engine *fg_engine_find(struct fg_gpu *g, int class, int inst, int gt);
 bool fg_hidden(const char *event);
 
