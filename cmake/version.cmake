@@ -66,7 +66,7 @@ else()
         string(APPEND IGPU_PACKAGE_VERSION ".modified")
       endif()
     endif()
-    # A commit configures anew, so that the revision follows it.
+    # A commit configures again, so that the revision follows it.
     if(git_log AND EXISTS "${git_log}")
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${git_log}")
     endif()

@@ -19,7 +19,7 @@ namespace igpu {
 class ClockRate {
  public:
   // count as read at time. Steps back (the counter was reset) and pauses (it stood still while the GPU slept) start the
-  // measurement anew; what is known stays known.
+  // measurement again; what is known stays known.
   void observe(Nanoseconds time, std::uint64_t count) {
     if (!anchor_ || time < anchor_->time || count <= anchor_->count) {
       anchor_ = Anchor{time, count};

@@ -15,7 +15,7 @@ namespace igpu {
 // another one looks back past it.
 //
 // N counters move together (a numerator and its denominator). If any goes backwards there is no delta for that
-// step, and the window starts anew at that state.
+// step, and the window restarts at that state.
 template <std::size_t N>
 class CounterWindow {
  public:

@@ -49,13 +49,13 @@ class MonotonicCounter {
     return step;
   }
 
-  // The source was opened anew: the next value is a new starting point; nothing is added for the gap.
+  // The source was reopened: the next value is a new starting point; nothing is added for the gap.
   void rebase() {
     if (!seen_) return;
     seen_ = false;
     rebase_ = true;
   }
-  // The source was opened anew and counts from zero: its first value counts in full.
+  // The source was reopened and counts from zero: its first value counts in full.
   void restart_at_zero() {
     offset_ = total_;
     last_ = 0;

@@ -22,7 +22,7 @@ class ClientEngineTime {
  public:
   using ByClass = std::array<std::uint64_t, kEngineClasses>;
 
-  // memory: the collector's; the totals stay there when the device is bound anew.
+  // memory: the collector's; the totals stay there when the device is rebound.
   ClientEngineTime(CounterMemory& memory, std::string_view device, Nanoseconds min_window);
 
   // Counts what the clients gained since the last look; the first look after construction or forget() only notes where

@@ -116,13 +116,13 @@ bool XeEngineMeter::take_ticks() {
   const Nanoseconds time = pmu_.time();
   const double elapsed = static_cast<double>((time - last_time_).count());
   last_time_ = time;
-  const bool anew = pmu_.generation() != generation_;
+  const bool reopened = pmu_.generation() != generation_;
   generation_ = pmu_.generation();
   bool active_at_all = false;
   stepped_back_ = false;
   for (Engine& engine : engines_) {
     engine.ratio.reset();
-    if (anew) engine.window.restart();
+    if (reopened) engine.window.restart();
     const auto active = pmu_.count(engine.active);
     const auto total = pmu_.count(engine.total);
     if (!active || !total) continue;
@@ -146,7 +146,7 @@ bool XeEngineMeter::take_ticks() {
     const auto raw_active = pmu_.raw(engine.active);
     const auto raw_total = pmu_.raw(engine.total);
     if (!raw_active || !raw_total) continue;
-    stepped_back_ = stepped_back_ || (!anew && engine.last_raw && *raw_active < *engine.last_raw);
+    stepped_back_ = stepped_back_ || (!reopened && engine.last_raw && *raw_active < *engine.last_raw);
     engine.last_raw = *raw_active;
     if (const auto delta = engine.window.advance(time, {*raw_active, *raw_total}))
       engine.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));

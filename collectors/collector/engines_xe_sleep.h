@@ -27,7 +27,7 @@ class XeSleepWatch {
   // While open. active: an engine worked since the last look. Whether to close.
   bool should_close(Nanoseconds now, bool active);
   void closed(Nanoseconds now);
-  // Closed without having been watched to the end, or asleep: nothing is learned, windows start anew.
+  // Closed without having been watched to the end, or asleep: nothing is learned, windows restart.
   void restart();
 
  private:

@@ -61,7 +61,7 @@ class UsageTable {
                 Nanoseconds min_window);
   // The rate of an xe GPU's clock, if somebody tells it: otherwise it is learned from scrape to scrape.
   void know_clock(double hertz) { clock_.know(hertz); }
-  // Its nodes got other names, or it was bound anew. Clients outlive both in descriptors that stay open. Only i915
+  // Its nodes got other names, or it was rebound. Clients outlive both in descriptors that stay open. Only i915
   // before Linux 6.5, where ids start over, may now give a known id to a new client: then one that has counted less is
   // new.
   void device_was_bound();

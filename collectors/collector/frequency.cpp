@@ -84,7 +84,7 @@ void FrequencyCollector::find_averages() {
 }
 
 void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
-  if (looks_.due(!gts_.empty())) gts_ = GtSysfs::find(sys_, gpu_);
+  if (scans_.due(!gts_.empty())) gts_ = GtSysfs::find(sys_, gpu_);
   {
     // The host runs the clocks of a virtual function.
     const Absent none{Reason::kernel};

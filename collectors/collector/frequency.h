@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/counter_window.h"
-#include "base/look_schedule.h"
+#include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "source/gt_sysfs.h"
 
@@ -36,7 +36,7 @@ class FrequencyCollector final : public Collector {
   const Gpu& gpu_;
   PmuSession& pmu_;
   const Nanoseconds min_window_;
-  LookSchedule looks_;
+  ScanSchedule scans_;
   std::vector<GtSysfs> gts_;
   std::vector<Average> averages_;
   bool find_averages_ = false;  // still to be done

@@ -46,7 +46,7 @@ HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.m
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   const bool card = gpu_.kind == GpuKind::discrete;
-  if (looks_.due(hwmon_.found))
+  if (scans_.due(hwmon_.found))
     hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_) : Hwmon();
   // Integrated GPUs have the package's temperature only, virtual functions nothing.
   const Absent not_in_hardware{Reason::hardware};

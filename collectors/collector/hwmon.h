@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "base/look_schedule.h"
+#include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "source/hwmon.h"
 
@@ -20,7 +20,7 @@ class HwmonCollector final : public Collector {
  private:
   const Directory& sys_;
   const Gpu& gpu_;
-  LookSchedule looks_;
+  ScanSchedule scans_;
   Hwmon hwmon_;
 };
 

@@ -10,7 +10,7 @@
 namespace igpu {
 
 // Size and use of the GPU's memory regions, asked from the driver through the render node. The node stays open; it is
-// opened anew when the device behind it has gone.
+// reopened when the device behind it has gone.
 class MemoryCollector final : public Collector {
  public:
   static constexpr Metric<Bytes, 2> kSize{

@@ -58,7 +58,7 @@ PowerCollector::PowerCollector(const CollectorContext& context)
 }
 
 void PowerCollector::look_for_sources() {
-  if (!looks_.due(!pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty())) return;
+  if (!scans_.due(!pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty())) return;
   if (gpu_.kind == GpuKind::discrete) {
     Hwmon hwmon = Hwmon::of_gpu(machine_.sys, gpu_);
     card_power_ = hwmon.highest_power();

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/counter_window.h"
-#include "base/look_schedule.h"
 #include "base/monotonic_counter.h"
+#include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "metric/feature_report.h"
 #include "source/hwmon.h"
@@ -68,7 +68,7 @@ class PowerCollector final : public Collector {
   const Gpu& gpu_;
   CounterMemory& memory_;
   const Nanoseconds min_window_;
-  LookSchedule looks_;
+  ScanSchedule scans_;
   std::unique_ptr<PmuSession> rapl_;
   std::uint64_t rapl_generation_ = 0;
   std::vector<PmuDomain> pmu_domains_;

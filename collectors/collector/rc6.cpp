@@ -78,7 +78,7 @@ Rc6Collector::Gt& Rc6Collector::gt(std::string_view id) {
 
 void Rc6Collector::look_for_files() {
   const bool found = std::any_of(gts_.begin(), gts_.end(), [](const Gt& gt) { return gt.sysfs.has_value(); });
-  if (!looks_.due(found)) return;
+  if (!scans_.due(found)) return;
   for (GtSysfs& files : GtSysfs::find(sys_, gpu_)) gt(files.id()).sysfs.emplace(std::move(files));
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/counter_window.h"
-#include "base/look_schedule.h"
 #include "base/monotonic_counter.h"
+#include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "metric/feature_report.h"
 #include "source/gt_sysfs.h"
@@ -56,7 +56,7 @@ class Rc6Collector final : public Collector {
   PmuSession& pmu_;
   CounterMemory& memory_;
   const Nanoseconds min_window_;
-  LookSchedule looks_;
+  ScanSchedule scans_;
   std::vector<Gt> gts_;
   bool events_known_ = false;
   std::optional<PmuSession::Handle> awake_;

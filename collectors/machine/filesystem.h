@@ -36,7 +36,7 @@ struct FileFacts {
   std::uint32_t mode = 0;  // type and permissions as stat(2)
   std::uint32_t uid = 0;
   std::uint64_t rdev = 0;
-  std::uint64_t inode = 0;  // sysfs gives a directory that is made anew another one
+  std::uint64_t inode = 0;  // sysfs gives a directory that is recreated another one
 };
 
 class Directory {

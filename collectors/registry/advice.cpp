@@ -128,7 +128,7 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
 Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
   if (gpu)
     if (const DriverOffer* offer = driver_offer(feature.name, absent, *gpu))
-      return {std::string(offer->cause), std::string(offer->cure)};
+      return {std::string(offer->cause), std::string(offer->hint)};
   switch (feature.need) {
     case Need::perf_events:
       return {"this kernel's driver does not offer the PMU or the events (ENOENT/ENODEV)",

@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// Facts that decide which cure helps.
+// Facts that decide which hint helps.
 struct PermissionFacts {
   std::optional<int> perf_event_paranoid;  // /proc/sys/kernel/perf_event_paranoid
   bool has_perfmon = false;
@@ -22,9 +22,9 @@ PermissionFacts permission_facts(Machine& machine);
 
 struct Advice {
   std::string cause;
-  std::string cure;
+  std::string hint;
 };
-// One line what was refused, one line with the exact command that gives it. cure is empty where nothing can be done.
+// One line what was refused, one line with the exact command that gives it. hint is empty where nothing can be done.
 // gpu: the one that lacks it; nullptr for the whole machine.
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
               const Gpu* gpu = nullptr);

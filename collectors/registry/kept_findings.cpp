@@ -22,8 +22,8 @@ void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, s
   }
   Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
   finding.cause = std::move(advice.cause);
-  finding.cure = std::move(advice.cure);
-  if (finding.absent.reason == Reason::disabled) finding.cure = "--collector." + std::string(finding.collector);
+  finding.hint = std::move(advice.hint);
+  if (finding.absent.reason == Reason::disabled) finding.hint = "--collector." + std::string(finding.collector);
 }
 
 }  // namespace igpu

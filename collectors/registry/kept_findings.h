@@ -21,7 +21,7 @@ class KeptFindings {
  public:
   using List = std::shared_ptr<const std::vector<Finding>>;
 
-  // noted: of this scrape, without cause and cure. gpu_of(device): the GPU, or nullptr for the whole machine.
+  // noted: of this scrape, without cause and hint. gpu_of(device): the GPU, or nullptr for the whole machine.
   template <class F>
   List explain(std::vector<Finding>&& noted, Machine& machine, F&& gpu_of) {
     const std::lock_guard lock(mutex_);

@@ -13,7 +13,7 @@ namespace igpu {
 // exactly, the range of releases that holds it.
 struct DriverOffer {
   std::string_view cause;
-  std::string_view cure;  // "": no version has it
+  std::string_view hint;  // "": no version has it
 };
 
 // nullptr: nothing is known of the feature on this driver and kind of GPU.

@@ -50,16 +50,16 @@ struct GpuUnit {
   std::unique_ptr<PmuSession> pmu;
   std::list<Slot> slots;
 
-  struct PowerLook {
+  struct PowerReading {
     GpuPower power = GpuPower::awake;
     Reading<bool> suspended = Absent{};
   };
-  PowerLook look(Nanoseconds now) {
-    SleepGuard::Look look{runtime_pm->suspended(), Absent{}, {}};
-    if (!look.suspended.value_or(true)) look.users = runtime_pm->users();
-    if (look.users && *look.users == 0) look.autosuspend_delay = runtime_pm->autosuspend_delay();
-    const GpuPower power = sleep_guard.judge(look, now);
-    return {power, std::move(look.suspended)};
+  PowerReading read_power(Nanoseconds now) {
+    SleepGuard::Observation seen{runtime_pm->suspended(), Absent{}, {}};
+    if (!seen.suspended.value_or(true)) seen.users = runtime_pm->users();
+    if (seen.users && *seen.users == 0) seen.autosuspend_delay = runtime_pm->autosuspend_delay();
+    const GpuPower power = sleep_guard.judge(seen, now);
+    return {power, std::move(seen.suspended)};
   }
 
   bool busy() const {
@@ -78,7 +78,7 @@ enum class Outcome { pending, collected, suspended, left_behind, late };
 struct Step {
   std::shared_ptr<GpuUnit> unit;
   Slot* slot;
-  GpuUnit::PowerLook power;
+  GpuUnit::PowerReading power;
   std::shared_ptr<SampleSink> sink;
   Outcome outcome = Outcome::pending;
   Nanoseconds duration{};
@@ -96,7 +96,7 @@ struct Progress {
   bool listed = false;  // the GPUs are known
   std::vector<Step> steps;
   std::vector<std::shared_ptr<GpuUnit>> units;
-  std::optional<Failure> looking_failed;
+  std::optional<Failure> discovery_failed;
   std::optional<WalkFacts> walk;
 };
 
@@ -347,14 +347,14 @@ void Registry::Run::prepare() {
     core_->follow_devices();
     found.listed = true;
     found.units = core_->units;
-    found.looking_failed = core_->discovery.failure();
+    found.discovery_failed = core_->discovery.failure();
     const std::lock_guard guard(core_->known_mutex);
     core_->known_gpus.clear();
     for (const auto& unit : found.units) core_->known_gpus.push_back(unit->gpu);
   }
-  std::vector<GpuUnit::PowerLook> power;
+  std::vector<GpuUnit::PowerReading> power;
   for (const auto& unit : found.units) {
-    power.push_back(unit->look(core_->machine.clock.now()));
+    power.push_back(unit->read_power(core_->machine.clock.now()));
     if (power.back().power != GpuPower::awake) asleep.push_back(unit->gpu.address);
   }
   // Topic by topic rather than GPU by GPU: families stay together on the page.
@@ -401,7 +401,7 @@ void Registry::Run::execute(int epoch) {
       prepare();
     } catch (const std::exception& error) {
       core_->log.write(LogLevel::error, "looking for GPUs failed",
-                       {{"error", error.what()}, {"cure", "please report this"}});
+                       {{"error", error.what()}, {"hint", "please report this"}});
     }
   }
   std::unique_lock lock(mutex_);
@@ -471,7 +471,7 @@ void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
     replaced = !hopeless;
   } catch (const std::exception& error) {
     core_->log.write(LogLevel::error, "no thread for collectors",
-                     {{"error", error.what()}, {"cure", "raise the limit of threads (TasksMax=)"}});
+                     {{"error", error.what()}, {"hint", "raise the limit of threads (TasksMax=)"}});
   }
   lock.lock();
   replacing_ = false;
@@ -590,8 +590,8 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   std::vector<std::string_view> late;
   if (!progress.listed && whole)
     failures.insert({{}, {}, "looking for GPUs", "a read hangs; skipped until it returns"});
-  if (progress.looking_failed)
-    failures.insert({{}, {}, progress.looking_failed->where, progress.looking_failed->code.message()});
+  if (progress.discovery_failed)
+    failures.insert({{}, {}, progress.discovery_failed->where, progress.discovery_failed->code.message()});
   bool walked = false;
   for (const CollectorEntry& entry : core_->entries) {
     if (!core_->enabled(*entry.info)) {

@@ -21,7 +21,7 @@ void ScrapeLog::device_gone(const Gpu& gpu) {
   told_of_no_device_ = true;  // if it was the last one, that is said with this
   log_.write(
       LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
-      {{"device", gpu.address}, {"cure", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
+      {{"device", gpu.address}, {"hint", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
 }
 
 void ScrapeLog::no_device() {
@@ -29,7 +29,7 @@ void ScrapeLog::no_device() {
   if (std::exchange(told_of_no_device_, true)) return;
   log_.write(
       LogLevel::warn, "no Intel GPU found",
-      {{"cure",
+      {{"hint",
         "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
 }
 
@@ -63,7 +63,7 @@ void ScrapeLog::tell_findings(const std::vector<Finding>& findings) {
                 {"device", finding.device},
                 {"reason", to_string(finding.absent.reason)},
                 {"cause", finding.cause},
-                {"cure", finding.cure}});
+                {"hint", finding.hint}});
   }
 }
 
@@ -103,7 +103,7 @@ void ScrapeLog::late(const std::vector<std::string_view>& collectors, Nanosecond
   if (fresh.empty()) return;
   log_.write(LogLevel::warn, "a scrape's time was over before all collectors had finished; its page is without them",
              {{"collector", fresh},
-              {"cure", "give it more time (scrape_timeout of Prometheus, --web.timeout), or let it collect[] less"}});
+              {"hint", "give it more time (scrape_timeout of Prometheus, --web.timeout), or let it collect[] less"}});
 }
 
 namespace {
@@ -129,7 +129,7 @@ void ScrapeLog::tell_broken(const Causes& causes) {
                 {"device", cause.device},
                 {"where", cause.where},
                 {"error", cause.error},
-                {"cure", "tried again at every scrape; if it stays, see dmesg" +
+                {"hint", "tried again at every scrape; if it stays, see dmesg" +
                              (flags.empty() ? "" : ", or turn it off with " + flags)}});
   }
 }

@@ -12,21 +12,21 @@ constexpr Nanoseconds kMargin = 1s;  // the kernel's timers are rounded up, and 
 
 }  // namespace
 
-GpuPower SleepGuard::judge(const Look& look, Nanoseconds now) {
-  if (!look.suspended.is_failure()) was_suspended_ = look.suspended.value_or(false);
+GpuPower SleepGuard::judge(const Observation& seen, Nanoseconds now) {
+  if (!seen.suspended.is_failure()) was_suspended_ = seen.suspended.value_or(false);
   if (was_suspended_) {
     unused_since_.reset();
     stays_awake_ = false;
     return GpuPower::suspended;
   }
-  const bool unused = look.autosuspend_delay > 0ns && look.users && *look.users == 0;
+  const bool unused = seen.autosuspend_delay > 0ns && seen.users && *seen.users == 0;
   if (!unused) {
     unused_since_.reset();
     stays_awake_ = false;
   } else if (!unused_since_) {
     unused_since_ = now;
   } else if (now - *unused_since_ >= kUnusedFor && !stays_awake_) {
-    if (now - last_read_ < look.autosuspend_delay + kMargin) return GpuPower::unused;
+    if (now - last_read_ < seen.autosuspend_delay + kMargin) return GpuPower::unused;
     stays_awake_ = true;
   }
   last_read_ = now;

@@ -17,13 +17,13 @@ namespace igpu {
 // keep it awake for ever. Where something else keeps it awake, it is read again when its time is over.
 class SleepGuard {
  public:
-  struct Look {
+  struct Observation {
     Reading<bool> suspended;          // RuntimePm
     Reading<std::uint64_t> users;     // of the device's power, ourselves left out; Absent: the kernel does not tell
     Nanoseconds autosuspend_delay{};  // 0: it has none
   };
 
-  GpuPower judge(const Look& look, Nanoseconds now);
+  GpuPower judge(const Observation& seen, Nanoseconds now);
 
  private:
   bool was_suspended_ = false;  // a status that cannot be read this time is taken to be what it was

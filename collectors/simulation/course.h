@@ -16,7 +16,7 @@ using ScriptTime = Nanoseconds;
 struct Wave {
   double mean = 0;
   double swing = 0;
-  unsigned period = 60;  // seconds; a divisor of Course::kPeriod, or the course has a step where it starts anew
+  unsigned period = 60;  // seconds; a divisor of Course::kPeriod, or the course has a step where it restarts
   double phase = 0;      // 0..1
 };
 

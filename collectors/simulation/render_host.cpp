@@ -8,7 +8,7 @@ namespace igpu::simulation {
 
 namespace {
 
-constexpr std::uint64_t kEnergyRange = 262'143'328'850;  // microjoules: where a client's counter starts anew
+constexpr std::uint64_t kEnergyRange = 262'143'328'850;  // microjoules: where a client's counter restarts
 
 // parent: "" or "intel-rapl:0". power: nullptr for the control type itself.
 void render_zone(Tree& sys, const std::string& type, const std::string& parent, const std::string& zone,

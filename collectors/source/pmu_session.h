@@ -39,7 +39,7 @@ class PmuSession {
   // Names in events/, without .unit and .scale; sorted. Absent if the kernel has no such PMU.
   Reading<std::vector<std::string>> events() const;
 
-  // Announces an event; best before the first refresh() (later the whole group is opened anew at the next one). Unknown
+  // Announces an event; best before the first refresh() (later the whole group is reopened at the next one). Unknown
   // names are taken too: they stay absent. The same event announced twice is one.
   Handle want(std::string_view event, std::span<const Term> terms = {});
 
@@ -61,7 +61,7 @@ class PmuSession {
   // When the values of the last refresh() were taken, in the kernel's own time (time_enabled, kept monotonic over
   // reopening; stands still while nothing counts). Deltas of counts over deltas of this are exact.
   Nanoseconds time() const;
-  // How often the group was opened. A window over raw() starts anew when it changes.
+  // How often the group was opened. A window over raw() restarts when it changes.
   std::uint64_t generation() const;
 
   bool is_open() const;

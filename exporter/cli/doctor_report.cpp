@@ -103,7 +103,7 @@ void add_sandbox(std::string& out, const SandboxOutcomes& sandbox) {
     const LayerOutcome& outcome = sandbox[static_cast<std::size_t>(layer)];
     const std::string detail = outcome.detail.empty() ? "" : ": " + outcome.detail;
     add_line(out, outcome.on ? "ok" : "-", std::string(to_string(layer)) + detail);
-    if (!outcome.cure.empty()) add_line(out, "", "fix: " + outcome.cure);
+    if (!outcome.hint.empty()) add_line(out, "", "fix: " + outcome.hint);
   }
 }
 
@@ -215,7 +215,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
     const LayerOutcome& outcome = diagnosis.sandbox[static_cast<std::size_t>(layer)];
     json.begin_object().member("layer", to_string(layer)).member("on", outcome.on);
     if (!outcome.detail.empty()) json.member("detail", outcome.detail);
-    if (!outcome.cure.empty()) json.member("hint", outcome.cure);
+    if (!outcome.hint.empty()) json.member("hint", outcome.hint);
     json.end_object();
   }
   json.end_array().end_object();

@@ -93,7 +93,7 @@ void warn_if_open(const std::vector<std::string>& bound, bool authenticated, Log
   log.write(
       LogLevel::warn, "everybody who can reach this machine can read the metrics",
       {{"address", joined(open)},
-       {"cure",
+       {"hint",
         "--web.config.file with basic_auth_users or client certificates, or --web.listen-address=127.0.0.1:PORT"}});
 }
 
@@ -121,7 +121,7 @@ int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, Sc
     if (alive) service.alive();
     if (!alive && was_alive) {
       log.write(LogLevel::error, "connections are not looked after",
-                {{"cure", "the service manager restarts the program; please report this"}});
+                {{"hint", "the service manager restarts the program; please report this"}});
     }
     was_alive = alive;
   }

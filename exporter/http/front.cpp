@@ -177,7 +177,7 @@ class Front::Loop {
     if (!told_exhausted_) {
       log_.write(LogLevel::error, "no connection can be accepted",
                  {{"error", std::generic_category().message(errno)},
-                  {"cure", "raise the limit of open files (LimitNOFILE= of the unit, ulimit -n)"}});
+                  {"hint", "raise the limit of open files (LimitNOFILE= of the unit, ulimit -n)"}});
     }
     told_exhausted_ = true;
     listen(false);

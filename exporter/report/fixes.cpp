@@ -8,7 +8,7 @@ namespace igpu::exporter {
 bool is_missing(const Finding& finding) {
   if (finding.available || finding.feature == nullptr) return false;
   return finding.absent.reason == Reason::permission ||
-         (finding.absent.reason == Reason::kernel && !finding.cure.empty());
+         (finding.absent.reason == Reason::kernel && !finding.hint.empty());
 }
 
 std::vector<Fix> fixes_for(std::span<const Finding> findings) {
@@ -17,10 +17,10 @@ std::vector<Fix> fixes_for(std::span<const Finding> findings) {
     if (!is_missing(finding)) continue;
     // Without a hint the cause is what people look for.
     const auto same = [&](const Fix& fix) {
-      return fix.hint == finding.cure && (!fix.hint.empty() || fix.causes.front() == finding.cause);
+      return fix.hint == finding.hint && (!fix.hint.empty() || fix.causes.front() == finding.cause);
     };
     auto fix = std::find_if(fixes.begin(), fixes.end(), same);
-    if (fix == fixes.end()) fix = fixes.insert(fixes.end(), {finding.cure, {finding.cause}, {}});
+    if (fix == fixes.end()) fix = fixes.insert(fixes.end(), {finding.hint, {finding.cause}, {}});
     if (std::find(fix->causes.begin(), fix->causes.end(), finding.cause) == fix->causes.end()) {
       fix->causes.push_back(finding.cause);
     }

@@ -40,7 +40,7 @@ void write_features(JsonWriter& json, std::span<const Finding> findings, std::st
     if (!finding.available) {
       json.member("reason", to_string(finding.absent.reason)).member("meaning", finding.feature->meaning);
       write_known(json, "cause", finding.cause);
-      write_known(json, "hint", finding.cure);
+      write_known(json, "hint", finding.hint);
     }
     json.end_object();
   }

@@ -147,7 +147,7 @@ CapabilitySet capabilities_to_keep(const CapabilityUses& uses) {
 LayerOutcome kept(CapabilitySet keep) {
   LayerOutcome outcome = LayerOutcome::holds("keeps " + names_of(keep));
   if ((keep & capability::set(capability::kSysAdmin)) != 0) {
-    outcome.cure =
+    outcome.hint =
         "perf events need CAP_SYS_ADMIN here: grant CAP_PERFMON, and where kernel.perf_event_paranoid is above 2, "
         "`sysctl kernel.perf_event_paranoid=2`";
   }

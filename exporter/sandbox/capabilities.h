@@ -54,7 +54,7 @@ CapabilitySet capabilities_to_keep(const CapabilityUses& uses);
 
 // Leaves `keep` permitted and effective and takes everything else out of all five sets: bounding and ambient, too.
 LayerOutcome drop_capabilities(CapabilitySet keep);
-LayerOutcome kept(CapabilitySet keep);  // the same in words: CAP_SYS_ADMIN has a cure
+LayerOutcome kept(CapabilitySet keep);  // the same in words: CAP_SYS_ADMIN has a hint
 
 // Of those that are kept, what the calling thread needs to read these files: CAP_DAC_READ_SEARCH, or nothing.
 CapabilitySet capabilities_to_read(const std::vector<std::string>& files, CapabilitySet kept);

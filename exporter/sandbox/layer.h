@@ -33,10 +33,10 @@ constexpr std::string_view to_string(Layer layer) {
 struct LayerOutcome {
   bool on = false;
   std::string detail;  // on: what of it is worth telling ("keeps CAP_PERFMON"); off: why
-  std::string cure;    // what would make it better; "" if nothing is wrong ("turned off by --no-sandbox")
+  std::string hint;    // what would make it better; "" if nothing is wrong ("turned off by --no-sandbox")
 
   static LayerOutcome holds(std::string what = {}) { return {true, std::move(what), {}}; }
-  static LayerOutcome missing(std::string why, std::string cure) { return {false, std::move(why), std::move(cure)}; }
+  static LayerOutcome missing(std::string why, std::string hint) { return {false, std::move(why), std::move(hint)}; }
 };
 
 }  // namespace igpu::exporter

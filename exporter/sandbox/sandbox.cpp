@@ -132,7 +132,7 @@ void Sandbox::verify() {
 
 void Sandbox::tell(Log& log) const {
   if (!plan_.on) {
-    log.write(LogLevel::warn, "sandbox is off", {{"cure", "start without --no-sandbox"}});
+    log.write(LogLevel::warn, "sandbox is off", {{"hint", "start without --no-sandbox"}});
     return;
   }
   std::string on;
@@ -145,26 +145,26 @@ void Sandbox::tell(Log& log) const {
             {{"on", on.empty() ? "nothing" : on}, {"capabilities", outcome(Layer::capabilities).detail}});
   for (const Layer layer : kLayers) {
     const LayerOutcome& missing = outcome(layer);
-    if (missing.on && !missing.cure.empty()) {
+    if (missing.on && !missing.hint.empty()) {
       log.write(LogLevel::info, "sandbox layer is weaker than it could be",
-                {{"layer", to_string(layer)}, {"reason", missing.detail}, {"cure", missing.cure}});
+                {{"layer", to_string(layer)}, {"reason", missing.detail}, {"hint", missing.hint}});
     }
     if (missing.on) continue;
-    const LogLevel level = missing.cure.empty() || layer == Layer::landlock ? LogLevel::info : LogLevel::warn;
+    const LogLevel level = missing.hint.empty() || layer == Layer::landlock ? LogLevel::info : LogLevel::warn;
     log.write(level, "sandbox layer missing",
               {{"layer", to_string(layer)},
                {"reason", missing.detail},
-               {"cure", missing.cure.empty() ? "none needed" : missing.cure}});
+               {"hint", missing.hint.empty() ? "none needed" : missing.hint}});
   }
 }
 
 namespace {
 
-// One outcome a line: "1<tab>detail<tab>cure".
+// One outcome a line: "1<tab>detail<tab>hint".
 std::string written(const SandboxOutcomes& outcomes) {
   std::string text;
   for (const LayerOutcome& outcome : outcomes) {
-    text += std::string(outcome.on ? "1" : "0") + '\t' + outcome.detail + '\t' + outcome.cure + '\n';
+    text += std::string(outcome.on ? "1" : "0") + '\t' + outcome.detail + '\t' + outcome.hint + '\n';
   }
   return text;
 }
@@ -177,7 +177,7 @@ bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
     if (second == text.npos || end == text.npos || second > end) return false;
     outcome.on = text.substr(0, first) == "1";
     outcome.detail = text.substr(first + 1, second - first - 1);
-    outcome.cure = text.substr(second + 1, end - second - 1);
+    outcome.hint = text.substr(second + 1, end - second - 1);
     text.remove_prefix(end + 1);
   }
   return true;

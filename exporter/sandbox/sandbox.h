@@ -45,7 +45,7 @@ class Sandbox {
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
   const SandboxOutcomes& outcomes() const { return outcomes_; }
 
-  // One line of what is on, and one for each layer that should be and is not, with its cure.
+  // One line of what is on, and one for each layer that should be and is not, with its hint.
   void tell(Log& log) const;
 
  private:

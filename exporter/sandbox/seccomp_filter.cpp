@@ -255,11 +255,11 @@ void add_conditional_calls(Rules& rules) {
 }
 
 LayerOutcome failed(const char* what, int error) {
-  const char* cure =
+  const char* hint =
       error == EINVAL || error == ENOSYS
           ? "a kernel built with CONFIG_SECCOMP_FILTER, or a container that lets its programs use seccomp"
           : "look whether a seccomp profile of the service or container refuses seccomp";
-  return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), cure);
+  return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), hint);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ struct InheritedSocket {
 };
 
 // Those that LISTEN_FDS names, if LISTEN_PID says that they are for this process; else none. first: where they begin,
-// 3 by the protocol. Throws std::runtime_error with one line that names the cure if one is no listening stream socket:
+// 3 by the protocol. Throws std::runtime_error with one line that names the hint if one is no listening stream socket:
 // serving fewer addresses than were asked for would go unnoticed. The caller owns them from then on; called once,
 // before anything else is opened.
 std::vector<InheritedSocket> inherited_sockets(const Environment& environment, int first = 3);
@@ -34,7 +34,7 @@ class ServiceNotifier {
  public:
   ServiceNotifier() = default;
   // Opens NOTIFY_SOCKET ("/path" or "@abstract") and keeps it open: later the sandbox lets nobody open sockets. Throws
-  // std::runtime_error with one line that names the cure.
+  // std::runtime_error with one line that names the hint.
   explicit ServiceNotifier(const Environment& environment);
 
   bool connected() const { return static_cast<bool>(socket_); }

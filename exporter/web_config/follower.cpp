@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kBetweenLooks(1);
+constexpr std::chrono::seconds kCheckInterval(1);
 
 constexpr Metric<Flag, 0> kSuccessful{"intel_gpu_exporter_web_config_last_reload_successful", Kind::gauge,
                                       "1 if --web.config.file and the files it names could be read when they last "
@@ -58,14 +58,14 @@ struct WebConfigFollower::Shared {
   bool slow = false;     // the last look took longer than anybody waits
   bool said_so = false;  // that this one hangs
   Clock::time_point asked_at;
-  Clock::time_point next_look;
+  Clock::time_point next_check;
 };
 
 WebConfigFollower::WebConfigFollower(std::string path, Log& log) : WebConfigFollower(std::move(path), log, Options()) {}
 
 WebConfigFollower::WebConfigFollower(std::string path, Log& log, Options options)
     : path_(path), log_(log), shared_(std::make_shared<Shared>(std::move(path), log, std::move(options))) {
-  shared_->next_look = shared_->options.now() + kBetweenLooks;
+  shared_->next_check = shared_->options.now() + kCheckInterval;
 }
 
 WebConfigFollower::~WebConfigFollower() {
@@ -124,8 +124,8 @@ void WebConfigFollower::ask_for_a_look() {
                {{"file", path_}});
     return;
   }
-  if (now < shared_->next_look) return;
-  shared_->next_look = now + kBetweenLooks;
+  if (now < shared_->next_check) return;
+  shared_->next_check = now + kCheckInterval;
   shared_->asked = true;
   shared_->asked_at = now;
   shared_->wanted.notify_one();

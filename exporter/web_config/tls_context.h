@@ -32,7 +32,7 @@ struct TlsContext {
   std::vector<std::string> warnings;  // works, but somebody should know: sentences for the log
 };
 
-// Throws std::runtime_error with one line: which file, what is wrong, what cures it. where: "path" of the
+// Throws std::runtime_error with one line: which file, what is wrong, what fixes it. where: "path" of the
 // configuration.
 TlsContext make_tls_context(const TlsSettings& settings, const TlsMaterial& material, const std::string& where);
 

@@ -225,17 +225,17 @@ void WebConfigFile::accept(Attempt attempt) {
     successful_ = false;
     if (attempt.error == last_error_) return;
     last_error_ = attempt.error;
-    const std::string cure =
+    const std::string hint =
         "correct it; `intel-gpu-exporter doctor --web.config.file=" + path_ + "` tells whether it is good";
     log_.write(LogLevel::error, "the web configuration cannot be used, an earlier state stays in use",
-               {{"error", attempt.error}, {"cure", cure}});
+               {{"error", attempt.error}, {"hint", hint}});
     return;
   }
   successful_ = true;
   const bool changed = attempt.digest != digest_;
   if (!changed && last_error_.empty()) return;  // touched, or replaced by a copy
   last_error_.clear();
-  log_.write(LogLevel::info, changed ? "the web configuration was read anew" : "the web configuration is good again",
+  log_.write(LogLevel::info, changed ? "the web configuration was read again" : "the web configuration is good again",
              {{"file", path_}});
   if (!changed) return;
   for (const std::string& warning : attempt.warnings) log_.write(LogLevel::warn, warning);

@@ -75,7 +75,7 @@ TEST_CASE("stats prints a table, or JSON lines") {
   for (const std::string& line : all) CHECK(parse_json(line)["gpus"].items.size() == 3);
 }
 
-TEST_CASE("doctor succeeds where everything is there and says what cures where not") {
+TEST_CASE("doctor succeeds where everything is there and says what fixes where not") {
   const ProgramOutcome whole = run({"doctor", "--simulate=tgl-broadcast"});
   CAPTURE(whole.output);
   CHECK(whole.status == 0);

@@ -227,7 +227,7 @@ TEST_CASE("CAP_SYS_ADMIN stays where perf events need it, and the log says what 
 }
 
 TEST_CASE(
-    "a layer that this kernel or container does not give is told with its cure, and the program serves without it") {
+    "a layer that this kernel or container does not give is told with its hint, and the program serves without it") {
   struct Lack {
     const char* calls;
     const char* layer;
@@ -237,8 +237,8 @@ TEST_CASE(
       {"landlock_create_ruleset=ENOSYS", "landlock", "a kernel from 5.13 on"},
       {"landlock_create_ruleset=EPERM", "landlock", "refuses landlock_*"},
       {"landlock_restrict_self=EPERM", "landlock", "refuses landlock_*"},
-      {"seccomp=EPERM", "seccomp", "cure="},
-      {"seccomp=ENOSYS", "seccomp", "cure="},
+      {"seccomp=EPERM", "seccomp", "hint="},
+      {"seccomp=ENOSYS", "seccomp", "hint="},
       {"capset=EPERM", "capabilities", "refuses capset"},
       {"prctl=EPERM", "no_new_privs", "refuses prctl"},
   };

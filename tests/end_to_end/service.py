@@ -148,7 +148,7 @@ def unreachable_manager(binary, work):
     program = Program(binary, work / "log", ["--web.listen-address=127.0.0.1:0"], {"NOTIFY_SOCKET": str(work / "nobody")})
     program.listens()
     told = [line for line in program.text().splitlines() if "level=warn" in line and "Type=exec" in line]
-    check(len(told) == 1, f"a manager that is not there is told of, with the cure: {program.text()}")
+    check(len(told) == 1, f"a manager that is not there is told of, with the hint: {program.text()}")
     program.stop()
 
 
@@ -177,7 +177,7 @@ def activation(binary, work):
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as idle:
         program = Program(binary, work / "log", [], sockets=[idle])
         check(program.process.wait(60) == 1, "a socket that does not listen ends the start")
-        check(program.text().count("\n") == 1 and "Accept=no" in program.text(), f"one line with the cure: {program.text()}")
+        check(program.text().count("\n") == 1 and "Accept=no" in program.text(), f"one line with the hint: {program.text()}")
 
 
 def by_systemd(binary, work):

@@ -172,7 +172,7 @@ def check_passwords(binary, folder):
         time.sleep(2.5)
         check(ask("bob") == 200 and connection.sock is socket, "an earlier state stays in use")
         lines = [line for line in exporter.log().splitlines() if "level=error" in line]
-        check(len(lines) == 1 and "web.yml:1" in lines[0] and "cure=" in lines[0], f"one line tells of it: {lines}")
+        check(len(lines) == 1 and "web.yml:1" in lines[0] and "hint=" in lines[0], f"one line tells of it: {lines}")
         exporter.write(users("alice", "bob"))
         wait_for(lambda: "web_config_last_reload_successful 1" in get(*login("alice"))[1], "the gauge becomes 1 again")
         exporter.write(TLS + users("alice"))

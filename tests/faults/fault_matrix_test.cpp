@@ -225,7 +225,7 @@ void steady(std::string_view profile) {
       check_no_step_back(last, hurt);
       const int lines = complaints(pair.bad.log) - said;
       INFO(told(pair.bad.log, lines));
-      // Sizes of memory and what of them is used are two permissions with two cures.
+      // Sizes of memory and what of them is used are two permissions with two fixes.
       const int allowed = operation.starts_with("ioctl") && fault == Fault::eacces ? 2 : 1;
       CHECK(lines <= allowed);
       if (!hurt.failed.empty()) CHECK(lines == 1);

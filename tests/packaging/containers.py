@@ -63,7 +63,7 @@ CONFINED = {
     "apparmor-containerd-host": ("containerd 1.6, host's PIDs, CAP_SYS_PTRACE", {**RIGHTS["host"], "apparmor": "containerd"}),
     "apparmor-unconfined-host": ("the same, unconfined", RIGHTS["host"]),
 }
-CONFINED_CURES = {
+CONFINED_HINTS = {
     "apparmor-docker-pod": "", "apparmor-containerd-pod": "", "apparmor-docker-host": "`--security-opt apparmor=unconfined`",
     "apparmor-containerd-host": "`appArmorProfile: {type: Unconfined}`, before Kubernetes 1.30 an annotation",
     "apparmor-unconfined-host": ""}
@@ -143,18 +143,18 @@ def tables(results):
     words = {True: "yes", False: "-", "pmu": "yes", "clients": "by the visible processes", "": "-"}
     for key, title in ROWS.items():
         lines.append(f"| {title} | " + " | ".join(words[results[name][key]] for name in RIGHTS) + " |")
-    lines += ["", "| with CAP_PERFMON and | perf | the line that cures it | [its own sandbox](sandbox.md) |", "|---|---|---|---|"]
-    for name, (title, _, cure) in OBSTACLES.items():
+    lines += ["", "| with CAP_PERFMON and | perf | the line that fixes it | [its own sandbox](sandbox.md) |", "|---|---|---|---|"]
+    for name, (title, _, hint) in OBSTACLES.items():
         result = results["perf-" + name]
         off = result["sandbox_off"]
-        lines.append(f"| {title} | {'works' if result['engines'] == 'pmu' else 'refused'} | {cure} | "
+        lines.append(f"| {title} | {'works' if result['engines'] == 'pmu' else 'refused'} | {hint} | "
                      f"{'without ' + ', '.join(off) if off else 'whole'} |")
-    lines += ["", "| AppArmor: the profile of | processes under the same profile | the rest of the node's | the line that cures it |", "|---|---|---|---|"]
+    lines += ["", "| AppArmor: the profile of | processes under the same profile | the rest of the node's | the line that fixes it |", "|---|---|---|---|"]
     for name, (title, _) in CONFINED.items():
         seen = results[name]
         others = "not in the namespace" if "pid" in CONFINED[name][1] and CONFINED[name][1]["pid"] != "host" else words[seen["others"]]
-        cure = CONFINED_CURES[name] if not (seen["own_pod"] and (seen["others"] or others.startswith("not"))) else ""
-        lines.append(f"| {title} | {words[seen['own_pod']]} | {others} | {cure or '-'} |")
+        hint = CONFINED_HINTS[name] if not (seen["own_pod"] and (seen["others"] or others.startswith("not"))) else ""
+        lines.append(f"| {title} | {words[seen['own_pod']]} | {others} | {hint or '-'} |")
     return "\n".join(lines) + "\n"
 
 

@@ -97,7 +97,7 @@ class CollectorRun {
 
   CollectorRun(TestMachine& machine, Gpu gpu) : machine_(machine), gpu_(std::move(gpu)) { bind(); }
 
-  // Makes the collector anew, as after a re-binding; counters are remembered.
+  // Makes the collector again, as after a re-binding; counters are remembered.
   void bind() {
     collector_.reset();
     pmu_ = std::make_unique<PmuSession>(

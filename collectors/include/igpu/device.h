@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-// One GPU as the kernel presents it. Facts that stay true until the device is bound anew.
+// One GPU as the kernel presents it. Facts that stay true until the device is rebound.
 // Sources: /sys/class/drm, /sys/bus/pci/devices (Documentation/ABI/testing/sysfs-bus-pci), pci.ids.
 namespace igpu {
 
@@ -28,7 +28,7 @@ struct Gpu {
   int numa_node = -1;             // -1: unknown
   bool virtual_function = false;  // SR-IOV VF: no PMU on xe, no hwmon, no gtidle
   std::uint64_t binding =
-      0;  // changes whenever the device was bound anew; two Gpus with the same value are the same binding
+      0;  // changes whenever the device was rebound; two Gpus with the same value are the same binding
 };
 
 // Whether what belongs to the processor package (RAPL, memory controllers, the package's temperature, the PMU without

@@ -10,7 +10,7 @@
 // intel_gpu_exporter_feature_available, the lines of `doctor`, the log.
 namespace igpu {
 
-// What a feature needs; chooses the cure that is offered when it is refused.
+// What a feature needs; chooses the hint that is offered when it is refused.
 enum class Need {
   nothing_special,
   perf_events,         // perf_event_open on the GPU's PMU
@@ -40,7 +40,7 @@ struct Finding {
   bool available = true;
   Absent absent;      // meaningful unless available
   std::string cause;  // one line: what was refused, by what
-  std::string cure;   // the exact command or setting; "" where nothing can be done
+  std::string hint;   // the exact command or setting; "" where nothing can be done
 };
 
 }  // namespace igpu

@@ -17,7 +17,7 @@ struct LogField {
 class Log {
  public:
   virtual ~Log() = default;
-  // Any thread. message is a constant sentence; what changes goes into fields (device, path, error, cure).
+  // Any thread. message is a constant sentence; what changes goes into fields (device, path, error, hint).
   virtual void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) = 0;
 };
 

@@ -81,7 +81,7 @@ class Monitor {
   // was stopped.
   std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request);
 
-  std::vector<Gpu> gpus();                              // discovers anew
+  std::vector<Gpu> gpus();                              // discovers again
   std::vector<std::string> enabled_collectors() const;  // without always_on ones
   bool simulated() const;
 

@@ -41,7 +41,7 @@ constexpr std::string_view to_string(Reason reason) {
 struct Absent {
   Reason reason = Reason::kernel;
   int os_error =
-      0;  // the errno that said so, 0 where none did; chooses the cure (EPERM and EACCES have different ones)
+      0;  // the errno that said so, 0 where none did; chooses the hint (EPERM and EACCES have different ones)
   bool operator==(const Absent&) const = default;
 };
 

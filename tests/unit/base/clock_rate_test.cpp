@@ -58,7 +58,7 @@ TEST_CASE("a reset, a pause and one wild measurement do not shake what is known"
   CHECK(rate.hertz() == 19.2e6);
 }
 
-TEST_CASE("a rate that stays different is another device's: it is learned anew") {
+TEST_CASE("a rate that stays different is another device's: it is learned again") {
   ClockRate rate;
   for (int i = 0; i < 3; ++i) rate.observe(std::chrono::seconds(i), at(19.2e6, std::chrono::seconds(i)));
   for (int i = 10; i < 20; ++i) rate.observe(std::chrono::seconds(i), at(38.4e6, std::chrono::seconds(i)));

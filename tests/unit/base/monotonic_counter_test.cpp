@@ -90,7 +90,7 @@ TEST_CASE("the time that a reading took is the source's, too") {
   CHECK(counter.advance_bounded(100, 0, bound, 5s, 6s) == Advance::gained);
 }
 
-TEST_CASE("the first reading is a starting point, also after a count was opened anew") {
+TEST_CASE("the first reading is a starting point, also after a count was reopened") {
   Bounded bounded;
   CHECK(bounded.read(999, 0s) == Advance::gained);
   bounded.counter.rebase();
@@ -105,7 +105,7 @@ TEST_CASE("a count beyond the range it is said to have does not wrap") {
   CHECK(bounded.counter.total() == 5000);
 }
 
-TEST_CASE("a counter that was opened anew goes on where it stood") {
+TEST_CASE("a counter that was reopened goes on where it stood") {
   MonotonicCounter counter;
   (void)counter.advance(300);
   SUBCASE("and counts from zero again") {

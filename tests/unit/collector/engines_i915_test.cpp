@@ -284,7 +284,7 @@ TEST_CASE("without permission the time of the visible clients is added up by cla
     CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
     CHECK(*engines.value(kBusyRatio, {{"engine", "vcs0"}}) == doctest::Approx(0.25));
   }
-  SUBCASE("bound anew the sums go on") {
+  SUBCASE("rebound the sums go on") {
     engines.bind();
     t.m.clock.advance(2s);
     engines.collect(Clients(t.m.clock.now()).client(1, 400'000'000).snapshot);

@@ -667,7 +667,7 @@ TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(2.0));
 }
 
-TEST_CASE("bound anew the counters go on") {
+TEST_CASE("rebound the counters go on") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.options.values["engines.xe-source"] = "pmu";

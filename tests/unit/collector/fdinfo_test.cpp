@@ -594,7 +594,7 @@ TEST_CASE("facts of the process stand beside its use of the GPU; user, cgroup an
   CHECK(page.count("intel_gpu_process_virtual_memory_bytes") == 0);
 }
 
-TEST_CASE("the GPU slept: windows start anew, counts go on") {
+TEST_CASE("the GPU slept: windows restart, counts go on") {
   SimpleScene scene(Driver::xe);
   scene.scrape_with(0);
   scene.pass_time(10s);
@@ -615,7 +615,7 @@ TEST_CASE("after a re-binding the process goes on counting, with new clients") {
   CHECK(page.value(kBusy) == 52.0);
 }
 
-TEST_CASE("a GPU whose nodes got other names, or that was bound anew under open descriptors, counts no client twice") {
+TEST_CASE("a GPU whose nodes got other names, or that was rebound under open descriptors, counts no client twice") {
   for (const Driver driver : {Driver::i915, Driver::xe}) {
     SimpleScene scene(driver);
     scene.open_render_node();

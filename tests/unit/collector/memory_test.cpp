@@ -204,8 +204,7 @@ TEST_CASE("a GPU without render node has no memory to tell") {
   CHECK(m.drm.opens == 0);
 }
 
-TEST_CASE(
-    "a node whose device has gone is opened anew in the same scrape, and not kept open while there is no device") {
+TEST_CASE("a node whose device has gone is reopened in the same scrape, and not kept open while there is no device") {
   TestMachine m;
   int gone_answers = 0;
   m.drm.add("renderD128", [&](unsigned long r, void* a) {

@@ -305,7 +305,7 @@ TEST_CASE("hwmon energy that fails or has no data is right again afterwards; a r
   CHECK(run.value(kJoules) == 1300);
   CHECK(run.value(kWatts) == 100);  // over the three seconds
 
-  m.tree.write(file, "0\n");  // bound anew, as seen by the old collector
+  m.tree.write(file, "0\n");  // rebound, as seen by the old collector
   run.collect_after(1s);
   CHECK(run.value(kJoules) == 1300);
   m.tree.write(file, "50000000\n");

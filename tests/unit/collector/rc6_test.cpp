@@ -109,7 +109,7 @@ TEST_CASE("i915 without access to the PMU: milliseconds from sysfs") {
   CHECK(run.failures() == 1);
 }
 
-TEST_CASE("i915's file is 32 bits wide: after 49 days it starts anew, the counter does not") {
+TEST_CASE("i915's file is 32 bits wide: after 49 days it restarts, the counter does not") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   m.tree.write(residency_file(gpu), "4294967000\n");

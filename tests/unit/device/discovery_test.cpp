@@ -67,7 +67,7 @@ TEST_CASE("GPUs of other vendors and Intel GPUs without i915 or xe are not ours"
   CHECK(discovery.discover().empty());
 }
 
-TEST_CASE("a GPU that is bound anew has another binding; one that is not keeps it") {
+TEST_CASE("a GPU that is rebound has another binding; one that is not keeps it") {
   TestMachine machine;
   const GpuSpec gpu{
       .pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"};

@@ -44,7 +44,7 @@ TEST_CASE("text from outside cannot become markup") {
   CHECK(holds(page, "href=\"/m&quot;x\""));
 }
 
-TEST_CASE("what is missing stands with its reason and its cure") {
+TEST_CASE("what is missing stands with its reason and its hint") {
   Gpu gpu;
   gpu.address = "0000:00:02.0";
   const Finding findings[] = {{&kPmu,

@@ -23,21 +23,21 @@ TEST_SUITE_BEGIN("advice");
 TEST_CASE("EACCES without the capability: the capability, or the sysctl") {
   const Advice advice = on_perf(EACCES, {.perf_event_paranoid = 2});
   CHECK(says(advice.cause, "kernel.perf_event_paranoid is 2"));
-  CHECK(says(advice.cure, "CAP_PERFMON"));
-  CHECK(says(advice.cure, "perf_event_paranoid=0"));
+  CHECK(says(advice.hint, "CAP_PERFMON"));
+  CHECK(says(advice.hint, "perf_event_paranoid=0"));
 }
 
 TEST_CASE("EACCES with the capability at Debian's level 3: the level is the trouble") {
   const Advice advice = on_perf(EACCES, {.perf_event_paranoid = 3, .has_perfmon = true});
-  CHECK(says(advice.cure, "sysctl kernel.perf_event_paranoid=2"));
-  CHECK_FALSE(says(advice.cure, "setcap"));
+  CHECK(says(advice.hint, "sysctl kernel.perf_event_paranoid=2"));
+  CHECK_FALSE(says(advice.hint, "setcap"));
 }
 
-TEST_CASE("EACCES without the capability at level 3 or 4 names both, so that the first cure is not half of one") {
+TEST_CASE("EACCES without the capability at level 3 or 4 names both, so that the first hint is not half of one") {
   for (int level : {3, 4}) {
     const Advice advice = on_perf(EACCES, {.perf_event_paranoid = level});
-    CHECK(says(advice.cure, "CAP_PERFMON"));
-    CHECK(says(advice.cure, "perf_event_paranoid=2"));
+    CHECK(says(advice.hint, "CAP_PERFMON"));
+    CHECK(says(advice.hint, "perf_event_paranoid=2"));
   }
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("EACCES with the capability at a level where it is enough: somebody el
   const Advice advice = on_perf(EACCES, {.perf_event_paranoid = 2, .has_perfmon = true});
   CHECK(says(advice.cause, "security module"));
   CHECK_FALSE(says(advice.cause, "not enough"));
-  CHECK_FALSE(says(advice.cure, "setcap"));
+  CHECK_FALSE(says(advice.hint, "setcap"));
 }
 
 TEST_CASE("EACCES in a user namespace: no capability helps there, and only level 0 admits who has none") {
@@ -54,13 +54,13 @@ TEST_CASE("EACCES in a user namespace: no capability helps there, and only level
       const Advice advice =
           on_perf(EACCES, {.perf_event_paranoid = level, .has_perfmon = perfmon, .in_user_namespace = true});
       CHECK(says(advice.cause, "user namespace"));
-      CHECK(says(advice.cure, "perf_event_paranoid=0"));
-      CHECK_FALSE(says(advice.cure, "perf_event_paranoid=2"));
-      CHECK_FALSE(says(advice.cure, "setcap"));
+      CHECK(says(advice.hint, "perf_event_paranoid=0"));
+      CHECK_FALSE(says(advice.hint, "perf_event_paranoid=2"));
+      CHECK_FALSE(says(advice.hint, "setcap"));
     }
   }
   const FeatureDescriptor used{"m", "x.", Need::perfmon_capability};
-  CHECK(says(advise(used, {Reason::permission, EACCES}, {.has_perfmon = true, .in_user_namespace = true}).cure,
+  CHECK(says(advise(used, {Reason::permission, EACCES}, {.has_perfmon = true, .in_user_namespace = true}).hint,
              "outside user namespaces"));
 }
 
@@ -68,69 +68,69 @@ TEST_CASE("EPERM and ENOSYS are seccomp, not the sysctl") {
   for (const int error : {EPERM, ENOSYS}) {
     const Advice advice = on_perf(error, {.perf_event_paranoid = 2});
     CHECK(says(advice.cause, "seccomp"));
-    CHECK_FALSE(says(advice.cure, "sysctl"));
+    CHECK_FALSE(says(advice.hint, "sysctl"));
   }
 }
 
 TEST_CASE("a kernel without the PMU has no permission to blame") {
   const Advice advice = advise(kPerf, {Reason::kernel, ENOENT}, {.perf_event_paranoid = 2});
-  CHECK(says(advice.cure, "newer kernel"));
+  CHECK(says(advice.hint, "newer kernel"));
 }
 
-TEST_CASE("render node, other users' processes, root-only files: each its own cure") {
-  CHECK(says(advise({"m", "x.", Need::render_node}, {Reason::permission, EACCES}, {}).cure, "render"));
-  CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).cure, "CAP_SYS_PTRACE"));
-  CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).cure, "hostPID"));
-  CHECK(says(advise({"p", "x.", Need::descriptor_links}, {Reason::suspended, EACCES}, {}).cure, "CAP_DAC_READ_SEARCH"));
+TEST_CASE("render node, other users' processes, root-only files: each its own hint") {
+  CHECK(says(advise({"m", "x.", Need::render_node}, {Reason::permission, EACCES}, {}).hint, "render"));
+  CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).hint, "CAP_SYS_PTRACE"));
+  CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).hint, "hostPID"));
+  CHECK(says(advise({"p", "x.", Need::descriptor_links}, {Reason::suspended, EACCES}, {}).hint, "CAP_DAC_READ_SEARCH"));
   CHECK(says(advise({"p", "x.", Need::descriptor_links}, {Reason::suspended, EACCES}, {}).cause, "sleeps"));
-  CHECK(says(advise({"e", "x.", Need::root_only_file}, {Reason::permission, EACCES}, {}).cure, "CAP_DAC_READ_SEARCH"));
-  CHECK(advise({"h", "x."}, {Reason::hardware}, {}).cure.empty());
+  CHECK(says(advise({"e", "x.", Need::root_only_file}, {Reason::permission, EACCES}, {}).hint, "CAP_DAC_READ_SEARCH"));
+  CHECK(advise({"h", "x."}, {Reason::hardware}, {}).hint.empty());
 }
 
 TEST_CASE("no source's absence is put on another one's kernel version") {
   const auto on_kernel = [](Need need) { return advise({"f", "x.", need}, {Reason::kernel, ENOENT}, {}); };
-  CHECK(says(on_kernel(Need::perf_events).cure, "4.16"));
+  CHECK(says(on_kernel(Need::perf_events).hint, "4.16"));
   for (const Need need :
        {Need::awake_event, Need::rapl_pmu, Need::powercap_file, Need::imc_pmu, Need::card_hwmon, Need::nothing_special})
-    CHECK_FALSE(says(on_kernel(need).cure, "4.16"));
-  CHECK(says(on_kernel(Need::imc_pmu).cure, "modprobe intel_uncore"));
-  CHECK(says(on_kernel(Need::rapl_pmu).cure, "intel_rapl_msr"));
-  CHECK(says(on_kernel(Need::card_hwmon).cure, "6.2"));
-  CHECK(says(on_kernel(Need::awake_event).cure, "5.15"));
+    CHECK_FALSE(says(on_kernel(need).hint, "4.16"));
+  CHECK(says(on_kernel(Need::imc_pmu).hint, "modprobe intel_uncore"));
+  CHECK(says(on_kernel(Need::rapl_pmu).hint, "intel_rapl_msr"));
+  CHECK(says(on_kernel(Need::card_hwmon).hint, "6.2"));
+  CHECK(says(on_kernel(Need::awake_event).hint, "5.15"));
 
   const Absent refused{Reason::permission, EACCES};
   for (const Need need : {Need::awake_event, Need::rapl_pmu, Need::imc_pmu})
-    CHECK(says(advise({"f", "x.", need}, refused, {}).cure, "CAP_PERFMON"));
-  CHECK(says(advise({"f", "x.", Need::powercap_file}, refused, {}).cure, "CAP_DAC_READ_SEARCH"));
-  CHECK_FALSE(says(advise({"f", "x.", Need::card_hwmon}, refused, {}).cure, "CAP_"));
+    CHECK(says(advise({"f", "x.", need}, refused, {}).hint, "CAP_PERFMON"));
+  CHECK(says(advise({"f", "x.", Need::powercap_file}, refused, {}).hint, "CAP_DAC_READ_SEARCH"));
+  CHECK_FALSE(says(advise({"f", "x.", Need::card_hwmon}, refused, {}).hint, "CAP_"));
 }
 
 TEST_CASE("a render node that is not there is passed to the container; one that may not be opened takes the group") {
   const FeatureDescriptor memory{"memory_size", "x.", Need::render_node};
   const Advice not_there = advise(memory, {Reason::permission, ENOENT}, {});
   CHECK(says(not_there.cause, "not in /dev/dri"));
-  CHECK(says(not_there.cure, "--device /dev/dri"));
-  CHECK(says(advise(memory, {Reason::permission, EACCES}, {}).cure, "usermod -aG render"));
+  CHECK(says(not_there.hint, "--device /dev/dri"));
+  CHECK(says(advise(memory, {Reason::permission, EACCES}, {}).hint, "usermod -aG render"));
 }
 
-TEST_CASE("processes that stay hidden to one who has CAP_SYS_PTRACE: the cure is not the capability") {
+TEST_CASE("processes that stay hidden to one who has CAP_SYS_PTRACE: the hint is not the capability") {
   const FeatureDescriptor processes{"processes", "x.", Need::other_processes};
   const auto on = [&](int error, PermissionFacts facts) {
     return advise(processes, {Reason::permission, error}, facts);
   };
   const Advice confined = on(EACCES, {.has_ptrace = true});
   CHECK(says(confined.cause, "although"));
-  CHECK(says(confined.cure, "apparmor=unconfined"));
-  CHECK(says(confined.cure, "user namespace"));
-  CHECK_FALSE(says(confined.cure, "setcap"));
+  CHECK(says(confined.hint, "apparmor=unconfined"));
+  CHECK(says(confined.hint, "user namespace"));
+  CHECK_FALSE(says(confined.hint, "setcap"));
   const Advice rootless = on(EACCES, {.has_ptrace = true, .in_user_namespace = true});
-  CHECK(says(rootless.cure, "outside user namespaces"));
+  CHECK(says(rootless.hint, "outside user namespaces"));
   const Advice hidden = on(ENOENT, {.has_ptrace = true});
   CHECK(says(hidden.cause, "PID namespace"));
   CHECK(says(hidden.cause, "hidepid"));
-  CHECK(says(hidden.cure, "--pid host"));
-  CHECK_FALSE(says(hidden.cure, "CAP_SYS_PTRACE"));
-  CHECK(says(on(ENOENT, {}).cure, "CAP_SYS_PTRACE"));
+  CHECK(says(hidden.hint, "--pid host"));
+  CHECK_FALSE(says(hidden.hint, "CAP_SYS_PTRACE"));
+  CHECK(says(on(ENOENT, {}).hint, "CAP_SYS_PTRACE"));
 }
 
 TEST_CASE("the facts come from the machine") {

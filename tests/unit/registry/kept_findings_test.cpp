@@ -44,10 +44,10 @@ TEST_CASE("while nothing changes the list is the same one; whatever changes make
   Kept k;
   const std::vector<Finding> some{Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel})};
   const auto first = k.explain(some);
-  CHECK(says((*first)[1].cure, "6.12"));
+  CHECK(says((*first)[1].hint, "6.12"));
   CHECK(k.explain(some) == first);
   SUBCASE("a reason") {
-    CHECK((*k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::hardware})}))[1].cure.empty());
+    CHECK((*k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::hardware})}))[1].hint.empty());
   }
   SUBCASE("an errno") {
     CHECK(k.explain({Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel, ENOENT})}) != first);
@@ -62,7 +62,7 @@ TEST_CASE("while nothing changes the list is the same one; whatever changes make
   }
 }
 
-TEST_CASE("a refusal that stays, for another cause, is explained anew within a minute") {
+TEST_CASE("a refusal that stays, for another cause, is explained again within a minute") {
   Kept k;
   k.m.tree.write("proc/sys/kernel/perf_event_paranoid", "3\n");
   const std::vector<Finding> refused{Kept::missing(kBusy, {Reason::permission, EACCES})};

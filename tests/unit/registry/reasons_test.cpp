@@ -80,21 +80,21 @@ struct Subject {
 struct Expected {
   std::string_view feature;
   Reason reason;
-  std::string_view hint;  // in the cure; "": nothing can be done, and nobody is sent looking
+  std::string_view hint;  // in the hint; "": nothing can be done, and nobody is sent looking
 };
 
 // What is not expected to be absent has to be there.
 void check(Subject& subject, std::vector<Expected> expected) {
   const auto features = subject.features();
   for (const auto& [name, answer] : features) {
-    INFO(name << ": " << answer.advice.cause << " / " << answer.advice.cure);
+    INFO(name << ": " << answer.advice.cause << " / " << answer.advice.hint);
     const auto at =
         std::find_if(expected.begin(), expected.end(), [&, n = name](const Expected& e) { return e.feature == n; });
     CHECK(answer.available == (at == expected.end()));
     if (answer.available || at == expected.end()) continue;
     CHECK(to_string(answer.reason) == to_string(at->reason));
-    CHECK(answer.advice.cure.empty() == at->hint.empty());
-    CHECK(answer.advice.cure.find(at->hint) != std::string::npos);
+    CHECK(answer.advice.hint.empty() == at->hint.empty());
+    CHECK(answer.advice.hint.find(at->hint) != std::string::npos);
     CHECK_FALSE(answer.advice.cause.empty());
     // Nobody is sent after another driver's version.
     const std::string_view other = subject.gpu.driver == i915 ? "xe" : "i915";
@@ -236,7 +236,7 @@ TEST_CASE("an Arc A380 under i915 of Linux 6.12: a fan, but no temperature yet")
   const auto features = s.features();
   CHECK(features.at("fan").available);
   CHECK(features.at("temperature").reason == kernel);
-  CHECK(features.at("temperature").advice.cure.find("6.14") != std::string::npos);
+  CHECK(features.at("temperature").advice.hint.find("6.14") != std::string::npos);
 }
 
 TEST_CASE("a card under a kernel that has all of hwmon: what is left out the card does not have") {
@@ -276,7 +276,7 @@ TEST_CASE(
           REQUIRE(features.count(name) == 1);
           CHECK_FALSE(features.at(name).available);
           CHECK(to_string(features.at(name).reason) == to_string(hardware));
-          CHECK(features.at(name).advice.cure.empty());
+          CHECK(features.at(name).advice.hint.empty());
           CHECK(features.at(name).advice.cause.find("virtual function") != std::string::npos);
         }
         CHECK(features.at("process_engine_time").reason == (driver == xe ? hardware : kernel));

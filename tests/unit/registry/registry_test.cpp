@@ -177,7 +177,7 @@ TEST_CASE("a collector that cannot be made costs only its own series, and is mad
   CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 1);
 }
 
-TEST_CASE("what is not permitted is no failure: it is told as a feature, with its cure, and logged once") {
+TEST_CASE("what is not permitted is no failure: it is told as a feature, with its hint, and logged once") {
   Scene scene;
   scene.machine.tree.write("proc/sys/kernel/perf_event_paranoid", "2\n");
   scene.machine.privileges.capabilities.clear();
@@ -190,7 +190,7 @@ TEST_CASE("what is not permitted is no failure: it is told as a feature, with it
   CHECK(scene.log.count(LogLevel::warn) == 1);
   bool found = false;
   for (const Finding& finding : page->findings())
-    if (finding.feature == &kShakyFeature) found = finding.cure.find("CAP_PERFMON") != std::string::npos;
+    if (finding.feature == &kShakyFeature) found = finding.hint.find("CAP_PERFMON") != std::string::npos;
   CHECK(found);
 }
 

@@ -11,8 +11,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-SleepGuard::Look awake(std::uint64_t users) { return {false, users, 10s}; }
-SleepGuard::Look suspended() { return {true, Absent{}, 0s}; }
+SleepGuard::Observation awake(std::uint64_t users) { return {false, users, 10s}; }
+SleepGuard::Observation suspended() { return {true, Absent{}, 0s}; }
 
 }  // namespace
 

@@ -47,9 +47,9 @@ TEST_CASE("a simulated machine needs none; files of the web configuration may ne
 
 TEST_CASE("what is kept is told; CAP_SYS_ADMIN with what would make it unnecessary") {
   CHECK(kept(set(kPerfmon)).detail == "keeps CAP_PERFMON");
-  CHECK(kept(set(kPerfmon)).cure.empty());
+  CHECK(kept(set(kPerfmon)).hint.empty());
   CHECK(kept(set(kPerfmon) | set(kSysAdmin)).on);
-  CHECK(kept(set(kPerfmon) | set(kSysAdmin)).cure.find("kernel.perf_event_paranoid=2") != std::string::npos);
+  CHECK(kept(set(kPerfmon) | set(kSysAdmin)).hint.find("kernel.perf_event_paranoid=2") != std::string::npos);
 }
 
 TEST_CASE("capabilities have names, also those that the headers do not know") {

@@ -30,7 +30,7 @@ TEST_CASE("a sandbox that is turned off does nothing and says so") {
   sandbox.tell(log);
   REQUIRE(log.lines().size() == 1);
   CHECK(log.lines()[0].level == LogLevel::warn);
-  CHECK(log.lines()[0].text == "sandbox is off cure=start without --no-sandbox");
+  CHECK(log.lines()[0].text == "sandbox is off hint=start without --no-sandbox");
 }
 
 TEST_CASE("a trial leaves this process as it was") {

@@ -87,8 +87,8 @@ TEST_SUITE_BEGIN("logging");
 
 TEST_CASE("logfmt quotes what needs it") {
   CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::warn, "no GPU",
-                        {{"device", "0000:03:00.0"}, {"cure", "a=b \"c\""}, {"empty", ""}}) ==
-        "ts=T level=warn msg=\"no GPU\" device=0000:03:00.0 cure=\"a=b \\\"c\\\"\" empty=\"\"\n");
+                        {{"device", "0000:03:00.0"}, {"hint", "a=b \"c\""}, {"empty", ""}}) ==
+        "ts=T level=warn msg=\"no GPU\" device=0000:03:00.0 hint=\"a=b \\\"c\\\"\" empty=\"\"\n");
   CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::info, "listening", {}) == "ts=T level=info msg=listening\n");
 }
 

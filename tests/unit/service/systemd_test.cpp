@@ -128,7 +128,7 @@ TEST_CASE("the manager reads what is said, at a path and at an abstract name") {
   }
 }
 
-TEST_CASE("a manager that cannot be reached is told of in one line that names the cure") {
+TEST_CASE("a manager that cannot be reached is told of in one line that names the hint") {
   for (const std::string& address : {std::string("relative"), std::string("vsock:2:1"), std::string("/no/such/socket"),
                                      "/" + std::string(200, 'x'), "@" + std::string(108, 'x')}) {
     CAPTURE(address);
@@ -182,7 +182,7 @@ TEST_CASE("sockets for somebody else are left alone") {
   CHECK(inherited_sockets(variables, Passed::kFirst).empty());
 }
 
-TEST_CASE("what is no listening stream socket is refused, with the cure") {
+TEST_CASE("what is no listening stream socket is refused, with the hint") {
   const auto refusal = [](int fd) {
     Passed passed;
     if (fd >= 0) passed.add(fd);

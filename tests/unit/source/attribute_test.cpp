@@ -13,7 +13,7 @@ TEST_SUITE_BEGIN("attribute");
 using namespace igpu;
 using igpu::test::TestMachine;
 
-TEST_CASE("a number is read anew each time from a file that is opened once") {
+TEST_CASE("a number is read again each time from a file that is opened once") {
   TestMachine m;
   m.tree.write("sys/a/number", "1300\n");
   Attribute attribute(m.sys, "a/number");

@@ -251,7 +251,7 @@ TEST_CASE("a read that fails once keeps the group and its counts") {
   CHECK(i915.m.perf.opens == 1);
 }
 
-TEST_CASE("a group that was dissolved is closed and opened anew; the count goes on") {
+TEST_CASE("a group that was dissolved is closed and reopened; the count goes on") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   const auto video = i915.pmu->want("vcs0-busy");

@@ -321,7 +321,7 @@ TEST_CASE("a chain is sent whole") {
   CHECK(sk_X509_num(sent) == 1);
 }
 
-TEST_CASE("what cannot be used is refused with file, line and the cure; nothing of a key is shown") {
+TEST_CASE("what cannot be used is refused with file, line and the hint; nothing of a key is shown") {
   CHECK(refusal("", material("server.pem", "client.key")) ==
         "web.yml:3: key_file k does not belong to the first certificate of cert_file c: give the pair that was made "
         "together, the server's own certificate first");

@@ -35,7 +35,7 @@ TEST_CASE("no interval: no limit") {
   CHECK(taken(bucket, {0s, 5}, TokenBucket::Time(1s)) == 10);
 }
 
-TEST_CASE("a changed limit begins anew") {
+TEST_CASE("a changed limit starts again") {
   TokenBucket bucket;
   CHECK(taken(bucket, {1h, 1}, TokenBucket::Time(100s)) == 1);
   CHECK(taken(bucket, {1h, 2}, TokenBucket::Time(100s)) == 2);

@@ -91,7 +91,7 @@ TEST_CASE("a broken file keeps the last good one, says so once for each failure,
   }
   REQUIRE(log.count(LogLevel::error) == 1);
   CHECK(log.lines().back().text.find("web.yml:1: unknown key") != std::string::npos);
-  CHECK(log.lines().back().text.find("cure=correct it; `intel-gpu-exporter doctor --web.config.file=") !=
+  CHECK(log.lines().back().text.find("hint=correct it; `intel-gpu-exporter doctor --web.config.file=") !=
         std::string::npos);
   std::filesystem::remove(folder.path("web.yml"));
   file.look();

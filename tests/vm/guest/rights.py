@@ -110,21 +110,21 @@ def one(name, prefix, gpus, loads, size, root, perf, perfmon, ptrace, node, para
     verdict(bool(denied) != (root or complete), f"{name}: features denied", sorted(denied),
             "none" if complete else "some")
     code, text = run_tool("doctor", prefix=prefix)
-    cures = []
+    fixes = []
     if not perf:
-        cures += ["CAP_PERFMON"]
+        fixes += ["CAP_PERFMON"]
         if paranoid == 3:
-            cures += ["kernel.perf_event_paranoid"]
+            fixes += ["kernel.perf_event_paranoid"]
     if not ptrace:
-        cures += ["CAP_SYS_PTRACE"]
+        fixes += ["CAP_SYS_PTRACE"]
     if not node:
-        cures += ["render"]
+        fixes += ["render"]
     if not perfmon and node:
-        cures += ["CAP_PERFMON"]
-    missing = [c for c in cures if c not in text]
-    equal(f"{name}: doctor names the cures", missing, [])
+        fixes += ["CAP_PERFMON"]
+    missing = [c for c in fixes if c not in text]
+    equal(f"{name}: doctor names the fixes", missing, [])
     if complete:
         doctor_is_content(name, prefix)
-        verdict("setcap" not in text, f"{name}: doctor advises nothing needless", text[-400:], "no cure")
+        verdict("setcap" not in text, f"{name}: doctor advises nothing needless", text[-400:], "no hint")
     elif not root:
         verdict(code not in (0, None) and code > 0, f"{name}: doctor's exit code", code, "not 0")

@@ -6,7 +6,7 @@ namespace igpu {
 // When to look for files that do not change while a GPU is bound. A driver makes them one after the other, the DRM
 // nodes by which we find it not the last, so the first look may come too early; and some files belong to drivers that
 // may be loaded later. Hence: at the first two scrapes, and now and then as long as nothing was found.
-class LookSchedule {
+class ScanSchedule {
  public:
   // Once a scrape.
   bool due(bool found) {
