@@ -30,18 +30,6 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text);
 // dumpable.
 std::optional<std::uint32_t> parse_status_uid(std::string_view text);
 
-// What a cgroup path says of the software that runs in it. Views into the path.
-struct CgroupFacts {
-  std::string_view container_id;  // 64 hex digits: docker, containerd, cri-o, podman, with or without systemd
-  std::string pod_uid;            // with "-", as Kubernetes prints it ("" if none)
-  std::string_view systemd_unit;  // the innermost *.service or *.scope
-};
-CgroupFacts facts_of_cgroup(std::string_view path);
-
-// The most telling path of /proc/<pid>/cgroup: one in which a container shows, else the unified hierarchy's, else
-// systemd's own, else any that is not the root. "" if the text holds none.
-std::string_view telling_cgroup(std::string_view text);
-
 // User names by uid, asked once and kept for ten minutes: the passwd file is read whole at each question.
 class UserNames {
  public:

@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kId = "3f4a1d9b7c0e5a6f8b2d4c1e9f7a0b3c5d6e8f1a2b4c7d9e0f1a3b5c7d9e1f20";
-const std::string kOther = "00000000000000000000000000000000000000000000000000000000000000aa";
 
 std::string stat_line(const std::string& comm) {
   return "4711 (" + comm +
@@ -52,85 +51,6 @@ TEST_CASE("the user is the effective uid of the status file") {
   CHECK(parse_status_uid("Name:\tUid\nUid:\t5\t6\t7\t8\n") == 6);
   CHECK_FALSE(parse_status_uid("Name:\tffmpeg\n"));
   CHECK_FALSE(parse_status_uid("Uid:\t5"));
-}
-
-TEST_CASE("container ids of all runtimes") {
-  const std::string paths[] = {
-      "/docker/" + kId,
-      "/system.slice/docker-" + kId + ".scope",
-      "/machine.slice/libpod-" + kId + ".scope",
-      "/machine.slice/libpod-" + kId + ".scope/container",
-      "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + kId + ".scope",
-      "/kubepods/burstable/pod2c48913c-b29f-11e7-9350-020968147796/" + kId,
-      "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod2c48913c_b29f_11e7_9350_020968147796.slice/"
-      "cri-containerd-" +
-          kId + ".scope",
-      "/kubepods.slice/kubepods-pod2c48913c_b29f_11e7_9350_020968147796.slice/crio-" + kId + ".scope",
-      "/system.slice/containerd.service/"
-      "kubepods-besteffort-pod2c48913c_b29f_11e7_9350_020968147796.slice:cri-containerd:" +
-          kId,
-      "/docker/" + kOther + "/docker/" + kId,  // a container in a container: the inner one
-      "/ecs/0123456789abcdef/" + kId,
-  };
-  for (const std::string& path : paths) {
-    CAPTURE(path);
-    CHECK(facts_of_cgroup(path).container_id == kId);
-  }
-}
-
-TEST_CASE("what only looks like a container id is none") {
-  for (const std::string& path :
-       {std::string("/"), std::string("/user.slice/session-2.scope"), std::string("/docker"), "/a" + kId,
-        "/docker-" + kId.substr(1) + ".scope", "/docker-" + kId + ".service", "/libpod-conmon-" + kId + ".scope",
-        "/crio-conmon-" + kId + ".scope", "/docker-" + std::string(64, 'Z') + ".scope"}) {
-    CAPTURE(path);
-    CHECK(facts_of_cgroup(path).container_id == "");
-  }
-}
-
-TEST_CASE("pod uids are printed as Kubernetes prints them") {
-  const std::string uid = "2c48913c-b29f-11e7-9350-020968147796";
-  CHECK(facts_of_cgroup("/kubepods/besteffort/pod" + uid + "/" + kId).pod_uid == uid);
-  CHECK(facts_of_cgroup("/kubepods/pod" + uid).pod_uid == uid);
-  CHECK(facts_of_cgroup("/kubepods.slice/kubepods-pod2c48913c_b29f_11e7_9350_020968147796.slice/crio-" + kId + ".scope")
-            .pod_uid == uid);
-  CHECK(facts_of_cgroup("/system.slice/containerd.service/"
-                        "kubepods-burstable-pod2c48913c_b29f_11e7_9350_020968147796.slice:cri-containerd:" +
-                        kId)
-            .pod_uid == uid);
-  CHECK(facts_of_cgroup("/kubepods/burstable/pod0123456789abcdef0123456789abcdef/" + kId).pod_uid ==
-        "0123456789abcdef0123456789abcdef");
-  for (const std::string path :
-       {"/machine.slice/machine-libpod_pod_abc.slice", "/tripod2c48913c-b29f-11e7-9350-020968147796", "/pod", "/pod-1",
-        "/kubepods/pod2c48913c-b29f-11e7-9350"}) {
-    CAPTURE(path);
-    CHECK(facts_of_cgroup(path).pod_uid == "");
-  }
-}
-
-TEST_CASE("the innermost unit is the systemd unit") {
-  CHECK(facts_of_cgroup("/system.slice/jellyfin.service").systemd_unit == "jellyfin.service");
-  CHECK(
-      facts_of_cgroup("/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-mpv-77.scope").systemd_unit ==
-      "app-gnome-mpv-77.scope");
-  CHECK(facts_of_cgroup("/system.slice/docker-" + kId + ".scope/init").systemd_unit == "docker-" + kId + ".scope");
-  CHECK(facts_of_cgroup("/docker/" + kId).systemd_unit == "");
-}
-
-TEST_CASE(
-    "the telling cgroup: where a container shows, else the unified one, else systemd's, else any, else the root") {
-  const std::string docker = "/docker/" + kId;
-  CHECK(telling_cgroup("0::/system.slice/ssh.service\n") == "/system.slice/ssh.service");
-  CHECK(telling_cgroup("5:memory:" + docker + "\n1:name=systemd:/init.scope\n0::/system.slice/containerd.service\n") ==
-        docker);
-  CHECK(telling_cgroup("5:memory:" + docker + "\n0::" + docker + "/init\n") == docker + "/init");
-  CHECK(telling_cgroup("5:memory:/build\n1:name=systemd:/user.slice/session-2.scope\n0::/\n") ==
-        "/user.slice/session-2.scope");
-  CHECK(telling_cgroup("5:memory:/build\n1:name=systemd:/\n") == "/build");
-  CHECK(telling_cgroup("0::/\n") == "/");
-  CHECK(telling_cgroup("0::/a:b.service (deleted)\n") == "/a:b.service");
-  CHECK(telling_cgroup("") == "");
-  CHECK(telling_cgroup("no colon\n::\n0:\n") == "");
 }
 
 TEST_CASE("a process is read from its directory; an unknown user is a number") {
