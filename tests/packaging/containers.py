@@ -29,7 +29,7 @@ RIGHTS = {
     "node": {"gpu": True, "capabilities": [PERF, PTRACE], "pid": "host"},
 }
 TITLES = {
-    "plain": "nothing", "gpu": "/dev/dri, group render", "sidecar": "the same, process namespace shared with the pod",
+    "plain": "no privileges", "gpu": "/dev/dri, group render", "sidecar": "the same, process namespace shared with the pod",
     "perfmon": "/dev/dri, CAP_PERFMON", "host": "/dev/dri, host's PIDs, CAP_SYS_PTRACE",
     "node": "/dev/dri, host's PIDs, CAP_PERFMON, CAP_SYS_PTRACE"}
 ROWS = {
@@ -42,9 +42,9 @@ OBSTACLES = {
     "containerd": ("containerd 1.6", {"engine": "containerd"}, "-"),
     "kubernetes": ("the same with `allowPrivilegeEscalation: false`", {"engine": "containerd", "no_new_privs": True}, "-"),
     "docker": ("Docker 20.10", {"engine": "docker"}, "Docker 23 or newer, or `--security-opt seccomp=FILE` as below"),
-    "docker-new": ("Docker with a profile that lets CAP_PERFMON do", {"engine": "docker", "seccomp": "containerd"}, "-"),
+    "docker-new": ("Docker with a profile that permits perf with CAP_PERFMON", {"engine": "docker", "seccomp": "containerd"}, "-"),
     "docker-nnp": ("the same with `--security-opt no-new-privileges`",
-                   {"engine": "docker", "seccomp": "containerd", "no_new_privs": True}, "leave that out"),
+                   {"engine": "docker", "seccomp": "containerd", "no_new_privs": True}, "omit that option"),
     "podman": ("Podman, CRI-O (containers-common 0.50)", {"engine": "podman"},
                "`--security-opt seccomp=FILE` as below; newer profiles need nothing"),
     "podman-cured": ("the same with that file", {"engine": "podman", "seccomp": "cured"}, "-"),
@@ -143,13 +143,13 @@ def tables(results):
     words = {True: "yes", False: "-", "pmu": "yes", "clients": "by the visible processes", "": "-"}
     for key, title in ROWS.items():
         lines.append(f"| {title} | " + " | ".join(words[results[name][key]] for name in RIGHTS) + " |")
-    lines += ["", "| with CAP_PERFMON and | perf | the line that fixes it | [its own sandbox](sandbox.md) |", "|---|---|---|---|"]
+    lines += ["", "| with CAP_PERFMON and | perf | fix | [its own sandbox](sandbox.md) |", "|---|---|---|---|"]
     for name, (title, _, hint) in OBSTACLES.items():
         result = results["perf-" + name]
         off = result["sandbox_off"]
         lines.append(f"| {title} | {'works' if result['engines'] == 'pmu' else 'refused'} | {hint} | "
-                     f"{'without ' + ', '.join(off) if off else 'whole'} |")
-    lines += ["", "| AppArmor: the profile of | processes under the same profile | the rest of the node's | the line that fixes it |", "|---|---|---|---|"]
+                     f"{'without ' + ', '.join(off) if off else 'complete'} |")
+    lines += ["", "| AppArmor profile of | sees processes under the same profile | sees the rest of the node | fix |", "|---|---|---|---|"]
     for name, (title, _) in CONFINED.items():
         seen = results[name]
         others = "not in the namespace" if "pid" in CONFINED[name][1] and CONFINED[name][1]["pid"] != "host" else words[seen["others"]]
