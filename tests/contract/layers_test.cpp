@@ -118,6 +118,33 @@ TEST_CASE("formats know no sockets, and nothing but cli prints or reads flags") 
   }
 }
 
+TEST_CASE("http is transport: it includes no pages, formats or metrics, and pages include no sockets") {
+  const std::set<std::string> http = {"http", "service", "igpu"};
+  const std::set<std::string> pages = {"pages", "http", "format", "report", "self", "service", "igpu"};
+  const std::set<std::string> http_headers_for_pages = {"http/message.h", "http/query.h"};
+  std::size_t seen = 0;
+  for (const Include& include : includes_below("exporter")) {
+    const std::string target = first_part(include.target);
+    INFO(include.file << " includes " << include.target);
+    if (include.file.starts_with("exporter/http/") && !include.system) {
+      ++seen;
+      CHECK(http.contains(target));
+      if (target == "igpu") CHECK(include.target == "igpu/log.h");
+    }
+    if (include.file.starts_with("exporter/pages/")) {
+      ++seen;
+      if (include.system) {
+        CHECK(target != "sys");
+        CHECK(target != "unistd.h");
+      } else {
+        CHECK(pages.contains(target));
+        if (target == "http") CHECK(http_headers_for_pages.contains(include.target));
+      }
+    }
+  }
+  CHECK(seen > 40);
+}
+
 TEST_CASE("the web configuration knows no sockets, and YAML and crypt stay inside of it") {
   const std::set<std::string> allowed = {"web_config", "http", "self", "service", "text", "igpu"};
   std::size_t seen = 0;

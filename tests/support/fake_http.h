@@ -9,7 +9,7 @@
 #include <string>
 
 #include "http/message.h"
-#include "http/scrape_source.h"
+#include "pages/scrape_source.h"
 #include "support/sample_page.h"
 
 namespace igpu::test {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "http/in_flight.h"
 #include "http/message.h"
-#include "http/scrape_source.h"
 #include "igpu/page.h"
+#include "pages/in_flight.h"
+#include "pages/scrape_source.h"
 #include "self/process_metrics.h"
 #include "self/request_metrics.h"
 #include "self/self_metrics.h"

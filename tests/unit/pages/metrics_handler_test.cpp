@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/metrics_handler.h"
+#include "pages/metrics_handler.h"
 
 #include <doctest/doctest.h>
 

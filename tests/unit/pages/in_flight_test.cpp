@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/in_flight.h"
+#include "pages/in_flight.h"
 
 #include <doctest/doctest.h>
 

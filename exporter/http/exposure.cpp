@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/exposure.h"
+#include "http/exposure.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

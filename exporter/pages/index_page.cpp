@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/index_page.h"
+#include "pages/index_page.h"
 
 #include <algorithm>
 #include <utility>

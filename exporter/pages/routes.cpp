@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/routes.h"
+#include "pages/routes.h"
 
-#include "http/index_page.h"
+#include "pages/index_page.h"
 
 namespace igpu::exporter {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/routes.h"
+#include "pages/routes.h"
 
 #include <doctest/doctest.h>
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "http/message.h"
-#include "http/metrics_handler.h"
-#include "http/scrape_source.h"
+#include "pages/metrics_handler.h"
+#include "pages/scrape_source.h"
 #include "self/request_metrics.h"
 #include "service/readiness.h"
 
