@@ -104,9 +104,11 @@ class Result final : public ScrapeResult {
  public:
   std::span<const SampleList* const> lists() const override { return lists_; }
   std::span<const Finding> findings() const override { return *findings_; }
+  std::span<const std::string_view> failed_collectors() const override { return failed_; }
 
   std::vector<std::shared_ptr<SampleSink>> sinks;
   KeptFindings::List findings_;
+  std::vector<std::string_view> failed_;  // names of the collectors' descriptors
   std::vector<const SampleList*> lists_;
 };
 
@@ -269,7 +271,8 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
 
   Progress progress() const;
   std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole);
-  KeptFindings::List report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out);
+  KeptFindings::List report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
+                            std::vector<std::string_view>& failed);
   void note_features(const Step& step, std::vector<Finding>& findings) const;
   void plan_readings(const Progress& progress);
 
@@ -548,7 +551,7 @@ std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress
       result->sinks.push_back(step.sink);
   }
   auto own = core_->sinks->take();
-  result->findings_ = report(progress, collectors, whole, *own);
+  result->findings_ = report(progress, collectors, whole, *own, result->failed_);
   result->sinks.push_back(std::move(own));
   for (const auto& sink : result->sinks) result->lists_.push_back(&sink->samples());
   return result;
@@ -576,7 +579,7 @@ void Registry::Run::note_features(const Step& step, std::vector<Finding>& findin
 }
 
 KeptFindings::List Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole,
-                                         SampleSink& out) {
+                                         SampleSink& out, std::vector<std::string_view>& failed) {
   std::vector<Finding> noted;
   constexpr std::size_t kFeaturesByGpu = 32;
   noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
@@ -633,6 +636,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
       note_features(step, noted);
     }
     if (!in_time) late.push_back(entry.info->name);
+    if (!success || !in_time) failed.push_back(entry.info->name);
     out.add(kCollectorSuccess, {entry.info->name}, flag(success && in_time));
     out.add(kCollectorDuration, {entry.info->name}, to_seconds(duration));
   }

@@ -14,18 +14,6 @@
 namespace igpu::exporter {
 namespace {
 
-std::vector<std::string> failed_collectors(const ScrapeResult& result) {
-  const PageView page(result.lists());
-  std::vector<std::string> failed;
-  for (const PageView::Family& family : page.families()) {
-    if (family.metric->name != "intel_gpu_scrape_collector_success") continue;
-    for (const PageView::Entry& entry : family.entries) {
-      if (entry.sample->value == 0) failed.emplace_back(entry.list->label_value(*entry.sample, 0));
-    }
-  }
-  return failed;
-}
-
 std::string web_config_error(const std::string& file, Log& log) {
   if (file.empty()) return {};
   try {
@@ -50,7 +38,7 @@ int doctor(const Options& options) {
   diagnosis.gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
   diagnosis.findings = result->findings();
-  diagnosis.failed_collectors = failed_collectors(*result);
+  diagnosis.failed_collectors = result->failed_collectors();
   diagnosis.web_config_file = options.web_config_file;
   diagnosis.web_config_error = web_config_error(options.web_config_file, log);
   diagnosis.sysfs_root = options.monitor.sysfs_root;

@@ -163,8 +163,8 @@ std::string doctor_text(const Diagnosis& diagnosis) {
     out += machine;
   }
   if (!diagnosis.failed_collectors.empty()) add_title(out, "Collectors");
-  for (const std::string& collector : diagnosis.failed_collectors) {
-    add_line(out, "FAILED", "collector " + collector + ", see the log above");
+  for (const std::string_view collector : diagnosis.failed_collectors) {
+    add_line(out, "FAILED", "collector " + std::string(collector) + ": see the log above");
   }
   add_web_config(out, diagnosis);
   add_sandbox(out, diagnosis.sandbox);
@@ -202,7 +202,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
     json.end_array().end_object();
   }
   json.end_array().name("failed_collectors").begin_array();
-  for (const std::string& collector : diagnosis.failed_collectors) json.value(collector);
+  for (const std::string_view collector : diagnosis.failed_collectors) json.value(collector);
   json.end_array();
   if (!diagnosis.web_config_file.empty()) {
     json.name("web_config").begin_object().member("file", diagnosis.web_config_file);

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "igpu/device.h"
@@ -14,10 +15,11 @@ namespace igpu::exporter {
 
 struct Diagnosis {
   std::vector<Gpu> gpus;
-  std::span<const Finding> findings;           // of the scrape, which must outlive this
-  std::vector<std::string> failed_collectors;  // whose reads went wrong this time; the log says how
-  std::string web_config_file;                 // "" without
-  std::string web_config_error;                // "" if it is good
+  // Both of the scrape, which must outlive this.
+  std::span<const Finding> findings;
+  std::span<const std::string_view> failed_collectors;  // the log says what failed
+  std::string web_config_file;                          // "" without
+  std::string web_config_error;                         // "" if it is good
   SandboxOutcomes sandbox;
   std::string sysfs_root;  // where GPUs were looked for
 

@@ -44,6 +44,7 @@ class FakeScrape final : public ScrapeResult {
   std::vector<Finding> missing;
   std::span<const SampleList* const> lists() const override { return {&pointer_, 1}; }
   std::span<const Finding> findings() const override { return missing; }
+  std::span<const std::string_view> failed_collectors() const override { return {}; }
 
  private:
   const SampleList* pointer_ = &list;

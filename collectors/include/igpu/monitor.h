@@ -60,6 +60,8 @@ class ScrapeResult {
   virtual ~ScrapeResult() = default;
   virtual std::span<const SampleList* const> lists() const = 0;
   virtual std::span<const Finding> findings() const = 0;
+  // Those with a failed, hanging or late read: their intel_gpu_scrape_collector_success is 0.
+  virtual std::span<const std::string_view> failed_collectors() const = 0;
 };
 
 class Monitor {

@@ -104,7 +104,8 @@ TEST_CASE("everything is there, as far as can be known, or nothing is") {
 
 TEST_CASE("failed collectors and a bad web configuration count") {
   Diagnosis found = diagnosis({});
-  found.failed_collectors = {"rc6"};
+  const std::string_view failed[] = {"rc6"};
+  found.failed_collectors = failed;
   found.web_config_file = "/etc/web.yml";
   found.web_config_error = "/etc/web.yml:3: unknown key";
   CHECK(found.missing() == 2);

@@ -127,6 +127,10 @@ struct Scene {
   }
 };
 
+std::vector<std::string> failed(const ScrapeResult& result) {
+  return {result.failed_collectors().begin(), result.failed_collectors().end()};
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("registry");
@@ -152,10 +156,13 @@ TEST_CASE("a collector that fails costs only its own series, is logged once, and
     CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
     CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
     CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "good"}}) == 1);
+    CHECK(failed(*page) == std::vector<std::string>{"shaky"});
   }
   CHECK(scene.log.count(LogLevel::error) == 1);
   scene.own_script.act = Script::Act::work;
-  CHECK(value_of(*scene.run(), "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
+  const auto page = scene.run();
+  CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 1);
+  CHECK(failed(*page).empty());
 }
 
 TEST_CASE("an exception out of a collector is its failure, not ours") {
