@@ -54,7 +54,7 @@ std::unique_ptr<Collector> PowerCollector::create(const CollectorContext& contex
 
 PowerCollector::PowerCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory), min_window_(context.min_window) {
-  if (stands_for_package(gpu_)) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power");
+  if (stands_for_package(gpu_)) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power", "power/");
 }
 
 void PowerCollector::look_for_sources() {

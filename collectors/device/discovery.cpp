@@ -67,6 +67,9 @@ GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
   if (is_card_id(device_id)) return GpuKind::discrete;
   if (is_processor_id(device_id)) return GpuKind::integrated;
   // devices/pci0000:00/0000:00:02.0 has one function below the host bridge; anything deeper is behind a bridge.
+  // Without an id it may be a card that is being removed, which must not be taken for the integrated GPU: that one has
+  // the processor's PMUs.
+  if (device_id == 0 && last_part(pci_path) != "0000:00:02.0") return GpuKind::discrete;
   std::size_t functions = 0;
   while (!pci_path.empty())
     if (is_pci_address(take_until(pci_path, '/'))) ++functions;

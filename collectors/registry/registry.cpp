@@ -196,10 +196,6 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
   unit->gpu = gpu;
   DeviceMemory& memory = memories[gpu.address];
   // A collector that still hangs on the old binding keeps its memory to itself.
-  // One that is only about to finish is waited for, so that its counters go on.
-  constexpr auto kAboutToFinish = std::chrono::seconds(2);
-  for (const auto begin = SteadyClock::now(); before && before->busy() && SteadyClock::now() - begin < kAboutToFinish;)
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (before && before->busy()) memory = DeviceMemory{};
   unit->pmu_memory = memory.pmu;
   unit->runtime_pm = std::make_unique<RuntimePm>(machine.sys, gpu.pci_path);

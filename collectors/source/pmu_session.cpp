@@ -76,8 +76,12 @@ struct PmuSession::State {
     }
   };
 
-  State(Machine& the_machine, CounterMemory& the_memory, std::string pmu)
-      : machine(the_machine), memory(the_memory), name(std::move(pmu)), directory(std::string(kPmus) + name) {}
+  State(Machine& the_machine, CounterMemory& the_memory, std::string pmu, std::string prefix)
+      : machine(the_machine),
+        memory(the_memory),
+        name(std::move(pmu)),
+        directory(std::string(kPmus) + name),
+        memory_prefix(std::move(prefix)) {}
 
   Reading<Unit> update();
   Reading<std::uint32_t> read_type();
@@ -102,6 +106,7 @@ struct PmuSession::State {
   CounterMemory& memory;
   const std::string name;
   const std::string directory;
+  const std::string memory_prefix;
 
   // Held by the one thread that reads; a thread that hangs in a read must not stop the others.
   std::mutex mutex;
@@ -323,8 +328,8 @@ Reading<Unit> PmuSession::State::update() {
   return read();
 }
 
-PmuSession::PmuSession(Machine& machine, CounterMemory& memory, std::string pmu)
-    : state_(std::make_unique<State>(machine, memory, std::move(pmu))) {}
+PmuSession::PmuSession(Machine& machine, CounterMemory& memory, std::string pmu, std::string memory_prefix)
+    : state_(std::make_unique<State>(machine, memory, std::move(pmu), std::move(memory_prefix))) {}
 
 PmuSession::~PmuSession() = default;
 
@@ -349,7 +354,7 @@ PmuSession::Handle PmuSession::want(std::string_view event, std::span<const Term
   const std::lock_guard lock(state_->mutex);
   State::Event wanted;
   wanted.name = event;
-  std::string key = state_->name + "/" + wanted.name;
+  std::string key = state_->memory_prefix + wanted.name;
   for (const Term& term : terms) {
     wanted.terms.emplace_back(term.name, term.value);
     key.append(",").append(term.name).append("=").append(std::to_string(term.value));
@@ -419,10 +424,10 @@ std::string gpu_pmu_name(const Directory& sys, std::string_view driver, std::str
   if (exists(own)) return own;
   if (integrated || address == "0000:00:02.0") return std::string(kPlain);
   if (!exists(kPlain)) return own;
-  std::size_t devices = 0;
-  for (const std::string& entry : sorted_names(sys, "bus/pci/drivers/i915"))
-    if (entry.find(':') != std::string::npos) ++devices;
-  return devices == 1 ? std::string(kPlain) : own;
+  // A card that is being removed has neither its own PMU nor a place among the driver's devices any more.
+  std::vector<std::string> devices = sorted_names(sys, "bus/pci/drivers/i915");
+  std::erase_if(devices, [](const std::string& entry) { return entry.find(':') == std::string::npos; });
+  return devices.size() == 1 && devices.front() == address ? std::string(kPlain) : own;
 }
 
 }  // namespace igpu

@@ -30,8 +30,10 @@ class PmuSession {
   };
 
   // pmu: name below bus/event_source/devices ("i915", "xe_0000_03_00.0", "power"). memory keeps the counts monotonic
-  // over reopening and over re-binding of the device; it must outlive the session. key_prefix keeps PMUs apart in it.
-  PmuSession(Machine& machine, CounterMemory& memory, std::string pmu);
+  // over reopening and over re-binding of the device; it must outlive the session. Its keys are the events, so that the
+  // counts of a GPU go on when its PMU comes back under another name. memory_prefix: what several PMUs that share a
+  // memory put before their keys.
+  PmuSession(Machine& machine, CounterMemory& memory, std::string pmu, std::string memory_prefix = {});
   ~PmuSession();
   PmuSession(const PmuSession&) = delete;
   PmuSession& operator=(const PmuSession&) = delete;

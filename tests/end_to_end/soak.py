@@ -167,11 +167,7 @@ def replug(tree, stop):
 
 
 def remove(tree, number):
-    # All of it at once: a card half of which is there counts with the other one's PMU, whose name is what is left.
-    device = tree / f"sys/devices/pci0000:00/{ADDRESSES[number]}"
-    gone = tree / f"gone-{number}"
-    device.rename(gone)
-    shutil.rmtree(gone, ignore_errors=True)
+    # File by file, as the kernel removes a device: scrapes meet every half of one.
     for name in (f"card{number}", f"renderD{128 + number}"):
         (tree / "sys/class/drm" / name).unlink(missing_ok=True)
     shutil.rmtree(tree / f"sys/devices/pci0000:00/{ADDRESSES[number]}", ignore_errors=True)

@@ -67,6 +67,19 @@ TEST_CASE("GPUs of other vendors and Intel GPUs without i915 or xe are not ours"
   CHECK(discovery.discover().empty());
 }
 
+TEST_CASE("a card that is being removed and has no device id any more is not taken for an integrated GPU") {
+  TestMachine machine;
+  const GpuSpec card{.pci_path = "pci0000:00/0000:03:00.0",
+                     .driver = "i915",
+                     .card = "card1",
+                     .render_node = "renderD129",
+                     .device = "0x56a0"};
+  add_gpu(machine.tree, card);
+  CHECK(Discovery(machine.machine(), {}).discover().at(0).kind == GpuKind::discrete);
+  machine.tree.remove("sys/devices/" + card.pci_path + "/device");
+  CHECK(Discovery(machine.machine(), {}).discover().at(0).kind == GpuKind::discrete);
+}
+
 TEST_CASE("a GPU that is rebound has another binding; one that is not keeps it") {
   TestMachine machine;
   const GpuSpec gpu{

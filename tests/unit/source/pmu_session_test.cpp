@@ -326,6 +326,19 @@ TEST_CASE("a new session on the same memory, as after a re-binding, goes on coun
   CHECK(*i915.pmu->raw(render) == 0);
 }
 
+TEST_CASE("a GPU's counters go on when its PMU has another name after a re-binding") {
+  I915 i915;
+  (void)i915.pmu->want("rcs0-busy");
+  REQUIRE(i915.refresh());
+  i915.counter(0) += 10;
+  REQUIRE(i915.refresh());
+  i915.m.tree.move("sys/bus/event_source/devices/i915", "sys/bus/event_source/devices/i915_0000_00_02.0");
+  i915.pmu = std::make_unique<PmuSession>(i915.m.machine(), i915.memory, "i915_0000_00_02.0");
+  const auto render = i915.pmu->want("rcs0-busy");
+  REQUIRE(i915.refresh());
+  CHECK(*i915.pmu->count(render) == 10);
+}
+
 TEST_CASE("busy time that the firmware corrects downwards is held") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
@@ -501,6 +514,11 @@ TEST_CASE("the PMU of a GPU is named after its address, but for integrated i915 
     tree.link("sys/bus/pci/drivers/i915/0000:03:00.0", "../../../../devices/pci0000:00/0000:03:00.0");
     tree.write("sys/bus/pci/drivers/i915/bind", "");
     CHECK(name("i915", "0000:03:00.0", false) == "i915");
+  }
+  SUBCASE("a card that is being removed does not take the integrated GPU's") {
+    pmu("i915");
+    tree.link("sys/bus/pci/drivers/i915/0000:00:02.0", "../../../../devices/pci0000:00/0000:00:02.0");
+    CHECK(name("i915", "0000:03:00.0", false) == "i915_0000_03_00.0");
   }
   SUBCASE("up to 6.12 an integrated GPU at an unusual address is named by it") {
     pmu("i915_0000_00_10.0");
