@@ -26,7 +26,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.comm = text.substr(open + 1, close - open - 1);
 
   // proc_pid_stat(5) numbers the fields from 1; after comm follows field 3.
-  constexpr std::size_t kFirst = 3, kUtime = 14, kStime = 15, kStartTime = 22, kVsize = 23, kRss = 24;
+  constexpr std::size_t kFirst = 3, kParent = 4, kReapedFaults = 11, kUtime = 14, kStime = 15, kReapedUtime = 16,
+                        kReapedStime = 17, kStartTime = 22, kVsize = 23, kRss = 24;
   std::array<std::string_view, kRss - kFirst + 1> fields;
   std::string_view rest = trim(text.substr(close + 1));
   for (std::string_view& field : fields) field = take_until(rest, ' ');
@@ -35,7 +36,13 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   const auto utime = number(kUtime), stime = number(kStime), start = number(kStartTime), vsize = number(kVsize);
   const auto rss = scan_i64(fields[kRss - kFirst]);
   if (!utime || !stime || !start || !vsize || !rss) return std::nullopt;
+  stat.parent = scan_integer<std::uint32_t>(fields[kParent - kFirst]).value_or(0);
   stat.start_time_ticks = *start;
+  stat.user_ticks = *utime;
+  stat.system_ticks = *stime;
+  stat.reaped_user_ticks = number(kReapedUtime).value_or(0);
+  stat.reaped_system_ticks = number(kReapedStime).value_or(0);
+  stat.reaped_faults = number(kReapedFaults).value_or(0);
   stat.cpu = Seconds{(static_cast<double>(*utime) + static_cast<double>(*stime)) / kTicksPerSecond};
   stat.virtual_size = Bytes{static_cast<double>(*vsize)};
   stat.resident = Bytes{static_cast<double>(std::max<std::int64_t>(*rss, 0)) * kPageSize};

@@ -19,7 +19,14 @@ namespace igpu {
 // /proc/<pid>/stat.
 struct ProcessStat {
   std::string_view comm;  // any bytes: parentheses, newlines, bad UTF-8; at most 15 of a user's process
+  std::uint32_t parent = 0;
   std::uint64_t start_time_ticks = 0;
+  // All threads; those that were reaped are of children that ended and were waited for, with their own.
+  std::uint64_t user_ticks = 0;
+  std::uint64_t system_ticks = 0;
+  std::uint64_t reaped_user_ticks = 0;
+  std::uint64_t reaped_system_ticks = 0;
+  std::uint64_t reaped_faults = 0;
   Seconds cpu;  // user and system, all threads
   Bytes virtual_size;
   Bytes resident;
