@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace igpu {
+
+// One step from the root of a JSON text towards a value: a member's key, or a place in an array (key is "").
+struct JsonStep {
+  std::string key;
+  std::size_t index = 0;
+};
+
+// Calls visit(path, value) for every string value of a JSON text (RFC 8259), in order. False where the text is broken
+// or more than 32 levels deep; what stands before that was visited. An escape that stands for no character becomes
+// U+FFFD.
+bool visit_json_strings(std::string_view text,
+                        const std::function<void(std::span<const JsonStep> path, std::string_view value)>& visit);
+
+}  // namespace igpu

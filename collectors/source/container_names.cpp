@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/container_names.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/json_strings.h"
+#include "base/scan.h"
+
+namespace igpu {
+namespace {
+
+constexpr std::string_view kPodLogs = "var/log/pods";
+constexpr std::string_view kContainerLogs = "var/log/containers";
+constexpr std::string_view kDocker = "var/lib/docker/containers/";
+constexpr std::string_view kStorage = "containers/storage/overlay-containers/";
+constexpr std::size_t kContainerIdLength = 64;
+constexpr std::size_t kLongestName = 253;  // of a DNS subdomain, which pods' names are
+constexpr std::size_t kMostNames = 16384;
+constexpr std::size_t kMostHomes = 256;
+constexpr std::size_t kLargestState = 4 << 20;
+constexpr Nanoseconds kSearchAgain = std::chrono::seconds(10);
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  });
+}
+
+bool is_container_id(std::string_view text) {
+  return text.size() == kContainerIdLength &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+}  // namespace
+
+std::optional<PodFolder> parse_pod_folder(std::string_view name) {
+  // Neither namespace nor pod nor uid holds "_".
+  std::string_view rest = name;
+  const std::string_view name_space = take_until(rest, '_');
+  const std::string_view pod = take_until(rest, '_');
+  if (!is_name(name_space) || !is_name(pod) || !is_name(rest) || rest.find('_') != std::string_view::npos)
+    return std::nullopt;
+  return PodFolder{{std::string(name_space), std::string(pod)}, std::string(rest)};
+}
+
+std::optional<ContainerLog> parse_container_log(std::string_view name) {
+  constexpr std::string_view kLog = ".log";
+  if (!name.ends_with(kLog)) return std::nullopt;
+  name.remove_suffix(kLog.size());
+  const std::string_view pod = take_until(name, '_');
+  const std::string_view name_space = take_until(name, '_');
+  if (!is_name(pod) || !is_name(name_space) || name.size() < kContainerIdLength + 2) return std::nullopt;
+  const std::string_view id = name.substr(name.size() - kContainerIdLength);
+  name.remove_suffix(kContainerIdLength);
+  if (!name.ends_with('-') || !is_container_id(id)) return std::nullopt;
+  name.remove_suffix(1);
+  if (!is_name(name)) return std::nullopt;
+  return ContainerLog{std::string(name), std::string(id)};
+}
+
+std::string plain_container_name(std::string_view name) {
+  if (name.starts_with('/')) name.remove_prefix(1);
+  constexpr std::string_view kKubernetes = "k8s_";
+  if (name.starts_with(kKubernetes)) {
+    name.remove_prefix(kKubernetes.size());
+    name = name.substr(0, name.find('_'));
+  }
+  return is_name(name) ? std::string(name) : std::string();
+}
+
+void ContainerNames::begin_scan(Nanoseconds now) {
+  now_ = now;
+  missing_ = false;
+  if (containers_.size() > kMostNames) containers_.clear();
+  if (pods_.size() > kMostNames) {
+    pods_.clear();
+    pod_folders_.clear();
+  }
+}
+
+const PodName* ContainerNames::pod(const std::string& uid) {
+  auto it = pods_.find(uid);
+  if (it == pods_.end()) {
+    search();
+    it = pods_.find(uid);
+  }
+  if (it != pods_.end()) return &it->second;
+  missing_ = true;
+  return nullptr;
+}
+
+const std::string& ContainerNames::container(const std::string& id, const std::string& pod_uid) {
+  static const std::string nobody;
+  const auto found = [&] {
+    const auto it = containers_.find(id);
+    return it == containers_.end() || it->second.empty() ? nullptr : &it->second;
+  };
+  if (!is_container_id(id)) return nobody;
+  if (const std::string* name = found()) return *name;
+  search();
+  if (const std::string* name = found()) return *name;
+  // Asked once per search: the file is Docker's whole knowledge of the container.
+  if (const auto [asked, is_new] = containers_.try_emplace(id); is_new) {
+    read_docker(id);
+    if (asked->second.empty() && !pod_uid.empty()) asked->second = only_container_of(pod_uid);
+  }
+  if (const std::string* name = found()) return *name;
+  missing_ = true;
+  return nobody;
+}
+
+std::optional<Absent> ContainerNames::why_missing() const {
+  if (!missing_) return std::nullopt;
+  // What a container of ours does not show does not exist for it, so that a missing mount looks like this, too.
+  return denied_ ? Absent{Reason::permission, EACCES} : Absent{Reason::permission, ENOENT};
+}
+
+void ContainerNames::search() {
+  if (searched_ && now_ - *searched_ < kSearchAgain) return;
+  searched_ = now_;
+  denied_ = false;
+  std::erase_if(containers_, [](const auto& entry) { return entry.second.empty(); });
+  read_pods();
+  read_container_logs();
+  read_storage("var/lib/");
+  std::vector<std::string> homes;
+  (void)root_.for_each("home", [&](std::string_view user) {
+    homes.emplace_back(user);
+    return homes.size() < kMostHomes;
+  });
+  for (const std::string& user : homes) read_storage("home/" + user + "/.local/share/");
+}
+
+void ContainerNames::note(const Absent& absent) {
+  if (absent.reason == Reason::permission) denied_ = true;
+}
+
+void ContainerNames::read_pods() {
+  const auto listed = root_.for_each(kPodLogs, [this](std::string_view name) {
+    if (auto folder = parse_pod_folder(name)) {
+      pod_folders_.insert_or_assign(folder->uid, std::string(name));
+      pods_.insert_or_assign(std::move(folder->uid), std::move(folder->pod));
+    }
+    return pods_.size() < kMostNames;
+  });
+  if (!listed && listed.is_absent()) note(listed.absent());
+}
+
+void ContainerNames::read_container_logs() {
+  const auto listed = root_.for_each(kContainerLogs, [this](std::string_view name) {
+    if (auto log = parse_container_log(name))
+      containers_.insert_or_assign(std::move(log->id), std::move(log->container));
+    return containers_.size() < kMostNames;
+  });
+  if (!listed && listed.is_absent()) note(listed.absent());
+}
+
+void ContainerNames::read_docker(const std::string& id) {
+  const auto buffer = std::make_unique<char[]>(kLargestState);
+  const auto text = root_.read(std::string(kDocker) + id + "/config.v2.json", {buffer.get(), kLargestState});
+  if (!text) {
+    if (text.is_absent()) note(text.absent());
+    return;
+  }
+  visit_json_strings(*text, [&](std::span<const JsonStep> path, std::string_view value) {
+    if (path.size() == 1 && path[0].key == "Name") containers_[id] = plain_container_name(value);
+  });
+}
+
+void ContainerNames::read_storage(const std::string& folder) {
+  for (const char* file : {"containers.json", "volatile-containers.json"})
+    read_storage_file(folder + std::string(kStorage) + file);
+}
+
+void ContainerNames::read_storage_file(const std::string& path) {
+  // Opened first: most machines have none of these files.
+  const auto file = root_.open(path);
+  if (!file) {
+    if (file.is_absent()) note(file.absent());
+    return;
+  }
+  const auto buffer = std::make_unique<char[]>(kLargestState);
+  const auto text = (*file)->read({buffer.get(), kLargestState});
+  if (!text) return;
+  // [{"id": "...", "names": ["..."]}, ...], members in any order.
+  struct Entry {
+    std::string id;
+    std::string name;
+  };
+  std::map<std::size_t, Entry> entries;
+  visit_json_strings(*text, [&](std::span<const JsonStep> steps, std::string_view value) {
+    if (steps.size() == 2 && steps[1].key == "id") entries[steps[0].index].id = value;
+    if (steps.size() == 3 && steps[1].key == "names" && steps[2].index == 0)
+      entries[steps[0].index].name = plain_container_name(value);
+  });
+  for (auto& [index, entry] : entries)
+    if (is_container_id(entry.id) && !entry.name.empty() && containers_.size() < kMostNames)
+      containers_.try_emplace(std::move(entry.id), std::move(entry.name));
+}
+
+// A pod of one container needs no more to name it.
+std::string ContainerNames::only_container_of(const std::string& pod_uid) const {
+  const auto folder = pod_folders_.find(pod_uid);
+  if (folder == pod_folders_.end()) return {};
+  std::vector<std::string> names;
+  (void)root_.for_each(std::string(kPodLogs) + "/" + folder->second, [&](std::string_view name) {
+    names.emplace_back(name);
+    return names.size() < 2;
+  });
+  return names.size() == 1 ? plain_container_name(names.front()) : std::string();
+}
+
+}  // namespace igpu
