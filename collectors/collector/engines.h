@@ -23,21 +23,20 @@ class EnginesCollector final : public Collector {
   static constexpr Metric<Seconds, 5> kBusy{
       "intel_gpu_engine_busy_seconds_total",
       Kind::counter,
-      "Time the engine was busy. source=\"fdinfo\": the visible clients' time by class, where the PMU is not read.",
+      "Time the engine was busy; source=\"fdinfo\": time of the visible clients by class, while the PMU is not in use.",
       {"device", "gt", "engine", "class", "source"}};
-  static constexpr Metric<Ratio, 5> kBusyRatio{
-      "intel_gpu_engine_busy_ratio",
-      Kind::gauge,
-      "Share of the window the engine (source=\"fdinfo\": all engines of the class, also while the PMU takes "
-      "over) was busy.",
-      {"device", "gt", "engine", "class", "source"}};
+  static constexpr Metric<Ratio, 5> kBusyRatio{"intel_gpu_engine_busy_ratio",
+                                               Kind::gauge,
+                                               "Share of the window in which the engine was busy; source=\"fdinfo\": "
+                                               "share of all engines of the class, also while the PMU takes over.",
+                                               {"device", "gt", "engine", "class", "source"}};
   static constexpr Metric<Seconds, 4> kWait{"intel_gpu_engine_wait_seconds_total",
                                             Kind::counter,
                                             "Time the engine waited for an event; sampled.",
                                             {"device", "gt", "engine", "class"}};
   static constexpr Metric<Ratio, 4> kWaitRatio{"intel_gpu_engine_wait_ratio",
                                                Kind::gauge,
-                                               "Share of the window the engine waited for an event.",
+                                               "Share of the window in which the engine waited for an event.",
                                                {"device", "gt", "engine", "class"}};
   static constexpr Metric<Seconds, 4> kSema{"intel_gpu_engine_sema_seconds_total",
                                             Kind::counter,
@@ -45,29 +44,30 @@ class EnginesCollector final : public Collector {
                                             {"device", "gt", "engine", "class"}};
   static constexpr Metric<Ratio, 4> kSemaRatio{"intel_gpu_engine_sema_ratio",
                                                Kind::gauge,
-                                               "Share of the window the engine waited for a semaphore.",
+                                               "Share of the window in which the engine waited for a semaphore.",
                                                {"device", "gt", "engine", "class"}};
   static constexpr Metric<Ticks, 4> kActiveTicks{"intel_gpu_engine_active_ticks_total",
                                                  Kind::counter,
                                                  "Ticks of the GPU's clock during which the engine was active.",
                                                  {"device", "gt", "engine", "class"}};
-  static constexpr Metric<Ticks, 4> kTicks{"intel_gpu_engine_ticks_total",
-                                           Kind::counter,
-                                           "Ticks of the GPU's clock during which the engine was ours to use.",
-                                           {"device", "gt", "engine", "class"}};
+  static constexpr Metric<Ticks, 4> kTicks{
+      "intel_gpu_engine_ticks_total",
+      Kind::counter,
+      "Ticks of the GPU's clock during which the engine was available to this function.",
+      {"device", "gt", "engine", "class"}};
   static constexpr Metric<Count, 1> kInterrupts{
-      "intel_gpu_interrupts_total", Kind::counter, "Interrupts of the GPU.", {"device"}};
+      "intel_gpu_interrupts_total", Kind::counter, "Interrupts raised by the GPU.", {"device"}};
 
   static constexpr FeatureDescriptor kBusyFeature{
-      "engine_busy", "Busy time of every engine; without it only the visible clients' time by class.",
+      "engine_busy", "Busy time of every engine; otherwise only the visible clients' time by class.",
       Need::perf_events};
   // The same feature, unknown for other reasons: xe's PMU is closed while the GPU seems idle, and clients may be
   // hidden.
   static constexpr FeatureDescriptor kBusyByClients{"engine_busy", kBusyFeature.meaning, Need::other_processes};
   static constexpr FeatureDescriptor kBusyByLink{"engine_busy", kBusyFeature.meaning, Need::descriptor_links};
   static constexpr FeatureDescriptor kWaitFeature{
-      "engine_wait_sema", "Time engines wait for events and semaphores (i915).", Need::perf_events};
-  static constexpr FeatureDescriptor kInterruptsFeature{"interrupts", "Interrupts of the GPU (i915).",
+      "engine_wait_sema", "Time that engines wait for events and semaphores (i915).", Need::perf_events};
+  static constexpr FeatureDescriptor kInterruptsFeature{"interrupts", "Interrupts raised by the GPU (i915).",
                                                         Need::perf_events};
 
   static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
@@ -75,14 +75,12 @@ class EnginesCollector final : public Collector {
   static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kBusyFeature, &kWaitFeature, &kInterruptsFeature};
   static constexpr std::array<OptionDescriptor, 2> kOptions{{
       {"sampled-events", "on",
-       "Whether to open the i915 events wait and sema, too: they (and those of the frequency collector) start a 200 Hz "
-       "timer in the "
+       "Whether to open the sampled i915 events: wait, sema and mean frequency. They start a 200 Hz timer in the "
        "driver while the GPU is busy.",
        "on|off"},
       {"xe-source", "auto",
-       "Where xe engine time comes from: pmu keeps the GPU out of C6 and D3 all the time, fdinfo knows the visible "
-       "clients only, auto "
-       "uses the PMU while the GPU works and fdinfo else.",
+       "Source of xe engine time: pmu keeps the GPU out of C6 and D3 permanently, fdinfo covers only the visible "
+       "clients, auto uses the PMU while the GPU is busy and fdinfo otherwise.",
        "auto|pmu|fdinfo"},
   }};
   static constexpr CollectorInfo kInfo{

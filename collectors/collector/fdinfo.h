@@ -17,13 +17,12 @@ class FdinfoCollector final : public Collector {
   static constexpr Metric<Bytes, 5> kMemory{
       "intel_gpu_process_memory_bytes",
       Kind::gauge,
-      "Memory of the process' GPU buffers by region and state; buffers that are shared count in full for everybody.",
+      "GPU memory of the process by region and state; a shared buffer counts in full for each process that holds it.",
       {"device", "pid", "comm", "memory_region", "state"}};
   static constexpr Metric<Seconds, 4> kBusy{"intel_gpu_process_engine_busy_seconds_total",
                                             Kind::counter,
-                                            "Engine time of the process, added up over the engines of the class. On xe "
-                                            "without access to the render node from the "
-                                            "second scrape on.",
+                                            "Engine time of the process, summed over the engines of the class; on xe "
+                                            "without access to the render node, from the second scrape on.",
                                             {"device", "pid", "comm", "class"}};
   static constexpr Metric<Ratio, 4> kBusyRatio{"intel_gpu_process_engine_busy_ratio",
                                                Kind::gauge,
@@ -36,7 +35,7 @@ class FdinfoCollector final : public Collector {
   static constexpr Metric<Count, 8> kProcessInfo{
       "intel_gpu_process_info",
       Kind::info,
-      "What kind of process it is; container_id and pod_uid come from its cgroup.",
+      "User, cgroup and systemd unit of the process; container_id and pod_uid come from its cgroup.",
       {"device", "pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}};
   static constexpr Metric<Seconds, 3> kCpu{"intel_gpu_process_cpu_seconds_total",
                                            Kind::counter,
@@ -51,19 +50,20 @@ class FdinfoCollector final : public Collector {
                                              "Virtual memory of the process.",
                                              {"device", "pid", "comm"}};
   static constexpr Metric<Count, 1> kProcesses{
-      "intel_gpu_processes", Kind::gauge, "Processes that hold a client of the GPU and are visible to us.", {"device"}};
+      "intel_gpu_processes", Kind::gauge, "Visible processes that hold a client of the GPU.", {"device"}};
   static constexpr Metric<Count, 1> kDropped{
       "intel_gpu_processes_dropped",
       Kind::gauge,
-      "Of these, the smallest recent users that have no series of their own (--collector.fdinfo.max-processes).",
+      "Processes without series of their own: the smallest recent users beyond --collector.fdinfo.max-processes.",
       {"device"}};
 
   static constexpr FeatureDescriptor kProcessesFeature{
-      "processes", "GPU use of other users' processes; without it only our own user's show.", Need::other_processes,
-      true};
+      "processes",
+      "GPU use of other users' processes; otherwise only processes of the exporter's own user are visible.",
+      Need::other_processes, true};
   // The same feature where it is not a process but a descriptor of it that may not be looked at.
   static constexpr FeatureDescriptor kProcessesByLink{
-      "processes", "Processes that began to use the GPU while another one sleeps.", Need::descriptor_links, true};
+      "processes", "Processes that started to use the GPU while another GPU sleeps.", Need::descriptor_links, true};
   static constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process."};
   static constexpr FeatureDescriptor kMemoryFeature{"process_memory", "GPU memory by process."};
 
@@ -73,7 +73,8 @@ class FdinfoCollector final : public Collector {
                                                                      &kMemoryFeature};
   static constexpr std::array<OptionDescriptor, 1> kOptions{
       {{"max-processes", "4096",
-        "Largest number of processes by GPU that get series; the smallest recent users beyond it are counted only.",
+        "Maximum number of processes per GPU with series of their own; the smallest recent users beyond it are only "
+        "counted.",
         ""}}};
   static constexpr CollectorInfo kInfo{
       .name = "fdinfo",
@@ -82,15 +83,12 @@ class FdinfoCollector final : public Collector {
       .features = kFeatures,
       .options = kOptions,
       .notes =
-          "A process series belongs to its PID and name, and its counters never go back while the exporter runs: a "
-          "process "
-          "that is given both of an earlier one goes on from that one's count. Engine time counts for the process that "
-          "holds "
-          "the client when it is used. A client that is seen for the first time counts whole; one that goes over to "
-          "another "
-          "process (inherited by a child, passed over a socket) brings nothing along, so that no time is in two "
-          "series; an "
-          "id that the kernel gives again is another client. The ratio is of what the counter gained in its window.",
+          "A process series belongs to a PID and a name, and its counters never decrease while the exporter runs: a "
+          "new process with the PID and name of an earlier one continues its counters. Engine time counts for the "
+          "process that holds the client when the time is used. A client counts in full when it is first seen. When a "
+          "client moves to another process (inherited by a child, passed over a socket), the time counted so far stays "
+          "with the first process, so that no time is in two series. A client id that the kernel reuses counts as a "
+          "new client. The ratio is computed from what the counter gained in its window.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

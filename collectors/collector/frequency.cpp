@@ -9,7 +9,7 @@ namespace igpu {
 namespace {
 
 constexpr Metric<Hertz, 3> kFrequency{
-    "intel_gpu_frequency_hertz", Kind::gauge, "Frequency now; 0 while the GT is parked.", {"device", "gt", "kind"}};
+    "intel_gpu_frequency_hertz", Kind::gauge, "Current frequency; 0 while the GT is parked.", {"device", "gt", "kind"}};
 constexpr Metric<Hertz, 3> kAverage{"intel_gpu_frequency_average_hertz",
                                     Kind::gauge,
                                     "Mean frequency over the window; idle time counts as 0.",
@@ -25,12 +25,12 @@ constexpr Metric<Hertz, 3> kLimit{"intel_gpu_frequency_limit_hertz",
                                   {"device", "gt", "limit"}};
 constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled",
                                      Kind::gauge,
-                                     "Whether the reason holds the frequency down right now.",
+                                     "Whether this reason currently limits the frequency.",
                                      {"device", "gt", "reason"}};
 
-constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Frequency now and its limits."};
+constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits."};
 constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events};
-constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is held down."};
+constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is limited."};
 
 constexpr const MetricDescriptor* kMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit, &kThrottled};
 constexpr const FeatureDescriptor* kFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};

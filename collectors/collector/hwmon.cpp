@@ -10,15 +10,15 @@ namespace {
 
 constexpr Metric<Celsius, 2> kTemperature{"intel_gpu_temperature_celsius",
                                           Kind::gauge,
-                                          "Temperature by sensor; for an integrated GPU the CPU package's.",
+                                          "Temperature by sensor; for an integrated GPU, that of the CPU package.",
                                           {"device", "sensor"}};
 constexpr Metric<Rpm, 2> kFan{
-    "intel_gpu_fan_speed_rpm", Kind::gauge, "Fan speed; 0 while it stands still.", {"device", "fan"}};
+    "intel_gpu_fan_speed_rpm", Kind::gauge, "Fan speed; 0 while the fan is stopped.", {"device", "fan"}};
 constexpr Metric<Volts, 2> kVoltage{"intel_gpu_voltage_volts", Kind::gauge, "Voltage.", {"device", "domain"}};
 constexpr Metric<Watts, 3> kPowerLimit{
     "intel_gpu_power_limit_watts",
     Kind::gauge,
-    "Power limits: max (sustained), cap (short), rated_max (as built), crit (peak); absent while not set.",
+    "Power limits: max (sustained), cap (short-term), rated_max (factory default), crit (peak); absent while not set.",
     {"device", "domain", "limit"}};
 constexpr Metric<Amperes, 2> kCurrentLimit{
     "intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};

@@ -13,15 +13,15 @@ namespace {
 constexpr Metric<Flag, 9> kInfoMetric{
     "intel_gpu_info",
     Kind::info,
-    "What the GPU is; value 1.",
+    "Identity of the GPU; the value is 1.",
     {"device", "card", "render_node", "driver", "device_id", "revision", "name", "kind", "numa_node"}};
 constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended",
                                      Kind::gauge,
-                                     "Whether the GPU sleeps (runtime power management); it is not woken to be read.",
+                                     "Whether the GPU is runtime-suspended; a scrape does not wake it.",
                                      {"device"}};
 constexpr Metric<Flag, 1> kErrorState{
-    "intel_gpu_error_state", Kind::gauge, "Whether the kernel holds the capture of a GPU hang.", {"device"}};
-constexpr FeatureDescriptor kErrorFeature{"error_state", "Whether a GPU hang was captured.", Need::root_only_file};
+    "intel_gpu_error_state", Kind::gauge, "Whether the kernel holds a captured GPU hang.", {"device"}};
+constexpr FeatureDescriptor kErrorFeature{"error_state", "GPU hangs captured by the kernel.", Need::root_only_file};
 constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kSuspended, &kErrorState};
 constexpr const FeatureDescriptor* kFeatures[] = {&kErrorFeature};
 
@@ -34,11 +34,12 @@ std::string hex(unsigned value, std::size_t digits) {
 
 }  // namespace
 
-constexpr CollectorInfo IdentityCollector::kInfo{.name = "identity",
-                                                 .help = "What each GPU is, whether it sleeps, whether it hung.",
-                                                 .always_on = true,
-                                                 .metrics = kMetrics,
-                                                 .features = kFeatures};
+constexpr CollectorInfo IdentityCollector::kInfo{
+    .name = "identity",
+    .help = "Identity of each GPU, whether it is suspended, and whether it hung.",
+    .always_on = true,
+    .metrics = kMetrics,
+    .features = kFeatures};
 
 std::unique_ptr<Collector> IdentityCollector::create(const CollectorContext& context) {
   return std::make_unique<IdentityCollector>(context);

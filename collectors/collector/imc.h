@@ -18,7 +18,7 @@ class ImcCollector final : public Collector {
   static constexpr Metric<Bytes, 2> kBandwidth{
       "intel_gpu_memory_bandwidth_bytes_total",
       Kind::counter,
-      "Bytes that went over the memory controllers of an integrated GPU's processor, whoever moved them.",
+      "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else.",
       {"device", "direction"}};
   static constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
                                               Need::imc_pmu};
@@ -27,7 +27,7 @@ class ImcCollector final : public Collector {
   static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
   static constexpr CollectorInfo kInfo{
       .name = "imc",
-      .help = "Memory bandwidth of the processor beside an integrated GPU.",
+      .help = "Memory bandwidth of an integrated GPU's processor.",
       .metrics = kMetrics,
       .features = kFeatures,
   };

@@ -16,10 +16,9 @@ class MemoryCollector final : public Collector {
   static constexpr Metric<Bytes, 2> kSize{
       "intel_gpu_memory_size_bytes", Kind::gauge, "Size of a memory region.", {"device", "memory_region"}};
   static constexpr Metric<Bytes, 2> kUsed{
-      "intel_gpu_memory_used_bytes", Kind::gauge, "Memory of a region that is allocated.", {"device", "memory_region"}};
+      "intel_gpu_memory_used_bytes", Kind::gauge, "Allocated memory of a memory region.", {"device", "memory_region"}};
   static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node};
-  static constexpr FeatureDescriptor kUsedFeature{"memory_used", "How much of the GPU's memory is in use.",
-                                                  Need::perfmon_capability};
+  static constexpr FeatureDescriptor kUsedFeature{"memory_used", "GPU memory in use.", Need::perfmon_capability};
   // The same feature while there is nobody to ask.
   static constexpr FeatureDescriptor kUsedByNode{kUsedFeature.name, kUsedFeature.meaning, Need::render_node};
 

@@ -7,11 +7,11 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Joules, 3> kEnergy{
-    "intel_gpu_energy_joules_total",
-    Kind::counter,
-    "Energy. Integrated GPU: RAPL domains (package and psys contain gpu: do not add them up). Card: card and package.",
-    {"device", "domain", "source"}};
+constexpr Metric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total",
+                                    Kind::counter,
+                                    "Energy used. Integrated GPU: RAPL domains (package and psys include gpu: do not "
+                                    "add them up). Card: card and package.",
+                                    {"device", "domain", "source"}};
 constexpr Metric<Watts, 3> kPower{
     "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
 

@@ -6,7 +6,7 @@
 #include "igpu/device.h"
 #include "machine/filesystem.h"
 
-// Whether the kernel holds the capture of a GPU hang. i915: <card>/error, root only, says "No error state collected"
+// Whether the kernel holds a captured GPU hang. i915: <card>/error, root only, says "No error state collected"
 // when clean (i915_sysfs.c); xe: a device core dump exists, visible to all (<pci>/devcoredump, /sys/class/devcoredump).
 namespace igpu {
 

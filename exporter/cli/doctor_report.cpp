@@ -61,7 +61,7 @@ void add_states(std::string& out, std::span<const Finding> findings, const std::
   }
 }
 
-// "error_state of 0000:00:02.0: Whether a GPU hang was captured." once for each feature, with all its GPUs.
+// "error_state of 0000:00:02.0: GPU hangs captured by the kernel." once for each feature, with all its GPUs.
 std::vector<std::string> gains(const Fix& fix) {
   std::vector<std::pair<const FeatureDescriptor*, std::string>> features;
   for (const Finding* finding : fix.findings) {

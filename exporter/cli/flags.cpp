@@ -30,7 +30,7 @@ void add_collector_flags(std::vector<CommandFlag>& flags) {
 }
 
 std::string profile_help() {
-  std::string help = "Show a simulated machine instead of this one:";
+  std::string help = "Simulate a machine instead of reading this one:";
   for (const SimulationProfile& profile : simulation_profiles()) {
     help += "\n  " + std::string(profile.name) + ": " + std::string(profile.description);
   }
@@ -65,7 +65,7 @@ std::string left_side(const CommandFlag& flag) {
 
 std::string described(const CommandFlag& flag) {
   std::string text = flag.help;
-  if (flag.repeatable) text += " May be given several times.";
+  if (flag.repeatable) text += " Repeatable.";
   if (!flag.default_value.empty()) text += " (default: " + flag.default_value + ")";
   return text;
 }
@@ -74,13 +74,14 @@ std::string described(const CommandFlag& flag) {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands{
-      {"serve", "Serve the metrics over HTTP (what happens without a command)."},
+      {"serve", "Serve the metrics over HTTP (the default command)."},
       {"list", "Print the GPUs of this machine and what each offers."},
       {"stats", "Print one reading, or a stream of them."},
-      {"doctor", "Print what is missing on this machine and the command that gives it. Exits 0 only if all is there."},
+      {"doctor",
+       "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing."},
       {"healthcheck",
-       "Ask the exporter that serves with the same flags whether it is ready. Exits 0 if it is, else 1."},
-      {"help", "Print this, or with the name of a command what that does and its flags."},
+       "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise."},
+      {"help", "Print this help, or the help of a command."},
       {"version", "Print version, revision and compiler."},
       {"metrics-reference", "Print the reference of all metrics.", true}};
   return commands;
@@ -102,33 +103,33 @@ std::vector<CommandFlag> all_flags() {
   };
 
   add("web.listen-address", "ADDRESS", ":10068",
-      "Where to listen: :PORT (all addresses), HOST:PORT, [IPV6]:PORT or unix:/PATH; port 0 takes a free one.")
+      "Address to listen on: :PORT (all addresses), HOST:PORT, [IPV6]:PORT or unix:/PATH; port 0 selects a free one.")
       .repeatable = true;
   add("web.telemetry-path", "PATH", "/metrics", "Path of the metrics.");
   add("web.config.file", "FILE", "", "File with TLS and authentication settings.");
-  add("web.max-requests", "N", "40", "Scrapes under way at once; more are answered 503. 0 means no limit.");
-  add("web.timeout", "DURATION", "10s", "Longest time for one scrape.");
-  add("web.disable-exporter-metrics", "", "", "Leave out process_* and the exporter's request counters.");
-  add("sandbox", "", "enabled", "After the start, give up every right that scrapes do not need (docs/sandbox.md).")
+  add("web.max-requests", "N", "40", "Maximum number of concurrent scrapes; more get a 503. 0 means no limit.");
+  add("web.timeout", "DURATION", "10s", "Maximum duration of one scrape.");
+  add("web.disable-exporter-metrics", "", "", "Omit process_* and the exporter's request counters.");
+  add("sandbox", "", "enabled", "After startup, drop every privilege that scrapes do not need (docs/sandbox.md).")
       .negatable = true;
   add_collector_flags(flags);
   add("collector.disable-defaults", "", "",
-      "Only collectors that are named explicitly run, wherever this flag stands.");
-  add("gpu", "GPU", "", "Watch only this GPU: PCI address, cardN or renderDN. All are watched by default.").repeatable =
-      true;
+      "Run only the collectors that are enabled explicitly; the position of this flag does not matter.");
+  add("gpu", "GPU", "", "Monitor only this GPU: PCI address, cardN or renderDN. Without it, all are monitored.")
+      .repeatable = true;
   add("path.sysfs", "DIR", "/sys", "Where sysfs is mounted.");
   add("path.procfs", "DIR", "/proc", "Where procfs is mounted.");
   add("path.devfs", "DIR", "/dev", "Where the device nodes are.");
   add("simulate", "PROFILE", "", profile_help());
-  add("scrape.min-window", "DURATION", "1s", "Shortest time over which ratios and averages are computed.");
+  add("scrape.min-window", "DURATION", "1s", "Minimum time over which ratios and averages are computed.");
   add("log.level", "LEVEL", "info", "debug, info, warn or error.");
   add("log.format", "FORMAT", "logfmt", "logfmt or json.");
-  add("config", "FILE", "", "Read flags from a file, one a line: web.listen-address = :10068");
-  add("json", "", "", "Print JSON: one object, with stats one line for each reading.").commands = {"list", "stats",
-                                                                                                   "doctor"};
-  add("format", "table|json", "table", "How to print it; json is the same as --json.").commands = {"stats"};
-  add("interval", "DURATION", "1s", "Time between readings; makes it a stream.").commands = {"stats"};
-  add("count", "N", "", "Number of readings. Without it and --interval: one.").commands = {"stats"};
+  add("config", "FILE", "", "Read flags from a file, one per line: web.listen-address = :10068");
+  add("json", "", "", "Print JSON: one object, or one line per reading for stats.").commands = {"list", "stats",
+                                                                                                "doctor"};
+  add("format", "table|json", "table", "Output format; json is the same as --json.").commands = {"stats"};
+  add("interval", "DURATION", "1s", "Time between readings; with it, stats prints a stream.").commands = {"stats"};
+  add("count", "N", "", "Number of readings. Without --count and --interval: one.").commands = {"stats"};
   return flags;
 }
 
@@ -143,9 +144,9 @@ std::string environment_name(const CommandFlag& flag) {
 namespace {
 
 constexpr std::string_view kFooter =
-    "\nDurations are written like 500ms, 1s, 2m. Every flag can also be set in the\n"
+    "\nDurations look like 500ms, 1s, 2m. Every flag can also be set in the\n"
     "environment: --web.listen-address is INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS. The\n"
-    "command line wins over the environment, the environment over --config.\n";
+    "command line overrides the environment, the environment overrides --config.\n";
 
 bool is_for(const CommandFlag& flag, std::string_view command) {
   return std::find(flag.commands.begin(), flag.commands.end(), command) != flag.commands.end();
@@ -156,7 +157,7 @@ bool is_for(const CommandFlag& flag, std::string_view command) {
 bool concerns_serving(const CommandFlag& flag) { return flag.name.starts_with("web.") || flag.name == "sandbox"; }
 
 void append_standard_flags(std::string& out) {
-  append_entry(out, "-h, --help", "Print this.");
+  append_entry(out, "-h, --help", "Print this help.");
   append_entry(out, "--version", "Print version, revision and compiler.");
 }
 

@@ -80,7 +80,7 @@ void add_collector(std::string& out, const CollectorDescription& collector) {
     out += '\n';
   }
   if (!collector.features.empty()) {
-    out += "| feature | without it |\n|---|---|\n";
+    out += "| feature | what it covers |\n|---|---|\n";
     for (const FeatureDescriptor* feature : collector.features) {
       out += "| `" + std::string(feature->name) + "` | " + cell(feature->meaning) + " |\n";
     }
@@ -93,12 +93,13 @@ void add_collector(std::string& out, const CollectorDescription& collector) {
 std::string metrics_reference() {
   std::string out =
       "# Metrics\n\n"
-      "Generated from the descriptors in the code by `intel-gpu-exporter metrics-reference`; a test compares.\n\n"
-      "Every series of a GPU carries `device`, its PCI address. What the machine cannot tell is absent; why it is "
-      "absent\n"
-      "is told by `intel_gpu_exporter_feature_available`, whose features are listed with each collector. The "
+      "Every metric of the exporter, with its labels, and the features and options of each collector. Generated from "
+      "the\n"
+      "code by `intel-gpu-exporter metrics-reference`; a test compares.\n\n"
+      "Every series of a GPU has the label `device`, its PCI address. A value that is not available is absent, and\n"
+      "`intel_gpu_exporter_feature_available` reports why; its features are listed with each collector. The "
       "Prometheus\n"
-      "text format writes an info as a gauge of value 1.\n\n";
+      "text format writes an info metric as a gauge with value 1.\n\n";
   for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
   out += "## The exporter itself\n\n";
   add_metrics(out, registry_metrics());

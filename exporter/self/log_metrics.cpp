@@ -7,8 +7,7 @@ namespace igpu::exporter {
 namespace {
 
 constexpr Metric<Count, 0> kDropped{"intel_gpu_exporter_log_lines_dropped_total", Kind::counter,
-                                    "Lines of the log that could not be written: nobody reads standard error, it "
-                                    "hangs, or it is closed."};
+                                    "Log lines dropped because standard error was blocked or closed."};
 constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kDropped};
 
 }  // namespace

@@ -20,15 +20,16 @@ namespace igpu::exporter {
 namespace {
 
 constexpr Metric<Seconds, 0> kCpu{"process_cpu_seconds_total", Kind::counter,
-                                  "User and system CPU time the exporter spent."};
+                                  "User and system CPU time used by the exporter."};
 constexpr Metric<Count, 0> kOpenFds{"process_open_fds", Kind::gauge, "Open file descriptors of the exporter."};
-constexpr Metric<Count, 0> kMaxFds{"process_max_fds", Kind::gauge, "Limit of open file descriptors of the exporter."};
+constexpr Metric<Count, 0> kMaxFds{"process_max_fds", Kind::gauge,
+                                   "Maximum number of open file descriptors of the exporter."};
 constexpr Metric<Bytes, 0> kVirtual{"process_virtual_memory_bytes", Kind::gauge, "Virtual memory of the exporter."};
 constexpr Metric<Bytes, 0> kVirtualMax{"process_virtual_memory_max_bytes", Kind::gauge,
-                                       "Limit of the exporter's virtual memory."};
+                                       "Maximum virtual memory of the exporter."};
 constexpr Metric<Bytes, 0> kResident{"process_resident_memory_bytes", Kind::gauge, "Resident memory of the exporter."};
 constexpr Metric<Seconds, 0> kStartTime{"process_start_time_seconds", Kind::gauge,
-                                        "When the exporter was started, since the epoch."};
+                                        "Start time of the exporter, in seconds since the epoch."};
 constexpr Metric<Count, 0> kThreads{"process_threads", Kind::gauge, "Threads of the exporter."};
 
 constexpr std::array<const MetricDescriptor*, 8> kMetrics{&kCpu,        &kOpenFds,  &kMaxFds,    &kVirtual,

@@ -15,9 +15,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCheckInterval(1);
 
-constexpr Metric<Flag, 0> kSuccessful{"intel_gpu_exporter_web_config_last_reload_successful", Kind::gauge,
-                                      "1 if --web.config.file and the files it names could be read when they last "
-                                      "changed. 0: an earlier state is in use."};
+constexpr Metric<Flag, 0> kSuccessful{
+    "intel_gpu_exporter_web_config_last_reload_successful", Kind::gauge,
+    "Whether the latest state of --web.config.file and the files it names is in use; 0 means that an earlier one is."};
 constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kSuccessful};
 
 // What a thread that may outlive the log writes to.
