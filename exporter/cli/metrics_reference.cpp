@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "format/openmetrics.h"
 #include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "self/log_metrics.h"
@@ -15,18 +16,6 @@
 
 namespace igpu::exporter {
 namespace {
-
-std::string_view kind_of(const MetricDescriptor& metric) {
-  switch (metric.kind) {
-    case Kind::counter:
-      return "counter";
-    case Kind::gauge:
-      return "gauge";
-    case Kind::info:
-      return "info";
-  }
-  return "gauge";
-}
 
 constexpr std::size_t kNotesWidth = 120;
 
@@ -44,7 +33,7 @@ void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metr
   if (metrics.empty()) return;
   out += "| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
   for (const MetricDescriptor* metric : metrics) {
-    out += "| `" + std::string(metric->name) + "` | " + std::string(kind_of(*metric)) + " | " +
+    out += "| `" + std::string(metric->name) + "` | " + std::string(openmetrics_type(metric->kind)) + " | " +
            std::string(metric->unit) + " | ";
     for (std::size_t i = 0; i < metric->label_count; ++i) {
       if (i > 0) out += ", ";

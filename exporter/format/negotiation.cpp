@@ -7,23 +7,10 @@
 
 #include "format/openmetrics.h"
 #include "format/prometheus_text.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
-
-bool is_space(char c) { return c == ' ' || c == '\t'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
-}
 
 // Takes the text up to the next separator that stands outside of quotes off the front of rest.
 std::string_view take_part(std::string_view& rest, char separator) {

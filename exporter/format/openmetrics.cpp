@@ -6,7 +6,16 @@
 namespace igpu::exporter {
 namespace {
 
-std::string_view type_name(Kind kind) {
+// A unit that is not the end of the family's name is an error, and so is one on an info.
+bool may_state_unit(const MetricDescriptor& metric, std::string_view family) {
+  const std::string_view unit = metric.unit;
+  return !unit.empty() && metric.kind != Kind::info && family.size() > unit.size() + 1 && family.ends_with(unit) &&
+         family[family.size() - unit.size() - 1] == '_';
+}
+
+}  // namespace
+
+std::string_view openmetrics_type(Kind kind) {
   switch (kind) {
     case Kind::counter:
       return "counter";
@@ -17,15 +26,6 @@ std::string_view type_name(Kind kind) {
   }
   return "unknown";
 }
-
-// A unit that is not the end of the family's name is an error, and so is one on an info.
-bool may_tell_unit(const MetricDescriptor& metric, std::string_view family) {
-  const std::string_view unit = metric.unit;
-  return !unit.empty() && metric.kind != Kind::info && family.size() > unit.size() + 1 && family.ends_with(unit) &&
-         family[family.size() - unit.size() - 1] == '_';
-}
-
-}  // namespace
 
 std::string_view openmetrics_family_name(const MetricDescriptor& metric) {
   std::string_view name = metric.name;
@@ -43,8 +43,8 @@ void write_openmetrics(const PageView& page, std::string& out) {
     writer.put("# TYPE ");
     writer.put(name);
     writer.put(' ');
-    writer.put(type_name(metric.kind));
-    if (may_tell_unit(metric, name)) {
+    writer.put(openmetrics_type(metric.kind));
+    if (may_state_unit(metric, name)) {
       writer.put("\n# UNIT ");
       writer.put(name);
       writer.put(' ');

@@ -19,7 +19,9 @@ inline constexpr std::string_view kOpenMetricsEscapingContentType =
 // sample.
 void write_openmetrics(const PageView& page, std::string& out);
 
-// What metadata calls a metric: without _total (counter) or _info (info).
+std::string_view openmetrics_type(Kind kind);
+
+// The name in the metadata: without _total (counter) or _info (info).
 std::string_view openmetrics_family_name(const MetricDescriptor& metric);
 
 }  // namespace igpu::exporter

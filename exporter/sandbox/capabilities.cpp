@@ -2,89 +2,74 @@
 #include "sandbox/capabilities.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/perf_event.h>
-#include <sys/prctl.h>
+#include <sys/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
+#include <memory>
+#include <new>
 #include <system_error>
+#include <type_traits>
 
 #include "service/descriptor.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
 
-// In the order of their numbers. The kernel's own headers may know fewer than the kernel that runs.
-constexpr std::array<std::string_view, 41> kNames{"CAP_CHOWN",
-                                                  "CAP_DAC_OVERRIDE",
-                                                  "CAP_DAC_READ_SEARCH",
-                                                  "CAP_FOWNER",
-                                                  "CAP_FSETID",
-                                                  "CAP_KILL",
-                                                  "CAP_SETGID",
-                                                  "CAP_SETUID",
-                                                  "CAP_SETPCAP",
-                                                  "CAP_LINUX_IMMUTABLE",
-                                                  "CAP_NET_BIND_SERVICE",
-                                                  "CAP_NET_BROADCAST",
-                                                  "CAP_NET_ADMIN",
-                                                  "CAP_NET_RAW",
-                                                  "CAP_IPC_LOCK",
-                                                  "CAP_IPC_OWNER",
-                                                  "CAP_SYS_MODULE",
-                                                  "CAP_SYS_RAWIO",
-                                                  "CAP_SYS_CHROOT",
-                                                  "CAP_SYS_PTRACE",
-                                                  "CAP_SYS_PACCT",
-                                                  "CAP_SYS_ADMIN",
-                                                  "CAP_SYS_BOOT",
-                                                  "CAP_SYS_NICE",
-                                                  "CAP_SYS_RESOURCE",
-                                                  "CAP_SYS_TIME",
-                                                  "CAP_SYS_TTY_CONFIG",
-                                                  "CAP_MKNOD",
-                                                  "CAP_LEASE",
-                                                  "CAP_AUDIT_WRITE",
-                                                  "CAP_AUDIT_CONTROL",
-                                                  "CAP_SETFCAP",
-                                                  "CAP_MAC_OVERRIDE",
-                                                  "CAP_MAC_ADMIN",
-                                                  "CAP_SYSLOG",
-                                                  "CAP_WAKE_ALARM",
-                                                  "CAP_BLOCK_SUSPEND",
-                                                  "CAP_AUDIT_READ",
-                                                  "CAP_PERFMON",
-                                                  "CAP_BPF",
-                                                  "CAP_CHECKPOINT_RESTORE"};
+struct FreeCapabilities {
+  void operator()(void* object) const { ::cap_free(object); }
+};
+using State = std::unique_ptr<std::remove_pointer_t<cap_t>, FreeCapabilities>;
+using Text = std::unique_ptr<char, FreeCapabilities>;
 
-using Halves = std::array<__user_cap_data_struct, 2>;
+constexpr int kMost = 64;  // of a CapabilitySet and of the kernel's interface
 
-CapabilitySet joined(std::uint32_t low, std::uint32_t high) { return (CapabilitySet{high} << 32) | low; }
-
-bool set_own(const ThreadCapabilities& wanted) {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  Halves data{};
-  const auto low = [](CapabilitySet set) { return static_cast<std::uint32_t>(set); };
-  const auto high = [](CapabilitySet set) { return static_cast<std::uint32_t>(set >> 32); };
-  data[0] = {low(wanted.effective), low(wanted.permitted), low(wanted.inheritable)};
-  data[1] = {high(wanted.effective), high(wanted.permitted), high(wanted.inheritable)};
-  return ::syscall(SYS_capset, &header, data.data()) == 0;
+std::string name_of(int number) {
+  const Text name(::cap_to_name(number));
+  if (!name) throw std::bad_alloc();
+  std::string text(name.get());
+  if (!text.starts_with("cap_")) return "capability " + text;  // libcap is older than the kernel
+  std::transform(text.begin(), text.end(), text.begin(), to_upper);
+  return text;
 }
 
-bool kernel_lets_count() {
+CapabilitySet read_set(const State& state, cap_flag_t flag) {
+  CapabilitySet set = 0;
+  for (int number = 0; number < kMost; ++number) {
+    cap_flag_value_t value = CAP_CLEAR;
+    if (::cap_get_flag(state.get(), number, flag, &value) == 0 && value == CAP_SET) set |= capability::set(number);
+  }
+  return set;
+}
+
+void write_set(const State& state, cap_flag_t flag, CapabilitySet set) {
+  for (cap_value_t number = 0; number < kMost; ++number) {
+    if ((set & capability::set(number)) != 0) (void)::cap_set_flag(state.get(), flag, 1, &number, CAP_SET);
+  }
+}
+
+bool set_own(const ThreadCapabilities& wanted) {
+  const State state(::cap_init());
+  if (!state) return false;
+  write_set(state, CAP_EFFECTIVE, wanted.effective);
+  write_set(state, CAP_PERMITTED, wanted.permitted);
+  write_set(state, CAP_INHERITABLE, wanted.inheritable);
+  return ::cap_set_proc(state.get()) == 0;
+}
+
+bool may_count_here() {
   perf_event_attr attributes;
   std::memset(&attributes, 0, sizeof attributes);
   attributes.size = sizeof attributes;
   attributes.type = PERF_TYPE_SOFTWARE;
   attributes.config = PERF_COUNT_SW_CPU_CLOCK;
   attributes.disabled = 1;
-  // The first CPU need not be online; the one we run on is.
+  // The first CPU may be offline; this thread's is not.
   const int cpu = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   for (int i = 0; i < cpu; ++i) {
     const Descriptor event(static_cast<int>(
@@ -97,17 +82,15 @@ bool kernel_lets_count() {
 
 LayerOutcome failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
-                               "look whether a seccomp profile of the service or container refuses capset and prctl");
+                               "check whether a seccomp profile of the service or container denies capset and prctl");
 }
 
 }  // namespace
 
 std::string names_of(CapabilitySet set) {
   std::string names;
-  for (std::size_t number = 0; number < 64; ++number) {
-    if ((set >> number & 1) == 0) continue;
-    names += names.empty() ? "" : " ";
-    names += number < kNames.size() ? std::string(kNames[number]) : "capability " + std::to_string(number);
+  for (int number = 0; number < kMost; ++number) {
+    if ((set & capability::set(number)) != 0) names += (names.empty() ? "" : " ") + name_of(number);
   }
   return names.empty() ? "none" : names;
 }
@@ -126,19 +109,15 @@ CapabilitySet capabilities_to_keep(CapabilitySet permitted, const CapabilityUses
 }
 
 ThreadCapabilities own_capabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  Halves data{};
-  if (::syscall(SYS_capget, &header, data.data()) != 0) {
-    throw std::system_error(errno, std::generic_category(), "capget");
-  }
-  return {joined(data[0].effective, data[1].effective), joined(data[0].permitted, data[1].permitted),
-          joined(data[0].inheritable, data[1].inheritable)};
+  const State state(::cap_get_proc());
+  if (!state) throw std::system_error(errno, std::generic_category(), "capget");
+  return {read_set(state, CAP_EFFECTIVE), read_set(state, CAP_PERMITTED), read_set(state, CAP_INHERITABLE)};
 }
 
 CapabilitySet capabilities_to_keep(const CapabilityUses& uses) {
   const ThreadCapabilities before = own_capabilities();
   const CapabilitySet keep = capabilities_to_keep(before.permitted, uses, [&](CapabilitySet effective) {
-    return set_own({effective, before.permitted, before.inheritable}) && kernel_lets_count();
+    return set_own({effective, before.permitted, before.inheritable}) && may_count_here();
   });
   set_own(before);
   return keep;
@@ -172,20 +151,19 @@ LayerOutcome drop_capabilities(CapabilitySet keep) {
   try {
     const ThreadCapabilities before = own_capabilities();
     keep &= before.permitted;
-    // Without CAP_SETPCAP the bounding set stays: then it bounds nothing, as no program can be run any more.
+    // Without CAP_SETPCAP the bounding set stays. That is harmless: it matters only when a program is run, and none can
+    // be.
     if ((before.permitted & capability::set(capability::kSetpcap)) != 0) {
       set_own({before.permitted, before.permitted, before.inheritable});
-      for (int number = 0; number < 64; ++number) {
-        const int bound = ::prctl(PR_CAPBSET_READ, number, 0, 0, 0);
-        if (bound < 0) break;  // one past the last that this kernel knows
-        if (bound == 1 && (keep >> number & 1) == 0 && ::prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0) {
+      for (int number = 0; number < kMost; ++number) {
+        const int bound = ::cap_get_bound(number);
+        if (bound < 0) break;  // the kernel knows no more of them
+        if (bound == 1 && (keep & capability::set(number)) == 0 && ::cap_drop_bound(number) != 0) {
           return failed("prctl(PR_CAPBSET_DROP)");
         }
       }
     }
-    if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
-      return failed("prctl(PR_CAP_AMBIENT)");
-    }
+    if (::cap_reset_ambient() != 0) return failed("prctl(PR_CAP_AMBIENT)");
     if (!set_own({keep, keep, 0})) return failed("capset");
   } catch (const std::system_error& error) {
     errno = error.code().value();

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "text/ascii.h"
 #include "text/duration.h"
 #include "web_config/bcrypt.h"
 #include "web_config/yaml_tree.h"
@@ -301,10 +302,7 @@ std::optional<TlsSettings> read_tls(const YamlNode& node, const std::filesystem:
 
 // As Go writes headers: trimmed, and one line.
 std::string header_value(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  std::string value(text.substr(begin, text.find_last_not_of(kBlank) - begin + 1));
+  std::string value(trimmed(text));
   std::replace_if(
       value.begin(), value.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return value;

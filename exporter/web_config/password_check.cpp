@@ -12,6 +12,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "text/ascii.h"
 #include "web_config/bcrypt.h"
 
 namespace igpu::exporter {
@@ -75,12 +76,8 @@ Credentials::~Credentials() {
 }
 
 bool parse_basic_authorization(std::string_view header, Credentials& out) {
-  constexpr std::string_view kScheme = "basic ";
-  if (header.size() < kScheme.size()) return false;
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = header[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != kScheme[i]) return false;
-  }
+  constexpr std::string_view kScheme = "Basic ";
+  if (!equal_ignoring_case(header.substr(0, kScheme.size()), kScheme)) return false;
   header.remove_prefix(kScheme.size());
   header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
   std::string decoded;

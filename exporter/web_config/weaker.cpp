@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "text/ascii.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -113,11 +115,7 @@ std::optional<std::string_view> header(const WebConfig& config, std::string_view
   return std::nullopt;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\"");
-  return begin == std::string_view::npos ? std::string_view()
-                                         : text.substr(begin, text.find_last_not_of(" \t\"") - begin + 1);
-}
+constexpr std::string_view kBlanks = " \t\"";  // a value may be quoted
 
 struct Hsts {
   std::uint64_t max_age = 0;
@@ -129,14 +127,13 @@ Hsts parse_hsts(std::string_view text) {
   Hsts out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(';'), text.size());
-    std::string directive(trimmed(text.substr(0, end)));
+    const std::string_view directive = trimmed(text.substr(0, end), kBlanks);
     text.remove_prefix(std::min(end + 1, text.size()));
-    for (char& c : directive) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    out.subdomains = out.subdomains || directive == "includesubdomains";
-    out.preload = out.preload || directive == "preload";
+    out.subdomains = out.subdomains || equal_ignoring_case(directive, "includeSubDomains");
+    out.preload = out.preload || equal_ignoring_case(directive, "preload");
     const std::size_t equals = std::min(directive.find('='), directive.size());
-    if (trimmed(std::string_view(directive).substr(0, equals)) != "max-age") continue;
-    const std::string_view number = trimmed(std::string_view(directive).substr(std::min(equals + 1, directive.size())));
+    if (!equal_ignoring_case(trimmed(directive.substr(0, equals), kBlanks), "max-age")) continue;
+    const std::string_view number = trimmed(directive.substr(std::min(equals + 1, directive.size())), kBlanks);
     const auto error = std::from_chars(number.data(), number.data() + number.size(), out.max_age).ec;
     if (error == std::errc::result_out_of_range) out.max_age = std::numeric_limits<std::uint64_t>::max();
   }

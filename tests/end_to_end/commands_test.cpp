@@ -2,9 +2,9 @@
 // The commands that print: list, stats, doctor.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "support/json_value.h"
 #include "support/machine_tree.h"
 #include "support/run_program.h"
 #include "text/wrap.h"
@@ -12,6 +12,7 @@
 using namespace igpu::test;
 using igpu::exporter::kTextWidth;
 using igpu::exporter::text_width;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -72,7 +73,7 @@ TEST_CASE("stats prints a table, or JSON lines") {
   CHECK(json.status == 0);
   const std::vector<std::string> all = lines(json.output);
   REQUIRE(all.size() == 3);
-  for (const std::string& line : all) CHECK(parse_json(line)["gpus"].items.size() == 3);
+  for (const std::string& line : all) CHECK(Json::parse(line).at("gpus").size() == 3);
 }
 
 TEST_CASE("doctor succeeds where everything is there and says what fixes where not") {
@@ -90,23 +91,23 @@ TEST_CASE("doctor succeeds where everything is there and says what fixes where n
   }
 }
 
-TEST_CASE("list and doctor speak JSON, too") {
+TEST_CASE("list, doctor and stats print JSON on request") {
   const ProgramOutcome list = run({"list", "--simulate=rack", "--json"});
   CHECK(list.status == 0);
-  const JsonValue gpus = parse_json(list.output);
-  REQUIRE(gpus["gpus"].items.size() == 3);
-  CHECK(gpus["gpus"].items[1]["device_id"].text == "0x56a0");
-  CHECK(gpus["gpus"].items[1]["render_node"].text == "renderD129");
-  CHECK(gpus["machine"]["features"].items.size() == 1);
+  const Json gpus = Json::parse(list.output);
+  REQUIRE(gpus.at("gpus").size() == 3);
+  CHECK(gpus.at("gpus").at(1).at("device_id") == "0x56a0");
+  CHECK(gpus.at("gpus").at(1).at("render_node") == "renderD129");
+  CHECK(gpus.at("machine").at("features").size() == 1);
 
   const ProgramOutcome locked = run({"doctor", "--simulate=locked", "--json"});
   CHECK(locked.status == 1);
-  const JsonValue doctor = parse_json(locked.output);
-  CHECK(doctor["complete"].text == "false");
-  CHECK(doctor["fixes"].items.size() >= 3);
+  const Json doctor = Json::parse(locked.output);
+  CHECK(doctor.at("complete") == false);
+  CHECK(doctor.at("fixes").size() >= 3);
 
   const ProgramOutcome stats = run({"stats", "--simulate=rack", "--format=json"});
-  CHECK(parse_json(stats.output)["gpus"].items.size() == 3);
+  CHECK(Json::parse(stats.output).at("gpus").size() == 3);
 }
 
 TEST_CASE("help, version and --help of each command exit with 0 and fit 80 columns") {

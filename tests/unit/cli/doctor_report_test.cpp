@@ -3,12 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include "support/json_value.h"
+#include <nlohmann/json.hpp>
 
 using namespace igpu;
 using namespace igpu::exporter;
-using igpu::test::JsonValue;
-using igpu::test::parse_json;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -118,20 +117,20 @@ TEST_CASE("the same as JSON, for programs and bug reports") {
   const Finding findings[] = {
       absent(kBusy, "0000:00:02.0", Reason::permission, "refused \"EACCES\"", "give it CAP_PERFMON"),
       {&kFan, "hwmon", "0000:03:00.0", true, {}, {}, {}}};
-  const JsonValue json = parse_json(doctor_json(diagnosis(findings)));
-  CHECK(json["complete"].text == "false");
-  CHECK(json["missing"].text == "1");
-  REQUIRE(json["gpus"].items.size() == 2);
-  const JsonValue& feature = json["gpus"].items[0]["features"].items.at(0);
-  CHECK(feature["feature"].text == "engine_busy");
-  CHECK(feature["reason"].text == "permission");
-  CHECK(feature["cause"].text == "refused \"EACCES\"");
-  CHECK(feature["hint"].text == "give it CAP_PERFMON");
-  CHECK(json["gpus"].items[1]["features"].items.at(0)["available"].text == "true");
-  REQUIRE(json["fixes"].items.size() == 1);
-  CHECK(json["fixes"].items[0]["brings"].items.at(0)["device"].text == "0000:00:02.0");
-  CHECK(json["sandbox"].items.size() == kLayers.size());
-  CHECK_FALSE(json.has("web_config"));
+  const Json json = Json::parse(doctor_json(diagnosis(findings)));
+  CHECK(json.at("complete") == false);
+  CHECK(json.at("missing") == 1);
+  REQUIRE(json.at("gpus").size() == 2);
+  const Json& feature = json.at("gpus").at(0).at("features").at(0);
+  CHECK(feature.at("feature") == "engine_busy");
+  CHECK(feature.at("reason") == "permission");
+  CHECK(feature.at("cause") == "refused \"EACCES\"");
+  CHECK(feature.at("hint") == "give it CAP_PERFMON");
+  CHECK(json.at("gpus").at(1).at("features").at(0).at("available") == true);
+  REQUIRE(json.at("fixes").size() == 1);
+  CHECK(json.at("fixes").at(0).at("brings").at(0).at("device") == "0000:00:02.0");
+  CHECK(json.at("sandbox").size() == kLayers.size());
+  CHECK_FALSE(json.contains("web_config"));
 }
 
 TEST_SUITE_END();
