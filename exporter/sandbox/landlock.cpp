@@ -82,7 +82,7 @@ bool allow(int ruleset, const std::string& path, std::uint64_t rights, std::vect
 
 LayerOutcome failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
-                               "look whether a seccomp profile of the service or container refuses landlock_*");
+                               "check whether a seccomp profile of the service or container denies landlock_*");
 }
 
 LayerOutcome absent() {

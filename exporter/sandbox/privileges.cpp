@@ -12,7 +12,7 @@ namespace {
 
 LayerOutcome failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
-                               "look whether a seccomp profile of the service or container refuses prctl");
+                               "check whether a seccomp profile of the service or container denies prctl");
 }
 
 }  // namespace

@@ -258,7 +258,7 @@ LayerOutcome failed(const char* what, int error) {
   const char* hint =
       error == EINVAL || error == ENOSYS
           ? "a kernel built with CONFIG_SECCOMP_FILTER, or a container that lets its programs use seccomp"
-          : "look whether a seccomp profile of the service or container refuses seccomp";
+          : "check whether a seccomp profile of the service or container denies seccomp";
   return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), hint);
 }
 

@@ -231,16 +231,16 @@ TEST_CASE(
   struct Lack {
     const char* calls;
     const char* layer;
-    const char* told;
+    const char* hint;
   };
   const std::vector<Lack> lacks{
       {"landlock_create_ruleset=ENOSYS", "landlock", "a kernel from 5.13 on"},
-      {"landlock_create_ruleset=EPERM", "landlock", "refuses landlock_*"},
-      {"landlock_restrict_self=EPERM", "landlock", "refuses landlock_*"},
+      {"landlock_create_ruleset=EPERM", "landlock", "denies landlock_*"},
+      {"landlock_restrict_self=EPERM", "landlock", "denies landlock_*"},
       {"seccomp=EPERM", "seccomp", "hint="},
       {"seccomp=ENOSYS", "seccomp", "hint="},
-      {"capset=EPERM", "capabilities", "refuses capset"},
-      {"prctl=EPERM", "no_new_privs", "refuses prctl"},
+      {"capset=EPERM", "capabilities", "denies capset"},
+      {"prctl=EPERM", "no_new_privs", "denies prctl"},
   };
   for (const Lack& lack : lacks) {
     CAPTURE(lack.calls);
@@ -252,7 +252,7 @@ TEST_CASE(
       const std::string log = exporter.log();
       const std::size_t line = log.find(std::string("msg=\"sandbox layer missing\" layer=") + lack.layer);
       REQUIRE(line != std::string::npos);
-      CHECK(log.substr(line, log.find('\n', line) - line).find(lack.told) != std::string::npos);
+      CHECK(log.substr(line, log.find('\n', line) - line).find(lack.hint) != std::string::npos);
     }
     CHECK(exporter.stop(SIGTERM) == 0);
   }
