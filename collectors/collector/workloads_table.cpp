@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/workloads_table.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace igpu {
+namespace {
+
+// As in the fdinfo collector: corrections of running contexts are far below a second.
+constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
+constexpr std::uint64_t kHeldCycles = 19'200'000;
+constexpr std::uint64_t kSpoilingPart = 100;
+constexpr Nanoseconds kRemember = std::chrono::minutes(15);
+constexpr std::size_t kMostClients = 65536;
+constexpr std::size_t kMostFolded = 65536;
+constexpr double kFastestClock = 38.4e6;
+
+// What an engine class can have done at most; published in lumps, so a little more than the time that has passed.
+double plausible(double passed, double slack, std::uint32_t capacity) {
+  return (passed * 1.25 + slack) * std::min<std::uint32_t>(std::max<std::uint32_t>(capacity, 1), 64);
+}
+
+std::uint64_t nanoseconds_of(std::uint64_t cycles, double hertz) {
+  return static_cast<std::uint64_t>(static_cast<double>(cycles) * 1e9 / hertz + 0.5);
+}
+
+struct MemoryState {
+  std::string_view label;
+  std::optional<std::uint64_t> ClientMemory::*value;
+};
+constexpr std::array<MemoryState, 5> kMemoryStates{{{"total", &ClientMemory::total},
+                                                    {"shared", &ClientMemory::shared},
+                                                    {"active", &ClientMemory::active},
+                                                    {"resident", &ClientMemory::resident},
+                                                    {"purgeable", &ClientMemory::purgeable}}};
+
+const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid) {
+  const auto it = std::lower_bound(processes.begin(), processes.end(), pid,
+                                   [](const TreeProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
+  return it == processes.end() || it->pid != pid ? nullptr : &*it;
+}
+
+}  // namespace
+
+void WorkloadTable::advance(const Scan& scan) {
+  begin_scan();
+  // Every process belongs to the workload of its nearest ancestor that has one.
+  std::map<std::uint32_t, Group*> groups;
+  const auto own_group = [&](std::uint32_t pid) -> Group* {
+    const auto labels = scan.workload_of(pid);
+    return labels ? &group_of(*labels, scan.snapshot.time) : nullptr;
+  };
+  for (const TreeProcess& process : scan.processes) groups.emplace(process.pid, own_group(process.pid));
+  for (const ClientProcess& process : scan.snapshot.processes)
+    if (!groups.contains(process.pid)) groups.emplace(process.pid, own_group(process.pid));
+  for (const TreeProcess& process : scan.processes) {
+    const TreeProcess* ancestor = &process;
+    Group* group = groups[process.pid];
+    for (std::size_t steps = 0; group == nullptr && steps < scan.processes.size(); ++steps) {
+      ancestor = find_process(scan.processes, ancestor->parent);
+      if (ancestor == nullptr) break;
+      group = groups[ancestor->pid];
+    }
+    groups[process.pid] = group;
+  }
+  count_clients(scan, groups);
+  count_processes(scan, groups);
+  finish(scan);
+}
+
+void WorkloadTable::begin_scan() {
+  for (auto& [name, group] : groups_) {
+    group.recent = 0;
+    group.workload.resident_bytes = 0;
+    group.workload.processes = 0;
+    for (auto& [address, device] : group.workload.devices) {
+      device.clients = 0;
+      device.memory.clear();
+    }
+  }
+}
+
+WorkloadTable::Group& WorkloadTable::make(const WorkloadLabels& labels) {
+  const auto [it, is_new] = groups_.try_emplace(labels.workload);
+  if (is_new) it->second.workload.labels = labels;
+  return it->second;
+}
+
+WorkloadTable::Group& WorkloadTable::group_of(const WorkloadLabels& labels, Nanoseconds now) {
+  // Where nobody remembers any more who was folded, nobody new gets counters of its own.
+  const bool no_room = folded_.size() >= kMostFolded && !groups_.contains(labels.workload);
+  Group& group = no_room || folded_.contains(labels.workload) ? make({.workload = std::string(kOther)}) : make(labels);
+  group.last_active = now;
+  return group;
+}
+
+void WorkloadTable::count_clients(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
+  for (const DrmClient& client : scan.snapshot.clients) {
+    const auto group = groups.find(client.pid);
+    if (group == groups.end() || group->second == nullptr) continue;
+    const auto holder = std::lower_bound(scan.snapshot.processes.begin(), scan.snapshot.processes.end(), client.pid,
+                                         [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
+    const bool known = holder != scan.snapshot.processes.end() && holder->pid == client.pid;
+    count_client(client, known ? holder->start_time_ticks : 0, scan, *group->second);
+  }
+}
+
+// The id of a client that has another holder and has counted less (ids are given again by i915 before Linux 6.5). Only
+// where the holder from before was read, or has ended.
+bool WorkloadTable::is_another(const Client& known, const DrmClient& client, std::uint64_t start_ticks,
+                               const ClientSnapshot& snapshot) {
+  if (known.pid == client.pid && known.start_ticks == start_ticks) return false;
+  if (known.pid != client.pid && !snapshot.complete &&
+      std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), known.pid))
+    return false;
+  for (std::size_t i = 0; i < kEngineClasses; ++i)
+    if (const auto& busy = client.engines[i].busy_ns;
+        busy && known.engines[i].would_step_back(*busy, kHeldNanoseconds / kSpoilingPart))
+      return true;
+  return false;
+}
+
+void WorkloadTable::count_client(const DrmClient& client, std::uint64_t start_ticks, const Scan& scan, Group& group) {
+  const auto [entry, is_unknown] = clients_.try_emplace(ClientKey{client.device, client.id});
+  Client& known = entry->second;
+  const bool is_new = is_unknown || is_another(known, client, start_ticks, scan.snapshot);
+  if (is_new) known = Client{};
+  known.pid = client.pid;
+  known.start_ticks = start_ticks;
+  known.seen = scan.snapshot.time;
+
+  Device& device = group.workload.devices[client.device];
+  ++device.clients;
+  add_memory(client, device);
+  auto& engines = group.engines[client.device];
+  if (engines.empty()) engines.assign(kEngineClasses, ClassState(min_window_));
+  ClockRate& clock = clocks_[client.device];
+  const double elapsed = last_scan_ ? to_seconds(scan.snapshot.time - *last_scan_).value : 0;
+
+  std::array<HeldCounter::Step, kEngineClasses> steps{};
+  std::array<bool, kEngineClasses> in_cycles{};
+  bool fits = true;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    const ClientEngine& engine = client.engines[i];
+    if (!engine.present()) continue;
+    device.shown[i] = true;
+    engines[i].capacity = std::max<std::uint32_t>({engines[i].capacity, engine.capacity, 1});
+    double most;
+    if (engine.busy_ns) {
+      steps[i] = known.engines[i].advance(*engine.busy_ns, kHeldNanoseconds);
+      most = plausible(elapsed * 1e9, static_cast<double>(kHeldNanoseconds) / 10, engine.capacity);
+    } else {
+      in_cycles[i] = true;
+      std::uint64_t lap = 0;
+      auto& last_total = known.total_cycles[i];
+      if (engine.total_cycles) {
+        if (last_total && *engine.total_cycles > *last_total)
+          lap = static_cast<std::uint64_t>(plausible(static_cast<double>(*engine.total_cycles - *last_total),
+                                                     static_cast<double>(kHeldCycles), engine.capacity));
+        last_total = engine.total_cycles;
+        clock.observe(client.time, *engine.total_cycles);
+      }
+      steps[i] = known.engines[i].advance(*engine.cycles, kHeldCycles, lap);
+      most = plausible(elapsed * clock.hertz().value_or(kFastestClock), static_cast<double>(kHeldCycles) / 10,
+                       engine.capacity);
+    }
+    fits = fits && static_cast<double>(steps[i].gained) <= most;
+    if (steps[i].stepped_back > (engine.busy_ns ? kHeldNanoseconds : kHeldCycles) / kSpoilingPart)
+      engines[i].window.restart();
+  }
+  const bool is_born = last_ticks_ && start_ticks >= *last_ticks_;
+  const bool began = is_new && last_scan_ && (is_born || (last_showed_all_ && fits));
+  if (began) ++group.workload.started;
+  if (is_new && !began) return;
+  for (std::size_t i = 0; i < kEngineClasses; ++i)
+    (in_cycles[i] ? engines[i].cycles : engines[i].nanoseconds) += steps[i].gained;
+}
+
+void WorkloadTable::add_memory(const DrmClient& client, Device& device) const {
+  for (const ClientMemory& region : client.memory)
+    for (const MemoryState& state : kMemoryStates)
+      if (const auto& bytes = region.*state.value)
+        device.memory[{region.region, state.label}] += static_cast<double>(*bytes);
+}
+
+void WorkloadTable::count_processes(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
+  const auto gains = tree_.advance(scan.processes, scan.now_ticks);
+  for (std::size_t i = 0; i < scan.processes.size(); ++i) {
+    const auto group = groups.find(scan.processes[i].pid);
+    if (group == groups.end() || group->second == nullptr) continue;
+    Workload& workload = group->second->workload;
+    workload.user_ticks += gains[i].user_ticks;
+    workload.system_ticks += gains[i].system_ticks;
+    workload.read_bytes += gains[i].read_bytes;
+    workload.written_bytes += gains[i].written_bytes;
+    workload.resident_bytes += scan.processes[i].resident_bytes;
+    ++workload.processes;
+  }
+}
+
+void WorkloadTable::finish(const Scan& scan) {
+  for (auto& [name, group] : groups_) {
+    for (auto& [address, engines] : group.engines) {
+      const auto hertz = clocks_[address].hertz();
+      Device& device = group.workload.devices[address];
+      for (std::size_t i = 0; i < kEngineClasses; ++i) {
+        ClassState& state = engines[i];
+        // What waited for the rate belongs to earlier windows.
+        if (state.cycles > 0 && !hertz) state.window.restart();
+        if (hertz) state.nanoseconds += nanoseconds_of(std::exchange(state.cycles, 0), *hertz);
+        const double busy = static_cast<double>(state.nanoseconds) / 1e9;
+        const double gained = busy - device.busy[i];
+        device.busy[i] = busy;
+        group.recent += gained;
+        attributed_[address][i] += gained;
+        device.ratio[i].reset();
+        if (!device.shown[i]) continue;
+        if (const auto delta = state.window.advance(scan.snapshot.time, {state.nanoseconds}))
+          device.ratio[i] = clamped_ratio(static_cast<double>(delta->counts[0]),
+                                          static_cast<double>(delta->elapsed.count()) * state.capacity);
+      }
+    }
+  }
+  forget_clients(scan.snapshot);
+  fold();
+  last_scan_ = scan.snapshot.time;
+  last_ticks_ = scan.now_ticks;
+  last_showed_all_ = scan.snapshot.complete;
+}
+
+// The smallest recent users first; among those that did nothing the one that was active the longest time ago.
+void WorkloadTable::fold() {
+  const bool has_other = groups_.contains(kOther);
+  const std::size_t own = groups_.size() - (has_other ? 1 : 0);
+  if (own <= most_) return;
+  struct Candidate {
+    double recent;
+    Nanoseconds last_active;
+    double ever;
+    std::string_view name;
+  };
+  std::vector<Candidate> candidates;
+  for (const auto& [name, group] : groups_) {
+    if (name == kOther) continue;
+    double ever = 0;
+    for (const auto& [address, device] : group.workload.devices)
+      for (const double busy : device.busy) ever += busy;
+    candidates.push_back({group.recent, group.last_active, ever, name});
+  }
+  const std::size_t surplus = own - most_;
+  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(surplus), candidates.end(),
+                    [](const Candidate& a, const Candidate& b) {
+                      return std::tie(a.recent, a.last_active, a.ever, a.name) <
+                             std::tie(b.recent, b.last_active, b.ever, b.name);
+                    });
+  for (std::size_t i = 0; i < surplus; ++i) {
+    const auto it = groups_.find(candidates[i].name);
+    fold_into_other(it->second);
+    folded_.insert(it->first);
+    groups_.erase(it);
+  }
+}
+
+void WorkloadTable::fold_into_other(Group& group) {
+  Group& other = make({.workload = std::string(kOther)});
+  Workload& sum = other.workload;
+  const Workload& part = group.workload;
+  sum.started += part.started;
+  sum.user_ticks += part.user_ticks;
+  sum.system_ticks += part.system_ticks;
+  sum.read_bytes += part.read_bytes;
+  sum.written_bytes += part.written_bytes;
+  sum.resident_bytes += part.resident_bytes;
+  sum.processes += part.processes;
+  for (const auto& [address, engines] : group.engines) {
+    auto& to = other.engines[address];
+    if (to.empty()) to.assign(kEngineClasses, ClassState(min_window_));
+    Device& device = sum.devices[address];
+    const Device& from = part.devices.at(address);
+    device.clients += from.clients;
+    for (const auto& [key, bytes] : from.memory) device.memory[key] += bytes;
+    for (std::size_t i = 0; i < kEngineClasses; ++i) {
+      to[i].nanoseconds += engines[i].nanoseconds;
+      to[i].cycles += engines[i].cycles;
+      to[i].capacity = std::max(to[i].capacity, engines[i].capacity);
+      to[i].window.restart();  // the sum jumped by what was counted before
+      device.ratio[i].reset();
+      device.busy[i] = static_cast<double>(to[i].nanoseconds) / 1e9;
+      device.shown[i] = device.shown[i] || from.shown[i];
+    }
+  }
+}
+
+// Of holders that live on a client may be hidden for as long as its GPU sleeps.
+void WorkloadTable::forget_clients(const ClientSnapshot& snapshot) {
+  const bool crowded = clients_.size() > kMostClients;
+  std::erase_if(clients_, [&](const auto& entry) {
+    const Client& client = entry.second;
+    if (client.seen == snapshot.time) return false;
+    const bool lives = std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), client.pid);
+    return (snapshot.time - client.seen > kRemember && !lives) || crowded;
+  });
+}
+
+void WorkloadTable::measured(const std::string& device, const Seconds5& busy) {
+  const Seconds5& attributed = attributed_[device];
+  const auto [it, is_first] = measured_.try_emplace(device, Measured{busy, attributed});
+  Seconds5& rest = unattributed_[device];
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    const double by_pmu = busy[i] - it->second.from[i];
+    const double by_workloads = attributed[i] - it->second.attributed[i];
+    // Of counts from their beginnings, so that one scan's late reading is made up for by the next one.
+    rest[i] = std::max(rest[i], by_pmu - by_workloads);
+  }
+}
+
+std::vector<const WorkloadTable::Workload*> WorkloadTable::workloads() const {
+  std::vector<const Workload*> all;
+  all.reserve(groups_.size());
+  for (const auto& [name, group] : groups_) all.push_back(&group.workload);
+  return all;
+}
+
+}  // namespace igpu

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock_rate.h"
+#include "base/counter_window.h"
+#include "base/held_counter.h"
+#include "base/tree_usage.h"
+#include "source/clients.h"
+
+namespace igpu {
+
+// What a workload is called, and what its info metric says.
+struct WorkloadLabels {
+  std::string workload;
+  std::string kind;  // "pod", "container", "systemd_unit", "comm", "user", "rule", "tree"
+  std::string name_space;
+  std::string pod;
+  std::string container;
+  std::string container_id;
+  std::string pod_uid;
+  std::string systemd_unit;
+};
+
+// Counts by workload, from scan to scan. Pure: what is found is handed in, and nothing is read.
+//
+// How engine time is attributed:
+//   - A client's time belongs to the workload of the process that holds it when it is read: the lowest PID, where it
+//     is held by several (dup, fork, SCM_RIGHTS). After exec, or in another cgroup, what follows belongs to the new
+//     workload, and what was counted stays where it is.
+//   - A client that is there at the first scan counts from then on. A later one counts whole; but if it comes with more
+//     than fits into the time since the last scan, it was there before and only became visible, and counts from now; so
+//     does one that is first seen after a scan that was cut short, unless its process is younger than that scan.
+//   - A workload keeps what its clients and processes have used after they ended.
+//
+// At most `most` workloads have counters of their own. The smallest recent users beyond that are added to "other",
+// with all they have counted, and stay there: a series that came back would begin again at zero.
+class WorkloadTable {
+ public:
+  static constexpr std::string_view kOther = "other";
+  static constexpr std::string_view kUnattributed = "unattributed";
+
+  WorkloadTable(std::size_t most, Nanoseconds min_window) : most_(most), min_window_(min_window) {}
+
+  using Seconds5 = std::array<double, kEngineClasses>;
+  struct Device {
+    Seconds5 busy{};
+    std::array<std::optional<Ratio>, kEngineClasses> ratio;
+    std::array<bool, kEngineClasses> shown{};  // a client has reported this class
+    std::size_t clients = 0;
+    std::map<std::pair<std::string, std::string_view>, double> memory;  // (region, state) -> bytes; now
+  };
+  struct Workload {
+    WorkloadLabels labels;
+    std::map<std::string, Device, std::less<>> devices;  // by PCI address
+    std::uint64_t started = 0;                           // clients
+    std::uint64_t user_ticks = 0;
+    std::uint64_t system_ticks = 0;
+    std::uint64_t read_bytes = 0;
+    std::uint64_t written_bytes = 0;
+    std::uint64_t resident_bytes = 0;  // now
+    std::size_t processes = 0;         // now
+  };
+
+  // What one scan found.
+  struct Scan {
+    const ClientSnapshot& snapshot;
+    // Everybody who is counted, sorted by PID: the holders of clients, and those below them.
+    std::span<const TreeProcess> processes;
+    std::uint64_t now_ticks = 0;
+    // The workload of a process; for one that holds no client, and is no root of a tree, nothing: it belongs to its
+    // parent's.
+    std::function<std::optional<WorkloadLabels>(std::uint32_t pid)> workload_of;
+  };
+  void advance(const Scan& scan);
+
+  // The PMU's engine time by class since some beginning, read just after the scan: what workloads do not explain.
+  // Time before the first call is not counted.
+  void measured(const std::string& device, const Seconds5& busy);
+  // Nothing as long as nobody has measured.
+  const std::map<std::string, Seconds5, std::less<>>& unattributed() const { return unattributed_; }
+
+  // In the order of their names; "other" among them if anybody has been folded.
+  std::vector<const Workload*> workloads() const;
+  std::size_t folded() const { return folded_.size(); }
+
+  void know_clock(const std::string& device, double hertz) { clocks_[device].know(hertz); }
+  // The clocks of GPUs that sleep stand still.
+  void pause_clock(const std::string& device) { clocks_[device].pause(); }
+
+ private:
+  struct ClassState {
+    explicit ClassState(Nanoseconds min_window) : window(min_window) {}
+    std::uint64_t nanoseconds = 0;
+    std::uint64_t cycles = 0;  // not in nanoseconds yet: the rate of the clock is not known
+    std::uint32_t capacity = 1;
+    CounterWindow<1> window;
+  };
+  struct Group {
+    Workload workload;
+    std::map<std::string, std::vector<ClassState>, std::less<>> engines;  // by device
+    double recent = 0;                                                    // seconds of engines since the last scan
+    Nanoseconds last_active{};
+  };
+  struct Client {
+    std::array<HeldCounter, kEngineClasses> engines;
+    std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
+    std::uint32_t pid = 0;
+    std::uint64_t start_ticks = 0;
+    Nanoseconds seen{};
+  };
+  using ClientKey = std::pair<std::string, std::uint64_t>;  // device, drm-client-id
+
+  Group& group_of(const WorkloadLabels& labels, Nanoseconds now);
+  Group& make(const WorkloadLabels& labels);
+  void begin_scan();
+  void count_clients(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
+  void count_client(const DrmClient& client, std::uint64_t start_ticks, const Scan& scan, Group& group);
+  static bool is_another(const Client& known, const DrmClient& client, std::uint64_t start_ticks,
+                         const ClientSnapshot& snapshot);
+  void count_processes(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
+  void add_memory(const DrmClient& client, Device& device) const;
+  void finish(const Scan& scan);
+  void fold();
+  void fold_into_other(Group& group);
+  void forget_clients(const ClientSnapshot& snapshot);
+
+  const std::size_t most_;
+  const Nanoseconds min_window_;
+  std::map<std::string, Group, std::less<>> groups_;  // by name
+  std::set<std::string, std::less<>> folded_;         // names
+  std::map<ClientKey, Client> clients_;
+  std::map<std::string, ClockRate, std::less<>> clocks_;  // by device
+  TreeUsage tree_;
+  std::optional<Nanoseconds> last_scan_;
+  std::optional<std::uint64_t> last_ticks_;
+  bool last_showed_all_ = false;
+
+  std::map<std::string, Seconds5, std::less<>> attributed_;  // by device; since the first scan
+  struct Measured {
+    Seconds5 from{};        // of the PMU, when it was asked first
+    Seconds5 attributed{};  // by then
+  };
+  std::map<std::string, Measured, std::less<>> measured_;
+  std::map<std::string, Seconds5, std::less<>> unattributed_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/workloads_table.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace igpu;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kGpu = "0000:03:00.0";
+constexpr std::size_t kVideo = static_cast<std::size_t>(EngineClass::video);
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kTicksPerSecond = 100;
+
+// Describes what a scan finds, and hands it to the table. A scan takes place every ten seconds.
+class Scene {
+ public:
+  explicit Scene(std::size_t most = 256) : table(most, 1s) {}
+
+  struct Who {
+    std::uint64_t start = 1;
+    std::uint32_t parent = 1;
+    std::string group;  // "": it belongs to its parent's
+    std::uint64_t user_ticks = 0;
+  };
+  void process(std::uint32_t pid, const Who& who) {
+    TreeProcess p;
+    p.pid = pid;
+    p.parent = who.parent;
+    p.start_ticks = who.start;
+    p.user_ticks = who.user_ticks;
+    p.resident_bytes = 1000;
+    processes_.push_back(p);
+    if (!who.group.empty()) group_[pid] = who.group;
+    snapshot_.pids.push_back(pid);
+  }
+  // Of a process that was described before.
+  DrmClient& client(std::uint32_t pid, std::uint64_t id, std::uint64_t nanoseconds, const std::string& device = kGpu) {
+    DrmClient c;
+    c.device = device;
+    c.id = id;
+    c.pid = pid;
+    c.time = now;
+    c.engines[kVideo].busy_ns = nanoseconds;
+    c.engines[kVideo].capacity = 2;
+    snapshot_.clients.push_back(std::move(c));
+    if (std::none_of(snapshot_.processes.begin(), snapshot_.processes.end(),
+                     [&](const ClientProcess& p) { return p.pid == pid; })) {
+      ClientProcess p;
+      p.pid = pid;
+      for (const TreeProcess& process : processes_)
+        if (process.pid == pid) p.start_time_ticks = process.start_ticks;
+      snapshot_.processes.push_back(std::move(p));
+    }
+    return snapshot_.clients.back();
+  }
+  // Process and client at once.
+  void user(std::uint32_t pid, const std::string& group, std::uint64_t id, std::uint64_t nanoseconds,
+            std::uint64_t start = 1) {
+    process(pid, {.start = start, .group = group});
+    client(pid, id, nanoseconds);
+  }
+  void scan() {
+    const auto by_pid = [](const auto& a, const auto& b) { return a.pid < b.pid; };
+    std::sort(processes_.begin(), processes_.end(), by_pid);
+    std::sort(snapshot_.processes.begin(), snapshot_.processes.end(), by_pid);
+    std::sort(snapshot_.pids.begin(), snapshot_.pids.end());
+    snapshot_.time = now;
+    table.advance({snapshot_, processes_, ticks(), [this](std::uint32_t pid) -> std::optional<WorkloadLabels> {
+                     const auto it = group_.find(pid);
+                     if (it == group_.end()) return std::nullopt;
+                     return WorkloadLabels{.workload = it->second, .kind = "comm"};
+                   }});
+    snapshot_ = {};
+    processes_.clear();
+    group_.clear();
+    now += 10s;
+  }
+  std::uint64_t ticks() const { return static_cast<std::uint64_t>(now / 1s) * kTicksPerSecond; }
+  ClientSnapshot& snapshot() { return snapshot_; }
+
+  const WorkloadTable::Workload* find(const std::string& name) const {
+    for (const WorkloadTable::Workload* workload : table.workloads())
+      if (workload->labels.workload == name) return workload;
+    return nullptr;
+  }
+  double busy(const std::string& name, const std::string& device = kGpu) const {
+    const auto* workload = find(name);
+    if (workload == nullptr || !workload->devices.contains(device)) return -1;
+    return workload->devices.at(device).busy[kVideo];
+  }
+  double sum() const {
+    double all = 0;
+    for (const WorkloadTable::Workload* workload : table.workloads())
+      for (const auto& [address, device] : workload->devices) all += device.busy[kVideo];
+    return all;
+  }
+
+  WorkloadTable table;
+  Nanoseconds now = 1000s;
+
+ private:
+  ClientSnapshot snapshot_;
+  std::vector<TreeProcess> processes_;
+  std::map<std::uint32_t, std::string> group_;
+};
+
+WorkloadTable::Seconds5 video(double seconds) {
+  WorkloadTable::Seconds5 all{};
+  all[kVideo] = seconds;
+  return all;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("workload table");
+
+TEST_CASE("a client that is there at the first scan counts from then on") {
+  Scene scene;
+  scene.user(7, "a", 1, 500 * kSecond);
+  scene.scan();
+  CHECK(scene.busy("a") == 0);
+  CHECK(scene.find("a")->started == 0);
+  scene.user(7, "a", 1, 504 * kSecond);
+  scene.scan();
+  CHECK(scene.busy("a") == 4);
+  CHECK(scene.find("a")->devices.at(kGpu).ratio[kVideo]->value == doctest::Approx(0.2));  // of two engines
+}
+
+TEST_CASE("a later client counts whole, and as one that began") {
+  Scene scene;
+  scene.scan();
+  scene.user(7, "a", 1, 3 * kSecond);
+  scene.scan();
+  CHECK(scene.busy("a") == 3);
+  CHECK(scene.find("a")->started == 1);
+}
+
+TEST_CASE("a client with more time on it than fits since the last scan was there before, and counts from now") {
+  Scene scene;
+  scene.scan();
+  scene.user(7, "a", 1, 3600 * kSecond);
+  scene.scan();
+  CHECK(scene.busy("a") == 0);
+  CHECK(scene.find("a")->started == 0);
+}
+
+TEST_CASE("after a scan that was cut short a client counts from now, unless its process is younger than that scan") {
+  Scene scene;
+  scene.scan();
+  scene.snapshot().complete = false;
+  const std::uint64_t last = scene.ticks();
+  scene.scan();
+  scene.user(7, "old", 1, 3 * kSecond);
+  scene.user(8, "young", 2, 3 * kSecond, last + 1);
+  scene.scan();
+  CHECK(scene.busy("old") == 0);
+  CHECK(scene.busy("young") == 3);
+}
+
+TEST_CASE("what ended processes and closed clients used stays") {
+  Scene scene;
+  scene.scan();
+  scene.user(7, "a", 1, 3 * kSecond);
+  scene.scan();
+  for (int i = 0; i < 200; ++i) scene.scan();
+  CHECK(scene.busy("a") == 3);
+  CHECK(scene.find("a")->processes == 0);
+  CHECK(scene.find("a")->resident_bytes == 0);
+  CHECK(scene.find("a")->devices.at(kGpu).clients == 0);
+  CHECK(scene.find("a")->devices.at(kGpu).ratio[kVideo]->value == 0);
+  scene.user(9, "a", 2, kSecond, scene.ticks());
+  scene.scan();
+  CHECK(scene.busy("a") == 4);
+}
+
+TEST_CASE("two clients of a workload add up, on two GPUs apart") {
+  Scene scene;
+  scene.scan();
+  scene.user(7, "a", 1, kSecond);
+  scene.process(8, {.group = "a"});
+  scene.client(8, 2, 2 * kSecond);
+  scene.client(8, 2, 4 * kSecond, "0000:04:00.0");
+  scene.scan();
+  CHECK(scene.busy("a") == 3);
+  CHECK(scene.busy("a", "0000:04:00.0") == 4);
+  CHECK(scene.find("a")->processes == 2);
+  CHECK(scene.find("a")->devices.at(kGpu).clients == 2);
+  CHECK(scene.find("a")->started == 3);
+}
+
+TEST_CASE("exec, another cgroup: what follows belongs to the new workload, and nothing is counted twice") {
+  Scene scene;
+  scene.user(7, "sh", 1, 0);
+  scene.scan();
+  scene.user(7, "sh", 1, kSecond);
+  scene.scan();
+  scene.user(7, "ffmpeg", 1, 3 * kSecond);
+  scene.scan();
+  CHECK(scene.busy("sh") == 1);
+  CHECK(scene.busy("ffmpeg") == 2);
+  CHECK(scene.find("ffmpeg")->started == 0);
+}
+
+TEST_CASE("fork, SCM_RIGHTS: a client that goes over to another holder takes its count along once") {
+  Scene scene;
+  scene.user(7, "compositor", 1, 0);
+  scene.scan();
+  scene.user(7, "compositor", 1, kSecond);
+  scene.scan();
+  scene.user(9, "app", 1, 4 * kSecond);  // the one that opened it has ended
+  scene.scan();
+  CHECK(scene.busy("compositor") == 1);
+  CHECK(scene.busy("app") == 3);
+  CHECK(scene.sum() == 4);
+}
+
+TEST_CASE("a PID that is used again, with an id that is given again, is another client") {
+  Scene scene;
+  scene.user(7, "a", 1, 0);
+  scene.scan();
+  scene.user(7, "a", 1, 9 * kSecond);
+  scene.scan();
+  scene.user(7, "b", 1, 2 * kSecond, scene.ticks() - 1);
+  scene.scan();
+  CHECK(scene.busy("a") == 9);
+  CHECK(scene.busy("b") == 2);
+  CHECK(scene.find("b")->started == 1);
+}
+
+TEST_CASE("a step back is held, and never lowers a count") {
+  Scene scene;
+  scene.user(7, "a", 1, 0);
+  scene.scan();
+  for (const std::uint64_t value : {5 * kSecond, 5 * kSecond - 100'000'000, 6 * kSecond}) {
+    scene.user(7, "a", 1, value);
+    scene.scan();
+    CHECK(scene.busy("a") >= 5);
+  }
+  CHECK(scene.busy("a") == 6);
+}
+
+TEST_CASE("a client that was hidden while its GPU slept goes on, however long that was") {
+  Scene scene;
+  scene.user(7, "a", 1, 0);
+  scene.scan();
+  scene.user(7, "a", 1, kSecond);
+  scene.scan();
+  for (int i = 0; i < 200; ++i) {
+    scene.process(7, {.group = "a"});
+    scene.scan();
+  }
+  scene.user(7, "a", 1, kSecond + kSecond / 2);
+  scene.scan();
+  CHECK(scene.busy("a") == 1.5);
+}
+
+TEST_CASE("xe: cycles wait until the clock's rate is known, and none is lost") {
+  Scene scene;
+  const auto xe = [&](std::uint64_t cycles) {
+    scene.process(7, {.group = "a"});
+    DrmClient& client = scene.client(7, 1, 0);
+    client.engines[kVideo] = {};
+    client.engines[kVideo].cycles = cycles;
+    client.engines[kVideo].total_cycles = static_cast<std::uint64_t>(scene.now / 1s) * 19'200'000;
+    scene.scan();
+  };
+  scene.scan();
+  xe(19'200'000);
+  CHECK(scene.busy("a") == 0);
+  xe(3 * 19'200'000);
+  CHECK(scene.busy("a") == doctest::Approx(3));
+}
+
+TEST_CASE("a shell script and its children are one workload") {
+  Scene scene;
+  scene.process(7, {.group = "channel"});
+  scene.scan();
+  const std::uint64_t young = scene.ticks() - 500;
+  scene.process(7, {.group = "channel"});
+  scene.process(8, {.start = young, .parent = 7, .user_ticks = 40});
+  scene.process(9, {.start = young, .parent = 8, .user_ticks = 200});
+  scene.client(9, 1, 2 * kSecond);
+  scene.process(50, {.start = young, .parent = 1, .user_ticks = 999});  // nobody's
+  scene.scan();
+  REQUIRE(scene.find("channel"));
+  CHECK(scene.find("channel")->user_ticks == 240);
+  CHECK(scene.find("channel")->processes == 3);
+  CHECK(scene.find("channel")->resident_bytes == 3000);
+  CHECK(scene.busy("channel") == 2);
+  CHECK(scene.table.workloads().size() == 1);
+}
+
+TEST_CASE("a child that has a workload of its own counts there, and its children with it") {
+  Scene scene;
+  scene.scan();
+  const std::uint64_t young = scene.ticks();
+  scene.process(7, {.start = young, .group = "outer", .user_ticks = 1});
+  scene.process(8, {.start = young, .parent = 7, .group = "inner", .user_ticks = 2});
+  scene.process(9, {.start = young, .parent = 8, .user_ticks = 4});
+  scene.scan();
+  CHECK(scene.find("outer")->user_ticks == 1);
+  CHECK(scene.find("inner")->user_ticks == 6);
+}
+
+TEST_CASE("memory is what is held now") {
+  Scene scene;
+  scene.process(7, {.group = "a"});
+  ClientMemory memory;
+  memory.region = "local0";
+  memory.resident = 4096;
+  scene.client(7, 1, 0).memory = {memory};
+  scene.client(7, 2, 0).memory = {memory};
+  scene.scan();
+  CHECK(scene.find("a")->devices.at(kGpu).memory.at({"local0", "resident"}) == 8192);
+  CHECK_FALSE(scene.find("a")->devices.at(kGpu).memory.contains({"local0", "total"}));
+  scene.scan();
+  CHECK(scene.find("a")->devices.at(kGpu).memory.empty());
+}
+
+TEST_CASE("workloads beyond the limit fold into other, and no second is lost") {
+  Scene scene(2);
+  scene.scan();
+  for (std::uint32_t i = 0; i < 4; ++i)
+    scene.user(10 + i, "w" + std::to_string(i), i + 1, (i + 1) * kSecond, scene.ticks() - 1);
+  scene.scan();
+  CHECK(scene.table.workloads().size() == 3);
+  CHECK(scene.busy("w3") == 4);
+  CHECK(scene.busy("w2") == 3);
+  CHECK(scene.busy("other") == 3);
+  CHECK(scene.find("other")->processes == 2);
+  CHECK(scene.find("other")->started == 2);
+  CHECK(scene.find("w0") == nullptr);
+
+  // One that was folded stays: its series would begin again at zero.
+  scene.user(10, "w0", 1, 9 * kSecond);
+  scene.scan();
+  CHECK(scene.busy("other") == 11);
+  CHECK(scene.find("w0") == nullptr);
+  CHECK(scene.sum() == 18);
+}
+
+TEST_CASE("a flood of short workloads leaves the table bounded, and its sum right") {
+  Scene scene(16);
+  scene.scan();
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    scene.user(100 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
+    scene.scan();
+    CHECK(scene.table.workloads().size() <= 17);
+  }
+  CHECK(scene.sum() == doctest::Approx(5000));
+}
+
+TEST_CASE("what the PMU measured and no workload explains is unattributed: workloads and it add up to the PMU") {
+  Scene scene;
+  scene.user(7, "a", 1, 100 * kSecond);
+  scene.scan();
+  scene.table.measured(kGpu, video(777));  // counted before us
+  CHECK(scene.table.unattributed().at(kGpu)[kVideo] == 0);
+  scene.user(7, "a", 1, 104 * kSecond);
+  scene.scan();
+  scene.table.measured(kGpu, video(777 + 9));
+  CHECK(scene.table.unattributed().at(kGpu)[kVideo] == doctest::Approx(5));
+  CHECK(scene.sum() + scene.table.unattributed().at(kGpu)[kVideo] == doctest::Approx(9));
+}
+
+TEST_CASE("what is unattributed never falls, and one late reading does not add up") {
+  Scene scene;
+  scene.user(7, "a", 1, 0);
+  scene.scan();
+  scene.table.measured(kGpu, video(0));
+  double before = 0;
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    scene.user(7, "a", 1, i * kSecond - (i % 2) * kSecond / 100);  // every other reading is a little behind
+    scene.scan();
+    scene.table.measured(kGpu, video(static_cast<double>(i)));
+    const double now = scene.table.unattributed().at(kGpu)[kVideo];
+    CHECK(now >= before);
+    before = now;
+  }
+  CHECK(before <= 0.0101);
+}
+
+TEST_CASE("folding changes nothing of what is attributed") {
+  Scene scene(1);
+  scene.scan();
+  scene.table.measured(kGpu, video(0));
+  for (std::uint32_t i = 0; i < 3; ++i) scene.user(10 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
+  scene.scan();
+  scene.table.measured(kGpu, video(3));
+  CHECK(scene.table.unattributed().at(kGpu)[kVideo] == doctest::Approx(0));
+  CHECK(scene.sum() == doctest::Approx(3));
+}
+
+TEST_SUITE_END();
