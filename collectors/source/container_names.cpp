@@ -82,12 +82,13 @@ void ContainerNames::begin_scan(Nanoseconds now) {
     pods_.clear();
     pod_folders_.clear();
   }
+  if (asked_.size() > kMostNames) asked_.clear();
 }
 
 const PodName* ContainerNames::pod(const std::string& uid) {
   auto it = pods_.find(uid);
   if (it == pods_.end()) {
-    search();
+    search_for(uid);
     it = pods_.find(uid);
   }
   if (it != pods_.end()) return &it->second;
@@ -103,7 +104,7 @@ const std::string& ContainerNames::container(const std::string& id, const std::s
   };
   if (!is_container_id(id)) return nobody;
   if (const std::string* name = found()) return *name;
-  search();
+  search_for(id);
   if (const std::string* name = found()) return *name;
   // Asked once per search: the file is Docker's whole knowledge of the container.
   if (const auto [asked, is_new] = containers_.try_emplace(id); is_new) {
@@ -121,8 +122,10 @@ std::optional<Absent> ContainerNames::why_missing() const {
   return denied_ ? Absent{Reason::permission, EACCES} : Absent{Reason::permission, ENOENT};
 }
 
-void ContainerNames::search() {
-  if (searched_ && now_ - *searched_ < kSearchAgain) return;
+void ContainerNames::search_for(const std::string& id) {
+  const bool is_new = !asked_.contains(id);
+  if (searched_ && now_ - *searched_ < (is_new ? Nanoseconds(1) : kSearchAgain)) return;
+  asked_.insert(id);
   searched_ = now_;
   denied_ = false;
   std::erase_if(containers_, [](const auto& entry) { return entry.second.empty(); });

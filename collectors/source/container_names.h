@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -39,8 +40,8 @@ std::optional<ContainerLog> parse_container_log(std::string_view name);
 // is no name.
 std::string plain_container_name(std::string_view name);
 
-// Knows what it has read, and reads again when it is asked for somebody unknown, but not more often than every ten
-// seconds.
+// Knows what it has read, and reads again when it is asked for somebody unknown: once per scan for somebody new, every
+// ten seconds for those it was asked for in vain.
 class ContainerNames {
  public:
   // root: the host's file system (--path.rootfs).
@@ -59,7 +60,7 @@ class ContainerNames {
  private:
   using NamesById = std::map<std::string, std::string, std::less<>>;
 
-  void search();
+  void search_for(const std::string& id);
   void read_pods();
   void read_container_logs();
   void read_docker(const std::string& id);
@@ -72,6 +73,7 @@ class ContainerNames {
   std::map<std::string, PodName, std::less<>> pods_;             // by uid
   std::map<std::string, std::string, std::less<>> pod_folders_;  // by uid
   NamesById containers_;                                         // by id; "" for those that were asked for in vain
+  std::set<std::string, std::less<>> asked_;                     // in vain, by id and uid
   Nanoseconds now_{};
   std::optional<Nanoseconds> searched_;
   bool missing_ = false;

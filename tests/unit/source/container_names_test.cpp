@@ -136,6 +136,15 @@ TEST_CASE("a container that came later is found, but nobody is searched for all 
   CHECK(scene.names().pod(kUid) != nullptr);
 }
 
+TEST_CASE("a pod that starts just after a search is found at the next scan") {
+  Scene scene;
+  CHECK(scene.names().pod("another") == nullptr);
+  scene.write("var/log/pods/media_jellyfin_" + kUid + "/transcoder/0.log", "");
+  CHECK(scene.names().pod(kUid) == nullptr);  // the same scan
+  scene.now += 1s;
+  CHECK(scene.names().pod(kUid) != nullptr);
+}
+
 TEST_CASE("no container, nothing missing; a container without a name says what is missing") {
   Scene scene;
   CHECK_FALSE(scene.names().why_missing());

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collector/workloads_table.h"
+#include "igpu/workload_rules.h"
+#include "source/clients.h"
+#include "source/container_names.h"
+
+namespace igpu {
+
+// --workload.by. Each falls back to the next one where a process has nothing of the kind: pod, container, unit, comm.
+enum class WorkloadBy { pod, container, systemd_unit, comm, user };
+// "auto" is by pod.
+std::optional<WorkloadBy> workload_by(std::string_view word);
+
+// The longest name of a workload, in bytes.
+inline constexpr std::size_t kLongestWorkloadName = 128;
+// As a label value: valid UTF-8 of bounded length, where two long names stay two, and none of the reserved ones.
+std::string workload_name(std::string_view name, std::string_view kind);
+
+// Which workload a process belongs to.
+class WorkloadNaming {
+ public:
+  // names: of the host; may be null. It outlives this object.
+  WorkloadNaming(WorkloadBy by, ContainerNames* names) : by_(by), names_(names) {}
+
+  // From here on these rules come first; null: none.
+  void use(std::shared_ptr<const WorkloadRules> rules) { rules_ = std::move(rules); }
+  // Whether processes' programs and ancestors have to be read.
+  bool asks_for_exe() const;
+  bool asks_for_ancestors() const;
+
+  struct Subject {
+    const ClientProcess& process;
+    std::string_view exe = {};
+    std::span<const std::string> ancestors = {};  // comm of each, the parent first
+  };
+  WorkloadLabels labels_of(const Subject& subject);
+
+ private:
+  std::optional<WorkloadLabels> by_rule(const Subject& subject) const;
+  bool set_pod(const ClientProcess& process, WorkloadLabels& labels);
+  bool set_container(const ClientProcess& process, WorkloadLabels& labels);
+
+  const WorkloadBy by_;
+  ContainerNames* const names_;
+  std::shared_ptr<const WorkloadRules> rules_;
+};
+
+}  // namespace igpu
