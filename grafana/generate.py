@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the dashboards beside it: grafana/generate.py [FOLDER]. A test compares them with what is committed.
+"""Writes the dashboards: grafana/generate.py [FOLDER] (default: its own folder). A test compares them with the committed ones.
 
-Panels and variables are written the way Grafana 11 and 12 save them; the helpers below keep them alike.
+Panels and variables have the form in which Grafana 11 and 12 save them; the helpers below keep them uniform.
 """
 import json
 import pathlib
@@ -11,32 +11,32 @@ import sys
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 HOST = 'cluster=~"$cluster",job=~"$job",instance=~"$instance"'
 SELECT = HOST + ',device=~"$device"'
-# What tells hosts, GPUs and processes apart. Without the job two jobs that scrape one exporter would be an error in every join;
-# a process is one process, whatever number of GPUs it uses.
+# Labels that identify hosts, GPUs and processes. Without the job, every join would fail if two jobs scrape one exporter. A
+# process counts once, whatever number of GPUs it uses.
 NODE = "cluster, job, instance"
 GPU = NODE + ", device"
 PROCESS = NODE + ", pid, comm"
-OF_A_GPU = SELECT + ',device!=""'  # and not of the whole machine
+OF_A_GPU = SELECT + ',device!=""'  # excludes machine-wide series
 VIDEO, RENDER = (f'{SELECT},class="{name}"' for name in ("video", "render"))
 BY_HOST = "{{instance}}"
 BY_GPU = "{{name}} {{card}} · {{instance}}"
 BY_PROCESS = "{{comm}} {{pid}} · {{instance}}"
-# "DG2 [Arc A770] card2 · host" is shown as "Arc A770 #2 · host". A GPU without a name is "GPU #2", what has no GPU its host.
+# Shows "DG2 [Arc A770] card2 · host" as "Arc A770 #2 · host", a GPU without a name as "GPU #2", and a series without a GPU as its host.
 SHORT_NAMES = [{"id": "renameByRegex", "options": {"regex": pattern, "renamePattern": text}} for pattern, text in (
     (r"((?:[^:·]*: )?)(?:[^·\[]*\[([^\]]*)\]|([^·\[]*?)) card(\d+)(.*)", "$1$2$3 #$4$5"), (r"((?:[^:·]*: )?) ?(#\d+.*)", "$1GPU $2"), (r"\s*· (.*)", "$1"))]
 BUSY = [("green", None), ("orange", 0.8), ("red", 0.95)]
 HOT = [("green", None), ("orange", 85), ("red", 95)]
 PLAIN = [("green", None)]
 BAD = [("green", None), ("red", 1)]
-# One colour for each class of engines, in every panel; GPUs and processes of one class are its shades.
+# One colour per engine class in every panel; GPUs and processes of a class are its shades.
 CLASSES = {"video": ("Video", "purple"), "video_enhance": ("Video enhance", "blue"), "render": ("Render", "orange"),
            "compute": ("Compute", "green"), "copy": ("Copy", "yellow")}
-# Why a reading is missing: number in the queries of single values, which show its text instead.
-REASONS = {"suspended": (-1001, "asleep"), "permission": (-1002, "no right"), "kernel": (-1003, "not in this driver"),
+# Why a reading is missing. Queries of single values return the number; the panel shows the text.
+REASONS = {"suspended": (-1001, "asleep"), "permission": (-1002, "no permission"), "kernel": (-1003, "not in this driver"),
            "disabled": (-1004, "turned off"), "hardware": (-1005, "no such hardware")}
-HANGS = ("GPUs whose kernel driver holds the capture of a hang. Of i915 GPUs only those count whose capture the exporter may"
-         " read: CAP_DAC_READ_SEARCH (docs/runbook.md#intelgpuhang).")
-# Exporters that answer, that do not, and those of other job names that answered within six hours.
+HANGS = ("GPUs whose kernel driver holds a captured hang. i915 GPUs count only if the exporter has permission to read the"
+         " capture: CAP_DAC_READ_SEARCH (docs/runbook.md#intelgpuhang).")
+# Exporters that answer or not, including those with other job names that answered within six hours.
 UP = (f'(up{{job=~".*intel-gpu.*",{HOST}}} or up{{{HOST}}} and on ({NODE})'
       f" last_over_time(intel_gpu_exporter_build_info{{{HOST}}}[6h]))")
 DOWN = f"({UP} == 0)"
@@ -44,18 +44,18 @@ OURS = f"* on ({NODE}) group_left () group by ({NODE}) (intel_gpu_exporter_build
 
 
 def named(expression, select=SELECT):
-    """The series of GPUs with what their legends are made of."""
+    """The series of GPUs with the labels that their legends use."""
     return f"({expression}) * on ({GPU}) group_left (name, card) group by ({GPU}, name, card) (intel_gpu_info{{{select}}})"
 
 
 def top(expression, keys=GPU, count=8, order="topk"):
-    """At most so many lines: those that are highest at the end of the time that is shown."""
+    """Limits the number of lines: the highest at the end of the time range."""
     return f"({expression}) and on ({keys}) {order}({count}, avg_over_time(({expression})[5m:15s] @ end()))"
 
 
 def busy(labels):
-    """Share of the class's engines that was busy. xe counts by PMU or by fdinfo: the sum is the whole. Without PMU,
-    fdinfo's ratio already is the share."""
+    """Busy share of the class's engines. xe counts by PMU or by fdinfo: the sum is the total. Without a PMU, fdinfo's
+    ratio is already the share."""
     keys = GPU + ", class"
     return (f"(clamp_max(sum by ({keys}) (rate(intel_gpu_engine_busy_seconds_total{{{labels}}}[$__rate_interval]))"
             f' / count by ({keys}) (intel_gpu_engine_busy_seconds_total{{source="pmu",{labels}}}), 1)'
@@ -63,7 +63,7 @@ def busy(labels):
 
 
 def own(metric, labels, around="{}"):
-    """Of the GPU alone: the gpu domain of an integrated one, the whole card where the driver tells it, else its package."""
+    """The GPU alone: the gpu domain of an integrated GPU; the whole card if the driver reports it, otherwise its package."""
     return "(" + " or ".join(f"max by ({GPU}) ({around.format(f'{metric}{{{domain},{labels}}}')})"
                              for domain in ('domain=~"gpu|card"', 'domain="package",source="hwmon"')) + ")"
 
@@ -77,7 +77,7 @@ def kwh(labels):
 
 
 def processes_of(labels):
-    """Processes, each once: one that uses two GPUs has series of both."""
+    """Counts each process once: one that uses two GPUs has series for both."""
     return f"count by ({NODE}) (group by ({NODE}, pid) (intel_gpu_process_clients{{{labels}}}))"
 
 
@@ -86,26 +86,26 @@ def missing(features, labels=SELECT):
 
 
 def unread(labels, compared="=="):
-    """What the machine could give and the exporter may not or cannot read. Without what a driver has in no version: that is never
-    missing alone."""
+    """Features that the machine could offer and the exporter cannot read. Excludes features that no version of the driver has: those
+    are never missing alone."""
     never = "engine_wait_sema|interrupts|frequency_average|awake_time|memory_used"
     return (f'(intel_gpu_exporter_feature_available{{reason="permission",{labels}}}'
             f' or intel_gpu_exporter_feature_available{{reason="kernel",feature!~"{never}",{labels}}}) {compared} 0')
 
 
 def no(expression):
-    """Where that has had nothing at the end of the time that is shown. A gap before is a gap, and no reason."""
+    """Only if the expression has no value at the end of the time range. An earlier gap is just a gap and needs no reason."""
     return f" unless on () last_over_time(({expression})[5m:15s] @ end())"
 
 
 def why_number(features, expression, labels=SELECT):
-    """Nothing if there is a reading, else the number of the reason."""
+    """Empty if there is a reading, otherwise the number of the reason."""
     return " or ".join(f'{number} * group(intel_gpu_exporter_feature_available{{feature=~"{features}",reason="{reason}",{labels}}} == 0)'
                        + no(expression) for reason, (number, _) in REASONS.items())
 
 
 def why_series(features, expressions, labels=SELECT):
-    """Nothing if there is a line, else lines without values whose names say the reason."""
+    """Empty if there is a line, otherwise lines without values whose names give the reason."""
     gone = f"group by ({GPU}, reason) ({missing(features, labels)})"
     names = f"group by ({GPU}, name, card) (intel_gpu_info{{{labels}}})"
     return (f"(NaN * topk(8, {gone} * on ({GPU}) group_left (name, card) {names} or {gone} unless on ({GPU}) {names}))"
@@ -150,7 +150,7 @@ REDUCE = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 
 
 def stat(title, description, expression, unit="short", thresholds=PLAIN, decimals=None, width=3, graph="area", features=None, empty="none", labels=SELECT):
-    """One number, or why there is none."""
+    """One number, or why it is missing."""
     instant = graph == "none"
     targets = [target(expression, title, instant)]
     if features:
@@ -163,14 +163,14 @@ def stat(title, description, expression, unit="short", thresholds=PLAIN, decimal
 
 
 def tiles(title, description, targets, width=24, height=3, thresholds=(("blue", None), ("green", 0), ("orange", 1), ("red", 2)), empty="none"):
-    """Words on coloured ground: the legends of what the queries find."""
+    """Text on a coloured background: the legends of the query results."""
     return panel("stat", title, description, [target(expression, legend, True) for expression, legend in targets], "short", thresholds,
                  {"reduceOptions": REDUCE, "colorMode": "background", "graphMode": "none", "textMode": "name", "justifyMode": "center",
                   "orientation": "auto", "wideLayout": True, "showPercentChange": False, "percentChangeColorMode": "standard", "text": {"titleSize": 16}},
                  transformations=SHORT_NAMES, width=width, height=height, color="thresholds", empty=empty)
 
 
-# The lines that say why there is none have no values.
+# Lines that give the reason for missing data have no values.
 WITHOUT_VALUES = {"matcher": {"id": "byRegexp", "options": "/: (permission|kernel|hardware|suspended|disabled)$/"}, "properties": [{"id": "noValue", "value": "–"}]}
 LIMITS = {"matcher": {"id": "byRegexp", "options": "/ (limit|size)$/"}, "properties": [
     {"id": "custom.lineStyle", "value": {"fill": "dash", "dash": [8, 6]}}, {"id": "custom.fillOpacity", "value": 0},
@@ -179,7 +179,7 @@ LIMITS = {"matcher": {"id": "byRegexp", "options": "/ (limit|size)$/"}, "propert
 
 def series(title, description, targets, unit="short", width=12, height=8, stack=False, fill=0, maximum=None, minimum=0, legend="table", axis="",
            shade=None, features=None, labels=SELECT, empty=NOTHING, overrides=()):
-    """Lines; where there is none, why. The legend is a table beside them, so that no name is cut. Those of GPUs lead to the processes."""
+    """Lines, or why they are missing. The legend is a table on the right, so that no name is cut off. GPU lines link to the processes."""
     links = TO_PROCESSES if any("{{name}}" in one["legendFormat"] for one in targets) else ()
     defaults = {key: value for key, value in (("min", minimum), ("max", maximum)) if value is not None}
     if shade:
@@ -195,7 +195,7 @@ def series(title, description, targets, unit="short", width=12, height=8, stack=
 
 
 def table(title, description, targets, overrides=(), transformations=None, width=12, height=8, sort=None, links=(), empty="none"):
-    # Unit string: Grafana takes the text 0x56a0 for a number otherwise. Numbers have their column's unit.
+    # Unit string: otherwise Grafana parses the text 0x56a0 as a number. Numbers have their column's unit.
     return panel("table", title, description, targets, "string", PLAIN,
                  {"showHeader": True, "cellHeight": "sm",
                   "sortBy": [{"displayName": sort, "desc": True}] if sort else []},
@@ -217,7 +217,7 @@ def bars(title, description, expression, legend, unit, thresholds, maximum=None,
 
 
 def history(title, description, targets, unit, width=24, height=10):
-    """A row for each series, a cell for each moment: for as many as there are."""
+    """A row per series, a cell per point in time; not limited in number."""
     return panel("status-history", title, description, targets, unit, BUSY,
                  {"showValue": "never", "rowHeight": 0.9, "colWidth": 1,
                   "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []},
@@ -275,7 +275,7 @@ def organize(hidden, order, renamed=None):
 
 
 def datasource_variable():
-    # Grafana asks for ${DS_PROMETHEUS} when the file is imported; from a provisioned file it takes the first Prometheus there is.
+    # On import Grafana asks for ${DS_PROMETHEUS}; for a provisioned file it uses the first Prometheus.
     return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
             "current": {"text": "${DS_PROMETHEUS}", "value": "${DS_PROMETHEUS}"}, "options": [],
             "refresh": 1, "hide": 0, "includeAll": False, "multi": False, "regex": "", "skipUrlSync": False}
@@ -313,7 +313,7 @@ ANNOTATIONS = [
 
 
 def dashboard(uid, title, description, variables, rows, hours=1):
-    """rows: (title, [panel, ...]); panels go left to right and wrap at 24 columns."""
+    """rows: (title, [panel, ...]); panels run from left to right and wrap at 24 columns."""
     panels, y = [], 0
     for name, members in rows:
         panels.append({"type": "row", "title": name, "collapsed": False, "gridPos": {"h": 1, "w": 24, "x": 0, "y": y}, "panels": []})
@@ -344,21 +344,21 @@ def dashboard(uid, title, description, variables, rows, hours=1):
 
 
 def to(uid, title):
-    """From a row of a table."""
+    """A link from a row of a table."""
     return [{"title": title, "targetBlank": False,
              "url": f"/d/{uid}?var-datasource=${{datasource}}&var-instance=${{__data.fields.instance}}&${{__url_time_range}}"}]
 
 
-# From a line: in the tooltip that stays when it is clicked, it says which device of which host the line is.
+# A link from a line, in the tooltip that stays after a click: it names the line's device and host.
 TO_PROCESSES = [{"title": "Processes on ${__field.labels.instance}, ${__field.labels.device}", "targetBlank": False,
                  "url": "/d/intel-gpu-processes?var-datasource=${datasource}&var-instance=${__field.labels.instance}&var-device=${__field.labels.device}&${__url_time_range}"}]
 REGEX_NAME = [{"type": "regex", "options": {"pattern": r".*\[([^\]]*)\].*", "result": {"text": "$1", "index": 0}}}]
 REGEX_CARD = [{"type": "regex", "options": {"pattern": r"card(\d+)", "result": {"text": "#$1", "index": 0}}}]
 WHAT_TO_DO = [{"type": "value", "options": {
-    "permission": {"text": "permission: intel-gpu-exporter doctor on that host names the command", "index": 0},
-    "kernel": {"text": "kernel: this driver, its version or a module lacks it; intel-gpu-exporter doctor names what brings it", "index": 1},
-    "hardware": {"text": "hardware: the device has none", "index": 2},
-    "suspended": {"text": "suspended: the GPU sleeps and is not woken to be read", "index": 3},
+    "permission": {"text": "permission: run intel-gpu-exporter doctor on that host for the command", "index": 0},
+    "kernel": {"text": "kernel: this driver, its version or a module lacks it; run intel-gpu-exporter doctor for the fix", "index": 1},
+    "hardware": {"text": "hardware: the device does not have it", "index": 2},
+    "suspended": {"text": "suspended: the GPU sleeps, and reading does not wake it", "index": 3},
     "disabled": {"text": "disabled: an option of the exporter turns it off", "index": 4}}}]
 
 
@@ -369,19 +369,19 @@ def mapped(name, mappings, rename=None, width=None):
 
 
 def health_banner(labels=SELECT):
-    """First of all: is something wrong, and where."""
+    """The first row: whether something is wrong, and where."""
     down = f"topk(4, 2 * ({UP} == bool 0) > 0)"
     hung = f"max by ({GPU}) (intel_gpu_error_state{{{labels}}}) == 1"
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{labels}}}) == 1'
     blind = f"group by ({NODE}) ({unread(HOST)})"
     asleep = f"sum(intel_gpu_runtime_suspended{{{labels}}}) > 0"
     alerts = f'count(ALERTS{{alertname=~"IntelGpu.*",alertstate="firing",{HOST}}})'
-    return ("Health", [tiles("Health", "Hosts that do not answer, GPUs that hung or are slowed down, hosts that the exporter may not read in full. At most four of a kind: the tables below have all.", [
+    return ("Health", [tiles("Health", "Hosts that do not answer, GPUs that hung or are throttled, hosts that the exporter cannot fully read. At most four of each; the tables below list all.", [
         (down, "{{instance}} does not answer"),
         (f"2 * topk(4, {named(hung, labels)})", "hang: " + BY_GPU),
-        (f'2 * count_values("n", {alerts})', "alerts that fire: {{n}}"),
-        (f"topk(4, {named(slow, labels)})", "slowed down: " + BY_GPU),
-        (f"topk(4, {blind})", "{{instance}}: not all may be read"),
+        (f'2 * count_values("n", {alerts})', "firing alerts: {{n}}"),
+        (f"topk(4, {named(slow, labels)})", "throttled: " + BY_GPU),
+        (f"topk(4, {blind})", "{{instance}}: missing permissions or kernel features"),
         (f'-1 * count_values("n", {asleep})', "GPUs asleep: {{n}}"),
         (f"0 * group(intel_gpu_exporter_build_info{{{HOST}}}) unless on () ({DOWN} or {hung} or {slow} or {blind} or {alerts})", "nothing is wrong")],
         empty="no exporter answers: another data source, job or host?")])
@@ -389,19 +389,19 @@ def health_banner(labels=SELECT):
 
 def why_row(labels, width=24):
     return ("Why panels are empty", [table(
-        "Readings that are not there", "What the machines do not give, and what to do about it.", [
+        "Missing readings", "What is missing on each host and GPU, why, and how to fix it.", [
             target(f"group by ({GPU}, feature, reason) ({missing('.*', labels)})", instant=True, table=True)],
         [mapped("Reason", WHAT_TO_DO), column("Host", width=180), column("GPU", width=150), column("Feature", width=200)],
         [organize(["Time", "Value", "cluster", "job"], ["instance", "device", "feature", "reason"],
-                  {"instance": "Host", "device": "GPU", "feature": "Feature", "reason": "Reason"})], width, 8, empty="every reading is there")])
+                  {"instance": "Host", "device": "GPU", "feature": "Feature", "reason": "Reason"})], width, 8, empty="nothing is missing")])
 
 
 def overview():
     def engine_class(name):
         title, color = CLASSES[name]
-        return series(title, f"Share of the {title.lower()} engines of a GPU that was busy. The eight GPUs that are busiest now.",
+        return series(title, f"Busy share of a GPU's {title.lower()} engines; the eight busiest GPUs.",
                       [target(named(top(busy(f'{SELECT},class="{name}"'))), BY_GPU)], "percentunit", 12, 8, maximum=1, shade=color,
-                      features="engine_busy", empty="no GPU has such engines, or none can be read")
+                      features="engine_busy", empty="no GPU has such engines, or none is readable")
 
     def with_limit(expression, limit, keys, suffix="", word="limit"):
         chosen = top(expression, keys, 4)
@@ -418,22 +418,22 @@ def overview():
     actual = f'max by ({GPU}, gt) (intel_gpu_frequency_hertz{{kind="actual",{SELECT}}})'
     highest = f'max by ({GPU}, gt) (intel_gpu_frequency_limit_hertz{{limit="max",{SELECT}}})'
     allowed = f'max by ({GPU}) (intel_gpu_power_limit_watts{{limit="max",{SELECT}}}) or max by ({GPU}) (intel_gpu_power_limit_watts{{limit="cap",{SELECT}}})'
-    return dashboard("intel-gpu-overview", "Intel GPU overview", "Intel GPUs as seen by intel-gpu-exporter.", [*HOSTS, DEVICE], [
+    return dashboard("intel-gpu-overview", "Intel GPU overview", "Every Intel GPU: engines, frequency, power, temperature and memory.", [*HOSTS, DEVICE], [
         health_banner(),
         ("Now", [
-            stat("GPUs", "Intel GPUs that are watched.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none"),
-            stat("Video now", "The highest share of a GPU's video engines that is busy.",
+            stat("GPUs", "Monitored Intel GPUs.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none"),
+            stat("Video now", "The highest busy share of a GPU's video engines.",
                  f"max({busy(VIDEO)})", "percentunit", BUSY, 0, features="engine_busy"),
-            stat("Render now", "The highest share of a GPU's render engines that is busy.",
+            stat("Render now", "The highest busy share of a GPU's render engines.",
                  f"max({busy(RENDER)})", "percentunit", BUSY, 0, features="engine_busy"),
-            stat("GPU power", "Sum over the GPUs: the gpu domain of an integrated one, the whole card where the driver tells it, else its package.",
+            stat("GPU power", "Sum over the GPUs: the gpu domain of an integrated GPU; the whole card if the driver reports it, otherwise its package.",
                  f"sum({watts(SELECT)})", "watt", decimals=0, features="power"),
-            stat("Hottest", "The highest temperature; for an integrated GPU the CPU package's.",
+            stat("Hottest", "The highest temperature; for an integrated GPU, that of the CPU package.",
                  f"max(intel_gpu_temperature_celsius{{{SELECT}}})", "celsius", HOT, 0, features="temperature"),
             stat("Hangs", HANGS, f"sum(intel_gpu_error_state{{{SELECT}}})", thresholds=BAD, graph="none", features="error_state"),
-            stat("Energy", "What the GPUs used in the time that is shown.", f"sum({kwh(SELECT)})", "kwatth", decimals=2, graph="none", features="power"),
-            stat("Cost", "The same times the price of a kWh, which is set above; in its currency.", f"sum({kwh(SELECT)}) * $price", "none", decimals=2, graph="none", features="power"),
-            table("Every GPU", "What each GPU is, and how it is now.", [
+            stat("Energy", "Energy that the GPUs used in the time range.", f"sum({kwh(SELECT)})", "kwatth", decimals=2, graph="none", features="power"),
+            stat("Cost", "The energy times the price of a kWh, set at the top, in its currency.", f"sum({kwh(SELECT)}) * $price", "none", decimals=2, graph="none", features="power"),
+            table("Every GPU", "Each GPU and its current state.", [
                 target(f"group by ({GPU}, card, render_node, driver, device_id, name, kind) (intel_gpu_info{{{SELECT}}})", instant=True, table=True),
                 target(f"max by ({GPU}) {busy(VIDEO)}", instant=True, table=True),
                 target(f"max by ({GPU}) {busy(RENDER)}", instant=True, table=True),
@@ -455,34 +455,34 @@ def overview():
                            "Value #B": "Video", "Value #C": "Render", "Value #D": "VRAM", "Value #E": "Power", "Value #F": "Temperature", "Value #G": "State", "Value #H": "Unread"})], 24, 7)]),
         ("Engines", [
             *(engine_class(name) for name in CLASSES),
-            history("Each engine", "Share of the time each engine was busy; a row for each, of the sixteen busiest. Where the PMU is not read: the visible processes, by class.",
+            history("Each engine", "Busy share of each engine, one row each; the sixteen busiest. Without the PMU: by class, from the visible processes.",
                     [target(named(top(engines, GPU + ", gt, engine", 16)), BY_GPU + " · {{engine}}"), target(why_series("engine_busy", [engines]), BY_GPU + ": {{reason}}")],
                     "percentunit", 12, 8)]),
         ("Frequency and power saving", [
-            series("Frequency and its limit", "Frequency of each GT now, and the highest it may take (dashed); the four fastest. A parked GT shows 0.",
+            series("Frequency and its limit", "Current frequency of each GT and its maximum (dashed); the four fastest. A parked GT shows 0.",
                    with_limit(actual, highest, GPU + ", gt", " · gt{{gt}}"), "hertz", features="frequency"),
-            series("RC6", "Share of the time in the power-saving state; the eight GTs that sleep least.",
+            series("RC6", "Share of the time in the power-saving state RC6; the eight GTs with the lowest share.",
                    [target(named(top(f"max by ({GPU}, gt) (intel_gpu_rc6_residency_ratio{{{SELECT}}})", GPU + ", gt", 8, "bottomk")), BY_GPU + " · gt{{gt}}")], "percentunit", maximum=1, features="rc6"),
-            timeline("Throttled by reason", "Why the frequency was held down, and of which GPU. Reasons that did not occur in this time have no row.", [
+            timeline("Throttled by reason", "Why each GPU's frequency was limited. Reasons that did not occur in the time range have no row.", [
                 target(named(f"({reasons} or max by ({GPU}, reason) (intel_gpu_throttled{{{SELECT}}})) and on ({GPU}, reason) ({held})"), BY_GPU + ": {{reason}}"),
-                target(f'0 * group(intel_gpu_throttled{{{SELECT}}}) unless on () ({held})', "nothing held a frequency down"),
+                target(f'0 * group(intel_gpu_throttled{{{SELECT}}}) unless on () ({held})', "no GPU was throttled"),
                 target(why_series("throttle_reasons", [f"intel_gpu_throttled{{{SELECT}}}"]), BY_GPU + ": {{reason}}")]),
-            series("PCIe link", "Width of the link between slot and card, and its maximum (dashed): below it the card sits in the wrong slot, or badly.",
+            series("PCIe link", "Width of the link between slot and card and its maximum (dashed). Below the maximum: the card is in the wrong slot or poorly seated.",
                    with_limit(current, widest, GPU), "short", axis="lanes", features="pcie_link")]),
         ("Power and temperature", [
-            series("Power of the GPUs", "Mean power over each window, and its limit (dashed), where one is set; the four GPUs that take most.",
+            series("Power of the GPUs", "Mean power over each window and its limit (dashed), if one is set; the four GPUs with the highest power.",
                    with_limit(watts(SELECT), allowed, GPU), "watt", features="power"),
-            series("Power of the machine around them", "RAPL domains beside an integrated GPU: package and psys contain the GPU; psys is the whole board.",
+            series("Package and platform power", "RAPL domains of an integrated GPU's processor: package and psys include the GPU; psys is the whole board.",
                    [target(named(top(f'max by ({GPU}, domain) (intel_gpu_power_watts{{source!="hwmon",domain!="gpu",{SELECT}}})', GPU + ", domain")), "{{domain}} · {{instance}}")],
-                   "watt", features="power", empty="no integrated GPU with RAPL: a card's watts are beside this"),
-            series("Temperature", "By sensor, the eight hottest. Integrated: the CPU package.",
+                   "watt", features="power", empty="no integrated GPU with RAPL; cards: see the panel on the left"),
+            series("Temperature", "By sensor; the eight hottest. Integrated GPUs: the CPU package.",
                    [target(named(top(f'max by ({GPU}, sensor) (intel_gpu_temperature_celsius{{sensor!~"vram_ch_.*",{SELECT}}})', GPU + ", sensor")), BY_GPU + " · {{sensor}}")],
                    "celsius", minimum=None, features="temperature"),
-            series("Fans", "0 while a fan stands still; the eight fastest.",
+            series("Fans", "Fan speed, 0 while the fan is stopped; the eight fastest.",
                    [target(named(top(f"max by ({GPU}, fan) (intel_gpu_fan_speed_rpm{{{SELECT}}})", GPU + ", fan")), BY_GPU + " · fan {{fan}}")], "rotrpm", features="fan")]),
         ("Memory", [
-            series("Device memory in use", "Memory of the cards, and its size (dashed); the four that use most.", with_limit(used, size, GPU, word="size"), "bytes", features="memory_used"),
-            series("Memory bandwidth", "What goes over the memory controllers beside an integrated GPU, whoever moves it.",
+            series("Device memory in use", "Card memory in use and its size (dashed); the four cards with the most in use.", with_limit(used, size, GPU, word="size"), "bytes", features="memory_used"),
+            series("Memory bandwidth", "Traffic of the memory controllers of an integrated GPU's processor, by the GPU and everything else.",
                    [target(top(f"sum by ({NODE}, direction) (rate(intel_gpu_memory_bandwidth_bytes_total{{{SELECT}}}[$__rate_interval]))", NODE + ", direction"), "{{direction}} · {{instance}}")],
                    "Bps", features="memory_bandwidth")]),
         why_row(SELECT)])
@@ -495,7 +495,7 @@ def processes():
     rate = f"rate(intel_gpu_process_engine_busy_seconds_total{{{chosen}}}[$__rate_interval])"
     resident = f'sum by ({who}) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}})'
     features = "processes|process_engine_time"
-    nobody = "no process holds a GPU, or none may be seen"
+    nobody = "no process holds a GPU, or none is visible"
 
     def info(label, of=""):
         return f"* on ({who}) group_left ({label}) group by ({who}, {label}) (intel_gpu_process_info{of})"
@@ -505,24 +505,24 @@ def processes():
 
     def top_of(name):
         title, color = CLASSES[name]
-        # A process that uses two GPUs: the larger share.
-        return series(title, "The eight largest, as shares of the class's engines.",
+        # For a process that uses two GPUs, the larger share.
+        return series(title, "Share of the class's engines; the eight largest.",
                       [target(top(f"max by ({PROCESS}) ({share(name)} > 0)", PROCESS), BY_PROCESS)], "percentunit", 12, 8, shade=color, features=features, empty="no process used them")
 
     def by(title, description, expression, keys, legend, **more):
         return series(title, description, [target(top(expression, keys), legend)], "short", 12, 8, stack=True, axis="engines", features=features, empty=nobody, **more)
 
     busy_somewhere = f"sum by ({who}) (intel_gpu_process_engine_busy_ratio{{{chosen}}}) > 0 or {resident} > 0"
-    return dashboard("intel-gpu-processes", "Intel GPU processes", "Who uses which engine and how much memory.", [*HOSTS, DEVICE, PROGRAM], [
+    return dashboard("intel-gpu-processes", "Intel GPU processes", "Engine time and GPU memory by process, user, container and program.", [*HOSTS, DEVICE, PROGRAM], [
         health_banner(),
         ("Now", [
-            stat("Processes", "Processes that hold a client of a GPU and are visible to the exporter. One that uses two GPUs is one.", f"sum({processes_of(chosen)})", width=4, features=features),
-            stat("Without series", "The smallest recent users over --collector.fdinfo.max-processes: counted for each GPU, not listed.", f"sum(intel_gpu_processes_dropped{{{SELECT}}})", thresholds=[("green", None), ("orange", 1)], width=4, graph="none", features=features),
-            bars("Largest users of video engines", "Processes, by the largest share of a GPU's video engines.",
+            stat("Processes", "Visible processes that hold a client of a GPU. A process that uses two GPUs counts once.", f"sum({processes_of(chosen)})", width=4, features=features),
+            stat("Without series", "The smallest recent users beyond --collector.fdinfo.max-processes: counted per GPU, not listed.", f"sum(intel_gpu_processes_dropped{{{SELECT}}})", thresholds=[("green", None), ("orange", 1)], width=4, graph="none", features=features),
+            bars("Largest users of video engines", "Processes with the largest share of a GPU's video engines.",
                  f'topk(3, max by ({PROCESS}) (intel_gpu_process_engine_busy_ratio{{class="video",{chosen}}} > 0))', BY_PROCESS, "percentunit", BUSY, 1, 8, 4, features, decimals=0),
-            bars("Largest users of memory", "Processes that have most GPU memory.",
+            bars("Largest users of memory", "Processes with the most GPU memory.",
                  f"topk(3, sum by ({PROCESS}) ({resident} > 0))", BY_PROCESS, "bytes", PLAIN, None, 8, 4, "processes|process_memory", decimals=1),
-            table("Every process", "Engines as shares of their class; memory that is resident. Those that neither work nor have memory are left out.", [
+            table("Every process", "Engine time as a share of the class; resident memory. Excludes processes with neither.", [
                 *(target(named(f"{share(name)} > 0"), instant=True, table=True) for name in ("video", "video_enhance", "render", "compute")),
                 target(named(f"{resident} > 0"), instant=True, table=True),
                 target(named(f"sum by ({who}) (rate(intel_gpu_process_cpu_seconds_total{{{chosen}}}[$__rate_interval])) and ({busy_somewhere})"), instant=True, table=True)],
@@ -535,17 +535,17 @@ def processes():
                            "Value #C": "Render", "Value #D": "Compute", "Value #E": "Memory", "Value #F": "CPU"})], 24, 10, "Video", empty=nobody)]),
         ("Engines", [top_of(name) for name in ("video", "video_enhance", "render", "compute")]),
         ("Memory", [
-            series("Resident GPU memory", "The eight largest. Buffers that are shared count in full for everybody.",
+            series("Resident GPU memory", "The eight largest. A shared buffer counts in full for each process that holds it.",
                    [target(top(f"sum by ({PROCESS}) ({resident} > 0)", PROCESS), BY_PROCESS)], "bytes", features="processes|process_memory", empty=nobody),
             series("Memory by region", "Resident memory of all processes by region; the eight largest.",
                    [target(named(top(f'sum by ({GPU}, memory_region) (intel_gpu_process_memory_bytes{{state="resident",{chosen}}}) > 0', GPU + ", memory_region")), BY_GPU + " · {{memory_region}}")],
                    "bytes", stack=True, features="processes|process_memory", empty=nobody)]),
         ("By user, container, program", [
-            by("Engine time by user", "Engines that were busy for each user's processes; the eight largest.", f"sum by (user) ({rate} {info('user')}) > 0", "user", "{{user}}"),
-            by("Engine time by container", "Engines that were busy for each container; nothing of processes outside of containers.",
+            by("Engine time by user", "Busy engines by user; the eight largest.", f"sum by (user) ({rate} {info('user')}) > 0", "user", "{{user}}"),
+            by("Engine time by container", "Busy engines by container; excludes processes outside containers.",
                f'label_replace(sum by (container_id) ({rate} {info("container_id", in_containers)}) > 0, "container", "$1", "container_id", "(.{{12}}).*")', "container_id", "{{container}}"),
-            by("Engine time by program", "Engines that were busy for all processes of a name; the eight largest.", f"sum by (comm) ({rate}) > 0", "comm", "{{comm}}"),
-            table("What kind of process it is", "User, unit, container and pod.", [target(
+            by("Engine time by program", "Busy engines by program name; the eight largest.", f"sum by (comm) ({rate}) > 0", "comm", "{{comm}}"),
+            table("Process details", "User, unit, container and pod.", [target(
                 f'group by ({PROCESS}, user, systemd_unit, container_id, pod_uid) (label_replace(label_replace(intel_gpu_process_info{{{chosen}}}, "container_id", "$1", "container_id", "(.{{12}}).*"), "systemd_unit", "$1…", "systemd_unit", "(.{{30}}).+"))',
                 instant=True, table=True)],
                   [column("Host", width=140), column("Program", width=160), column("Pid", width=90), column("User", width=120),
@@ -558,37 +558,37 @@ def processes():
 def rack():
     video = HOST + ',class="video"'
     node_busy = f"avg by ({NODE}) {busy(video)}"
-    # By GPU: one that is known by fdinfo only must not take from the engines of the others.
+    # By GPU: one that is read only by fdinfo must not reduce the engines of the others.
     free = (f'(sum by ({NODE}) (count by ({GPU}) (intel_gpu_engine_busy_seconds_total{{source="pmu",{video}}})'
             f" - sum by ({GPU}) (rate(intel_gpu_engine_busy_seconds_total{{{video}}}[$__rate_interval]))))")
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{HOST}}}) == 1'
     hung = f"max by ({GPU}) (intel_gpu_error_state{{{HOST}}}) == 1"
     power = f"sum by ({NODE}) {watts(HOST)}"
     held = processes_of(HOST)
-    return dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: how full they are, which are worst, what is left.", HOSTS, [
+    return dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom.", HOSTS, [
         health_banner(HOST),
         ("The rack", [
-            tiles("Hosts up", "Exporters that answer, of those that should. Red, with names, if one does not.", [
+            tiles("Hosts up", "Exporters that answer, of all that should. Red, with names, if one does not.", [
                 (f'2 * count_values("up", sum({UP})) * on () group_left (all) count_values("all", count({UP})) * on () group_left () (count({UP}) > bool sum({UP}))', "{{up}} of {{all}}"),
                 (f"topk(3, 2 * ({UP} == bool 0) > 0)", "{{instance}} is down")], 8, 4, (("green", None), ("red", 1)), "no exporter answers"),
-            tiles("Throttled", "GPUs whose frequency is held down now, and of which hosts.", [
+            tiles("Throttled", "GPUs that are throttled now, with their hosts.", [
                 (f"0 * group(intel_gpu_throttled{{{HOST}}}) unless on () ({slow})", "none"),
                 (f'count_values("n", count({slow}))', "GPUs: {{n}}"),
                 (f"topk(3, {named(slow, HOST)})", BY_GPU)], 8, 4, (("green", None), ("orange", 1)), "no reading"),
             tiles("Hangs", HANGS, [
                 (f"0 * group(intel_gpu_error_state{{{HOST}}}) unless on () ({hung})", "none"),
                 (f"topk(3, {named(hung, HOST)})", BY_GPU)], 8, 4, (("green", None), ("red", 1)), "no reading"),
-            stat("GPUs", "Intel GPUs that are watched.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none"),
+            stat("GPUs", "Monitored Intel GPUs.", f"sum(intel_gpu_exporter_devices{{{HOST}}})", graph="none"),
             stat("Video busy", "Mean over all GPUs.", f"avg({busy(video)})", "percentunit", BUSY, 0, features="engine_busy", labels=HOST),
-            stat("Free video", "Engines' worth of video work that the GPUs could still take; GPUs that sleep or have no PMU access do not count.", f"sum({free})", "short", [("red", None), ("orange", 2), ("green", 5)], 1, features="engine_busy", labels=HOST),
-            stat("Processes", "Processes that hold a GPU; one that uses two GPUs is one.", f"sum({held})", "short", features="processes|process_engine_time", labels=HOST),
+            stat("Free video", "Free video engines; GPUs that sleep or have no PMU access do not count.", f"sum({free})", "short", [("red", None), ("orange", 2), ("green", 5)], 1, features="engine_busy", labels=HOST),
+            stat("Processes", "Processes that hold a GPU; a process that uses two GPUs counts once.", f"sum({held})", "short", features="processes|process_engine_time", labels=HOST),
             stat("GPU power", "Sum over all GPUs.", f"sum({watts(HOST)})", "watt", decimals=1, features="power", labels=HOST),
-            stat("Hottest", "The highest temperature of all.", f"max(intel_gpu_temperature_celsius{{{HOST}}})", "celsius", HOT, 0, features="temperature", labels=HOST),
-            stat("Energy", "What the GPUs used in the time that is shown.", f"sum({kwh(HOST)})", "kwatth", decimals=2, graph="none", features="power", labels=HOST),
-            stat("Cost", "The same times the price of a kWh, which is set above; in its currency.", f"sum({kwh(HOST)}) * $price", "none", decimals=2, graph="none", features="power", labels=HOST),
-            history("Video engines by host", "A row for each host: the share of its video engines that was busy. Without colour: asleep, no right to read it, or down.",
+            stat("Hottest", "The highest temperature of all GPUs.", f"max(intel_gpu_temperature_celsius{{{HOST}}})", "celsius", HOT, 0, features="temperature", labels=HOST),
+            stat("Energy", "Energy that the GPUs used in the time range.", f"sum({kwh(HOST)})", "kwatth", decimals=2, graph="none", features="power", labels=HOST),
+            stat("Cost", "The energy times the price of a kWh, set at the top, in its currency.", f"sum({kwh(HOST)}) * $price", "none", decimals=2, graph="none", features="power", labels=HOST),
+            history("Video engines by host", "One row per host: the busy share of its video engines. No colour: asleep, no permission to read it, or down.",
                     [target(f"{node_busy} or NaN * group by ({NODE}) ({UP})", BY_HOST)], "percentunit", 24, 14),
-            table("Every host", "All hosts, those that sleep, may not be read or do not answer, too.", [
+            table("Every host", "All hosts, including those that sleep, cannot be read or do not answer.", [
                 target(f"max by ({NODE}) ({UP})", instant=True, table=True),
                 target(f"max by ({NODE}) (intel_gpu_exporter_devices{{{HOST}}})", instant=True, table=True),
                 target(node_busy, instant=True, table=True), target(free, instant=True, table=True), target(power, instant=True, table=True),
@@ -606,19 +606,19 @@ def rack():
                           {"Value #A": "Answers", "Value #B": "GPUs", "Value #C": "Video", "Value #D": "Free engines", "Value #E": "Power", "Value #F": "Temperature",
                            "Value #G": "Processes", "Value #H": "Throttled", "Value #I": "Asleep", "Value #J": "Unread"})], 24, 22, "Video")]),
         ("Worst and best", [
-            bars("Fullest hosts", "The eight hosts whose video engines are busiest.", f"topk(8, {node_busy})", BY_HOST, "percentunit", BUSY, 1, features="engine_busy", labels=HOST, decimals=0),
-            bars("Most headroom", "The eight hosts that could take most, in video engines; GPUs that sleep or have no PMU access do not count.", f"topk(8, {free})", BY_HOST, "short", [("red", None), ("orange", 0.5), ("green", 1)], features="engine_busy", labels=HOST, decimals=1),
+            bars("Fullest hosts", "The eight hosts with the busiest video engines.", f"topk(8, {node_busy})", BY_HOST, "percentunit", BUSY, 1, features="engine_busy", labels=HOST, decimals=0),
+            bars("Most headroom", "The eight hosts with the most free video engines; GPUs that sleep or have no PMU access do not count.", f"topk(8, {free})", BY_HOST, "short", [("red", None), ("orange", 0.5), ("green", 1)], features="engine_busy", labels=HOST, decimals=1),
             bars("Hottest hosts", "The eight hosts with the hottest sensor.", f"topk(8, max by ({NODE}) (intel_gpu_temperature_celsius{{{HOST}}}))", BY_HOST, "celsius", HOT, 110, features="temperature", labels=HOST),
             table("Alerts", "Pending and firing alerts of this exporter's rules.", [
                 target(f'sum by (alertname, severity, alertstate, instance, device) (ALERTS{{alertname=~"IntelGpu.*",{HOST}}})', instant=True, table=True)],
                 [column("instance", rename="Host", links=to("intel-gpu-overview", "Overview"))],
                 [organize(["Time", "Value"], ["alertname", "severity", "alertstate", "instance", "device"],
-                          {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "Device"})], 24, 6, empty="no alert fires or is pending")]),
+                          {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "Device"})], 24, 6, empty="no alert is pending or firing")]),
         ("Over time", [
-            density("Distribution of video load", "How many GPUs are how busy: darker means more of them. Readable for thousands.", busy(video), "percentunit", empty="no GPU is awake and may be read"),
-            series("Video load", "Mean, and the fullest GPU.", [target(f"avg({busy(video)})", "mean"), target(f"max({busy(video)})", "fullest")], "percentunit", 12, maximum=1, shade=CLASSES["video"][1], features="engine_busy", labels=HOST),
-            series("Power by host", "GPU watts: all hosts, and the seven that take most.", [target(f"sum({power})", "all hosts"), target(top(power, NODE, 7), BY_HOST)], "watt", 12, features="power", labels=HOST),
-            series("Processes on the GPUs", "All hosts, and the seven that have most: encoders, and everything else that holds a GPU. One that uses two GPUs is one.",
+            density("Distribution of video load", "Number of GPUs by load: darker means more GPUs. Scales to thousands.", busy(video), "percentunit", empty="no GPU is awake and readable"),
+            series("Video load", "The mean of all GPUs and the busiest GPU.", [target(f"avg({busy(video)})", "mean"), target(f"max({busy(video)})", "fullest")], "percentunit", 12, maximum=1, shade=CLASSES["video"][1], features="engine_busy", labels=HOST),
+            series("Power by host", "GPU power: all hosts together and the seven highest.", [target(f"sum({power})", "all hosts"), target(top(power, NODE, 7), BY_HOST)], "watt", 12, features="power", labels=HOST),
+            series("Processes on the GPUs", "All hosts together and the seven with the most: encoders and everything else that holds a GPU. A process that uses two GPUs counts once.",
                    [target(f"sum({held})", "all hosts"), target(top(held, NODE, 7), BY_HOST)], "short", 12, axis="processes", features="processes|process_engine_time", labels=HOST)]),
         why_row(HOST + ',reason!="hardware"')], hours=3)
 
@@ -632,40 +632,40 @@ def health():
 
     failing = f"intel_gpu_scrape_collector_success{{{HOST}}} == bool 0"
     short = f"intel_gpu_exporter_client_walk_complete{{{HOST}}} == bool 0"
-    return dashboard("intel-gpu-exporter-health", "Intel GPU exporter health", "Does the exporter see what it should, and what does it cost.", HOSTS, [
+    return dashboard("intel-gpu-exporter-health", "Intel GPU exporter health", "Whether the exporter reads everything it should, and what it costs.", HOSTS, [
         health_banner(HOST),
         ("Now", [
-            stat("Exporters up", "Those that answered the last scrape.", f"sum({UP})", graph="none", width=8),
-            stat("Features missing", "Features that a machine could have and the exporter may not or cannot read: permission or kernel.",
+            stat("Exporters up", "Exporters that answered the last scrape.", f"sum({UP})", graph="none", width=8),
+            stat("Features missing", "Features that the machines could offer but the exporter cannot read: reason permission or kernel.",
                  f"sum({unread(HOST, '== bool')})"
                  f" or 0 * count(intel_gpu_exporter_build_info{{{HOST}}})", thresholds=[("green", None), ("orange", 1)], width=8),
             stat("Slowest scrape", "As Prometheus measured it.", f"max({ours('scrape_duration_seconds')})", "s", [("green", None), ("orange", 1), ("red", 5)], 3, 8),
-            stat("Collectors failing", "Collectors that did not come through the last scrape.", f"sum({failing})", thresholds=BAD, graph="none", width=8),
+            stat("Collectors failing", "Collectors that failed in the last scrape.", f"sum({failing})", thresholds=BAD, graph="none", width=8),
             stat("Largest page", "Samples of the largest page.", f"max({ours('scrape_samples_scraped')})", "short", decimals=0, width=8),
             stat("Memory", "Resident memory of the largest exporter.", f"max({ours('process_resident_memory_bytes')})", "bytes", decimals=1, width=8)]),
         why_row(HOST),
         ("Versions", [
-            table("Versions", "One line for each exporter.", [target(f"intel_gpu_exporter_build_info{{{HOST}}}", instant=True, table=True)],
+            table("Versions", "One row per exporter.", [target(f"intel_gpu_exporter_build_info{{{HOST}}}", instant=True, table=True)],
                   [], [organize(["Time", "Value", "__name__", "job", "cluster"], ["instance", "version", "revision", "compiler"],
                                 {"instance": "Host", "version": "Version", "revision": "Revision", "compiler": "Compiler"})], 24, 8)]),
         ("Scrapes", [
             by_host("Scrape duration", "As Prometheus measured it; the eight slowest.", ours("scrape_duration_seconds"), "s"),
             series("Time by collector", "The slowest host of each collector; the eight slowest collectors.", [target(top(f"max by (collector) (intel_gpu_scrape_collector_duration_seconds{{{HOST}}})", "collector"), "{{collector}}")], "s"),
-            by_host("Walk over /proc", "Time the search for clients of the GPUs takes; it grows with the number of processes. The eight slowest.", f"intel_gpu_exporter_client_walk_duration_seconds{{{HOST}}}", "s", empty="no walk: every GPU sleeps, or the collector is off"),
-            by_host("Samples by page", "Series that each host has; the eight largest.", ours("scrape_samples_scraped"), "short", "samples"),
+            by_host("Scan of /proc", "Time to scan /proc for GPU clients; it grows with the number of processes. The eight slowest.", f"intel_gpu_exporter_client_walk_duration_seconds{{{HOST}}}", "s", empty="no scan: every GPU sleeps, or the collector is off"),
+            by_host("Samples by page", "Number of series per host; the eight largest.", ours("scrape_samples_scraped"), "short", "samples"),
             series("HTTP answers by code", "Per second, over all hosts.", [target(f"sum by (code) (rate(intel_gpu_exporter_http_requests_total{{{HOST}}}[$__rate_interval])) > 0", "{{code}}")], "reqps"),
-            timeline("Collectors that fail", "Those that did not come through a scrape; without one a single green row.", [
+            timeline("Failing collectors", "Collectors that failed in a scrape. If none failed: a single green row.", [
                 target(f"max by (collector) ({failing}) and on (collector) max by (collector) (1 - min_over_time(intel_gpu_scrape_collector_success{{{HOST}}}[$__range] @ end())) > 0", "{{collector}}"),
                 target(f"max({failing})", "any collector")]),
-            timeline("Walks that were cut short", "The walk over /proc did not see every process within its time; without one a single green row.", [
+            timeline("Incomplete scans of /proc", "Hosts where the scan of /proc did not cover every process in time. If none: a single green row.", [
                 target(f"max by ({NODE}) ({short}) and on ({NODE}) max by ({NODE}) (1 - min_over_time(intel_gpu_exporter_client_walk_complete{{{HOST}}}[$__range] @ end())) > 0", BY_HOST),
-                target(f"max({short})", "any host")], empty="no walk: every GPU sleeps, or the collector is off"),
-            by_host("Client blocks skipped", "Fdinfo blocks that could not be understood.", f"intel_gpu_exporter_client_blocks_skipped{{{HOST}}} > 0", "short", "blocks", empty="none was skipped"),
-            by_host("Processes without series", "Over --collector.fdinfo.max-processes.", f"sum by ({NODE}) (intel_gpu_processes_dropped{{{HOST}}}) > 0", "short", "processes", empty="every process has its series")]),
+                target(f"max({short})", "any host")], empty="no scan: every GPU sleeps, or the collector is off"),
+            by_host("Client blocks skipped", "Malformed fdinfo blocks.", f"intel_gpu_exporter_client_blocks_skipped{{{HOST}}} > 0", "short", "blocks", empty="none was skipped"),
+            by_host("Processes without series", "Processes beyond --collector.fdinfo.max-processes.", f"sum by ({NODE}) (intel_gpu_processes_dropped{{{HOST}}}) > 0", "short", "processes", empty="every process has its series")]),
         ("What it costs", [
             by_host("CPU", "Share of one processor; the eight largest.", f"rate(process_cpu_seconds_total{{{HOST}}}[$__rate_interval]) {OURS}", "percentunit"),
-            by_host("Resident memory", "Of each exporter; the eight largest.", ours("process_resident_memory_bytes"), "bytes"),
-            by_host("Open files", "File descriptors, perf events among them; the eight largest.", ours("process_open_fds"), "short", "files")])])
+            by_host("Resident memory", "Resident memory of each exporter; the eight largest.", ours("process_resident_memory_bytes"), "bytes"),
+            by_host("Open files", "Open file descriptors, including perf events; the eight largest.", ours("process_open_fds"), "short", "files")])])
 
 
 def main():
