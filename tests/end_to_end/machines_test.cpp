@@ -2,9 +2,7 @@
 // Every captured machine, as the real program sees it through --path.*: with this kernel's perf and no render nodes.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,22 +10,13 @@
 #include "support/exporter_process.h"
 #include "support/exposition_parser.h"
 #include "support/http_client.h"
+#include "support/machine_archive.h"
 #include "support/machine_tree.h"
 #include "support/run_program.h"
 
 using namespace igpu::test;
-namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::string> captured_machines() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(IGPU_SOURCE_DIR "/tests/machines")) {
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 std::vector<std::string> paths(const MachineTree& tree) {
   return {"--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"), "--path.devfs=" + tree.path("dev")};
@@ -49,7 +38,7 @@ std::set<std::string> devices(const Exposition& page) {
 TEST_SUITE_BEGIN("machines");
 
 TEST_CASE("every captured machine gives valid pages whose series belong to its GPUs") {
-  const std::vector<std::string> machines = captured_machines();
+  const std::vector<std::string> machines = machine_archives();
   CHECK(machines.size() >= 10);
   for (const std::string& machine : machines) {
     CAPTURE(machine);
@@ -77,7 +66,7 @@ TEST_CASE("every captured machine gives valid pages whose series belong to its G
 }
 
 TEST_CASE("list and doctor cope with every captured machine") {
-  for (const std::string& machine : captured_machines()) {
+  for (const std::string& machine : machine_archives()) {
     CAPTURE(machine);
     MachineTree tree;
     lay_out(tree, machine);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/captured_machine.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "base/scan.h"
 #include "simulation/drm_abi.h"
+#include "support/machine_archive.h"
 
 namespace fs = std::filesystem;
 
@@ -15,6 +19,7 @@ namespace igpu::test {
 namespace {
 
 namespace abi = simulation::abi;
+using Json = nlohmann::json;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -124,28 +129,66 @@ bool is_locked(std::string_view path) {
          path.find("auto_link_downgrade") != std::string_view::npos;
 }
 
+// ---- machine.json, described in tests/machines/README.md.
+
+void allow_only(const Json& object, std::initializer_list<std::string_view> keys) {
+  for (const auto& item : object.items()) {
+    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
+      throw std::runtime_error("unknown key " + item.key());
+  }
+}
+
+CapturedGpu read_gpu(const Json& json) {
+  allow_only(json, {"driver", "render_node", "vram_mib", "media_gt", "video_engines"});
+  const auto driver = json.at("driver").get<std::string>();
+  if (driver != "i915" && driver != "xe") throw std::runtime_error("unknown driver " + driver);
+  return {.render_node = json.value("render_node", ""),
+          .driver = driver == "xe" ? Driver::xe : Driver::i915,
+          .vram_bytes = json.value("vram_mib", std::uint64_t{0}) * kMiB,
+          .media_gt = json.value("media_gt", false),
+          .video_engines = json.value("video_engines", 1u)};
+}
+
+// "8086:56a5"
+std::pair<std::uint16_t, std::uint16_t> read_pci_id(const std::string& text) {
+  if (text.size() != 9 || text[4] != ':') throw std::runtime_error("not a PCI id: " + text);
+  const auto vendor = scan_hex(std::string_view(text).substr(0, 4));
+  const auto device = scan_hex(std::string_view(text).substr(5));
+  if (!vendor || !device) throw std::runtime_error("not a PCI id: " + text);
+  return {static_cast<std::uint16_t>(*vendor), static_cast<std::uint16_t>(*device)};
+}
+
+Capture read_capture(const std::string& name) {
+  try {
+    const Json json = Json::parse(read_archived_file(name, "machine.json"));
+    allow_only(json, {"laid_over", "gpus", "pci_names"});
+    Capture capture;
+    if (json.contains("laid_over")) capture = read_capture(json["laid_over"].get<std::string>());
+    capture.name = name;
+    capture.trees.push_back(name);
+    if (json.contains("gpus")) {
+      capture.gpus.clear();
+      for (const Json& gpu : json["gpus"]) capture.gpus.push_back(read_gpu(gpu));
+    }
+    if (json.contains("pci_names")) {
+      for (const auto& item : json["pci_names"].items())
+        capture.pci_names[read_pci_id(item.key())] = item.value().get<std::string>();
+    }
+    if (capture.gpus.empty()) throw std::runtime_error("neither gpus nor laid_over");
+    return capture;
+  } catch (const std::exception& error) {
+    throw std::runtime_error("machine.json of " + name + ": " + error.what());
+  }
+}
+
 }  // namespace
 
 const std::vector<Capture>& captures() {
-  static const std::vector<Capture> list{
-      {"a380-i915", {"a380-i915"}, {{"renderD128", Driver::i915, 6064 * kMiB, false, 2}}},
-      {"a380-xe-k7", {"a380-xe-k7"}, {{"renderD128", Driver::xe, 6064 * kMiB, false, 2}}},
-      {"b580-asrock-fedora44", {"b580-asrock-fedora44"}, {{"renderD128", Driver::xe, 12216 * kMiB, true, 2}}},
-      {"b580-xe-k6.14", {"b580-xe-k6.14"}, {{"renderD128", Driver::xe, 12216 * kMiB, true, 2}}},
-      {"b580-xe-loaded-throttled", {"b580-xe-loaded-throttled"}, {{"renderD128", Driver::xe, 12216 * kMiB, true, 2}}},
-      {"b580-xe-many-temps", {"b580-xe-many-temps"}, {{"renderD128", Driver::xe, 12216 * kMiB, true, 2}}},
-      {"cometlake-i915", {"cometlake-i915"}, {{"renderD128", Driver::i915, 0}}},
-      {"gt0-i915-k6.2", {"gt0-i915-k6.2"}, {{"", Driver::i915, 0}}},
-      {"kabylake-r-i915-connectors", {"kabylake-r-i915-connectors"}, {{"", Driver::i915, 0}}},
-      {"lunarlake-xe-claw8", {"lunarlake-xe-claw8"}, {{"renderD128", Driver::xe, 0, true, 1}}},
-      {"meteorlake-i915-multigt", {"meteorlake-i915-multigt"}, {{"renderD128", Driver::i915, 0}}},
-      {"multigpu-igpu-arc-links",
-       {"multigpu-igpu-arc-links"},
-       {{"renderD128", Driver::i915, 0}, {"renderD129", Driver::i915, 16 * kGiB}}},
-      {"pmu-i915-laptop-k7.2", {"kabylake-r-i915-connectors", "pmu-i915-laptop-k7.2"}, {{"", Driver::i915, 0}}},
-      {"powercap-95w-package-core", {"cometlake-i915", "powercap-95w-package-core"}, {{"renderD128", Driver::i915, 0}}},
-      {"powercap-client-psys", {"cometlake-i915", "powercap-client-psys"}, {{"renderD128", Driver::i915, 0}}},
-  };
+  static const std::vector<Capture> list = [] {
+    std::vector<Capture> found;
+    for (const std::string& name : machine_archives()) found.push_back(read_capture(name));
+    return found;
+  }();
   return list;
 }
 
@@ -159,12 +202,7 @@ CapturedMachine::CapturedMachine(const Capture& capture)
           [this](std::string_view path) { return locked_ && is_locked(path); }),
       proc_(m_.machine().proc, [this](std::string_view path) { return locked_ && is_locked(path); }),
       machine_{sys_, proc_, m_.machine().dev, m_.perf, m_.drm, m_.clock, m_.privileges, m_.names} {
-  m_.names.devices = {{{0x8086, 0x56a5}, "DG2 [Arc A380]"},
-                      {{0x8086, 0xe20b}, "Battlemage G21 [Arc B580]"},
-                      {{0x8086, 0x9b41}, "CometLake-U GT2 [UHD Graphics]"},
-                      {{0x8086, 0x5917}, "UHD Graphics 620"},
-                      {{0x8086, 0x64a0}, "Lunar Lake [Intel Arc Graphics 130V / 140V]"},
-                      {{0x8086, 0x7d55}, "Meteor Lake-P [Intel Arc Graphics]"}};
+  m_.names.devices = capture_.pci_names;
   const fs::path devices = m_.tree.root() / "sys/bus/event_source/devices";
   for (const std::string& name : names_in(devices)) {
     const std::string path = "sys/bus/event_source/devices/" + name;

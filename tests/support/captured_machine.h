@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "machine_parts.h"
@@ -14,22 +16,23 @@
 
 namespace igpu::test {
 
-// What of a captured machine its files do not tell: what its render nodes would answer.
+// What the files of a captured machine do not show: how its render nodes answer. From machine.json in its archive.
 struct CapturedGpu {
-  std::string render_node;
+  std::string render_node;  // "": none
   Driver driver;
-  std::uint64_t vram_bytes;  // 0: none
-  bool media_gt = false;     // xe: video engines are on GT 1
+  std::uint64_t vram_bytes = 0;
+  bool media_gt = false;  // xe: video engines are on GT 1
   unsigned video_engines = 1;
 };
 
 struct Capture {
   std::string name;
-  std::vector<std::string> trees;  // of tests/machines, laid over each other
-  std::vector<CapturedGpu> gpus;
+  std::vector<std::string> trees;  // archives of tests/machines, laid over each other in this order
+  std::vector<CapturedGpu> gpus;   // sorted by PCI address
+  std::map<std::pair<std::uint16_t, std::uint16_t>, std::string> pci_names;
 };
 
-// Every tree of tests/machines. Those without a GPU are laid over one that has one.
+// Every archive of tests/machines, sorted by name. Those without a GPU are laid over one that has one.
 const std::vector<Capture>& captures();
 
 // A captured machine that does something: kMotion names what every counter advances by in a second.

@@ -3,13 +3,23 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
+#include "support/machine_archive.h"
+
 namespace fs = std::filesystem;
 
 namespace igpu::test {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kRoots{"sys", "proc", "dev"};
+
+}  // namespace
 
 MachineTree::MachineTree() {
   const fs::path base = fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path();
@@ -17,7 +27,7 @@ MachineTree::MachineTree() {
   if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory below " + base.string());
   root_ = name;
   fs::permissions(root_, fs::perms(0755));  // children of tests look in as other users
-  for (const char* folder : {"sys", "proc", "dev"}) fs::create_directory(root_ / folder);
+  for (const std::string_view folder : kRoots) fs::create_directory(root_ / folder);
 }
 
 MachineTree::~MachineTree() {
@@ -55,25 +65,12 @@ std::string MachineTree::read(const std::string& path) const {
 }
 
 void MachineTree::lay_out(const std::string& captured_machine) {
-  const fs::path from = fs::path(IGPU_SOURCE_DIR) / "tests/machines" / captured_machine;
-  for (const char* folder : {"sys", "proc", "dev"}) {
-    if (!fs::exists(from / folder)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(from / folder)) {
-      const fs::path to = root_ / fs::relative(entry.path(), from);
-      if (entry.is_directory()) {
-        fs::create_directories(to);
-      } else {
-        fs::create_directories(to.parent_path());
-        fs::copy_file(entry.path(), to, fs::copy_options::overwrite_existing);
-        fs::permissions(to, fs::perms::owner_write, fs::perm_options::add);
-      }
-    }
-  }
-  std::ifstream links(from / "LINKS");
-  for (std::string line; std::getline(links, line);) {
-    const auto arrow = line.find(" -> ");
-    if (arrow != std::string::npos) link(line.substr(0, arrow), line.substr(arrow + 4));
-  }
+  MachineArchive archive = parse_archive(read_file(machine_archive_path(captured_machine)));
+  std::erase_if(archive, [](const ArchiveEntry& entry) {
+    return std::none_of(kRoots.begin(), kRoots.end(),
+                        [&](std::string_view root) { return entry.path.starts_with(std::string(root) + "/"); });
+  });
+  unpack(archive, root_);
 }
 
 }  // namespace igpu::test

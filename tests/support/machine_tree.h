@@ -25,7 +25,7 @@ class MachineTree {
   bool exists(const std::string& path) const;  // of the entry itself; links are not followed
   std::string read(const std::string& path) const;
 
-  // Copies a captured machine of tests/machines/ into this tree; links come from its LINKS file.
+  // Unpacks a captured machine of tests/machines/ into this tree: its sys, proc and dev.
   void lay_out(const std::string& captured_machine);
 
   const std::filesystem::path& root() const { return root_; }
