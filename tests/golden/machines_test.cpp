@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole page of every captured machine, in four states. IGPU_UPDATE=1 rewrites the pages; read the difference.
+// The whole page of every captured machine in four states, compared with the files below tests/golden:
+//   MACHINE/STATE.txt           the page, but for the lines that every collector has on every machine
+//   collectors/COLLECTOR.txt    these lines: whether it succeeded, and its features
+// So a new collector changes its own page and those of the machines that have what it reads.
+// IGPU_UPDATE=1 rewrites the files; read the difference.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "support/captured_machine.h"
 #include "support/exposition_parser.h"
+#include "support/machine_archive.h"
 
 using namespace igpu;
 using namespace igpu::test;
@@ -19,9 +25,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+const fs::path kFolder = fs::path(IGPU_SOURCE_DIR) / "tests/golden";
+
 bool updating() {
   const char* wish = std::getenv("IGPU_UPDATE");
   return wish != nullptr && std::string_view(wish) == "1";
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 // The page without what differs from run to run.
@@ -29,9 +44,9 @@ std::string page_of(Monitor& monitor) {
   const auto result = monitor.scrape({});
   std::string page;
   exporter::write_prometheus_text(PageView(result->lists()), page);
+  CHECK_NOTHROW((void)parse_prometheus_text(page));
   std::string kept;
-  std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(page)) {
     if (line.find("intel_gpu_scrape_collector_duration_seconds") == std::string::npos) kept += line + "\n";
   }
   return kept;
@@ -43,29 +58,121 @@ std::unique_ptr<Monitor> watch(std::shared_ptr<CapturedMachine> machine, Recordi
   return make_monitor(std::move(machine), options, log);
 }
 
+struct StatePage {
+  std::string state, page;
+};
+
+std::vector<StatePage> scrape_in_all_states(const Capture& capture) {
+  CAPTURE(capture.name);
+  RecordingLog log;
+  std::vector<StatePage> pages;
+
+  const auto working = std::make_shared<CapturedMachine>(capture);
+  const auto monitor = watch(working, log);
+  working->stand(1s);
+  pages.push_back({"first", page_of(*monitor)});
+  working->work(10);
+  pages.push_back({"second", page_of(*monitor)});
+
+  const auto locked = std::make_shared<CapturedMachine>(capture);
+  locked->lock();
+  const auto unprivileged = watch(locked, log);
+  locked->work(10);
+  pages.push_back({"unprivileged", page_of(*unprivileged)});
+
+  const auto asleep = std::make_shared<CapturedMachine>(capture);
+  asleep->suspend();
+  const auto suspended = watch(asleep, log);
+  asleep->stand(10s);
+  pages.push_back({"suspended", page_of(*suspended)});
+
+  CHECK(log.count(LogLevel::error) == 0);
+  return pages;
+}
+
+// "collector" or "feature" in a line that every collector has: the first label's value after the name.
+std::string label_of(const std::string& line, const std::string& label) {
+  const std::string begin = label + "=\"";
+  const std::size_t at = line.find(begin);
+  REQUIRE(at != std::string::npos);
+  const std::size_t from = at + begin.size();
+  return line.substr(from, line.find('"', from) - from);
+}
+
+// The collector that a line belongs to by its name, "" for every other line.
+std::string collector_of(const std::string& line) {
+  static const std::map<std::string, std::string, std::less<>> collectors = [] {
+    std::map<std::string, std::string, std::less<>> by_feature;
+    for (const CollectorDescription& collector : describe_collectors()) {
+      for (const FeatureDescriptor* feature : collector.features)
+        by_feature[std::string(feature->name)] = collector.name;
+    }
+    return by_feature;
+  }();
+  if (line.starts_with("intel_gpu_scrape_collector_success{")) return label_of(line, "collector");
+  if (!line.starts_with("intel_gpu_exporter_feature_available{")) return "";
+  const auto found = collectors.find(label_of(line, "feature"));
+  REQUIRE(found != collectors.end());
+  return found->second;
+}
+
+// Files by their path below tests/golden.
+using Files = std::map<std::string, std::string>;
+
+void add_machine(const Capture& capture, Files& files) {
+  struct Lines {
+    std::string states, text;
+  };
+  std::map<std::string, std::vector<Lines>> collectors;
+  for (const auto& [state, page] : scrape_in_all_states(capture)) {
+    std::string& rest = files[capture.name + "/" + state + ".txt"];
+    std::map<std::string, std::string> own;
+    for (const std::string& line : lines_of(page)) {
+      const std::string collector = collector_of(line);
+      (collector.empty() ? rest : own[collector]) += line + "\n";
+    }
+    for (const auto& [collector, text] : own) {
+      std::vector<Lines>& states = collectors[collector];
+      if (!states.empty() && states.back().text == text) {
+        states.back().states += ", " + state;
+      } else {
+        states.push_back({state, text});
+      }
+    }
+  }
+  for (const auto& [collector, states] : collectors) {
+    std::string& file = files["collectors/" + collector + ".txt"];
+    for (const Lines& lines : states)
+      file += (file.empty() ? "# " : "\n# ") + capture.name + ": " + lines.states + "\n" + lines.text;
+  }
+}
+
+const Files& files_now() {
+  static const Files files = [] {
+    Files all;
+    for (const Capture& capture : captures()) add_machine(capture, all);
+    return all;
+  }();
+  return files;
+}
+
 // Shows the first line that differs; a whole page would bury it.
-void compare(const std::string& machine, const std::string& state, const std::string& page) {
-  CHECK_NOTHROW((void)parse_prometheus_text(page));
-  const fs::path file = fs::path(IGPU_SOURCE_DIR) / "tests/golden" / machine / (state + ".txt");
+void compare(const std::string& name, const std::string& text) {
+  const fs::path file = kFolder / name;
   if (updating()) {
     fs::create_directories(file.parent_path());
-    std::ofstream(file) << page;
+    std::ofstream(file) << text;
     return;
   }
-  std::ifstream golden(file);
-  REQUIRE_MESSAGE(golden, file.string() << " is missing: IGPU_UPDATE=1 writes it");
-  std::istringstream now(page);
-  std::string expected, got;
-  for (int number = 1;; ++number) {
-    const bool more_expected = static_cast<bool>(std::getline(golden, expected));
-    const bool more = static_cast<bool>(std::getline(now, got));
-    if (!more_expected && !more) return;
-    if (!more_expected) expected = "(end of file)";
-    if (!more) got = "(end of page)";
-    if (expected != got) {
-      FAIL_CHECK(machine << "/" << state << ".txt:" << number << "\n  golden: " << expected << "\n  page:   " << got);
-      return;
-    }
+  REQUIRE_MESSAGE(fs::exists(file), file.string() << " is missing: IGPU_UPDATE=1 writes it");
+  const std::vector<std::string> expected = lines_of(read_file(file));
+  const std::vector<std::string> now = lines_of(text);
+  for (std::size_t i = 0; i < std::max(expected.size(), now.size()); ++i) {
+    const std::string was = i < expected.size() ? expected[i] : "(end of file)";
+    const std::string is = i < now.size() ? now[i] : "(end of page)";
+    if (was == is) continue;
+    FAIL_CHECK("tests/golden/" << name << ":" << i + 1 << "\n  golden: " << was << "\n  page:   " << is);
+    return;
   }
 }
 
@@ -73,43 +180,50 @@ void compare(const std::string& machine, const std::string& state, const std::st
 
 TEST_SUITE_BEGIN("captured machines");
 
-TEST_CASE("first scrape, a second after start, and second, ten seconds of work later") {
-  for (const Capture& capture : captures()) {
-    RecordingLog log;
-    auto machine = std::make_shared<CapturedMachine>(capture);
-    const auto monitor = watch(machine, log);
-    machine->stand(1s);
-    compare(capture.name, "first", page_of(*monitor));
-    machine->work(10);
-    compare(capture.name, "second", page_of(*monitor));
-    INFO(capture.name);
-    CHECK(log.count(LogLevel::error) == 0);
+TEST_CASE("every captured machine has its pages: first and second scrape, unprivileged, suspended") {
+  std::size_t pages = 0;
+  for (const auto& [name, text] : files_now()) {
+    if (name.starts_with("collectors/")) continue;
+    ++pages;
+    compare(name, text);
+  }
+  CHECK(pages == 4 * machine_archives().size());
+}
+
+TEST_CASE("every collector reports success and its features on every machine") {
+  for (const CollectorDescription& collector : describe_collectors()) {
+    const std::string name = "collectors/" + std::string(collector.name) + ".txt";
+    CAPTURE(name);
+    REQUIRE(files_now().contains(name));
+    compare(name, files_now().at(name));
   }
 }
 
-TEST_CASE("unprivileged: after ten seconds of work") {
-  for (const Capture& capture : captures()) {
-    RecordingLog log;
-    auto machine = std::make_shared<CapturedMachine>(capture);
-    machine->lock();
-    const auto monitor = watch(machine, log);
-    machine->work(10);
-    compare(capture.name, "unprivileged", page_of(*monitor));
-    INFO(capture.name);
-    CHECK(log.count(LogLevel::error) == 0);
+TEST_CASE("lines of collectors are on the page in the order in which collectors are registered") {
+  std::map<std::string, std::size_t> places{{"", 0}};
+  for (const CollectorDescription& collector : describe_collectors())
+    places.emplace(std::string(collector.name), places.size());
+  for (const auto& [state, page] : scrape_in_all_states(captures().front())) {
+    CAPTURE(state);
+    std::size_t last = 0;
+    for (const std::string& line : lines_of(page)) {
+      const std::size_t place = places.at(collector_of(line));
+      if (place > 0) CHECK_MESSAGE(place >= last, line);
+      last = place;
+    }
   }
 }
 
-TEST_CASE("suspended since before the start") {
-  for (const Capture& capture : captures()) {
-    RecordingLog log;
-    auto machine = std::make_shared<CapturedMachine>(capture);
-    machine->suspend();
-    const auto monitor = watch(machine, log);
-    machine->stand(10s);
-    compare(capture.name, "suspended", page_of(*monitor));
-    INFO(capture.name);
-    CHECK(log.count(LogLevel::error) == 0);
+TEST_CASE("no golden page is left of a machine or collector that is gone") {
+  for (const auto& entry : fs::recursive_directory_iterator(kFolder)) {
+    if (entry.path().extension() != ".txt") continue;
+    const std::string name = entry.path().lexically_relative(kFolder).string();
+    if (files_now().contains(name)) continue;
+    if (updating()) {
+      fs::remove(entry.path());
+    } else {
+      FAIL_CHECK("tests/golden/" << name << " belongs to nothing: IGPU_UPDATE=1 removes it");
+    }
   }
 }
 
