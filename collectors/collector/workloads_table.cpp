@@ -73,8 +73,6 @@ void WorkloadTable::advance(const Scan& scan) {
 void WorkloadTable::begin_scan() {
   for (auto& [name, group] : groups_) {
     group.recent = 0;
-    group.workload.resident_bytes = 0;
-    group.workload.processes = 0;
     for (auto& [address, device] : group.workload.devices) {
       device.clients = 0;
       device.memory.clear();
@@ -186,6 +184,11 @@ void WorkloadTable::add_memory(const DrmClient& client, Device& device) const {
 }
 
 void WorkloadTable::count_processes(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
+  if (!scan.all_processes) return;
+  for (auto& [name, group] : groups_) {
+    group.workload.resident_bytes = 0;
+    group.workload.processes = 0;
+  }
   const auto gains = tree_.advance(scan.processes, scan.now_ticks);
   for (std::size_t i = 0; i < scan.processes.size(); ++i) {
     const auto group = groups.find(scan.processes[i].pid);
@@ -195,6 +198,7 @@ void WorkloadTable::count_processes(const Scan& scan, const std::map<std::uint32
     workload.system_ticks += gains[i].system_ticks;
     workload.read_bytes += gains[i].read_bytes;
     workload.written_bytes += gains[i].written_bytes;
+    workload.disk_known = workload.disk_known || scan.processes[i].read_bytes;
     workload.resident_bytes += scan.processes[i].resident_bytes;
     ++workload.processes;
   }
@@ -272,6 +276,7 @@ void WorkloadTable::fold_into_other(Group& group) {
   sum.system_ticks += part.system_ticks;
   sum.read_bytes += part.read_bytes;
   sum.written_bytes += part.written_bytes;
+  sum.disk_known = sum.disk_known || part.disk_known;
   sum.resident_bytes += part.resident_bytes;
   sum.processes += part.processes;
   for (const auto& [address, engines] : group.engines) {
@@ -304,15 +309,16 @@ void WorkloadTable::forget_clients(const ClientSnapshot& snapshot) {
   });
 }
 
-void WorkloadTable::measured(const std::string& device, const Seconds5& busy) {
+void WorkloadTable::measured(const std::string& device, const Measured5& busy) {
   const Seconds5& attributed = attributed_[device];
-  const auto [it, is_first] = measured_.try_emplace(device, Measured{busy, attributed});
-  Seconds5& rest = unattributed_[device];
+  auto& beginnings = beginnings_[device];
+  Measured5& rest = unattributed_[device];
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
-    const double by_pmu = busy[i] - it->second.from[i];
-    const double by_workloads = attributed[i] - it->second.attributed[i];
-    // Of counts from their beginnings, so that one scan's late reading is made up for by the next one.
-    rest[i] = std::max(rest[i], by_pmu - by_workloads);
+    if (!busy[i]) continue;
+    Beginning& beginning = beginnings[i];
+    if (!beginning.measured) beginning = {*busy[i], attributed[i]};
+    // Of counts from their beginnings: what one scan reads late, the next one makes up for.
+    rest[i] = std::max(rest[i].value_or(0), *busy[i] - *beginning.measured - (attributed[i] - beginning.attributed));
   }
 }
 

@@ -70,6 +70,7 @@ class WorkloadTable {
     std::uint64_t system_ticks = 0;
     std::uint64_t read_bytes = 0;
     std::uint64_t written_bytes = 0;
+    bool disk_known = false;           // somebody's bytes could be read
     std::uint64_t resident_bytes = 0;  // now
     std::size_t processes = 0;         // now
   };
@@ -80,6 +81,8 @@ class WorkloadTable {
     // Everybody who is counted, sorted by PID: the holders of clients, and those below them.
     std::span<const TreeProcess> processes;
     std::uint64_t now_ticks = 0;
+    // False: some are missing. What processes have used is not counted then, and the next scan goes on from the last.
+    bool all_processes = true;
     // The workload of a process; for one that holds no client, and is no root of a tree, nothing: it belongs to its
     // parent's.
     std::function<std::optional<WorkloadLabels>(std::uint32_t pid)> workload_of;
@@ -88,9 +91,10 @@ class WorkloadTable {
 
   // The PMU's engine time by class since some beginning, read just after the scan: what workloads do not explain.
   // Time before the first call is not counted.
-  void measured(const std::string& device, const Seconds5& busy);
+  using Measured5 = std::array<std::optional<double>, kEngineClasses>;  // nothing: the GPU has no such engine
+  void measured(const std::string& device, const Measured5& busy);
   // Nothing as long as nobody has measured.
-  const std::map<std::string, Seconds5, std::less<>>& unattributed() const { return unattributed_; }
+  const std::map<std::string, Measured5, std::less<>>& unattributed() const { return unattributed_; }
 
   // In the order of their names; "other" among them if anybody has been folded.
   std::vector<const Workload*> workloads() const;
@@ -149,12 +153,12 @@ class WorkloadTable {
   bool last_showed_all_ = false;
 
   std::map<std::string, Seconds5, std::less<>> attributed_;  // by device; since the first scan
-  struct Measured {
-    Seconds5 from{};        // of the PMU, when it was asked first
-    Seconds5 attributed{};  // by then
+  struct Beginning {
+    std::optional<double> measured;  // by the PMU, when it was asked first
+    double attributed = 0;           // by then
   };
-  std::map<std::string, Measured, std::less<>> measured_;
-  std::map<std::string, Seconds5, std::less<>> unattributed_;
+  std::map<std::string, std::array<Beginning, kEngineClasses>, std::less<>> beginnings_;
+  std::map<std::string, Measured5, std::less<>> unattributed_;
 };
 
 }  // namespace igpu

@@ -73,11 +73,12 @@ class Scene {
     std::sort(snapshot_.processes.begin(), snapshot_.processes.end(), by_pid);
     std::sort(snapshot_.pids.begin(), snapshot_.pids.end());
     snapshot_.time = now;
-    table.advance({snapshot_, processes_, ticks(), [this](std::uint32_t pid) -> std::optional<WorkloadLabels> {
-                     const auto it = group_.find(pid);
-                     if (it == group_.end()) return std::nullopt;
-                     return WorkloadLabels{.workload = it->second, .kind = "comm"};
-                   }});
+    table.advance(
+        {snapshot_, processes_, ticks(), all_processes, [this](std::uint32_t pid) -> std::optional<WorkloadLabels> {
+           const auto it = group_.find(pid);
+           if (it == group_.end()) return std::nullopt;
+           return WorkloadLabels{.workload = it->second, .kind = "comm"};
+         }});
     snapshot_ = {};
     processes_.clear();
     group_.clear();
@@ -103,6 +104,9 @@ class Scene {
     return all;
   }
 
+  double unattributed() const { return table.unattributed().at(kGpu)[kVideo].value_or(-1); }
+
+  bool all_processes = true;
   WorkloadTable table;
   Nanoseconds now = 1000s;
 
@@ -112,8 +116,8 @@ class Scene {
   std::map<std::uint32_t, std::string> group_;
 };
 
-WorkloadTable::Seconds5 video(double seconds) {
-  WorkloadTable::Seconds5 all{};
+WorkloadTable::Measured5 video(double seconds) {
+  WorkloadTable::Measured5 all{};
   all[kVideo] = seconds;
   return all;
 }
@@ -310,6 +314,22 @@ TEST_CASE("a child that has a workload of its own counts there, and its children
   CHECK(scene.find("inner")->user_ticks == 6);
 }
 
+TEST_CASE("a scan that lacks processes loses none of what they use") {
+  Scene scene;
+  scene.scan();
+  const std::uint64_t young = scene.ticks();
+  scene.process(7, {.start = young, .group = "a", .user_ticks = 10});
+  scene.scan();
+  scene.all_processes = false;
+  scene.scan();
+  CHECK(scene.find("a")->user_ticks == 10);
+  CHECK(scene.find("a")->processes == 1);
+  scene.all_processes = true;
+  scene.process(7, {.start = young, .group = "a", .user_ticks = 25});
+  scene.scan();
+  CHECK(scene.find("a")->user_ticks == 25);
+}
+
 TEST_CASE("memory is what is held now") {
   Scene scene;
   scene.process(7, {.group = "a"});
@@ -363,12 +383,12 @@ TEST_CASE("what the PMU measured and no workload explains is unattributed: workl
   scene.user(7, "a", 1, 100 * kSecond);
   scene.scan();
   scene.table.measured(kGpu, video(777));  // counted before us
-  CHECK(scene.table.unattributed().at(kGpu)[kVideo] == 0);
+  CHECK(scene.unattributed() == 0);
   scene.user(7, "a", 1, 104 * kSecond);
   scene.scan();
   scene.table.measured(kGpu, video(777 + 9));
-  CHECK(scene.table.unattributed().at(kGpu)[kVideo] == doctest::Approx(5));
-  CHECK(scene.sum() + scene.table.unattributed().at(kGpu)[kVideo] == doctest::Approx(9));
+  CHECK(scene.unattributed() == doctest::Approx(5));
+  CHECK(scene.sum() + scene.unattributed() == doctest::Approx(9));
 }
 
 TEST_CASE("what is unattributed never falls, and one late reading does not add up") {
@@ -381,7 +401,7 @@ TEST_CASE("what is unattributed never falls, and one late reading does not add u
     scene.user(7, "a", 1, i * kSecond - (i % 2) * kSecond / 100);  // every other reading is a little behind
     scene.scan();
     scene.table.measured(kGpu, video(static_cast<double>(i)));
-    const double now = scene.table.unattributed().at(kGpu)[kVideo];
+    const double now = scene.unattributed();
     CHECK(now >= before);
     before = now;
   }
@@ -395,7 +415,7 @@ TEST_CASE("folding changes nothing of what is attributed") {
   for (std::uint32_t i = 0; i < 3; ++i) scene.user(10 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
   scene.scan();
   scene.table.measured(kGpu, video(3));
-  CHECK(scene.table.unattributed().at(kGpu)[kVideo] == doctest::Approx(0));
+  CHECK(scene.unattributed() == doctest::Approx(0));
   CHECK(scene.sum() == doctest::Approx(3));
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/workloads.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/scan.h"
+#include "device/engine_class.h"
+#include "source/process.h"
+
+namespace igpu {
+namespace {
+
+constexpr double kTicksPerSecond = 100;  // USER_HZ
+constexpr std::size_t kMostAncestors = 32;
+
+bool contains(std::span<const std::string> list, std::string_view text) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid) {
+  const auto it = std::lower_bound(processes.begin(), processes.end(), pid,
+                                   [](const TreeProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
+  return it == processes.end() || it->pid != pid ? nullptr : &*it;
+}
+
+}  // namespace
+
+std::optional<WorkloadTree> parse_workload_tree(std::string_view text) {
+  WorkloadTree tree;
+  const std::size_t at = text.rfind('=');
+  const std::string_view number = at == std::string_view::npos ? text : text.substr(at + 1);
+  const auto pid = scan_integer<std::uint32_t>(number);
+  if (!pid || *pid == 0 || trim(number) != number) return std::nullopt;
+  if (at == 0) return std::nullopt;
+  tree.pid = *pid;
+  tree.name = at == std::string_view::npos ? "tree " + std::to_string(*pid) : std::string(text.substr(0, at));
+  return tree;
+}
+
+Workloads::Workloads(Machine& machine, WorkloadSettings settings, Nanoseconds min_window)
+    : machine_(machine),
+      settings_(std::move(settings)),
+      names_(settings_.root == nullptr ? std::nullopt : std::optional<ContainerNames>(std::in_place, *settings_.root)),
+      naming_(settings_.by, names_ ? &*names_ : nullptr),
+      tree_(machine),
+      table_(settings_.most, min_window) {}
+
+void Workloads::collect(const Pass& pass, SampleSink& out) {
+  if (settings_.rules) naming_.use(settings_.rules->current());
+  if (names_) names_->begin_scan(pass.snapshot.time);
+  for (const std::string& device : pass.asleep) table_.pause_clock(device);
+
+  // Without the processes nothing is counted now, and nothing is lost: the next scan reads on from the last one.
+  const auto found = tree_.below(roots(pass.snapshot));
+  if (found) {
+    advance(pass.snapshot, *found);
+    for (const auto& [device, busy] : pass.measured) table_.measured(device, busy);
+  } else if (found.is_failure()) {
+    out.failed(found.failure());
+  }
+
+  for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, pass, out);
+  write_unattributed(out);
+  if (!names_) {
+    out.absent(kNames, {Reason::disabled, 0});
+  } else if (const auto missing = names_->why_missing()) {
+    out.absent(kNames, *missing);
+  } else {
+    out.available(kNames);
+  }
+}
+
+std::vector<std::uint32_t> Workloads::roots(const ClientSnapshot& snapshot) const {
+  std::vector<std::uint32_t> pids;
+  for (const ClientProcess& process : snapshot.processes) pids.push_back(process.pid);
+  for (const WorkloadTree& tree : settings_.trees) pids.push_back(tree.pid);
+  return pids;
+}
+
+void Workloads::advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found) {
+  for (const WorkloadTree& tree : settings_.trees)
+    if (const TreeProcess* root = find_process(found.processes, tree.pid))
+      tree_starts_.try_emplace(tree.pid, root->start_ticks);
+  table_.advance({snapshot, found.processes, found.now_ticks, found.complete,
+                  [&](std::uint32_t pid) -> std::optional<WorkloadLabels> {
+                    const auto process =
+                        std::lower_bound(snapshot.processes.begin(), snapshot.processes.end(), pid,
+                                         [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
+                    const bool holds_client = process != snapshot.processes.end() && process->pid == pid;
+                    // Below the root of a tree nobody has another workload.
+                    if (auto labels = tree_of(pid, found)) return labels;
+                    if (!holds_client) return std::nullopt;
+                    return labels_of(*process);
+                  }});
+}
+
+std::optional<WorkloadLabels> Workloads::tree_of(std::uint32_t pid, const ProcessTree::Found& found) {
+  if (settings_.trees.empty()) return std::nullopt;
+  const TreeProcess* process = find_process(found.processes, pid);
+  for (std::size_t steps = 0; process != nullptr && steps < found.processes.size(); ++steps) {
+    for (const WorkloadTree& tree : settings_.trees) {
+      // The PID may have been given to another process.
+      const auto start = tree_starts_.find(tree.pid);
+      if (tree.pid != process->pid || start == tree_starts_.end() || start->second != process->start_ticks) continue;
+      WorkloadLabels labels;
+      labels.kind = "tree";
+      labels.workload = workload_name(tree.name, labels.kind);
+      return labels;
+    }
+    process = find_process(found.processes, process->parent);
+  }
+  return std::nullopt;
+}
+
+WorkloadLabels Workloads::labels_of(const ClientProcess& process) {
+  std::string exe;
+  if (naming_.asks_for_exe())
+    exe = machine_.proc.read_link(std::to_string(process.pid) + "/exe").value_or(std::string());
+  const auto ancestors = naming_.asks_for_ancestors() ? ancestors_of(process.pid) : std::vector<std::string>();
+  return naming_.labels_of({process, exe, ancestors});
+}
+
+std::vector<std::string> Workloads::ancestors_of(std::uint32_t pid) const {
+  std::vector<std::string> names;
+  std::array<char, 2048> buffer;
+  for (bool is_first = true; pid != 0 && names.size() < kMostAncestors; is_first = false) {
+    const auto text = machine_.proc.read_start(std::to_string(pid) + "/stat", buffer);
+    if (!text) break;
+    const auto stat = parse_process_stat(*text);
+    if (!stat) break;
+    if (!is_first) names.emplace_back(stat->comm);
+    pid = stat->parent;
+  }
+  return names;
+}
+
+void Workloads::write(const WorkloadTable::Workload& workload, const Pass& pass, SampleSink& out) const {
+  const std::string& name = workload.labels.workload;
+  for (const auto& [address, device] : workload.devices) {
+    const bool asleep = contains(pass.asleep, address);
+    for (const EngineClassNames& names : kEngineClassNames) {
+      const auto i = static_cast<std::size_t>(names.engine_class);
+      if (!device.shown[i]) continue;
+      out.add(kBusy, {address, name, names.label}, Seconds{device.busy[i]});
+      if (device.ratio[i] && !asleep) out.add(kBusyRatio, {address, name, names.label}, *device.ratio[i]);
+    }
+    if (asleep) continue;
+    out.add(kClients, {address, name}, Count{static_cast<double>(device.clients)});
+    for (const auto& [key, bytes] : device.memory)
+      out.add(kMemory, {address, name, key.first, key.second}, Bytes{bytes});
+  }
+  out.add(kProcesses, {name}, Count{static_cast<double>(workload.processes)});
+  out.add(kStarted, {name}, Count{static_cast<double>(workload.started)});
+  out.add(kCpu, {name, "user"}, Seconds{static_cast<double>(workload.user_ticks) / kTicksPerSecond});
+  out.add(kCpu, {name, "system"}, Seconds{static_cast<double>(workload.system_ticks) / kTicksPerSecond});
+  out.add(kResident, {name}, Bytes{static_cast<double>(workload.resident_bytes)});
+  if (workload.disk_known) {
+    out.add(kRead, {name}, Bytes{static_cast<double>(workload.read_bytes)});
+    out.add(kWritten, {name}, Bytes{static_cast<double>(workload.written_bytes)});
+  }
+  const WorkloadLabels& labels = workload.labels;
+  if (name == WorkloadTable::kOther) return;
+  out.add(kWorkloadInfo,
+          {name, labels.kind, labels.name_space, labels.pod, labels.container, labels.container_id, labels.pod_uid,
+           labels.systemd_unit},
+          Count{1});
+}
+
+void Workloads::write_unattributed(SampleSink& out) const {
+  for (const auto& [address, busy] : table_.unattributed())
+    for (const EngineClassNames& names : kEngineClassNames)
+      if (const auto& seconds = busy[static_cast<std::size_t>(names.engine_class)])
+        out.add(kBusy, {address, WorkloadTable::kUnattributed, names.label}, Seconds{*seconds});
+}
+
+}  // namespace igpu

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/workloads.h"
+
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "source/client_walk.h"
+#include "support/proc_tree.h"
+
+using namespace igpu;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kGpu = "0000:00:02.0";
+constexpr const char* kBusy = "intel_gpu_workload_engine_busy_seconds_total";
+
+struct Spec {
+  std::string comm = "ffmpeg";
+  std::uint32_t parent = 1;
+  std::uint64_t start = 1;
+  std::uint64_t user_ticks = 0;
+  std::string cgroup = "0::/\n";
+};
+
+class FixedRules final : public WorkloadRuleSource {
+ public:
+  explicit FixedRules(WorkloadRules rules) : rules_(std::make_shared<const WorkloadRules>(std::move(rules))) {}
+  std::shared_ptr<const WorkloadRules> current() override { return rules_; }
+
+ private:
+  std::shared_ptr<const WorkloadRules> rules_;
+};
+
+// Processes as files; found by the real walk, counted by the real search for trees.
+class Scene {
+ public:
+  explicit Scene(WorkloadSettings settings = {}) : workloads_(tree.machine(), std::move(settings), 1s) {}
+
+  void process(std::uint32_t pid, const Spec& spec = {}) {
+    tree.add_process(pid, {.comm = spec.comm, .start_time_ticks = spec.start, .cgroup = spec.cgroup});
+    tree.tree.write("proc/" + std::to_string(pid) + "/stat", std::to_string(pid) + " (" + spec.comm + ") S " +
+                                                                 std::to_string(spec.parent) + " 1 1 0 -1 0 0 0 0 0 " +
+                                                                 std::to_string(spec.user_ticks) + " 7 0 0 20 0 1 0 " +
+                                                                 std::to_string(spec.start) + " 8192 2 0\n");
+  }
+  void client(std::uint32_t pid, std::uint32_t fd, std::uint64_t id, int video_seconds) {
+    tree.add_file(pid, fd,
+                  test::i915_block(kGpu, id,
+                                   "drm-engine-video:\t" + std::to_string(video_seconds) +
+                                       "000000000 ns\ndrm-resident-system0:\t4 KiB\n"));
+  }
+  void scan() {
+    tree.tree.write("proc/uptime", std::to_string(uptime) + ".00 1.00\n");
+    const auto snapshot = walk_.walk({});
+    REQUIRE(snapshot);
+    ClientSnapshot moved = *snapshot;
+    moved.time = std::chrono::seconds(uptime);
+    sink.clear();
+    workloads_.collect({moved, asleep, measured}, sink);
+    uptime += 10;
+  }
+  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+  std::optional<double> value(std::string_view metric, Labels labels = {}) const {
+    std::optional<double> found;
+    for (const auto& sample : sink.samples().samples()) {
+      bool matches = sample.metric->name == metric;
+      for (const auto& [name, wanted] : labels) {
+        bool same = false;
+        for (std::size_t i = 0; i < sample.metric->label_count; ++i)
+          same = same || (sample.metric->label_names[i] == name && sink.samples().label_value(sample, i) == wanted);
+        matches = matches && same;
+      }
+      if (!matches) continue;
+      CHECK_FALSE(found);  // no series twice
+      found = sample.value;
+    }
+    return found;
+  }
+
+  test::ProcTree tree;
+  std::uint64_t uptime = 1000;
+  std::vector<std::string> asleep;
+  std::map<std::string, WorkloadTable::Measured5> measured;
+  SampleSink sink;
+
+ private:
+  ClientWalk walk_{tree.machine(), {}};
+  Workloads workloads_;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("workloads");
+
+TEST_CASE("how a tree is named by its flag") {
+  CHECK(parse_workload_tree("7")->name == "tree 7");
+  CHECK(parse_workload_tree("news=7")->name == "news");
+  CHECK(parse_workload_tree("a=b=7")->name == "a=b");
+  CHECK(parse_workload_tree("a=b=7")->pid == 7);
+  for (const char* bad : {"", "=7", "news=", "news", "news=0", "news= 7", "-1", "7x"})
+    CHECK_FALSE(parse_workload_tree(bad));
+}
+
+TEST_CASE("a unit's processes and those below them are one workload, in every metric of it") {
+  Scene scene;
+  scene.scan();
+  const std::uint64_t young = (scene.uptime - 5) * 100;
+  const std::string cgroup = "0::/system.slice/packager@7.service\n";
+  scene.process(7, {.start = young, .user_ticks = 150, .cgroup = cgroup});
+  scene.process(8, {.comm = "helper", .parent = 7, .start = young, .user_ticks = 50, .cgroup = cgroup});
+  scene.tree.tree.write("proc/8/io", "read_bytes: 4096\nwrite_bytes: 512\n");
+  scene.client(7, 3, 1, 2);
+  scene.client(7, 4, 1, 2);  // a copy of the descriptor
+  scene.client(7, 5, 2, 1);
+  scene.scan();
+  const std::string name = "packager@7.service";
+  CHECK(scene.value(kBusy, {{"workload", name}, {"class", "video"}, {"device", kGpu}}) == 3);
+  CHECK(scene.value("intel_gpu_workload_clients", {{"workload", name}}) == 2);
+  CHECK(scene.value("intel_gpu_workload_started_total", {{"workload", name}}) == 2);
+  CHECK(scene.value("intel_gpu_workload_memory_bytes",
+                    {{"workload", name}, {"memory_region", "system0"}, {"state", "resident"}}) == 8192);
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", name}}) == 2);
+  CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", name}, {"mode", "user"}}) == 2);
+  CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", name}, {"mode", "system"}}) ==
+        doctest::Approx(0.14));
+  CHECK(scene.value("intel_gpu_workload_resident_memory_bytes", {{"workload", name}}) == 4 * 4096);
+  CHECK(scene.value("intel_gpu_workload_disk_read_bytes_total", {{"workload", name}}) == 4096);
+  CHECK(scene.value("intel_gpu_workload_disk_written_bytes_total", {{"workload", name}}) == 512);
+  CHECK(scene.value("intel_gpu_workload_info",
+                    {{"workload", name}, {"kind", "systemd_unit"}, {"systemd_unit", name}}) == 1);
+
+  scene.tree.tree.remove("proc/7");
+  scene.tree.tree.remove("proc/8");
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", name}, {"class", "video"}}) == 3);
+  CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", name}, {"mode", "user"}}) == 2);
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", name}}) == 0);
+  CHECK(scene.value("intel_gpu_workload_clients", {{"workload", name}}) == 0);
+}
+
+TEST_CASE("bytes that nobody may read are absent") {
+  Scene scene;
+  scene.process(7);
+  scene.client(7, 3, 1, 2);
+  scene.scan();
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", "ffmpeg"}}) == 1);
+  CHECK_FALSE(scene.value("intel_gpu_workload_disk_read_bytes_total"));
+}
+
+TEST_CASE("rules group by ancestor and program") {
+  WorkloadSettings settings;
+  settings.rules = std::make_shared<FixedRules>(WorkloadRules{
+      {.name = "channel {ancestor:1}", .ancestor = {"packager-*"}}, {.name = "{exe:1}", .exe = {"/usr/bin/*"}}});
+  Scene scene(std::move(settings));
+  scene.process(5, {.comm = "packager-news"});
+  scene.process(6, {.comm = "sh", .parent = 5});
+  scene.process(7, {.parent = 6});
+  scene.client(7, 3, 1, 2);
+  scene.process(9, {.comm = "renamed"});
+  scene.tree.tree.link("proc/9/exe", "/usr/bin/mpv");
+  scene.client(9, 3, 2, 1);
+  scene.scan();
+  CHECK(scene.value("intel_gpu_workload_info", {{"workload", "channel news"}, {"kind", "rule"}}) == 1);
+  CHECK(scene.value("intel_gpu_workload_info", {{"workload", "mpv"}, {"kind", "rule"}}) == 1);
+}
+
+TEST_CASE("a tree takes all below its root, whatever else they are, until the PID is another process'") {
+  WorkloadSettings settings;
+  settings.trees = {{"news", 5}};
+  Scene scene(std::move(settings));
+  scene.process(5, {.comm = "sh"});
+  scene.scan();
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", "news"}}) == 1);
+  const std::uint64_t young = (scene.uptime - 5) * 100;
+  scene.process(5, {.comm = "sh", .user_ticks = 25});
+  scene.process(7, {.parent = 5, .start = young, .user_ticks = 75, .cgroup = "0::/system.slice/x.service\n"});
+  scene.client(7, 3, 1, 2);
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "news"}}) == 2);
+  CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", "news"}, {"mode", "user"}}) == 1);
+  CHECK(scene.value("intel_gpu_workload_info", {{"workload", "news"}, {"kind", "tree"}}) == 1);
+  CHECK_FALSE(scene.value("intel_gpu_workload_info", {{"workload", "x.service"}}));
+
+  scene.tree.tree.remove("proc/7");
+  scene.process(5, {.comm = "other", .start = scene.uptime * 100 - 1, .user_ticks = 500});
+  scene.scan();
+  CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", "news"}, {"mode", "user"}}) == 1);
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", "news"}}) == 0);
+}
+
+TEST_CASE("of a GPU that sleeps its counters stay, and nothing is said of now") {
+  Scene scene;
+  scene.scan();
+  scene.process(7, {.start = scene.uptime * 100 - 1});
+  scene.client(7, 3, 1, 2);
+  scene.scan();
+  scene.asleep = {kGpu};
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 2);
+  CHECK_FALSE(scene.value("intel_gpu_workload_clients"));
+  CHECK_FALSE(scene.value("intel_gpu_workload_memory_bytes"));
+  CHECK_FALSE(scene.value("intel_gpu_workload_engine_busy_ratio"));
+  CHECK(scene.value("intel_gpu_workload_started_total", {{"workload", "ffmpeg"}}) == 1);
+}
+
+TEST_CASE("workloads and what is unattributed add up to what the PMU counted") {
+  Scene scene;
+  constexpr auto kVideo = static_cast<std::size_t>(EngineClass::video);
+  scene.process(7);
+  scene.client(7, 3, 1, 100);
+  scene.measured[kGpu][kVideo] = 500;
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "unattributed"}, {"class", "video"}}) == 0);
+  CHECK_FALSE(scene.value(kBusy, {{"workload", "unattributed"}, {"class", "render"}}));
+  scene.client(7, 3, 1, 103);
+  scene.measured[kGpu][kVideo] = 508;
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 3);
+  CHECK(scene.value(kBusy, {{"workload", "unattributed"}}) == 5);
+}
+
+TEST_CASE("a process that is hidden for one scan loses none of its engine time") {
+  Scene scene;
+  scene.process(7, {.user_ticks = 10});
+  scene.client(7, 3, 1, 1);
+  scene.scan();
+  scene.process(7, {.user_ticks = 60});
+  scene.client(7, 3, 1, 4);
+  scene.tree.tree.move("proc/7", "hidden");
+  scene.scan();
+  scene.tree.tree.move("hidden", "proc/7");
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 3);
+}
+
+TEST_CASE("names of hosts that are not shown are a feature that is missing") {
+  Scene scene;
+  scene.scan();
+  REQUIRE(scene.sink.features().size() == 1);
+  CHECK_FALSE(scene.sink.features()[0].available);
+  CHECK(scene.sink.features()[0].absent.reason == Reason::disabled);
+}
+
+TEST_SUITE_END();
