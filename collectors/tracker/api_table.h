@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kinds of resources and functions by number, as pages hold them. The numbers never change: new ones are added at the
+// end.
+#pragma once
+
+#include <cstdint>
+
+namespace igpu::level_zero {
+
+enum class Kind : std::uint8_t {
+#define LEVEL_ZERO_KIND(name) name,
+#include "tracker/api_table.inc"
+#undef LEVEL_ZERO_KIND
+  count
+};
+
+inline constexpr const char* kKindNames[] = {
+#define LEVEL_ZERO_KIND(name) #name,
+#include "tracker/api_table.inc"
+#undef LEVEL_ZERO_KIND
+};
+
+inline constexpr const char* kFunctionNames[] = {
+#define LEVEL_ZERO_FUNCTION(name, ...) #name,
+#include "tracker/api_table.inc"
+#undef LEVEL_ZERO_FUNCTION
+};
+
+inline constexpr std::uint32_t kKinds = static_cast<std::uint32_t>(Kind::count);
+inline constexpr std::uint32_t kFunctions = sizeof(kFunctionNames) / sizeof(kFunctionNames[0]);
+
+}  // namespace igpu::level_zero

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tracker keeps for one process: its page and the tables behind it. A forked child gets one of its own at its
+// first tracked call.
+#pragma once
+
+#include <cstdint>
+
+#include "tracker/api_table.h"
+#include "tracker/call_site.h"
+#include "tracker/live_table.h"
+#include "tracker/page_file.h"
+#include "tracker/page_layout.h"
+
+namespace igpu::level_zero {
+
+struct Created {
+  Kind kind;
+  std::uint16_t function;
+  std::uint64_t handle;
+  std::uint64_t bytes;
+  std::uint64_t parent;
+};
+
+class Process {
+ public:
+  // This process's. Null when there is not even private memory.
+  static Process* current();
+
+  void count_call(std::uint32_t function, bool failed);
+  void count_failed_create(Kind kind);
+  void created(const Created& resource, const Caller& caller);
+  std::uint32_t take(std::uint64_t handle, std::uint64_t kinds) { return live_.take(handle, kinds); }
+  // entry: what take() gave, before the driver was called.
+  void destroyed(std::uint32_t entry);
+  void not_destroyed(std::uint32_t entry) { live_.put_back(entry); }
+  // Exit handlers run: what is live now is about to leak. Calls still count.
+  static void ending();
+
+ private:
+  static Process* begin();
+  void describe();
+  KindCounters& counters(std::uint8_t kind) { return kinds_[kind]; }
+
+  PageFile file_;
+  LiveTable live_;
+  CallSites sites_;
+  Header* header_;
+  KindCounters* kinds_;
+  CallCounters* calls_;
+  std::uint32_t generation_;
+};
+
+}  // namespace igpu::level_zero
