@@ -48,7 +48,7 @@ TEST_CASE("a folder of the library includes only folders that the codemap allows
       {"base", {}},
       {"machine", {}},
       {"device", {"machine"}},
-      {"source", {"machine", "device"}},
+      {"source", {"machine", "device", "tracker"}},
       {"metric", {}},
       {"collector", {"device", "source", "metric", "machine"}},
       {"registry", {"collector", "metric", "device", "machine", "source"}},

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/level_zero_pages.h"
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+
+#include "base/scan.h"
+#include "tracker/api_table.h"
+
+namespace igpu {
+namespace {
+
+using namespace level_zero;
+
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 53;  // what a double holds exactly
+// Counters are written one after the other, so a reader may find each thread between two of them.
+constexpr std::uint64_t kInFlight = 4096;
+
+template <class T>
+T read_struct(std::span<const std::byte> bytes, std::uint64_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+bool close_to(std::uint64_t a, std::uint64_t b) { return (a < b ? b - a : a - b) <= kInFlight; }
+
+template <std::size_t size>
+std::optional<std::string> text_of(const char (&field)[size]) {
+  const char* end = std::find(field, field + size, '\0');
+  if (end == field + size) return std::nullopt;
+  return std::string(field, end);
+}
+
+bool plausible_size(const Header& header, std::uint64_t file_size) {
+  if (header.frames_per_site < 1 || header.frames_per_site > kMaxFrames) return false;
+  if (header.entries_offset != entries_offset(header.frames_per_site)) return false;
+  for (std::uint32_t chunks = 1; chunks <= kMaxChunks; ++chunks)
+    if (header.entries == entries_of(chunks)) {
+      // The file grows first; the header says so after that.
+      const std::uint64_t least = header.entries_offset + header.entries * sizeof(Entry);
+      const std::uint64_t most = header.entries_offset + entries_of(std::min(chunks + 1, kMaxChunks)) * sizeof(Entry);
+      return file_size >= least && file_size <= most;
+    }
+  return false;
+}
+
+// live, as the writer keeps it; below zero for a moment when a destroy is counted before its create.
+bool plausible_live(const KindCounters& kind) {
+  if (kind.live >= kLargest) return kind.live >= 0 - kInFlight;
+  const std::uint64_t expected = kind.created < kind.destroyed ? 0 : kind.created - kind.destroyed;
+  return close_to(kind.live, expected) && kind.live <= kind.live_peak + kInFlight;
+}
+
+bool plausible(const KindCounters& kind) {
+  for (const std::uint64_t value :
+       {kind.created, kind.destroyed, kind.live_peak, kind.failed, kind.bytes_peak, kind.bytes_allocated})
+    if (value >= kLargest) return false;
+  return plausible_live(kind) && kind.destroyed <= kind.created + kInFlight &&
+         kind.live_peak <= kind.created + kInFlight && kind.bytes_peak <= kind.bytes_allocated &&
+         (kind.bytes <= kind.bytes_allocated || static_cast<std::int64_t>(kind.bytes) < 0);
+}
+
+std::uint64_t from_zero(std::uint64_t counter) { return static_cast<std::int64_t>(counter) < 0 ? 0 : counter; }
+
+bool read_resources(std::span<const std::byte> head, LevelZeroPage& page, std::uint32_t kinds) {
+  for (std::uint32_t i = 0; i < std::min(kinds, kKinds); ++i) {
+    const auto kind = read_struct<KindCounters>(head, kKindsOffset + i * sizeof(KindCounters));
+    if (!plausible(kind)) return false;
+    if (kind.created == 0 && kind.failed == 0) continue;
+    page.resources.push_back({kKindNames[i], kind.created, kind.destroyed, from_zero(kind.live), kind.live_peak,
+                              kind.failed, from_zero(kind.bytes), kind.bytes_peak, kind.bytes_allocated});
+  }
+  return true;
+}
+
+bool read_calls(std::span<const std::byte> head, LevelZeroPage& page, std::uint32_t functions) {
+  for (std::uint32_t i = 0; i < std::min(functions, kFunctions); ++i) {
+    LevelZeroCalls sum = {kFunctionNames[i], 0, 0};
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      const std::uint64_t at = kCallsOffset + (lane * kMaxFunctions + i) * sizeof(CallCounters);
+      const auto cell = read_struct<CallCounters>(head, at);
+      if (cell.calls >= kLargest || cell.errors > cell.calls + kInFlight) return false;
+      sum.calls += cell.calls;
+      sum.errors += cell.errors;
+    }
+    if (sum.calls >= kLargest || sum.errors >= kLargest) return false;
+    if (sum.calls != 0) page.calls.push_back(sum);
+  }
+  return true;
+}
+
+// When the program began, from the file's name; that and the pid are all that a name says.
+std::optional<std::uint64_t> start_of_name(std::string_view name) {
+  if (!name.ends_with(".l0")) return std::nullopt;
+  name.remove_suffix(3);
+  const std::string_view pid = take_until(name, '-');
+  if (!scan_u64(pid)) return std::nullopt;
+  return scan_u64(name);
+}
+
+struct Candidate {
+  std::uint64_t start;
+  std::string name;
+};
+
+std::vector<Candidate> newest_first(std::vector<std::string> names) {
+  std::vector<Candidate> candidates;
+  for (std::string& name : names)
+    if (const auto start = start_of_name(name)) candidates.push_back({*start, std::move(name)});
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.start != b.start ? a.start > b.start : a.name < b.name;
+  });
+  return candidates;
+}
+
+template <class Item>
+bool none_went_back(const std::vector<Item>& before, const std::vector<Item>& after, std::string_view Item::*name,
+                    std::initializer_list<std::uint64_t Item::*> counters) {
+  return std::all_of(before.begin(), before.end(), [&](const Item& old) {
+    const auto now = std::find_if(after.begin(), after.end(), [&](const Item& i) { return i.*name == old.*name; });
+    return now != after.end() && std::all_of(counters.begin(), counters.end(), [&](std::uint64_t Item::*counter) {
+             return (*now).*counter >= old.*counter;
+           });
+  });
+}
+
+}  // namespace
+
+std::string_view to_string(PageRejection reason) {
+  switch (reason) {
+    case PageRejection::not_a_file:
+      return "not_a_file";
+    case PageRejection::denied:
+      return "denied";
+    case PageRejection::unreadable:
+      return "unreadable";
+    case PageRejection::size:
+      return "size";
+    case PageRejection::header:
+      return "header";
+    case PageRejection::version:
+      return "version";
+    case PageRejection::implausible:
+      return "implausible";
+    case PageRejection::too_many:
+      return "too_many";
+  }
+  return "unreadable";
+}
+
+std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const std::byte> head,
+                                                                 std::uint64_t file_size) {
+  if (head.size() < kLevelZeroHeadBytes || file_size > kMaxFileBytes) return PageRejection::size;
+  const auto header = read_struct<Header>(head, 0);
+  if (header.magic != kMagic) return PageRejection::header;
+  if (header.version != kLayoutVersion) return PageRejection::version;
+  if (!plausible_size(header, file_size)) return PageRejection::size;
+  const std::optional<std::string> comm = text_of(header.comm);
+  if (!comm || header.kinds > kMaxKinds || header.functions > kMaxFunctions) return PageRejection::header;
+  if (header.started_realtime_ns == 0 || header.invalid_destroys >= kLargest || header.untracked >= kLargest)
+    return PageRejection::implausible;
+
+  LevelZeroPage page;
+  page.comm = *comm;
+  page.pid = header.pid;
+  page.started_realtime_ns = header.started_realtime_ns;
+  page.ended_realtime_ns = header.ended_realtime_ns;
+  page.invalid_destroys = header.invalid_destroys;
+  page.untracked = header.untracked;
+  if (!read_resources(head, page, header.kinds) || !read_calls(head, page, header.functions))
+    return PageRejection::implausible;
+  return page;
+}
+
+bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after) {
+  using Resources = LevelZeroResources;
+  return before.pid == after.pid && before.started_realtime_ns == after.started_realtime_ns &&
+         before.invalid_destroys <= after.invalid_destroys && before.untracked <= after.untracked &&
+         none_went_back(before.resources, after.resources, &Resources::kind,
+                        {&Resources::created, &Resources::destroyed, &Resources::live_peak, &Resources::failed,
+                         &Resources::bytes_peak, &Resources::bytes_allocated}) &&
+         none_went_back(before.calls, after.calls, &LevelZeroCalls::function,
+                        {&LevelZeroCalls::calls, &LevelZeroCalls::errors});
+}
+
+LevelZeroPages::LevelZeroPages(std::unique_ptr<PageFolder> folder)
+    : folder_(std::move(folder)), buffer_(kLevelZeroHeadBytes) {}
+
+Reading<LevelZeroSnapshot> LevelZeroPages::read() {
+  auto names = folder_->names();
+  if (!names) return names.propagate<LevelZeroSnapshot>();
+  LevelZeroSnapshot snapshot;
+  const auto reject = [&](PageRejection reason) { ++snapshot.rejected[static_cast<std::size_t>(reason)]; };
+  Known now;
+  std::vector<Candidate> candidates = newest_first(std::move(*names));
+  for (std::size_t i = kMostPages; i < candidates.size(); ++i) reject(PageRejection::too_many);
+  if (candidates.size() > kMostPages) candidates.resize(kMostPages);
+  for (const Candidate& candidate : candidates) {
+    auto file = folder_->open(candidate.name);
+    if (file.is_absent()) {
+      if (file.absent().reason == Reason::permission) reject(PageRejection::denied);
+      continue;  // or removed since
+    }
+    if (!file) {
+      reject(file.failure().code == std::errc::invalid_argument ? PageRejection::not_a_file
+                                                                : PageRejection::unreadable);
+      continue;
+    }
+    auto program = read_one(**file, candidate.name, now);
+    if (const auto* reason = std::get_if<PageRejection>(&program))
+      reject(*reason);
+    else
+      snapshot.programs.push_back(std::move(std::get<LevelZeroProgram>(program)));
+  }
+  known_ = std::move(now);
+  return snapshot;
+}
+
+std::variant<LevelZeroProgram, PageRejection> LevelZeroPages::read_one(PageFile& file, std::string_view name,
+                                                                       Known& now) {
+  if (file.size() < kLevelZeroHeadBytes || file.size() > kMaxFileBytes) return PageRejection::size;
+  // The lock first: what a program counts before it ends is then in what is read.
+  const auto holder = file.holder();
+  if (!holder) return PageRejection::unreadable;
+  const auto count = file.read_at(0, buffer_);
+  if (!count) return PageRejection::unreadable;
+  if (*count < buffer_.size()) return PageRejection::size;  // cut short meanwhile
+  auto parsed = parse_level_zero_page(buffer_, file.size());
+  if (const auto* reason = std::get_if<PageRejection>(&parsed)) return *reason;
+  LevelZeroProgram program;
+  program.page = std::move(std::get<LevelZeroPage>(parsed));
+  const Identity identity{std::string(name), file.inode()};
+  const auto before = known_.find(identity);
+  if (before != known_.end() && !is_later_reading(before->second, program.page)) {
+    now.insert(*before);  // the honest reading stays the one to compare with
+    return PageRejection::implausible;
+  }
+  now.insert_or_assign(identity, program.page);
+  program.alive = holder->has_value();
+  program.pid = holder->value_or(0);
+  return program;
+}
+
+}  // namespace igpu

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/level_zero_pages.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/level_zero_page.h"
+#include "support/scratch_folder.h"
+
+using namespace igpu;
+using level_zero::Kind;
+using test::LevelZeroPageBytes;
+using test::ScratchFolder;
+
+namespace {
+
+std::variant<LevelZeroPage, PageRejection> parse(LevelZeroPageBytes& page) {
+  return parse_level_zero_page(page.bytes(), page.bytes().size());
+}
+
+PageRejection rejection(const std::function<void(LevelZeroPageBytes&)>& change) {
+  LevelZeroPageBytes page;
+  change(page);
+  const auto parsed = parse(page);
+  const auto* reason = std::get_if<PageRejection>(&parsed);
+  REQUIRE(reason != nullptr);
+  return *reason;
+}
+
+LevelZeroSnapshot read(LevelZeroPages& pages) {
+  auto snapshot = pages.read();
+  REQUIRE(snapshot);
+  return *snapshot;
+}
+
+LevelZeroPages pages_in(const ScratchFolder& folder) { return LevelZeroPages(open_page_folder(folder.path("."))); }
+
+std::uint64_t all_rejected(const LevelZeroSnapshot& snapshot) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : snapshot.rejected) sum += count;
+  return sum;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("level zero pages");
+
+TEST_CASE("a page says what its program holds, counted and called") {
+  LevelZeroPageBytes bytes;
+  const auto parsed = parse(bytes);
+  REQUIRE(std::holds_alternative<LevelZeroPage>(parsed));
+  const auto& page = std::get<LevelZeroPage>(parsed);
+  CHECK(page.comm == "trainer");
+  CHECK(page.pid == 42);
+  REQUIRE(page.resources.size() == 1);
+  const LevelZeroResources& memory = page.resources.front();
+  CHECK(memory.kind == "memory_device");
+  CHECK(memory.created == 5);
+  CHECK(memory.live == 2);
+  CHECK(memory.live_peak == 4);
+  CHECK(memory.failed == 1);
+  CHECK(memory.bytes == 8192);
+  REQUIRE(page.calls.size() == 1);
+  CHECK(page.calls.front().function == "zeContextCreate");
+  CHECK(page.calls.front().calls == 3);  // of all lanes
+  CHECK(page.calls.front().errors == 1);
+}
+
+TEST_CASE("kinds and functions that a newer tracker added are left out") {
+  LevelZeroPageBytes bytes;
+  bytes.header().kinds = level_zero::kKinds + 1;
+  bytes.header().functions = level_zero::kFunctions + 1;
+  CHECK(std::holds_alternative<LevelZeroPage>(parse(bytes)));
+}
+
+TEST_CASE("a counter between a destroy and its create is no lie") {
+  LevelZeroPageBytes bytes;
+  bytes.kind(Kind::event) = {.created = 1, .destroyed = 2, .live = std::uint64_t(-1), .live_peak = 1};
+  const auto parsed = parse(bytes);
+  REQUIRE(std::holds_alternative<LevelZeroPage>(parsed));
+  CHECK(std::get<LevelZeroPage>(parsed).resources.front().live == 0);
+}
+
+TEST_CASE("a page that lies in any field is rejected") {
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 60;
+  CHECK(rejection([](auto& p) { p.header().magic ^= 1; }) == PageRejection::header);
+  CHECK(rejection([](auto& p) { p.header().version = 2; }) == PageRejection::version);
+  CHECK(rejection([](auto& p) { p.header().frames_per_site = 0; }) == PageRejection::size);
+  CHECK(rejection([](auto& p) { p.header().frames_per_site = 17; }) == PageRejection::size);
+  CHECK(rejection([](auto& p) { p.header().entries_offset += 4096; }) == PageRejection::size);
+  CHECK(rejection([](auto& p) { p.header().entries += 1; }) == PageRejection::size);
+  CHECK(rejection([](auto& p) { p.header().entries = level_zero::entries_of(2); }) == PageRejection::size);
+  CHECK(rejection([](auto& p) { p.header().kinds = 65; }) == PageRejection::header);
+  CHECK(rejection([](auto& p) { p.header().functions = 193; }) == PageRejection::header);
+  CHECK(rejection([](auto& p) { std::memset(p.header().comm, 'x', 16); }) == PageRejection::header);
+  CHECK(rejection([](auto& p) { p.header().started_realtime_ns = 0; }) == PageRejection::implausible);
+  CHECK(rejection([](auto& p) { p.header().invalid_destroys = kHuge; }) == PageRejection::implausible);
+  CHECK(rejection([](auto& p) { p.header().untracked = kHuge; }) == PageRejection::implausible);
+  using Counters = level_zero::KindCounters;
+  for (std::uint64_t Counters::*field :
+       {&Counters::created, &Counters::destroyed, &Counters::live, &Counters::live_peak, &Counters::failed,
+        &Counters::bytes, &Counters::bytes_peak, &Counters::bytes_allocated})
+    CHECK(rejection([&](auto& p) { p.kind(Kind::fence).*field = kHuge; }) == PageRejection::implausible);
+  CHECK(rejection([](auto& p) { p.kind(Kind::fence) = {.created = 9000}; }) == PageRejection::implausible);
+  CHECK(rejection([](auto& p) { p.kind(Kind::fence) = {.created = 1, .live = 1, .live_peak = 9000}; }) ==
+        PageRejection::implausible);
+  CHECK(rejection([](auto& p) { p.call(7, 7) = {kHuge, 0}; }) == PageRejection::implausible);
+  CHECK(rejection([](auto& p) { p.call(7, 7) = {1, 9000}; }) == PageRejection::implausible);
+}
+
+TEST_CASE("random bytes behind a true header are rejected") {
+  std::mt19937_64 random(13);
+  for (int i = 0; i < 100; ++i) {
+    LevelZeroPageBytes page;
+    for (std::size_t at = sizeof(level_zero::Header); at < page.bytes().size(); ++at)
+      page.bytes()[at] = static_cast<std::byte>(random());
+    CHECK(std::get<PageRejection>(parse(page)) == PageRejection::implausible);
+  }
+}
+
+TEST_CASE("without the folder there is nothing, and that is no failure") {
+  const ScratchFolder folder;
+  LevelZeroPages pages(open_page_folder(folder.path("none")));
+  CHECK(pages.read().is_absent());
+  std::filesystem::create_directory(folder.path("none"));
+  CHECK(read(pages).programs.empty());
+}
+
+TEST_CASE("what is no page is counted by reason and hides nothing") {
+  const ScratchFolder folder;
+  LevelZeroPageBytes page;
+  folder.write("1-10.l0", page.text());
+  REQUIRE(::mkfifo(folder.path("1-11.l0").c_str(), 0600) == 0);
+  std::filesystem::create_directory(folder.path("1-12.l0"));
+  std::filesystem::create_symlink("1-10.l0", folder.path("1-13.l0"));
+  folder.write("1-14.l0", "short");
+  std::filesystem::resize_file(folder.write("1-15.l0", ""), std::uintmax_t{1} << 40);  // sparse
+  folder.write("1-16.l0", std::string(page.text().size(), 'x'));
+  page.header().version = 7;
+  folder.write("1-17.l0", page.text());
+  folder.write("notes.txt", "not ours");
+  folder.write("-.l0", "not ours");
+
+  LevelZeroPages pages = pages_in(folder);
+  const LevelZeroSnapshot snapshot = read(pages);
+  CHECK(snapshot.programs.size() == 1);
+  CHECK(snapshot.rejected_for(PageRejection::not_a_file) == 3);
+  CHECK(snapshot.rejected_for(PageRejection::size) == 2);
+  CHECK(snapshot.rejected_for(PageRejection::header) == 1);
+  CHECK(snapshot.rejected_for(PageRejection::version) == 1);
+  CHECK(all_rejected(snapshot) == 7);
+}
+
+TEST_CASE("a page whose counters go back is rejected until they have caught up") {
+  const ScratchFolder folder;
+  LevelZeroPageBytes page;
+  const std::string path = folder.write("1-10.l0", page.text());
+  const auto write_over = [&] { std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << page.text(); };
+  LevelZeroPages pages = pages_in(folder);
+  CHECK(read(pages).programs.size() == 1);
+  page.kind(Kind::memory_device).created = 4;
+  page.kind(Kind::memory_device).destroyed = 2;
+  write_over();
+  CHECK(read(pages).rejected_for(PageRejection::implausible) == 1);
+  CHECK(read(pages).rejected_for(PageRejection::implausible) == 1);
+  page.kind(Kind::memory_device).created = 6;
+  page.kind(Kind::memory_device).destroyed = 4;
+  write_over();
+  CHECK(read(pages).programs.size() == 1);
+}
+
+TEST_CASE("a page that its writer truncates is rejected") {
+  const ScratchFolder folder;
+  LevelZeroPageBytes page;
+  const std::string path = folder.write("1-10.l0", page.text());
+  LevelZeroPages pages = pages_in(folder);
+  CHECK(read(pages).programs.size() == 1);
+  std::filesystem::resize_file(path, 4096);
+  CHECK(read(pages).rejected_for(PageRejection::size) == 1);
+}
+
+TEST_CASE("of ten thousand files the newest are read") {
+  const ScratchFolder folder;
+  LevelZeroPageBytes page;
+  for (int i = 0; i < 10000; ++i) folder.write("1-" + std::to_string(100000 + i) + ".l0", "");
+  folder.write("2-200000.l0", page.text());
+  folder.write("2-1.l0", page.text());
+  LevelZeroPages pages = pages_in(folder);
+  const LevelZeroSnapshot snapshot = read(pages);
+  CHECK(snapshot.programs.size() == 1);
+  CHECK(snapshot.rejected_for(PageRejection::too_many) == 10002 - LevelZeroPages::kMostPages);
+}
+
+TEST_CASE("a lock says who is alive") {
+  const ScratchFolder folder;
+  LevelZeroPageBytes page;
+  const std::string path = folder.write("1-10.l0", page.text());
+  LevelZeroPages pages = pages_in(folder);
+  CHECK_FALSE(read(pages).programs.at(0).alive);
+
+  int ready[2];
+  int stop[2];
+  REQUIRE(::pipe(ready) == 0);
+  REQUIRE(::pipe(stop) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    struct ::flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_len = 1;
+    char byte = ::fcntl(fd, F_SETLK, &lock) == 0 ? 'y' : 'n';
+    if (::write(ready[1], &byte, 1) != 1) ::_exit(1);
+    ::close(stop[1]);
+    while (::read(stop[0], &byte, 1) > 0) {
+    }
+    ::_exit(0);
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  REQUIRE(byte == 'y');
+  LevelZeroSnapshot snapshot = read(pages);
+  CHECK(snapshot.programs.at(0).alive);
+  CHECK(snapshot.programs.at(0).pid == child);
+  ::close(stop[1]);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  CHECK_FALSE(read(pages).programs.at(0).alive);
+  for (const int fd : {ready[0], ready[1], stop[0]}) ::close(fd);
+}
+
+TEST_SUITE_END();
