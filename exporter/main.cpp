@@ -9,8 +9,8 @@
 
 namespace {
 
-// Who starts us may have closed the standard descriptors. Their numbers would go to the first files and sockets that
-// are opened, and lines of the log would be written into those.
+// The parent may have closed the standard descriptors. The first files and sockets opened would then get their numbers,
+// and log lines would be written into them.
 void occupy_standard_descriptors() {
   int descriptor = 0;
   do {

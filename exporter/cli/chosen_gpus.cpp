@@ -11,7 +11,7 @@
 namespace igpu::exporter {
 namespace {
 
-bool is_called(const Gpu& gpu, const std::string& name) {
+bool has_name(const Gpu& gpu, const std::string& name) {
   return name == gpu.address || name == gpu.card || name == gpu.render_node;
 }
 
@@ -25,7 +25,7 @@ struct SilentLog final : Log {
   void write(LogLevel, std::string_view, std::initializer_list<LogField>) override {}
 };
 
-// Whatever the flags chose.
+// Regardless of the choice by --gpu.
 std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
   MonitorOptions options;
   options.sysfs_root = chosen.sysfs_root;
@@ -44,11 +44,12 @@ void require_chosen_gpus(const Options& options) {
   if (options.monitor.gpus.empty()) return;
   const std::vector<Gpu> gpus = all_gpus(options.monitor);
   for (const std::string& wanted : options.monitor.gpus) {
-    if (std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return is_called(gpu, wanted); })) continue;
-    std::string there;
-    for (const Gpu& gpu : gpus) there += (there.empty() ? "" : ", ") + names_of(gpu);
-    const std::string error = options.gpu_origin + ": no Intel GPU here is called \"" + terminal_safe(wanted) + "\"; ";
-    throw UsageError(error + (there.empty() ? "none is bound to i915 or xe (see doctor)" : "there are " + there));
+    if (std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return has_name(gpu, wanted); })) continue;
+    std::string available;
+    for (const Gpu& gpu : gpus) available += (available.empty() ? "" : ", ") + names_of(gpu);
+    const std::string error = options.gpu_origin + ": there is no Intel GPU \"" + terminal_safe(wanted) + "\"; ";
+    throw UsageError(error +
+                     (available.empty() ? "none is bound to i915 or xe (see doctor)" : "available: " + available));
   }
 }
 

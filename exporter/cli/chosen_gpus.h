@@ -5,8 +5,8 @@
 
 namespace igpu::exporter {
 
-// Throws UsageError, naming the GPUs that are there, if one that --gpu chose is not. `serve` waits for it, but a
-// command that answers once has nothing to wait for.
+// Throws UsageError with the available GPUs if a GPU that --gpu chose is missing. For commands that print once; `serve`
+// waits for the GPU instead.
 void require_chosen_gpus(const Options& options);
 
 }  // namespace igpu::exporter

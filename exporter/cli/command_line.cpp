@@ -9,7 +9,7 @@
 #include "cli/usage_error.h"
 #include "text/nearest.h"
 
-// The only file that includes CLI11: it costs seconds and hundreds of megabytes to compile.
+// The only file that includes CLI11, which takes seconds and hundreds of megabytes to compile.
 namespace igpu::exporter {
 namespace {
 
@@ -18,7 +18,7 @@ CLI::Option* add(CLI::App& app, const CommandFlag& flag) {
     const std::string names = "--" + flag.name + (flag.negatable ? ",!--no-" + flag.name : "");
     return app.add_flag(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
-  // One value each time: the next argument may be the command.
+  // One value per use: the next argument may be the command.
   CLI::Option* option = app.add_option("--" + flag.name)->type_size(1)->expected(1);
   if (flag.repeatable)
     option->expected(1, 1000)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -51,7 +51,7 @@ std::string unknown_command(const std::string& word) {
   return "unknown command " + word + suggestion(word, command_names());
 }
 
-// A flag that exists is not unknown to whoever gave it to the wrong command.
+// A flag of another command is reported as such, not as unknown.
 std::string unknown_flag(const std::string& argument, const std::vector<CommandFlag>& flags) {
   const std::string word = argument.substr(0, argument.find('='));
   for (const CommandFlag& flag : flags) {
@@ -69,13 +69,13 @@ std::vector<std::string> words(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// CLI11's own sentences speak of what its parser expected, not of what was written.
+// CLI11's messages describe what its parser expected, not the argument that is wrong.
 std::string explained(const CLI::ParseError& error, const std::vector<CommandFlag>& flags, bool has_command) {
   std::string text = error.what();
   const std::size_t colon = text.find(": ");
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && colon != std::string::npos) {
     const std::vector<std::string> extras = words(text.substr(colon + 2));
-    // What follows an unknown flag is mostly its value.
+    // The argument after an unknown flag is usually its value.
     const auto flag =
         std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with('-'); });
     if (flag != extras.end()) return unknown_flag(*flag, flags);
@@ -90,7 +90,7 @@ std::string explained(const CLI::ParseError& error, const std::vector<CommandFla
   return text;
 }
 
-// What CLI11 makes of --NAME, --no-NAME and --NAME=VALUE.
+// Value of --NAME, --no-NAME and --NAME=VALUE, as CLI11 reports it.
 std::string switch_state(const CommandFlag& flag, const std::string& value) {
   if (value == "true" || value == "1") return "true";
   if (value == "false" || value == "0" || value == "-1") return "false";
@@ -113,7 +113,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   for (const Command& command : all_commands()) {
     CLI::App* const sub = app.add_subcommand(std::string(command.name));
     sub->set_help_flag();
-    sub->fallthrough();  // the other flags may stand behind the command, too
+    sub->fallthrough();  // flags of the program are also accepted after the command
     if (command.name == "help") sub->add_option("COMMAND", topic);
     for (const CommandFlag& flag : flags) {
       const auto& commands = flag.commands;
@@ -139,7 +139,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   for (const auto& [flag, option] : options) {
     if (option->count() == 0) continue;
     std::vector<std::string> values = option->results();
-    // Switches: the last one counts.
+    // For switches the last one counts.
     if (flag->placeholder.empty()) values = {switch_state(*flag, values.back())};
     result.settings.set(flag->name, {std::move(values), "--" + flag->name});
   }

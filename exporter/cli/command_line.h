@@ -11,15 +11,14 @@ namespace igpu::exporter {
 
 struct CommandLine {
   std::string command;
-  bool command_given = false;  // false: it is the default one
+  bool command_given = false;  // false: the default command
   std::string help_topic;      // of `help COMMAND`; "" for help on everything
   bool help = false;
   bool version = false;
   Settings settings;
 };
 
-// Splits the arguments (without the program's name) into command and flags; values are not looked at. Throws
-// UsageError.
+// Splits the arguments (without the program's name) into command and flags, without checking values. Throws UsageError.
 CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<CommandFlag>& flags);
 
 }  // namespace igpu::exporter

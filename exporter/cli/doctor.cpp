@@ -31,9 +31,9 @@ int doctor(const Options& options) {
   MonitorOptions monitor_options = options.monitor;
   const SandboxPlan plan = sandbox_plan(options);
   Diagnosis diagnosis;
-  diagnosis.sandbox = try_sandbox(plan);  // before there are threads
+  diagnosis.sandbox = try_sandbox(plan);  // before any other thread exists
   require_chosen_gpus(options);
-  monitor_options.min_window = std::chrono::milliseconds(1);  // nothing here is measured over time
+  monitor_options.min_window = std::chrono::milliseconds(1);  // no rates are printed
   Monitor monitor(monitor_options, log);
   diagnosis.gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});

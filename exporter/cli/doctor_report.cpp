@@ -12,7 +12,7 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kIndent = 11;  // behind "  MISSING  "
+constexpr std::size_t kIndent = 11;  // after "  MISSING  "
 
 void add_line(std::string& out, std::string_view mark, const std::string& text) {
   out += "  " + padded(mark, kIndent - 2);
@@ -29,7 +29,7 @@ void add_title(std::string& out, const std::string& text, const std::string& dev
 
 struct State {
   std::string_view mark;         // first column
-  std::string_view explanation;  // in front of the names
+  std::string_view explanation;  // before the names
   bool (*includes)(const Finding&);
 };
 
@@ -37,7 +37,7 @@ constexpr bool lacks(const Finding& finding, Reason reason) {
   return !finding.available && finding.absent.reason == reason;
 }
 
-// One line each, in the order in which people want to know: what works, what is missing, what is as it should be.
+// One line each, by interest: what works, what is missing, what is absent by design.
 constexpr State kStates[] = {
     {"ok", "", [](const Finding& finding) { return finding.available; }},
     {"MISSING", "not permitted: ", [](const Finding& finding) { return lacks(finding, Reason::permission); }},
@@ -61,7 +61,7 @@ void add_states(std::string& out, std::span<const Finding> findings, const std::
   }
 }
 
-// "error_state of 0000:00:02.0: GPU hangs captured by the kernel." once for each feature, with all its GPUs.
+// "error_state of 0000:00:02.0: GPU hangs captured by the kernel.", one line per feature, with all its GPUs.
 std::vector<std::string> gains(const Fix& fix) {
   std::vector<std::pair<const FeatureDescriptor*, std::string>> features;
   for (const Finding* finding : fix.findings) {
@@ -98,7 +98,7 @@ void add_fixes(std::string& out, const std::vector<Fix>& fixes) {
 }
 
 void add_sandbox(std::string& out, const SandboxOutcomes& sandbox) {
-  add_title(out, "The sandbox that `serve` gets here");
+  add_title(out, "Sandbox of `serve` on this machine");
   for (const Layer layer : kLayers) {
     const LayerOutcome& outcome = sandbox[static_cast<std::size_t>(layer)];
     const std::string detail = outcome.detail.empty() ? "" : ": " + outcome.detail;
@@ -113,26 +113,27 @@ void add_web_config(std::string& out, const Diagnosis& diagnosis) {
   const bool good = diagnosis.web_config_error.empty();
   add_line(out, good ? "ok" : "FAILED", diagnosis.web_config_file);
   if (good) return;
-  // On one line however long: it names a file, a line and a column to copy.
+  // Not wrapped: it contains a path to copy.
   out += std::string(kIndent, ' ') + "why: " + terminal_safe(diagnosis.web_config_error) + '\n';
   add_line(out, "",
-           "fix: correct it; until then the exporter does not start, and one that runs keeps an earlier state");
+           "fix: correct it; until then the exporter does not start, and a running one keeps its configuration");
 }
 
 void add_no_gpu(std::string& out, const std::string& sysfs_root) {
   add_title(out, "No Intel GPU is bound to i915 or xe.");
   add_line(out, "", "why: no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers");
-  add_line(out, "", "fix: look for the device with");
+  add_line(out, "", "fix: search for the device with");
   out += std::string(kIndent + 2, ' ') + "lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n";
-  add_line(out, "",
-           "if it is there without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
+  add_line(
+      out, "",
+      "if it is listed without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
 }
 
 std::string verdict(const Diagnosis& diagnosis) {
   if (diagnosis.complete() && diagnosis.asleep())
-    return "Nothing is missing as far as can be known without waking a GPU that sleeps.";
-  if (diagnosis.complete()) return "Everything is there.";
-  if (diagnosis.gpus.empty()) return "Nothing to watch.";
+    return "Nothing is missing, as far as known without waking a GPU that is asleep.";
+  if (diagnosis.complete()) return "Nothing is missing.";
+  if (diagnosis.gpus.empty()) return "No GPU to monitor.";
   return std::to_string(diagnosis.missing()) + " missing.";
 }
 

@@ -10,7 +10,7 @@
 #include "igpu/feature.h"
 #include "sandbox/sandbox.h"
 
-// What `doctor` found, and how it is shown.
+// The findings of `doctor` and their presentation.
 namespace igpu::exporter {
 
 struct Diagnosis {
@@ -18,17 +18,17 @@ struct Diagnosis {
   // Both of the scrape, which must outlive this.
   std::span<const Finding> findings;
   std::span<const std::string_view> failed_collectors;  // the log says what failed
-  std::string web_config_file;                          // "" without
-  std::string web_config_error;                         // "" if it is good
+  std::string web_config_file;                          // "" if there is none
+  std::string web_config_error;                         // "" if it is valid
   SandboxOutcomes sandbox;
-  std::string sysfs_root;  // where GPUs were looked for
+  std::string sysfs_root;  // where GPUs were searched
 
   std::size_t missing() const;  // features, failed collectors, a bad web configuration
   bool complete() const { return missing() == 0 && !gpus.empty(); }
-  bool asleep() const;  // something is not known because a GPU sleeps
+  bool asleep() const;  // some features are unknown because a GPU sleeps
 };
 
-// For people: by GPU what is there, then what to do, each fix once.
+// For people: the features of each GPU, then the fixes, each once.
 std::string doctor_text(const Diagnosis& diagnosis);
 // For programs and bug reports; one line.
 std::string doctor_json(const Diagnosis& diagnosis);

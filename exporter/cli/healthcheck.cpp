@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience(3);  // container engines give a check 30 s, Kubernetes 1 s by default
+constexpr std::chrono::seconds kTimeout(3);  // container engines allow a check 30 s, Kubernetes 1 s by default
 constexpr std::string_view kRequest = "GET /-/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 [[noreturn]] void fail(const std::string& what, int error) {
@@ -36,7 +36,7 @@ void wait_for(const Descriptor& socket, short events, Clock::time_point deadline
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   pollfd waiting{socket.get(), events, 0};
   const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-  if (ready == 0) throw std::runtime_error("no answer within " + std::to_string(kPatience.count()) + " s");
+  if (ready == 0) throw std::runtime_error("no answer within " + std::to_string(kTimeout.count()) + " s");
   if (ready < 0 && errno != EINTR) fail("poll", errno);
 }
 
@@ -44,7 +44,7 @@ Descriptor connected(int family, const sockaddr* address, socklen_t size, Clock:
   Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) fail("socket", errno);
   if (::connect(socket.get(), address, size) == 0) return socket;
-  // A UNIX socket says EAGAIN when its backlog is full: nobody has accepted for long.
+  // A UNIX socket returns EAGAIN if its backlog is full, i.e. nothing accepts connections.
   if (errno != EINPROGRESS) fail("connect", errno);
   wait_for(socket, POLLOUT, deadline);
   int error = 0;
@@ -77,7 +77,7 @@ Descriptor connect_host(const std::string& host, std::uint16_t port, Clock::time
   }
 }
 
-// Where a client on this host reaches what listens there.
+// Connects from this host to a listen address.
 Descriptor connect_to(const ListenAddress& address, Clock::time_point deadline) {
   using Kind = ListenAddress::Kind;
   if (address.kind == Kind::unix_socket) return connect_unix(address.path, deadline);
@@ -92,8 +92,8 @@ Descriptor connect_to(const ListenAddress& address, Clock::time_point deadline) 
   }
 }
 
-// The answer's first line is all that is wanted; "" if the server hung up without a word.
-std::string first_bytes(const Descriptor& socket, Clock::time_point deadline) {
+// The start of the response, enough for its status; "" if the server closed the connection.
+std::string read_start(const Descriptor& socket, Clock::time_point deadline) {
   wait_for(socket, POLLOUT, deadline);
   if (::send(socket.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) < 0) fail("send", errno);
   std::string answer;
@@ -111,7 +111,7 @@ std::string first_bytes(const Descriptor& socket, Clock::time_point deadline) {
   return answer;
 }
 
-// "HTTP/1.1 200 OK" -> 200; 0 if it is no HTTP.
+// "HTTP/1.1 200 OK" -> 200; 0 if it is not HTTP.
 int http_status(std::string_view answer) {
   int status = 0;
   if (answer.starts_with("HTTP/1.") && answer.size() >= 12) {
@@ -120,16 +120,16 @@ int http_status(std::string_view answer) {
   return status;
 }
 
-// Throws std::runtime_error with what is wrong. With TLS and passwords, which this client has not, every answer but
-// "not ready" is one of a living server: 401, 400 for plain HTTP on a port with TLS, a TLS alert.
+// Throws std::runtime_error if the server is not ready. This client knows neither TLS nor passwords; with a web
+// configuration every response but "not ready" shows a live server: 401, 400 for plain HTTP on a TLS port, a TLS alert.
 void check(const ListenAddress& address, bool secured) {
-  const Clock::time_point deadline = Clock::now() + kPatience;
-  const std::string answer = first_bytes(connect_to(address, deadline), deadline);
+  const Clock::time_point deadline = Clock::now() + kTimeout;
+  const std::string answer = read_start(connect_to(address, deadline), deadline);
   const int status = http_status(answer);
   if (status == 200 || (secured && !answer.empty() && status < 500)) return;
   throw std::runtime_error(status != 0
                                ? "answered with status " + std::to_string(status)
-                               : std::string(answer.empty() ? "hung up" : "answered with something else than HTTP"));
+                               : std::string(answer.empty() ? "closed the connection" : "the response is not HTTP"));
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ void check(const ListenAddress& address, bool secured) {
 int healthcheck(const Options& options) {
   for (const ListenAddress& address : options.listen_addresses) {
     if (address.kind != ListenAddress::Kind::unix_socket && address.port == 0) {
-      throw UsageError("healthcheck cannot know which port " + address.text + " became: give --web.listen-address one");
+      throw UsageError("healthcheck cannot know the port of " + address.text + ": set one with --web.listen-address");
     }
   }
   for (const ListenAddress& address : options.listen_addresses) {

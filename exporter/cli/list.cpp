@@ -87,7 +87,7 @@ int list(const Options& options) {
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   MonitorOptions monitor_options = options.monitor;
-  monitor_options.min_window = std::chrono::milliseconds(1);  // nothing here is measured over time
+  monitor_options.min_window = std::chrono::milliseconds(1);  // no rates are printed
   Monitor monitor(monitor_options, log);
   const std::vector<Gpu> gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});

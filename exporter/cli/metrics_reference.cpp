@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kNotesWidth = 120;
 
-// Inside a cell of a table.
+// Text of a table cell.
 std::string cell(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -5,7 +5,7 @@
 
 namespace igpu::exporter {
 
-// METRICS.md: every metric, option and feature of the program, from their descriptors.
+// METRICS.md: every metric, option and feature, from their descriptors.
 std::string metrics_reference();
 
 }  // namespace igpu::exporter

@@ -19,7 +19,7 @@ std::string terminal_safe(std::string_view text) {
     const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
     if (byte < 0x20 || byte == 0x7f) {
       safe += '?';
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080..U+009F: control characters, too
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080..U+009F are control characters, too
       safe += '?';
       ++i;
     } else {

@@ -6,13 +6,14 @@
 
 namespace igpu::exporter {
 
-// Writes to standard output at once. Returns the exit status: 0, or 1 if it could not be written.
+// Writes to standard output and flushes it. Returns the exit status: 0, or 1 if writing failed.
 int print(std::string_view text);
 
-// Text from outside (process names, device names) without control characters, which a terminal would obey.
+// Untrusted text (names of processes and devices) with its control characters replaced, as a terminal would execute
+// them.
 std::string terminal_safe(std::string_view text);
 
-// text padded with blanks to so many characters (not bytes).
+// text padded with blanks to a width in characters, not bytes.
 std::string padded(std::string_view text, std::size_t width);
 
 }  // namespace igpu::exporter

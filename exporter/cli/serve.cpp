@@ -11,17 +11,17 @@
 
 #include "cli/commands.h"
 #include "cli/sandbox_plan.h"
+#include "http/exposure.h"
 #include "http/listener.h"
 #include "http/listening_sockets.h"
+#include "igpu/monitor.h"
 #include "pages/metrics_handler.h"
 #include "pages/routes.h"
 #include "pages/scrape_source.h"
-#include "igpu/monitor.h"
 #include "sandbox/sandbox.h"
 #include "self/build_info.h"
 #include "self/log_metrics.h"
 #include "self/sandbox_metrics.h"
-#include "http/exposure.h"
 #include "service/logging.h"
 #include "service/readiness.h"
 #include "service/signals.h"
@@ -36,12 +36,12 @@ using std::chrono::milliseconds;
 
 constexpr rlim_t kOpenFiles = 4096;
 constexpr milliseconds kShortestHeadTimeout(1000);
-constexpr milliseconds kStopGrace(5000);  // for clients to take the answers that are ready
+constexpr milliseconds kStopGrace(5000);  // for clients to receive finished responses
 
-// One thread for each scrape that may be under way, and some for health checks beside them.
+// One thread for each concurrent scrape, and some for health checks.
 unsigned worker_count(unsigned max_requests) { return max_requests == 0 ? 64 : std::clamp(max_requests + 4, 8U, 256U); }
 
-// Clients, perf events and a walk over /proc share one limit; the soft one is for programs that use select().
+// Clients, perf events and the scan of /proc share one limit; the low default is for programs that use select().
 void raise_open_files_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kOpenFiles) return;
@@ -52,14 +52,14 @@ void raise_open_files_limit() {
 FrontOptions front_options(Nanoseconds web_timeout) {
   const auto timeout = std::max(std::chrono::duration_cast<milliseconds>(web_timeout), milliseconds(100));
   FrontOptions options;
-  // A short time for scrapes is no reason to refuse clients who need a moment for TLS.
+  // A short scrape timeout must not reject clients whose TLS handshake takes longer.
   options.head_timeout = std::min(std::max(timeout, kShortestHeadTimeout), options.head_timeout);
   options.write_timeout = std::min(timeout, options.write_timeout);
   options.handshakes = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 2U);
   return options;
 }
 
-// Requests whose passwords are being checked never hold all workers: those whose password is known pass at once.
+// Password checks never occupy all workers: requests with a known password are served without waiting.
 PasswordCheck::Limits password_limits(unsigned workers) {
   PasswordCheck::Limits limits;
   limits.computations = std::clamp(std::thread::hardware_concurrency() / 2, 1U, limits.computations);
@@ -68,10 +68,10 @@ PasswordCheck::Limits password_limits(unsigned workers) {
   return limits;
 }
 
-// What the default address is for is done by sockets that were opened for us; what a flag names comes on top.
+// Inherited sockets replace the default address; addresses given by flags are added to them.
 std::vector<ListenAddress> own_addresses(const Options& options, const std::vector<InheritedSocket>& inherited) {
-  const bool theirs_only = !inherited.empty() && !options.listen_addresses_given;
-  return theirs_only ? std::vector<ListenAddress>() : options.listen_addresses;
+  const bool inherited_only = !inherited.empty() && !options.listen_addresses_given;
+  return inherited_only ? std::vector<ListenAddress>() : options.listen_addresses;
 }
 
 std::string joined(const std::vector<std::string>& list) {
@@ -80,7 +80,7 @@ std::string joined(const std::vector<std::string>& list) {
   return text;
 }
 
-bool asks_who_they_are(const LoadedWebConfig& loaded) {
+bool authenticates_clients(const LoadedWebConfig& loaded) {
   const std::optional<TlsSettings>& tls = loaded.config.tls;
   const bool certificates =
       tls && (tls->client_auth == ClientAuth::require_any || tls->client_auth == ClientAuth::require_and_verify);
@@ -91,13 +91,13 @@ void warn_if_open(const std::vector<std::string>& bound, bool authenticated, Log
   const std::vector<std::string> open = reachable_from_outside(bound);
   if (authenticated || open.empty()) return;
   log.write(
-      LogLevel::warn, "everybody who can reach this machine can read the metrics",
+      LogLevel::warn, "everyone who can reach this machine can read the metrics",
       {{"address", joined(open)},
        {"hint",
         "--web.config.file with basic_auth_users or client certificates, or --web.listen-address=127.0.0.1:PORT"}});
 }
 
-// A manager that cannot be reached is no reason not to serve.
+// Serving does not depend on the service manager.
 ServiceNotifier connect_to_manager(const Environment& environment, std::string& error) {
   try {
     return ServiceNotifier(environment);
@@ -107,20 +107,20 @@ ServiceNotifier connect_to_manager(const Environment& environment, std::string& 
   }
 }
 
-// Until a signal comes; as long as everything that an answer needs comes round, the service manager is told so.
-int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source, Listener& listener,
-                 Log& log) {
+// Waits for a signal. Meanwhile it notifies the service manager's watchdog while scrapes and connections make progress.
+int wait_for_signal(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source,
+                    Listener& listener, Log& log) {
   const auto interval = service.watchdog_interval();
   if (!interval) return signals.wait();
   bool was_alive = true;
   for (;;) {
     if (const auto signal = signals.wait(*interval)) return *signal;
-    // The scrape takes its turn and looks for GPUs, and that is all.
+    // The scrape waits for its turn and discovers GPUs, without running a collector.
     const bool scrapes = source.scrape({{kNoCollector}, *interval}) != nullptr;
     const bool alive = scrapes && listener.responds(*interval);
     if (alive) service.alive();
     if (!alive && was_alive) {
-      log.write(LogLevel::error, "connections are not looked after",
+      log.write(LogLevel::error, "scrapes or connections make no progress",
                 {{"hint", "the service manager restarts the program; please report this"}});
     }
     was_alive = alive;
@@ -131,9 +131,9 @@ int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, Sc
 
 int serve(const Options& options) {
   Sandbox sandbox(sandbox_plan(options));
-  sandbox.guard_memory();
+  sandbox.protect_memory();
 #if defined(__GLIBC__)
-  // Workers come and go with little to keep: an arena for each of them would only be memory.
+  // Workers allocate little: an arena per thread would waste memory.
   ::mallopt(M_ARENA_MAX, 2);
 #endif
   raise_open_files_limit();
@@ -146,20 +146,21 @@ int serve(const Options& options) {
   ListeningSockets sockets(std::move(inherited), addresses);
   TerminationSignals signals;  // before any thread
   StderrLog log(options.log_level, options.log_format);
-  log.hold();  // nothing is said before everything has worked: what ends the start is one line
+  log.hold();  // a failed start prints one line only
   const BuildInfo build = build_info();
   log.write(LogLevel::info, "starting", {{"version", build.version}, {"revision", build.revision}});
   if (!unreachable_manager.empty()) {
-    log.write(LogLevel::warn, "the service manager cannot be told when this is ready",
-              {{"error", unreachable_manager}});
+    log.write(LogLevel::warn, "the service manager cannot be notified",
+              {{"error", unreachable_manager}, {"hint", "unset NOTIFY_SOCKET, or use Type=exec in the unit"}});
   }
   std::optional<WebConfigFollower> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
-  sandbox.drop_rights();
+  sandbox.drop_privileges();
   Monitor monitor(options.monitor, log);
   if (monitor.simulated()) {
-    log.write(LogLevel::warn, "this machine is simulated", {{"profile", options.monitor.simulate}});
+    log.write(LogLevel::warn, "the metrics are those of a simulated machine",
+              {{"profile", options.monitor.simulate}, {"hint", "start without --simulate to monitor this machine"}});
   }
   MonitorSource source(monitor);
   RequestMetrics requests;
@@ -178,19 +179,19 @@ int serve(const Options& options) {
   if (web_config && web_config->current()->tls) {
     tls = [&web_config] {
       const auto now = web_config->current();
-      return Front::Tls{now->tls, now->admission};
+      return Front::Tls{now->tls, now->tls_policy};
     };
   }
-  const FrontOptions front = front_options(options.timeout);  // how many processors there are is read from a file
+  const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
   sandbox.confine_clients();
-  sandbox.close();
+  sandbox.filter_system_calls();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
   if (web_config) web_config->start();
   Listener listener({{}, worker_count(options.max_requests), front, tls},
                     guard ? static_cast<HttpHandler&>(*guard) : routes, log, sockets.take());
-  sandbox.tell(log);
-  warn_if_open(listener.bound(), web_config && asks_who_they_are(*web_config->current()), log);
+  sandbox.report(log);
+  warn_if_open(listener.bound(), web_config && authenticates_clients(*web_config->current()), log);
   readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
     log.write(LogLevel::info, "listening",
@@ -200,14 +201,17 @@ int serve(const Options& options) {
   log.release();
   service.ready("serving on " + joined(listener.bound()));
 
-  const int signal = wait_for_end(signals, service, source, listener, log);
+  const int signal = wait_for_signal(signals, service, source, listener, log);
   log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
-  service.stopping("finishing answers under way");
+  service.stopping("finishing responses");
   readiness.set(Readiness::State::draining);
   sockets.remove_files();
-  const auto patience = std::chrono::duration_cast<milliseconds>(options.timeout);
-  if (!metrics.drain(patience)) log.write(LogLevel::warn, "scrapes under way were given up");
-  listener.stop(std::min(patience, kStopGrace));
+  const auto timeout = std::chrono::duration_cast<milliseconds>(options.timeout);
+  if (!metrics.drain(timeout)) {
+    log.write(LogLevel::warn, "running scrapes were abandoned",
+              {{"hint", "raise --web.timeout if scrapes take longer"}});
+  }
+  listener.stop(std::min(timeout, kStopGrace));
   log.write(LogLevel::info, "stopped");
   return EXIT_SUCCESS;
 }

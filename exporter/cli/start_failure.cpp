@@ -21,7 +21,7 @@ std::string kibibytes(std::uint64_t bytes) { return std::to_string(bytes / 1024)
 
 std::string hint(const ProcessLimits& limits) {
   if (limits.address_space == ProcessLimits::kNone) {
-    return "raise the limit of memory (MemoryMax=, the container's) or of threads (TasksMax=, pids.max, ulimit -u)";
+    return "raise the limit on memory (MemoryMax=, the container's) or on threads (TasksMax=, pids.max, ulimit -u)";
   }
   std::string text = "address space is limited to " + kibibytes(limits.address_space) + " (ulimit -v, LimitAS=)";
   if (limits.stack != ProcessLimits::kNone) text += ", of which each thread's stack takes " + kibibytes(limits.stack);
@@ -38,7 +38,7 @@ std::string explained(const std::exception& error, const ProcessLimits& limits) 
   const bool exhausted = system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
                                                system->code() == std::errc::not_enough_memory);
   if (!exhausted) return error.what();
-  // std::thread says no more than the system's words for the error.
+  // std::thread's message is only the text of the errno.
   const bool bare = system->code().message() == error.what();
   return (bare ? "a thread cannot be started: " : "") + std::string(error.what()) + "; " + hint(limits);
 }

@@ -16,8 +16,7 @@ struct ProcessLimits {
 
 ProcessLimits process_limits();
 
-// What the error says; if there was no memory or no thread left, also what was missing, which limit there is, and a
-// hint.
+// The error's message; if memory or threads were exhausted, also which of them, the limit that applies, and a hint.
 std::string explained(const std::exception& error, const ProcessLimits& limits);
 
 }  // namespace igpu::exporter

@@ -17,12 +17,12 @@ namespace igpu::exporter {
 
 namespace {
 
-// Once: whoever misses something in the table learns where to ask.
+// Printed once, with the first table.
 std::string note_on_missing(std::span<const Finding> findings) {
   const auto missing = std::count_if(findings.begin(), findings.end(), is_missing);
   if (missing == 0) return {};
   const std::string what = missing == 1 ? "1 feature is" : std::to_string(missing) + " features are";
-  return "\n" + what + " missing here: " + std::string(kProgramName) + " doctor says how to get them.\n";
+  return "\n" + what + " missing: `" + std::string(kProgramName) + " doctor` shows how to fix this.\n";
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ int stats(const Options& options) {
       std::this_thread::sleep_until(next);
     }
     const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
-    if (number == 0) next = std::chrono::steady_clock::now();  // the first one waited for its window
+    if (number == 0) next = std::chrono::steady_clock::now();  // the first scrape waited for min_window
     const PageView page(result->lists());
     std::string out;
     if (options.json) {

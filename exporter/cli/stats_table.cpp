@@ -15,19 +15,19 @@ constexpr std::size_t kTitleWidth = 14;
 constexpr std::size_t kRowIndent = 2 + kTitleWidth;
 constexpr std::size_t kNameWidth = 30;
 constexpr std::size_t kPidWidth = 8;
-constexpr std::size_t kCommWidth = 16;  // one more than the kernel keeps of a process name
+constexpr std::size_t kCommWidth = 16;  // one more than the longest process name
 constexpr std::size_t kMemoryWidth = 12;
-constexpr std::size_t kMostProcesses = 10;
+constexpr std::size_t kMaxProcesses = 10;
 
-// The title stands on a section's first line only.
-std::string begin_of_row(std::string_view title, bool first) {
+// The title is printed on the first row of a section only.
+std::string row_start(std::string_view title, bool first) {
   return "  " + padded(first ? title : std::string_view(), kTitleWidth);
 }
 
 void add_section(std::string& out, const SummarySection& section) {
   bool first = true;
   for (const SummaryRow& row : section.rows) {
-    out += begin_of_row(section.title, std::exchange(first, false));
+    out += row_start(section.title, std::exchange(first, false));
     if (row.value.empty()) {
       append_wrapped(out, terminal_safe(row.name), kRowIndent);
     } else {
@@ -38,17 +38,17 @@ void add_section(std::string& out, const SummarySection& section) {
 }
 
 void add_processes(std::string& out, const std::vector<SummaryProcess>& processes) {
-  const std::size_t shown = std::min(processes.size(), kMostProcesses);
+  const std::size_t shown = std::min(processes.size(), kMaxProcesses);
   for (std::size_t i = 0; i < shown; ++i) {
     const SummaryProcess& process = processes[i];
-    out += begin_of_row("processes", i == 0) + padded(process.pid, kPidWidth) +
+    out += row_start("processes", i == 0) + padded(process.pid, kPidWidth) +
            padded(terminal_safe(process.comm), kCommWidth) + padded(human_bytes(process.resident_bytes), kMemoryWidth);
     append_wrapped(out, process.classes, kRowIndent + kPidWidth + kCommWidth + kMemoryWidth);
     while (out.ends_with(' ')) out.pop_back();
     out += '\n';
   }
   if (processes.size() > shown) {
-    out += begin_of_row("", false) + "and " + std::to_string(processes.size() - shown) + " more\n";
+    out += row_start("", false) + "and " + std::to_string(processes.size() - shown) + " more\n";
   }
 }
 
@@ -65,7 +65,7 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
                        to_string(gpu.driver) + ")",
                    2);
     out += '\n';
-    if (summary.suspended) out += "  suspended; what would wake it is not read\n";
+    if (summary.suspended) out += "  suspended; values that would wake it are not read\n";
     for (const SummarySection& section : summary.sections) add_section(out, section);
     add_processes(out, summary.processes);
   }

@@ -9,8 +9,8 @@
 
 namespace igpu::exporter {
 
-// One scrape as text for people: each GPU with its engines, frequency, power, temperature, memory and busiest
-// processes. What is not known is not there.
+// One scrape as a table: each GPU with its engines, frequency, power, temperature, memory and busiest processes.
+// Unknown values are omitted.
 std::string stats_table(const PageView& page, std::span<const Gpu> gpus);
 
 }  // namespace igpu::exporter

@@ -5,7 +5,7 @@
 
 namespace igpu::exporter {
 
-// Something the user wrote cannot be understood; what() is the one line to show.
+// Invalid arguments or configuration; what() is the one line to print.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -29,9 +29,8 @@ void Gzip::compress(std::string_view text, std::string& out) {
   if (text.size() > std::numeric_limits<uInt>::max() / 2) throw std::length_error("text too long to compress");
   z_stream& stream = state_->stream;
   deflateReset(&stream);
-  out.resize(deflateBound(&stream, text.size()));  // room for the worst case: one call is enough
-  stream.next_in =
-      reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib's input is not const but not written
+  out.resize(deflateBound(&stream, text.size()));  // space for the worst case: one call is enough
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib does not write to it
   stream.avail_in = static_cast<uInt>(text.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());

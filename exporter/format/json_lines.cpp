@@ -84,7 +84,7 @@ void append_sample(std::string& out, const MetricDescriptor& metric, const PageV
   out += '}';
 }
 
-// The "metrics" object of one device, or of what belongs to none ("").
+// The "metrics" object of one device, or of the series without a device ("").
 void append_metrics(std::string& out, const PageView& page, std::string_view device) {
   out += "\"metrics\":{";
   bool first_family = true;

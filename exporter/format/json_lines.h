@@ -14,9 +14,9 @@
 //                        "intel_gpu_runtime_suspended":[{"value":0}]}}],
 //    "metrics":{"intel_gpu_exporter_devices":[{"value":1}]}}
 //
-// Names, labels and units are those of /metrics. A series with a device label stands under its GPU, without that label;
-// everything else under the outer "metrics". Each name holds a list, also where there is one series. GPUs are in order
-// of address. What is not known is not there; a value that JSON cannot write (NaN, infinity) is null.
+// Names, labels and units are those of /metrics. A series with a device label is listed under its GPU, without that
+// label; all others under the outer "metrics". Each name holds a list, even of one series. GPUs are sorted by address.
+// Unknown values are omitted; a value that JSON cannot express (NaN, infinity) is null.
 namespace igpu::exporter {
 
 // Appends the line and its newline to out.

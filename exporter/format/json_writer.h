@@ -8,10 +8,10 @@
 
 namespace igpu::exporter {
 
-// text as a JSON string, quotes included. It is taken to be UTF-8.
+// Appends text, which must be UTF-8, as a JSON string with its quotes.
 void append_json_string(std::string& out, std::string_view text);
 
-// Writes JSON from front to back: commas and quotes are its business, names in the right places are the caller's.
+// Writes JSON in order. It adds commas and quotes; the caller sees to it that members have names.
 class JsonWriter {
  public:
   JsonWriter& begin_object() { return open('{'); }

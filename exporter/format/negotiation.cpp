@@ -12,7 +12,7 @@
 namespace igpu::exporter {
 namespace {
 
-// Takes the text up to the next separator that stands outside of quotes off the front of rest.
+// Removes the text up to the next unquoted separator from the front of rest and returns it.
 std::string_view take_part(std::string_view& rest, char separator) {
   bool quoted = false;
   std::size_t i = 0;
@@ -31,7 +31,7 @@ std::string_view take_part(std::string_view& rest, char separator) {
   return trimmed(part);
 }
 
-// What we compare with holds neither quotes nor backslashes: taking the quotes off is enough.
+// The values compared with contain neither quotes nor backslashes: escapes need not be decoded.
 std::string_view unquoted(std::string_view value) {
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
     value.remove_prefix(1);
@@ -40,7 +40,7 @@ std::string_view unquoted(std::string_view value) {
   return value;
 }
 
-// 0..1; anything else is no quality.
+// A quality from 0 to 1; empty for anything else.
 std::optional<double> quality(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
@@ -66,13 +66,13 @@ struct Item {
   bool escaping = false;
 };
 
-// The next readable item of the list; an item whose quality cannot be read is passed over.
+// The next valid item of the list; items with an invalid quality are skipped.
 std::optional<Item> next_item(std::string_view& rest) {
   while (!rest.empty()) {
     std::string_view text = take_part(rest, ',');
     Item item;
     item.name = take_part(text, ';');
-    bool readable = !item.name.empty();
+    bool valid = !item.name.empty();
     while (!text.empty()) {
       const Parameter parameter = take_parameter(text);
       if (equal_ignoring_case(parameter.name, "q")) {
@@ -80,19 +80,19 @@ std::optional<Item> next_item(std::string_view& rest) {
         if (q)
           item.q = *q;
         else
-          readable = false;
+          valid = false;
       } else if (equal_ignoring_case(parameter.name, "version")) {
         item.version = parameter.value;
       } else if (equal_ignoring_case(parameter.name, "escaping")) {
         item.escaping = true;
       }
     }
-    if (readable) return item;
+    if (valid) return item;
   }
   return std::nullopt;
 }
 
-// Version 0.0.1 was the working title of 1.0.0; whoever asks for it reads our pages.
+// Version 0.0.1 was the draft of 1.0.0; clients that request it can parse 1.0.0.
 bool is_openmetrics(const Item& item) {
   return equal_ignoring_case(item.name, "application/openmetrics-text") &&
          (item.version.empty() || item.version == "0.0.1" || item.version == "1.0.0");
@@ -123,7 +123,7 @@ FormatChoice choose_format(std::string_view accept) {
 
 bool accepts_gzip(std::string_view accept_encoding) {
   std::optional<double> gzip, any;
-  double identity = 0;  // always acceptable unless refused; preferred only where it is named
+  double identity = 0;  // always acceptable; preferred only where it is named
   while (const std::optional<Item> item = next_item(accept_encoding)) {
     if (equal_ignoring_case(item->name, "gzip") || equal_ignoring_case(item->name, "x-gzip")) {
       gzip = std::max(gzip.value_or(0), item->q);

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-// What a client accepts (RFC 9110 section 12.5). Hostile headers are only ever ignored; there is always an answer.
+// Content negotiation (RFC 9110 section 12.5). Malformed headers are ignored; there is always a result.
 namespace igpu::exporter {
 
 enum class Format { prometheus_text, openmetrics };
@@ -13,11 +13,12 @@ struct FormatChoice {
   std::string_view content_type;  // static storage
 };
 
-// accept: the field's value; several fields joined by a comma; "" where there is none. OpenMetrics when it is accepted
-// at least as gladly as text/plain, text/* and */*, otherwise the Prometheus text format, even if that was refused.
+// accept: the field's value; several fields joined by a comma; "" if there is none. OpenMetrics if its quality is at
+// least that of text/plain, text/* and */*, otherwise the Prometheus text format, even if the client excludes it.
 FormatChoice choose_format(std::string_view accept);
 
-// accept_encoding: likewise. gzip (or * where gzip is not named) has to be accepted, and not less gladly than identity.
+// accept_encoding: likewise. True if gzip (or * where gzip is not named) is accepted and its quality is at least that
+// of identity.
 bool accepts_gzip(std::string_view accept_encoding);
 
 }  // namespace igpu::exporter

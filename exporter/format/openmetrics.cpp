@@ -6,7 +6,7 @@
 namespace igpu::exporter {
 namespace {
 
-// A unit that is not the end of the family's name is an error, and so is one on an info.
+// A unit that is not the suffix of the family's name is an error, as is a unit of an info.
 bool may_state_unit(const MetricDescriptor& metric, std::string_view family) {
   const std::string_view unit = metric.unit;
   return !unit.empty() && metric.kind != Kind::info && family.size() > unit.size() + 1 && family.ends_with(unit) &&

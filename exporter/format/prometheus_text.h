@@ -11,8 +11,8 @@ namespace igpu::exporter {
 
 inline constexpr std::string_view kPrometheusTextContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-// Appends the page to out. Keep the string between scrapes: then nothing is allocated per sample. An info metric is a
-// gauge here.
+// Appends the page to out. Reuse the string between scrapes to avoid an allocation per sample. An info metric becomes a
+// gauge.
 void write_prometheus_text(const PageView& page, std::string& out);
 
 }  // namespace igpu::exporter

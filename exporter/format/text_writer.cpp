@@ -9,8 +9,8 @@
 namespace igpu::exporter {
 namespace {
 
-// What stands before each label value of a family, with the quote that ends the value before it: `",gt="`. Put
-// together once a family, copied for each sample.
+// The text before each label value of a family, with the closing quote of the previous value: `",gt="`. Built once per
+// family and copied for each sample.
 class LabelPieces {
  public:
   explicit LabelPieces(const MetricDescriptor& metric) {

@@ -9,14 +9,14 @@
 
 #include "igpu/page.h"
 
-// What both text formats share: the sample line is the same in each of them.
+// Shared by both text formats, whose sample lines are identical.
 namespace igpu::exporter {
 
-// Whether a backslash, a quote or a newline is in it; nearly never. Eight bytes at a time: it is asked of every label
-// value.
+// Whether text contains a backslash, a quote or a newline, which is rare. Checked for every label value, hence eight
+// bytes at a time.
 inline bool needs_escape(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101u, kHigh = 0x8080808080808080u;
-  // Which bytes are c, at their high bits; bytes above one that is may be taken for it, which changes no answer.
+  // Sets the high bit of each byte that is c. Bytes above a match may be set, too, which does not change the result.
   const auto bytes_of = [](std::uint64_t word, char c) {
     const std::uint64_t x = word ^ (kOnes * static_cast<unsigned char>(c));
     return (x - kOnes) & ~x & kHigh;
@@ -32,8 +32,8 @@ inline bool needs_escape(std::string_view text) {
   return false;
 }
 
-// Writes at the end of a string that the caller keeps from scrape to scrape. The string is stretched to its capacity
-// while the writer lives and cut to what was written by finish(): bytes are then stored without a check each.
+// Appends to a string that the caller reuses between scrapes. While the writer exists the string is resized to its
+// capacity, so that bytes are stored without a check each; finish() cuts it to what was written.
 class TextWriter {
  public:
   explicit TextWriter(std::string& out) : out_(out) {
@@ -45,7 +45,7 @@ class TextWriter {
   TextWriter(const TextWriter&) = delete;
   TextWriter& operator=(const TextWriter&) = delete;
 
-  // Makes room; the calls below write no more than was asked for here.
+  // Reserves space; the calls below must not write more than was reserved.
   void ensure(std::size_t bytes) {
     if (static_cast<std::size_t>(end_ - at_) < bytes) grow(bytes);
   }
@@ -54,7 +54,7 @@ class TextWriter {
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
-  // Backslash, newline and, if asked for, the quote get a backslash before them: at most twice the size.
+  // Escapes backslash, newline and, if requested, the quote with a backslash: at most twice the size.
   void put_escaped(std::string_view text, bool escape_quote) {
     if (!needs_escape(text)) return put(text);
     for (const char c : text) {
@@ -69,7 +69,8 @@ class TextWriter {
       }
     }
   }
-  // Integers without a point, everything else in the shortest form that reads back equal. At most kNumberSize bytes.
+  // Integers without a decimal point, all others in the shortest form that parses to the same value. At most
+  // kNumberSize bytes.
   void put_number(double value);
 
   void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
@@ -84,7 +85,7 @@ class TextWriter {
   char* end_;
 };
 
-// The lines of one family's samples. A label without a value is left out.
+// Writes the sample lines of one family. Labels without a value are omitted.
 void write_samples(TextWriter& writer, const PageView::Family& family);
 
 }  // namespace igpu::exporter

@@ -15,7 +15,7 @@ std::vector<Fix> fixes_for(std::span<const Finding> findings) {
   std::vector<Fix> fixes;
   for (const Finding& finding : findings) {
     if (!is_missing(finding)) continue;
-    // Without a hint the cause is what people look for.
+    // Without a hint, findings are grouped by cause.
     const auto same = [&](const Fix& fix) {
       return fix.hint == finding.hint && (!fix.hint.empty() || fix.causes.front() == finding.cause);
     };

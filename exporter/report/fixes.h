@@ -8,22 +8,21 @@
 
 #include "igpu/feature.h"
 
-// What an operator can act on, sorted by what there is to do rather than by what is missing: one missing right often
-// takes away ten features on each of three GPUs.
+// Missing features, grouped by what fixes them: one missing permission often disables ten features on each of three
+// GPUs.
 namespace igpu::exporter {
 
 struct Fix {
-  std::string hint;                      // the command or setting; "" where nothing can be done
-  std::vector<std::string> causes;       // each once
-  std::vector<const Finding*> findings;  // what it brings
+  std::string hint;                      // the command or setting; "" if nothing can be done
+  std::vector<std::string> causes;       // without duplicates
+  std::vector<const Finding*> findings;  // the features it enables
 };
 
-// Whether the machine lacks something that it could have: permission, or a kernel or module that brings it. What the
-// hardware does not have, what the driver has in no version, what sleeps and what a flag turned off is how it should
-// be.
+// Whether a feature is absent for a reason that can be fixed: a permission, or a kernel or module that provides it. Not
+// missing: what the hardware or every version of the driver lacks, what sleeps and what a flag disables.
 bool is_missing(const Finding& finding);
 
-// The findings that is_missing(), grouped by hint, in order of appearance. They point into findings.
+// The findings that are missing, grouped by hint, in order of appearance. They point into findings.
 std::vector<Fix> fixes_for(std::span<const Finding> findings);
 
 }  // namespace igpu::exporter

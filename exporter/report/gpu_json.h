@@ -8,15 +8,15 @@
 #include "igpu/device.h"
 #include "igpu/feature.h"
 
-// The parts that `list --json` and `doctor --json` have in common. Names are those of /metrics: the labels of
+// Shared by `list --json` and `doctor --json`. Names are those of /metrics: the labels of
 // intel_gpu_info, and feature and reason of intel_gpu_exporter_feature_available.
 namespace igpu::exporter {
 
 // Members of an open object: device, name, driver, kind, card, render_node, device_id, revision, numa_node,
-// virtual_function. What is not known is not there.
+// virtual_function. Unknown ones are omitted.
 void write_gpu(JsonWriter& json, const Gpu& gpu);
 
-// "features": one object for each finding of the device ("" for those of the machine).
+// "features": one object for each finding of the device ("": of the machine).
 void write_features(JsonWriter& json, std::span<const Finding> findings, std::string_view device);
 
 }  // namespace igpu::exporter

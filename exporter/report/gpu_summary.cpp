@@ -59,7 +59,7 @@ std::string watts(double value) { return formatted("%6.1f W", value); }
 std::string celsius(double value) { return formatted("%6.0f °C", value); }
 std::string rpm(double value) { return formatted("%6.0f rpm", value); }
 
-// "gt0 rcs0 render", from the labels that are there.
+// "gt0 rcs0 render", from the labels that are present.
 std::string name_of(const Series& series, std::initializer_list<std::string_view> labels) {
   std::string name;
   for (const std::string_view label : labels) {

@@ -8,13 +8,13 @@
 #include "igpu/device.h"
 #include "igpu/page.h"
 
-// What a person wants to know of a GPU at one glance, in the units that people use: what `stats` and the page at "/"
-// show. The values are those of /metrics.
+// Summary of a GPU for people, in everyday units: shown by `stats` and by the page at "/". The values are those of
+// /metrics.
 namespace igpu::exporter {
 
 struct SummaryRow {
-  std::string name;   // "gt0 vcs0 video"; from labels, so it may hold anything that a driver or process calls itself
-  std::string value;  // "  36.8 %"; numbers of a section end at the same column
+  std::string name;   // "gt0 vcs0 video"; from labels, so it may contain any text that a driver or process chose
+  std::string value;  // "  36.8 %"; aligned within a section
 };
 struct SummarySection {
   std::string_view title;  // "engines"
@@ -28,13 +28,13 @@ struct SummaryProcess {
 };
 struct GpuSummary {
   bool suspended = false;
-  std::vector<SummarySection> sections;   // those with rows only
-  std::vector<SummaryProcess> processes;  // the busiest first, then the largest
+  std::vector<SummarySection> sections;   // without empty ones
+  std::vector<SummaryProcess> processes;  // by use, then by memory
 };
 
 GpuSummary summarize(const PageView& page, const Gpu& gpu);
 
-// "380.1 MiB", padded to the left as the values of rows are.
+// "380.1 MiB", aligned as the values of rows.
 std::string human_bytes(double value);
 
 }  // namespace igpu::exporter

@@ -8,8 +8,8 @@
 
 #include "sandbox/layer.h"
 
-// Linux capabilities of this process (capabilities(7)). They belong to threads: what is dropped here is dropped for the
-// calling thread and those that it makes later, so this is called while it is the only one.
+// Linux capabilities of this process (capabilities(7)). They belong to threads: dropping one affects the calling thread
+// and those that it starts later, so call this while it is the only one.
 namespace igpu::exporter {
 
 using CapabilitySet = std::uint64_t;  // bit N: capability number N of linux/capability.h
@@ -26,21 +26,21 @@ constexpr CapabilitySet set(int number) { return CapabilitySet{1} << number; }
 
 std::string names_of(CapabilitySet set);  // "CAP_PERFMON CAP_SYS_PTRACE"; "none"
 
-// What the program does that a capability may be needed for.
+// Activities of the program that may need a capability.
 struct CapabilityUses {
   bool reads_kernel = true;  // this machine's GPUs and processes (not a simulated machine)
-  bool reads_files = false;  // of the web configuration, again when they change: they may belong to another user
+  bool reads_files = false;  // of the web configuration, which may belong to another user
 };
 
-// Whether the kernel lets this thread count on a whole CPU; a trial with the effective set that is given.
+// Whether the kernel allows this thread to count events of a whole CPU with the given effective set.
 using PerfTrial = std::function<bool(CapabilitySet effective)>;
 
 // The capabilities worth keeping of those that are permitted.
 //   CAP_PERFMON          perf events of the GPU, device memory in use
 //   CAP_SYS_PTRACE       which process uses what: /proc/<pid>/fdinfo of other users
-//   CAP_DAC_READ_SEARCH  /proc/<pid>/fd of other users, files of sysfs that are root's, keys that are another user's
-//   CAP_SYS_ADMIN        only if perf events are refused without it: kernels before 5.8, and Debian's and Ubuntu's
-//                        level of kernel.perf_event_paranoid above 2, which CAP_PERFMON does not pass
+//   CAP_DAC_READ_SEARCH  /proc/<pid>/fd of other users, sysfs files of root, keys of another user
+//   CAP_SYS_ADMIN        only if perf events are denied without it: kernels before 5.8, and Debian's and Ubuntu's
+//                        kernel.perf_event_paranoid above 2, for which CAP_PERFMON is not enough
 CapabilitySet capabilities_to_keep(CapabilitySet permitted, const CapabilityUses& uses, const PerfTrial& may_count);
 
 struct ThreadCapabilities {
@@ -49,16 +49,16 @@ struct ThreadCapabilities {
 // Of the calling thread. Throws std::system_error.
 ThreadCapabilities own_capabilities();
 
-// capabilities_to_keep() for this process, tried out with perf_event_open(2).
+// capabilities_to_keep() for this process; tries perf_event_open(2).
 CapabilitySet capabilities_to_keep(const CapabilityUses& uses);
 
-// Leaves `keep` permitted and effective and takes everything else out of all five sets: bounding and ambient, too.
+// Sets permitted and effective to `keep`, and removes everything else from all five sets (with bounding and ambient).
 LayerOutcome drop_capabilities(CapabilitySet keep);
-LayerOutcome kept(CapabilitySet keep);  // the same in words: CAP_SYS_ADMIN has a hint
+LayerOutcome kept(CapabilitySet keep);  // its outcome; CAP_SYS_ADMIN comes with a hint
 
-// Of those that are kept, what the calling thread needs to read these files: CAP_DAC_READ_SEARCH, or nothing.
+// What the calling thread needs of the kept capabilities to read these files: CAP_DAC_READ_SEARCH or nothing.
 CapabilitySet capabilities_to_read(const std::vector<std::string>& files, CapabilitySet kept);
-// Leaves the calling thread, and those that it makes later, these at most. False: the kernel refused, see errno.
+// Limits the calling thread, and those that it starts later, to these. False: denied by the kernel, see errno.
 bool limit_capabilities(CapabilitySet keep);
 
 }  // namespace igpu::exporter

@@ -3,8 +3,8 @@
 
 namespace igpu::exporter {
 
-// The only ioctls of a render node that pass the filter: both ask, and give the GPU nothing to do. The numbers are
-// those of collectors/source/drm_query.cpp, which a test holds together.
+// The only ioctls of a render node that the filter allows: both are queries and submit no work to the GPU. The numbers
+// are those of collectors/source/drm_query.cpp; a test compares them.
 inline constexpr unsigned long kI915Query = 0xc0106479;
 inline constexpr unsigned long kXeDeviceQuery = 0xc0286440;
 

@@ -20,7 +20,7 @@
 namespace igpu::exporter {
 namespace {
 
-// The kernel's interface grows; the headers this is compiled with may be older than the kernel it runs on.
+// The kernel's interface grows; the headers used to compile this may be older than the running kernel.
 struct RulesetAttributes {
   std::uint64_t handled_files = 0;
   std::uint64_t handled_network = 0;
@@ -64,19 +64,19 @@ Descriptor make_ruleset(int version) {
   return Descriptor(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0U)));
 }
 
-// What does not exist needs no rule. False: the kernel refused, see errno.
+// A path that does not exist needs no rule. False: denied by the kernel, see errno.
 bool allow(int ruleset, const std::string& path, std::uint64_t rights, std::vector<Descriptor>& held) {
-  Descriptor place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  Descriptor target(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat facts {};
-  if (!place || ::fstat(place.get(), &facts) != 0) return true;
+  if (!target || ::fstat(target.get(), &facts) != 0) return true;
   if (!S_ISDIR(facts.st_mode)) rights &= ~kReadFolder;
   if (rights == 0) return true;
   landlock_path_beneath_attr rule{};
   rule.allowed_access = rights;
-  rule.parent_fd = place.get();
+  rule.parent_fd = target.get();
   if (::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0U) != 0) return false;
   struct statfs system {};
-  if (::fstatfs(place.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) held.push_back(std::move(place));
+  if (::fstatfs(target.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC) held.push_back(std::move(target));
   return true;
 }
 
@@ -87,12 +87,12 @@ LayerOutcome failed(const char* call) {
 
 LayerOutcome absent() {
   if (errno == EOPNOTSUPP) {
-    return LayerOutcome::missing("this kernel has Landlock, but it is not turned on",
-                                 "add landlock to the kernel parameter lsm=, in front of what is there");
+    return LayerOutcome::missing("this kernel has Landlock, but it is not enabled",
+                                 "add landlock to the kernel parameter lsm=, before the other modules");
   }
   if (errno == ENOSYS) {
     return LayerOutcome::missing("this kernel has no Landlock",
-                                 "a kernel from 5.13 on, built with CONFIG_SECURITY_LANDLOCK, has it");
+                                 "use a kernel from 5.13 on, built with CONFIG_SECURITY_LANDLOCK");
   }
   return failed("landlock_create_ruleset");
 }
@@ -121,7 +121,7 @@ LayerOutcome confine_files(const FileAccess& access, std::vector<Descriptor>& he
   }
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) != 0) return failed("landlock_restrict_self");
   std::string detail = "version " + std::to_string(version);
-  if (version < 4) detail += ", which does not know the network";
+  if (version < 4) detail += ", without network rules";
   return LayerOutcome::holds(std::move(detail));
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-// The layers of the sandbox: what each of them is called and what came of it.
+// The layers of the sandbox: their names and outcomes.
 namespace igpu::exporter {
 
 enum class Layer { core_dumps, capabilities, no_new_privs, seccomp, landlock };
@@ -29,11 +29,11 @@ constexpr std::string_view to_string(Layer layer) {
   return "";
 }
 
-// What came of one layer. A layer that could not be put on never ends the start.
+// The outcome of one layer. A layer that is not available never prevents the start.
 struct LayerOutcome {
   bool on = false;
-  std::string detail;  // on: what of it is worth telling ("keeps CAP_PERFMON"); off: why
-  std::string hint;    // what would make it better; "" if nothing is wrong ("turned off by --no-sandbox")
+  std::string detail;  // on: "" or a note ("keeps CAP_PERFMON"); off: why
+  std::string hint;    // how to fix or improve it; "" if nothing is wrong ("turned off by --no-sandbox")
 
   static LayerOutcome holds(std::string what = {}) { return {true, std::move(what), {}}; }
   static LayerOutcome missing(std::string why, std::string hint) { return {false, std::move(why), std::move(hint)}; }

@@ -19,7 +19,7 @@ LayerOutcome failed(const char* call) {
 
 LayerOutcome forbid_core_dumps() {
   const rlimit none{0, 0};
-  (void)::setrlimit(RLIMIT_CORE, &none);  // where it counts, the kernel need not even look further
+  (void)::setrlimit(RLIMIT_CORE, &none);  // where it applies, the kernel stops here
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return failed("prctl(PR_SET_DUMPABLE)");
   return LayerOutcome::holds();
 }

@@ -25,30 +25,30 @@ constexpr bool kInstrumented = true;
 constexpr bool kInstrumented = false;
 #endif
 
-// Their runtime makes a process that looks into this one, or writes files when it ends.
+// The runtime of a sanitizer traces this process from another one; coverage is written at the end.
 LayerOutcome instrumented() { return LayerOutcome::missing("this build is instrumented (sanitizer or coverage)", ""); }
 
-// Those of a process which are not bound by what the calling thread has.
-struct Loose {
+// Counts of this process's threads that a layer does not cover.
+struct Uncovered {
   std::size_t threads = 0, capable = 0, privileged = 0, unfiltered = 0;
 };
 
-Loose look_for_loose_threads(CapabilitySet kept) {
-  Loose loose;
+Uncovered count_uncovered_threads(CapabilitySet kept) {
+  Uncovered uncovered;
   for (const ThreadStatus& thread : own_threads()) {
-    ++loose.threads;
+    ++uncovered.threads;
     if (((thread.permitted | thread.effective) & ~kept) != 0 || (thread.inheritable | thread.ambient) != 0)
-      ++loose.capable;
-    if (!thread.no_new_privs) ++loose.privileged;
-    if (thread.seccomp != 2) ++loose.unfiltered;
+      ++uncovered.capable;
+    if (!thread.no_new_privs) ++uncovered.privileged;
+    if (thread.seccomp != 2) ++uncovered.unfiltered;
   }
-  return loose;
+  return uncovered;
 }
 
-void lower(LayerOutcome& outcome, std::size_t loose, std::size_t threads) {
-  if (!outcome.on || loose == 0) return;
-  outcome = LayerOutcome::missing(std::to_string(loose) + " of " + std::to_string(threads) + " threads are without it",
-                                  "please report this");
+void mark_missing(LayerOutcome& outcome, std::size_t uncovered, std::size_t threads) {
+  if (!outcome.on || uncovered == 0) return;
+  outcome = LayerOutcome::missing(
+      std::to_string(uncovered) + " of " + std::to_string(threads) + " threads are without it", "please report this");
 }
 
 }  // namespace
@@ -67,17 +67,17 @@ void Sandbox::keep_readable(const std::vector<std::string>& files) {
   reread_.insert(reread_.end(), files.begin(), files.end());
 }
 
-void Sandbox::guard_memory() {
+void Sandbox::protect_memory() {
   if (!plan_.on) return;
   at(Layer::core_dumps) = kInstrumented ? instrumented() : forbid_core_dumps();
 }
 
-void Sandbox::drop_rights() {
+void Sandbox::drop_privileges() {
   if (!plan_.on) return;
   try {
     kept_ = capabilities_to_keep(plan_.uses);
     clients_keep_ = capabilities_to_read(reread_, kept_);
-    if (!plan_.uses.reads_kernel) kept_ = clients_keep_;  // collectors that read no kernel need none
+    if (!plan_.uses.reads_kernel) kept_ = clients_keep_;  // collectors that do not read the kernel need none
     at(Layer::capabilities) = drop_capabilities(kept_);
   } catch (const std::exception& error) {
     at(Layer::capabilities) = LayerOutcome::missing(error.what(), "please report this");
@@ -88,7 +88,7 @@ void Sandbox::drop_rights() {
 
 void Sandbox::confine_clients() {
   if (!plan_.on) return;
-  // Where all threads are confined, these are so once more.
+  // Where all threads are confined already, these are confined further.
   if (plan_.reads_processes || at(Layer::landlock).on) confine(plan_.client_files);
   limit_clients();
 }
@@ -101,38 +101,39 @@ void Sandbox::limit_clients() {
     return;
   }
   if (kept_ == 0) return;
-  outcome.detail += clients_keep_ == 0 ? "; threads that clients talk to keep none"
-                                       : "; threads that clients talk to keep " + names_of(clients_keep_);
+  outcome.detail += clients_keep_ == 0 ? "; threads that serve clients keep none"
+                                       : "; threads that serve clients keep " + names_of(clients_keep_);
 }
 
 void Sandbox::confine(const FileAccess& access) {
   LayerOutcome& outcome = at(Layer::landlock);
   outcome = kInstrumented ? instrumented() : confine_files(access, held_);
   if (outcome.on && plan_.reads_processes) {
-    outcome.detail += "; not for the collectors' threads: it would hide other processes from them";
+    outcome.detail += "; not for collectors' threads, which read other processes";
   }
 }
 
-void Sandbox::close() {
+void Sandbox::filter_system_calls() {
   if (!plan_.on) return;
   LayerOutcome& filtered = at(Layer::seccomp);
-  filtered = kInstrumented ? instrumented() : filter_system_calls();
+  filtered = kInstrumented ? instrumented() : filter_calls_of_process();
   if (filtered.on) filtered = filter_calls_of_clients();
-  if (!kInstrumented) verify();  // a sanitizer has a thread of its own from the start
+  if (!kInstrumented) verify();  // a sanitizer starts a thread of its own
 }
 
 void Sandbox::verify() {
-  const Loose loose = look_for_loose_threads(kept_);
-  const ThreadCapabilities own = own_capabilities();  // of which those that clients talk to get theirs
-  if (((own.permitted | own.effective | own.inheritable) & ~clients_keep_) != 0) lower(at(Layer::capabilities), 1, 1);
-  lower(at(Layer::capabilities), loose.capable, loose.threads);
-  lower(at(Layer::no_new_privs), loose.privileged, loose.threads);
-  lower(at(Layer::seccomp), loose.unfiltered, loose.threads);
+  const Uncovered uncovered = count_uncovered_threads(kept_);
+  const ThreadCapabilities own = own_capabilities();  // inherited by threads that serve clients
+  if (((own.permitted | own.effective | own.inheritable) & ~clients_keep_) != 0)
+    mark_missing(at(Layer::capabilities), 1, 1);
+  mark_missing(at(Layer::capabilities), uncovered.capable, uncovered.threads);
+  mark_missing(at(Layer::no_new_privs), uncovered.privileged, uncovered.threads);
+  mark_missing(at(Layer::seccomp), uncovered.unfiltered, uncovered.threads);
 }
 
-void Sandbox::tell(Log& log) const {
+void Sandbox::report(Log& log) const {
   if (!plan_.on) {
-    log.write(LogLevel::warn, "sandbox is off", {{"hint", "start without --no-sandbox"}});
+    log.write(LogLevel::warn, "the sandbox is off", {{"hint", "start without --no-sandbox"}});
     return;
   }
   std::string on;
@@ -160,7 +161,7 @@ void Sandbox::tell(Log& log) const {
 
 namespace {
 
-// One outcome a line: "1<tab>detail<tab>hint".
+// One outcome per line: "1<tab>detail<tab>hint".
 std::string written(const SandboxOutcomes& outcomes) {
   std::string text;
   for (const LayerOutcome& outcome : outcomes) {
@@ -185,12 +186,12 @@ bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
 
 [[noreturn]] void try_in_child(const SandboxPlan& plan, int out) {
   Sandbox sandbox(plan);
-  sandbox.guard_memory();
-  sandbox.drop_rights();
+  sandbox.protect_memory();
+  sandbox.drop_privileges();
   sandbox.confine_clients();
-  sandbox.close();
+  sandbox.filter_system_calls();
   const std::string text = written(sandbox.outcomes());
-  const ssize_t size = ::write(out, text.data(), text.size());  // far below what a pipe takes at once
+  const ssize_t size = ::write(out, text.data(), text.size());  // far less than the capacity of a pipe
   ::_exit(size == static_cast<ssize_t>(text.size()) ? 0 : 1);
 }
 
@@ -218,8 +219,8 @@ SandboxOutcomes try_sandbox(const SandboxPlan& plan) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  SandboxOutcomes told;
-  return read_back(text, told) ? told : outcomes;
+  SandboxOutcomes reported;
+  return read_back(text, reported) ? reported : outcomes;
 }
 
 }  // namespace igpu::exporter

@@ -12,41 +12,41 @@
 
 namespace igpu::exporter {
 
-// What the program goes on doing, from which follows what it must keep.
+// What the program does after the start, which determines what it must keep.
 struct SandboxPlan {
   bool on = true;  // --no-sandbox
   CapabilityUses uses;
-  FileAccess files;         // of all threads together
-  FileAccess client_files;  // what threads that clients talk to go on reading, a part of those
-  // Whether collectors look into other processes. Landlock forbids that to whom it confines, so that then the threads
-  // of the collectors, which talk to nobody, stay outside of it.
+  FileAccess files;         // of all threads
+  FileAccess client_files;  // of threads that serve clients, a subset
+  // Whether collectors inspect other processes. Landlock forbids that, so the collectors' threads, which serve no
+  // clients, are then not confined by it.
   bool reads_processes = true;
 };
 
 using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
 
-// Takes away what the program does not need any more, in the order in which it stops needing it. All layers but
-// core_dumps belong to threads and are inherited by those that are made later, hence the steps. After the last one
-// there are two kinds of threads: those that collectors run on, made in between, and all others, which clients talk to
-// and which have less: no capability, no perf events, no GPU, no folder of other processes. None of them throws: a
-// layer that cannot be had is told, and the program goes on without it. docs/sandbox.md is for operators.
+// Drops what the program no longer needs, step by step. All layers but core_dumps belong to threads and are inherited
+// by threads started later, hence the order of the steps. After the last one there are two kinds of threads: those of
+// the collectors, started in between, and those that serve clients, which have less: no capability, no perf events, no
+// GPU, no folder of other processes. No step throws: an unavailable layer is reported, and the program continues
+// without it. For operators: docs/sandbox.md.
 class Sandbox {
  public:
   explicit Sandbox(SandboxPlan plan);
 
-  // Files that are read again when they change, by any thread, with the folders that they are in; before drop_rights().
+  // Files that any thread may read again, with their folders. Call before drop_privileges().
   void keep_readable(const std::vector<std::string>& files);
 
-  void guard_memory();     // before anything secret is read: no core dumps
-  void drop_rights();      // sockets are bound, no other thread exists: capabilities, no_new_privs
-  void confine_clients();  // the collectors' threads exist, those that talk to clients do not: Landlock, capabilities
-  void close();            // no request has been answered: seccomp; then looks at what holds
+  void protect_memory();       // before secrets are read: no core dumps
+  void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
+  void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
+  void filter_system_calls();  // before the first request: seccomp; then verifies all layers
 
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
   const SandboxOutcomes& outcomes() const { return outcomes_; }
 
-  // One line of what is on, and one for each layer that should be and is not, with its hint.
-  void tell(Log& log) const;
+  // Logs one line with the layers that are on, and one for each missing layer, with its hint.
+  void report(Log& log) const;
 
  private:
   void confine(const FileAccess& access);
@@ -62,8 +62,7 @@ class Sandbox {
   CapabilitySet clients_keep_ = 0;
 };
 
-// What a sandbox of this plan would come to on this machine: put on by a child process that ends at once. Before any
-// other thread exists.
+// The outcomes of this plan on this machine, tried in a child process. Call before any other thread exists.
 SandboxOutcomes try_sandbox(const SandboxPlan& plan);
 
 }  // namespace igpu::exporter

@@ -32,12 +32,12 @@ struct ReleaseFilter {
 };
 using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, ReleaseFilter>;
 
-// Numbers as libseccomp knows them: a call that this architecture does not have is negative, and left out by it.
+// Numbers of libseccomp: a call that this architecture does not have is negative, and libseccomp ignores it.
 //
-// Which calls these are was recorded from the running program (tests/end_to_end/sandbox_calls) and completed by what
-// the C library may use instead on other versions and architectures.
+// The list was recorded from the running program (tests/end_to_end/sandbox_calls) and completed with the calls that the
+// C library may use instead in other versions and architectures.
 constexpr int kPlainCalls[] = {
-    // Files: reading, and looking at names. Opening is further down.
+    // Files: reading and listing. Opening is conditional, below.
     SCMP_SYS(read),
     SCMP_SYS(readv),
     SCMP_SYS(pread64),
@@ -69,12 +69,12 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(dup),
     SCMP_SYS(dup2),
     SCMP_SYS(dup3),
-    // To what is open: the log, sockets, wake-ups. No file is ever open for writing.
+    // Writing to open descriptors: the log, sockets, eventfds. No file is open for writing.
     SCMP_SYS(write),
     SCMP_SYS(writev),
-    // Sockets that are there: clients are accepted and answered. Sending and options are further down.
-    // Not sendmsg and sendmmsg: their address and their flags' effect lie in memory, where a filter cannot look, and
-    // with MSG_FASTOPEN they connect. Not recvmsg and recvmmsg: descriptors could be handed in by somebody outside.
+    // Open sockets: accepting clients and receiving. Sending and options are conditional, below.
+    // Not sendmsg and sendmmsg: their address and flags are in memory, which a filter cannot read, and with
+    // MSG_FASTOPEN they connect. Not recvmsg and recvmmsg: another process could pass in descriptors.
     SCMP_SYS(accept),
     SCMP_SYS(accept4),
     SCMP_SYS(recvfrom),
@@ -82,7 +82,7 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(getsockname),
     SCMP_SYS(getpeername),
     SCMP_SYS(getsockopt),
-    // Waiting and waking.
+    // Waiting and wake-ups.
     SCMP_SYS(poll),
     SCMP_SYS(ppoll),
     SCMP_SYS(select),
@@ -107,14 +107,14 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(gettimeofday),
     SCMP_SYS(time),
     SCMP_SYS(getrandom),
-    // Memory. Making it executable is further down.
+    // Memory. Mapping and protection are conditional, below.
     SCMP_SYS(brk),
     SCMP_SYS(munmap),
     SCMP_SYS(mremap),
     SCMP_SYS(madvise),
     SCMP_SYS(mincore),
     SCMP_SYS(membarrier),
-    // Threads of this process, and its signals. Making and signalling them is further down.
+    // Threads and signals of this process. Starting and signalling threads is conditional, below.
     SCMP_SYS(set_robust_list),
     SCMP_SYS(get_robust_list),
     SCMP_SYS(rseq),
@@ -131,7 +131,7 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(rt_sigpending),
     SCMP_SYS(rt_sigtimedwait),
     SCMP_SYS(sigaltstack),
-    // What it is and what it has used: process_*, and what may be read with which rights.
+    // Identity, capabilities and resource usage: process_* metrics and doctor's reasons.
     SCMP_SYS(getpid),
     SCMP_SYS(getppid),
     SCMP_SYS(getuid),
@@ -146,16 +146,15 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(capget),
 };
 
-// What lets a process become another program: whoever tries is no exporter any more.
-constexpr int kDeadly[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
+// Running another program, which the exporter never does: an attempt is an attack.
+constexpr int kForbidden[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 
-// The C library asks for these first and is content with an older call: ENOSYS, not EPERM.
-//   clone3: its flags lie in memory, where a filter cannot look; clone() has them in a register
+// The C library tries these first and falls back to an older call on ENOSYS, but not on EPERM.
+//   clone3: its flags are in memory, which a filter cannot read; clone() has them in a register
 //   openat2: the same
-//   fchmodat2 and its like are refused anyway
-constexpr int kUnknown[] = {SCMP_SYS(clone3), SCMP_SYS(openat2)};
+constexpr int kUnsupported[] = {SCMP_SYS(clone3), SCMP_SYS(openat2)};
 
-// O_TMPFILE without the O_DIRECTORY that is part of it: a folder may be opened.
+// O_TMPFILE without its O_DIRECTORY part: folders may be opened.
 constexpr scmp_datum_t kTmpfile = O_TMPFILE & ~O_DIRECTORY;
 constexpr scmp_datum_t kWriting = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | kTmpfile;
 constexpr scmp_datum_t kNamespaces =
@@ -163,14 +162,14 @@ constexpr scmp_datum_t kNamespaces =
 constexpr scmp_datum_t kHowToSend = MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE;
 constexpr scmp_datum_t kHowToOpen = SOCK_CLOEXEC | SOCK_NONBLOCK;
 constexpr scmp_datum_t kHowToFilter = SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-constexpr scmp_datum_t kLow32 = 0xffffffff;  // of arguments that are int: the kernel ignores what is above
+constexpr scmp_datum_t kLow32 = 0xffffffff;  // of int arguments: the kernel ignores the upper half
 
 class Rules {
  public:
   explicit Rules(scmp_filter_ctx filter) : filter_(filter) {}
 
   void allow(int call) { note(::seccomp_rule_add_array(filter_, SCMP_ACT_ALLOW, call, 0, nullptr)); }
-  // All conditions hold together. Several rules of one call are alternatives.
+  // A rule applies if all its conditions do. Several rules of one call are alternatives.
   void allow(int call, std::initializer_list<scmp_arg_cmp> conditions) {
     note(::seccomp_rule_add_array(filter_, SCMP_ACT_ALLOW, call, static_cast<unsigned>(conditions.size()),
                                   conditions.begin()));
@@ -196,22 +195,22 @@ scmp_arg_cmp is_null(unsigned argument) { return {argument, SCMP_CMP_EQ, 0, 0}; 
 scmp_arg_cmp is_int(unsigned argument, scmp_datum_t value) { return masked(argument, kLow32, value & kLow32); }
 
 void add_conditional_calls(Rules& rules) {
-  // For reading only. DRM's ioctls ask for no more.
+  // Read-only, which is enough for DRM ioctls.
   rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
   rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
 
-  // Threads, no processes: fork(), vfork() and posix_spawn() have no CLONE_THREAD. And no namespaces.
+  // Threads only: fork(), vfork() and posix_spawn() do not set CLONE_THREAD. No namespaces.
   rules.allow(SCMP_SYS(clone), {masked(0, CLONE_THREAD | CLONE_VM | kNamespaces, CLONE_THREAD | CLONE_VM)});
-  // abort() and raise().
+  // For abort() and raise().
   rules.allow(SCMP_SYS(tgkill), {is_int(0, static_cast<scmp_datum_t>(::getpid()))});
 
-  // Memory is never code: no library is loaded any more, and what an attacker writes is not run. And it is nothing but
-  // memory: a mapped perf event would show other processes' registers and stacks, read() shows counts.
+  // No executable memory: no library is loaded after the start, and data of an attacker cannot become code. Anonymous
+  // memory only: a mapped perf event would expose other processes' registers and stacks, read() returns counts.
   rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
   rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
   rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
 
-  // To whom the socket is connected; send() is this call with no address.
+  // To connected peers only; send() is this call without an address.
   rules.allow(SCMP_SYS(sendto), {is_null(4), masked(3, kLow32 & ~kHowToSend, 0)});
   // Both ends are ours: how the HTTP side hands a request to its workers. Not datagrams, which could go to others.
   rules.allow(SCMP_SYS(socketpair), {is_int(0, AF_UNIX), masked(1, kLow32 & ~kHowToOpen, SOCK_STREAM)});
@@ -228,21 +227,22 @@ void add_conditional_calls(Rules& rules) {
   rules.allow(SCMP_SYS(listen));
 #endif
 
-  // Events that count on a whole CPU, never in a process or a group of them. Which events these are lies in memory.
+  // Events of a whole CPU, never of a process or a control group. The event's type is in memory, which a filter cannot
+  // read.
   rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32), is_int(4, PERF_FLAG_FD_CLOEXEC)});
-  // Questions to render nodes; a GPU is given no work.
+  // Queries of render nodes, which submit no work to the GPU.
   rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Query)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, kXeDeviceQuery)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, TCGETS)});  // isatty()
 
-  // A thread may take more away from itself, which is how those that clients talk to do it. Not from others.
+  // A thread may restrict itself further, as threads that serve clients do, but no other thread.
   rules.allow(SCMP_SYS(seccomp), {is_int(0, SECCOMP_SET_MODE_FILTER), masked(1, kLow32 & ~kHowToFilter, 0)});
 
-  // Limits are read, not set.
+  // Reading limits, not setting them.
   rules.allow(SCMP_SYS(prlimit64), {is_null(2)});
-  // Not those that send signals when something happens.
+  // Not the commands that request signals.
   for (const int command : {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC}) {
     rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
   }
@@ -255,30 +255,29 @@ void add_conditional_calls(Rules& rules) {
 }
 
 LayerOutcome failed(const char* what, int error) {
-  const char* hint =
-      error == EINVAL || error == ENOSYS
-          ? "a kernel built with CONFIG_SECCOMP_FILTER, or a container that lets its programs use seccomp"
-          : "check whether a seccomp profile of the service or container denies seccomp";
+  const char* hint = error == EINVAL || error == ENOSYS
+                         ? "use a kernel built with CONFIG_SECCOMP_FILTER, or a container that allows seccomp"
+                         : "check whether a seccomp profile of the service or container denies seccomp";
   return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), hint);
 }
 
 }  // namespace
 
-LayerOutcome filter_system_calls() {
+LayerOutcome filter_calls_of_process() {
   const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (!filter) return failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kPlainCalls) rules.allow(call);
   add_conditional_calls(rules);
-  for (const int call : kDeadly) rules.answer(call, SCMP_ACT_KILL_PROCESS);
-  for (const int call : kUnknown) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
+  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
+  for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
   if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
 
-  // Calls of another architecture (32 bit, x32) come from injected code only.
+  // Only injected code makes calls of another architecture (32 bit, x32).
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // found by halving, not one after the other
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // binary search instead of a linear one
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
-  // Kernels before 5.16 slow every filtered process down against code that it was given to run; here there is none.
+  // Kernels before 5.16 slow down filtered processes to protect against untrusted code in them; here there is none.
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1);
   if (const int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); error != 0) {
     return failed("seccomp (all threads at once)", -error);
@@ -299,7 +298,8 @@ LayerOutcome filter_calls_of_clients() {
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1);
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0);  // it is set, and the first filter refuses to set it
+  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP,
+                           0);  // already set, and the first filter denies setting it
   if (const int error = ::seccomp_load(filter.get()); error != 0) return failed("seccomp", -error);
   return LayerOutcome::holds();
 }

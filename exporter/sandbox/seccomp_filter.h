@@ -5,14 +5,13 @@
 
 namespace igpu::exporter {
 
-// What the program may ask of the kernel from now on, in all its threads and for good (seccomp(2)): reading, counting,
-// answering on sockets that are there. seccomp_filter.cpp holds the list and the reasons. Everything else is answered
-// EPERM, and noted in the kernel's audit log where that is on; running a program ends the process. It needs
-// no_new_privs.
-LayerOutcome filter_system_calls();
+// Limits the system calls of all threads from now on (seccomp(2)): reading, counting, and responding on open sockets.
+// seccomp_filter.cpp has the list with the reasons. All others fail with EPERM and are recorded in the kernel's audit
+// log if it is enabled; running a program kills the process. Requires no_new_privs.
+LayerOutcome filter_calls_of_process();
 
-// What the calling thread, and those that it makes later, may not ask either: clients talk to them, and only collectors
-// open perf events and ask GPUs. After filter_system_calls().
+// Limits the calling thread, and those that it starts later, further, for threads that serve clients: only collectors
+// open perf events and query GPUs. Call after filter_calls_of_process().
 LayerOutcome filter_calls_of_clients();
 
 }  // namespace igpu::exporter

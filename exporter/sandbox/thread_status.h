@@ -10,17 +10,17 @@
 
 namespace igpu::exporter {
 
-// What the kernel says of one thread's rights: /proc/<pid>/task/<tid>/status.
+// Privileges of one thread, from /proc/<pid>/task/<tid>/status.
 struct ThreadStatus {
   CapabilitySet inheritable = 0, permitted = 0, effective = 0, bounding = 0, ambient = 0;
   bool no_new_privs = false;
   int seccomp = 0;  // 0 none, 1 strict, 2 filter
 };
 
-// Nothing: a line is missing.
+// Empty if a line is missing.
 std::optional<ThreadStatus> parse_thread_status(std::string_view text);
 
-// Of all threads of this process; empty if /proc cannot be read.
+// All threads of this process; empty if /proc cannot be read.
 std::vector<ThreadStatus> own_threads();
 
 }  // namespace igpu::exporter

@@ -13,7 +13,7 @@ inline constexpr std::string_view kProgramName = "intel-gpu-exporter";
 
 struct BuildInfo {
   std::string_view version;   // "0.1.0"
-  std::string_view revision;  // of the sources; "unknown" outside a repository
+  std::string_view revision;  // of the sources; "unknown" without a repository
   std::string_view compiler;  // "gcc 12.2.0"
 };
 BuildInfo build_info();

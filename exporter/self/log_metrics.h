@@ -9,7 +9,7 @@
 
 namespace igpu::exporter {
 
-// What became of the log. Any thread.
+// Metrics about the log. Thread-safe.
 class LogMetrics final : public SelfMetrics {
  public:
   explicit LogMetrics(const StderrLog& log) : log_(log) {}  // which must outlive this

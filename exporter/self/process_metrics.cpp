@@ -48,7 +48,7 @@ std::string_view read_file(const char* path, std::span<char> buffer) {
     const ssize_t size = ::read(file.get(), buffer.data() + total, buffer.size() - total);
     if (size <= 0) break;
     total += static_cast<std::size_t>(size);
-    if (total < buffer.size()) break;  // procfs gives all it has, up to what was asked for
+    if (total < buffer.size()) break;  // procfs returns all it has, up to the requested size
   }
   return {buffer.data(), total};
 }
@@ -68,10 +68,10 @@ std::optional<double> start_ticks(std::string_view stat) {
   return at == std::string_view::npos ? std::nullopt : number(stat.substr(at + 1));
 }
 
-// Seconds since the epoch, from /proc/stat; read piece by piece, as that file has a line for each CPU and interrupt.
+// Seconds since the epoch, from /proc/stat. Read in pieces: that file has a line for each CPU and interrupt.
 std::optional<double> boot_time() {
   constexpr std::string_view kKey = "\nbtime ";
-  constexpr std::size_t kLongest = 32;  // the key and its number
+  constexpr std::size_t kOverlap = 32;  // the key and its number
   const Descriptor file(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> buffer{};
   std::size_t kept = 0;
@@ -83,7 +83,7 @@ std::optional<double> boot_time() {
     if (at != std::string_view::npos && text.find('\n', at + 1) != std::string_view::npos) {
       return number(text.substr(at + kKey.size()));
     }
-    kept = std::min(at != std::string_view::npos ? text.size() - at : kLongest, text.size());
+    kept = std::min(at != std::string_view::npos ? text.size() - at : kOverlap, text.size());
     if (kept == buffer.size()) break;
     std::copy(text.end() - static_cast<std::ptrdiff_t>(kept), text.end(), buffer.begin());
   }
@@ -103,12 +103,12 @@ struct CloseDirectory {
 };
 
 std::optional<double> open_descriptors() {
-  // Since Linux 6.2 the directory's size is their number; before, it is 0 and they have to be listed.
+  // Since Linux 6.2 the directory's size is their number; earlier kernels report 0 and they must be listed.
   struct stat facts {};
   if (::stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0) return static_cast<double>(facts.st_size);
   const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc/self/fd"));
   if (!directory) return std::nullopt;
-  double count = -1;  // the directory's own
+  double count = -1;  // without the directory's own descriptor
   while (const dirent* entry = ::readdir(directory.get())) {
     if (entry->d_name[0] != '.') ++count;
   }
@@ -116,7 +116,7 @@ std::optional<double> open_descriptors() {
 }
 
 std::optional<double> threads() {
-  // A directory has a link from each of its folders, one for each thread here, beside its name and its own dot.
+  // The link count of a directory is 2 plus the number of its subdirectories, here one per thread.
   struct stat facts {};
   if (::stat("/proc/self/task", &facts) != 0 || facts.st_nlink <= 2) return std::nullopt;
   return static_cast<double>(facts.st_nlink - 2);

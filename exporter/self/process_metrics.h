@@ -12,17 +12,17 @@ namespace igpu::exporter {
 
 std::span<const MetricDescriptor* const> process_metrics();
 
-// The standard process_* set for the exporter's own process: what every Prometheus client library gives.
-// Sources: once /proc/self/stat and /proc/stat; for each page /proc/self/statm, the facts of /proc/self/fd and
-// /proc/self/task, getrlimit, getrusage; not /proc/self/stat again, for which the kernel goes through all threads.
-// What cannot be read is left out.
+// The standard process_* metrics of every Prometheus client library, for this process.
+// Sources: once /proc/self/stat and /proc/stat; for each page /proc/self/statm, stat(2) of /proc/self/fd and
+// /proc/self/task, getrlimit, getrusage. Not /proc/self/stat for each page, as the kernel then visits all threads.
+// Values that cannot be read are omitted.
 class ProcessMetrics final : public SelfMetrics {
  public:
   ProcessMetrics();
   void add_to(SampleList& out) const override;
 
  private:
-  std::optional<double> started_;  // seconds since the epoch: a step of the clock does not move it
+  std::optional<double> started_;  // seconds since the epoch; computed once, so that a clock step does not change it
   Descriptor memory_;              // /proc/self/statm
 };
 

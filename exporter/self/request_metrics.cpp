@@ -23,7 +23,7 @@ void RequestMetrics::count(int status) {
 void RequestMetrics::add_to(SampleList& out) const {
   for (std::size_t code = 0; code < kCodes; ++code) {
     const std::uint64_t count = counts_[code].load(std::memory_order_relaxed);
-    // The usual ones exist from the start, so that a rate over them sees the first one, too.
+    // The usual codes are exported from the start, so that rate() counts the first response, too.
     if (count == 0 && code != 200 && code != 500 && code != 503) continue;
     char text[8];
     const auto end = std::to_chars(text, text + sizeof text, code).ptr;

@@ -10,7 +10,7 @@
 
 namespace igpu::exporter {
 
-// HTTP responses by status code. Any thread.
+// HTTP responses by status code. Thread-safe.
 class RequestMetrics {
  public:
   static std::span<const MetricDescriptor* const> metrics();

@@ -11,7 +11,7 @@
 
 namespace igpu::exporter {
 
-// Which layers of the sandbox are on. Any thread.
+// Which layers of the sandbox are on. Thread-safe.
 class SandboxMetrics final : public SelfMetrics {
  public:
   static std::span<const MetricDescriptor* const> metrics();

@@ -5,7 +5,7 @@
 
 namespace igpu::exporter {
 
-// A part of the program that adds metrics of its own to the page.
+// A part of the program that adds its own metrics to the page.
 class SelfMetrics {
  public:
   virtual ~SelfMetrics() = default;

@@ -7,7 +7,7 @@
 
 namespace igpu::exporter {
 
-// Owns one file descriptor of the program's own (sockets, signals).
+// Owns one file descriptor of the program (socket, signalfd, file).
 class Descriptor {
  public:
   Descriptor() = default;
@@ -24,7 +24,7 @@ class Descriptor {
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }  // somebody else's from now on
+  int release() { return std::exchange(fd_, -1); }  // the caller owns it now
   void close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;

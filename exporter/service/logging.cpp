@@ -92,15 +92,15 @@ std::string now_utc() {
   return text;
 }
 
-constexpr std::size_t kMostWaiting = 256U << 10;  // bytes of lines that wait for the writer
+constexpr std::size_t kQueueLimit = 256U << 10;  // bytes of lines that wait for the writer
 
-// Waits for as long as it takes. False if it cannot be written: nobody is there to hear of that.
+// Blocks until the text is written. False if it cannot be.
 bool write_to_stderr(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // somebody else made it so
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // another process made it non-blocking
       pollfd wanted{STDERR_FILENO, POLLOUT, 0};
       if (::poll(&wanted, 1, -1) < 0 && errno != EINTR) return false;
     } else if (errno != EINTR) {
@@ -140,7 +140,7 @@ std::string format_log_line(LogFormat format, std::string_view timestamp, LogLev
 
 struct StderrLog::Queue {
   mutable std::mutex mutex;
-  std::condition_variable more;  // lines, or the end
+  std::condition_variable more;  // lines, or ending
   std::condition_variable progress;
   std::deque<std::string> lines;
   std::size_t bytes = 0;  // of lines, and of the one that is being written
@@ -148,10 +148,10 @@ struct StderrLog::Queue {
   bool held = false;
   bool in_background = false;
   bool ending = false;
-  std::uint64_t done_with = 0;  // lines that the writer has written, or tried to
+  std::uint64_t attempts = 0;  // lines that the writer has written, or tried to
   std::uint64_t dropped = 0;
-  std::uint64_t unreported = 0;                      // of the dropped ones
-  std::function<std::string(std::uint64_t)> report;  // the line that says so
+  std::uint64_t unreported = 0;                      // dropped lines that no line has reported yet
+  std::function<std::string(std::uint64_t)> report;  // that line
 
   bool empty() const { return lines.empty() && !writing; }
 
@@ -161,9 +161,9 @@ struct StderrLog::Queue {
     more.notify_one();
   }
 
-  bool has_room_for(std::size_t size) const { return bytes + size <= kMostWaiting; }
+  bool has_room_for(std::size_t size) const { return bytes + size <= kQueueLimit; }
 
-  // After those that were before the gap and before those behind it.
+  // The report takes the place of the lines that were dropped.
   void report_gap() {
     if (unreported == 0) return;
     push(report(unreported));
@@ -175,8 +175,8 @@ StderrLog::StderrLog(LogLevel level, LogFormat format)
     : level_(level), format_(format), queue_(std::make_shared<Queue>()) {
   queue_->report = [format](std::uint64_t count) {
     return format_log_line(format, now_utc(), LogLevel::warn,
-                           "lines of the log were dropped: they could not be written in time",
-                           {{"count", std::to_string(count)}});
+                           "log lines were dropped: standard error is not read fast enough",
+                           {{"count", std::to_string(count)}, {"hint", "check what reads standard error"}});
   };
 }
 
@@ -214,7 +214,7 @@ void StderrLog::release() {
 
 void StderrLog::write_lines(const std::shared_ptr<Queue>& queue) {
   ::pthread_setname_np(::pthread_self(), "log");
-  sigset_t all;  // SIGPIPE among them: that nobody reads the log ends nothing
+  sigset_t all;  // with SIGPIPE: a log that nobody reads must not end the program
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   std::unique_lock lock(queue->mutex);
@@ -229,15 +229,15 @@ void StderrLog::write_lines(const std::shared_ptr<Queue>& queue) {
     lock.lock();
     queue->writing = false;
     queue->bytes -= line.size();
-    ++queue->done_with;
+    ++queue->attempts;
     if (!written) ++queue->dropped;
-    // A gap is reported as soon as the lines before it are written, not only when another one comes.
+    // A gap is reported as soon as the lines before it are written, not when the next line comes.
     if (written && queue->lines.empty()) queue->report_gap();
     queue->progress.notify_all();
   }
 }
 
-void StderrLog::finish(std::chrono::milliseconds patience) {
+void StderrLog::finish(std::chrono::milliseconds timeout) {
   if (!writer_.joinable()) return;
   bool stuck = false;
   {
@@ -245,13 +245,12 @@ void StderrLog::finish(std::chrono::milliseconds patience) {
     queue_->ending = true;
     queue_->more.notify_all();
     while (!stuck && !queue_->empty()) {
-      const std::uint64_t before = queue_->done_with;
-      stuck =
-          !queue_->progress.wait_for(lock, patience, [&] { return queue_->empty() || queue_->done_with != before; });
+      const std::uint64_t before = queue_->attempts;
+      stuck = !queue_->progress.wait_for(lock, timeout, [&] { return queue_->empty() || queue_->attempts != before; });
     }
   }
   if (stuck) {
-    writer_.detach();  // it holds what it needs, and ends with the process
+    writer_.detach();  // it owns what it uses, and ends with the process
   } else {
     writer_.join();
   }

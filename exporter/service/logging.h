@@ -15,17 +15,17 @@ namespace igpu::exporter {
 
 enum class LogFormat { logfmt, json };
 
-// One line of the log, with its newline. ts is UTC with milliseconds. Control characters are escaped in both formats,
-// so that a hostile name cannot forge a line.
+// One log line with its newline. ts is UTC with milliseconds. Control characters are escaped in both formats, so that a
+// hostile name cannot forge a line.
 std::string format_log_line(LogFormat format, std::string_view timestamp, LogLevel level, std::string_view message,
                             std::initializer_list<LogField> fields);
 
-// Writes to standard error, each line in one write. What is below the level costs nothing.
+// Writes to standard error, each line in one write. Lines below the level cost nothing.
 //
-// A start that fails shows why in one line and nothing else: while held, lines are kept back. From release() on a
-// thread of its own writes, since a terminal that was stopped, a pipe that nobody reads or a disk that hangs must not
-// stop those who serve: lines wait for it in their order, and those that find no room are dropped and counted. Standard
-// error itself is left as it is, other processes write there, too.
+// Between hold() and release() lines are kept, so that a failed start prints its reason and nothing else. From
+// release() on a thread of its own writes: a stopped terminal, a pipe that nobody reads or a hanging disk must not
+// block the threads that serve. Lines are queued in order; when the queue is full they are dropped and counted. The
+// flags of standard error are not changed, as other processes share it.
 class StderrLog final : public Log {
  public:
   StderrLog(LogLevel level, LogFormat format);
@@ -36,12 +36,12 @@ class StderrLog final : public Log {
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) override;
 
   void hold();
-  void release();  // what was kept back comes first
+  void release();  // writes the kept lines first
 
-  // Returns when all lines are written, or none could be for `patience`. Lines that come later are dropped.
-  void finish(std::chrono::milliseconds patience = std::chrono::milliseconds(2000));
+  // Returns when all lines are written, or when none could be written for `timeout`. Later lines are dropped.
+  void finish(std::chrono::milliseconds timeout = std::chrono::milliseconds(2000));
 
-  // Lines that were not written: there was no room for them, or writing failed.
+  // Lines that were not written: the queue was full, or writing failed.
   std::uint64_t dropped() const;
 
  private:
@@ -50,7 +50,7 @@ class StderrLog final : public Log {
 
   const LogLevel level_;
   const LogFormat format_;
-  const std::shared_ptr<Queue> queue_;  // the writer's, too, which may be stuck when the program ends
+  const std::shared_ptr<Queue> queue_;  // shared with the writer, which may be blocked when the program ends
   std::thread writer_;
 };
 

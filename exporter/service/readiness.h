@@ -5,7 +5,7 @@
 
 namespace igpu::exporter {
 
-// Where the program stands in its life, for /-/ready.
+// State of the program's life cycle, for /-/ready.
 class Readiness {
  public:
   enum class State { starting, ready, draining };

@@ -36,14 +36,14 @@ int TerminationSignals::wait() {
   }
 }
 
-std::optional<int> TerminationSignals::wait(std::chrono::milliseconds at_most) {
+std::optional<int> TerminationSignals::wait(std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + at_most;
+  const auto deadline = Clock::now() + timeout;
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    const auto timeout = std::clamp<decltype(left)>(left, 0, std::numeric_limits<int>::max());
-    pollfd wanted{descriptor_.get(), POLLIN, 0};
-    const int count = ::poll(&wanted, 1, static_cast<int>(timeout));
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const auto poll_timeout = std::clamp<decltype(left)>(left, 0, std::numeric_limits<int>::max());
+    pollfd waiting{descriptor_.get(), POLLIN, 0};
+    const int count = ::poll(&waiting, 1, static_cast<int>(poll_timeout));
     if (count > 0) return wait();
     if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
     if (left <= 0) return std::nullopt;

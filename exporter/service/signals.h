@@ -8,16 +8,16 @@
 
 namespace igpu::exporter {
 
-// SIGTERM and SIGINT as something to wait for: no handler runs anywhere. Made before any other thread, which inherit
-// the blocked signals.
+// Waits for SIGTERM and SIGINT without a signal handler. Constructed before other threads, which inherit the blocked
+// signals.
 class TerminationSignals {
  public:
   TerminationSignals();  // throws std::system_error
 
   // Waits for one of them; returns its number.
   int wait();
-  // The same, for no longer than that.
-  std::optional<int> wait(std::chrono::milliseconds at_most);
+  // The same with a timeout.
+  std::optional<int> wait(std::chrono::milliseconds timeout);
 
  private:
   Descriptor descriptor_;

@@ -11,9 +11,9 @@ struct UnitName {
   std::string_view name;
   double nanoseconds;
 };
-// Longer names first: "ms" is not "m" and a rest.
+// Longer names first: "ms" must not be read as "m" and a rest.
 constexpr std::array<UnitName, 6> kUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
-constexpr double kLongest = 366.0 * 24 * 3600e9;
+constexpr double kMaximum = 366.0 * 24 * 3600e9;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::optional<Nanoseconds> parse_duration(std::string_view text) {
     if (unit == nullptr) return std::nullopt;
     text.remove_prefix(unit->name.size());
     total += value * unit->nanoseconds;
-    if (!(total <= kLongest)) return std::nullopt;
+    if (!(total <= kMaximum)) return std::nullopt;
   }
   return Nanoseconds(static_cast<Nanoseconds::rep>(total));
 }

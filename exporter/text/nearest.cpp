@@ -7,7 +7,7 @@
 namespace igpu::exporter {
 namespace {
 
-// Letters to change, insert, remove, or swap with their neighbour to turn a into b.
+// Edit distance: letters to change, insert, remove, or swap with their neighbour to turn a into b.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
   std::vector<std::size_t> previous(b.size() + 1);
@@ -28,12 +28,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
-constexpr std::size_t kLongest = 64;  // what is longer is no typing error
+constexpr std::size_t kMaximum = 64;  // a longer word is not a typing error
 
 }  // namespace
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  if (word.size() > kLongest) return {};
+  if (word.size() > kMaximum) return {};
   const std::string* best = nullptr;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

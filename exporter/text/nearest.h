@@ -7,8 +7,8 @@
 
 namespace igpu::exporter {
 
-// The one of candidates that was probably meant by word: a few letters changed, left out, added or swapped. "" if none
-// is near enough.
+// The candidate closest to a misspelled word: a few letters changed, missing, added or swapped. "" if none is close
+// enough.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace igpu::exporter

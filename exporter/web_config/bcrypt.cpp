@@ -12,13 +12,13 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kSize = 60;
-constexpr std::size_t kSaltBegin = 7;   // behind "$2b$10$"
-constexpr std::size_t kHashBegin = 29;  // behind 22 characters of salt
+constexpr std::size_t kSaltBegin = 7;   // after "$2b$10$"
+constexpr std::size_t kHashBegin = 29;  // after 22 characters of salt
 constexpr std::size_t kCountedPassword = 72;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-// crypt's workspace holds the password and its traces.
+// crypt's workspace contains the password and values derived from it.
 struct Workspace {
   crypt_data data{};
   ~Workspace() { ::explicit_bzero(&data, sizeof data); }
@@ -51,12 +51,12 @@ bool bcrypt_matches(std::string_view password, std::string_view hash) {
   const char* computed = ::crypt_r(phrase, setting.c_str(), &workspace->data);
   ::explicit_bzero(phrase, sizeof phrase);
   if (computed == nullptr || ::strlen(computed) != kSize) return false;
-  // Not the salt: crypt writes it in its canonical form.
+  // Without the salt, which crypt rewrites in its canonical form.
   const bool same = CRYPTO_memcmp(computed + kHashBegin, hash.data() + kHashBegin, kSize - kHashBegin) == 0;
   return same && password.find('\0') == std::string_view::npos;
 }
 
-std::string bcrypt_decoy(unsigned cost) {
+std::string dummy_bcrypt_hash(unsigned cost) {
   std::string hash = "$2b$";
   hash += static_cast<char>('0' + cost / 10);
   hash += static_cast<char>('0' + cost % 10);

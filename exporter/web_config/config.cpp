@@ -27,22 +27,22 @@ std::string joined(Keys words) {
   return out;
 }
 
-// One mapping whose keys are fixed. A value that is null stands for one that was not written.
+// A mapping with fixed keys. A null value counts as a missing one.
 class Section {
  public:
   Section(const YamlNode& node, std::string name, Keys known) : name_(std::move(name)) {
     if (node.kind == YamlNode::Kind::null) return;
     if (node.kind != YamlNode::Kind::mapping) {
-      throw YamlError(node.line, (name_.empty() ? "the file" : name_) + " has to be a mapping of keys to values");
+      throw YamlError(node.line, (name_.empty() ? "the file" : name_) + " must be a mapping of keys to values");
     }
     node_ = &node;
     for (const YamlNode::Entry& entry : node.entries) {
       if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-      throw YamlError(entry.line, where() + "unknown key " + in_quotes(entry.key) + "; known are " + joined(known));
+      throw YamlError(entry.line, where() + "unknown key " + in_quotes(entry.key) + "; known keys: " + joined(known));
     }
   }
 
-  // The value of that key; nothing if it is absent or null.
+  // The value of the key; null if it is absent or null.
   const YamlNode* find(std::string_view key) const {
     if (node_ == nullptr) return nullptr;
     for (const YamlNode::Entry& entry : node_->entries) {
@@ -51,7 +51,7 @@ class Section {
     return nullptr;
   }
 
-  // Even if it is null.
+  // Also if its value is null.
   const YamlNode::Entry* entry(std::string_view key) const {
     if (node_ == nullptr) return nullptr;
     for (const YamlNode::Entry& entry : node_->entries) {
@@ -74,21 +74,21 @@ class Section {
   bool boolean(std::string_view key, bool otherwise) const {
     const YamlNode* node = find(key);
     if (node == nullptr) return otherwise;
-    // What YAML 1.1 takes for true and false, as the toolkit's library does.
+    // The spellings of YAML 1.1, which the toolkit's library accepts.
     for (const char* yes : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y"}) {
       if (node->plain && node->text == yes) return true;
     }
     for (const char* no : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N"}) {
       if (node->plain && node->text == no) return false;
     }
-    fail(*node, key, "has to be true or false");
+    fail(*node, key, "must be true or false");
   }
 
   std::vector<std::pair<std::string, std::size_t>> list(std::string_view key) const {
     std::vector<std::pair<std::string, std::size_t>> out;
     const YamlNode* node = find(key);
     if (node == nullptr) return out;
-    if (node->kind != YamlNode::Kind::sequence) fail(*node, key, "has to be a list");
+    if (node->kind != YamlNode::Kind::sequence) fail(*node, key, "must be a list");
     for (const std::shared_ptr<const YamlNode>& item : node->items) {
       out.emplace_back(scalar(*item, key), item->line);
     }
@@ -109,7 +109,7 @@ class Section {
   std::string where() const { return name_.empty() ? name_ : name_ + ": "; }
 
   std::string scalar(const YamlNode& node, std::string_view key) const {
-    if (node.kind != YamlNode::Kind::scalar) fail(node, key, "has to be text");
+    if (node.kind != YamlNode::Kind::scalar) fail(node, key, "must be text");
     return node.text;
   }
 
@@ -159,7 +159,7 @@ constexpr Named<std::string_view> kTls13Ciphers[] = {
     {"TLS_CHACHA20_POLY1305_SHA256", "TLS_CHACHA20_POLY1305_SHA256"},
 };
 
-// What Go's tls.CipherSuites() names for TLS 1.2 and older, with OpenSSL's names. (Newer ones have dropped TLS_RSA_*.)
+// The names of Go's tls.CipherSuites() for TLS 1.2 and older, with OpenSSL's names. (Newer Go has dropped TLS_RSA_*.)
 constexpr Named<std::string_view> kCiphers[] = {
     {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"},
     {"TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"},
@@ -181,7 +181,7 @@ void add_once(std::vector<std::string>& list, std::string_view item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.emplace_back(item);
 }
 
-// file_key and inline_key are two ways to give one thing.
+// file_key and inline_key are alternatives for one value.
 PemSource pem_source(const Section& section, std::string_view file_key, std::string_view inline_key,
                      const std::filesystem::path& folder) {
   PemSource source;
@@ -190,7 +190,7 @@ PemSource pem_source(const Section& section, std::string_view file_key, std::str
   if (!path.empty() && !source.text.empty()) {
     section.fail(*section.find(inline_key), inline_key, "and " + std::string(file_key) + " exclude each other");
   }
-  if (path.find('\0') != std::string::npos) section.fail(*section.find(file_key), file_key, "is no path");
+  if (path.find('\0') != std::string::npos) section.fail(*section.find(file_key), file_key, "is not a path");
   if (!path.empty()) source.path = (folder / path).string();
   source.key = path.empty() && !source.text.empty() ? inline_key : file_key;
   const YamlNode* node = section.find(source.key);
@@ -202,7 +202,7 @@ TlsVersion version(const Section& section, std::string_view key, TlsVersion othe
   const YamlNode* node = section.find(key);
   if (node == nullptr) return otherwise;
   const TlsVersion* found = find_named(kVersions, section.text(key));
-  if (found == nullptr) section.fail(*node, key, "has to be one of " + names_of(kVersions));
+  if (found == nullptr) section.fail(*node, key, "must be one of " + names_of(kVersions));
   return *found;
 }
 
@@ -215,14 +215,14 @@ void read_ciphers(const Section& section, TlsSettings& tls) {
       add_once(tls.tls13_ciphers, *tls13);
     } else {
       section.fail(line, kKey,
-                   "has an unknown one: " + in_quotes(name) + "; known are " + names_of(kCiphers) + ", " +
+                   "contains the unknown name " + in_quotes(name) + "; known names: " + names_of(kCiphers) + ", " +
                        names_of(kTls13Ciphers));
     }
   }
   const bool none_for_tls12 = tls.ciphers.empty() && !tls.tls13_ciphers.empty();
   if (!none_for_tls12) return;
   if (tls.max_version < TlsVersion::tls13) {
-    section.fail(*section.find(kKey), kKey, "names only those of TLS 1.3, which max_version excludes");
+    section.fail(*section.find(kKey), kKey, "contains only suites of TLS 1.3, which max_version excludes");
   }
   tls.min_version = TlsVersion::tls13;
 }
@@ -232,24 +232,24 @@ void read_client_auth(const Section& section, TlsSettings& tls) {
   if (!name.empty()) {
     const ClientAuth* found = find_named(kClientAuth, name);
     if (found == nullptr) {
-      section.fail(*section.find("client_auth_type"), "client_auth_type", "has to be one of " + names_of(kClientAuth));
+      section.fail(*section.find("client_auth_type"), "client_auth_type", "must be one of " + names_of(kClientAuth));
     }
     tls.client_auth = *found;
   }
   if (!tls.client_ca.empty() && tls.client_auth == ClientAuth::none) {
     section.fail(tls.client_ca.line, tls.client_ca.key,
-                 "needs a client_auth_type: without one no client is asked for a certificate");
+                 "needs a client_auth_type: without one no client certificate is requested");
   }
   const YamlNode::Entry* sans = section.entry("client_allowed_sans");
   if (sans == nullptr) return;
   for (const auto& [san, line] : section.list("client_allowed_sans")) add_once(tls.allowed_sans, san);
   if (tls.allowed_sans.empty()) {
-    section.fail(sans->line, sans->key, "is empty: name who is let in, or remove the key to let in everyone");
+    section.fail(sans->line, sans->key, "is empty: list the allowed names, or remove the key to allow all");
   }
   if (tls.client_auth != ClientAuth::require_any && tls.client_auth != ClientAuth::require_and_verify) {
     section.fail(sans->line, sans->key,
-                 "needs client_auth_type RequireAndVerifyClientCert or RequireAnyClientCert: with the others a client "
-                 "may come without a certificate");
+                 "needs client_auth_type RequireAndVerifyClientCert or RequireAnyClientCert: with the others a "
+                 "client may connect without a certificate");
   }
 }
 
@@ -292,7 +292,7 @@ std::optional<TlsSettings> read_tls(const YamlNode& node, const std::filesystem:
     const std::string_view* group = find_named(kGroups, name);
     if (group == nullptr) {
       section.fail(line, "curve_preferences",
-                   "has an unknown one: " + in_quotes(name) + "; known are " + names_of(kGroups));
+                   "contains the unknown name " + in_quotes(name) + "; known names: " + names_of(kGroups));
     }
     add_once(tls.groups, *group);
   }
@@ -300,7 +300,7 @@ std::optional<TlsSettings> read_tls(const YamlNode& node, const std::filesystem:
   return tls;
 }
 
-// As Go writes headers: trimmed, and one line.
+// As Go sends headers: trimmed, and on one line.
 std::string header_value(std::string_view text) {
   std::string value(trimmed(text));
   std::replace_if(
@@ -320,19 +320,19 @@ void read_http(const YamlNode& node, WebConfig& config) {
     if (entry == nullptr) continue;
     const std::string value = header_value(headers.text(name));
     if (name == "X-Frame-Options" && value != "deny" && value != "sameorigin") {
-      headers.fail(entry->line, name, "has to be deny or sameorigin");
+      headers.fail(entry->line, name, "must be deny or sameorigin");
     }
-    if (name == "X-Content-Type-Options" && value != "nosniff") headers.fail(entry->line, name, "has to be nosniff");
+    if (name == "X-Content-Type-Options" && value != "nosniff") headers.fail(entry->line, name, "must be nosniff");
     if (std::any_of(value.begin(), value.end(),
                     [](char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == '\x7f'; })) {
-      headers.fail(entry->line, name, "has control characters");
+      headers.fail(entry->line, name, "contains control characters");
     }
     if (!value.empty()) config.headers.emplace_back(name, value);
   }
 }
 
-// What is wrong with it, without showing it.
-std::string why_no_hash(std::string_view text) {
+// What is wrong with the text, without quoting it.
+std::string hash_error(std::string_view text) {
   if (text.size() == 60 && text.starts_with("$2") && text[3] == '$' && text[6] == '$' && text[4] >= '0' &&
       text[4] <= '9' && text[5] >= '0' && text[5] <= '9' && bcrypt_cost(text) > kHighestBcryptCost) {
     return "has a cost above " + std::to_string(kHighestBcryptCost) +
@@ -345,16 +345,16 @@ std::string why_no_hash(std::string_view text) {
 void read_users(const YamlNode& node, WebConfig& config) {
   if (node.kind == YamlNode::Kind::null) return;
   if (node.kind != YamlNode::Kind::mapping) {
-    throw YamlError(node.line, "basic_auth_users has to be a mapping of user names to bcrypt hashes");
+    throw YamlError(node.line, "basic_auth_users must be a mapping of user names to bcrypt hashes");
   }
   for (const YamlNode::Entry& entry : node.entries) {
     const std::string user = "basic_auth_users: " + in_quotes(entry.key);
     if (entry.key.find(':') != std::string::npos) {
-      throw YamlError(entry.line, user + " can never log in: a user name cannot have a colon");
+      throw YamlError(entry.line, user + " can never log in: a user name must not contain a colon");
     }
     const YamlNode& hash = *entry.value;
     if (hash.kind != YamlNode::Kind::scalar || !is_bcrypt_hash(hash.text)) {
-      throw YamlError(entry.line, user + " " + why_no_hash(hash.text));
+      throw YamlError(entry.line, user + " " + hash_error(hash.text));
     }
     config.users.emplace(entry.key, hash.text);
   }
@@ -366,7 +366,7 @@ void read_rate_limit(const YamlNode& node, WebConfig& config) {
   if (const YamlNode* interval = section.find("interval")) {
     const std::optional<Nanoseconds> parsed = parse_duration(section.text("interval"));
     if (!parsed)
-      section.fail(*interval, "interval", "has to be a duration with a unit, such as 500ms or 1s; 0: no limit");
+      section.fail(*interval, "interval", "must be a duration with a unit, such as 500ms or 1s; 0 means no limit");
     config.rate_limit.interval = *parsed;
   }
   if (const YamlNode* burst = section.find("burst")) {
@@ -374,11 +374,11 @@ void read_rate_limit(const YamlNode& node, WebConfig& config) {
     unsigned& value = config.rate_limit.burst;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (!burst->plain || error != std::errc() || end != text.data() + text.size() || value > 1'000'000) {
-      section.fail(*burst, "burst", "has to be a whole number from 0 to 1000000");
+      section.fail(*burst, "burst", "must be a whole number from 0 to 1000000");
     }
   }
   if (config.rate_limit.interval > Nanoseconds::zero() && config.rate_limit.burst == 0) {
-    throw YamlError(section.line(), "rate_limit: burst has to be at least 1: with 0 every request would be refused");
+    throw YamlError(section.line(), "rate_limit: burst must be at least 1: with 0 every request would be rejected");
   }
 }
 
@@ -391,16 +391,16 @@ bool ends_with_line_break(std::string_view text) {
 
 std::vector<std::string> offered_ciphers(const TlsSettings& tls) {
   if (!tls.ciphers.empty()) return tls.ciphers;
-  std::vector<std::string> usual{"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
-                                 "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
-                                 "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"};
+  std::vector<std::string> defaults{"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
+                                    "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
+                                    "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"};
   if (tls.min_version < TlsVersion::tls12) {
     for (const char* older :
          {"ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA"}) {
-      usual.emplace_back(older);
+      defaults.emplace_back(older);
     }
   }
-  return usual;
+  return defaults;
 }
 
 std::vector<std::string> offered_tls13_ciphers(const TlsSettings& tls) {

@@ -20,15 +20,15 @@ constexpr Metric<Flag, 0> kSuccessful{
     "Whether the latest state of --web.config.file and the files it names is in use; 0 means that an earlier one is."};
 constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kSuccessful};
 
-// What a thread that may outlive the log writes to.
-class LogUntil final : public Log {
+// For a thread that may outlive the log.
+class DetachableLog final : public Log {
  public:
-  explicit LogUntil(Log& log) : log_(&log) {}
+  explicit DetachableLog(Log& log) : log_(&log) {}
   void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) override {
     const std::lock_guard lock(mutex_);
     if (log_ != nullptr) log_->write(level, message, fields);
   }
-  void end() {
+  void detach() {
     const std::lock_guard lock(mutex_);
     log_ = nullptr;
   }
@@ -44,20 +44,20 @@ struct WebConfigFollower::Shared {
   Shared(std::string path, Log& its_log, Options its_options)
       : options(std::move(its_options)), log(its_log), file(std::move(path), log) {}
 
-  bool hangs(Clock::time_point now) const { return asked && now - asked_at >= options.hangs_after; }
+  bool hangs(Clock::time_point now) const { return requested && now - requested_at >= options.hang_timeout; }
 
   const Options options;
-  LogUntil log;
+  DetachableLog log;
   WebConfigFile file;
 
   std::mutex mutex;
-  std::condition_variable wanted;
+  std::condition_variable wake;
   std::condition_variable done;
-  bool asked = false;  // until the look is done
+  bool requested = false;  // until the check is done
   bool ending = false;
-  bool slow = false;     // the last look took longer than anybody waits
-  bool said_so = false;  // that this one hangs
-  Clock::time_point asked_at;
+  bool slow = false;         // the last check took longer than reload_wait
+  bool hang_logged = false;  // of the current check
+  Clock::time_point requested_at;
   Clock::time_point next_check;
 };
 
@@ -74,12 +74,12 @@ WebConfigFollower::~WebConfigFollower() {
   {
     std::unique_lock lock(shared_->mutex);
     shared_->ending = true;
-    shared_->wanted.notify_all();
-    stuck = !shared_->done.wait_for(lock, shared_->options.farewell, [this] { return !shared_->asked; });
+    shared_->wake.notify_all();
+    stuck = !shared_->done.wait_for(lock, shared_->options.stop_timeout, [this] { return !shared_->requested; });
   }
   if (stuck) {
-    shared_->log.end();
-    thread_.detach();  // it holds what it needs, and ends with the process
+    shared_->log.detach();
+    thread_.detach();  // it owns what it uses, and ends with the process
   } else {
     thread_.join();
   }
@@ -93,48 +93,50 @@ void WebConfigFollower::run(const std::shared_ptr<Shared>& shared) {
   ::pthread_setname_np(::pthread_self(), "web-config");
   std::unique_lock lock(shared->mutex);
   for (;;) {
-    shared->wanted.wait(lock, [&] { return shared->asked || shared->ending; });
-    if (!shared->asked) return;
+    shared->wake.wait(lock, [&] { return shared->requested || shared->ending; });
+    if (!shared->requested) return;
     lock.unlock();
     const auto began = Clock::now();
     try {
-      shared->file.look();
-    } catch (const std::exception& error) {  // no memory
-      shared->log.write(LogLevel::error, "the web configuration could not be looked at", {{"error", error.what()}});
+      shared->file.reload_if_changed();
+    } catch (const std::exception& error) {  // out of memory
+      shared->log.write(LogLevel::error, "the web configuration could not be checked",
+                        {{"error", error.what()}, {"hint", "raise the memory limit (MemoryMax=, the container's)"}});
     }
-    const bool slow = Clock::now() - began > shared->options.patience;
+    const bool slow = Clock::now() - began > shared->options.reload_wait;
     lock.lock();
-    shared->asked = false;
+    shared->requested = false;
     shared->slow = slow;
-    if (std::exchange(shared->said_so, false)) {
+    if (std::exchange(shared->hang_logged, false)) {
       shared->log.write(LogLevel::info, "the web configuration can be read again", {});
     }
     shared->done.notify_all();
   }
 }
 
-void WebConfigFollower::ask_for_a_look() {
+void WebConfigFollower::request_check() {
   const Clock::time_point now = shared_->options.now();
   std::unique_lock lock(shared_->mutex);
-  if (shared_->asked) {
-    if (!shared_->hangs(now) || std::exchange(shared_->said_so, true)) return;
+  if (shared_->requested) {
+    if (!shared_->hangs(now) || std::exchange(shared_->hang_logged, true)) return;
     lock.unlock();
     log_.write(LogLevel::error,
-               "the web configuration cannot be read, the file system does not answer; the state in use stays in use",
-               {{"file", path_}});
+               "the web configuration cannot be read: the file system does not respond; the current configuration "
+               "stays in use",
+               {{"file", path_}, {"hint", "check the file systems of this file and of the files that it names"}});
     return;
   }
   if (now < shared_->next_check) return;
   shared_->next_check = now + kCheckInterval;
-  shared_->asked = true;
-  shared_->asked_at = now;
-  shared_->wanted.notify_one();
+  shared_->requested = true;
+  shared_->requested_at = now;
+  shared_->wake.notify_one();
   if (shared_->slow) return;
-  shared_->slow = !shared_->done.wait_for(lock, shared_->options.patience, [this] { return !shared_->asked; });
+  shared_->slow = !shared_->done.wait_for(lock, shared_->options.reload_wait, [this] { return !shared_->requested; });
 }
 
 std::shared_ptr<const LoadedWebConfig> WebConfigFollower::current() {
-  if (thread_.joinable()) ask_for_a_look();
+  if (thread_.joinable()) request_check();
   return shared_->file.loaded();
 }
 

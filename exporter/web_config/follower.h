@@ -15,20 +15,20 @@
 
 namespace igpu::exporter {
 
-// --web.config.file, followed while it changes.
+// Reloads --web.config.file when it changes.
 //
-// At most once a second, when somebody asks, a thread of its own looks at the files; between requests it sleeps. Nobody
-// who asks ever waits for a file: a look that takes longer than a moment goes on by itself, and what was read before
-// holds until it is done. That it does not end is logged once.
+// A thread of its own checks the files when a request comes, at most once a second; between requests it sleeps. No
+// request waits for a file longer than reload_wait: a slow check continues in the background, and until it ends the
+// previous configuration stays in use. A check that hangs is logged once.
 class WebConfigFollower final : public WebConfigSource, public SelfMetrics {
  public:
   struct Options {
     std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
-    // For which one who asks waits, so that a change holds for the next request. After a look that took longer nobody
-    // waits until there was one that did not.
-    std::chrono::milliseconds patience{100};
-    std::chrono::milliseconds hangs_after{5000};
-    std::chrono::milliseconds farewell{1000};  // for a look under way at the end
+    // How long a request waits for a check, so that a change applies to the next request. After a check that took
+    // longer, requests do not wait until one was fast again.
+    std::chrono::milliseconds reload_wait{100};
+    std::chrono::milliseconds hang_timeout{5000};  // a check that takes longer is reported
+    std::chrono::milliseconds stop_timeout{1000};  // for a check that runs when the program ends
   };
 
   // Reads the file. Throws std::runtime_error with one clear line. log must outlive the object.
@@ -38,12 +38,12 @@ class WebConfigFollower final : public WebConfigSource, public SelfMetrics {
   WebConfigFollower(const WebConfigFollower&) = delete;
   WebConfigFollower& operator=(const WebConfigFollower&) = delete;
 
-  // Before that the files are not looked at again. The thread has the rights of the one that calls.
+  // Starts the thread, which inherits the caller's privileges. Before that files are not checked again.
   void start();
 
   std::shared_ptr<const LoadedWebConfig> current() override;
 
-  // What it reads: the configuration and the files that it names now.
+  // The files that it reads: the configuration and those that it names now.
   std::vector<std::string> files() const;
 
   static std::span<const MetricDescriptor* const> metrics();
@@ -52,11 +52,11 @@ class WebConfigFollower final : public WebConfigSource, public SelfMetrics {
  private:
   struct Shared;
   static void run(const std::shared_ptr<Shared>& shared);
-  void ask_for_a_look();
+  void request_check();
 
   const std::string path_;
   Log& log_;
-  const std::shared_ptr<Shared> shared_;  // the thread's, too, which may be stuck when the program ends
+  const std::shared_ptr<Shared> shared_;  // shared with the thread, which may be blocked when the program ends
   std::thread thread_;
 };
 

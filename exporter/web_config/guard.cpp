@@ -9,7 +9,7 @@ namespace {
 void add_headers(const std::shared_ptr<const LoadedWebConfig>& loaded, HttpResponse& response) {
   if (loaded->config.headers.empty()) return;
   for (const auto& [name, value] : loaded->config.headers) {
-    if (name == "X-Content-Type-Options") continue;  // the listener sends it in any case, and it has one value only
+    if (name == "X-Content-Type-Options") continue;  // the listener always sends it, and only one value is valid
     std::erase_if(response.headers,
                   [replaced = std::string_view(name)](const auto& header) { return header.first == replaced; });
     response.headers.emplace_back(name, value);
@@ -21,11 +21,11 @@ void add_headers(const std::shared_ptr<const LoadedWebConfig>& loaded, HttpRespo
 
 void Guard::handle(const HttpRequest& request, HttpResponse& response) {
   const std::shared_ptr<const LoadedWebConfig> loaded = config_.current();
-  if (admits(loaded->config, request, response)) next_.handle(request, response);
+  if (accepts(loaded->config, request, response)) next_.handle(request, response);
   add_headers(loaded, response);
 }
 
-bool Guard::admits(const WebConfig& config, const HttpRequest& request, HttpResponse& response) {
+bool Guard::accepts(const WebConfig& config, const HttpRequest& request, HttpResponse& response) {
   if (!bucket_.take(config.rate_limit, std::chrono::steady_clock::now())) {
     response.fail(429, "too many requests (rate_limit)");
     return false;
@@ -39,12 +39,12 @@ bool Guard::admits(const WebConfig& config, const HttpRequest& request, HttpResp
       case PasswordCheck::Outcome::wrong:
         break;
       case PasswordCheck::Outcome::busy:
-        response.fail(503, "too many passwords are being checked at once");
+        response.fail(503, "too many passwords are being checked");
         response.headers.emplace_back("Retry-After", "1");
         return false;
     }
   }
-  response.fail(401, "a user name and a password are needed here");
+  response.fail(401, "a user name and a password are required");
   response.headers.emplace_back("WWW-Authenticate", R"(Basic realm="intel-gpu-exporter", charset="UTF-8")");
   return false;
 }

@@ -9,13 +9,12 @@
 
 namespace igpu::exporter {
 
-// Stands before the routes and does what the web configuration asks for, on every path alike, as the toolkit does (so
-// /-/healthy and /-/ready want a password, too): the rate limit (429), basic authentication (401; 503 while too many
-// passwords are being checked), and headers for every response. A header that a page sets itself is replaced by
-// the configured one.
+// Applies the web configuration to every request, whatever its path, as the toolkit does (so /-/healthy and /-/ready
+// need a password, too): rate limit (429), basic authentication (401; 503 while too many passwords are being checked),
+// and headers for every response. A configured header replaces one that a page sets.
 class Guard final : public HttpHandler {
  public:
-  // All of them must outlive the guard.
+  // All arguments must outlive the guard.
   Guard(WebConfigSource& config, HttpHandler& next, const PasswordCheck::Limits& limits = {})
       : config_(config), next_(next), passwords_(limits) {}
 
@@ -23,8 +22,8 @@ class Guard final : public HttpHandler {
   void answered(int status) override { next_.answered(status); }
 
  private:
-  // True if the request may pass; otherwise the response says why not.
-  bool admits(const WebConfig& config, const HttpRequest& request, HttpResponse& response);
+  // False: the request is rejected, and the response says why.
+  bool accepts(const WebConfig& config, const HttpRequest& request, HttpResponse& response);
 
   WebConfigSource& config_;
   HttpHandler& next_;

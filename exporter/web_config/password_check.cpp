@@ -27,7 +27,7 @@ int base64_value(char c) {
   return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-// The standard alphabet with its padding. False: text is something else; out is garbage then.
+// Standard alphabet with padding. False if text is not valid, with any content in out.
 bool decode_base64(std::string_view text, std::string& out) {
   if (text.size() % 4 != 0) return false;
   out.reserve(text.size() / 4 * 3);
@@ -52,18 +52,18 @@ void append_with_length(std::string& out, std::string_view text) {
   out.append(text);
 }
 
-// As long as a wrong password of the user with the costliest hash, of whichever user this is: a computation of cost c
-// is followed by those of c, c + 1, ... up to the highest cost, which together take as long as one of the highest.
+// A wrong password takes the same time for every user, that of the highest cost: a computation of cost c is followed by
+// those of c, c + 1, ... below the highest cost, which together take as long as one of the highest.
 bool matches_in_equal_time(const PasswordCheck::Users& users, std::string_view password, std::string_view hash) {
   unsigned highest = 0;
   for (const auto& [user, stored] : users) highest = std::max(highest, bcrypt_cost(stored));
   if (hash.empty()) {
-    (void)bcrypt_matches(password, bcrypt_decoy(highest));
+    (void)bcrypt_matches(password, dummy_bcrypt_hash(highest));
     return false;
   }
   if (bcrypt_matches(password, hash)) return true;
   for (unsigned cost = bcrypt_cost(hash); cost < highest; ++cost) {
-    (void)bcrypt_matches(password, bcrypt_decoy(cost));
+    (void)bcrypt_matches(password, dummy_bcrypt_hash(cost));
   }
   return false;
 }
@@ -99,8 +99,8 @@ bool PasswordCheck::Decisions::contains(const Key& key) {
 }
 
 void PasswordCheck::Decisions::add(const Key& key) {
-  if (most_ == 0 || contains(key)) return;
-  if (index_.size() >= most_) {
+  if (limit_ == 0 || contains(key)) return;
+  if (index_.size() >= limit_) {
     index_.erase(by_use_.back());
     by_use_.pop_back();
   }
@@ -108,9 +108,9 @@ void PasswordCheck::Decisions::add(const Key& key) {
   index_.emplace(key, by_use_.begin());
 }
 
-PasswordCheck::PasswordCheck(const Limits& limits) : limits_(limits), right_(limits.kept), wrong_(limits.kept) {
+PasswordCheck::PasswordCheck(const Limits& limits) : limits_(limits), right_(limits.cached), wrong_(limits.cached) {
   if (RAND_bytes(secret_.data(), static_cast<int>(secret_.size())) != 1) {
-    throw std::runtime_error("OpenSSL gives no random numbers: the cache of passwords cannot be protected");
+    throw std::runtime_error("OpenSSL provides no random numbers, which the password cache needs");
   }
 }
 
@@ -131,13 +131,13 @@ PasswordCheck::Key PasswordCheck::key_of(const Credentials& credentials, std::st
   return key;
 }
 
-// Leaves the queue at the latest when check() ends; the lock is held whenever it stands there.
-class PasswordCheck::Place {
+// Removes the waiter from the queue when check() ends; the lock is held then.
+class PasswordCheck::QueueEntry {
  public:
-  Place(PasswordCheck& owner, Waiter& waiter) : owner_(owner), waiter_(waiter) {}
-  ~Place() { owner_.dequeue(waiter_); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  QueueEntry(PasswordCheck& owner, Waiter& waiter) : owner_(owner), waiter_(waiter) {}
+  ~QueueEntry() { owner_.dequeue(waiter_); }
+  QueueEntry(const QueueEntry&) = delete;
+  QueueEntry& operator=(const QueueEntry&) = delete;
 
  private:
   PasswordCheck& owner_;
@@ -145,15 +145,15 @@ class PasswordCheck::Place {
 };
 
 bool PasswordCheck::enqueue(Waiter& waiter) {
-  if (queue_.size() >= limits_.waiting && !make_room_for(waiter)) return false;
+  if (queue_.size() >= limits_.waiting && !evict_for(waiter)) return false;
   queue_.push_back(&waiter);
   waiter.queued = true;
   return true;
 }
 
-// Sends away one request of the client, and of its users those, with most of them: the newest that came for the first
-// time, otherwise the newest. False if that is the new one.
-bool PasswordCheck::make_room_for(Waiter& waiter) {
+// Evicts one request of the client with the most requests, and of its user name with the most: the newest that is not a
+// retry, otherwise the newest. False if that is the new one.
+bool PasswordCheck::evict_for(Waiter& waiter) {
   std::map<std::string_view, unsigned> clients{{waiter.client, 1}};
   for (const Waiter* other : queue_) ++clients[other->client];
   std::string_view client = waiter.client;
@@ -168,11 +168,11 @@ bool PasswordCheck::make_room_for(Waiter& waiter) {
   unsigned most = 0;
   for (const Waiter* other : candidates) most = std::max(most, ++users[other->user]);
   std::erase_if(candidates, [&](const Waiter* other) { return users[other->user] < most; });
-  const auto first_time =
-      std::find_if(candidates.begin(), candidates.end(), [](const Waiter* other) { return !other->again; });
-  Waiter& victim = first_time == candidates.end() ? *candidates.front() : **first_time;
+  const auto not_retried =
+      std::find_if(candidates.begin(), candidates.end(), [](const Waiter* other) { return !other->retry; });
+  Waiter& victim = not_retried == candidates.end() ? *candidates.front() : **not_retried;
   if (&victim == &waiter) return false;
-  victim.sent_away = true;
+  victim.rejected = true;
   dequeue(victim);
   return true;
 }
@@ -184,7 +184,7 @@ struct Slot {
   std::uint16_t tag;
 };
 
-// The key is as good as random. A tag is never 0.
+// The key's bytes are uniformly distributed. A tag is never 0.
 template <class Key>
 Slot slot_of(const Key& key, std::size_t places) {
   std::uint64_t place = 0;
@@ -196,31 +196,31 @@ Slot slot_of(const Key& key, std::size_t places) {
 
 }  // namespace
 
-bool PasswordCheck::was_sent_away(const Key& key) const {
-  if (sent_away_.empty()) return false;
-  const Slot slot = slot_of(key, sent_away_.size());
-  return sent_away_[slot.place] == slot.tag;
+bool PasswordCheck::was_rejected(const Key& key) const {
+  if (rejected_.empty()) return false;
+  const Slot slot = slot_of(key, rejected_.size());
+  return rejected_[slot.place] == slot.tag;
 }
 
 PasswordCheck::Outcome PasswordCheck::busy(const Key& key) {
-  if (limits_.sent_away == 0) return Outcome::busy;
-  if (sent_away_.empty()) sent_away_.resize(limits_.sent_away);
-  const Slot slot = slot_of(key, sent_away_.size());
-  sent_away_[slot.place] = slot.tag;
+  if (limits_.rejected == 0) return Outcome::busy;
+  if (rejected_.empty()) rejected_.resize(limits_.rejected);
+  const Slot slot = slot_of(key, rejected_.size());
+  rejected_[slot.place] = slot.tag;
   return Outcome::busy;
 }
 
-// The one in front, unless one of the same client came again and that one did not.
+// The first one, or the first retry of its client if the first one is not a retry itself.
 PasswordCheck::Waiter* PasswordCheck::next() const {
   if (queue_.empty()) return nullptr;
   Waiter* const front = queue_.front();
-  if (front->again) return front;
-  const auto again = std::find_if(queue_.begin(), queue_.end(),
-                                  [&](const Waiter* other) { return other->again && other->client == front->client; });
-  return again == queue_.end() ? front : *again;
+  if (front->retry) return front;
+  const auto retry = std::find_if(queue_.begin(), queue_.end(),
+                                  [&](const Waiter* other) { return other->retry && other->client == front->client; });
+  return retry == queue_.end() ? front : *retry;
 }
 
-// Who stood in front gets the place of who goes before it, so that those of other clients are one turn nearer.
+// Swaps with the first one, so that requests of other clients move up by one.
 void PasswordCheck::take_turn(Waiter& waiter) {
   if (!waiter.queued) return;
   std::iter_swap(queue_.begin(), std::find(queue_.begin(), queue_.end(), &waiter));
@@ -239,17 +239,17 @@ PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credential
   const auto user = users.find(credentials.user);
   const std::string_view hash = user == users.end() ? std::string_view() : std::string_view(user->second);
   const Key key = key_of(credentials, hash);
-  const auto until = std::chrono::steady_clock::now() + limits_.patience;
+  const auto deadline = std::chrono::steady_clock::now() + limits_.queue_timeout;
 
   std::unique_lock lock(mutex_);
-  Waiter waiter{client, credentials.user, was_sent_away(key)};
-  const Place place(*this, waiter);
-  // Until a decision is known or this thread may compute it.
+  Waiter waiter{client, credentials.user, was_rejected(key)};
+  const QueueEntry entry(*this, waiter);
+  // Ends when a decision is known or this thread may compute it.
   for (;;) {
     if (right_.contains(key)) return Outcome::right;
     if (wrong_.contains(key)) return Outcome::wrong;
-    if (waiter.sent_away) return busy(key);
-    const bool same = under_way_.contains(key);
+    if (waiter.rejected) return busy(key);
+    const bool same = computed_now_.contains(key);
     if (same) {
       dequeue(waiter);
       if (waiting_same_ >= limits_.waiting_same) return busy(key);
@@ -259,20 +259,20 @@ PasswordCheck::Outcome PasswordCheck::check(const Users& users, const Credential
       return busy(key);
     }
     waiting_same_ += same ? 1 : 0;
-    const std::cv_status woken = changed_.wait_until(lock, until);
+    const std::cv_status woken = changed_.wait_until(lock, deadline);
     waiting_same_ -= same ? 1 : 0;
     if (woken == std::cv_status::timeout) return busy(key);
   }
   take_turn(waiter);
   ++computing_;
   ++computations_;
-  under_way_.insert(key);
+  computed_now_.insert(key);
   lock.unlock();
 
   const auto finish = [&](bool decided, bool right) {
     lock.lock();
     --computing_;
-    under_way_.erase(key);
+    computed_now_.erase(key);
     if (decided) (right ? right_ : wrong_).add(key);
     lock.unlock();
     changed_.notify_all();

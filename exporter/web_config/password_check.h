@@ -16,7 +16,7 @@
 
 namespace igpu::exporter {
 
-// Name and password of one request; wiped when it is done with.
+// Name and password of one request; wiped by the destructor.
 struct Credentials {
   std::string user;
   std::string password;
@@ -27,27 +27,26 @@ struct Credentials {
   ~Credentials();
 };
 
-// The value of an Authorization header ("Basic" of RFC 7617) taken apart; false if it is anything else.
+// Parses the value of an Authorization header (RFC 7617, "Basic"); false for anything else.
 bool parse_basic_authorization(std::string_view header, Credentials& out);
 
-// Decides over names and passwords. Any thread.
+// Checks names and passwords. Thread-safe.
 //
-// What takes time is bcrypt, and it takes the same time whether the user does not exist or the password is wrong. Two
-// computations run at once, so that wrong passwords cannot take the machine; a few requests wait for them in the order
-// in which they came, and those beyond that are refused for now. Where there is no room, the client who has most
-// requests waiting gives up a place, or of one client the user names that have most: a flood sends away its own.
-// Whether a user exists makes no difference to that.
+// bcrypt takes the time, and it takes equally long for an unknown user and for a wrong password. At most two
+// computations run at once, so that wrong passwords cannot occupy the machine; a few requests wait for them in order of
+// arrival, and further ones are rejected as busy. When the queue is full, the client with the most waiting requests
+// loses one, within a client the user name with the most: a flood evicts its own requests. Whether a user exists makes
+// no difference.
 //
-// Among requests of one client no order says who is honest, as the flood may use the same user name. But wrong
-// passwords that are tried out differ from each other, and one that comes again was decided before; somebody who has
-// the right one and was sent away comes again with the same. So it is remembered who was sent away (a tag of 16 bits in
-// a table, where later ones replace earlier ones): a request that comes again takes the place, and the turn, of one of
-// its client that came for the first time.
+// Order of arrival cannot separate honest requests of a client from a flood that uses the same user name. But guessed
+// passwords differ from each other, while a client with the right password retries with the same one. So rejected
+// requests are remembered (a 16-bit tag in a table, where new entries overwrite old ones): a retry takes the place and
+// the turn of a request of its client that is not a retry.
 //
-// What was decided once passes without any of this: decisions are kept under a keyed hash of user, password and stored
-// hash, each with its length, so that no two of them can stand for one another and a changed hash is a new question.
-// Refusals are kept, too, but apart: a client with an old password in its configuration costs one computation, and no
-// flood of wrong passwords can push out those who may come in.
+// Known decisions skip all this: they are cached under a keyed hash of user, password and stored hash, each with its
+// length, so that two different ones never share an entry and a changed hash is checked again. Rejections are cached
+// separately: a client with an old password costs one computation, and a flood of wrong passwords cannot evict the
+// valid ones.
 class PasswordCheck {
  public:
   using Users = std::map<std::string, std::string, std::less<>>;  // name -> bcrypt hash
@@ -56,10 +55,10 @@ class PasswordCheck {
   struct Limits {
     unsigned computations = 2;
     unsigned waiting = 8;        // for a computation of their own
-    unsigned waiting_same = 24;  // for the outcome of a computation that is under way for the same credentials
-    std::chrono::milliseconds patience{5000};
-    std::size_t kept = 1024;           // decisions of either kind
-    std::size_t sent_away = 1U << 18;  // that are remembered, two bytes for each; 0: none
+    unsigned waiting_same = 24;  // for a running computation of the same credentials
+    std::chrono::milliseconds queue_timeout{5000};
+    std::size_t cached = 1024;        // decisions of each kind
+    std::size_t rejected = 1U << 18;  // remembered rejections, two bytes each; 0: none
   };
 
   PasswordCheck() : PasswordCheck(Limits()) {}
@@ -68,24 +67,24 @@ class PasswordCheck {
   PasswordCheck(const PasswordCheck&) = delete;
   PasswordCheck& operator=(const PasswordCheck&) = delete;
 
-  // users has at least one entry. client: whatever tells clients apart.
+  // users must not be empty. client: anything that identifies the client.
   Outcome check(const Users& users, const Credentials& credentials, std::string_view client = {});
 
-  std::size_t computations() const;  // that were made so far
-  std::size_t waiting() const;       // for one of their own, now
+  std::size_t computations() const;  // so far
+  std::size_t waiting() const;       // requests in the queue now
 
  private:
   using Key = std::array<unsigned char, 32>;
 
-  // The least recently used one goes when it is full.
+  // When full, the least recently used one is evicted.
   class Decisions {
    public:
-    explicit Decisions(std::size_t most) : most_(most) {}
+    explicit Decisions(std::size_t limit) : limit_(limit) {}
     bool contains(const Key& key);
     void add(const Key& key);
 
    private:
-    std::size_t most_;
+    std::size_t limit_;
     std::list<Key> by_use_;
     std::map<Key, std::list<Key>::iterator> index_;
   };
@@ -93,16 +92,16 @@ class PasswordCheck {
   struct Waiter {
     std::string_view client;
     std::string_view user;
-    bool again = false;  // was sent away before
+    bool retry = false;  // was rejected as busy before
     bool queued = false;
-    bool sent_away = false;
+    bool rejected = false;
   };
-  class Place;
+  class QueueEntry;
   bool enqueue(Waiter& waiter);
-  bool make_room_for(Waiter& waiter);
+  bool evict_for(Waiter& waiter);
   void dequeue(Waiter& waiter);
   Outcome busy(const Key& key);
-  bool was_sent_away(const Key& key) const;
+  bool was_rejected(const Key& key) const;
   Waiter* next() const;
   void take_turn(Waiter& waiter);
 
@@ -114,10 +113,10 @@ class PasswordCheck {
   std::condition_variable changed_;
   Decisions right_;
   Decisions wrong_;
-  std::set<Key> under_way_;
+  std::set<Key> computed_now_;
   unsigned computing_ = 0;
-  std::list<Waiter*> queue_;              // of those that check() is running for
-  std::vector<std::uint16_t> sent_away_;  // tags; 0: nobody. Empty until the first is sent away
+  std::list<Waiter*> queue_;             // each belongs to a running check()
+  std::vector<std::uint16_t> rejected_;  // tags; 0: none. Empty until the first rejection
   unsigned waiting_same_ = 0;
   std::size_t computations_ = 0;
 };

@@ -28,7 +28,7 @@ using Certificate = std::unique_ptr<X509, FreeWith<X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, FreeWith<GENERAL_NAMES_free>>;
 
-// Whom a context lets in. Belongs to the SSL_CTX itself: connections keep that alive when a reload has replaced it.
+// Which clients a context accepts. Owned by the SSL_CTX, which connections keep alive after a reload has replaced it.
 struct ClientPolicy {
   bool verify = false;
   std::vector<std::string> allowed_sans;
@@ -42,7 +42,7 @@ int policy_index() {
   return index;
 }
 
-// The reason of the oldest error that OpenSSL tells of; forgets the others.
+// The reason of OpenSSL's oldest error; discards the others.
 std::string openssl_reason() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
@@ -70,7 +70,7 @@ std::vector<Certificate> certificates_in(const std::string& pem, const std::stri
     throw std::runtime_error(name + ": certificate " + std::to_string(found.size() + 1) + " cannot be read: " +
                              (ERR_reason_error_string(error) == nullptr ? "broken" : ERR_reason_error_string(error)));
   }
-  if (found.empty()) throw std::runtime_error(name + " has no certificate (PEM, -----BEGIN CERTIFICATE-----)");
+  if (found.empty()) throw std::runtime_error(name + " contains no certificate (PEM, -----BEGIN CERTIFICATE-----)");
   return found;
 }
 
@@ -87,15 +87,15 @@ PrivateKey private_key_in(const std::string& pem, const std::string& name) {
       &encrypted));
   const std::string reason = openssl_reason();
   if (encrypted) {
-    throw std::runtime_error(name + " is encrypted and nobody is there to ask: `openssl pkey -in KEY -out NEW_KEY` " +
+    throw std::runtime_error(name + " is encrypted, which is not supported: `openssl pkey -in KEY -out NEW_KEY` " +
                              "removes the passphrase");
   }
-  if (!key) throw std::runtime_error(name + " has no private key (PEM, -----BEGIN PRIVATE KEY-----): " + reason);
+  if (!key) throw std::runtime_error(name + " contains no private key (PEM, -----BEGIN PRIVATE KEY-----): " + reason);
   return key;
 }
 
 void use_certificate(SSL_CTX* context, const TlsSettings& settings, const TlsMaterial& material,
-                     const std::string& where, std::vector<std::string>& warnings) {
+                     const std::string& where, std::vector<TlsWarning>& warnings) {
   const std::string certificate_name = named(where, settings.certificate);
   const std::string key_name = named(where, settings.private_key);
   std::vector<Certificate> chain = certificates_in(material.certificate, certificate_name);
@@ -116,13 +116,14 @@ void use_certificate(SSL_CTX* context, const TlsSettings& settings, const TlsMat
     ERR_clear_error();
     throw std::runtime_error(key_name + " does not belong to the first certificate of " + settings.certificate.key +
                              (settings.certificate.path.empty() ? "" : " " + settings.certificate.path) +
-                             ": give the pair that was made together, the server's own certificate first");
+                             ": use the key of that certificate; the server's own certificate comes first");
   }
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     throw std::runtime_error(key_name + " cannot be used: " + openssl_reason());
   }
   if (X509_cmp_current_time(X509_get0_notAfter(chain.front().get())) < 0) {
-    warnings.push_back(certificate_name + " has expired: clients will refuse it until it is replaced");
+    warnings.push_back(
+        {certificate_name + " has expired: clients will reject it", "replace it; it is read without a restart"});
   }
 }
 
@@ -148,14 +149,14 @@ std::string with_colons(const std::vector<std::string>& words) {
 
 void check(long result, const std::string& where, const char* what) {
   if (result != 1) {
-    throw std::runtime_error(where + ": tls_server_config: " + what + " cannot be honoured: " + openssl_reason());
+    throw std::runtime_error(where + ": tls_server_config: " + what + " cannot be applied: " + openssl_reason());
   }
 }
 
 void use_versions_and_ciphers(SSL_CTX* context, const TlsSettings& settings, const std::string& where) {
   check(SSL_CTX_set_min_proto_version(context, openssl_version(settings.min_version)), where, "min_version");
   check(SSL_CTX_set_max_proto_version(context, openssl_version(settings.max_version)), where, "max_version");
-  // Versions before 1.2 sign with SHA-1, which OpenSSL allows on the lowest level only.
+  // Versions before 1.2 sign with SHA-1, which OpenSSL allows at security level 0 only.
   const bool old = settings.min_version < TlsVersion::tls12;
   SSL_CTX_set_security_level(context, old ? 0 : 2);
   check(SSL_CTX_set_cipher_list(context, with_colons(offered_ciphers(settings)).c_str()), where, "cipher_suites");
@@ -170,7 +171,7 @@ std::string_view view(const ASN1_STRING* text) {
           static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
 
-// "192.0.2.1", "2001:db8::1"; "" if it is neither.
+// "192.0.2.1", "2001:db8::1"; "" if it is neither IPv4 nor IPv6.
 std::string address_text(std::string_view bytes) {
   constexpr std::string_view kMapped("\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
   if (bytes.size() == 16 && bytes.starts_with(kMapped)) bytes.remove_prefix(kMapped.size());
@@ -207,7 +208,7 @@ bool has_allowed_san(X509* certificate, const std::vector<std::string>& allowed)
   return false;
 }
 
-// Called during the handshake when a client sent a certificate. 1: it may come in.
+// Called during the handshake when a client sent a certificate. 1: accepted.
 int check_client(X509_STORE_CTX* store, void* data) {
   const auto& policy = *static_cast<const ClientPolicy*>(data);
   if (policy.verify && X509_verify_cert(store) <= 0) return 0;
@@ -219,11 +220,11 @@ int check_client(X509_STORE_CTX* store, void* data) {
   return 1;
 }
 
-// Read now: what OpenSSL's own defaults look up during a handshake may be out of reach by then.
+// Loaded now: during a handshake the sandbox may deny what OpenSSL's defaults read.
 void use_system_authorities(SSL_CTX* context, const std::string& where) {
-  const char* chosen = std::getenv(X509_get_default_cert_file_env());  // SSL_CERT_FILE, which Go honours, too
-  const std::array<const char*, 4> bundles{chosen,                     // nothing else if it is set
-                                           "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Alpine, Arch
+  const char* chosen = std::getenv(X509_get_default_cert_file_env());             // SSL_CERT_FILE, as in Go
+  const std::array<const char*, 4> bundles{chosen,                                // if set, no other
+                                           "/etc/ssl/certs/ca-certificates.crt",  // Debian, Alpine, Arch
                                            "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora, RHEL
                                            "/etc/ssl/ca-bundle.pem"};                            // SUSE
   for (std::size_t i = chosen == nullptr ? 1 : 0; i < (chosen == nullptr ? bundles.size() : 1); ++i) {
@@ -233,11 +234,11 @@ void use_system_authorities(SSL_CTX* context, const std::string& where) {
   ERR_clear_error();
   throw std::runtime_error(where +
                            ": tls_server_config: client_auth_type: there is no client_ca_file, and this machine has no "
-                           "bundle of authorities either: name a client_ca_file, or install ca-certificates");
+                           "CA bundle: set client_ca_file, or install ca-certificates");
 }
 
 void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsMaterial& material,
-                       const std::string& where, std::vector<std::string>& warnings) {
+                       const std::string& where, std::vector<TlsWarning>& warnings) {
   if (settings.client_auth == ClientAuth::none) return;
   auto policy = std::make_unique<ClientPolicy>();
   policy->verify =
@@ -248,7 +249,7 @@ void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsM
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
   SSL_CTX_set_cert_verify_callback(context, check_client, policy.get());
   if (SSL_CTX_set_ex_data(context, policy_index(), policy.get()) != 1) throw std::bad_alloc();
-  (void)policy.release();  // the context's now
+  (void)policy.release();  // owned by the context
 
   if (!settings.client_ca.empty()) {
     const std::vector<Certificate> authorities = certificates_in(material.client_ca, named(where, settings.client_ca));
@@ -258,14 +259,15 @@ void use_client_policy(SSL_CTX* context, const TlsSettings& settings, const TlsM
         throw std::runtime_error(named(where, settings.client_ca) + " cannot be used: " + openssl_reason());
       }
     }
-    // Each of them is trusted as it is, also where it was itself signed by another.
+    // Each of them is trusted itself, even if another CA signed it.
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   } else if (settings.client_auth == ClientAuth::verify_if_given ||
              settings.client_auth == ClientAuth::require_and_verify) {
     use_system_authorities(context, where);
-    warnings.push_back(where +
-                       ": tls_server_config: there is no client_ca_file: a client certificate of any authority that "
-                       "this machine trusts is let in");
+    warnings.push_back({where +
+                            ": tls_server_config: without client_ca_file client certificates of every authority that "
+                            "this machine trusts are accepted",
+                        "set client_ca_file"});
   }
 }
 

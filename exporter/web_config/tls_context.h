@@ -12,7 +12,7 @@
 
 namespace igpu::exporter {
 
-// What the files named in the configuration contain, or what stands in it.
+// Content of the files named in the configuration, or its inline values.
 struct TlsMaterial {
   std::string certificate;
   std::string private_key;
@@ -24,16 +24,21 @@ struct TlsMaterial {
   ~TlsMaterial();  // wipes the key
 };
 
-struct TlsContext {
-  // SSL_new() and SSL_set_accept_state() are all that is left to do: it refuses clients that are not allowed in during
-  // the handshake, speaks http/1.1 by ALPN, resumes no sessions (each connection is checked against the settings of
-  // its own time) and allows no renegotiation.
-  std::shared_ptr<SSL_CTX> context;
-  std::vector<std::string> warnings;  // works, but somebody should know: sentences for the log
+// A problem that does not prevent serving, for the log.
+struct TlsWarning {
+  std::string message;
+  std::string hint;
 };
 
-// Throws std::runtime_error with one line: which file, what is wrong, what fixes it. where: "path" of the
-// configuration.
+struct TlsContext {
+  // Ready for SSL_new() and SSL_set_accept_state(). It rejects clients that are not allowed during the handshake,
+  // negotiates http/1.1 by ALPN, and supports neither session resumption (every connection is checked against the
+  // current settings) nor renegotiation.
+  std::shared_ptr<SSL_CTX> context;
+  std::vector<TlsWarning> warnings;
+};
+
+// where: path of the configuration. Throws std::runtime_error with one line: which file, what is wrong, what fixes it.
 TlsContext make_tls_context(const TlsSettings& settings, const TlsMaterial& material, const std::string& where);
 
 }  // namespace igpu::exporter

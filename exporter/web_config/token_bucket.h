@@ -9,12 +9,12 @@
 
 namespace igpu::exporter {
 
-// One token for each interval, up to `burst` of them; full at the beginning. Any thread.
+// Gains one token per interval, up to `burst`; full at the start. Thread-safe.
 class TokenBucket {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // True if there was a token, which is gone then. Another limit than before starts with a full bucket.
+  // Takes a token; false if there is none. A changed limit starts with a full bucket.
   bool take(const RateLimit& limit, Time now) {
     if (limit.interval <= Nanoseconds::zero()) return true;
     const std::lock_guard lock(mutex_);

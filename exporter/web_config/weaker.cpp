@@ -24,13 +24,13 @@ bool all_of(const Names& names, const Names& in) {
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return contains(in, name); });
 }
 
-// What a cut leaves of a text.
-bool cut_short(std::string_view before, std::string_view after) {
+// after is a proper prefix of before, as a truncated file leaves it.
+bool truncated(std::string_view before, std::string_view after) {
   return after.size() < before.size() && before.starts_with(after);
 }
 
-// The last line of `after` has no end, which those of `before` had: its value may be the beginning of another.
-bool lost_its_end(const WebConfig& before, const WebConfig& after) {
+// The last line of `after` has no line break, unlike that of `before`: its value may be truncated.
+bool lost_line_break(const WebConfig& before, const WebConfig& after) {
   return before.ends_with_line_break && !after.ends_with_line_break;
 }
 
@@ -44,7 +44,7 @@ bool verifies_certificate(ClientAuth type) {
 
 bool never(const WebConfig&, const WebConfig&) { return false; }
 
-// A comparison that both sides need TLS for.
+// A comparison for configurations that both have TLS.
 template <bool (*Weaker)(const TlsSettings&, const TlsSettings&)>
 bool with_tls(const WebConfig& before, const WebConfig& after) {
   return before.tls && after.tls && Weaker(*before.tls, *after.tls);
@@ -55,7 +55,7 @@ bool weaker_client_auth(const TlsSettings& before, const TlsSettings& after) {
          (verifies_certificate(before.client_auth) && !verifies_certificate(after.client_auth));
 }
 
-// Without one, every authority that the machine trusts vouches for clients.
+// Without one, certificates of every authority that the machine trusts are accepted.
 bool weaker_client_ca(const WebConfig& before, const WebConfig& after) {
   if (!before.tls || !after.tls || before.tls->client_ca.empty() || !verifies_certificate(before.tls->client_auth)) {
     return false;
@@ -63,7 +63,7 @@ bool weaker_client_ca(const WebConfig& before, const WebConfig& after) {
   const PemSource& was = before.tls->client_ca;
   const PemSource& is = after.tls->client_ca;
   if (is.empty()) return true;
-  return !is.path.empty() && is.path != was.path && (cut_short(was.path, is.path) || lost_its_end(before, after));
+  return !is.path.empty() && is.path != was.path && (truncated(was.path, is.path) || lost_line_break(before, after));
 }
 
 bool weaker_sans(const WebConfig& before, const WebConfig& after) {
@@ -73,20 +73,20 @@ bool weaker_sans(const WebConfig& before, const WebConfig& after) {
   if (is.empty()) return true;
   return std::any_of(is.begin(), is.end(), [&](const std::string& name) {
     if (contains(was, name)) return false;
-    return lost_its_end(before, after) ||
-           std::any_of(was.begin(), was.end(), [&](const std::string& old) { return cut_short(old, name); });
+    return lost_line_break(before, after) ||
+           std::any_of(was.begin(), was.end(), [&](const std::string& old) { return truncated(old, name); });
   });
 }
 
-// Suites of TLS 1.3 alone leave no older version.
+// With suites of TLS 1.3 only, older versions cannot be negotiated.
 bool only_tls13_by_suites(const TlsSettings& tls) { return tls.ciphers.empty() && !tls.tls13_ciphers.empty(); }
 
 bool weaker_min_version(const TlsSettings& before, const TlsSettings& after) {
-  const bool told_by_suites = only_tls13_by_suites(before) && !only_tls13_by_suites(after);
-  return after.min_version < before.min_version && !told_by_suites;
+  const bool reported_by_suites = only_tls13_by_suites(before) && !only_tls13_by_suites(after);
+  return after.min_version < before.min_version && !reported_by_suites;
 }
 
-// A lower one gives up the better version, a higher one takes connections that were refused.
+// A lower one removes the better version, a higher one accepts connections that were rejected.
 bool weaker_max_version(const TlsSettings& before, const TlsSettings& after) {
   return after.max_version != before.max_version;
 }
@@ -95,7 +95,7 @@ bool weaker_suites(const TlsSettings& before, const TlsSettings& after) {
   if (!all_of(offered_tls13_ciphers(after), offered_tls13_ciphers(before))) return true;
   if (after.min_version == TlsVersion::tls13) return false;
   if (only_tls13_by_suites(before)) return true;
-  // What TLS 1.3 alone did not offer comes with min_version, and is that key's matter.
+  // Suites that come with a lower min_version are reported for that key.
   return before.min_version < TlsVersion::tls13 && after.min_version >= before.min_version &&
          !all_of(offered_ciphers(after), offered_ciphers(before));
 }
@@ -150,7 +150,7 @@ bool weaker_max_age(std::string_view before, std::string_view after) {
 
 bool denied(std::string_view before, std::string_view) { return before == "deny"; }
 
-// Gone, or by a comparison of two values that are there and differ.
+// Removed, or weaker by comparison of two different values.
 using CompareValues = bool (*)(std::string_view, std::string_view);
 bool weaker_header(const WebConfig& before, const WebConfig& after, std::string_view name, CompareValues weaker) {
   const auto was = header(before, name);
@@ -163,7 +163,7 @@ bool weaker_hsts(const WebConfig& before, const WebConfig& after) {
   return weaker_header(before, after, "Strict-Transport-Security", weaker_max_age);
 }
 
-// Which of two policies allows more is more than can be decided here.
+// Whether a policy allows more than another cannot be decided here.
 bool weaker_csp(const WebConfig& before, const WebConfig& after) {
   return weaker_header(before, after, "Content-Security-Policy", any_change);
 }
@@ -176,9 +176,9 @@ bool weaker_content_type_options(const WebConfig& before, const WebConfig& after
   return weaker_header(before, after, "X-Content-Type-Options", any_change);
 }
 
-// "0" and "1; mode=block" are both called the safe one; neither is weaker.
+// "0" and "1; mode=block" are both recommended; neither is weaker.
 bool weaker_xss_protection(const WebConfig& before, const WebConfig& after) {
-  return weaker_header(before, after, "X-XSS-Protection", cut_short);
+  return weaker_header(before, after, "X-XSS-Protection", truncated);
 }
 
 bool weaker_users(const WebConfig& before, const WebConfig& after) {
@@ -196,23 +196,23 @@ bool weaker_burst(const WebConfig& before, const WebConfig& after) {
 }
 
 constexpr auto kStrengths = std::to_array<KeyStrength>({
-    // Who the server is; a pair that does not fit, or a cut one, is refused by itself.
+    // The server's identity; a mismatched or truncated pair is rejected when it is loaded.
     {"cert_file", never},
     {"key_file", never},
     {"cert", never},
     {"key", never},
-    // Who comes in.
+    // Which clients are accepted.
     {"client_auth_type", with_tls<weaker_client_auth>},
     {"client_ca_file", weaker_client_ca},
-    {"client_ca", never},  // the same setting: told as client_ca_file
+    {"client_ca", never},  // the same setting, reported as client_ca_file
     {"client_allowed_sans", weaker_sans},
-    // How it is said.
+    // The protocol.
     {"min_version", with_tls<weaker_min_version>},
     {"max_version", with_tls<weaker_max_version>},
     {"cipher_suites", with_tls<weaker_suites>},
     {"prefer_server_cipher_suites", with_tls<weaker_preference>},
     {"curve_preferences", with_tls<weaker_groups>},
-    {"http2", never},  // HTTP/1.1 is what is spoken with both values
+    {"http2", never},  // HTTP/1.1 is used with both values
     {"Strict-Transport-Security", weaker_hsts},
     {"Content-Security-Policy", weaker_csp},
     {"X-Frame-Options", weaker_frame_options},

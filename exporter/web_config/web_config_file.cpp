@@ -25,13 +25,13 @@ constexpr std::size_t kLargest = 1U << 20;
 
 std::string error_text(int error) { return std::generic_category().message(error); }
 
-// name: what stands before the reason in the message. Regular files of up to a megabyte.
+// name: prefix of error messages. Reads regular files of up to a megabyte.
 std::string read_file(const std::string& path, const std::string& name, bool at_start) {
   const auto fail = [&](int error) {
     std::string text = name + " cannot be read: " + error_text(error);
     if (error == EACCES)
-      text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", who needs that right";
-    if (error == EACCES && !at_start) text += "; in a folder that was not named at start: restart the exporter";
+      text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", which needs read permission";
+    if (error == EACCES && !at_start) text += "; reading from a folder that was not named at start requires a restart";
     if (error == ENOENT && name != path) text += "; paths are relative to the folder of the configuration";
     throw std::runtime_error(text);
   };
@@ -40,9 +40,8 @@ std::string read_file(const std::string& path, const std::string& name, bool at_
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail(errno);
   if (S_ISDIR(status.st_mode)) fail(EISDIR);
-  if (!S_ISREG(status.st_mode))
-    throw std::runtime_error(name + " is no regular file: it has to be read again and again");
-  std::string text(kLargest + 1, '\0');  // at once: growing would leave copies of a key behind
+  if (!S_ISREG(status.st_mode)) throw std::runtime_error(name + " is not a regular file, so it cannot be read again");
+  std::string text(kLargest + 1, '\0');  // allocated once: growing would leave copies of a key in memory
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
@@ -78,8 +77,8 @@ class Digest {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
 
-// Changed so recently that a further change may not show in the time stamps.
-bool fresh(const timespec& changed) {
+// Changed so recently that another change may not alter the time stamp.
+bool recent(const timespec& changed) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return changed.tv_sec >= now.tv_sec - 2 && changed.tv_sec <= now.tv_sec + 2;
@@ -87,8 +86,8 @@ bool fresh(const timespec& changed) {
 
 bool same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
-// A number that tells states apart in which other client certificates are let in.
-std::uint64_t admission_of(const TlsSettings& tls, std::string_view client_ca) {
+// A number that differs if the rules for client certificates differ.
+std::uint64_t tls_policy_of(const TlsSettings& tls, std::string_view client_ca) {
   Digest digest;
   const auto type = static_cast<char>(tls.client_auth);
   digest.add({&type, 1});
@@ -100,13 +99,12 @@ std::uint64_t admission_of(const TlsSettings& tls, std::string_view client_ca) {
   return number;
 }
 
-// Why only a restart may do it, since a file that is just being written would do it, too; "" if it is nothing of that
-// kind.
-std::string only_by_restart(const WebConfig& before, const WebConfig& after) {
-  if (before.tls && !after.tls) return "tls_server_config is gone, TLS would be turned off";
-  if (!before.tls && after.tls) return "tls_server_config is new, TLS would be turned on";
+// Why the change requires a restart, as a half-written file may look the same; "" if it does not.
+std::string restart_reason(const WebConfig& before, const WebConfig& after) {
+  if (before.tls && !after.tls) return "tls_server_config was removed: TLS would be turned off";
+  if (!before.tls && after.tls) return "tls_server_config was added: TLS would be turned on";
   const std::string keys = weaker_keys(before, after);
-  return keys.empty() ? keys : "less is refused than before by " + keys;
+  return keys.empty() ? keys : "weaker than before: " + keys;
 }
 
 struct Wiped {
@@ -120,7 +118,7 @@ struct WebConfigFile::Attempt {
   std::vector<Stamp> stamps;
   bool settled = true;
   std::shared_ptr<LoadedWebConfig> loaded;  // null: error
-  std::vector<std::string> warnings;
+  std::vector<TlsWarning> warnings;
   std::string digest;
   std::string error;
 };
@@ -146,7 +144,7 @@ WebConfigFile::Stamp WebConfigFile::stamp_of(const std::string& path) {
   return stamp;
 }
 
-bool WebConfigFile::still(const std::vector<Stamp>& stamps) {
+bool WebConfigFile::unchanged(const std::vector<Stamp>& stamps) {
   for (const Stamp& stamp : stamps) {
     if (!(stamp_of(stamp.path) == stamp)) return false;
   }
@@ -156,14 +154,15 @@ bool WebConfigFile::still(const std::vector<Stamp>& stamps) {
 WebConfigFile::WebConfigFile(std::string path, Log& log) : path_(std::move(path)), log_(log) {
   Attempt attempt = load();
   if (!attempt.loaded) throw std::runtime_error("--web.config.file: " + attempt.error);
-  for (const std::string& warning : attempt.warnings) log_.write(LogLevel::warn, warning);
+  for (const TlsWarning& warning : attempt.warnings)
+    log_.write(LogLevel::warn, warning.message, {{"hint", warning.hint}});
   stamps_ = std::move(attempt.stamps);
   settled_ = attempt.settled;
   digest_ = std::move(attempt.digest);
   loaded_ = std::move(attempt.loaded);
 }
 
-// The stamps are taken before the files are read: a change in between is found by the next look.
+// The stamps are taken before the files are read: the next check finds a change in between.
 WebConfigFile::Attempt WebConfigFile::load() const {
   Attempt attempt;
   const bool at_start = loaded_ == nullptr;
@@ -189,7 +188,7 @@ WebConfigFile::Attempt WebConfigFile::load() const {
       }
       TlsContext made = make_tls_context(*tls, material, path_);
       loaded->tls = std::move(made.context);
-      loaded->admission = admission_of(*tls, material.client_ca);
+      loaded->tls_policy = tls_policy_of(*tls, material.client_ca);
       attempt.warnings = std::move(made.warnings);
     }
     attempt.digest = digest.take();
@@ -197,7 +196,7 @@ WebConfigFile::Attempt WebConfigFile::load() const {
   } catch (const std::exception& error) {
     attempt.error = error.what();
   }
-  for (const Stamp& stamp : attempt.stamps) attempt.settled = attempt.settled && !fresh(stamp.changed);
+  for (const Stamp& stamp : attempt.stamps) attempt.settled = attempt.settled && !recent(stamp.changed);
   return attempt;
 }
 
@@ -206,8 +205,8 @@ std::shared_ptr<const LoadedWebConfig> WebConfigFile::loaded() const {
   return loaded_;
 }
 
-void WebConfigFile::look() {
-  if (!settled_ || !still(stamps_)) accept(load());
+void WebConfigFile::reload_if_changed() {
+  if (!settled_ || !unchanged(stamps_)) accept(load());
 }
 
 void WebConfigFile::accept(Attempt attempt) {
@@ -215,9 +214,9 @@ void WebConfigFile::accept(Attempt attempt) {
   settled_ = attempt.settled;
   const std::shared_ptr<const LoadedWebConfig> before = loaded();
   if (attempt.loaded) {
-    const std::string change = only_by_restart(before->config, attempt.loaded->config);
+    const std::string change = restart_reason(before->config, attempt.loaded->config);
     if (!change.empty()) {
-      attempt.error = path_ + ": " + change + ": restart to accept";
+      attempt.error = path_ + ": " + change + "; restart to accept";
       attempt.loaded = nullptr;
     }
   }
@@ -225,9 +224,8 @@ void WebConfigFile::accept(Attempt attempt) {
     successful_ = false;
     if (attempt.error == last_error_) return;
     last_error_ = attempt.error;
-    const std::string hint =
-        "correct it; `intel-gpu-exporter doctor --web.config.file=" + path_ + "` tells whether it is good";
-    log_.write(LogLevel::error, "the web configuration cannot be used, an earlier state stays in use",
+    const std::string hint = "correct it; `intel-gpu-exporter doctor --web.config.file=" + path_ + "` checks it";
+    log_.write(LogLevel::error, "the web configuration is not valid; the earlier one stays in use",
                {{"error", attempt.error}, {"hint", hint}});
     return;
   }
@@ -235,10 +233,11 @@ void WebConfigFile::accept(Attempt attempt) {
   const bool changed = attempt.digest != digest_;
   if (!changed && last_error_.empty()) return;  // touched, or replaced by a copy
   last_error_.clear();
-  log_.write(LogLevel::info, changed ? "the web configuration was read again" : "the web configuration is good again",
+  log_.write(LogLevel::info, changed ? "the web configuration was reloaded" : "the web configuration is valid again",
              {{"file", path_}});
   if (!changed) return;
-  for (const std::string& warning : attempt.warnings) log_.write(LogLevel::warn, warning);
+  for (const TlsWarning& warning : attempt.warnings)
+    log_.write(LogLevel::warn, warning.message, {{"hint", warning.hint}});
   digest_ = std::move(attempt.digest);
   const std::lock_guard lock(mutex_);
   loaded_ = std::move(attempt.loaded);

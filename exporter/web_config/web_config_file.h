@@ -16,46 +16,45 @@
 
 namespace igpu::exporter {
 
-// A configuration that was read in full, with the certificates and keys it names.
+// A complete configuration with the certificates and keys that it names.
 struct LoadedWebConfig {
   WebConfig config;
   std::shared_ptr<SSL_CTX> tls;  // null: plain HTTP
-  std::uint64_t admission = 0;   // another one for other client certificates that are let in: type, CA, names
+  std::uint64_t tls_policy = 0;  // changes with the rules for client certificates: type, CA, names
 };
 
 class WebConfigSource {
  public:
   virtual ~WebConfigSource() = default;
-  // What holds for a request or a connection that begins now; never null. Any thread.
+  // The configuration for a request or a connection that begins now; never null. Thread-safe.
   virtual std::shared_ptr<const LoadedWebConfig> current() = 0;
 };
 
-// --web.config.file as it was when it was last good.
+// The last valid --web.config.file.
 //
-// A file that has become bad changes nothing: the last good state stays, one line of the log says why, and
-// intel_gpu_exporter_web_config_last_reload_successful is 0. Whether there is TLS at all is fixed at start, as in the
-// toolkit. So is what the file refuses: a state in which some key is weaker (weaker.h) is not taken, for half a file
-// that is just being written looks the same. Connections that exist go on, unless other client certificates are let in
-// than when they began.
+// An invalid file changes nothing: the last valid configuration stays in use, one log line says why, and
+// intel_gpu_exporter_web_config_last_reload_successful is 0. TLS is turned on or off at start only, as in the toolkit.
+// Likewise a configuration with a weaker key (weaker.h) is rejected until a restart, as a half-written file looks the
+// same. Existing connections continue, unless the rules for client certificates have changed.
 class WebConfigFile {
  public:
   // Throws std::runtime_error with one clear line. log must outlive the object.
   WebConfigFile(std::string path, Log& log);
 
-  // What was read last and is good. Any thread; never waits for a file.
+  // The last valid configuration. Thread-safe; never waits for a file.
   std::shared_ptr<const LoadedWebConfig> loaded() const;
-  // Of the last look. Any thread.
+  // Of the last check. Thread-safe.
   bool successful() const { return successful_; }
 
-  // Looks at the configuration, the certificates and the keys (stat), and reads what has changed. Takes as long as the
-  // file system does. One thread at a time.
-  void look();
+  // Checks the configuration, the certificates and the keys with stat(2), and reads them again if one has changed.
+  // Waits for the file system. One thread at a time.
+  void reload_if_changed();
 
-  // What it reads: the configuration and the files that it names now.
+  // The files that it reads: the configuration and those that it names now.
   std::vector<std::string> files() const;
 
  private:
-  // What tells a changed file from an unchanged one.
+  // Differs if a file has changed.
   struct Stamp {
     std::string path;
     int error = 0;  // errno of stat
@@ -68,7 +67,7 @@ class WebConfigFile {
   };
   struct Attempt;
   static Stamp stamp_of(const std::string& path);
-  static bool still(const std::vector<Stamp>& stamps);
+  static bool unchanged(const std::vector<Stamp>& stamps);
 
   Attempt load() const;
   void accept(Attempt attempt);
@@ -76,9 +75,9 @@ class WebConfigFile {
   const std::string path_;
   Log& log_;
   std::vector<Stamp> stamps_;  // of the last attempt
-  bool settled_ = true;        // false: a file was written while it was being read, or just before
+  bool settled_ = true;        // false: a file was written during the read, or just before
   std::string last_error_;
-  std::string digest_;  // of all that was read for loaded_
+  std::string digest_;  // of all content of loaded_
 
   mutable std::mutex mutex_;
   std::shared_ptr<const LoadedWebConfig> loaded_;

@@ -13,9 +13,9 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kLargest = 1U << 20;
-constexpr std::size_t kMostNodes = 100'000;
-constexpr std::size_t kDeepest = 16;
+constexpr std::size_t kMaxSize = 1U << 20;
+constexpr std::size_t kMaxNodes = 100'000;
+constexpr std::size_t kMaxDepth = 16;
 
 bool control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
@@ -25,13 +25,13 @@ std::string_view view(const yaml_char_t* text) {
 
 std::size_t line_of(const yaml_mark_t& mark) { return mark.line + 1; }
 
-// What is written without quotes and means "nothing".
+// The unquoted spellings of null.
 bool is_null(std::string_view text) {
   constexpr std::array<std::string_view, 5> kNulls{"", "~", "null", "Null", "NULL"};
   return std::find(kNulls.begin(), kNulls.end(), text) != kNulls.end();
 }
 
-// One event; what it owns is wiped and freed with it.
+// One event; its content is wiped and freed with it.
 class Event {
  public:
   explicit Event(yaml_parser_t& parser) : good_(yaml_parser_parse(&parser, &event_) == 1) {}
@@ -56,11 +56,11 @@ class TreeBuilder {
  public:
   std::shared_ptr<const YamlNode> root() const { return root_; }
 
-  void take(const Event& event) {
+  void add(const Event& event) {
     const auto& data = event.get().data;
     switch (event.get().type) {
       case YAML_DOCUMENT_START_EVENT:
-        if (root_) throw YamlError(event.line(), "a second document begins here; only one can be honoured");
+        if (root_) throw YamlError(event.line(), "a second document begins here; only one is supported");
         break;
       case YAML_ALIAS_EVENT:
         alias(view(data.alias.anchor), event.line());
@@ -91,11 +91,11 @@ class TreeBuilder {
     std::string anchor;
     std::set<std::string, std::less<>> keys;
     bool has_key = false;
-    YamlNode::Entry entry;  // of the key that was read last
+    YamlNode::Entry entry;  // of the last key
   };
 
   void count(std::size_t line) {
-    if (++nodes_ > kMostNodes) throw YamlError(line, "too many values");
+    if (++nodes_ > kMaxNodes) throw YamlError(line, "too many values");
   }
 
   std::shared_ptr<YamlNode> make(std::size_t line, YamlNode::Kind kind) {
@@ -109,7 +109,7 @@ class TreeBuilder {
   void alias(std::string_view name, std::size_t line) {
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) {
-      throw YamlError(line, "the alias " + in_quotes(name) + " names nothing, or what it stands in");
+      throw YamlError(line, "the alias " + in_quotes(name) + " names no earlier node, or the one that contains it");
     }
     count(line);
     place(found->second, line);
@@ -121,7 +121,7 @@ class TreeBuilder {
     const std::string_view tag = view(data.tag);
     const bool plain = data.style == YAML_PLAIN_SCALAR_STYLE && data.plain_implicit != 0;
     if (!tag.empty() && tag != YAML_STR_TAG && tag != YAML_BOOL_TAG && tag != YAML_INT_TAG && tag != YAML_NULL_TAG) {
-      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " cannot be honoured");
+      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " is not supported");
     }
     const bool null = tag == YAML_NULL_TAG || (plain && is_null(text));
     const std::shared_ptr<YamlNode> node = make(event.line(), null ? YamlNode::Kind::null : YamlNode::Kind::scalar);
@@ -132,11 +132,11 @@ class TreeBuilder {
     finish(node, view(data.anchor));
   }
 
-  void open(const Event& event, YamlNode::Kind kind, std::string_view tag, std::string_view usual_tag,
+  void open(const Event& event, YamlNode::Kind kind, std::string_view tag, std::string_view default_tag,
             std::string_view anchor) {
-    if (open_.size() >= kDeepest) throw YamlError(event.line(), "nested too deeply");
-    if (!tag.empty() && tag != usual_tag) {
-      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " cannot be honoured");
+    if (open_.size() >= kMaxDepth) throw YamlError(event.line(), "nested too deeply");
+    if (!tag.empty() && tag != default_tag) {
+      throw YamlError(event.line(), "the tag " + in_quotes(tag) + " is not supported");
     }
     if (const auto earlier = anchors_.find(anchor); earlier != anchors_.end()) anchors_.erase(earlier);
     Open& collection = open_.emplace_back();
@@ -165,7 +165,7 @@ class TreeBuilder {
     if (parent.node->kind == YamlNode::Kind::sequence) {
       parent.node->items.push_back(node);
     } else if (!parent.has_key) {
-      take_key(parent, *node, line);
+      add_key(parent, *node, line);
     } else {
       parent.has_key = false;
       parent.entry.value = node;
@@ -173,16 +173,16 @@ class TreeBuilder {
     }
   }
 
-  static void take_key(Open& mapping, const YamlNode& key, std::size_t line) {
+  static void add_key(Open& mapping, const YamlNode& key, std::size_t line) {
     if (key.kind == YamlNode::Kind::null) {
-      throw YamlError(line, "a key is null: write the name, in quotes if it is \"null\" or \"~\"");
+      throw YamlError(line, "a key is null: write its name, in quotes if it is \"null\" or \"~\"");
     }
-    if (key.kind != YamlNode::Kind::scalar) throw YamlError(line, "a key has to be a word");
+    if (key.kind != YamlNode::Kind::scalar) throw YamlError(line, "a key must be text");
     if (key.plain && key.text == "<<") {
-      throw YamlError(line, "the merge key \"<<\" is not followed: write out the keys that it stands for");
+      throw YamlError(line, "the merge key \"<<\" is not supported: write out the keys that it merges");
     }
     if (!mapping.keys.insert(key.text).second)
-      throw YamlError(line, "the key " + in_quotes(key.text) + " stands twice");
+      throw YamlError(line, "the key " + in_quotes(key.text) + " occurs twice");
     mapping.has_key = true;
     mapping.entry = {key.text, line, nullptr};
   }
@@ -203,11 +203,11 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // False: the end.
+  // False at the end.
   bool next(TreeBuilder& builder) {
     const Event event(parser_);
     if (!event.good()) fail();
-    builder.take(event);
+    builder.add(event);
     return event.get().type != YAML_STREAM_END_EVENT;
   }
 
@@ -232,8 +232,8 @@ class Parser {
 YamlNode::~YamlNode() { ::explicit_bzero(text.data(), text.size()); }
 
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text) {
-  if (text.size() > kLargest) throw YamlError(1, "the file is larger than 1 MiB");
-  Parser parser(text.empty() ? std::string_view("") : text);  // libyaml insists on a pointer
+  if (text.size() > kMaxSize) throw YamlError(1, "the file is larger than 1 MiB");
+  Parser parser(text.empty() ? std::string_view("") : text);  // libyaml does not accept a null pointer
   TreeBuilder builder;
   while (parser.next(builder)) {
   }

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-// A YAML document as a tree that knows its line numbers. libyaml reads, and stands behind this header alone.
+// A YAML document as a tree with line numbers, built from libyaml's parser events. Why not yaml_parser_load():
+// third_party/README.md.
 namespace igpu::exporter {
 
 class YamlError : public std::runtime_error {
@@ -26,10 +27,10 @@ struct YamlNode {
 
   Kind kind = Kind::null;
   std::size_t line = 1;
-  bool plain = false;  // a scalar without quotes and without a tag that makes it a string
-  std::string text;    // of a scalar
+  bool plain = false;                                  // an unquoted scalar without a tag that makes it a string
+  std::string text;                                    // of a scalar
   std::vector<std::shared_ptr<const YamlNode>> items;  // of a sequence
-  std::vector<Entry> entries;                          // of a mapping, in order; no key twice
+  std::vector<Entry> entries;                          // of a mapping, in order; keys are unique
 
   YamlNode() = default;
   YamlNode(const YamlNode&) = delete;
@@ -43,14 +44,13 @@ struct YamlNode::Entry {
   std::shared_ptr<const YamlNode> value;
 };
 
-// The one document of the text; a null node if there is nothing in it. Anchors and aliases are followed without copying
-// what they name. Throws YamlError: broken syntax, a key twice, a null key, a merge key ("<<"), a second document, an
-// alias inside of what it names, more than 16 levels, more than a megabyte, other tags than str, bool, int, null, seq
-// and map, text that is neither UTF-8 nor UTF-16 with a byte order mark. What it says quotes keys and tags, never
-// values.
+// Parses the text's only document; a null node if it is empty. Aliases share the node that they name. Throws YamlError
+// for syntax errors, duplicate and null keys, merge keys ("<<"), a second document, an alias inside the node that it
+// names, more than 16 levels, more than a megabyte, other tags than str, bool, int, null, seq and map, and text that is
+// neither UTF-8 nor UTF-16 with a byte order mark. Messages quote keys and tags, never values.
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text);
 
-// In double quotes, fit for one line of a log: shortened, control characters as "?".
+// In double quotes, for a log line: shortened, with "?" for control characters.
 std::string in_quotes(std::string_view text);
 
 }  // namespace igpu::exporter

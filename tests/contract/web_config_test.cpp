@@ -147,17 +147,17 @@ void compare(const char* kind, bool good, const std::map<std::string, std::strin
 
 TEST_SUITE_BEGIN("web_config_corpus");
 
-TEST_CASE("good files are good for us and for promtool") {
+TEST_CASE("valid files are accepted here and by promtool") {
   CHECK(files_in("good").size() >= 40);
   compare("good", true, kNewerThanPromtool);
 }
 
-TEST_CASE("bad files are bad for us and for promtool") {
+TEST_CASE("invalid files are rejected here and by promtool") {
   CHECK(files_in("bad").size() >= 70);
   compare("bad", false, kRefusedByUsAlone);
 }
 
-TEST_CASE("the examples of docs/web-config.md are good, and so are the scrape configurations and rules beside them") {
+TEST_CASE("the examples of docs/web-config.md are valid, and so are the scrape configurations and rules beside them") {
   const Corpus corpus;
   std::istringstream page(content(fs::path(IGPU_SOURCE_DIR) / "docs/web-config.md"));
   std::map<std::string, int> seen;

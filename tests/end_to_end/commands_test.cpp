@@ -64,7 +64,7 @@ TEST_CASE("stats prints a table, or JSON lines") {
   CHECK(table.status == 0);
   CHECK_FALSE(holds(table, "doctor"));
   CHECK(holds(run({"stats", "--simulate=locked"}),
-              "14 features are missing here: intel-gpu-exporter doctor says how to get them."));
+              "14 features are missing: `intel-gpu-exporter doctor` shows how to fix this."));
   for (const char* text : {"frequency", "MHz", "power", "processes", "ffmpeg"}) {
     CAPTURE(text);
     CHECK(holds(table, text));
@@ -76,11 +76,11 @@ TEST_CASE("stats prints a table, or JSON lines") {
   for (const std::string& line : all) CHECK(Json::parse(line).at("gpus").size() == 3);
 }
 
-TEST_CASE("doctor succeeds where everything is there and says what fixes where not") {
+TEST_CASE("doctor succeeds if nothing is missing and prints the fixes otherwise") {
   const ProgramOutcome whole = run({"doctor", "--simulate=tgl-broadcast"});
   CAPTURE(whole.output);
   CHECK(whole.status == 0);
-  CHECK(holds(whole, "Everything is there."));
+  CHECK(holds(whole, "Nothing is missing."));
   CHECK_FALSE(holds(whole, "MISSING"));
 
   const ProgramOutcome locked = run({"doctor", "--simulate=locked"});
@@ -128,7 +128,7 @@ TEST_CASE("help, version and --help of each command exit with 0 and fit 80 colum
   CHECK(run({"version"}).output == run({"--version"}).output);
 }
 
-TEST_CASE("what the commands print fits 80 columns") {
+TEST_CASE("the output of every command fits 80 columns") {
   for (const char* profile : {"rack", "locked", "asleep"}) {
     for (const char* command : {"list", "stats", "doctor"}) {
       CAPTURE(profile);
@@ -141,13 +141,13 @@ TEST_CASE("what the commands print fits 80 columns") {
   }
 }
 
-TEST_CASE("a command that answers once does not wait for a GPU that is not there, and names those that are") {
+TEST_CASE("a command that prints once does not wait for a missing GPU, and lists the available ones") {
   for (const char* command : {"list", "stats", "doctor"}) {
     CAPTURE(command);
     const ProgramOutcome rack = run({command, "--simulate=rack", "--gpu=card9"});
     CHECK(rack.status == 1);
     CHECK(rack.output.ends_with(
-        "intel-gpu-exporter: --gpu: no Intel GPU here is called \"card9\"; there are 0000:00:02.0 (card1, renderD128), "
+        "intel-gpu-exporter: --gpu: there is no Intel GPU \"card9\"; available: 0000:00:02.0 (card1, renderD128), "
         "0000:03:00.0 (card2, renderD129), 0000:07:00.0 (card3, renderD130)\n"));
     EmptyMachine machine;
     std::vector<std::string> arguments = machine.with(command);
@@ -161,7 +161,7 @@ TEST_CASE("a command that answers once does not wait for a GPU that is not there
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these take terabytes of address space
-TEST_CASE("a start for which there is not enough memory says what is missing and which limit there is") {
+TEST_CASE("a start without enough memory reports what is missing and the limit") {
   const auto start = [](const char* limit) {
     return run_program(
         {"sh", "-c",
@@ -175,19 +175,19 @@ TEST_CASE("a start for which there is not enough memory says what is missing and
 }
 #endif
 
-TEST_CASE("a sleeping GPU is no fault") {
+TEST_CASE("a sleeping GPU is not reported as missing") {
   const ProgramOutcome outcome = run({"doctor", "--simulate=asleep"});
   CHECK(holds(outcome, "asleep and is not woken"));
   CHECK_FALSE(holds(outcome, "MISSING"));
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("what a flag turned off is no fault either") {
+TEST_CASE("a feature that a flag turned off is not reported as missing") {
   const ProgramOutcome outcome = run({"doctor", "--simulate=tgl-broadcast", "--no-collector.rc6"});
   CHECK(outcome.status == 0);
 }
 
-TEST_CASE("a machine without a GPU is told so: list and stats are content, doctor is not") {
+TEST_CASE("without a GPU list and stats succeed, doctor fails") {
   EmptyMachine machine;
   CHECK(run(machine.with("list")).status == 0);
   CHECK(holds(run(machine.with("list")), "No Intel GPU"));

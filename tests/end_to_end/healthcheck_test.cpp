@@ -63,7 +63,7 @@ class OddServer {
 
 TEST_SUITE_BEGIN("healthcheck");
 
-TEST_CASE("it is 0 while the exporter serves, 1 after it has gone, and says nothing when all is well") {
+TEST_CASE("it returns 0 without output while the exporter serves, and 1 after it has ended") {
   ExporterProcess exporter({"--simulate=asleep"});
   const std::string address = local(exporter.port());
   const ProgramOutcome well = healthcheck(address);
@@ -79,7 +79,7 @@ TEST_CASE("it is 0 while the exporter serves, 1 after it has gone, and says noth
   CHECK(gone.output == "intel-gpu-exporter: " + address + ": connect: Connection refused\n");
 }
 
-TEST_CASE("it takes the address from the environment as the exporter does, and knows UNIX sockets") {
+TEST_CASE("it reads the address from the environment as the exporter does, and supports UNIX sockets") {
   const MachineTree tree;
   const std::string address = "unix:" + tree.path("exporter.sock");
   ExporterProcess exporter({"--simulate=asleep", "--web.listen-address=" + address});
@@ -110,14 +110,14 @@ TEST_CASE("with TLS and passwords it needs neither a certificate nor a password"
   CHECK(healthcheck(local(exporter.port()), {file}).status == 1);
 }
 
-TEST_CASE("a server that never answers fails it within seconds") {
+TEST_CASE("it fails within seconds if the server never responds") {
   const OddServer silent;
   const ProgramOutcome outcome = healthcheck(local(silent.port()));
   CHECK(outcome.status == 1);
   CHECK(outcome.output.find("no answer within 3 s") != std::string::npos);
 }
 
-TEST_CASE("not ready is not healthy; what demands TLS or a password lives") {
+TEST_CASE("it fails if the server is not ready; a server that demands TLS or a password is alive") {
   const auto answered = [](const std::string& answer, std::vector<std::string> more) {
     const OddServer server(answer);
     return healthcheck(local(server.port()), std::move(more)).status;
@@ -135,10 +135,10 @@ TEST_CASE("not ready is not healthy; what demands TLS or a password lives") {
   CHECK(answered("SSH-2.0-OpenSSH_9.2\r\n", {}) == 1);
 }
 
-TEST_CASE("port 0 cannot be checked, and it says so") {
+TEST_CASE("port 0 cannot be checked and is reported") {
   const ProgramOutcome outcome = healthcheck("127.0.0.1:0");
   CHECK(outcome.status == 1);
-  CHECK(outcome.output.find("give --web.listen-address one") != std::string::npos);
+  CHECK(outcome.output.find("set one with --web.listen-address") != std::string::npos);
 }
 
 TEST_SUITE_END();

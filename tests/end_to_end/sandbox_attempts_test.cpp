@@ -245,7 +245,7 @@ TEST_CASE("every kind of thread, as a user without rights") {
 
 TEST_CASE("every kind of thread, with TLS, which has threads of its own") { try_everything({.tls = true}); }
 
-TEST_CASE("every kind of thread, with no collector that looks into processes") {
+TEST_CASE("every kind of thread, without collectors that inspect processes") {
   try_everything({.reads_processes = false});
   if (::geteuid() == 0) try_everything({.as_nobody = true, .reads_processes = false});
 }

@@ -132,7 +132,7 @@ class Nobody {
 
 TEST_SUITE_BEGIN("sandbox");
 
-TEST_CASE("every thread has given up what the documentation says, and the metric says the same") {
+TEST_CASE("every thread has dropped what the documentation says, and the metric agrees") {
   ExporterProcess exporter({"--no-collector.imc"});
   const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
   const auto layer = [&](const char* name) {
@@ -190,7 +190,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("--no-sandbox leaves everything as it was, and says so") {
+TEST_CASE("--no-sandbox changes nothing and is logged") {
   ExporterProcess exporter({"--simulate=asleep", "--no-sandbox"});
   const CapabilitySet granted = own_capabilities().permitted;
   for (const Thread& thread : threads_of(exporter.pid())) {
@@ -211,7 +211,7 @@ TEST_CASE("a simulated machine needs no capability at all") {
   }
 }
 
-TEST_CASE("CAP_SYS_ADMIN stays where perf events need it, and the log says what would make it unnecessary") {
+TEST_CASE("CAP_SYS_ADMIN is kept if perf events need it, and the log has a hint to avoid it") {
   const CapabilitySet admin = capability::set(capability::kSysAdmin);
   if ((own_capabilities().permitted & admin) == 0) {
     MESSAGE("these tests have no CAP_SYS_ADMIN to keep or to drop");
@@ -227,14 +227,14 @@ TEST_CASE("CAP_SYS_ADMIN stays where perf events need it, and the log says what 
 }
 
 TEST_CASE(
-    "a layer that this kernel or container does not give is told with its hint, and the program serves without it") {
+    "a layer that this kernel or container does not offer is logged with its hint, and the program serves without it") {
   struct Lack {
     const char* calls;
     const char* layer;
     const char* hint;
   };
   const std::vector<Lack> lacks{
-      {"landlock_create_ruleset=ENOSYS", "landlock", "a kernel from 5.13 on"},
+      {"landlock_create_ruleset=ENOSYS", "landlock", "use a kernel from 5.13 on"},
       {"landlock_create_ruleset=EPERM", "landlock", "denies landlock_*"},
       {"landlock_restrict_self=EPERM", "landlock", "denies landlock_*"},
       {"seccomp=EPERM", "seccomp", "hint="},
@@ -281,7 +281,7 @@ TEST_CASE("events of this kernel and all its processes: the page is the same, fo
   same_page(paths, Nobody(tree).launcher);
 }
 
-TEST_CASE("without collectors that look into processes all threads are confined, and the page is the same") {
+TEST_CASE("without collectors that inspect processes all threads are confined, and the page is the same") {
   MachineTree tree;
   for (const char* directory : {"sys", "proc", "dev/dri"}) tree.make_directory(directory);
   tree.lay_out("multigpu-igpu-arc-links");
@@ -293,7 +293,7 @@ TEST_CASE("without collectors that look into processes all threads are confined,
   same_page({"--no-collector.fdinfo", "--no-collector.engines"});  // this machine, with whatever it has
 }
 
-TEST_CASE("its own memory is nobody's business: no core dump, and process_* are all there") {
+TEST_CASE("memory is protected: no core dump, and all process_* metrics are present") {
   MachineTree tree;
   tree.make_directory("x");
   for (const std::vector<std::string>& launcher : {std::vector<std::string>(), Nobody(tree).launcher}) {
@@ -314,7 +314,7 @@ TEST_CASE("its own memory is nobody's business: no core dump, and process_* are 
   }
 }
 
-TEST_CASE("a thread that kept its rights is found, and the metric does not say that all have given them up") {
+TEST_CASE("a thread that kept its privileges is detected, and the metric reports the layer as off") {
   if (instrumented()) return;  // there a thread of the sanitizer's is like that, and nobody looks
   ExporterProcess exporter({"--simulate=asleep"},
                            {std::string("LD_PRELOAD=") + IGPU_SANDBOX_INJECT, "IGPU_INJECT_THREAD=1"});
@@ -349,7 +349,7 @@ TEST_CASE("another process of the same user can neither trace it nor read its me
   CHECK(status == 0);
 }
 
-TEST_CASE("when it is ended by a fault there is no core") {
+TEST_CASE("a crash leaves no core dump") {
   if (instrumented()) return;
   ExporterProcess exporter({"--simulate=asleep"});
   exporter.signal(SIGSEGV);
@@ -358,10 +358,10 @@ TEST_CASE("when it is ended by a fault there is no core") {
   CHECK(info.si_code == CLD_KILLED);  // not CLD_DUMPED
 }
 
-TEST_CASE("doctor tells what serve would get") {
+TEST_CASE("doctor reports the sandbox that serve would have") {
   const ProgramOutcome outcome = run_program({IGPU_EXPORTER_BINARY, "doctor", "--simulate=tgl-broadcast"});
   CHECK(outcome.status == 0);
-  CHECK(outcome.output.find("The sandbox that `serve` gets here") != std::string::npos);
+  CHECK(outcome.output.find("Sandbox of `serve` on this machine") != std::string::npos);
   CHECK(outcome.output.find("  ok       no_new_privs\n") != std::string::npos);
   CHECK(outcome.output.find("  ok       capabilities: keeps none\n") != std::string::npos);
   CHECK(outcome.output.find(instrumented() ? "  -        seccomp" : "  ok       seccomp\n") != std::string::npos);

@@ -193,7 +193,7 @@ def by_systemd(binary, work):
 
 
 def warning(binary, work):
-    words = "everybody who can reach this machine"
+    words = "everyone who can reach this machine"
     for arguments, expected in ((["--web.listen-address=:0"], 1), (["--web.listen-address=0.0.0.0:0", "--web.listen-address=127.0.0.1:0"], 1),
                                 (["--web.listen-address=127.0.0.1:0", f"--web.listen-address=unix:{work}/s"], 0)):
         program = Program(binary, work / "log", arguments).listens()

@@ -308,7 +308,7 @@ def check_tls(binary, folder, authority):
 
         # What was refused stays refused until a restart.
         exporter.write(TLS)
-        wait_for(lambda: exporter.status() == 200 and "less is refused than before by min_version: restart to accept" in exporter.log(), "a lost min_version is told of")
+        wait_for(lambda: exporter.status() == 200 and "weaker than before: min_version; restart to accept" in exporter.log(), "a lost min_version is told of")
         check(exporter.status("--tls-max", "1.2") == 0 and exporter.status() == 200, "TLS 1.2 is refused, still")
 
     with Exporter(binary, folder, TLS + "  max_version: TLS12\n") as exporter:
@@ -361,7 +361,7 @@ def check_client_certificates(binary, folder):
 
         # Half a file: what is missing protects, so it is not missed.
         exporter.write(TLS)
-        wait_for(lambda: admitted() == ["client"] and "less is refused than before by client_auth_type, client_ca_file, client_allowed_sans: restart to accept" in exporter.log(), "half a file opens nothing")
+        wait_for(lambda: admitted() == ["client"] and "weaker than before: client_auth_type, client_ca_file, client_allowed_sans; restart to accept" in exporter.log(), "half a file opens nothing")
         check(admitted() == ["client"], "only the named client is let in, still")
         check("Acceptable client certificate CA names" in exporter.s_client(
             "-cert", str(folder / "client.pem"), "-key", str(folder / "client.key")), "the CA is named to clients")
@@ -412,7 +412,7 @@ def check_doctor(binary, folder):
     (folder / "server.key").chmod(0)
     answer = doctor(TLS, as_nobody)
     user = nobody if as_nobody else os.geteuid()
-    check(f"key_file {folder}/server.key cannot be read: Permission denied; the exporter runs as user {user}, who needs that right" in answer,
+    check(f"key_file {folder}/server.key cannot be read: Permission denied; the exporter runs as user {user}, which needs read permission" in answer,
           f"a key that may not be read: {answer}")
 
 

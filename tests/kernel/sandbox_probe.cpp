@@ -29,14 +29,14 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder) {
   if (layers == "none") return LayerOutcome::holds();
   if (layers == "all") {
     igpu::exporter::Sandbox sandbox({true, {}, access, access, false});
-    sandbox.guard_memory();
-    sandbox.drop_rights();
+    sandbox.protect_memory();
+    sandbox.drop_privileges();
     sandbox.confine_clients();
-    sandbox.close();
+    sandbox.filter_system_calls();
     return sandbox.outcome(igpu::exporter::Layer::seccomp);
   }
   if (const LayerOutcome outcome = igpu::exporter::forbid_new_privileges(); !outcome.on) return outcome;
-  return layers == "seccomp" ? igpu::exporter::filter_system_calls() : igpu::exporter::confine_files(access, held);
+  return layers == "seccomp" ? igpu::exporter::filter_calls_of_process() : igpu::exporter::confine_files(access, held);
 }
 
 // Not exit(): what a sanitizer does at the end is not what is tried here.

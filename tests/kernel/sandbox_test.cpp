@@ -58,7 +58,7 @@ bool fast_open_is_on() {
 
 TEST_SUITE_BEGIN("sandbox");
 
-TEST_CASE("seccomp leaves what scrapes and answers need") {
+TEST_CASE("seccomp allows what scrapes and responses need") {
   Probe probe;
   for (const For whom : {For::everybody, For::collectors, For::the_unconfined}) {
     for (const std::string& attempt : attempts_for(whom)) {
@@ -69,7 +69,7 @@ TEST_CASE("seccomp leaves what scrapes and answers need") {
   }
 }
 
-TEST_CASE("seccomp refuses what an exporter never does: the same succeeds without it") {
+TEST_CASE("seccomp denies what an exporter never does, and the same succeeds without it") {
   Probe probe;
   for (const std::string& attempt : attempts_for(For::nobody)) {
     CAPTURE(attempt);
@@ -82,7 +82,7 @@ TEST_CASE("seccomp refuses what an exporter never does: the same succeeds withou
   }
 }
 
-TEST_CASE("a socket that listened connects by sending, where nobody refuses it") {
+TEST_CASE("a listening socket can connect by sending unless it is denied") {
   Probe probe;
   if (!fast_open_is_on()) {
     MESSAGE("not checked: net.ipv4.tcp_fastopen is off here");
@@ -92,7 +92,7 @@ TEST_CASE("a socket that listened connects by sending, where nobody refuses it")
   CHECK(probe("none", "fast_open_sendto") == "done");
 }
 
-TEST_CASE("an event that takes samples of others' memory shows counts only, as it cannot be mapped") {
+TEST_CASE("an event that samples other processes' memory returns counts only, as it cannot be mapped") {
   Probe probe;
   if (probe("none", "read_samples") != "ENODATA") {
     MESSAGE("not checked: this user may have no perf event here: " << probe("none", "read_samples"));
@@ -104,7 +104,7 @@ TEST_CASE("an event that takes samples of others' memory shows counts only, as i
   CHECK(probe("seccomp", "count_cpu") == probe("none", "count_cpu"));
 }
 
-TEST_CASE("a process that runs a program is ended") {
+TEST_CASE("a process that runs a program is killed") {
   Probe probe;
   const std::string killed = "killed by signal " + std::to_string(SIGSYS);
   for (const char* action : {"exec", "execveat"}) {
@@ -113,12 +113,12 @@ TEST_CASE("a process that runs a program is ended") {
   }
 }
 
-TEST_CASE("the C library is told to use the calls whose arguments can be looked at") {
+TEST_CASE("the C library falls back to calls whose arguments a filter can read") {
   Probe probe;
   CHECK(probe("seccomp", "clone3") == "ENOSYS");
 }
 
-TEST_CASE("Landlock: reading what is named, nothing else, or a reason why the kernel has none") {
+TEST_CASE("Landlock allows reading the listed paths and nothing else, or reports why it is not available") {
   Probe probe;
   const ProgramOutcome tried = run_program({IGPU_SANDBOX_PROBE, "landlock", "read", probe.folder()});
   if (landlock_version() == 0) {
@@ -144,7 +144,7 @@ TEST_CASE("Landlock: reading what is named, nothing else, or a reason why the ke
   }
 }
 
-TEST_CASE("all layers together: what is needed works, what is not is refused") {
+TEST_CASE("all layers together: what is needed works, everything else is denied") {
   Probe probe;
   if (std::getenv("IGPU_INSTRUMENTED") != nullptr) {
     const ProgramOutcome tried = run_program({IGPU_SANDBOX_PROBE, "all", "read", probe.folder()});

@@ -105,7 +105,7 @@ TEST_CASE("stats prints one reading, so many, or a stream") {
   CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats", UsageError);
 }
 
-TEST_CASE("what is not understood is one line that names it") {
+TEST_CASE("an invalid argument is reported in one line that names it") {
   const auto refused = [](const Arguments& arguments, const char* text) {
     CHECK_THROWS_WITH_AS(options(arguments), text, UsageError);
   };

@@ -48,7 +48,7 @@ std::string section(const std::string& text, const std::string& title) {
 
 TEST_SUITE_BEGIN("doctor_report");
 
-TEST_CASE("findings are grouped by what to do, each fix once; hardware that is not there is one line") {
+TEST_CASE("findings are grouped by fix, each fix once; absent hardware is one line") {
   const char* const hint = "give it CAP_PERFMON";
   const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::permission, "refused", hint),
                               absent(kPower, "0000:00:02.0", Reason::permission, "refused", hint),
@@ -77,7 +77,7 @@ TEST_CASE("findings are grouped by what to do, each fix once; hardware that is n
   CHECK_FALSE(found.complete());
 }
 
-TEST_CASE("what the driver has in no version is no fault, what a newer kernel brings is") {
+TEST_CASE("a feature that no driver version has is not missing, one of a newer kernel is") {
   const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::kernel, "the xe driver has it in no version"),
                               absent(kFan, "0000:03:00.0", Reason::kernel, "Linux 6.12", "Linux 6.16 or newer")};
   const Diagnosis found = diagnosis(findings);
@@ -88,14 +88,14 @@ TEST_CASE("what the driver has in no version is no fault, what a newer kernel br
   CHECK(text.find("  1.       Linux 6.16 or newer\n") != std::string::npos);
 }
 
-TEST_CASE("everything is there, as far as can be known, or nothing is") {
+TEST_CASE("the verdict: nothing missing, unknown while asleep, or no GPU") {
   Diagnosis found = diagnosis({});
-  CHECK(doctor_text(found).ends_with("\nEverything is there.\n"));
+  CHECK(doctor_text(found).ends_with("\nNothing is missing.\n"));
   CHECK(found.complete());
   const Finding asleep[] = {absent(kBusy, "0000:00:02.0", Reason::suspended)};
   found.findings = asleep;
   CHECK(found.complete());
-  CHECK(doctor_text(found).find("without waking a GPU that sleeps") != std::string::npos);
+  CHECK(doctor_text(found).find("without waking a GPU that is asleep") != std::string::npos);
   found.gpus.clear();
   CHECK_FALSE(found.complete());
   CHECK(doctor_text(found).find("lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n") != std::string::npos);
@@ -113,7 +113,7 @@ TEST_CASE("failed collectors and a bad web configuration count") {
   CHECK(text.find("  FAILED   /etc/web.yml\n           why: /etc/web.yml:3: unknown key\n") != std::string::npos);
 }
 
-TEST_CASE("the same as JSON, for programs and bug reports") {
+TEST_CASE("the JSON report contains the same findings") {
   const Finding findings[] = {
       absent(kBusy, "0000:00:02.0", Reason::permission, "refused \"EACCES\"", "give it CAP_PERFMON"),
       {&kFan, "hwmon", "0000:03:00.0", true, {}, {}, {}}};

@@ -7,7 +7,7 @@ using namespace igpu::exporter;
 
 TEST_SUITE_BEGIN("output");
 
-TEST_CASE("control characters of a process name do not reach the terminal") {
+TEST_CASE("control characters of a process name are not printed") {
   CHECK(terminal_safe("ff\x1b[2Jmpeg\n") == "ff?[2Jmpeg?");
   CHECK(terminal_safe("\x7f\x01") == "??");
   CHECK(terminal_safe("a\xc2\x9b"

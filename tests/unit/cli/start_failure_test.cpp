@@ -12,13 +12,13 @@ using namespace igpu::exporter;
 
 TEST_SUITE_BEGIN("start_failure");
 
-TEST_CASE("an error that is not about memory or threads is what it says") {
+TEST_CASE("an error unrelated to memory and threads is printed as it is") {
   CHECK(explained(std::runtime_error("cannot listen on :1"), {1, 1}) == "cannot listen on :1");
   CHECK(explained(std::system_error(EMFILE, std::generic_category(), "eventfd"), {}).find("limit") ==
         std::string::npos);
 }
 
-TEST_CASE("missing memory and missing threads are named, with the limit and a hint") {
+TEST_CASE("exhausted memory and threads are reported with the limit and a hint") {
   const ProcessLimits low{300000 * 1024ULL, 8192 * 1024ULL};
   const std::string thread = explained(std::system_error(EAGAIN, std::generic_category()), low);
   CHECK(thread ==

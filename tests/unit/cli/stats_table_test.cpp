@@ -38,7 +38,7 @@ std::string table(const SampleList& list) {
 
 TEST_SUITE_BEGIN("stats_table");
 
-TEST_CASE("readings become lines, with the units that people use") {
+TEST_CASE("values become lines with everyday units") {
   SampleList list;
   add_sample(list, kBusy, {"0000:03:00.0", "0", "rcs0", "render", "pmu"}, 0.1234);
   add_sample(list, kBusy, {"0000:03:00.0", "", "video", "video", "fdinfo"}, 1);
@@ -54,7 +54,7 @@ TEST_CASE("readings become lines, with the units that people use") {
         "  memory        local0                           1.0 GiB used of   16.0 GiB\n");
 }
 
-TEST_CASE("the busiest processes come first; their names are made safe") {
+TEST_CASE("the busiest processes come first; their names are printed without control characters") {
   SampleList list;
   add_sample(list, kClients, {"0000:03:00.0", "7", "idle"}, 1);
   add_sample(list, kClients, {"0000:03:00.0", "8", "ff\x1bmpeg"}, 1);
@@ -65,7 +65,7 @@ TEST_CASE("the busiest processes come first; their names are made safe") {
   CHECK(text.find("video 25.0 %") != std::string::npos);
 }
 
-TEST_CASE("what a process does never runs over the edge, and a class keeps its number") {
+TEST_CASE("a process's line stays within the width, and a class is not separated from its number") {
   SampleList list;
   add_sample(list, kClients, {"0000:03:00.0", "4194303", "a-very-long-com"}, 1);
   for (const char* engine_class : {"render", "copy", "video", "video_enhance", "compute"})
@@ -78,10 +78,11 @@ TEST_CASE("what a process does never runs over the edge, and a class keeps its n
         "                                                    compute 50.0 %\n");
 }
 
-TEST_CASE("a sleeping GPU says why so little is known of it") {
+TEST_CASE("a sleeping GPU shows why it has few values") {
   SampleList list;
   add_sample(list, kSuspended, {"0000:03:00.0"}, 1);
-  CHECK(table(list) == "0000:03:00.0  Arc A770 (discrete, i915)\n  suspended; what would wake it is not read\n");
+  CHECK(table(list) ==
+        "0000:03:00.0  Arc A770 (discrete, i915)\n  suspended; values that would wake it are not read\n");
 }
 
 TEST_SUITE_END();

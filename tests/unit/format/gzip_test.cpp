@@ -35,7 +35,7 @@ std::string unpacked(std::string compressed) {
 
 }  // namespace
 
-TEST_CASE("what is compressed comes out again, text after text") {
+TEST_CASE("compressed texts decompress to the same, one after another") {
   Gzip gzip;
   std::string out = "left over from before";
   std::string noise(100000, '\0');
@@ -49,7 +49,7 @@ TEST_CASE("what is compressed comes out again, text after text") {
   }
 }
 
-TEST_CASE("a page shrinks") {
+TEST_CASE("a page becomes smaller") {
   Gzip gzip;
   std::string page, out;
   for (int i = 0; i < 1000; ++i)

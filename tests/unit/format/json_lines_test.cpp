@@ -27,7 +27,7 @@ std::string written(const SampleList& list) {
 
 }  // namespace
 
-TEST_CASE("a scrape is one line: time, GPUs by address, what belongs to no GPU") {
+TEST_CASE("a scrape is one line: time, GPUs by address, metrics without a GPU") {
   SampleList list;
   add_sample(list, kPageRatio, {"0000:03:00.0", "0", "rcs0", "render"}, 0.25);
   add_sample(list, kPageRatio, {"0000:00:02.0", "0", "rcs0", "render"}, 0);
@@ -43,23 +43,23 @@ TEST_CASE("a scrape is one line: time, GPUs by address, what belongs to no GPU")
         "\"metrics\":{\"test_devices\":[{\"value\":2}]}}\n");
 }
 
-TEST_CASE("a machine without GPUs is a line too") {
+TEST_CASE("a machine without GPUs gives a line, too") {
   CHECK(written(SampleList{}) == "{\"time\":1754000000.042,\"gpus\":[],\"metrics\":{}}\n");
 }
 
-TEST_CASE("a metric with a device label that this series does not have stands outside of the GPUs") {
+TEST_CASE("a series without a value for its device label is listed outside the GPUs") {
   SampleList list;
   add_sample(list, kPageRatio, {"", "0", "x", "y"}, 1);
   CHECK(written(list).find("\"gpus\":[],\"metrics\":{\"test_engine_busy_ratio\":[{\"gt\":\"0\"") != std::string::npos);
 }
 
-TEST_CASE("what JSON cannot write as a number is null") {
+TEST_CASE("numbers that JSON cannot express are null") {
   SampleList list;
   add_sample(list, kPageDevices, {}, std::nan(""));
   CHECK(written(list).find("{\"value\":null}") != std::string::npos);
 }
 
-TEST_CASE("a JSON parser reads back what hostile labels hold") {
+TEST_CASE("a JSON parser reads hostile labels back unchanged") {
   SampleList list;
   fill_varied_page(list);
   const std::string line = written(list);

@@ -22,12 +22,12 @@ std::string answer(std::string_view accept) {
 
 }  // namespace
 
-TEST_CASE("who does not ask for OpenMetrics gets the Prometheus text format") {
+TEST_CASE("the Prometheus text format is the default") {
   CHECK(answer("") == kText);
   CHECK(answer("*/*") == kText);
   CHECK(answer("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8") == kText);
   CHECK(answer("text/plain") == kText);
-  CHECK(answer("application/json") == kText);  // never refused
+  CHECK(answer("application/json") == kText);  // never 406
   CHECK(answer("application/*") == kText);
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("Prometheus 2.42 gets OpenMetrics") {
                "text/plain;version=0.0.4;q=0.5,*/*;q=0.1") == kOpen);
 }
 
-TEST_CASE("Prometheus 3 gets OpenMetrics with the escaping that our names need") {
+TEST_CASE("Prometheus 3 gets OpenMetrics with an escaping scheme") {
   CHECK(answer("application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
                "application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
                "text/plain;version=0.0.4;q=0.3,*/*;q=0.2") == kOpen + "; escaping=underscores");
@@ -60,7 +60,7 @@ TEST_CASE("quality 0 means not acceptable") {
   CHECK(answer("application/openmetrics-text;q=0.000,text/plain;q=0") == kText);
 }
 
-TEST_CASE("a version of OpenMetrics that we do not speak is not asked of us") {
+TEST_CASE("an unsupported version of OpenMetrics is ignored") {
   CHECK(answer("application/openmetrics-text;version=2.0.0") == kText);
   CHECK(
       answer("application/openmetrics-text;version=2.0.0,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1") ==
@@ -75,7 +75,7 @@ TEST_CASE("order, blanks, quotes and case of parameters do not matter") {
   CHECK(answer("application/openmetrics-text;note=\"a\\\",text/plain\";version=1.0.0") == kOpen);
 }
 
-TEST_CASE("what cannot be read is passed over") {
+TEST_CASE("invalid items are skipped") {
   CHECK(answer("application/openmetrics-text;q=high") == kText);
   CHECK(answer("application/openmetrics-text;q=-1") == kText);
   CHECK(answer("application/openmetrics-text;q=2") == kText);
@@ -98,7 +98,7 @@ TEST_CASE("gzip is used when it is accepted") {
   CHECK(accepts_gzip("identity;q=0, *;q=0.1"));
 }
 
-TEST_CASE("gzip is not used when it is refused, not named, or liked less than the plain page") {
+TEST_CASE("gzip is not used if it is excluded, not listed, or of lower quality than identity") {
   CHECK_FALSE(accepts_gzip(""));
   CHECK_FALSE(accepts_gzip("deflate, br"));
   CHECK_FALSE(accepts_gzip("gzip;q=0"));

@@ -37,7 +37,7 @@ std::string samples_of(const std::string& page) {
 
 }  // namespace
 
-TEST_CASE("a page looks like this") {
+TEST_CASE("a whole page") {
   SampleList list;
   add_sample(list, kPageInfo, {"0000:03:00.0", "Arc A770", ""}, 1);
   add_sample(list, kPageBusy, {"0000:03:00.0", "0", "rcs0", "render", "pmu"}, 12.25);
@@ -57,9 +57,9 @@ TEST_CASE("a page looks like this") {
         "# EOF\n");
 }
 
-TEST_CASE("a page without samples is its end mark") { CHECK(written(SampleList{}) == "# EOF\n"); }
+TEST_CASE("a page without samples is the end mark only") { CHECK(written(SampleList{}) == "# EOF\n"); }
 
-TEST_CASE("a unit is told only where it is the end of the family's name and the metric is no info") {
+TEST_CASE("a unit is stated only if it is the suffix of the family's name and the metric is not an info") {
   SampleList list;
   const MetricDescriptor foreign{"test_load", Kind::gauge, "Load.", "ratio", {}, 0};
   const MetricDescriptor bare{"ratio", Kind::gauge, "Bare.", "ratio", {}, 0};
@@ -71,7 +71,7 @@ TEST_CASE("a unit is told only where it is the end of the family's name and the 
   CHECK_NOTHROW(parse_openmetrics(written(list)));
 }
 
-TEST_CASE("both formats hold the same samples, byte by byte") {
+TEST_CASE("both formats contain the same sample lines") {
   SampleList list;
   fill_varied_page(list);
   const SampleList* lists[] = {&list};
@@ -80,7 +80,7 @@ TEST_CASE("both formats hold the same samples, byte by byte") {
   CHECK(samples_of(text) == samples_of(written(list)));
 }
 
-TEST_CASE("whatever the labels hold, the strict parser reads back what was put in") {
+TEST_CASE("a strict parser reads any labels back unchanged") {
   SampleList list;
   fill_varied_page(list);
   const Exposition page = parse_openmetrics(written(list));
@@ -89,7 +89,7 @@ TEST_CASE("whatever the labels hold, the strict parser reads back what was put i
   CHECK(page.family("test_engine_busy_seconds")->unit == "seconds");
 }
 
-TEST_CASE("the parser of python3-prometheus-client accepts a page and sees every sample") {
+TEST_CASE("the parser of python3-prometheus-client accepts a page and finds every sample") {
   SampleList list;
   fill_varied_page(list);
   // The distribution's interpreter: another one in PATH does not have the module.

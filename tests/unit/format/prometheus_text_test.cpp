@@ -15,7 +15,7 @@
 
 TEST_SUITE_BEGIN("prometheus_text");
 
-TEST_CASE("what needs a backslash is found at every place of a text, and nothing else is") {
+TEST_CASE("a character to escape is found at every position of a text, and no other is") {
   for (std::size_t size = 0; size <= 40; ++size) {
     const std::string plain(size, size % 2 == 0 ? 'a' : '\xbd');
     CHECK_FALSE(igpu::exporter::needs_escape(plain));
@@ -57,7 +57,7 @@ std::string value_of(double value) {
 
 }  // namespace
 
-TEST_CASE("a page looks like this") {
+TEST_CASE("a whole page") {
   SampleList list;
   add_sample(list, kPageInfo, {"0000:03:00.0", "Arc A770", ""}, 1);
   add_sample(list, kPageBusy, {"0000:03:00.0", "0", "rcs0", "render", "pmu"}, 12.25);
@@ -85,7 +85,7 @@ TEST_CASE("a family whose labels are all absent has no braces") {
   CHECK(written(list).ends_with("\ntest_engine_busy_ratio 0.5\n"));
 }
 
-TEST_CASE("integers have no point, everything else is as short as it can be and reads back equal") {
+TEST_CASE("integers have no decimal point; other numbers are as short as possible and parse to the same value") {
   CHECK(value_of(0) == "0");
   CHECK(value_of(-0.0) == "0");
   CHECK(value_of(17179869184.0) == "17179869184");
@@ -100,13 +100,13 @@ TEST_CASE("integers have no point, everything else is as short as it can be and 
   }
 }
 
-TEST_CASE("values that are no numbers are written as the formats want them") {
+TEST_CASE("NaN and infinities are written as the formats require") {
   CHECK(value_of(std::nan("")) == "NaN");
   CHECK(value_of(std::numeric_limits<double>::infinity()) == "+Inf");
   CHECK(value_of(-std::numeric_limits<double>::infinity()) == "-Inf");
 }
 
-TEST_CASE("the page is appended, and a string that is used again keeps its memory") {
+TEST_CASE("the page is appended, and a reused string keeps its memory") {
   SampleList list;
   fill_large_page(list, 1000);
   const SampleList* lists[] = {&list};
@@ -122,7 +122,7 @@ TEST_CASE("the page is appended, and a string that is used again keeps its memor
   CHECK(out.data() == memory);
 }
 
-TEST_CASE("whatever the labels hold, the strict parser reads back what was put in") {
+TEST_CASE("a strict parser reads any labels back unchanged") {
   SampleList list;
   fill_varied_page(list);
   const Exposition page = parse_prometheus_text(written(list));
@@ -135,7 +135,7 @@ TEST_CASE("whatever the labels hold, the strict parser reads back what was put i
   CHECK(page.value("test_engine_busy_ratio", {{"device", "0000:03:00.0"}}) == 1.0 / 3.0);
 }
 
-TEST_CASE("promtool has nothing to say about a page") {
+TEST_CASE("promtool reports no problem with a page") {
   SampleList list;
   fill_varied_page(list);
   const ProgramOutcome outcome = run_program({"promtool", "check", "metrics"}, written(list));

@@ -21,7 +21,7 @@ Finding missing(const FeatureDescriptor& feature, const char* device, Reason rea
 
 TEST_SUITE_BEGIN("fixes");
 
-TEST_CASE("what one right brings back stands together, whatever GPU it is on, with each cause once") {
+TEST_CASE("findings with the same fix are grouped across GPUs, with each cause once") {
   const Finding findings[] = {missing(kBusy, "a", Reason::permission, "refused", "CAP_PERFMON"),
                               missing(kPower, "a", Reason::permission, "not even asked", "CAP_PERFMON"),
                               missing(kFan, "a", Reason::kernel, "too old", "Linux 6.16"),
@@ -34,7 +34,7 @@ TEST_CASE("what one right brings back stands together, whatever GPU it is on, wi
   CHECK(fixes[1].hint == "Linux 6.16");
 }
 
-TEST_CASE("without a hint what is missing is told apart by its cause") {
+TEST_CASE("without a hint findings are grouped by cause") {
   const Finding findings[] = {missing(kBusy, "a", Reason::permission, "refused", ""),
                               missing(kPower, "a", Reason::permission, "locked down", ""),
                               missing(kFan, "a", Reason::permission, "refused", "")};
@@ -43,7 +43,7 @@ TEST_CASE("without a hint what is missing is told apart by its cause") {
   CHECK(fixes[0].findings.size() == 2);
 }
 
-TEST_CASE("what is as it should be needs no fix") {
+TEST_CASE("features that are absent by design need no fix") {
   Finding there = missing(kBusy, "a", Reason::permission, "", "");
   there.available = true;
   const Finding findings[] = {there, missing(kFan, "a", Reason::hardware, "", ""),

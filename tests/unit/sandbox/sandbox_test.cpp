@@ -16,24 +16,24 @@ using igpu::LogLevel;
 
 TEST_SUITE_BEGIN("sandbox");
 
-TEST_CASE("a sandbox that is turned off does nothing and says so") {
+TEST_CASE("a sandbox that is turned off does nothing and reports it") {
   Sandbox sandbox({.on = false});
-  sandbox.guard_memory();
-  sandbox.drop_rights();
+  sandbox.protect_memory();
+  sandbox.drop_privileges();
   sandbox.confine_clients();
-  sandbox.close();
+  sandbox.filter_system_calls();
   for (const Layer layer : kLayers) {
     CHECK_FALSE(sandbox.outcome(layer).on);
     CHECK(sandbox.outcome(layer).detail == "turned off by --no-sandbox");
   }
   RecordingLog log;
-  sandbox.tell(log);
+  sandbox.report(log);
   REQUIRE(log.lines().size() == 1);
   CHECK(log.lines()[0].level == LogLevel::warn);
-  CHECK(log.lines()[0].text == "sandbox is off hint=start without --no-sandbox");
+  CHECK(log.lines()[0].text == "the sandbox is off hint=start without --no-sandbox");
 }
 
-TEST_CASE("a trial leaves this process as it was") {
+TEST_CASE("a trial does not change this process") {
   const ThreadCapabilities before = own_capabilities();
   const SandboxOutcomes outcomes = try_sandbox({});
   CHECK(outcomes[static_cast<std::size_t>(Layer::no_new_privs)].on);
@@ -46,12 +46,12 @@ TEST_CASE("a trial leaves this process as it was") {
   }
 }
 
-TEST_CASE("the filter lets pass what a render node is asked") {
+TEST_CASE("the filter allows the queries of render nodes") {
   CHECK(kI915Query == igpu::simulation::abi::kIoctlI915Query);
   CHECK(kXeDeviceQuery == igpu::simulation::abi::kIoctlXeDeviceQuery);
 }
 
-TEST_CASE("the folders of a file: of its name and of what it leads to") {
+TEST_CASE("the folders of a file: of its path and of the target of its links") {
   MachineTree tree;
   tree.write("archive/key1.pem", "x");
   tree.make_directory("live");

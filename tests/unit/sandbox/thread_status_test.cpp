@@ -10,7 +10,7 @@ using namespace igpu::exporter;
 
 TEST_SUITE_BEGIN("thread status");
 
-TEST_CASE("the kernel's lines are read") {
+TEST_CASE("the kernel's lines are parsed") {
   const auto status = parse_thread_status(
       "Name:\tx\nCapInh:\t0000000000000001\nCapPrm:\t0000004000080004\nCapEff:\t0000004000080000\n"
       "CapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000002\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n");
@@ -24,7 +24,7 @@ TEST_CASE("the kernel's lines are read") {
   CHECK(status->seccomp == 2);
 }
 
-TEST_CASE("a status without one of them is none") {
+TEST_CASE("a status with a missing line is rejected") {
   CHECK_FALSE(parse_thread_status(""));
   CHECK_FALSE(
       parse_thread_status("Name:\tx\nCapInh:\t0\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nCapAmb:\t0\nNoNewPrivs:\t0\n"));
@@ -32,7 +32,7 @@ TEST_CASE("a status without one of them is none") {
       "Name:\tx\nCapInh:\tz\nCapPrm:\t0\nCapEff:\t0\nCapBnd:\t0\nCapAmb:\t0\nNoNewPrivs:\t0\nSeccomp:\t0\n"));
 }
 
-TEST_CASE("every thread is found") {
+TEST_CASE("every thread is listed") {
   std::thread([] {}).join();  // a sanitizer starts its own thread with the first of the program
   const std::size_t before = own_threads().size();
   REQUIRE(before >= 1);

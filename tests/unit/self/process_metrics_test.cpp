@@ -27,7 +27,7 @@ std::map<std::string, double> own_process(const exporter::ProcessMetrics& proces
 
 TEST_SUITE_BEGIN("process_metrics");
 
-TEST_CASE("all of the standard set is there and believable") {
+TEST_CASE("all standard metrics are present and plausible") {
   const auto values = own_process();
   CHECK(values.size() == exporter::process_metrics().size());
   CHECK(values.at("process_cpu_seconds_total") > 0);
@@ -42,7 +42,7 @@ TEST_CASE("all of the standard set is there and believable") {
   CHECK(values.at("process_start_time_seconds") > now - 3600);
 }
 
-TEST_CASE("they follow what the process does") {
+TEST_CASE("the values follow the process") {
   std::thread([] {}).join();  // a sanitizer starts its own thread with the first of the program
   const exporter::ProcessMetrics process;
   const auto before = own_process(process);

@@ -24,7 +24,7 @@ std::map<std::string, double> counts(const RequestMetrics& metrics) {
 
 TEST_SUITE_BEGIN("request_metrics");
 
-TEST_CASE("the usual codes exist from the start, others once they happened") {
+TEST_CASE("the usual codes exist from the start, others after their first response") {
   RequestMetrics metrics;
   CHECK(counts(metrics) == std::map<std::string, double>{{"200", 0}, {"500", 0}, {"503", 0}});
   metrics.count(200);
@@ -33,7 +33,7 @@ TEST_CASE("the usual codes exist from the start, others once they happened") {
   CHECK(counts(metrics) == std::map<std::string, double>{{"200", 1}, {"404", 2}, {"500", 0}, {"503", 0}});
 }
 
-TEST_CASE("codes that do not exist are not counted") {
+TEST_CASE("invalid codes are not counted") {
   RequestMetrics metrics;
   metrics.count(-1);
   metrics.count(600);

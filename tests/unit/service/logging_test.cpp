@@ -85,14 +85,14 @@ std::string number_of(const std::string& line) {
 
 TEST_SUITE_BEGIN("logging");
 
-TEST_CASE("logfmt quotes what needs it") {
+TEST_CASE("logfmt quotes where necessary") {
   CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::warn, "no GPU",
                         {{"device", "0000:03:00.0"}, {"hint", "a=b \"c\""}, {"empty", ""}}) ==
         "ts=T level=warn msg=\"no GPU\" device=0000:03:00.0 hint=\"a=b \\\"c\\\"\" empty=\"\"\n");
   CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::info, "listening", {}) == "ts=T level=info msg=listening\n");
 }
 
-TEST_CASE("json is json") {
+TEST_CASE("JSON lines are valid JSON") {
   CHECK(format_log_line(LogFormat::json, "T", LogLevel::error, "it \"broke\"", {{"path", "a\\b\tc\x01"}}) ==
         "{\"ts\":\"T\",\"level\":\"error\",\"msg\":\"it \\\"broke\\\"\",\"path\":\"a\\\\b\\tc\\u0001\"}\n");
 }
@@ -107,7 +107,7 @@ TEST_CASE("a hostile value cannot forge a line") {
   }
 }
 
-TEST_CASE("what is held back comes first, in its order; what a start that fails held back is not written") {
+TEST_CASE("held lines are written first and in order; those of a failed start are discarded") {
   PipedStderr pipe;
   {
     StderrLog log(LogLevel::info, LogFormat::logfmt);
@@ -142,7 +142,7 @@ TEST_CASE(
   std::vector<std::string> lines = pipe.read_until("count=7");
   REQUIRE(lines.size() == static_cast<std::size_t>(kept) + 1);
   for (int i = 0; i < kept; ++i) CHECK(number_of(lines[static_cast<std::size_t>(i)]) == std::to_string(i));
-  CHECK(lines.back().find("level=warn msg=\"lines of the log were dropped") != std::string::npos);
+  CHECK(lines.back().find("level=warn msg=\"log lines were dropped") != std::string::npos);
   log.write(LogLevel::info, "x", {{"number", "behind"}});
   lines = pipe.read_until("number=behind");
   CHECK(lines.size() == 1);
@@ -150,7 +150,7 @@ TEST_CASE(
   CHECK((::fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("a gap is reported before the lines behind it") {
+TEST_CASE("a gap is reported before the lines that follow it") {
   PipedStderr pipe;
   StderrLog log(LogLevel::info, LogFormat::json);
   log.release();
@@ -167,7 +167,7 @@ TEST_CASE("a gap is reported before the lines behind it") {
   log.finish();
 }
 
-TEST_CASE("the end writes what is left, and does not wait for ever") {
+TEST_CASE("the end writes the remaining lines and does not wait forever") {
   PipedStderr pipe;
   {
     StderrLog log(LogLevel::info, LogFormat::logfmt);
@@ -187,7 +187,7 @@ TEST_CASE("the end writes what is left, and does not wait for ever") {
   (void)pipe.read_until("number=stuck");  // the writer holds what it needs
 }
 
-TEST_CASE("a log whose reader has gone ends nothing and is counted") {
+TEST_CASE("a log without a reader ends nothing, and its lines are counted") {
   PipedStderr pipe;
   StderrLog log(LogLevel::info, LogFormat::logfmt);
   log.release();

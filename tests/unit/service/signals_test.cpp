@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("signals");
 
-TEST_CASE("a signal is waited for, with and without a limit") {
+TEST_CASE("waiting for a signal works with and without a timeout") {
   sigset_t before;
   REQUIRE(::pthread_sigmask(SIG_BLOCK, nullptr, &before) == 0);
   TerminationSignals signals;

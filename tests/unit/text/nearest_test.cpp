@@ -7,7 +7,7 @@ using igpu::exporter::nearest;
 
 TEST_SUITE_BEGIN("nearest");
 
-TEST_CASE("a typing error is seen for what it is") {
+TEST_CASE("a typing error finds the word that was meant") {
   const std::vector<std::string> commands{"serve", "list", "stats", "doctor", "healthcheck"};
   CHECK(nearest("stast", commands) == "stats");    // swapped
   CHECK(nearest("docter", commands) == "doctor");  // changed
@@ -15,7 +15,7 @@ TEST_CASE("a typing error is seen for what it is") {
   CHECK(nearest("servee", commands) == "serve");   // added
 }
 
-TEST_CASE("what is nothing like any of them gets no guess") {
+TEST_CASE("a word unlike all candidates finds none") {
   const std::vector<std::string> commands{"serve", "list"};
   CHECK(nearest("xyzzy", commands).empty());
   CHECK(nearest("", commands).empty());

@@ -8,7 +8,7 @@ using igpu::exporter::text_width;
 
 TEST_SUITE_BEGIN("wrap");
 
-TEST_CASE("words fill a line and go on below, indented") {
+TEST_CASE("words fill a line and continue on the next, indented") {
   std::string out = "  fix  ";
   append_wrapped(out, "one two three four", 7, 15);
   CHECK(out == "  fix  one two\n       three\n       four");

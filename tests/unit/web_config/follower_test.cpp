@@ -45,11 +45,11 @@ double gauge(const WebConfigFollower& follower) {
 
 TEST_SUITE_BEGIN("web_config_follower");
 
-TEST_CASE("a change holds for the next request, a second after the last look; before the start nobody looks") {
+TEST_CASE("a change applies to the next request, one second after the last check; before start() nothing is checked") {
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
-  WebConfigFollower follower(folder.write("web.yml", kHeader), log, {.now = clock, .patience = 5min});
+  WebConfigFollower follower(folder.write("web.yml", kHeader), log, {.now = clock, .reload_wait = 5min});
   folder.write("web.yml", kOtherHeader);
   clock.advance(10);
   CHECK(first_header(follower) == "one");
@@ -63,11 +63,12 @@ TEST_CASE("a change holds for the next request, a second after the last look; be
   CHECK(gauge(follower) == 1);
 }
 
-TEST_CASE("a file system that hangs leaves what was read, for everybody and at once, and is told of once") {
+TEST_CASE("while a file system hangs the previous configuration is served without a delay, and one line is logged") {
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
-  WebConfigFollower follower(folder.write("web.yml", kHeader), log, {.now = clock, .patience = 1ms, .hangs_after = 5s});
+  WebConfigFollower follower(folder.write("web.yml", kHeader), log,
+                             {.now = clock, .reload_wait = 1ms, .hang_timeout = 5s});
   HeldCalls calls([&] { follower.start(); });
   calls.hold();
   folder.write("web.yml", kOtherHeader);
@@ -90,10 +91,11 @@ TEST_CASE("a file system that hangs leaves what was read, for everybody and at o
   for (std::thread& thread : threads) thread.join();
   CHECK(gauge(follower) == 0);
   REQUIRE(log.lines().size() == 1);
-  CHECK(log.lines().back().text ==
-        "the web configuration cannot be read, the file system does not answer; the state in "
-        "use stays in use file=" +
-            folder.path("web.yml"));
+  CHECK(
+      log.lines().back().text ==
+      "the web configuration cannot be read: the file system does not respond; the current configuration stays in use "
+      "file=" +
+          folder.path("web.yml") + " hint=check the file systems of this file and of the files that it names");
   calls.release();
   while (first_header(follower) == "one" || gauge(follower) == 0) std::this_thread::yield();
   folder.write("web.yml", kHeader);
@@ -105,13 +107,13 @@ TEST_CASE("a file system that hangs leaves what was read, for everybody and at o
   CHECK(told);
 }
 
-TEST_CASE("the program ends while a look hangs, and nothing is said afterwards") {
+TEST_CASE("the program ends while a check hangs, and nothing is logged afterwards") {
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
-  auto follower =
-      std::make_unique<WebConfigFollower>(folder.write("web.yml", kHeader), log,
-                                          WebConfigFollower::Options{.now = clock, .patience = 1ms, .farewell = 1ms});
+  auto follower = std::make_unique<WebConfigFollower>(
+      folder.write("web.yml", kHeader), log,
+      WebConfigFollower::Options{.now = clock, .reload_wait = 1ms, .stop_timeout = 1ms});
   HeldCalls calls([&] { follower->start(); });
   calls.hold();
   folder.write("web.yml", "nonsense: 1\n");
@@ -123,11 +125,11 @@ TEST_CASE("the program ends while a look hangs, and nothing is said afterwards")
   CHECK(log.lines().empty());
 }
 
-TEST_CASE("a pipe that nobody writes to, in the place of the file, is no regular file") {
+TEST_CASE("a pipe in place of the file is rejected without a wait for a writer") {
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
-  WebConfigFollower follower(folder.write("web.yml", kHeader), log, {.now = clock, .patience = 5min});
+  WebConfigFollower follower(folder.write("web.yml", kHeader), log, {.now = clock, .reload_wait = 5min});
   follower.start();
   REQUIRE(::mkfifo(folder.path("fifo").c_str(), 0600) == 0);
   std::filesystem::create_symlink(folder.path("fifo"), folder.path("link"));
@@ -137,16 +139,16 @@ TEST_CASE("a pipe that nobody writes to, in the place of the file, is no regular
     CHECK(first_header(follower) == "one");
   }
   REQUIRE(log.count(LogLevel::error) == 1);
-  CHECK(log.lines().back().text.find("no regular file") != std::string::npos);
+  CHECK(log.lines().back().text.find("not a regular file") != std::string::npos);
   CHECK(gauge(follower) == 0);
 }
 
-TEST_CASE("many threads may ask while the file changes") {
+TEST_CASE("many threads can request the configuration while the file changes") {
   const ScratchFolder folder;
   RecordingLog log;
   Clock clock;
   WebConfigFollower follower(folder.write("web.yml", kHeader), log,
-                             {.now = clock, .patience = 5min, .hangs_after = 24h});
+                             {.now = clock, .reload_wait = 5min, .hang_timeout = 24h});
   follower.start();
   std::atomic<bool> stop = false;
   std::atomic<int> wrong = 0;

@@ -71,7 +71,7 @@ std::string header(const HttpResponse& response, std::string_view name) {
 
 TEST_SUITE_BEGIN("guard");
 
-TEST_CASE("an empty configuration lets everything through") {
+TEST_CASE("an empty configuration accepts every request") {
   Site site("");
   CHECK(site.get().status == 200);
   CHECK(header(site.get(), "Content-Security-Policy") == "the page's own");
@@ -79,7 +79,7 @@ TEST_CASE("an empty configuration lets everything through") {
   CHECK(site.page.last_answer == 404);
 }
 
-TEST_CASE("with users, who has no right password sees no page and is told how to log in") {
+TEST_CASE("with users, a request without a valid password gets 401 and a challenge") {
   Site site(users());
   for (const char* authorization : {"", "Basic YWxpY2U6d3Jvbmc=", "Basic Y2Fyb2w6c2VjcmV0", "Basic x", "Bearer x"}) {
     CAPTURE(authorization);
@@ -92,7 +92,7 @@ TEST_CASE("with users, who has no right password sees no page and is told how to
   CHECK(site.get("Basic YWxpY2U6c2VjcmV0").body == "page\n");
 }
 
-TEST_CASE("every path is behind the password, health and readiness too, as in the toolkit") {
+TEST_CASE("every path requires the password, health and readiness too, as in the toolkit") {
   Site site(users());
   for (const char* path : {"/", "/metrics", "/-/healthy", "/-/ready", "/no/such/path"}) {
     CAPTURE(path);
@@ -100,7 +100,7 @@ TEST_CASE("every path is behind the password, health and readiness too, as in th
   }
 }
 
-TEST_CASE("a changed configuration holds for the next request") {
+TEST_CASE("a changed configuration applies to the next request") {
   Site site(users());
   CHECK(site.get("Basic YWxpY2U6c2VjcmV0").status == 200);
   site.config.set("basic_auth_users: {bob: '$2b$04$abcdefghijklmnopqrstuu0000000000000000000000000000000'}");
@@ -109,7 +109,7 @@ TEST_CASE("a changed configuration holds for the next request") {
   CHECK(site.get().status == 200);
 }
 
-TEST_CASE("configured headers stand on every response and win over the page's own") {
+TEST_CASE("configured headers are on every response and replace the page's own") {
   Site site(users() +
             "http_server_config: {headers: {Content-Security-Policy: ours, X-Frame-Options: deny, "
             "X-Content-Type-Options: nosniff}}\n");
@@ -126,7 +126,7 @@ TEST_CASE("configured headers stand on every response and win over the page's ow
   CHECK(page.keeps_alive == nullptr);
 }
 
-TEST_CASE("the rate limit comes before everything else") {
+TEST_CASE("the rate limit is applied first") {
   Site site(users() + "rate_limit: {interval: 1h, burst: 2}\n");
   CHECK(site.get().status == 401);
   CHECK(site.get("Basic YWxpY2U6c2VjcmV0").status == 200);

@@ -45,7 +45,7 @@ double cpu_seconds(const std::function<void()>& work) {
 
 TEST_SUITE_BEGIN("password_check");
 
-TEST_CASE("the Authorization header of basic authentication is taken apart at its first colon") {
+TEST_CASE("the credentials of basic authentication are split at the first colon") {
   const auto parsed = [](std::string_view header) {
     Credentials out;
     return parse_basic_authorization(header, out) ? out.user + "|" + out.password : "-";
@@ -76,7 +76,7 @@ TEST_CASE("right, wrong, unknown") {
   CHECK(ask(check, users, "Alice", "secret") == Outcome::wrong);
 }
 
-TEST_CASE("what was decided is not computed again, until the stored hash changes") {
+TEST_CASE("a decision is cached until the stored hash changes") {
   PasswordCheck check;
   PasswordCheck::Users users{{"alice", hash_of("secret")}};
   for (int i = 0; i < 3; ++i) CHECK(ask(check, users, "alice", "secret") == Outcome::right);
@@ -92,7 +92,8 @@ TEST_CASE("what was decided is not computed again, until the stored hash changes
   CHECK(check.computations() == 6);
 }
 
-TEST_CASE("no two questions share an answer, however user, password and hash are cut (CVE-2022-46146)") {
+TEST_CASE(
+    "different credentials never share a cache entry, however user, password and hash are split (CVE-2022-46146)") {
   PasswordCheck check;
   const std::string hash = hash_of("secret");
   const PasswordCheck::Users users{{"alice", hash}, {"alices", hash}};
@@ -101,14 +102,14 @@ TEST_CASE("no two questions share an answer, however user, password and hash are
   CHECK(ask(check, users, "alic", "esecret") == Outcome::wrong);
   CHECK(ask(check, users, "", "alicesecret") == Outcome::wrong);
   CHECK(ask(check, users, "alice", "secret" + hash) == Outcome::wrong);
-  // The report's attack: a cached refusal of the decoy hash must not become an admission, nor the other way round.
+  // The report's attack: a cached rejection of the dummy hash must never be read as an acceptance, nor vice versa.
   CHECK(ask(check, users, "carol", "secret") == Outcome::wrong);
   CHECK(ask(check, users, "carol", "secret") == Outcome::wrong);
   CHECK(ask(check, users, "alice", "secret") == Outcome::right);
 }
 
-TEST_CASE("refusals do not push out admissions, and neither grows without bound") {
-  PasswordCheck check({.kept = 4});
+TEST_CASE("rejections do not evict accepted credentials, and both caches are bounded") {
+  PasswordCheck check({.cached = 4});
   const PasswordCheck::Users users{{"alice", hash_of("secret")}};
   CHECK(ask(check, users, "alice", "secret") == Outcome::right);
   for (int i = 0; i < 20; ++i) CHECK(ask(check, users, "alice", std::to_string(i)) == Outcome::wrong);
@@ -119,7 +120,7 @@ TEST_CASE("refusals do not push out admissions, and neither grows without bound"
   CHECK(check.computations() == 22);
 }
 
-TEST_CASE("an unknown user costs as much CPU as a wrong password, also where the users' costs differ") {
+TEST_CASE("an unknown user costs as much CPU as a wrong password, even if the users' costs differ") {
   const PasswordCheck::Users users{{"cheap", hash_of("a", "06")}, {"costly", hash_of("b", "10")}};
   const auto cost = [&](const char* user) {
     double best = 1e9;
@@ -139,8 +140,8 @@ TEST_CASE("an unknown user costs as much CPU as a wrong password, also where the
   }
 }
 
-TEST_CASE("a flood of wrong passwords takes two threads; known passwords pass, what waits too long is told so") {
-  PasswordCheck check({.computations = 2, .waiting = 2, .patience = std::chrono::minutes(5)});
+TEST_CASE("a flood of wrong passwords occupies two threads; known passwords pass, and long waits end as busy") {
+  PasswordCheck check({.computations = 2, .waiting = 2, .queue_timeout = std::chrono::minutes(5)});
   const PasswordCheck::Users users{{"alice", hash_of("secret")}};
   CHECK(ask(check, users, "alice", "secret") == Outcome::right);
   const PasswordCheck::Users costly{{"alice", hash_of("secret", "12")}};
@@ -163,9 +164,9 @@ TEST_CASE("a flood of wrong passwords takes two threads; known passwords pass, w
   CHECK(wrong >= 4);  // two that computed and two that waited for them
 }
 
-TEST_CASE("more than may wait are told to come again, at once") {
+TEST_CASE("requests beyond the queue's limit are rejected as busy at once") {
   const PasswordCheck::Users users{{"alice", hash_of("secret", "12")}};
-  // `second` asks while the first password is being checked. A machine that stands still in between gets another try.
+  // `second` is checked while the first password is being computed. Retried if the machine was too slow for that.
   const auto second_outcome = [&](const PasswordCheck::Limits& limits, const std::string& second) {
     Outcome outcome = Outcome::wrong;
     for (int i = 0; i < 10 && outcome != Outcome::busy; ++i) {
@@ -181,7 +182,7 @@ TEST_CASE("more than may wait are told to come again, at once") {
   CHECK(second_outcome({.computations = 1, .waiting_same = 0}, "one") == Outcome::busy);
 }
 
-TEST_CASE("a flood sends away its own: another user, or another client, that comes for the first time gets a turn") {
+TEST_CASE("a flood evicts its own requests: the first request of another user or client gets a turn") {
   const PasswordCheck::Users users{{"alice", hash_of("secret", "12")}};
   const auto ask_as = [&](PasswordCheck& check, const char* client, const std::string& user,
                           const std::string& password) {
@@ -190,12 +191,12 @@ TEST_CASE("a flood sends away its own: another user, or another client, that com
     credentials.password = password;
     return check.check(users, credentials, client);
   };
-  // One of the flood is computed, two wait, which is as many as may; then alice comes. A machine that stands still in
-  // between gets another try.
-  const auto alice_comes = [&](const char* her_client, bool one_name) {
-    int sent_away = 0;
-    for (int i = 0; i < 10 && sent_away == 0; ++i) {
-      PasswordCheck check({.computations = 1, .waiting = 2, .patience = std::chrono::minutes(5)});
+  // One request of the flood is computed and two fill the queue; then alice arrives. Retried if the machine was too
+  // slow for that.
+  const auto alice_arrives = [&](const char* her_client, bool one_name) {
+    int rejected = 0;
+    for (int i = 0; i < 10 && rejected == 0; ++i) {
+      PasswordCheck check({.computations = 1, .waiting = 2, .queue_timeout = std::chrono::minutes(5)});
       std::atomic<int> busy = 0;
       std::vector<std::thread> flood;
       const auto add = [&] {
@@ -213,12 +214,12 @@ TEST_CASE("a flood sends away its own: another user, or another client, that com
       CHECK(ask_as(check, her_client, "alice", "secret") == Outcome::right);
       for (std::thread& thread : flood) thread.join();
       CHECK(check.waiting() == 0);
-      sent_away = busy;
+      rejected = busy;
     }
-    return sent_away;
+    return rejected;
   };
-  CHECK(alice_comes("mallory's", true) == 1);
-  CHECK(alice_comes("alice's", false) == 1);
+  CHECK(alice_arrives("mallory's", true) == 1);
+  CHECK(alice_arrives("alice's", false) == 1);
 }
 
 namespace {
@@ -226,13 +227,13 @@ namespace {
 // One computation at a time: what is asked meanwhile waits or is sent away.
 struct Crowd {
   PasswordCheck check;
-  // Costly enough that those who come meanwhile find the first one at work.
+  // Expensive enough that the first computation still runs when the other requests arrive.
   PasswordCheck::Users users{{"alice", hash_of("secret", "10")}, {"bob", hash_of("other", "10")}};
   std::vector<std::thread> threads;
   std::atomic<int> busy = 0;
 
   explicit Crowd(unsigned waiting)
-      : check({.computations = 1, .waiting = waiting, .patience = std::chrono::minutes(5)}) {}
+      : check({.computations = 1, .waiting = waiting, .queue_timeout = std::chrono::minutes(5)}) {}
   ~Crowd() {
     for (std::thread& thread : threads) thread.join();
   }
@@ -251,12 +252,12 @@ struct Crowd {
 }  // namespace
 
 // Whoever floods from the address of the honest one, with names of its own, with the honest one's name, or both.
-TEST_CASE("who was sent away and comes again takes a place and a turn before all that come for the first time") {
+TEST_CASE("a retry takes a place and a turn before all first attempts") {
   for (const std::string names : {"another for each", "alice's", "bob's", "mixed"}) {
     CAPTURE(names);
     constexpr unsigned kWaiting = 3;
     std::size_t turns = 100;
-    // A machine that stands still in between, so that the crowd is gone when she comes, gets another try.
+    // Retried if the machine was so slow that the flood had ended before she arrived.
     for (int round = 0; round < 10 && turns > 2; ++round) {
       Crowd crowd(kWaiting);
       int wrong = 0;
@@ -274,7 +275,7 @@ TEST_CASE("who was sent away and comes again takes a place and a turn before all
       for (unsigned i = 0; i < kWaiting; ++i) flood();
       while (crowd.check.waiting() < kWaiting && crowd.check.computations() < 2) std::this_thread::yield();
       if (crowd.ask("here", "alice", "secret") == Outcome::right) {
-        // One name that floods gives its place to another; or the crowd was gone.
+        // One of the flood's names was evicted for another; or the flood had ended.
         turns = names == "bob's" ? 0 : turns;
         continue;
       }
@@ -286,7 +287,7 @@ TEST_CASE("who was sent away and comes again takes a place and a turn before all
   }
 }
 
-TEST_CASE("who comes again does not go before other clients, however often that happens") {
+TEST_CASE("retries never delay other clients") {
   for (int round = 0; round < 10; ++round) {
     Crowd crowd(3);
     crowd.send("mallory's", "mallory", "0");
@@ -295,7 +296,7 @@ TEST_CASE("who comes again does not go before other clients, however often that 
     while (crowd.check.waiting() < 3 && crowd.check.computations() < 2) std::this_thread::yield();
     for (int i = 4; i < 8; ++i) crowd.send("mallory's", "mallory", std::to_string(i));
     while (crowd.busy < 4 && crowd.check.computations() < 2) std::this_thread::yield();
-    // They come again and again, with what they were sent away with; alice, elsewhere, for the first time.
+    // The flood retries its rejected passwords; alice, of another client, tries for the first time.
     for (int i = 4; i < 8; ++i) crowd.send("mallory's", "mallory", std::to_string(i));
     const std::size_t before = crowd.check.computations();
     CHECK(crowd.ask("alice's", "alice", "secret") == Outcome::right);
@@ -304,8 +305,8 @@ TEST_CASE("who comes again does not go before other clients, however often that 
   }
 }
 
-TEST_CASE("nobody who was sent away is remembered for ever") {
-  PasswordCheck check({.computations = 1, .waiting = 0, .sent_away = 1});
+TEST_CASE("rejected requests are not remembered forever") {
+  PasswordCheck check({.computations = 1, .waiting = 0, .rejected = 1});
   const PasswordCheck::Users users{{"alice", hash_of("secret", "04")}};
   std::vector<std::thread> threads;
   for (int i = 0; i < 50; ++i) threads.emplace_back([&, i] { (void)ask(check, users, "bob", std::to_string(i)); });
@@ -314,7 +315,7 @@ TEST_CASE("nobody who was sent away is remembered for ever") {
 }
 
 TEST_CASE("many requests with the same credentials share one computation") {
-  PasswordCheck check({.patience = std::chrono::minutes(5)});
+  PasswordCheck check({.queue_timeout = std::chrono::minutes(5)});
   const PasswordCheck::Users users{{"alice", hash_of("secret", "10")}};
   std::atomic<int> right = 0;
   std::vector<std::thread> threads;
@@ -326,8 +327,8 @@ TEST_CASE("many requests with the same credentials share one computation") {
   CHECK(check.computations() == 1);
 }
 
-TEST_CASE("who waits longer than the patience is told to come again") {
-  PasswordCheck check({.computations = 1, .waiting = 8, .patience = std::chrono::milliseconds(1)});
+TEST_CASE("a request that waits longer than the queue timeout is rejected as busy") {
+  PasswordCheck check({.computations = 1, .waiting = 8, .queue_timeout = std::chrono::milliseconds(1)});
   const PasswordCheck::Users users{{"alice", hash_of("secret", "12")}};
   std::thread first([&] { (void)ask(check, users, "alice", "one"); });
   while (check.computations() < 1) std::this_thread::yield();

@@ -90,7 +90,7 @@ struct Outcome {
   bool resumable = false;
 };
 
-// A whole handshake in memory, and a byte each way: in TLS 1.3 a client learns only then that it was refused.
+// A whole handshake in memory, and a byte each way: in TLS 1.3 a client notices only then that it was rejected.
 Outcome handshake(const Context& context, const Client& client) {
   const Context client_context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   SSL_CTX_set_security_level(client_context.get(), 0);
@@ -161,7 +161,7 @@ bool let_in(const Context& context, const std::string& certificate) {
 
 TEST_SUITE_BEGIN("tls_context");
 
-TEST_CASE("by default TLS 1.2 and 1.3 are spoken, nothing older, and no session is resumed") {
+TEST_CASE("by default TLS 1.2 and 1.3 are offered, and no session is resumed") {
   const Context context = server("");
   const Outcome newest = handshake(context, {});
   CHECK(newest.done);
@@ -182,7 +182,7 @@ TEST_CASE("min_version and max_version") {
   CHECK_FALSE(handshake(server("  min_version: TLS11\n"), {.min = TLS1_VERSION, .max = TLS1_VERSION}).done);
 }
 
-TEST_CASE("cipher_suites: those named, in the server's order or the client's") {
+TEST_CASE("cipher_suites: the listed ones, in the server's or the client's order") {
   const std::string two =
       "  max_version: TLS12\n  cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, "
       "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n";
@@ -196,7 +196,7 @@ TEST_CASE("cipher_suites: those named, in the server's order or the client's") {
             .done);
 }
 
-TEST_CASE("every suite that a file may name can be negotiated") {
+TEST_CASE("every suite that a file can list can be negotiated") {
   for (const char* name : {"server", "rsa"}) {
     for (const char* suite :
          {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
@@ -214,7 +214,7 @@ TEST_CASE("every suite that a file may name can be negotiated") {
   }
 }
 
-TEST_CASE("suites of TLS 1.3 that are named are the only ones of that version") {
+TEST_CASE("listed suites of TLS 1.3 are the only ones of that version") {
   const Context context =
       server("  cipher_suites: [TLS_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]\n");
   CHECK(handshake(context, {}).cipher == "TLS_AES_256_GCM_SHA384");
@@ -228,31 +228,31 @@ TEST_CASE("curve_preferences") {
   CHECK(handshake(server(""), {.groups = "X25519"}).group == "X25519");
 }
 
-TEST_CASE("NoClientCert asks for nothing and looks at nothing") {
+TEST_CASE("NoClientCert requests and checks nothing") {
   CHECK(let_in(server(""), ""));
   CHECK(let_in(server(""), "stranger"));
 }
 
-TEST_CASE("RequestClientCert takes any certificate, and none") {
+TEST_CASE("RequestClientCert accepts any certificate, or none") {
   const Context context = server("  client_auth_type: RequestClientCert\n");
   for (const char* certificate : {"", "client", "stranger"}) CHECK(let_in(context, certificate));
 }
 
-TEST_CASE("RequireAnyClientCert takes any certificate, but one has to come") {
+TEST_CASE("RequireAnyClientCert requires a certificate and accepts any") {
   const Context context = server("  client_auth_type: RequireAnyClientCert\n");
   CHECK_FALSE(let_in(context, ""));
   CHECK(let_in(context, "client"));
   CHECK(let_in(context, "stranger"));
 }
 
-TEST_CASE("VerifyClientCertIfGiven takes none, and those that the CA signed") {
+TEST_CASE("VerifyClientCertIfGiven accepts no certificate, or one that the CA signed") {
   const Context context = server("  client_auth_type: VerifyClientCertIfGiven\n  client_ca_file: ca.pem\n");
   CHECK(let_in(context, ""));
   CHECK(let_in(context, "client"));
   CHECK_FALSE(let_in(context, "stranger"));
 }
 
-TEST_CASE("RequireAndVerifyClientCert takes only those that the CA signed for such use") {
+TEST_CASE("RequireAndVerifyClientCert accepts only certificates that the CA signed for clients") {
   const Context context = server("  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n");
   CHECK_FALSE(let_in(context, ""));
   CHECK(let_in(context, "client"));
@@ -261,20 +261,20 @@ TEST_CASE("RequireAndVerifyClientCert takes only those that the CA signed for su
   CHECK_FALSE(let_in(context, "mail-only"));
 }
 
-TEST_CASE("without a client CA the system's verify, and that is worth a warning") {
+TEST_CASE("without a client CA the system's authorities are used, with a warning") {
   const std::string policy = "  client_auth_type: RequireAndVerifyClientCert\n";
   ::setenv("SSL_CERT_FILE", Files::get().path("other.pem").c_str(), 1);
   const TlsContext made = make_tls_context(settings(policy), material(), "web.yml");
   CHECK(let_in(made.context, "stranger"));
   CHECK_FALSE(let_in(made.context, "client"));
   REQUIRE(made.warnings.size() == 1);
-  CHECK(made.warnings.front().find("there is no client_ca_file") != std::string::npos);
+  CHECK(made.warnings.front().message.find("without client_ca_file") != std::string::npos);
   ::setenv("SSL_CERT_FILE", "/no/such/file", 1);
-  CHECK(refusal(policy, material()).find("name a client_ca_file, or install ca-certificates") != std::string::npos);
+  CHECK(refusal(policy, material()).find("set client_ca_file, or install ca-certificates") != std::string::npos);
   ::unsetenv("SSL_CERT_FILE");
 }
 
-TEST_CASE("client_allowed_sans: one name has to match exactly; DNS, IP, e-mail and URI count") {
+TEST_CASE("client_allowed_sans: one name must match exactly; DNS, IP, e-mail and URI names count") {
   const auto with = [](const std::string& sans) {
     return server(
         "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: ['" + sans +
@@ -297,14 +297,14 @@ TEST_CASE("client_allowed_sans: one name has to match exactly; DNS, IP, e-mail a
   CHECK_FALSE(let_in(any, "nameless"));
 }
 
-TEST_CASE("http/1.1 is agreed on; a client that speaks nothing we speak is told so in the handshake") {
+TEST_CASE("http/1.1 is negotiated; a client without a common protocol is rejected in the handshake") {
   const Context context = server("");
   CHECK(handshake(context, {.protocols = "\x02h2\x08http/1.1"}).protocol == "http/1.1");
   CHECK(handshake(context, {}).protocol == "");
   CHECK_FALSE(handshake(context, {.protocols = "\x02h2"}).done);
 }
 
-TEST_CASE("connections keep the policy they began with when the context's owner has let it go") {
+TEST_CASE("connections keep their policy after the owner has released the context") {
   Context context =
       server("  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: [x]\n");
   const Connection connection(SSL_new(context.get()), SSL_free);
@@ -312,7 +312,7 @@ TEST_CASE("connections keep the policy they began with when the context's owner 
   CHECK(SSL_get_verify_mode(connection.get()) == (SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT));
 }
 
-TEST_CASE("a chain is sent whole") {
+TEST_CASE("the whole chain is sent") {
   TlsMaterial chain = material();
   chain.certificate += content(Files::get().path("ca.pem"));
   const TlsContext made = make_tls_context(settings(""), chain, "web.yml");
@@ -321,13 +321,14 @@ TEST_CASE("a chain is sent whole") {
   CHECK(sk_X509_num(sent) == 1);
 }
 
-TEST_CASE("what cannot be used is refused with file, line and the hint; nothing of a key is shown") {
+TEST_CASE("an unusable file is rejected with file, line and hint; no part of a key is shown") {
   CHECK(refusal("", material("server.pem", "client.key")) ==
-        "web.yml:3: key_file k does not belong to the first certificate of cert_file c: give the pair that was made "
-        "together, the server's own certificate first");
-  CHECK(
-      refusal("", material("server.key", "server.key")).starts_with("web.yml:2: cert_file c has no certificate (PEM"));
-  CHECK(refusal("", material("server.pem", "server.pem")).starts_with("web.yml:3: key_file k has no private key (PEM"));
+        "web.yml:3: key_file k does not belong to the first certificate of cert_file c: use the key of "
+        "that certificate; the server's own certificate comes first");
+  CHECK(refusal("", material("server.key", "server.key"))
+            .starts_with("web.yml:2: cert_file c contains no certificate (PEM"));
+  CHECK(refusal("", material("server.pem", "server.pem"))
+            .starts_with("web.yml:3: key_file k contains no private key (PEM"));
   TlsMaterial broken = material();
   broken.certificate.replace(100, 20, "AAAAAAAAAAAAAAAAAAAA");
   CHECK(refusal("", broken).find("certificate 1 cannot be read") != std::string::npos);
@@ -336,7 +337,7 @@ TEST_CASE("what cannot be used is refused with file, line and the hint; nothing 
   CHECK(refusal("", broken).find("web.yml:2: cert_file c") == 0);
   CHECK(refusal("  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n",
                 material("server.pem", "server.key", "server.key"))
-            .starts_with("web.yml:5: client_ca_file ca.pem has no certificate"));
+            .starts_with("web.yml:5: client_ca_file ca.pem contains no certificate"));
 
   const ScratchFolder folder;
   openssl(
@@ -369,12 +370,12 @@ TEST_CASE("an expired certificate is used, with a warning") {
   expired.certificate.assign(data, static_cast<std::size_t>(size));
   const TlsContext made = make_tls_context(settings(""), expired, "web.yml");
   REQUIRE(made.warnings.size() == 1);
-  CHECK(made.warnings.front().find("has expired") != std::string::npos);
+  CHECK(made.warnings.front().message.find("has expired") != std::string::npos);
 }
 
-TEST_CASE("a file cut at any byte lets nobody in who was refused before") {
+TEST_CASE("a file truncated at any byte accepts no client that was rejected before") {
   const Files& files = Files::get();
-  // What the machine itself trusts has signed the stranger's certificate.
+  // An authority that the machine trusts has signed the stranger's certificate.
   const char* const earlier = std::getenv("SSL_CERT_FILE");
   const std::string kept = earlier == nullptr ? "" : earlier;
   ::setenv("SSL_CERT_FILE", files.path("other.pem").c_str(), 1);
@@ -438,7 +439,7 @@ TEST_CASE("a file cut at any byte lets nobody in who was refused before") {
     WebConfigFile file(folder.write("web.yml", whole), log);
     const auto look = [&](const std::string& text) {
       folder.write("web.yml", text);
-      file.look();
+      file.reload_if_changed();
       return file.loaded();
     };
     const auto start = file.loaded();

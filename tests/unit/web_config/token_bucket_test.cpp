@@ -18,7 +18,7 @@ int taken(TokenBucket& bucket, const RateLimit& limit, TokenBucket::Time now, in
 
 TEST_SUITE_BEGIN("token_bucket");
 
-TEST_CASE("a burst at once, then one for each interval, never more than a burst") {
+TEST_CASE("a burst at once, then one per interval, never more than a burst") {
   TokenBucket bucket;
   const RateLimit limit{1s, 3};
   const TokenBucket::Time start(100s);

@@ -40,14 +40,14 @@ std::string refusal(const std::string& path) {
 
 TEST_SUITE_BEGIN("web_config_file");
 
-TEST_CASE("a start with a bad file ends with one clear line") {
+TEST_CASE("a start with an invalid file fails with one clear line") {
   const ScratchFolder folder;
   CHECK(refusal(folder.path("none.yml")) ==
         "--web.config.file: " + folder.path("none.yml") + " cannot be read: No such file or directory");
   CHECK(refusal(folder.path("")).find("Is a directory") != std::string::npos);
-  CHECK(refusal("/dev/null").find("no regular file") != std::string::npos);
+  CHECK(refusal("/dev/null").find("not a regular file") != std::string::npos);
   REQUIRE(::mkfifo(folder.path("fifo").c_str(), 0600) == 0);
-  CHECK(refusal(folder.path("fifo")).find("no regular file") != std::string::npos);
+  CHECK(refusal(folder.path("fifo")).find("not a regular file") != std::string::npos);
   CHECK(refusal(folder.write("huge.yml", std::string(3U << 20, '#'))).find("larger than 1 MiB") != std::string::npos);
   CHECK(refusal(folder.write("bad.yml", "a: 1\n")).find("bad.yml:1: unknown key \"a\"") != std::string::npos);
   const std::string missing = refusal(folder.write("tls.yml", kTls));
@@ -56,36 +56,37 @@ TEST_CASE("a start with a bad file ends with one clear line") {
   CHECK(missing.find("relative to the folder of the configuration") != std::string::npos);
 }
 
-TEST_CASE("a changed file is read again by the next look") {
+TEST_CASE("a changed file is read by the next check") {
   const ScratchFolder folder;
   RecordingLog log;
   WebConfigFile file(folder.write("web.yml", kHeader), log);
   CHECK(first_header(file) == "one");
   folder.write("web.yml", kOtherHeader);
   CHECK(first_header(file) == "one");
-  file.look();
+  file.reload_if_changed();
   CHECK(first_header(file) == "other");
   CHECK(log.count(LogLevel::info) == 1);
   CHECK(file.successful());
 }
 
-TEST_CASE("a file that is rewritten in place at once, with the same size, is seen") {
+TEST_CASE("a file that is rewritten in place right away, with the same size, is detected") {
   const ScratchFolder folder;
   RecordingLog log;
   const std::string path = folder.write("web.yml", "http_server_config: {headers: {X-XSS-Protection: '1'}}\n");
   WebConfigFile file(path, log);
   std::ofstream(path) << "http_server_config: {headers: {X-XSS-Protection: '2'}}\n";  // in place
-  file.look();
+  file.reload_if_changed();
   CHECK(first_header(file) == "2");
 }
 
-TEST_CASE("a broken file keeps the last good one, says so once for each failure, and is taken back when it is good") {
+TEST_CASE(
+    "an invalid file keeps the last valid one in use, is logged once per error, and is used again when it is valid") {
   const ScratchFolder folder;
   RecordingLog log;
   WebConfigFile file(folder.write("web.yml", kHeader), log);
   folder.write("web.yml", "nonsense: 1\n");
   for (int i = 0; i < 5; ++i) {
-    file.look();
+    file.reload_if_changed();
     CHECK(first_header(file) == "one");
     CHECK_FALSE(file.successful());
   }
@@ -94,21 +95,21 @@ TEST_CASE("a broken file keeps the last good one, says so once for each failure,
   CHECK(log.lines().back().text.find("hint=correct it; `intel-gpu-exporter doctor --web.config.file=") !=
         std::string::npos);
   std::filesystem::remove(folder.path("web.yml"));
-  file.look();
+  file.reload_if_changed();
   CHECK(first_header(file) == "one");
   CHECK(log.count(LogLevel::error) == 2);
   folder.write("web.yml", kHeader);
-  file.look();
+  file.reload_if_changed();
   CHECK(first_header(file) == "one");
   CHECK(file.successful());
-  CHECK(log.lines().back().text.find("good again") != std::string::npos);
+  CHECK(log.lines().back().text.find("valid again") != std::string::npos);
   folder.write("web.yml", kOtherHeader);
-  file.look();
+  file.reload_if_changed();
   CHECK(first_header(file) == "other");
   CHECK(log.count(LogLevel::error) == 2);
 }
 
-TEST_CASE("certificates and keys are followed, too; a pair that is replaced in two steps is never half in use") {
+TEST_CASE("certificates and keys are reloaded, too; a pair that is replaced in two steps is never mixed") {
   const ScratchFolder folder;
   const TestAuthority authority(folder);
   authority.issue({.name = "server"});
@@ -121,11 +122,11 @@ TEST_CASE("certificates and keys are followed, too; a pair that is replaced in t
         std::vector<std::string>{folder.path("web.yml"), folder.path("server.pem"), folder.path("server.key")});
 
   std::filesystem::rename(folder.path("next.pem"), folder.path("server.pem"));
-  file.look();
+  file.reload_if_changed();
   CHECK(file.loaded()->tls == first);
   CHECK_FALSE(file.successful());
   std::filesystem::rename(folder.path("next.key"), folder.path("server.key"));
-  file.look();
+  file.reload_if_changed();
   const std::shared_ptr<SSL_CTX> second = file.loaded()->tls;
   CHECK(second != first);
   CHECK(file.successful());
@@ -133,7 +134,7 @@ TEST_CASE("certificates and keys are followed, too; a pair that is replaced in t
   CHECK(SSL_CTX_check_private_key(first.get()) == 1);  // connections that use it go on
 }
 
-TEST_CASE("files that are touched, or replaced by copies, change nothing") {
+TEST_CASE("touched or copied files change nothing") {
   const ScratchFolder folder;
   const TestAuthority authority(folder);
   authority.issue({.name = "server"});
@@ -142,12 +143,12 @@ TEST_CASE("files that are touched, or replaced by copies, change nothing") {
   const std::shared_ptr<SSL_CTX> first = file.loaded()->tls;
   folder.write("web.yml", kTls);
   std::filesystem::last_write_time(folder.path("server.pem"), std::filesystem::file_time_type::clock::now());
-  file.look();
+  file.reload_if_changed();
   CHECK(file.loaded()->tls == first);
   CHECK(log.lines().empty());
 }
 
-TEST_CASE("Kubernetes replaces a secret by turning a symbolic link") {
+TEST_CASE("a secret that Kubernetes replaces by changing a symbolic link is detected") {
   const ScratchFolder folder;
   std::filesystem::create_directory(folder.path("one"));
   std::filesystem::create_directory(folder.path("two"));
@@ -159,11 +160,11 @@ TEST_CASE("Kubernetes replaces a secret by turning a symbolic link") {
   CHECK(first_header(file) == "one");
   std::filesystem::create_symlink("two", folder.path("data.new"));
   std::filesystem::rename(folder.path("data.new"), folder.path("data"));
-  file.look();
+  file.reload_if_changed();
   CHECK(first_header(file) == "other");
 }
 
-TEST_CASE("TLS is neither turned on nor off while the program runs") {
+TEST_CASE("TLS is not turned on or off by a reload") {
   const ScratchFolder folder;
   const TestAuthority authority(folder);
   authority.issue({.name = "server"});
@@ -172,16 +173,16 @@ TEST_CASE("TLS is neither turned on nor off while the program runs") {
   WebConfigFile plain(folder.write("plain.yml", ""), log);
   folder.write("secure.yml", "");
   folder.write("plain.yml", kTls);
-  secure.look();
+  secure.reload_if_changed();
   CHECK(secure.loaded()->tls != nullptr);
-  CHECK(log.lines().back().text.find("TLS would be turned off: restart to accept") != std::string::npos);
-  plain.look();
+  CHECK(log.lines().back().text.find("TLS would be turned off; restart to accept") != std::string::npos);
+  plain.reload_if_changed();
   CHECK(plain.loaded()->tls == nullptr);
-  CHECK(log.lines().back().text.find("TLS would be turned on: restart to accept") != std::string::npos);
+  CHECK(log.lines().back().text.find("TLS would be turned on; restart to accept") != std::string::npos);
   CHECK_FALSE(secure.successful());
 }
 
-TEST_CASE("half a file opens nothing: what protects is taken away by a restart only") {
+TEST_CASE("half a file weakens nothing: protection is removed by a restart only") {
   const ScratchFolder folder;
   const TestAuthority authority(folder);
   authority.issue({.name = "server"});
@@ -197,7 +198,7 @@ TEST_CASE("half a file opens nothing: what protects is taken away by a restart o
     WebConfigFile file(folder.write("web.yml", before), log);
     const auto first = file.loaded();
     folder.write("web.yml", now);
-    file.look();
+    file.reload_if_changed();
     const bool kept = file.loaded() == first;
     CHECK(kept == !file.successful());
     CHECK(kept == (log.count(LogLevel::error) == 1));
@@ -224,7 +225,7 @@ TEST_CASE("half a file opens nothing: what protects is taken away by a restart o
               tls(ca + "RequireAndVerifyClientCert" + names + "b.example]")) == "taken");
 }
 
-TEST_CASE("an admission is another one when other client certificates are let in, and only then") {
+TEST_CASE("the TLS policy changes if the rules for client certificates change, and only then") {
   const ScratchFolder folder;
   const TestAuthority authority(folder);
   authority.issue({.name = "server"});
@@ -233,24 +234,24 @@ TEST_CASE("an admission is another one when other client certificates are let in
   const std::string start = "tls_server_config: {cert_file: server.pem, key_file: server.key";
   const std::string verify = ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem";
   WebConfigFile file(folder.write("web.yml", start + "}\n"), log);
-  const auto admission_of = [&](const std::string& text) {
+  const auto policy_of = [&](const std::string& text) {
     folder.write("web.yml", text);
-    file.look();
+    file.reload_if_changed();
     CHECK(file.successful());
-    return file.loaded()->admission;
+    return file.loaded()->tls_policy;
   };
-  const std::uint64_t open = file.loaded()->admission;
-  CHECK(admission_of("tls_server_config: {cert_file: next.pem, key_file: next.key}\n") == open);
-  const std::uint64_t verified = admission_of(start + verify + "}\n");
+  const std::uint64_t open = file.loaded()->tls_policy;
+  CHECK(policy_of("tls_server_config: {cert_file: next.pem, key_file: next.key}\n") == open);
+  const std::uint64_t verified = policy_of(start + verify + "}\n");
   CHECK(verified != open);
-  const std::uint64_t named = admission_of(start + verify + ", client_allowed_sans: [a.example]}\n");
+  const std::uint64_t named = policy_of(start + verify + ", client_allowed_sans: [a.example]}\n");
   CHECK(named != verified);
-  CHECK(admission_of(start + verify + ", client_allowed_sans: [b.example]}\n") != named);
-  const std::uint64_t before = file.loaded()->admission;
+  CHECK(policy_of(start + verify + ", client_allowed_sans: [b.example]}\n") != named);
+  const std::uint64_t before = file.loaded()->tls_policy;
   std::filesystem::copy_file(folder.path("next.pem"), folder.path("ca.pem"),
                              std::filesystem::copy_options::overwrite_existing);
-  file.look();
-  CHECK(file.loaded()->admission != before);
+  file.reload_if_changed();
+  CHECK(file.loaded()->tls_policy != before);
 }
 
 TEST_SUITE_END();
