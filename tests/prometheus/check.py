@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Scrape configurations, rules and alerts, as promtool sees them; each alert with a runbook and with both kinds of tests.
+"""Checks scrape configurations, rules and alerts with promtool; every alert needs a runbook section and both kinds of tests.
 
 usage: check.py REPOSITORY_ROOT
 """
@@ -26,7 +26,7 @@ def run(*command, cwd=None):
 
 
 def check_configurations(folder):
-    """In a copy that has the files which the operator is asked to put there."""
+    """In a copy with the files that the operator must add."""
     with tempfile.TemporaryDirectory() as name:
         copy = pathlib.Path(name) / "prometheus"
         shutil.copytree(folder, copy)
@@ -38,7 +38,7 @@ def check_configurations(folder):
         for file in configurations:
             status, output = run("promtool", "check", "config", file.name, cwd=copy)
             if "field kubernetes_sd_configs not found" in output:
-                # Debian builds Prometheus without Kubernetes: everything but that block is checked.
+                # Debian builds Prometheus without Kubernetes: check everything except that block.
                 text = re.sub(r"    kubernetes_sd_configs:\n(      .*\n)+", "    static_configs: [{targets: [localhost]}]\n", file.read_text())
                 file.write_text(text)
                 status, output = run("promtool", "check", "config", file.name, cwd=copy)
@@ -47,7 +47,7 @@ def check_configurations(folder):
 
 
 def alerts_of(text):
-    """{name: its lines}"""
+    """{name: lines}"""
     parts = re.split(r"^      - (?=alert:|record:)", text, flags=re.M)[1:]
     return {re.match(r"alert: (\w+)", part).group(1): part for part in parts if part.startswith("alert:")}
 
@@ -68,7 +68,7 @@ def check_alerts(root, tests):
         about = [test for test in re.findall(r"expr:.*?(?=\n      - |\n    alert_rule_test|\n  - |\n  #|\Z)", tests, flags=re.S)
                  if re.search(rf'alertname=~?"{name}"', test) or re.search(r'alertname=~"IntelGpuThrottled', test) and "Throttled" in name]
         check(any(f'alertname="{name}",alertstate="firing",severity' in test for test in about), f"{name}: no test in which it fires")
-        # Where others fire in the same test, those that are not listed must not: Prometheus' tool compares the whole answer.
+        # promtool compares the whole result: an alert that is not listed must not fire.
         check(any("exp_samples: []" in test for test in about), f"{name}: no test in which it must not fire")
     homepage = re.search(r"^PROJECT_HOMEPAGE=(\S+)$", (root / "deploy/project.env").read_text(), flags=re.M).group(1)
     check(bases == {f"{homepage}/blob/main/docs/runbook.md"}, f"one base of runbook_url for all alerts and the chart, and the project's: {bases}")
@@ -78,12 +78,12 @@ def check_alerts(root, tests):
 
 
 def check_cost(file, text):
-    """Nobody reads every scrape of hours, every few seconds: that is for series that were recorded, which are few."""
+    """No rule reads hours of raw scrapes every few seconds: long windows read recorded series, which are few."""
     for group in re.split(r"^  - name: ", text, flags=re.M)[1:]:
         check(re.search(r"^    interval: (30s|[1-5]m)$", group, flags=re.M), f"{file.name}: group {group.split()[0]} has no interval of its own")
         if "- alert:" in group:
-            # Longer than that, and ALERTS comes and goes: a series is shown for five minutes.
-            check(re.search(r"^    interval: (30s|[1-4]m)$", group, flags=re.M), f"{file.name}: alerts of group {group.split()[0]} come too seldom")
+            # With a longer interval ALERTS would flap: Prometheus returns a series for five minutes.
+            check(re.search(r"^    interval: (30s|[1-4]m)$", group, flags=re.M), f"{file.name}: alerts of group {group.split()[0]} are evaluated too rarely")
     for series, window in re.findall(r"([a-zA-Z_:][\w:]*)(?:\{[^}]*\})?\[(\d+[hd])", text):
         check(":" in series, f"{file.name}: {window} of {series} is read, which is not recorded")
 
@@ -111,7 +111,7 @@ def main():
         check(status == 0, output)
     tested = "".join(file.read_text() for file in tests)
     for name in recorded:
-        # Of igpu's names every engine has three; those of one engine are tested here, all in end_to_end/dashboard_queries.
+        # igpu has three names per engine; this tests those of one engine, end_to_end/dashboard_queries tests all.
         check(re.search(rf"(?<![\w:]){re.escape(name)}(?![\w:])", tested) or name.startswith("igpu_"), f"{name}: no test")
     alerts = check_alerts(root, (here / "alerts_test.yml").read_text())
     check(configurations >= 4 and alerts >= 10 and len(recorded) >= 20, "too little was found to check")
