@@ -10,13 +10,12 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
-#include "base/scan.h"
 #include "collector/collector.h"
 #include "machine_parts.h"
+#include "registry/configuration.h"
 #include "registry/registry.h"
 #include "registry/registry_metrics.h"
 #include "simulation/simulation.h"
@@ -44,7 +43,7 @@ class SystemParts final : public MachineParts {
     try {
       return open_root(root);
     } catch (const std::system_error& error) {
-      throw std::invalid_argument("--path." + flag + ": " + root + ": " + error.code().message());
+      throw OptionError("path." + flag, root + ": " + error.code().message());
     }
   }
 
@@ -62,9 +61,9 @@ class SimulatedParts final : public MachineParts {
   explicit SimulatedParts(const std::string& profile) : clock_(system_clock()) {
     simulated_ = SimulatedMachine::create(profile, *clock_);
     if (!simulated_) {
-      std::string message = "--simulate: no profile '" + profile + "'; there are:";
+      std::string message = "no profile '" + profile + "'; there are:";
       for (const SimulationProfile& known : simulation_profiles()) message += " " + std::string(known.name);
-      throw std::invalid_argument(message);
+      throw OptionError("simulate", message);
     }
     machine_ = std::make_unique<Machine>(simulated_->machine());
   }
@@ -76,82 +75,13 @@ class SimulatedParts final : public MachineParts {
   std::unique_ptr<Machine> machine_;
 };
 
-class OptionValues final : public CollectorOptions {
- public:
-  explicit OptionValues(const std::map<std::string, std::string>& given) {
-    for (const CollectorEntry& entry : all_collectors())
-      for (const OptionDescriptor& option : entry.info->options)
-        values_[key(entry.info->name, option.name)] = option.default_value;
-    for (const auto& [name, value] : given) {
-      const OptionDescriptor* option = find(name);
-      if (!option) throw std::invalid_argument("--collector." + name + ": there is no such option");
-      if (!allowed(*option, value)) {
-        throw std::invalid_argument("--collector." + name + ": '" + value + "' is not " +
-                                    (option->choices.empty() ? "a number" : "one of " + std::string(option->choices)));
-      }
-      values_[name] = value;
-    }
-  }
-  std::string_view value(std::string_view collector, std::string_view option) const override {
-    const auto it = values_.find(key(collector, option));
-    return it == values_.end() ? std::string_view() : std::string_view(it->second);
-  }
-
- private:
-  static std::string key(std::string_view collector, std::string_view option) {
-    return std::string(collector) + "." + std::string(option);
-  }
-  static const OptionDescriptor* find(const std::string& name) {
-    for (const CollectorEntry& entry : all_collectors())
-      for (const OptionDescriptor& option : entry.info->options)
-        if (key(entry.info->name, option.name) == name) return &option;
-    return nullptr;
-  }
-  static bool allowed(const OptionDescriptor& option, std::string_view value) {
-    if (option.choices.empty()) return scan_u64(value).has_value();
-    for (std::string_view rest = option.choices; !rest.empty();)
-      if (take_until(rest, '|') == value) return true;
-    return false;
-  }
-
-  std::map<std::string, std::string> values_;
-};
-
-// Held by every thread of the registry, also by one that hangs beyond the monitor's life.
-struct Foundation {
-  std::shared_ptr<MachineParts> parts;
-  OptionValues values;
-};
-
-std::vector<std::string> disabled_collectors(const MonitorOptions& options) {
-  for (const auto& [name, on] : options.collectors) {
-    const auto known = all_collectors();
-    const auto is_it = [&wanted = name](const CollectorEntry& e) {
-      return e.info->name == wanted && !e.info->always_on;
-    };
-    if (std::none_of(known.begin(), known.end(), is_it))
-      throw std::invalid_argument(std::string(on ? "--collector." : "--no-collector.") + name +
-                                  ": there is no such collector");
-  }
-  std::vector<std::string> disabled;
-  for (const CollectorEntry& entry : all_collectors()) {
-    if (entry.info->always_on) continue;
-    bool on = entry.info->enabled_by_default && !options.disable_default_collectors;
-    if (const auto it = options.collectors.find(std::string(entry.info->name)); it != options.collectors.end())
-      on = it->second;
-    if (!on) disabled.emplace_back(entry.info->name);
-  }
-  return disabled;
-}
-
 }  // namespace
 
 struct Monitor::State {
   using SteadyClock = std::chrono::steady_clock;
 
-  std::shared_ptr<Foundation> foundation;
+  std::shared_ptr<MachineParts> parts;
   MonitorOptions options;
-  std::vector<std::string> disabled;
 
   // One run at a time; see Monitor::scrape.
   std::mutex mutex;
@@ -176,15 +106,14 @@ struct Monitor::State {
 
   Registry registry;  // last: its end may still make a thread
 
-  State(std::shared_ptr<MachineParts> parts, const MonitorOptions& monitor_options, Log& log)
-      : foundation(new Foundation{std::move(parts), OptionValues(monitor_options.collector_options)}),
+  State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log)
+      : parts(std::move(machine_parts)),
         options(monitor_options),
-        disabled(disabled_collectors(monitor_options)),
         registry(
-            foundation, foundation->parts->machine(),
-            {options.gpus, disabled, options.min_window, options.collector_timeout,
+            parts, parts->machine(),
+            {options.gpus, options.min_window, options.collector_timeout,
              [this](std::function<void()> body) { return make_thread(std::move(body)); }, options.accumulator_interval},
-            all_collectors(), foundation->values, log) {
+            configure(all_collectors(), options), log) {
     // The first state of every counter: windows of the first scrape reach back to here.
     (void)registry.run({});
     plan_accumulating();
@@ -254,7 +183,7 @@ struct Monitor::State {
       running = true;
       shared_run.reset();
       lock.unlock();
-      (void)registry.run({{}, true, Nanoseconds::max()});
+      (void)registry.run({.only_accumulating = true});
       lock.lock();
       plan_accumulating();
       running = false;
@@ -359,7 +288,7 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
   State& s = *state_;
   const WaitLimit limit = WaitLimit::within(request.deadline, request.gone);
   std::unique_lock lock(s.mutex);
-  const CollectorSet collectors(request.collectors);
+  const CollectorSet& collectors = request.collectors;
   std::shared_ptr<ScrapeRun> run;
   {
     const State::Wish wish(s, lock, collectors);
@@ -377,31 +306,38 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
 }
 
 std::vector<Gpu> Monitor::gpus() {
-  (void)scrape({{"(none)"}, Nanoseconds::max()});
+  (void)scrape({.collectors = CollectorSet::none()});
   return state_->registry.gpus();
 }
 
 std::vector<std::string> Monitor::enabled_collectors() const {
   std::vector<std::string> names;
-  for (const CollectorEntry& entry : all_collectors()) {
-    const auto& off = state_->disabled;
-    if (!entry.info->always_on && std::find(off.begin(), off.end(), entry.info->name) == off.end())
-      names.emplace_back(entry.info->name);
-  }
+  for (const CollectorDescription& collector : describe_collectors(state_->options))
+    if (!collector.always_on) names.emplace_back(collector.name);
   return names;
 }
 
 bool Monitor::simulated() const { return !state_->options.simulate.empty(); }
 
+namespace {
+
+CollectorDescription describe(const CollectorInfo& info) {
+  return {info.name,    info.help,  info.enabled_by_default, info.always_on, info.metrics, info.features,
+          info.options, info.notes, info.reads_processes};
+}
+
+}  // namespace
+
 std::vector<CollectorDescription> describe_collectors() {
   std::vector<CollectorDescription> descriptions;
-  for (const CollectorEntry& entry : all_collectors()) {
-    const CollectorInfo& info = *entry.info;
-    CollectorDescription d{info.name, info.help, info.enabled_by_default, info.always_on, info.metrics, info.features,
-                           {},        info.notes};
-    for (const OptionDescriptor& o : info.options) d.options.push_back({o.name, o.default_value, o.help, o.choices});
-    descriptions.push_back(std::move(d));
-  }
+  for (const CollectorEntry& entry : all_collectors()) descriptions.push_back(describe(*entry.info));
+  return descriptions;
+}
+
+std::vector<CollectorDescription> describe_collectors(const MonitorOptions& options) {
+  std::vector<CollectorDescription> descriptions;
+  for (const CollectorEntry& entry : all_collectors())
+    if (is_enabled(*entry.info, options)) descriptions.push_back(describe(*entry.info));
   return descriptions;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/monotonic_counter.h"
+#include "base/option.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/log.h"
@@ -22,13 +23,6 @@
 // goes. A collector reads no clock, path or global of its own.
 namespace igpu {
 
-struct OptionDescriptor {
-  std::string_view name;  // flag: --collector.<collector>.<name>
-  std::string_view default_value;
-  std::string_view help;     // a sentence
-  std::string_view choices;  // "auto|pmu|fdinfo"; "" for a number
-};
-
 // Static description; exists before any instance.
 struct CollectorInfo {
   std::string_view name;  // "" flags for identity: it cannot be turned off
@@ -36,27 +30,20 @@ struct CollectorInfo {
   bool enabled_by_default = true;
   bool always_on = false;
   bool accumulates_on_read = false;  // its counters advance only when read: read in time though nobody scrapes
+  bool reads_processes = false;      // ScrapePass::clients(): the sandbox must allow /proc/<pid>
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
-  std::span<const OptionDescriptor> options = {};
-  std::string_view notes = {};  // for METRICS.md: what concerns several of its metrics
-};
-
-// Values given by flags, or the descriptor's defaults.
-class CollectorOptions {
- public:
-  virtual ~CollectorOptions() = default;
-  // collector: "engines", option: "xe-source". Declared options always have a value.
-  virtual std::string_view value(std::string_view collector, std::string_view option) const = 0;
+  std::span<const OptionDescriptor* const> options = {};  // base/option.h
+  std::string_view notes = {};                            // for METRICS.md: what concerns several of its metrics
 };
 
 struct CollectorContext {
   Machine& machine;
-  const Gpu& gpu;         // outlives the collector
-  PmuSession& gpu_pmu;    // the GPU's PMU (i915: shared by engines, frequency, rc6; xe: engines' own)
-  CounterMemory& memory;  // survives re-binding; private to this collector and GPU
-  const CollectorOptions& options;
-  Nanoseconds min_window;  // for CounterWindow
+  const Gpu& gpu;               // outlives the collector
+  PmuSession& gpu_pmu;          // the GPU's PMU (i915: shared by engines, frequency, rc6; xe: engines' own)
+  CounterMemory& memory;        // survives re-binding; private to this collector and GPU
+  const OptionValues& options;  // of CollectorInfo::options: options[kDescriptor]
+  Nanoseconds min_window;       // for CounterWindow
   Log& log;
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "collector/collector.h"
+#include "collector/shared/sampled_events.h"
 
 namespace igpu {
 
@@ -15,6 +16,8 @@ class EngineMeter {
   virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
   virtual void gpu_is_suspended() {}
 };
+
+enum class XeEngineSource { automatic, pmu, fdinfo };
 
 // How busy every engine of the GPU is. The truth is in the PMU; without access to it the time of the visible DRM
 // clients is added up by class instead.
@@ -73,20 +76,21 @@ class EnginesCollector final : public Collector {
   static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
       &kBusy, &kBusyRatio, &kWait, &kWaitRatio, &kSema, &kSemaRatio, &kActiveTicks, &kTicks, &kInterrupts};
   static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kBusyFeature, &kWaitFeature, &kInterruptsFeature};
-  static constexpr std::array<OptionDescriptor, 2> kOptions{{
-      {"sampled-events", "on",
-       "Whether to open the sampled i915 events: wait, sema and mean frequency. They start a 200 Hz timer in the "
-       "driver while the GPU is busy.",
-       "on|off"},
-      {"xe-source", "auto",
-       "Source of xe engine time: pmu keeps the GPU out of C6 and D3 permanently, fdinfo covers only the visible "
-       "clients, auto uses the PMU while the GPU is busy and fdinfo otherwise.",
-       "auto|pmu|fdinfo"},
-  }};
+  static constexpr std::array<Choice<XeEngineSource>, 3> kXeSources{
+      {{"auto", XeEngineSource::automatic}, {"pmu", XeEngineSource::pmu}, {"fdinfo", XeEngineSource::fdinfo}}};
+  static constexpr ChoiceOption<XeEngineSource> kXeSource{
+      {.flag = "collector.engines.xe-source",
+       .default_value = "auto",
+       .help =
+           "Source of xe engine time: pmu keeps the GPU out of C6 and D3 permanently, fdinfo covers only the visible "
+           "clients, auto uses the PMU while the GPU is busy and fdinfo otherwise."},
+      kXeSources};
+  static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kSampledEvents, &kXeSource};
   static constexpr CollectorInfo kInfo{
       .name = "engines",
       .help = "Busy time of the GPU's engines.",
       .accumulates_on_read = true,  // an idle GPU's PMU must be closed though nobody scrapes; 32-bit client clocks wrap
+      .reads_processes = true,      // where perf events are refused, and for xe
       .metrics = kMetrics,
       .features = kFeatures,
       .options = kOptions,

@@ -37,7 +37,7 @@ I915EngineMeter::I915EngineMeter(const CollectorContext& context)
     : gpu_(context.gpu),
       pmu_(context.gpu_pmu),
       min_window_(context.min_window),
-      sampled_(context.options.value("engines", "sampled-events") != "off"),
+      sampled_(context.options[kSampledEvents]),
       clients_(context.memory, context.gpu.address, context.min_window) {
   found_ = find_events();
 }

@@ -46,18 +46,13 @@ XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, C
       busy_nanoseconds(memory.counter("busy/gt" + gt + "/" + name)),
       window(min_window) {}
 
-XeEngineMeter::Source XeEngineMeter::source_of(std::string_view option) {
-  if (option == "pmu") return Source::pmu;
-  return option == "fdinfo" ? Source::fdinfo : Source::automatic;
-}
-
 XeEngineMeter::XeEngineMeter(const CollectorContext& context)
     : machine_(context.machine),
       gpu_(context.gpu),
       pmu_(context.gpu_pmu),
       memory_(context.memory),
       min_window_(context.min_window),
-      source_(source_of(context.options.value("engines", "xe-source"))),
+      source_(context.options[EnginesCollector::kXeSource]),
       sleep_(context.machine.sys, context.gpu.pci_path),
       clients_(context.memory, context.gpu.address, context.min_window) {}
 
@@ -216,7 +211,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
     return;
   }
   if (!usable_) {
-    if (source_ != Source::automatic) return;
+    if (source_ != XeEngineSource::automatic) return;
     sleep_.restart();
     clients_.lost();
     close_pmu(pass, out);
@@ -225,7 +220,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
   const bool active = take_ticks();
   const Nanoseconds read_at = pass.now();
   write_engines(true, out);
-  if (source_ != Source::automatic) return;
+  if (source_ != XeEngineSource::automatic) return;
   if (clients_.awaits_rate())
     if (const auto snapshot = pass.clients()) clients_.learn_rate(**snapshot);
   if (hand_over_) hand_over(pass, read_at);
@@ -252,7 +247,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   } else {
     hidden_ = snapshot.absent();
   }
-  if (source_ == Source::automatic) {
+  if (source_ == XeEngineSource::automatic) {
     if (!usable_) {
       // Permission may have been given meanwhile. What can be opened is closed again at once: nobody works yet.
       usable_ = try_pmu(pass);
@@ -283,7 +278,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
 }
 
 void XeEngineMeter::tell_features(SampleSink& out) const {
-  if (source_ == Source::fdinfo) {
+  if (source_ == XeEngineSource::fdinfo) {
     out.absent(EnginesCollector::kBusyFeature, {Reason::disabled});
   } else if (usable_ && hidden_) {
     // A closed PMU counts nothing, and what hidden clients do shows only when it is opened.
@@ -316,13 +311,13 @@ void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   ask_node();
   clients_ratio_ = false;
   hidden_.reset();
-  if (open_ || source_ == Source::pmu) {
+  if (open_ || source_ == XeEngineSource::pmu) {
     read_pmu(pass, out);
   } else {
     watch_clients(pass, out);
   }
   // Both stay visible; only the one that measures advances.
-  if (source_ != Source::pmu) clients_.write(out, clients_ratio_);
+  if (source_ != XeEngineSource::pmu) clients_.write(out, clients_ratio_);
   tell_features(out);
 }
 

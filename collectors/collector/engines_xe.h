@@ -26,7 +26,6 @@ class XeEngineMeter final : public EngineMeter {
   void gpu_is_suspended() override;
 
  private:
-  enum class Source { automatic, pmu, fdinfo };
   struct Engine {
     Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window);
     std::string_view class_label() const { return names_of(engine_class).label; }
@@ -41,7 +40,6 @@ class XeEngineMeter final : public EngineMeter {
     std::optional<Ratio> ratio;
   };
 
-  static Source source_of(std::string_view option);
   Reading<Unit> find_engines();
   Reading<std::vector<EngineInstance>> probe_engines() const;
   Reading<Unit> try_pmu(ScrapePass& pass);
@@ -60,7 +58,7 @@ class XeEngineMeter final : public EngineMeter {
   PmuSession& pmu_;
   CounterMemory& memory_;
   const Nanoseconds min_window_;
-  const Source source_;
+  const XeEngineSource source_;
   bool asked_node_ = false;
   bool found_ = false;
   std::vector<Engine> engines_;

@@ -26,11 +26,6 @@ constexpr std::array<MemoryState, 5> kMemoryStates{{{"total", &ClientMemory::tot
                                                     {"purgeable", &ClientMemory::purgeable}}};
 constexpr double kNotTold = -1;
 
-std::size_t max_processes(const CollectorOptions& options) {
-  constexpr std::size_t kDefault = 4096;
-  return scan_integer<std::size_t>(options.value("fdinfo", "max-processes")).value_or(kDefault);
-}
-
 struct ByDevice {
   bool operator()(const DrmClient& client, const std::string& address) const { return client.device < address; }
   bool operator()(const std::string& address, const DrmClient& client) const { return address < client.device; }
@@ -51,7 +46,7 @@ FdinfoCollector::FdinfoCollector(const CollectorContext& context)
     : machine_(context.machine),
       gpu_(context.gpu),
       min_window_(context.min_window),
-      max_processes_(max_processes(context.options)),
+      max_processes_(context.options[kMaxProcesses]),
       table_(context.memory.own<UsageTable>()) {
   table_.device_was_bound();
 }

@@ -71,14 +71,17 @@ class FdinfoCollector final : public Collector {
       &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
   static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kProcessesFeature, &kEngineTimeFeature,
                                                                      &kMemoryFeature};
-  static constexpr std::array<OptionDescriptor, 1> kOptions{
-      {{"max-processes", "4096",
-        "Maximum number of processes per GPU with series of their own; the smallest recent users beyond it are only "
-        "counted.",
-        ""}}};
+  static constexpr NumberOption kMaxProcesses{
+      {.flag = "collector.fdinfo.max-processes",
+       .default_value = "4096",
+       .help =
+           "Maximum number of processes per GPU with series of their own; the smallest recent users beyond it are only "
+           "counted."}};
+  static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kMaxProcesses};
   static constexpr CollectorInfo kInfo{
       .name = "fdinfo",
       .help = "GPU time and memory by process.",
+      .reads_processes = true,
       .metrics = kMetrics,
       .features = kFeatures,
       .options = kOptions,

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "collector/shared/sampled_events.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -37,10 +38,12 @@ constexpr const FeatureDescriptor* kFeatures[] = {&kFrequencyFeature, &kAverageF
 
 }  // namespace
 
+constexpr std::array<const OptionDescriptor*, 1> kOptions{&kSampledEvents};
 constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
                                                   .help = "GT frequencies, limits and throttle reasons.",
                                                   .metrics = kMetrics,
-                                                  .features = kFeatures};
+                                                  .features = kFeatures,
+                                                  .options = kOptions};
 
 std::unique_ptr<Collector> FrequencyCollector::create(const CollectorContext& context) {
   return std::make_unique<FrequencyCollector>(context);
@@ -53,7 +56,7 @@ FrequencyCollector::FrequencyCollector(const CollectorContext& context)
     return;
   }
   // These events start a 200 Hz timer in the driver while the GPU is busy.
-  if (context.options.value("engines", "sampled-events") == "off") {
+  if (!context.options[kSampledEvents]) {
     no_averages_ = {Reason::disabled};
     return;
   }

@@ -33,8 +33,8 @@ using SteadyClock = std::chrono::steady_clock;  // for waiting on threads; what 
 
 // A collector of one GPU.
 struct Slot {
+  const ConfiguredCollector* configured = nullptr;
   const CollectorInfo* info = nullptr;
-  std::unique_ptr<Collector> (*create)(const CollectorContext&) = nullptr;
   std::shared_ptr<CounterMemory> memory;
   std::unique_ptr<Collector> collector;  // nullptr: it could not be made so far
   std::atomic<bool> busy{false};         // on some thread, perhaps for longer than anybody waits
@@ -119,8 +119,7 @@ struct Registry::Core {
   std::shared_ptr<void> keep_alive;
   Machine& machine;
   RegistryOptions options;
-  std::span<const CollectorEntry> entries;
-  const CollectorOptions& collector_options;
+  const std::vector<ConfiguredCollector> collectors;
   Log& log;
   std::shared_ptr<SinkPool> sinks = std::make_shared<SinkPool>();
 
@@ -142,26 +141,21 @@ struct Registry::Core {
   std::atomic<Nanoseconds> accumulating_due_after{};
 
   Core(std::shared_ptr<void> alive, Machine& the_machine, RegistryOptions registry_options,
-       std::span<const CollectorEntry> collectors, const CollectorOptions& values, Log& the_log)
+       std::vector<ConfiguredCollector> configured, Log& the_log)
       : keep_alive(std::move(alive)),
         machine(the_machine),
         options(std::move(registry_options)),
-        entries(collectors),
-        collector_options(values),
+        collectors(std::move(configured)),
         log(the_log),
         walk(the_machine, {}),
         discovery(the_machine, options.gpus),
         scrape_log(the_log) {}
 
-  bool enabled(const CollectorInfo& info) const {
-    return info.always_on ||
-           std::find(options.disabled.begin(), options.disabled.end(), info.name) == options.disabled.end();
-  }
-
   void follow_devices();
   std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
   std::unique_ptr<Collector> make_collector(const Slot& slot, GpuUnit& unit) {
-    return slot.create({machine, unit.gpu, *unit.pmu, *slot.memory, collector_options, options.min_window, log});
+    return slot.configured->entry.create(
+        {machine, unit.gpu, *unit.pmu, *slot.memory, slot.configured->options, options.min_window, log});
   }
 };
 
@@ -202,15 +196,15 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
   unit->pmu = std::make_unique<PmuSession>(
       machine, *unit->pmu_memory,
       gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
-  for (const CollectorEntry& entry : entries) {
-    if (!enabled(*entry.info)) continue;
-    auto& counters = memory.collectors[entry.info->name];
+  for (const ConfiguredCollector& collector : collectors) {
+    if (!collector.enabled) continue;
+    auto& counters = memory.collectors[collector.entry.info->name];
     if (!counters) counters = std::make_shared<CounterMemory>();
     Slot& slot = unit->slots.emplace_back();
-    slot.info = entry.info;
-    slot.create = entry.create;
+    slot.configured = &collector;
+    slot.info = collector.entry.info;
     slot.memory = counters;
-    if (entry.info->accumulates_on_read) slot.reading.emplace(machine.clock.now(), options.accumulator_interval);
+    if (slot.info->accumulates_on_read) slot.reading.emplace(machine.clock.now(), options.accumulator_interval);
     try {
       slot.collector = make_collector(slot, *unit);
     } catch (const std::exception&) {  // tried again when it is to collect, and told there
@@ -357,11 +351,11 @@ void Registry::Run::prepare() {
     if (power.back().power != GpuPower::awake) asleep.push_back(unit->gpu.address);
   }
   // Topic by topic rather than GPU by GPU: families stay together on the page.
-  for (const CollectorEntry& entry : core_->entries) {
-    if (!wanted(*entry.info)) continue;
+  for (const ConfiguredCollector& collector : core_->collectors) {
+    if (!wanted(*collector.entry.info)) continue;
     for (std::size_t i = 0; i < found.units.size(); ++i)
       for (Slot& slot : found.units[i]->slots)
-        if (slot.info == entry.info)
+        if (slot.configured == &collector)
           found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);
@@ -592,13 +586,14 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   if (progress.discovery_failed)
     failures.insert({{}, {}, progress.discovery_failed->where, progress.discovery_failed->code.message()});
   bool walked = false;
-  for (const CollectorEntry& entry : core_->entries) {
-    if (!core_->enabled(*entry.info)) {
-      for (const FeatureDescriptor* feature : entry.info->features)
+  for (const ConfiguredCollector& collector : core_->collectors) {
+    const CollectorInfo& info = *collector.entry.info;
+    if (!collector.enabled) {
+      for (const FeatureDescriptor* feature : info.features)
         for (const auto& unit : progress.units)
           if (!feature->machine_wide || &unit == &progress.units.front())
             noted.push_back({feature,
-                             entry.info->name,
+                             info.name,
                              feature->machine_wide ? std::string() : unit->gpu.address,
                              false,
                              {Reason::disabled},
@@ -606,12 +601,12 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
                              {}});
       continue;
     }
-    if (!wanted(*entry.info) || !(whole || entry.info->always_on || collectors.has(entry.info->name))) continue;
+    if (!wanted(info) || !(whole || info.always_on || collectors.has(info.name))) continue;
     bool in_time = progress.listed;
     bool success = true;
     Nanoseconds duration{};
     for (const Step& step : progress.steps) {
-      if (step.slot->info != entry.info) continue;
+      if (step.slot->configured != &collector) continue;
       duration += step.duration;
       walked = walked || step.walked;
       if (step.outcome == Outcome::pending || step.outcome == Outcome::late) {
@@ -620,21 +615,21 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
       }
       if (step.outcome == Outcome::left_behind) {
         success = false;
-        failures.insert({std::string(entry.info->name), step.unit->gpu.address, "collector",
-                         "a read hangs; skipped until it returns"});
+        failures.insert(
+            {std::string(info.name), step.unit->gpu.address, "collector", "a read hangs; skipped until it returns"});
         continue;
       }
       for (const Failure& failure : step.sink->failures()) {
         success = false;
         if (failure.code == kWaitsForAnother) continue;  // that one has been told
-        failures.insert({std::string(entry.info->name), step.unit->gpu.address, failure.where, failure.code.message()});
+        failures.insert({std::string(info.name), step.unit->gpu.address, failure.where, failure.code.message()});
       }
       note_features(step, noted);
     }
-    if (!in_time) late.push_back(entry.info->name);
-    if (!success || !in_time) failed.push_back(entry.info->name);
-    out.add(kCollectorSuccess, {entry.info->name}, flag(success && in_time));
-    out.add(kCollectorDuration, {entry.info->name}, to_seconds(duration));
+    if (!in_time) late.push_back(info.name);
+    if (!success || !in_time) failed.push_back(info.name);
+    out.add(kCollectorSuccess, {info.name}, flag(success && in_time));
+    out.add(kCollectorDuration, {info.name}, to_seconds(duration));
   }
   if (walked && progress.walk) {
     out.add(kClientWalkDuration, to_seconds(progress.walk->duration));
@@ -742,8 +737,8 @@ class Registry::Worker {
 };
 
 Registry::Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
-                   std::span<const CollectorEntry> collectors, const CollectorOptions& options, Log& log)
-    : core_(std::make_shared<Core>(std::move(keep_alive), machine, std::move(registry_options), collectors, options,
+                   std::vector<ConfiguredCollector> collectors, Log& log)
+    : core_(std::make_shared<Core>(std::move(keep_alive), machine, std::move(registry_options), std::move(collectors),
                                    log)) {}
 
 Registry::~Registry() {
@@ -773,8 +768,7 @@ std::shared_ptr<ScrapeRun> Registry::start(const CollectorSet& collectors, bool 
 std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
   const WaitLimit limit = WaitLimit::within(request.deadline);
   if (current_) (void)current_->wait({});
-  const CollectorSet collectors(request.collectors);
-  return start(collectors, request.only_accumulating)->result(collectors, limit);
+  return start(request.collectors, request.only_accumulating)->result(request.collectors, limit);
 }
 
 Nanoseconds Registry::accumulating_due_after() const { return core_->accumulating_due_after; }

@@ -13,13 +13,13 @@
 #include "igpu/monitor.h"
 #include "igpu/options.h"
 #include "machine/machine.h"
+#include "registry/configuration.h"
 #include "registry/scrape_run.h"
 
 namespace igpu {
 
 struct RegistryOptions {
-  std::vector<std::string> gpus;      // selection, as MonitorOptions
-  std::vector<std::string> disabled;  // names of collectors that are turned off
+  std::vector<std::string> gpus;  // selection, as MonitorOptions
   Nanoseconds min_window{};
   Nanoseconds collector_timeout{};
   // Makes the threads that collectors run on; empty: whoever runs a scrape does. A thread inherits rights from the one
@@ -33,15 +33,15 @@ struct RegistryOptions {
 // skipped until it returns. Follows GPUs that come and go.
 class Registry {
  public:
-  // machine, options and log must outlive the registry and every collector that was left behind; keep_alive is held by
-  // those (it may own the machine).
+  // machine and log must outlive the registry and every collector that was left behind; keep_alive is held by those (it
+  // may own the machine).
   Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
-           std::span<const CollectorEntry> collectors, const CollectorOptions& options, Log& log);
+           std::vector<ConfiguredCollector> collectors, Log& log);
   ~Registry();
 
   struct Request {
-    std::vector<std::string> collectors;  // empty: all
-    bool only_accumulating = false;       // just those that must be read now and then
+    CollectorSet collectors;
+    bool only_accumulating = false;  // just those that must be read now and then
     Nanoseconds deadline = Nanoseconds::max();
   };
   // Begins a run. The one before must have ended; not on two threads at once.

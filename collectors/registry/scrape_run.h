@@ -6,7 +6,6 @@
 #include <stop_token>
 
 #include "igpu/monitor.h"
-#include "registry/collector_set.h"
 
 namespace igpu {
 

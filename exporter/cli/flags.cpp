@@ -21,10 +21,14 @@ void add_collector_flags(std::vector<CommandFlag>& flags) {
       flag.negatable = true;
       flags.push_back(std::move(flag));
     }
-    for (const CollectorDescription::Option& option : collector.options) {
-      const std::string choices(option.choices);
-      flags.push_back({name + "." + std::string(option.name), choices.empty() ? "N" : choices,
-                       std::string(option.default_value), std::string(option.help)});
+    for (const OptionDescriptor* option : collector.options) {
+      const auto is_it = [&](const CommandFlag& flag) { return flag.name == option->flag(); };
+      if (std::any_of(flags.begin(), flags.end(), is_it)) continue;  // shared with an earlier collector
+      CommandFlag flag{std::string(option->flag()), option->placeholder(), std::string(option->default_value()),
+                       std::string(option->help())};
+      flag.repeatable = option->repeatable();
+      flag.negatable = flag.placeholder.empty();
+      flags.push_back(std::move(flag));
     }
   }
 }

@@ -60,10 +60,12 @@ void add_collector(std::string& out, const CollectorDescription& collector) {
   }
   if (!collector.options.empty()) {
     out += "| option | default | meaning |\n|---|---|---|\n";
-    for (const CollectorDescription::Option& option : collector.options) {
-      out += "| `--collector." + std::string(collector.name) + "." + std::string(option.name) + "` | `" +
-             std::string(option.default_value) + "` | " + cell(option.help);
-      if (!option.choices.empty()) out += " One of `" + cell(option.choices) + "`.";
+    for (const OptionDescriptor* option : collector.options) {
+      const std::string default_value(option->default_value());
+      out += "| `--" + std::string(option->flag()) + "` | " + (default_value.empty() ? "" : "`" + default_value + "`") +
+             " | " + cell(option->help());
+      const std::string placeholder = option->placeholder();
+      if (placeholder.find('|') != std::string::npos) out += " One of `" + cell(placeholder) + "`.";
       out += " |\n";
     }
     out += '\n';

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "cli/usage_error.h"
+#include "igpu/duration.h"
 #include "igpu/monitor.h"
-#include "text/duration.h"
 
 namespace igpu::exporter {
 namespace {
@@ -115,11 +115,15 @@ void read_collectors(const Settings& settings, MonitorOptions& monitor) {
     if (const Setting* setting = settings.find("collector." + name)) {
       monitor.collectors[name] = setting->values.back() == "true";
     }
-    for (const CollectorDescription::Option& option : collector.options) {
-      const std::string key = name + "." + std::string(option.name);
-      if (const Setting* setting = settings.find("collector." + key)) {
-        monitor.collector_options[key] = setting->values.back();
+    for (const OptionDescriptor* option : collector.options) {
+      const std::string flag(option->flag());
+      const Setting* setting = settings.find(flag);
+      if (setting == nullptr) continue;
+      for (const std::string& value : setting->values) {
+        if (const std::string why = option->refusal(value); !why.empty())
+          throw UsageError(setting->origin + ": \"" + value + "\" " + why);
       }
+      monitor.collector_options[flag] = setting->values;
     }
   }
 }

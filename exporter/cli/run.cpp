@@ -11,10 +11,19 @@
 #include "cli/output.h"
 #include "cli/start_failure.h"
 #include "cli/usage_error.h"
+#include "igpu/option.h"
 #include "self/build_info.h"
 
 namespace igpu::exporter {
 namespace {
+
+int execute(std::string_view command, const Options& options) {
+  if (command == "list") return list(options);
+  if (command == "stats") return stats(options);
+  if (command == "doctor") return doctor(options);
+  if (command == "healthcheck") return healthcheck(options);
+  return serve(options);
+}
 
 int dispatch(const std::vector<std::string>& arguments) {
   const std::vector<CommandFlag> flags = all_flags();
@@ -31,12 +40,12 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (const Settings::Setting* config = line.settings.find("config")) {
     add_config_file(line.settings, flags, config->values.back());
   }
-  const Options options = options_from(line.settings);
-  if (line.command == "list") return list(options);
-  if (line.command == "stats") return stats(options);
-  if (line.command == "doctor") return doctor(options);
-  if (line.command == "healthcheck") return healthcheck(options);
-  return serve(options);
+  try {
+    return execute(line.command, options_from(line.settings));
+  } catch (const OptionError& error) {
+    const Settings::Setting* setting = line.settings.find(error.flag());
+    throw UsageError((setting ? setting->origin : "--" + error.flag()) + ": " + error.reason());
+  }
 }
 
 }  // namespace

@@ -12,23 +12,11 @@
 namespace igpu::exporter {
 namespace {
 
-// The processes of a GPU come from /proc/<pid>/fdinfo; so does an engine's busy time where perf events are refused.
-constexpr std::array<std::string_view, 2> kReadProcesses{"engines", "fdinfo"};
-
-bool is_enabled(const CollectorDescription& collector, const MonitorOptions& options) {
-  if (collector.always_on) return true;
-  const auto chosen = options.collectors.find(std::string(collector.name));
-  if (chosen != options.collectors.end()) return chosen->second;
-  return collector.enabled_by_default && !options.disable_default_collectors;
-}
-
 bool reads_processes(const MonitorOptions& options) {
   if (!options.simulate.empty()) return false;
-  const std::vector<CollectorDescription> collectors = describe_collectors();
-  return std::any_of(collectors.begin(), collectors.end(), [&](const CollectorDescription& collector) {
-    return is_enabled(collector, options) &&
-           std::find(kReadProcesses.begin(), kReadProcesses.end(), collector.name) != kReadProcesses.end();
-  });
+  const std::vector<CollectorDescription> collectors = describe_collectors(options);
+  return std::any_of(collectors.begin(), collectors.end(),
+                     [](const CollectorDescription& collector) { return collector.reads_processes; });
 }
 
 // What lies in them beside certificates may be a private key.

@@ -116,7 +116,7 @@ int wait_for_signal(TerminationSignals& signals, const ServiceNotifier& service,
   for (;;) {
     if (const auto signal = signals.wait(*interval)) return *signal;
     // The scrape waits for its turn and discovers GPUs, without running a collector.
-    const bool scrapes = source.scrape({{kNoCollector}, *interval}) != nullptr;
+    const bool scrapes = source.scrape({CollectorSet::none(), *interval}) != nullptr;
     const bool alive = scrapes && listener.responds(*interval);
     if (alive) service.alive();
     if (!alive && was_alive) {

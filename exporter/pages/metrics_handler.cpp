@@ -26,8 +26,8 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
 
 }  // namespace
 
-std::vector<std::string> chosen_collectors(std::string_view query, const std::vector<std::string>& known,
-                                           const std::vector<std::string>& enabled) {
+CollectorSet chosen_collectors(std::string_view query, const std::vector<std::string>& known,
+                               const std::vector<std::string>& enabled) {
   std::vector<std::string> collect = query_values(query, "collect[]");
   const std::vector<std::string> exclude = query_values(query, "exclude[]");
   if (!collect.empty() && !exclude.empty()) {
@@ -41,12 +41,11 @@ std::vector<std::string> chosen_collectors(std::string_view query, const std::ve
   for (const std::string& name : collect) {
     if (!contains(enabled, name)) throw std::invalid_argument("disabled collector: " + name);
   }
-  if (exclude.empty()) return collect;
+  if (exclude.empty()) return collect.empty() ? CollectorSet() : CollectorSet::only(std::move(collect));
   for (const std::string& name : enabled) {
     if (!contains(exclude, name)) collect.push_back(name);
   }
-  if (collect.empty()) collect.emplace_back(kNoCollector);
-  return collect;
+  return CollectorSet::only(std::move(collect));
 }
 
 Nanoseconds scrape_deadline(std::string_view timeout_header, Nanoseconds limit) {

@@ -59,10 +59,9 @@ class MetricsHandler {
   std::vector<std::unique_ptr<Workspace>> spare_;
 };
 
-// What collect[] and exclude[] ask for; empty: everything, kNoCollector: nothing is left. Throws std::invalid_argument
-// with the reason (a 400).
-std::vector<std::string> chosen_collectors(std::string_view query, const std::vector<std::string>& known,
-                                           const std::vector<std::string>& enabled);
+// What collect[] and exclude[] ask for. Throws std::invalid_argument with the reason (a 400).
+CollectorSet chosen_collectors(std::string_view query, const std::vector<std::string>& known,
+                               const std::vector<std::string>& enabled);
 
 // Time for the scrape: the shorter of the program's own limit and a little less than the caller's
 // X-Prometheus-Scrape-Timeout-Seconds, so that a page without the late collector arrives in time. Nonsense is ignored.

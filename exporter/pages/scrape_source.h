@@ -9,9 +9,6 @@
 
 namespace igpu::exporter {
 
-// In a ScrapeRequest: no collector but those that always run, where an empty list would mean all. None has this name.
-inline constexpr const char* kNoCollector = "(none)";
-
 // What the pages are made of; in the program a Monitor, in tests whatever they like.
 class ScrapeSource {
  public:

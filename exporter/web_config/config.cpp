@@ -8,8 +8,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "igpu/duration.h"
 #include "text/ascii.h"
-#include "text/duration.h"
 #include "web_config/bcrypt.h"
 #include "web_config/yaml_tree.h"
 

@@ -52,23 +52,17 @@ class TimesliceCollector final : public Collector {
 // 3. Its line in registration.cpp.
 constexpr CollectorEntry kEntries[] = {entry<TimesliceCollector>()};
 
-class NoOptions final : public CollectorOptions {
- public:
-  std::string_view value(std::string_view, std::string_view) const override { return {}; }
-};
-
 }  // namespace
 
 TEST_SUITE_BEGIN("example collector");
 
 TEST_CASE("a collector is a file pair and a line: flags, success, features and re-binding come with it") {
   TestMachine machine;
-  const NoOptions options;
   add_gpu(machine.tree,
           {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
   const std::string file = "sys/devices/pci0000:00/0000:00:02.0/drm/card0/engine/rcs0/timeslice_duration_ms";
   machine.tree.write(file, "5\n");
-  Registry registry(nullptr, machine.machine(), {{}, {}, 1s, 10s}, kEntries, options, machine.log);
+  Registry registry(nullptr, machine.machine(), {{}, 1s, 10s}, configure(kEntries, {}), machine.log);
 
   auto page = registry.run({});
   CHECK(value_of(*page, "intel_gpu_engine_timeslice_seconds", {{"device", "0000:00:02.0"}, {"engine", "rcs0"}}) ==

@@ -83,8 +83,8 @@ struct Watcher {
     parts = faulty_machine(machine, injector);
     make = [this, options] { monitor = make_monitor(parts, options, log); };
   }
-  Page scrape(const std::vector<std::string>& collectors = {}) {
-    return read_page(*monitor->scrape({collectors, Nanoseconds::max()}));
+  Page scrape(CollectorSet collectors = {}) {
+    return read_page(*monitor->scrape({.collectors = std::move(collectors)}));
   }
 
   FaultInjector injector;
@@ -109,14 +109,14 @@ std::map<Operation, Names> users_of_operations(Pair& pair) {
   std::map<Operation, Names> users;
   Watcher& watcher = pair.bad;
   watcher.injector.record();
-  watcher.scrape({"(none)"});
+  watcher.scrape(CollectorSet::none());
   const std::vector<Operation> common = watcher.injector.recorded();
   Names all;
   for (const CollectorDescription& collector : describe_collectors()) all.emplace(collector.name);
   for (const std::string& collector : watcher.monitor->enabled_collectors()) {
     pair.clock.advance(kInterval);
     watcher.injector.record();
-    watcher.scrape({collector});
+    watcher.scrape(CollectorSet::only({collector}));
     for (const Operation& operation : watcher.injector.recorded()) users[operation].insert(collector);
   }
   for (const Operation& operation : common) users[operation] = all;

@@ -73,17 +73,6 @@ class TestPass final : public ScrapePass {
   std::uint64_t number_;
 };
 
-// Options by "collector.option"; what is not set is the empty string.
-class TestOptions final : public CollectorOptions {
- public:
-  std::string_view value(std::string_view collector, std::string_view option) const override {
-    const auto it = values.find(std::string(collector) + "." + std::string(option));
-    return it == values.end() ? std::string_view() : std::string_view(it->second);
-  }
-  std::map<std::string, std::string> values{
-      {"engines.sampled-events", "on"}, {"engines.xe-source", "auto"}, {"fdinfo.max-processes", "4096"}};
-};
-
 // One collector on one GPU of a test machine.
 //
 //   TestMachine m("a380-i915");
@@ -103,7 +92,8 @@ class CollectorRun {
     pmu_ = std::make_unique<PmuSession>(
         machine_.machine(), pmu_memory_,
         gpu_pmu_name(machine_.machine().sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
-    collector_ = C::create({machine_.machine(), gpu_, *pmu_, memory_, options, min_window, machine_.log});
+    values_ = OptionValues(C::kInfo.options, options);
+    collector_ = C::create({machine_.machine(), gpu_, *pmu_, memory_, values_, min_window, machine_.log});
   }
   // The next scrape; with clients if the collector asks for them.
   SampleSink& collect(Reading<ClientSnapshot> clients = ClientSnapshot{}) {
@@ -151,7 +141,7 @@ class CollectorRun {
   Collector& collector() { return *collector_; }
   PmuSession& pmu() { return *pmu_; }
 
-  TestOptions options;
+  OptionValues::Given options;  // by flag; those that are not given have their defaults
   Nanoseconds min_window = std::chrono::seconds(1);
   bool is_suspended = false;                            // told to collectors that run while the GPU sleeps
   Reading<bool> told_suspended = Reading<bool>(false);  // where it tells nothing, or fails to: that
@@ -171,6 +161,7 @@ class CollectorRun {
   Gpu gpu_;
   CounterMemory pmu_memory_, memory_;
   std::unique_ptr<PmuSession> pmu_;
+  OptionValues values_;
   std::unique_ptr<Collector> collector_;
   SampleSink sink_;
   std::uint64_t number_ = 0;

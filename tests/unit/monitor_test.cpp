@@ -62,16 +62,15 @@ struct Scene {
     looking.open();
     walking.open();
   }
-  Page scrape(std::vector<std::string> collectors = {}, Nanoseconds deadline = Nanoseconds::max(),
-              std::stop_token gone = {}) {
+  Page scrape(CollectorSet collectors = {}, Nanoseconds deadline = Nanoseconds::max(), std::stop_token gone = {}) {
     return monitor->scrape({std::move(collectors), deadline, std::move(gone)});
   }
-  std::future<Page> scrape_meanwhile(std::vector<std::string> collectors = {}, std::stop_token gone = {}) {
+  std::future<Page> scrape_meanwhile(CollectorSet collectors = {}, std::stop_token gone = {}) {
     return std::async(std::launch::async,
                       [this, collectors, gone] { return scrape(collectors, Nanoseconds::max(), gone); });
   }
   // A scrape that has come as far as the processes, and stays there.
-  std::future<Page> scrape_up_to_the_walk(std::vector<std::string> collectors = {}) {
+  std::future<Page> scrape_up_to_the_walk(CollectorSet collectors = {}) {
     walking.close();
     const int before = walking.arrived();
     auto page = scrape_meanwhile(std::move(collectors));
@@ -171,12 +170,12 @@ TEST_CASE("scrapes that cannot wait are logged once, and again only after an hou
 
 TEST_CASE("a scrape whose time is over before its collectors began has no page") {
   Scene scene;
-  auto processes = scene.scrape_up_to_the_walk({"fdinfo"});
-  CHECK_FALSE(scene.scrape({"frequency"}, 20ms));
+  auto processes = scene.scrape_up_to_the_walk(CollectorSet::only({"fdinfo"}));
+  CHECK_FALSE(scene.scrape(CollectorSet::only({"frequency"}), 20ms));
   CHECK_FALSE(scene.scrape({}, 0ns));
   scene.walking.open();
   CHECK(success(processes.get(), "fdinfo") == 1);
-  const Page frequency = scene.scrape({"frequency"});
+  const Page frequency = scene.scrape(CollectorSet::only({"frequency"}));
   CHECK(success(frequency, "frequency") == 1);
   CHECK_FALSE(success(frequency, "fdinfo"));
 }
@@ -184,7 +183,7 @@ TEST_CASE("a scrape whose time is over before its collectors began has no page")
 TEST_CASE("a scrape of some collectors shares a run of more, and leaves when its own have finished") {
   Scene scene;
   auto all = scene.scrape_up_to_the_walk();
-  const Page identity = scene.scrape({"(none)"});  // the run still stands before the processes
+  const Page identity = scene.scrape(CollectorSet::none());  // the run still stands before the processes
   CHECK(success(identity, "identity") == 1);
   CHECK_FALSE(success(identity, "fdinfo"));
   CHECK_FALSE(success(identity, "frequency"));
@@ -195,7 +194,7 @@ TEST_CASE("a scrape of some collectors shares a run of more, and leaves when its
 
 TEST_CASE("whatever sets of collectors are asked for, a scrape waits for one run before its own") {
   Scene scene;
-  auto first = scene.scrape_up_to_the_walk({"fdinfo"});
+  auto first = scene.scrape_up_to_the_walk(CollectorSet::only({"fdinfo"}));
   const std::vector<std::string> names = scene.monitor->enabled_collectors();
   std::vector<std::future<Page>> others;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -222,10 +221,10 @@ TEST_CASE("whatever sets of collectors are asked for, a scrape waits for one run
 
 TEST_CASE("a scrape whose client has gone leaves at once, whether its run has begun or not") {
   Scene scene;
-  auto first = scene.scrape_up_to_the_walk({"fdinfo"});
+  auto first = scene.scrape_up_to_the_walk(CollectorSet::only({"fdinfo"}));
   std::stop_source in_it, behind_it;
-  auto sharing = scene.scrape_meanwhile({"fdinfo"}, in_it.get_token());
-  auto queued = scene.scrape_meanwhile({"frequency"}, behind_it.get_token());
+  auto sharing = scene.scrape_meanwhile(CollectorSet::only({"fdinfo"}), in_it.get_token());
+  auto queued = scene.scrape_meanwhile(CollectorSet::only({"frequency"}), behind_it.get_token());
   scene.wait_for_waiting(1);
   in_it.request_stop();
   behind_it.request_stop();

@@ -9,9 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "igpu/collector_set.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/log.h"
+#include "igpu/option.h"
 #include "igpu/options.h"
 #include "igpu/page.h"
 
@@ -32,13 +34,13 @@ struct CollectorDescription {
   bool always_on;
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
-  struct Option {
-    std::string_view name, default_value, help, choices;
-  };
-  std::vector<Option> options;
-  std::string_view notes;  // what concerns several of its metrics; "" for nothing
+  std::span<const OptionDescriptor* const> options;  // some are shared by several collectors
+  std::string_view notes;                            // what concerns several of its metrics; "" for nothing
+  bool reads_processes;                              // of other users, below /proc
 };
 std::vector<CollectorDescription> describe_collectors();
+// Those of them that run with these options.
+std::vector<CollectorDescription> describe_collectors(const MonitorOptions& options);
 // Metrics that belong to no collector (intel_gpu_exporter_devices, scrape durations, feature_available).
 std::span<const MetricDescriptor* const> registry_metrics();
 // Names and one-line descriptions of --simulate.
@@ -48,7 +50,7 @@ struct SimulationProfile {
 std::span<const SimulationProfile> simulation_profiles();
 
 struct ScrapeRequest {
-  std::vector<std::string> collectors;  // empty: all enabled ones (always_on ones run in any case)
+  CollectorSet collectors;  // all enabled ones, unless others are named; always_on ones run in any case
   // Time left for this scrape. Collectors that are late are left out (their intel_gpu_scrape_collector_success is 0),
   // for this caller only.
   Nanoseconds deadline = Nanoseconds::max();
@@ -66,8 +68,8 @@ class ScrapeResult {
 
 class Monitor {
  public:
-  // Throws std::invalid_argument for options that make no sense (unknown collector, profile, root that is no
-  // directory); its what() is one clear line. No GPU is no error. log must outlive the monitor.
+  // Throws OptionError for options that make no sense (unknown collector, profile, root that is no directory); its
+  // what() is one clear line. No GPU is no error. log must outlive the monitor.
   Monitor(const MonitorOptions& options, Log& log);
   ~Monitor();
   Monitor(const Monitor&) = delete;

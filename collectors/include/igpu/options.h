@@ -18,8 +18,10 @@ struct MonitorOptions {
 
   std::vector<std::string> gpus;  // PCI address, cardN or renderDN; empty: all
   bool disable_default_collectors = false;
-  std::map<std::string, bool> collectors;                // explicit choices by name
-  std::map<std::string, std::string> collector_options;  // "engines.xe-source" -> "auto"
+  std::map<std::string, bool> collectors;  // explicit choices by name
+  // By flag, as CollectorDescription::options names them: "collector.engines.xe-source" -> {"auto"}; several values for
+  // a repeatable one.
+  std::map<std::string, std::vector<std::string>, std::less<>> collector_options;
 
   Nanoseconds min_window = std::chrono::seconds(1);
   Nanoseconds collector_timeout = std::chrono::seconds(5);  // a collector that hangs longer is left behind

@@ -71,11 +71,21 @@ TEST_CASE("every collector but the ones that are always on has its pair of switc
     CHECK(options({"--no-collector." + name}).monitor.collectors == std::map<std::string, bool>{{name, false}});
     CHECK(options({"--collector." + name + "=false"}).monitor.collectors.at(name) == false);
     CHECK(options({"--no-collector." + name, "--collector." + name}).monitor.collectors.at(name) == true);
-    for (const CollectorDescription::Option& option : collector.options) {
-      const std::string key = name + "." + std::string(option.name);
-      CHECK(options({"--collector." + key + "=x"}).monitor.collector_options.at(key) == "x");
+  }
+}
+
+TEST_CASE("every option of a collector is a flag, and accepts its own default") {
+  std::size_t seen = 0;
+  for (const CollectorDescription& collector : describe_collectors()) {
+    for (const OptionDescriptor* option : collector.options) {
+      const std::string flag(option->flag()), value(option->default_value());
+      CAPTURE(flag);
+      if (option->placeholder().empty() || value.empty()) continue;
+      ++seen;
+      CHECK(options({"--" + flag + "=" + value}).monitor.collector_options.at(flag) == Arguments{value});
     }
   }
+  CHECK(seen >= 3);
 }
 
 TEST_CASE("--collector.disable-defaults does not depend on where it stands") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/options.h"
 #include "cli/usage_error.h"
 
 using namespace igpu::exporter;
@@ -126,6 +127,21 @@ TEST_CASE("a file that cannot be read is named") {
   CHECK_THROWS_WITH_AS(add_config_file(settings, flags(), "/no/such/file"),
                        "cannot read the configuration file /no/such/file: No such file or directory", UsageError);
   CHECK_THROWS_AS(add_config_file(settings, flags(), "/"), UsageError);
+}
+
+TEST_CASE("a value that a collector's option refuses is blamed on the place that it came from") {
+  const std::vector<CommandFlag> all = all_flags();
+  const auto refused = [](const Settings& settings, const char* text) {
+    CHECK_THROWS_WITH_AS(options_from(settings), text, UsageError);
+  };
+  Settings environment;
+  add_environment(environment, all, [](const char* name) -> const char* {
+    return std::string_view(name) == "INTEL_GPU_EXPORTER_COLLECTOR_ENGINES_XE_SOURCE" ? "foo" : nullptr;
+  });
+  refused(environment, "INTEL_GPU_EXPORTER_COLLECTOR_ENGINES_XE_SOURCE: \"foo\" is none of auto, pmu, fdinfo");
+  Settings file;
+  add_config_text(file, all, "[collector.fdinfo]\nmax-processes = many\n", "x.conf");
+  refused(file, "x.conf:2: collector.fdinfo.max-processes: \"many\" is not a number");
 }
 
 TEST_SUITE_END();

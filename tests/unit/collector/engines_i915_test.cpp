@@ -146,7 +146,7 @@ TEST_CASE("a jump never makes a ratio above 1; a step back makes none") {
 TEST_CASE("sampled events can be left closed: no 200 Hz timer") {
   TigerLake t;
   CollectorRun<EnginesCollector> engines(t.m, integrated());
-  engines.options.values["engines.sampled-events"] = "off";
+  engines.options["collector.engines.sampled-events"] = {"off"};
   engines.bind();
   engines.collect();
   CHECK(engines.count(kBusy) == 4);

@@ -162,7 +162,7 @@ TEST_CASE("all clients are visible and none works: every class that the GPU has 
   SUBCASE("both may be used") {}
   SUBCASE("without perf permission") { b.m.perf.refuse_all(EACCES); }
   SUBCASE("xe-source=fdinfo") {
-    engines.options.values["engines.xe-source"] = "fdinfo";
+    engines.options["collector.engines.xe-source"] = {"fdinfo"};
     engines.bind();
   }
   ClientSnapshot nobody;
@@ -475,7 +475,7 @@ TEST_CASE("nobody scrapes: the housekeeping's look closes the PMU, and what happ
 TEST_CASE("active ticks that step back are held, and make no ratio") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
-  engines.options.values["engines.xe-source"] = "pmu";
+  engines.options["collector.engines.xe-source"] = {"pmu"};
   engines.bind();
   engines.collect();
   b.pass_time(1s);
@@ -497,7 +497,7 @@ TEST_CASE("active ticks that step back are held, and make no ratio") {
 TEST_CASE("ticks that are told late are counted when there is time for them; no engine works more than all the time") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
-  engines.options.values["engines.xe-source"] = "pmu";
+  engines.options["collector.engines.xe-source"] = {"pmu"};
   engines.bind();
   engines.collect();
   b.pass_time(1s);
@@ -521,7 +521,7 @@ TEST_CASE("ticks that are told late are counted when there is time for them; no 
 TEST_CASE("xe-source=pmu never closes it and knows no clients") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
-  engines.options.values["engines.xe-source"] = "pmu";
+  engines.options["collector.engines.xe-source"] = {"pmu"};
   engines.bind();
   engines.collect(b.client(0));
   for (int i = 0; i < 30; ++i) {
@@ -536,7 +536,7 @@ TEST_CASE("xe-source=pmu never closes it and knows no clients") {
 TEST_CASE("xe-source=fdinfo never opens it") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
-  engines.options.values["engines.xe-source"] = "fdinfo";
+  engines.options["collector.engines.xe-source"] = {"fdinfo"};
   engines.bind();
   engines.collect(b.client(0));
   b.pass_time(10s);
@@ -670,7 +670,7 @@ TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost
 TEST_CASE("rebound the counters go on") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
-  engines.options.values["engines.xe-source"] = "pmu";
+  engines.options["collector.engines.xe-source"] = {"pmu"};
   engines.bind();
   engines.collect();
   b.pass_time(10s);

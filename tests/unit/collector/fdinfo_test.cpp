@@ -49,7 +49,7 @@ class Scene {
  public:
   explicit Scene(Driver driver, std::string max_processes = "4096")
       : driver_(driver), collector_(machine_, gpu_of(driver)) {
-    collector_.options.values["fdinfo.max-processes"] = std::move(max_processes);
+    collector_.options["collector.fdinfo.max-processes"] = {std::move(max_processes)};
     collector_.bind();
   }
 

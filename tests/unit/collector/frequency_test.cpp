@@ -99,7 +99,7 @@ TEST_CASE("without the sampled events no timer is started in the driver, and eve
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   Run run(m, only_gpu(m));
-  run.options.values["engines.sampled-events"] = "off";
+  run.options["collector.engines.sampled-events"] = {"off"};
   run.bind();
   run.collect();
   CHECK(m.perf.opens == 0);

@@ -50,11 +50,11 @@ struct Page {
 TEST_SUITE_BEGIN("metrics_handler");
 
 TEST_CASE("collect[] chooses, exclude[] leaves out") {
-  CHECK(chosen_collectors("", kKnown, kEnabled).empty());
-  CHECK(chosen_collectors("collect[]=fdinfo", kKnown, kEnabled) == Names{"fdinfo"});
-  CHECK(chosen_collectors("exclude[]=fdinfo", kKnown, kEnabled) == Names{"engines"});
-  CHECK(chosen_collectors("exclude[]=imc", kKnown, kEnabled) == Names{"engines", "fdinfo"});
-  CHECK(chosen_collectors("exclude[]=engines&exclude[]=fdinfo", kKnown, kEnabled) == Names{kNoCollector});
+  CHECK(chosen_collectors("", kKnown, kEnabled).all());
+  CHECK(chosen_collectors("collect[]=fdinfo", kKnown, kEnabled) == CollectorSet::only({"fdinfo"}));
+  CHECK(chosen_collectors("exclude[]=fdinfo", kKnown, kEnabled) == CollectorSet::only({"engines"}));
+  CHECK(chosen_collectors("exclude[]=imc", kKnown, kEnabled) == CollectorSet::only({"engines", "fdinfo"}));
+  CHECK(chosen_collectors("exclude[]=engines&exclude[]=fdinfo", kKnown, kEnabled) == CollectorSet::none());
 }
 
 TEST_CASE("what cannot be chosen is refused with the reason") {

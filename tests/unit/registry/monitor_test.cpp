@@ -49,7 +49,7 @@ TEST_CASE("scrapes that leave the accumulators out, and lists of the GPUs, do no
   parts->m.tree.write("sys/" + monitor->gpus().front().pci_path + "/hwmon/hwmon1/energy1_input", "no number\n");
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (!says(log, "energy1_input") && std::chrono::steady_clock::now() < deadline) {
-    (void)monitor->scrape({{"fdinfo"}, Nanoseconds::max()});
+    (void)monitor->scrape({.collectors = CollectorSet::only({"fdinfo"})});
     (void)monitor->gpus();
     std::this_thread::sleep_for(5ms);
   }

@@ -53,12 +53,12 @@ struct Subject {
   // Of all collectors, with one visible client of which fdinfo tells nothing but its name.
   std::map<std::string_view, Answer> features() {
     std::map<std::string_view, Answer> all;
-    TestOptions options;
     CounterMemory pmu_memory;
     PmuSession pmu(m.machine(), pmu_memory,
                    gpu_pmu_name(m.machine().sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
     for (const CollectorEntry& entry : all_collectors()) {
       CounterMemory memory;
+      const OptionValues options(entry.info->options, {});
       const auto collector = entry.create({m.machine(), gpu, pmu, memory, options, std::chrono::seconds(1), m.log});
       SampleSink out;
       TestPass pass(m.clock, 1);

@@ -93,24 +93,18 @@ class ShakyCollector final : public Collector {
 
 constexpr CollectorEntry kEntries[] = {entry<ShakyCollector>(), entry<GoodCollector>()};
 
-class NoOptions final : public CollectorOptions {
- public:
-  std::string_view value(std::string_view, std::string_view) const override { return {}; }
-};
-
 struct Scene {
   TestMachine machine;
-  NoOptions options;
   RecordingLog log;
   Script own_script;
   std::unique_ptr<Registry> registry;
 
-  explicit Scene(Nanoseconds timeout = 10s, std::vector<std::string> disabled = {}) {
+  explicit Scene(Nanoseconds timeout = 10s, const MonitorOptions& options = {}) {
     script = &own_script;
     add_gpu(machine.tree,
             {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
-    registry = std::make_unique<Registry>(
-        nullptr, machine.machine(), RegistryOptions{{}, std::move(disabled), 1s, timeout}, kEntries, options, log);
+    registry = std::make_unique<Registry>(nullptr, machine.machine(), RegistryOptions{{}, 1s, timeout},
+                                          configure(kEntries, options), log);
   }
   std::shared_ptr<const ScrapeResult> run(Registry::Request request = {}) { return registry->run(request); }
   // Lets the hanging collector go and scrapes until it is back; nothing of it may outlive the machine.
@@ -219,12 +213,12 @@ TEST_CASE("a collector that hangs is left behind and skipped until it returns") 
 TEST_CASE("every thread that collectors run on is made by whom the owner names") {
   Scene scene(2s);
   std::atomic<int> made = 0;
-  RegistryOptions options{{}, {}, 1s, 2s, [&made](std::function<void()> body) {
+  RegistryOptions options{{}, 1s, 2s, [&made](std::function<void()> body) {
                             ++made;
                             return std::thread(std::move(body));
                           }};
-  scene.registry = std::make_unique<Registry>(nullptr, scene.machine.machine(), std::move(options), kEntries,
-                                              scene.options, scene.log);
+  scene.registry = std::make_unique<Registry>(nullptr, scene.machine.machine(), std::move(options),
+                                              configure(kEntries, {}), scene.log);
   (void)scene.run();
   (void)scene.run();
   CHECK(made == 1);  // kept from one scrape to the next
@@ -253,7 +247,7 @@ TEST_CASE("collect[] runs the named ones only") {
 }
 
 TEST_CASE("a collector that is turned off is not made; its features are told as disabled") {
-  Scene scene(10s, {"shaky"});
+  Scene scene(10s, {.collectors = {{"shaky", false}}});
   const auto page = scene.run();
   CHECK(scene.own_script.made == 0);
   CHECK(value_of(*page, "intel_gpu_exporter_feature_available",
@@ -300,11 +294,11 @@ TEST_CASE("only a run that reads the accumulators postpones the next one that mu
     return scene.registry->accumulating_due_after();
   };
   CHECK(pass(0s, {}) == 10min);
-  CHECK(pass(3min, {.collectors = {"good"}}) == 7min);
-  CHECK(pass(3min, {.collectors = {"(none)"}}) == 4min);
-  CHECK(pass(1min, {.collectors = {"shaky", "good"}}) == 10min);
-  CHECK(pass(1min, {.collectors = {"good"}}) == 9min);
-  CHECK(pass(30min, {.collectors = {"good"}}) == 0min);  // overdue
+  CHECK(pass(3min, {.collectors = CollectorSet::only({"good"})}) == 7min);
+  CHECK(pass(3min, {.collectors = CollectorSet::none()}) == 4min);
+  CHECK(pass(1min, {.collectors = CollectorSet::only({"shaky", "good"})}) == 10min);
+  CHECK(pass(1min, {.collectors = CollectorSet::only({"good"})}) == 9min);
+  CHECK(pass(30min, {.collectors = CollectorSet::only({"good"})}) == 0min);  // overdue
   CHECK(pass(0min, {.only_accumulating = true}) == 10min);
 }
 
@@ -314,7 +308,7 @@ TEST_CASE("a card whose counters wrap sooner is read sooner") {
   scene.run();
   CHECK(scene.registry->accumulating_due_after() == 131s);
   scene.machine.clock.advance(100s);
-  scene.run({.collectors = {"good"}});
+  scene.run({.collectors = CollectorSet::only({"good"})});
   CHECK(scene.registry->accumulating_due_after() == 31s);
 }
 
@@ -360,7 +354,7 @@ TEST_CASE("a machine without a GPU is looked at now and then, whatever is asked 
   Scene scene;
   scene.machine.tree.remove("sys/class/drm/card0");
   scene.machine.tree.remove("sys/class/drm/renderD128");
-  scene.run({.collectors = {"good"}});
+  scene.run({.collectors = CollectorSet::only({"good"})});
   CHECK(scene.registry->accumulating_due_after() == 10min);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/duration.h"
+#include "igpu/duration.h"
 
 #include <array>
 #include <charconv>
 
-namespace igpu::exporter {
+namespace igpu {
 namespace {
 
 struct UnitName {
@@ -42,4 +42,4 @@ std::optional<Nanoseconds> parse_duration(std::string_view text) {
   return Nanoseconds(static_cast<Nanoseconds::rep>(total));
 }
 
-}  // namespace igpu::exporter
+}  // namespace igpu

@@ -8,15 +8,19 @@
 
 namespace igpu {
 
-// Which collectors somebody asked for, whatever the order and however often each was named. Collectors that always run
-// are in every set.
+// The collectors that a scrape asks for, whatever the order and however often each was named. Collectors that always
+// run are in every set.
 class CollectorSet {
  public:
   CollectorSet() = default;  // all
-  // As ScrapeRequest::collectors: none named means all.
-  explicit CollectorSet(std::vector<std::string> names) : all_(names.empty()), names_(std::move(names)) {
-    std::sort(names_.begin(), names_.end());
-    names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
+  static CollectorSet none() { return only({}); }
+  static CollectorSet only(std::vector<std::string> names) {
+    CollectorSet set;
+    set.all_ = false;
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    set.names_ = std::move(names);
+    return set;
   }
 
   bool all() const { return all_; }
@@ -29,7 +33,7 @@ class CollectorSet {
     if (all_) return;
     std::vector<std::string> names = names_;
     names.insert(names.end(), other.names_.begin(), other.names_.end());
-    *this = other.all_ ? CollectorSet() : CollectorSet(std::move(names));
+    *this = other.all_ ? CollectorSet() : only(std::move(names));
   }
   bool operator==(const CollectorSet&) const = default;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/duration.h"
+#include "igpu/duration.h"
 
 #include <doctest/doctest.h>
 
-using igpu::exporter::parse_duration;
+using igpu::parse_duration;
 using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("duration");

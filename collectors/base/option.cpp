@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/option.h"
+
+#include <stdexcept>
+
+#include "base/scan.h"
+#include "igpu/duration.h"
+
+namespace igpu {
+
+std::string NumberOption::refusal(std::string_view value) const {
+  const auto number = scan_u64(value);
+  if (number && *number >= least_ && *number <= most_) return {};
+  if (most_ == std::numeric_limits<Value>::max() && least_ == 0) return "is not a number";
+  return "is not a number from " + std::to_string(least_) + " to " + std::to_string(most_);
+}
+NumberOption::Value NumberOption::parse(std::span<const std::string> values) const { return *scan_u64(values.back()); }
+
+std::string DurationOption::refusal(std::string_view value) const {
+  const auto duration = parse_duration(value);
+  if (!duration) return "is no duration (write it like 500ms, 1s, 2m)";
+  return *duration < least_ ? "is too short" : "";
+}
+DurationOption::Value DurationOption::parse(std::span<const std::string> values) const {
+  return *parse_duration(values.back());
+}
+
+std::string SwitchOption::refusal(std::string_view value) const {
+  return value == "true" || value == "false" ? "" : "is neither true nor false";
+}
+SwitchOption::Value SwitchOption::parse(std::span<const std::string> values) const {
+  return values.empty() ? default_value() == "enabled" : values.back() == "true";
+}
+
+OptionValues::OptionValues(std::span<const OptionDescriptor* const> options, const Given& given) {
+  for (const OptionDescriptor* option : options) {
+    std::vector<std::string>& values = values_[std::string(option->flag())];
+    if (const auto found = given.find(option->flag()); found != given.end()) {
+      for (const std::string& value : found->second) {
+        if (const std::string why = option->refusal(value); !why.empty())
+          throw OptionError(found->first, "\"" + value + "\" " + why);
+      }
+      values = found->second;
+    } else if (!option->default_value().empty() && !option->placeholder().empty()) {
+      values = {std::string(option->default_value())};
+    }
+  }
+}
+
+const std::vector<std::string>& OptionValues::texts(std::string_view flag) const {
+  const auto found = values_.find(flag);
+  if (found == values_.end()) throw std::logic_error("the collector does not declare --" + std::string(flag));
+  return found->second;
+}
+
+}  // namespace igpu

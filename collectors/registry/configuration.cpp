@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/configuration.h"
+
+#include <algorithm>
+
+namespace igpu {
+namespace {
+
+void check_collectors(std::span<const CollectorEntry> known, const MonitorOptions& options) {
+  for (const auto& [name, on] : options.collectors) {
+    const auto is_it = [&wanted = name](const CollectorEntry& e) {
+      return e.info->name == wanted && !e.info->always_on;
+    };
+    if (std::none_of(known.begin(), known.end(), is_it))
+      throw OptionError((on ? "collector." : "no-collector.") + name, "there is no such collector");
+  }
+}
+
+void check_options(std::span<const CollectorEntry> known, const MonitorOptions& options) {
+  for (const auto& [flag, values] : options.collector_options) {
+    const auto declares_it = [&wanted = flag](const CollectorEntry& e) {
+      return std::any_of(e.info->options.begin(), e.info->options.end(),
+                         [&](const OptionDescriptor* option) { return option->flag() == wanted; });
+    };
+    if (std::none_of(known.begin(), known.end(), declares_it)) throw OptionError(flag, "there is no such option");
+  }
+}
+
+}  // namespace
+
+bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options) {
+  if (collector.always_on) return true;
+  const auto chosen = options.collectors.find(std::string(collector.name));
+  if (chosen != options.collectors.end()) return chosen->second;
+  return collector.enabled_by_default && !options.disable_default_collectors;
+}
+
+std::vector<ConfiguredCollector> configure(std::span<const CollectorEntry> collectors, const MonitorOptions& options) {
+  check_collectors(collectors, options);
+  check_options(collectors, options);
+  std::vector<ConfiguredCollector> configured;
+  for (const CollectorEntry& entry : collectors) {
+    configured.push_back(
+        {entry, is_enabled(*entry.info, options), OptionValues(entry.info->options, options.collector_options)});
+  }
+  return configured;
+}
+
+}  // namespace igpu
