@@ -15,17 +15,14 @@ namespace igpu {
 // Turns a source that may restart, wrap or step back into a count that only grows. Starts as the source's own value.
 class MonotonicCounter {
  public:
-  // tolerance: a step back of at most this much is an estimate being corrected (GuC busyness, context timestamps):
-  // the larger value is held until the source has caught up. A larger step back is a restart: what follows is added.
-  std::uint64_t advance(std::uint64_t raw, std::uint64_t tolerance = 0) {
+  // A step back is a restart: what follows is added.
+  std::uint64_t advance(std::uint64_t raw) {
     if (!seen_) {
       seen_ = true;
       if (rebase_) offset_ = total_ - raw;
       rebase_ = false;
-    } else if (raw < last_ && last_ - raw > tolerance) {
-      offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
     } else if (raw < last_) {
-      return total_;
+      offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
     }
     last_ = raw;
     total_ = raw + offset_;

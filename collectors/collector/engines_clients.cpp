@@ -11,15 +11,8 @@
 namespace igpu {
 namespace {
 
-// As in the fdinfo collector: corrections of running contexts are far below a second.
-constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
-constexpr std::uint64_t kHeldCycles = 19'200'000;
-// A step back of more than a hundredth of that spoils the window it lies in.
-constexpr std::uint64_t kSpoilingPart = 100;
 // Clients that were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
 constexpr Nanoseconds kRemember = std::chrono::minutes(15);
-// No GPU clock is faster; where its rate is not known yet.
-constexpr double kFastestClock = 38.4e6;
 
 struct ByDevice {
   bool operator()(const DrmClient& client, std::string_view address) const { return client.device < address; }
@@ -29,11 +22,6 @@ struct ByDevice {
 std::span<const DrmClient> clients_of(const ClientSnapshot& snapshot, std::string_view device) {
   const auto [begin, end] = std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), device, ByDevice{});
   return {begin, end};
-}
-
-// What an engine class can have done at most; published in lumps, so a little more than the time that has passed.
-std::uint64_t plausible(double passed, double slack, std::uint32_t capacity) {
-  return static_cast<std::uint64_t>((passed * 1.25 + slack) * std::min<std::uint32_t>(capacity, 64));
 }
 
 std::uint64_t nanoseconds_of(std::uint64_t cycles, double hertz) {
@@ -53,39 +41,17 @@ ClientEngineTime::ClientEngineTime(CounterMemory& memory, std::string_view devic
 
 void ClientEngineTime::add_client(const DrmClient& client, bool is_new, Nanoseconds elapsed, Client& state,
                                   std::array<Gain, kEngineClasses>& gains) {
-  const double seconds = to_seconds(elapsed).value;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const ClientEngine& engine = client.engines[i];
     if (!engine.present()) continue;
     totals_.told[i] = true;
     Gain& gain = gains[i];
     gain.capacity = std::max(gain.capacity, engine.capacity);
-    HeldCounter& counter = state.engines[i];
-    HeldCounter::Step step;
-    std::uint64_t held, most;
-    if (engine.busy_ns) {
-      held = kHeldNanoseconds;
-      step = counter.advance(*engine.busy_ns, held);
-      most = plausible(seconds * 1e9, static_cast<double>(held), engine.capacity);
-    } else {
-      held = kHeldCycles;
-      std::uint64_t lap = 0;
-      auto& last_total = state.total_cycles[i];
-      if (engine.total_cycles) {
-        if (last_total && *engine.total_cycles > *last_total) {
-          const std::uint64_t passed = *engine.total_cycles - *last_total;
-          lap = plausible(static_cast<double>(passed), static_cast<double>(kHeldCycles), engine.capacity);
-        }
-        last_total = engine.total_cycles;
-        clock().observe(client.time, *engine.total_cycles);
-      }
-      step = counter.advance(*engine.cycles, held, lap);
-      most = plausible(seconds * clock().hertz().value_or(kFastestClock), static_cast<double>(held), engine.capacity);
-    }
-    // A client that appears with more than fits into the time since the last look is not new, only newly visible.
-    if (is_new && step.gained > most) continue;
-    (engine.busy_ns ? gain.nanoseconds : gain.cycles) += step.gained;
-    gain.spoiled = gain.spoiled || step.stepped_back > held / kSpoilingPart;
+    const ClientEngineCounter::Step step = state.engines[i].advance(engine, client.time, clock());
+    // A client that appears with more than fits into the time since the last scan is not new, only newly visible.
+    if (is_new && static_cast<double>(step.gained) > ClientEngineCounter::most(engine, elapsed, clock())) continue;
+    (step.in_cycles ? gain.cycles : gain.nanoseconds) += step.gained;
+    gain.spoiled = gain.spoiled || step.spoiled;
   }
 }
 
@@ -160,9 +126,7 @@ bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient
   if (state.pid == client.pid) return false;
   if (!snapshot.complete && std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), state.pid)) return false;
   for (std::size_t i = 0; i < kEngineClasses; ++i)
-    if (const auto& busy = client.engines[i].busy_ns;
-        busy && state.engines[i].would_step_back(*busy, kHeldNanoseconds / kSpoilingPart))
-      return true;
+    if (client.engines[i].busy_ns && state.engines[i].would_step_back(client.engines[i])) return true;
   return false;
 }
 

@@ -9,8 +9,8 @@
 
 #include "base/clock_rate.h"
 #include "base/counter_window.h"
-#include "base/held_counter.h"
 #include "collector/collector.h"
+#include "collector/shared/client_engine_counter.h"
 
 namespace igpu {
 
@@ -63,8 +63,7 @@ class ClientEngineTime {
 
  private:
   struct Client {
-    std::array<HeldCounter, kEngineClasses> engines;
-    std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
+    std::array<ClientEngineCounter, kEngineClasses> engines;
     std::uint32_t pid = 0;
     Nanoseconds seen{};
   };

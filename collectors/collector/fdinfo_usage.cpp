@@ -7,16 +7,10 @@
 namespace igpu {
 namespace {
 
-// Corrections of running contexts are far below a second; a counter that steps back further has been reset.
-constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
-constexpr std::uint64_t kHeldCycles = 19'200'000;
-// A step back of more than a hundredth of that spoils the window it lies in.
-constexpr std::uint64_t kSpoilingPart = 100;
 // Clients and processes that were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
 constexpr Nanoseconds kRemember = std::chrono::minutes(15);
 // Series that ended whose count is kept: PIDs are given again after 32,768 at the least, most of them to others.
 constexpr std::size_t kMostEnded = 8192;
-constexpr double kFastestClock = 38.4e6;
 
 double memory_of(const DrmClient& client) {
   double bytes = 0;
@@ -44,15 +38,6 @@ UsageTable::ProcessState::ProcessState(Nanoseconds min_window)
   static_assert(kEngineClasses == 5);
 }
 
-std::uint64_t UsageTable::possible_lap(const ClientState& state, const ClientEngine& engine,
-                                       std::size_t engine_class) const {
-  const auto& last_total = state.total_cycles[engine_class];
-  if (!engine.total_cycles || !last_total || *engine.total_cycles <= *last_total) return 0;
-  // Published in lumps: a little more than the time that has passed is still plausible.
-  const std::uint64_t passed = *engine.total_cycles - *last_total;
-  return (passed + passed / 4 + kHeldCycles) * std::min<std::uint32_t>(engine.capacity, 64);
-}
-
 // Whether this is another client than the one that had the id. Only where the holder from before has been looked at, or
 // has ended: a walk that was cut short shows a client that several processes hold under any of them.
 bool UsageTable::is_another(const ClientState& state, const DrmClient& client, const Holder& holder,
@@ -62,13 +47,7 @@ bool UsageTable::is_another(const ClientState& state, const DrmClient& client, c
                          !std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), state.holder->first);
   if (!snapshot.complete && !has_ended) return false;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
-    const ClientEngine& engine = client.engines[i];
-    if (!engine.present()) continue;
-    const ClientCounter& counter = state.engines[i];
-    if (engine.busy_ns
-            ? counter.would_step_back(*engine.busy_ns, kHeldNanoseconds / kSpoilingPart)
-            : counter.would_step_back(*engine.cycles, kHeldCycles / kSpoilingPart, possible_lap(state, engine, i)))
-      return true;
+    if (state.engines[i].would_step_back(client.engines[i])) return true;
   }
   return false;
 }
@@ -78,31 +57,20 @@ void UsageTable::read_class(ClientState& state, const DrmClient& client, std::si
   const ClientEngine& engine = client.engines[engine_class];
   if (!engine.present()) return;
   reading.capacity = std::max(reading.capacity, engine.capacity);
-  ClientCounter& counter = state.engines[engine_class];
-  ClientCounter::Step step;
-  std::uint64_t held;
-  if (engine.busy_ns) {
-    held = kHeldNanoseconds;
-    step = counter.advance(*engine.busy_ns, held);
-    if (step.restarted && state.before_binding) step.gained = *engine.busy_ns;
-    reading.nanoseconds += step.gained;
-    reading.clock = static_cast<std::uint64_t>(client.time.count());
-  } else {
-    held = kHeldCycles;
-    const std::uint64_t lap = possible_lap(state, engine, engine_class);
-    if (engine.total_cycles) {
-      state.total_cycles[engine_class] = engine.total_cycles;
-      reading.clock = std::max(reading.clock.value_or(0), *engine.total_cycles);
-      clock_.observe(client.time, *engine.total_cycles);
-    }
-    step = counter.advance(*engine.cycles, held, lap);
+  ClientEngineCounter::Step step = state.engines[engine_class].advance(engine, client.time, clock_);
+  if (step.in_cycles) {
+    if (engine.total_cycles) reading.clock = std::max(reading.clock.value_or(0), *engine.total_cycles);
     reading.cycles += step.gained;
+  } else {
+    if (step.restarted && state.before_binding) step.gained = *engine.busy_ns;
+    reading.clock = static_cast<std::uint64_t>(client.time.count());
+    reading.nanoseconds += step.gained;
   }
   if (!state.holder)
     reading.brought +=
-        static_cast<double>(step.gained) / (engine.busy_ns ? 1e9 : clock_.hertz().value_or(kFastestClock));
+        static_cast<double>(step.gained) / (step.in_cycles ? ClientEngineCounter::hertz_of(clock_) : 1e9);
   reading.moved += step.moved;
-  reading.spoiled = reading.spoiled || step.stepped_back > held / kSpoilingPart;
+  reading.spoiled = reading.spoiled || step.spoiled;
 }
 
 void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clients, const Holder& holder,

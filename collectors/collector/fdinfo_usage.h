@@ -12,7 +12,7 @@
 
 #include "base/clock_rate.h"
 #include "base/counter_window.h"
-#include "base/held_counter.h"
+#include "collector/shared/client_engine_counter.h"
 #include "igpu/units.h"
 #include "source/clients.h"
 
@@ -29,10 +29,6 @@
 // time is in two series, and what a ratio shows the counter beside it has gained. A client that has another holder and
 // has counted less is another client, under an id that was given again.
 namespace igpu {
-
-// The counter of one client and engine class. xe adds up 32-bit context timestamps, and on some kernels a lap of theirs
-// lowers the sum by 2^32: that is undone where the lap is plausible.
-using ClientCounter = HeldCounter;
 
 // Engine time of a process on one class of engines.
 struct ClassUsage {
@@ -93,8 +89,7 @@ class UsageTable {
   };
   using Holder = std::pair<std::uint32_t, std::uint64_t>;  // PID and start time
   struct ClientState {
-    std::array<ClientCounter, kEngineClasses> engines;
-    std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
+    std::array<ClientEngineCounter, kEngineClasses> engines;
     Nanoseconds last_seen{};
     std::optional<Holder> holder;  // nobody yet: seen for the first time
     bool before_binding = false;   // not seen since the device was bound
@@ -114,7 +109,6 @@ class UsageTable {
                const ClientSnapshot& snapshot);
   bool is_another(const ClientState& state, const DrmClient& client, const Holder& holder,
                   const ClientSnapshot& snapshot) const;
-  std::uint64_t possible_lap(const ClientState& state, const ClientEngine& engine, std::size_t engine_class) const;
   void read_class(ClientState& state, const DrmClient& client, std::size_t engine_class, ClassReading& reading);
   void forget_the_ended(const ClientSnapshot& snapshot);
   void keep_count(const SeriesKey& key, const ProcessState& state);

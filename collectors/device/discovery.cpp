@@ -6,6 +6,7 @@
 
 #include "base/scan.h"
 #include "device/intel_gpu_names.h"
+#include "device/pci_address.h"
 
 namespace igpu {
 namespace {
@@ -23,13 +24,6 @@ std::string pci_path_of_link(std::string_view link) {
   const std::size_t drm = link.rfind("/drm/");
   if (devices == std::string_view::npos || drm == std::string_view::npos || drm < devices) return {};
   return std::string(link.substr(devices, drm - devices));
-}
-
-// dddd:bb:ss.f
-bool is_pci_address(std::string_view name) {
-  const std::size_t colon = name.find(':');
-  return colon != std::string_view::npos && colon >= 4 && name.size() == colon + 8 && name[colon + 3] == ':' &&
-         name[colon + 6] == '.';
 }
 
 Reading<std::string_view> read_text(const Directory& sys, const std::string& path, std::span<char> buffer) {

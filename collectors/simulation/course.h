@@ -48,7 +48,6 @@ class Course {
   // Mean over from..to, from < to.
   double mean(ScriptTime from, ScriptTime to) const;
 
-  bool is_zero() const { return sums_[kPeriod] == 0; }
   std::uint64_t maximum() const;
 
   Course& operator+=(const Course& other);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "simulation/drm_abi.h"
+#include "device/drm_uapi.h"
 
 namespace igpu::simulation {
 
@@ -53,13 +53,13 @@ class RenderNode final : public DrmNode {
  private:
   int run(unsigned long request, void* argument) const {
     const bool is_xe = gpu_.model.driver == Driver::xe;
-    if (request == abi::kIoctlVersion) return version(*static_cast<abi::Version*>(argument));
-    if (request == abi::kIoctlI915Query && !is_xe) return i915_query(*static_cast<abi::I915Query*>(argument));
-    if (request == abi::kIoctlXeDeviceQuery && is_xe) return xe_query(*static_cast<abi::XeDeviceQuery*>(argument));
+    if (request == drm::kIoctlVersion) return version(*static_cast<drm::Version*>(argument));
+    if (request == drm::kIoctlI915Query && !is_xe) return i915_query(*static_cast<drm::I915Query*>(argument));
+    if (request == drm::kIoctlXeDeviceQuery && is_xe) return xe_query(*static_cast<drm::XeDeviceQuery*>(argument));
     return EINVAL;
   }
 
-  int version(abi::Version& version) const {
+  int version(drm::Version& version) const {
     version.major = 1;
     version.minor = gpu_.model.driver == Driver::xe ? 1 : 6;
     version.patch = 0;
@@ -70,11 +70,11 @@ class RenderNode final : public DrmNode {
   }
 
   // i915_query.c: errors of one item are its negative length, not the ioctl's result.
-  int i915_query(abi::I915Query& query) const {
+  int i915_query(drm::I915Query& query) const {
     if (query.flags != 0) return EINVAL;
     for (std::uint32_t i = 0; i < query.num_items; ++i) {
-      auto* const at = static_cast<std::byte*>(pointer(query.items)) + i * sizeof(abi::I915QueryItem);
-      abi::I915QueryItem item;
+      auto* const at = static_cast<std::byte*>(pointer(query.items)) + i * sizeof(drm::I915QueryItem);
+      drm::I915QueryItem item;
       std::memcpy(&item, at, sizeof item);
       item.length = i915_item(item);
       std::memcpy(at, &item, sizeof item);
@@ -82,12 +82,12 @@ class RenderNode final : public DrmNode {
     return 0;
   }
 
-  std::int32_t i915_item(const abi::I915QueryItem& item) const {
+  std::int32_t i915_item(const drm::I915QueryItem& item) const {
     if (item.flags != 0) return -EINVAL;
     Answer answer;
-    if (item.query_id == abi::kI915EngineInfo) {
+    if (item.query_id == drm::kI915EngineInfo) {
       answer = i915_engines();
-    } else if (item.query_id == abi::kI915MemoryRegions) {
+    } else if (item.query_id == drm::kI915MemoryRegions) {
       answer = i915_regions();
     } else {
       return -EINVAL;
@@ -96,7 +96,7 @@ class RenderNode final : public DrmNode {
     const auto size = static_cast<std::int32_t>(bytes.size());
     if (item.length == 0) return size;
     if (item.length < size) return -EINVAL;
-    abi::I915Header header;
+    drm::I915Header header;
     std::memcpy(&header, pointer(item.data), sizeof header);
     if (header.count != 0 || header.reserved[0] != 0 || header.reserved[1] != 0 || header.reserved[2] != 0)
       return -EINVAL;
@@ -106,9 +106,9 @@ class RenderNode final : public DrmNode {
 
   Answer i915_engines() const {
     Answer answer;
-    answer.add(abi::I915Header{static_cast<std::uint32_t>(gpu_.engines.size()), {}});
+    answer.add(drm::I915Header{static_cast<std::uint32_t>(gpu_.engines.size()), {}});
     for (const EngineScript& engine : gpu_.engines) {
-      abi::I915Engine record{};
+      drm::I915Engine record{};
       record.engine_class = static_cast<std::uint16_t>(engine.model.engine_class);
       record.instance = record.logical_instance = static_cast<std::uint16_t>(engine.model.instance);
       record.flags = 1;  // logical_instance is valid
@@ -120,13 +120,13 @@ class RenderNode final : public DrmNode {
   Answer i915_regions() const {
     Answer answer;
     const std::uint64_t vram = gpu_.model.vram_bytes;
-    answer.add(abi::I915Header{vram > 0 ? 2u : 1u, {}});
-    abi::I915MemoryRegion system{};
+    answer.add(drm::I915Header{vram > 0 ? 2u : 1u, {}});
+    drm::I915MemoryRegion system{};
     system.probed_size = system.unallocated_size = kSystemMemory;
     system.probed_cpu_visible_size = system.unallocated_cpu_visible_size = kSystemMemory;
     answer.add(system);
     if (vram > 0) {
-      abi::I915MemoryRegion local{};
+      drm::I915MemoryRegion local{};
       local.memory_class = 1;
       local.probed_size = local.probed_cpu_visible_size = vram;
       // Told to the perfmon capable only; for others all of it looks free.
@@ -138,20 +138,20 @@ class RenderNode final : public DrmNode {
   }
 
   // xe_query.c: the second call must pass exactly the size that the first one told.
-  int xe_query(abi::XeDeviceQuery& query) const {
+  int xe_query(drm::XeDeviceQuery& query) const {
     if (query.extensions != 0 || query.reserved[0] != 0 || query.reserved[1] != 0) return EINVAL;
     Answer answer;
     switch (query.query) {
-      case abi::kXeEngines:
+      case drm::kXeEngines:
         answer = xe_engines();
         break;
-      case abi::kXeMemoryRegions:
+      case drm::kXeMemoryRegions:
         answer = xe_regions();
         break;
-      case abi::kXeConfig:
+      case drm::kXeConfig:
         answer = xe_config();
         break;
-      case abi::kXeGtList:
+      case drm::kXeGtList:
         answer = xe_gts();
         break;
       default:
@@ -169,9 +169,9 @@ class RenderNode final : public DrmNode {
 
   Answer xe_engines() const {
     Answer answer;
-    answer.add(abi::XeHeader{static_cast<std::uint32_t>(gpu_.engines.size()), 0});
+    answer.add(drm::XeHeader{static_cast<std::uint32_t>(gpu_.engines.size()), 0});
     for (const EngineScript& engine : gpu_.engines) {
-      abi::XeEngine record{};
+      drm::XeEngine record{};
       record.engine_class = static_cast<std::uint16_t>(engine.model.engine_class);
       record.instance = static_cast<std::uint16_t>(engine.model.instance);
       record.gt = static_cast<std::uint16_t>(engine.model.gt);
@@ -183,14 +183,14 @@ class RenderNode final : public DrmNode {
   Answer xe_regions() const {
     Answer answer;
     const std::uint64_t vram = gpu_.model.vram_bytes;
-    answer.add(abi::XeHeader{vram > 0 ? 2u : 1u, 0});
-    abi::XeMemoryRegion system{};
+    answer.add(drm::XeHeader{vram > 0 ? 2u : 1u, 0});
+    drm::XeMemoryRegion system{};
     system.min_page_size = 4096;
     system.total_size = kSystemMemory;
     system.used = expected_system_memory_used(script_, gpu_index_, clock_.now());
     answer.add(system);
     if (vram > 0) {
-      abi::XeMemoryRegion local{};
+      drm::XeMemoryRegion local{};
       local.memory_class = 1;
       local.min_page_size = 65536;
       local.total_size = local.cpu_visible_size = vram;
@@ -203,7 +203,7 @@ class RenderNode final : public DrmNode {
   Answer xe_config() const {
     Answer answer;
     const bool has_vram = gpu_.model.vram_bytes > 0;
-    answer.add(abi::XeHeader{5, 0});
+    answer.add(drm::XeHeader{5, 0});
     answer.add(std::uint64_t{gpu_.model.device_id} | std::uint64_t{gpu_.model.revision} << 16);
     answer.add(std::uint64_t{has_vram ? 1u : 0u});
     answer.add(std::uint64_t{has_vram ? 65536u : 4096u});  // smallest alignment
@@ -214,9 +214,9 @@ class RenderNode final : public DrmNode {
 
   Answer xe_gts() const {
     Answer answer;
-    answer.add(abi::XeHeader{static_cast<std::uint32_t>(gpu_.gts.size()), 0});
+    answer.add(drm::XeHeader{static_cast<std::uint32_t>(gpu_.gts.size()), 0});
     for (std::size_t number = 0; number < gpu_.gts.size(); ++number) {
-      abi::XeGt record{};
+      drm::XeGt record{};
       record.type = gpu_.gts[number].model.media ? 1 : 0;
       record.gt = static_cast<std::uint16_t>(number);
       record.reference_clock = kReferenceClock;

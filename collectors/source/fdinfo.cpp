@@ -5,25 +5,13 @@
 #include <limits>
 
 #include "base/scan.h"
+#include "device/pci_address.h"
 
 namespace igpu {
 namespace {
 
 constexpr std::string_view kPrefix = "drm-";
 constexpr std::size_t kMaxRegionName = 64;
-
-bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-
-// dddd:bb:ss.f; the domain may be longer (VMD numbers them from 10000).
-bool is_pci_address(std::string_view text) {
-  if (text.size() < 12 || text.size() > 16) return false;
-  const std::size_t colon = text.size() - 8;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char expected = i == colon || i == colon + 3 ? ':' : i == colon + 6 ? '.' : '\0';
-    if (expected != '\0' ? text[i] != expected : !is_hex(text[i])) return false;
-  }
-  return true;
-}
 
 bool is_plain_name(std::string_view text) {
   return !text.empty() && text.size() <= kMaxRegionName &&

@@ -12,7 +12,7 @@
 
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
-#include "machine_parts.h"
+#include "monitor/machine_parts.h"
 #include "support/exposition_parser.h"
 #include "support/fake_clock.h"
 #include "support/recording_log.h"

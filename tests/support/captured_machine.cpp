@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "base/scan.h"
-#include "simulation/drm_abi.h"
+#include "device/drm_uapi.h"
 #include "support/machine_archive.h"
 
 namespace fs = std::filesystem;
@@ -18,7 +18,6 @@ namespace igpu::test {
 
 namespace {
 
-namespace abi = simulation::abi;
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -47,31 +46,31 @@ void put(std::byte*& at, const T& record) {
 }
 
 int answer_i915(const CapturedGpu& gpu, unsigned long request, void* argument) {
-  if (request != abi::kIoctlI915Query) return EINVAL;
-  const auto& query = *static_cast<abi::I915Query*>(argument);
-  auto& item = *reinterpret_cast<abi::I915QueryItem*>(static_cast<std::uintptr_t>(query.items));
-  if (query.num_items != 1 || item.query_id != abi::kI915MemoryRegions) {
+  if (request != drm::kIoctlI915Query) return EINVAL;
+  const auto& query = *static_cast<drm::I915Query*>(argument);
+  auto& item = *reinterpret_cast<drm::I915QueryItem*>(static_cast<std::uintptr_t>(query.items));
+  if (query.num_items != 1 || item.query_id != drm::kI915MemoryRegions) {
     item.length = -EINVAL;
     return 0;
   }
   const std::uint32_t count = gpu.vram_bytes > 0 ? 2 : 1;
-  const auto size = static_cast<std::int32_t>(sizeof(abi::I915Header) + count * sizeof(abi::I915MemoryRegion));
+  const auto size = static_cast<std::int32_t>(sizeof(drm::I915Header) + count * sizeof(drm::I915MemoryRegion));
   if (item.length != 0) {
     auto* at = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(item.data));
-    put(at, abi::I915Header{count, {}});
-    put(at, abi::I915MemoryRegion{0, 0, 0, 16 * kGiB, 16 * kGiB, 16 * kGiB, 16 * kGiB, {}});
+    put(at, drm::I915Header{count, {}});
+    put(at, drm::I915MemoryRegion{0, 0, 0, 16 * kGiB, 16 * kGiB, 16 * kGiB, 16 * kGiB, {}});
     if (count == 2) {
       const std::uint64_t free = gpu.vram_bytes - 700 * kMiB;
-      put(at, abi::I915MemoryRegion{1, 0, 0, gpu.vram_bytes, free, gpu.vram_bytes, free, {}});
+      put(at, drm::I915MemoryRegion{1, 0, 0, gpu.vram_bytes, free, gpu.vram_bytes, free, {}});
     }
   }
   item.length = size;
   return 0;
 }
 
-std::vector<abi::XeEngine> xe_engines_of(const CapturedGpu& gpu) {
+std::vector<drm::XeEngine> xe_engines_of(const CapturedGpu& gpu) {
   const auto media = static_cast<std::uint16_t>(gpu.media_gt ? 1 : 0);
-  std::vector<abi::XeEngine> engines{{0, 0, 0, 0, {}}, {1, 0, 0, 0, {}}, {4, 0, 0, 0, {}}};
+  std::vector<drm::XeEngine> engines{{0, 0, 0, 0, {}}, {1, 0, 0, 0, {}}, {4, 0, 0, 0, {}}};
   for (std::uint16_t i = 0; i < gpu.video_engines; ++i) {
     engines.push_back({2, i, media, 0, {}});
     engines.push_back({3, i, media, 0, {}});
@@ -80,23 +79,23 @@ std::vector<abi::XeEngine> xe_engines_of(const CapturedGpu& gpu) {
 }
 
 int answer_xe(const CapturedGpu& gpu, unsigned long request, void* argument) {
-  if (request != abi::kIoctlXeDeviceQuery) return EINVAL;
-  auto& query = *static_cast<abi::XeDeviceQuery*>(argument);
+  if (request != drm::kIoctlXeDeviceQuery) return EINVAL;
+  auto& query = *static_cast<drm::XeDeviceQuery*>(argument);
   std::vector<std::byte> bytes(1024);
   std::byte* at = bytes.data();
-  if (query.query == abi::kXeEngines) {
+  if (query.query == drm::kXeEngines) {
     const auto engines = xe_engines_of(gpu);
-    put(at, abi::XeHeader{static_cast<std::uint32_t>(engines.size()), 0});
-    for (const abi::XeEngine& engine : engines) put(at, engine);
-  } else if (query.query == abi::kXeMemoryRegions) {
-    put(at, abi::XeHeader{gpu.vram_bytes > 0 ? 2u : 1u, 0});
-    put(at, abi::XeMemoryRegion{0, 0, 4096, 16 * kGiB, 90 * kMiB, 0, 0, {}});
+    put(at, drm::XeHeader{static_cast<std::uint32_t>(engines.size()), 0});
+    for (const drm::XeEngine& engine : engines) put(at, engine);
+  } else if (query.query == drm::kXeMemoryRegions) {
+    put(at, drm::XeHeader{gpu.vram_bytes > 0 ? 2u : 1u, 0});
+    put(at, drm::XeMemoryRegion{0, 0, 4096, 16 * kGiB, 90 * kMiB, 0, 0, {}});
     if (gpu.vram_bytes > 0)
-      put(at, abi::XeMemoryRegion{1, 0, 65536, gpu.vram_bytes, 700 * kMiB, gpu.vram_bytes, 700 * kMiB, {}});
-  } else if (query.query == abi::kXeGtList) {
-    put(at, abi::XeHeader{gpu.media_gt ? 2u : 1u, 0});
+      put(at, drm::XeMemoryRegion{1, 0, 65536, gpu.vram_bytes, 700 * kMiB, gpu.vram_bytes, 700 * kMiB, {}});
+  } else if (query.query == drm::kXeGtList) {
+    put(at, drm::XeHeader{gpu.media_gt ? 2u : 1u, 0});
     for (std::uint16_t gt = 0; gt < (gpu.media_gt ? 2 : 1); ++gt) {
-      abi::XeGt record{};
+      drm::XeGt record{};
       record.type = gt;
       record.gt = gt;
       record.reference_clock = static_cast<std::uint32_t>(kTicksPerSecond);
@@ -313,7 +312,7 @@ void CapturedMachine::move_i915(const Pmu& pmu, std::uint64_t seconds) {
 void CapturedMachine::move_xe(const Pmu& pmu, std::uint64_t seconds) {
   for (const CapturedGpu& gpu : capture_.gpus) {
     if (gpu.driver != Driver::xe) continue;
-    for (const abi::XeEngine& engine : xe_engines_of(gpu)) {
+    for (const drm::XeEngine& engine : xe_engines_of(gpu)) {
       const std::uint64_t where = std::uint64_t{engine.gt} << 60 | std::uint64_t{engine.engine_class} << 20 |
                                   std::uint64_t{engine.instance} << 12;
       const std::uint64_t busy = busy_of(static_cast<EngineClass>(engine.engine_class), engine.instance);

@@ -13,7 +13,7 @@
 #include "collector/collector.h"
 #include "device/discovery.h"
 #include "machine/machine.h"
-#include "machine_parts.h"
+#include "monitor/machine_parts.h"
 #include "support/fake_clock.h"
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"

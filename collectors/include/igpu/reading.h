@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -76,7 +75,6 @@ class [[nodiscard]] Reading {
   const Failure& failure() const { return *std::get_if<2>(&state_); }
 
   T value_or(T fallback) const& { return *this ? **this : std::move(fallback); }
-  std::optional<T> to_optional() const& { return *this ? std::optional<T>(**this) : std::nullopt; }
 
   // The same absence or failure as another type; only for a Reading that holds no value.
   template <class U>

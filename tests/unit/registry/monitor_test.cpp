@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "machine_parts.h"
+#include "monitor/machine_parts.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("monitor");

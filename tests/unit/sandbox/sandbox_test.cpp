@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
+#include "device/drm_uapi.h"
 #include "sandbox/drm_requests.h"
-#include "simulation/drm_abi.h"
 #include "support/machine_tree.h"
 #include "support/recording_log.h"
 
@@ -47,8 +47,8 @@ TEST_CASE("a trial does not change this process") {
 }
 
 TEST_CASE("the filter allows the queries of render nodes") {
-  CHECK(kI915Query == igpu::simulation::abi::kIoctlI915Query);
-  CHECK(kXeDeviceQuery == igpu::simulation::abi::kIoctlXeDeviceQuery);
+  CHECK(kI915Query == igpu::drm::kIoctlI915Query);
+  CHECK(kXeDeviceQuery == igpu::drm::kIoctlXeDeviceQuery);
 }
 
 TEST_CASE("the folders of a file: of its path and of the target of its links") {

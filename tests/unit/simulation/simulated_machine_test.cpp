@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/scan.h"
+#include "device/drm_uapi.h"
 #include "igpu/monitor.h"
-#include "simulation/drm_abi.h"
 #include "simulation/pmu_catalog.h"
 #include "simulation/simulation.h"
 
@@ -341,46 +341,46 @@ TEST_CASE("the render node answers by the rules of both drivers") {
     auto opened = m.machine.drm.open(node);
     REQUIRE(opened);
     std::array<char, 16> name{};
-    abi::Version request{};
+    drm::Version request{};
     request.name_length = name.size();
     request.name = reinterpret_cast<std::uintptr_t>(name.data());
-    CHECK((*opened)->ioctl(abi::kIoctlVersion, &request));
+    CHECK((*opened)->ioctl(drm::kIoctlVersion, &request));
     return std::string(name.data(), request.name_length);
   };
   CHECK(version("renderD129") == "i915");
   CHECK(version("renderD130") == "xe");
 
   auto xe = m.machine.drm.open("renderD130");
-  abi::XeDeviceQuery query{};
-  query.query = abi::kXeMemoryRegions;
-  CHECK((*xe)->ioctl(abi::kIoctlXeDeviceQuery, &query));
-  CHECK(query.size == sizeof(abi::XeHeader) + 2 * sizeof(abi::XeMemoryRegion));
+  drm::XeDeviceQuery query{};
+  query.query = drm::kXeMemoryRegions;
+  CHECK((*xe)->ioctl(drm::kIoctlXeDeviceQuery, &query));
+  CHECK(query.size == sizeof(drm::XeHeader) + 2 * sizeof(drm::XeMemoryRegion));
   std::array<std::byte, 1024> bytes{};
   query.data = reinterpret_cast<std::uintptr_t>(bytes.data());
-  CHECK((*xe)->ioctl(abi::kIoctlXeDeviceQuery, &query));
-  abi::XeMemoryRegion vram{};
-  std::memcpy(&vram, bytes.data() + sizeof(abi::XeHeader) + sizeof vram, sizeof vram);
+  CHECK((*xe)->ioctl(drm::kIoctlXeDeviceQuery, &query));
+  drm::XeMemoryRegion vram{};
+  std::memcpy(&vram, bytes.data() + sizeof(drm::XeHeader) + sizeof vram, sizeof vram);
   CHECK(vram.memory_class == 1);
   CHECK(vram.total_size == std::uint64_t{12} << 30);
   CHECK(vram.used == m.script().gpus[2].vram_used.value(m.now()));
   query.size += 8;  // must be exact
-  CHECK((*xe)->ioctl(abi::kIoctlXeDeviceQuery, &query).is_failure());
+  CHECK((*xe)->ioctl(drm::kIoctlXeDeviceQuery, &query).is_failure());
 
   auto i915 = m.machine.drm.open("renderD129");
-  abi::I915QueryItem item{};
-  item.query_id = abi::kI915MemoryRegions;
-  abi::I915Query i915_query{1, 0, reinterpret_cast<std::uintptr_t>(&item)};
-  CHECK((*i915)->ioctl(abi::kIoctlI915Query, &i915_query));
-  CHECK(item.length == static_cast<std::int32_t>(sizeof(abi::I915Header) + 2 * sizeof(abi::I915MemoryRegion)));
+  drm::I915QueryItem item{};
+  item.query_id = drm::kI915MemoryRegions;
+  drm::I915Query i915_query{1, 0, reinterpret_cast<std::uintptr_t>(&item)};
+  CHECK((*i915)->ioctl(drm::kIoctlI915Query, &i915_query));
+  CHECK(item.length == static_cast<std::int32_t>(sizeof(drm::I915Header) + 2 * sizeof(drm::I915MemoryRegion)));
   bytes.fill(std::byte{0});
   item.data = reinterpret_cast<std::uintptr_t>(bytes.data());
   item.length = static_cast<std::int32_t>(bytes.size());  // larger is fine
-  CHECK((*i915)->ioctl(abi::kIoctlI915Query, &i915_query));
-  abi::I915MemoryRegion local{};
-  std::memcpy(&local, bytes.data() + sizeof(abi::I915Header) + sizeof local, sizeof local);
+  CHECK((*i915)->ioctl(drm::kIoctlI915Query, &i915_query));
+  drm::I915MemoryRegion local{};
+  std::memcpy(&local, bytes.data() + sizeof(drm::I915Header) + sizeof local, sizeof local);
   CHECK(local.probed_size - local.unallocated_size == m.script().gpus[1].vram_used.value(m.now()));
   item.query_id = 99;
-  CHECK((*i915)->ioctl(abi::kIoctlI915Query, &i915_query));
+  CHECK((*i915)->ioctl(drm::kIoctlI915Query, &i915_query));
   CHECK(item.length == -EINVAL);  // the item's error, not the call's
   CHECK(m.machine.drm.open("renderD140").is_absent());
 }
@@ -486,8 +486,8 @@ TEST_CASE("asleep: whatever resumes a real card is counted, and looking whether 
   (void)m.proc("1877/fdinfo/15");
   resumes("fdinfo of an xe client");
   auto node = m.machine.drm.open(xe.render_name());
-  abi::XeDeviceQuery query{};
-  (void)(*node)->ioctl(abi::kIoctlXeDeviceQuery, &query);
+  drm::XeDeviceQuery query{};
+  (void)(*node)->ioctl(drm::kIoctlXeDeviceQuery, &query);
   resumes("any xe ioctl");
   auto event = m.open(xe.pmu_name(), xe_pmu::kC6Residency);
   resumes("an xe perf event");

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "collector/collector.h"
-#include "machine_parts.h"
+#include "monitor/machine_parts.h"
 #include "registry/configuration.h"
 #include "registry/registry.h"
 #include "registry/registry_metrics.h"

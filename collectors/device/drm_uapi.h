@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
-// The parts of uapi drm/drm.h, drm/i915_drm.h and drm/xe_drm.h that a simulated render node answers; on x86-64.
-namespace igpu::simulation::abi {
+// The parts of uapi drm/drm.h, drm/i915_drm.h and drm/xe_drm.h that we ask render nodes, and that simulated ones
+// answer. Written out here: not every distribution that we build on has xe_drm.h.
+namespace igpu::drm {
 
-inline constexpr unsigned long kIoctlVersion = 0xc0406400;
-inline constexpr unsigned long kIoctlI915Query = 0xc0106479;
-inline constexpr unsigned long kIoctlXeDeviceQuery = 0xc0286440;
+// _IOC(read | write, 'd', number, size) as of asm-generic/ioctl.h.
+constexpr unsigned long request(unsigned long number, std::size_t size) {
+  return (3ul << 30) | (static_cast<unsigned long>(size) << 16) | (0x64ul << 8) | number;
+}
 
 struct Version {
   std::int32_t major, minor, patch;
@@ -18,16 +21,20 @@ struct Version {
   std::uint64_t description_length, description;
 };
 static_assert(sizeof(Version) == 64);
+inline constexpr unsigned long kIoctlVersion = request(0, sizeof(Version));
+static_assert(kIoctlVersion == 0xc0406400);
 
 struct I915Query {
   std::uint32_t num_items, flags;
   std::uint64_t items;
 };
 static_assert(sizeof(I915Query) == 16);
+inline constexpr unsigned long kIoctlI915Query = request(0x40 + 0x39, sizeof(I915Query));
+static_assert(kIoctlI915Query == 0xc0106479);
 
 struct I915QueryItem {
   std::uint64_t query_id;
-  std::int32_t length;
+  std::int32_t length;  // negative: this item's error
   std::uint32_t flags;
   std::uint64_t data;
 };
@@ -35,6 +42,8 @@ static_assert(sizeof(I915QueryItem) == 24);
 
 inline constexpr std::uint64_t kI915EngineInfo = 2;
 inline constexpr std::uint64_t kI915MemoryRegions = 4;
+inline constexpr std::uint16_t kI915ClassSystem = 0;
+inline constexpr std::uint16_t kI915ClassDevice = 1;
 
 struct I915Header {  // of both answers
   std::uint32_t count;
@@ -67,11 +76,15 @@ struct XeDeviceQuery {
   std::uint64_t reserved[2];
 };
 static_assert(sizeof(XeDeviceQuery) == 40);
+inline constexpr unsigned long kIoctlXeDeviceQuery = request(0x40, sizeof(XeDeviceQuery));
+static_assert(kIoctlXeDeviceQuery == 0xc0286440);
 
 inline constexpr std::uint32_t kXeEngines = 0;
 inline constexpr std::uint32_t kXeMemoryRegions = 1;
 inline constexpr std::uint32_t kXeConfig = 2;
 inline constexpr std::uint32_t kXeGtList = 3;
+inline constexpr std::uint16_t kXeClassSystem = 0;
+inline constexpr std::uint16_t kXeClassVram = 1;
 
 struct XeHeader {  // of all four answers
   std::uint32_t count, pad;
@@ -101,4 +114,4 @@ struct XeGt {
 };
 static_assert(sizeof(XeGt) == 96);
 
-}  // namespace igpu::simulation::abi
+}  // namespace igpu::drm

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "base/clock_rate.h"
+#include "base/held_counter.h"
+#include "source/clients.h"
+
+namespace igpu {
+
+// The engine time of one DRM client on one class of engines, in the client's own unit: i915 prints nanoseconds, xe
+// prints GPU cycles beside the GPU's timestamp.
+//
+// Corrections of running contexts are held; they are far below a second, and a counter that steps back further was
+// reset. xe adds up 32-bit context timestamps, and on some kernels a lap of theirs lowers the sum by 2^32: that is
+// undone where the GPU's timestamp shows that a lap was possible.
+class ClientEngineCounter {
+ public:
+  struct Step : HeldCounter::Step {
+    bool in_cycles = false;  // gained and moved; else in nanoseconds
+    bool spoiled = false;    // a correction that is too large for the window it lies in: no ratio
+  };
+
+  // engine must be present(). clock learns from the GPU's timestamp.
+  Step advance(const ClientEngine& engine, Nanoseconds time, ClockRate& clock) {
+    Step step;
+    if (engine.busy_ns) {
+      static_cast<HeldCounter::Step&>(step) = counter_.advance(*engine.busy_ns, kHeldNanoseconds);
+      step.spoiled = step.stepped_back > kHeldNanoseconds / kSpoilingPart;
+      return step;
+    }
+    const std::uint64_t lap = possible_lap(engine);
+    if (engine.total_cycles) {
+      last_total_ = engine.total_cycles;
+      clock.observe(time, *engine.total_cycles);
+    }
+    static_cast<HeldCounter::Step&>(step) = counter_.advance(*engine.cycles, kHeldCycles, lap);
+    step.in_cycles = true;
+    step.spoiled = step.stepped_back > kHeldCycles / kSpoilingPart;
+    return step;
+  }
+
+  // Whether the client has counted so much less than before that it may be another one under the same id.
+  bool would_step_back(const ClientEngine& engine) const {
+    if (engine.busy_ns) return counter_.would_step_back(*engine.busy_ns, kHeldNanoseconds / kSpoilingPart);
+    return engine.cycles && counter_.would_step_back(*engine.cycles, kHeldCycles / kSpoilingPart, possible_lap(engine));
+  }
+
+  // The most that the class can have gained in this time, in the client's unit. Kernels publish in lumps: a little more
+  // than the time that has passed is possible.
+  static double most(const ClientEngine& engine, Nanoseconds elapsed, const ClockRate& clock) {
+    const double seconds = to_seconds(elapsed).value;
+    if (engine.busy_ns) return possible(seconds * 1e9, static_cast<double>(kHeldNanoseconds), engine);
+    return possible(seconds * hertz_of(clock), static_cast<double>(kHeldCycles), engine);
+  }
+  // The clock's rate; the fastest that there is where it is not known yet.
+  static double hertz_of(const ClockRate& clock) { return clock.hertz().value_or(kFastestClock); }
+
+ private:
+  static constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
+  static constexpr std::uint64_t kHeldCycles = 19'200'000;
+  static constexpr std::uint64_t kSpoilingPart = 100;  // of what is held
+  static constexpr double kFastestClock = 38.4e6;
+  static constexpr std::uint32_t kMostEngines = 64;  // whatever a file says
+
+  static double possible(double passed, double slack, const ClientEngine& engine) {
+    return (passed * 1.25 + slack) * std::min(engine.capacity, kMostEngines);
+  }
+  std::uint64_t possible_lap(const ClientEngine& engine) const {
+    if (!engine.total_cycles || !last_total_ || *engine.total_cycles <= *last_total_) return 0;
+    const auto passed = static_cast<double>(*engine.total_cycles - *last_total_);
+    return static_cast<std::uint64_t>(possible(passed, static_cast<double>(kHeldCycles), engine));
+  }
+
+  HeldCounter counter_;
+  std::optional<std::uint64_t> last_total_;
+};
+
+}  // namespace igpu
