@@ -28,6 +28,8 @@ struct RegistryOptions {
   Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
 };
 
+class Worker;
+
 // Runs the collectors: one run at a time, one collector after the other, each apart from the rest. A collector that
 // throws, fails or hangs costs its own samples and nothing else; one that hangs is left behind with its thread and is
 // skipped until it returns. Follows GPUs that come and go.
@@ -56,7 +58,6 @@ class Registry {
  private:
   struct Core;
   class Run;
-  class Worker;
   std::shared_ptr<Core> core_;
   std::unique_ptr<Worker> worker_;
   std::shared_ptr<Run> current_;

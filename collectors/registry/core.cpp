@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/core.h"
+
+#include <algorithm>
+#include <exception>
+
+namespace igpu {
+
+// Makes units for GPUs that were bound since the last scrape and lets go of those that went, with all their files.
+void Registry::Core::follow_devices() {
+  const std::vector<Gpu>& gpus = discovery.discover();
+  std::vector<std::shared_ptr<GpuUnit>> next;
+  for (const Gpu& gpu : gpus) {
+    const auto same_address =
+        std::find_if(units.begin(), units.end(), [&](const auto& unit) { return unit->gpu.address == gpu.address; });
+    const bool known = same_address != units.end();
+    if (known && (*same_address)->gpu.binding == gpu.binding && (*same_address)->gpu.card == gpu.card &&
+        (*same_address)->gpu.render_node == gpu.render_node) {
+      next.push_back(*same_address);
+      continue;
+    }
+    scrape_log.device_found(gpu);
+    // The old unit's files are closed before the new ones are opened.
+    const std::shared_ptr<GpuUnit> before = known ? *same_address : nullptr;
+    if (known) units.erase(same_address);
+    next.push_back(bind(gpu, before.get()));
+  }
+  for (const auto& unit : units) {
+    if (std::none_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return gpu.address == unit->gpu.address; }))
+      scrape_log.device_gone(unit->gpu);
+  }
+  units = std::move(next);
+}
+
+std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* before) {
+  auto unit = std::make_shared<GpuUnit>();
+  unit->gpu = gpu;
+  DeviceMemory& memory = memories[gpu.address];
+  // A collector that still hangs on the old binding keeps its memory to itself.
+  if (before && before->busy()) memory = DeviceMemory{};
+  unit->pmu_memory = memory.pmu;
+  unit->runtime_pm = std::make_unique<RuntimePm>(machine.sys, gpu.pci_path);
+  unit->pmu = std::make_unique<PmuSession>(
+      machine, *unit->pmu_memory,
+      gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
+  for (const ConfiguredCollector& collector : collectors) {
+    if (!collector.enabled) continue;
+    auto& counters = memory.collectors[collector.entry.info->name];
+    if (!counters) counters = std::make_shared<CounterMemory>();
+    Slot& slot = unit->slots.emplace_back();
+    slot.configured = &collector;
+    slot.info = collector.entry.info;
+    slot.memory = counters;
+    if (slot.info->accumulates_on_read) slot.reading.emplace(machine.clock.now(), options.accumulator_interval);
+    try {
+      slot.collector = make_collector(slot, *unit);
+    } catch (const std::exception&) {  // tried again when it is to collect, and told there
+    }
+  }
+  return unit;
+}
+
+}  // namespace igpu

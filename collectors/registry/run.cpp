@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "registry/run.h"
+
+#include <utility>
+
+namespace igpu {
+
+class Registry::Run::Pass final : public ScrapePass {
+ public:
+  Pass(Run& run, Step& step) : run_(run), step_(step) {}
+  std::uint64_t number() const override { return run_.number_; }
+  Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
+  GpuPower power() const override { return step_.power.power; }
+  Reading<bool> suspended() const override { return step_.power.suspended; }
+  Reading<const ClientSnapshot*> clients() override {
+    step_.walked = true;
+    return run_.clients();
+  }
+
+ private:
+  Run& run_;
+  Step& step_;
+};
+
+bool Registry::Run::wanted(const CollectorInfo& info) const {
+  if (only_accumulating_) return info.accumulates_on_read;
+  return info.always_on || collectors_.has(info.name);
+}
+
+Reading<const ClientSnapshot*> Registry::Run::clients() {
+  const Failure late{std::make_error_code(kWaitsForAnother), "proc: an earlier walk has not come back"};
+  const std::unique_lock lock(clients_mutex_, std::try_to_lock);
+  if (!lock) return late;
+  if (!clients_) {
+    const std::unique_lock walk_lock(core_->walk_mutex, std::try_to_lock);
+    if (!walk_lock) return late;
+    clients_.emplace(core_->walk.walk(asleep_));
+    if (*clients_) {
+      const ClientSnapshot& snapshot = **clients_;
+      const std::lock_guard guard(mutex_);
+      progress_.walk = WalkFacts{snapshot.duration, snapshot.complete, snapshot.blocks_skipped};
+    }
+  }
+  if (!*clients_) return clients_->propagate<const ClientSnapshot*>();
+  return &**clients_;
+}
+
+void Registry::Run::prepare() {
+  Progress found;
+  std::vector<std::string> asleep;
+  const std::unique_lock lock(core_->discovery_mutex, std::try_to_lock);
+  if (lock) {  // else a thread that was left behind still holds it
+    core_->follow_devices();
+    found.listed = true;
+    found.units = core_->units;
+    found.discovery_failed = core_->discovery.failure();
+    const std::lock_guard guard(core_->known_mutex);
+    core_->known_gpus.clear();
+    for (const auto& unit : found.units) core_->known_gpus.push_back(unit->gpu);
+  }
+  std::vector<GpuUnit::PowerReading> power;
+  for (const auto& unit : found.units) {
+    power.push_back(unit->read_power(core_->machine.clock.now()));
+    if (power.back().power != GpuPower::awake) asleep.push_back(unit->gpu.address);
+  }
+  // Topic by topic rather than GPU by GPU: families stay together on the page.
+  for (const ConfiguredCollector& collector : core_->collectors) {
+    if (!wanted(*collector.entry.info)) continue;
+    for (std::size_t i = 0; i < found.units.size(); ++i)
+      for (Slot& slot : found.units[i]->slots)
+        if (slot.configured == &collector)
+          found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
+  }
+  const std::lock_guard guard(mutex_);
+  if (ending_ || finished_) return;  // nobody believed in it any more
+  progress_ = std::move(found);
+  asleep_ = std::move(asleep);
+  prepared_ = true;
+}
+
+Outcome Registry::Run::collect(Step& step) {
+  std::unique_ptr<Collector>& collector = step.slot->collector;
+  if (step.power.power != GpuPower::awake && !step.slot->info->always_on) {
+    if (collector) collector->gpu_is_suspended();
+    return Outcome::suspended;
+  }
+  Pass pass(*this, step);
+  try {
+    if (!collector) collector = core_->make_collector(*step.slot, *step.unit);
+    collector->collect(pass, *step.sink);
+    step.slot->read_within = collector->read_within();
+  } catch (const std::exception& error) {
+    step.sink->clear();
+    step.sink->failed(
+        {std::make_error_code(std::errc::state_not_recoverable), std::string("exception: ") + error.what()});
+  }
+  return Outcome::collected;
+}
+
+void Registry::Run::execute(int epoch) {
+  const bool first = [&] {
+    const std::lock_guard lock(mutex_);
+    return !prepared_;
+  }();
+  if (first) {
+    try {
+      prepare();
+    } catch (const std::exception& error) {
+      core_->log.write(LogLevel::error, "looking for GPUs failed",
+                       {{"error", error.what()}, {"hint", "please report this"}});
+    }
+  }
+  std::unique_lock lock(mutex_);
+  std::vector<Step>& steps = progress_.steps;
+  for (;;) {
+    if (epoch != epoch_) return;
+    while (current_ < steps.size() && steps[current_].outcome != Outcome::pending) ++current_;
+    if (current_ == steps.size()) return end(lock);
+    const std::size_t index = current_;
+    Step step = steps[index];
+    current_since_ = SteadyClock::now();
+    lock.unlock();
+    Outcome outcome = Outcome::left_behind;
+    const Nanoseconds begin = core_->machine.clock.now();
+    if (!step.slot->busy.exchange(true)) {
+      outcome = collect(step);
+      step.slot->busy = false;
+    }
+    const Nanoseconds duration = core_->machine.clock.now() - begin;
+    lock.lock();
+    if (epoch != epoch_) return;  // came back too late: the page went out without it
+    steps[index].outcome = outcome;
+    steps[index].duration = duration;
+    steps[index].walked = step.walked;
+    if (waiting_for_some_ > 0) changed_.notify_all();
+  }
+}
+
+}  // namespace igpu

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "registry/run.h"
+
+namespace igpu {
+
+void Registry::Run::cut_short() {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = current_ + 1; i < progress_.steps.size(); ++i)
+    if (progress_.steps[i].outcome == Outcome::pending) progress_.steps[i].outcome = Outcome::late;
+}
+
+// Until `done`; false: the limit was reached before. Meanwhile workers that hang are replaced.
+template <class Done>
+bool Registry::Run::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done) {
+  while (!done()) {
+    if (limit.over()) return false;
+    const bool watched_by_other = replacing_ || ending_;
+    const auto hangs_at = current_since_ + core_->options.collector_timeout;
+    if (!watched_by_other && SteadyClock::now() >= hangs_at) {
+      isolate(lock);
+      continue;
+    }
+    changed_.wait_until(lock, limit.gone, watched_by_other ? limit.until : std::min(limit.until, hangs_at),
+                        [&] { return done() || watched_by_other != (replacing_ || ending_); });
+  }
+  return true;
+}
+
+bool Registry::Run::wait(const WaitLimit& limit) {
+  std::unique_lock lock(mutex_);
+  return wait(lock, limit, [this] { return finished_; });
+}
+
+void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
+  const auto now = SteadyClock::now();
+  std::vector<Step>& steps = progress_.steps;
+  if (current_ < steps.size() && steps[current_].outcome == Outcome::pending) {
+    steps[current_].outcome = Outcome::left_behind;
+    steps[current_].duration = now - current_since_;
+  }
+  const bool hopeless = !prepared_;  // not even the list of GPUs came back
+  current_since_ = now;
+  const int epoch = ++epoch_;
+  replacing_ = true;
+  lock.unlock();
+  bool replaced = false;
+  try {
+    replace_(hopeless ? -1 : epoch);
+    replaced = !hopeless;
+  } catch (const std::exception& error) {
+    core_->log.write(LogLevel::error, "no thread for collectors",
+                     {{"error", error.what()}, {"hint", "raise the limit of threads (TasksMax=)"}});
+  }
+  lock.lock();
+  replacing_ = false;
+  if (!replaced) {
+    for (Step& step : steps)
+      if (step.outcome == Outcome::pending) step.outcome = Outcome::late;
+    end(lock);
+  }
+  changed_.notify_all();
+}
+
+// By the one thread that settled the last step. Readers of the machine (for hints) run without the lock.
+void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
+  ending_ = true;
+  const Progress all = progress();
+  lock.unlock();
+  std::shared_ptr<const ScrapeResult> result;
+  std::exception_ptr error;
+  try {
+    plan_readings(all);
+    result = page(all, collectors_, true);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  result_ = std::move(result);
+  no_result_ = error;
+  finished_ = true;
+  changed_.notify_all();
+}
+
+bool Registry::Run::settled(const CollectorSet& collectors) const {
+  return finished_ || (prepared_ && std::all_of(progress_.steps.begin(), progress_.steps.end(), [&](const Step& step) {
+                         return step.outcome != Outcome::pending ||
+                                !(step.slot->info->always_on || collectors.has(step.slot->info->name));
+                       }));
+}
+
+std::shared_ptr<const ScrapeResult> Registry::Run::result(const CollectorSet& collectors, const WaitLimit& limit) {
+  Progress so_far;
+  {
+    std::unique_lock lock(mutex_);
+    if (collectors.includes(collectors_)) {
+      wait(lock, limit, [this] { return finished_; });
+    } else {
+      ++waiting_for_some_;
+      wait(lock, limit, [&] { return settled(collectors); });
+      --waiting_for_some_;
+    }
+    if (limit.gone.stop_requested()) return nullptr;
+    if (finished_ && collectors.includes(collectors_)) {
+      if (no_result_) std::rethrow_exception(no_result_);
+      return result_;
+    }
+    so_far = progress();
+  }
+  return page(so_far, collectors, false);
+}
+
+}  // namespace igpu
