@@ -198,7 +198,8 @@ TEST_CASE("whatever sets of collectors are asked for, a scrape waits for one run
   const std::vector<std::string> names = scene.monitor->enabled_collectors();
   std::vector<std::future<Page>> others;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    for (std::size_t j = i + 1; j < names.size(); ++j) others.push_back(scene.scrape_meanwhile({names[j], names[i]}));
+    for (std::size_t j = i + 1; j < names.size(); ++j)
+      others.push_back(scene.scrape_meanwhile(CollectorSet::only({names[j], names[i]})));
   }
   REQUIRE(others.size() >= 20);
   auto good = scene.scrape_meanwhile();

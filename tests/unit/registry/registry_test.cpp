@@ -240,7 +240,7 @@ TEST_CASE("a scrape whose time is over goes out without the late collector") {
 
 TEST_CASE("collect[] runs the named ones only") {
   Scene scene;
-  const auto page = scene.run({{"good"}, false, Nanoseconds::max()});
+  const auto page = scene.run({.collectors = CollectorSet::only({"good"})});
   CHECK(scene.own_script.collected == 0);
   CHECK(value_of(*page, "intel_gpu_test_good", {{"device", "0000:00:02.0"}}) == 1);
   CHECK_FALSE(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}));
