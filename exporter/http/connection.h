@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "http/front.h"
@@ -42,7 +43,8 @@ struct Connection {
   std::size_t sent = 0;
   std::size_t thrown_away = 0;
   std::uint64_t requests = 0;
-  std::uint64_t admission = 0;  // under which it came in
+  std::uint64_t admission = 0;              // under which it came in
+  std::stop_source gone{std::nostopstate};  // HttpRequest::gone() of the request that is being answered
   bool keep_alive = false;
   bool asks_for_head = false;  // this request: no body, whoever answers it
   bool client_ended = false;

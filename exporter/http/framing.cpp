@@ -182,25 +182,24 @@ bool read_head(std::string_view head, RequestFraming& framing) {
 
 }  // namespace
 
-std::string in_origin_form(std::string_view head) {
-  const std::string_view line = head.substr(0, head.find('\n', head.find_first_not_of("\r\n")));
-  const std::size_t start = line.find(' ') == std::string_view::npos ? line.size() : line.find(' ') + 1;
-  const std::string_view target = line.substr(start, line.find_first_of(" \r", start) - start);
+std::optional<Target> split_target(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!same(target.substr(0, scheme.size()), scheme)) continue;
     const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
     const std::string_view authority = target.substr(scheme.size(), end - scheme.size());
     const std::size_t bracket = authority.find(']');
-    if (authority.empty() || authority.starts_with('[') != (bracket != std::string_view::npos)) break;
-    std::string rewritten(head.substr(0, start));
-    if (end == target.size() || target[end] != '/') rewritten += '/';
-    return rewritten.append(head.substr(start + end));
+    if (authority.empty() || authority.starts_with('[') != (bracket != std::string_view::npos)) return std::nullopt;
+    target.remove_prefix(end);
+    if (!target.starts_with('/')) return Target{"/", target.substr(std::min<std::size_t>(1, target.size()))};
+    break;
   }
-  return std::string(head);
+  if (!target.starts_with('/')) return std::nullopt;
+  const std::size_t end = std::min(target.find('?'), target.size());
+  return Target{target.substr(0, end), target.substr(std::min(end + 1, target.size()))};
 }
 
 std::string for_strict_parser(std::string_view head) {
-  std::string made = in_origin_form(head);
+  std::string made(head);
   const std::size_t start = std::min(made.find_first_not_of("\r\n"), made.size());
   const std::size_t end = std::min(made.find_first_of(" \r\n", start), made.size());
   const std::string_view method = std::string_view(made).substr(start, end - start);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,13 +30,17 @@ struct RequestFraming {
 
 RequestFraming scan_request(std::string_view bytes);
 
-// A head with a target like "http://host/path", as clients of a proxy send it, with the target "/path" (RFC 9112
-// section 3.2.2: a server has to take it); other heads as they are.
-std::string in_origin_form(std::string_view head);
+struct Target {
+  std::string_view path;   // begins with a slash
+  std::string_view query;  // "" if there is none
+};
 
-// The head as a parser takes it that knows few methods and no tabs: in origin form, with POST for every method but GET
-// and HEAD (which alone are answered), and with blanks for the tabs in values, which mean the same (RFC 9110
-// section 5.5).
+// Also of a target like "http://host/path?query", as clients of a proxy send it (RFC 9112 section 3.2.2: a server has
+// to accept it). Nothing if it names no path of this server.
+std::optional<Target> split_target(std::string_view target);
+
+// The head for a parser that knows few methods and no tabs: with POST for every method but GET and HEAD (which alone
+// are answered), and with blanks for the tabs in values, which mean the same (RFC 9110 section 5.5).
 std::string for_strict_parser(std::string_view head);
 
 // "Close, Upgrade" holds "close": words separated by commas, in any case.

@@ -76,7 +76,7 @@ class Front::Loop {
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!epoll_) fail("epoll_create1");
     if (!wake_) fail("eventfd");
-    watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN, kWake);
+    watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN | EPOLLET, kWake);  // edge-triggered: nobody has to read it
     listen(true);
   }
 
@@ -328,16 +328,16 @@ class Front::Loop {
       refused = 501;
     } else if (framing.names_no_resource) {
       refused = 405;
-    } else if (under_way_ >= options_.exchanges ||
-               !backend_.submit(client->first,
-                                for_strict_parser(std::string_view(connection.in).substr(0, framing.head_size)),
-                                connection.client)) {
+    } else if (under_way_ >= options_.exchanges) {
       refused = 503;
     }
     if (refused != 0) {
       refuse(client, refused);
       return true;
     }
+    connection.gone = std::stop_source();
+    backend_.submit(client->first, std::string_view(connection.in).substr(0, framing.head_size), connection.client,
+                    connection.gone.get_token());
     ++under_way_;
     connection.in.erase(0, framing.head_size);
     connection.state = State::answering;
@@ -355,8 +355,6 @@ class Front::Loop {
   }
 
   void woken() {
-    eventfd_t ignored = 0;
-    (void)::eventfd_read(wake_.get(), &ignored);
     std::optional<milliseconds> grace;
     {
       const std::lock_guard lock(mutex_);
@@ -386,6 +384,7 @@ class Front::Loop {
   }
 
   void begin_writing(Clients::iterator client, Answer answer) {
+    if (answer.head.empty()) return close(client);
     Connection& connection = client->second;
     if (answer.close || stopping() || (tls_ && tls_().admission != connection.admission)) {
       connection.keep_alive = false;
@@ -474,8 +473,17 @@ class Front::Loop {
     connection.sent = 0;
   }
 
+  // A request that is still queued counts no more; one that is being answered does until its answer comes.
+  void abandon(Ticket ticket, Connection& connection) {
+    if (backend_.withdraw(ticket)) {
+      --under_way_;
+    } else {
+      connection.gone.request_stop();
+    }
+  }
+
   void close(Clients::iterator client) {
-    if (client->second.state == State::answering) backend_.cancel(client->first);
+    if (client->second.state == State::answering) abandon(client->first, client->second);
     give_back(client->second);
     if (!client->second.stream) handshakes_->cancel(client->first);
     places_.leave(client->first);

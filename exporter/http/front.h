@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,20 +27,13 @@ struct FrontOptions {
   std::size_t exchanges = 512;         // requests handed on and not answered yet; more: 503
   unsigned handshakes = 1;             // threads for those of TLS
   std::size_t head_size = 16U << 10;   // larger: 431
-  std::size_t headers = 64;            // more, which CivetWeb would not see: 431
+  std::size_t headers = 64;            // more, which CivetWeb would not parse: 431
   std::size_t target_size = 8U << 10;  // longer: 414
   std::size_t body_size = 16U << 10;   // a larger body announced: 413. Smaller ones are read and thrown away
   std::size_t unsent = 64U << 20;      // bytes of answers that slow readers keep in memory; more: the slowest gives way
   std::chrono::milliseconds head_timeout{5'000};    // for TLS and a whole head, from its first byte
   std::chrono::milliseconds write_timeout{10'000};  // for a client that takes nothing
   std::chrono::milliseconds idle_timeout{300'000};  // between two requests on a connection
-};
-
-struct Answer {
-  std::string head;                        // status line and headers, without "Connection" and the empty line
-  std::unique_ptr<HttpResponse> response;  // may be null
-  bool with_body = true;
-  bool close = false;  // no further request on this connection
 };
 
 class Front {
@@ -50,11 +44,12 @@ class Front {
   class Backend {
    public:
     virtual ~Backend() = default;
-    // A whole request head, on the front's thread; must not wait. answer() follows, on any thread. False: no room.
-    // client: HttpRequest::client().
-    virtual bool submit(Ticket ticket, std::string_view head, const std::string& client) = 0;
-    // Nobody waits for that answer any more; answer() follows all the same. On the front's thread; must not wait.
-    virtual void cancel(Ticket ticket) = 0;
+    // A whole request head, on the front's thread; must not wait. answer() follows, on any thread.
+    // client, gone: those of the HttpRequest.
+    virtual void submit(Ticket ticket, std::string_view head, const std::string& client, std::stop_token gone) = 0;
+    // The client of a submitted request has gone. True: the request was still queued, and no answer() follows. On the
+    // front's thread; must not wait.
+    virtual bool withdraw(Ticket ticket) = 0;
     // What the front refuses by itself.
     virtual Answer refusal(int status) = 0;
     // Gives back what an answer was made of.
@@ -77,7 +72,7 @@ class Front {
 
   void start();
 
-  // Once for each submitted ticket; a client that has gone in the meantime is no error.
+  // Once for each submitted ticket that was not withdrawn; a client that has gone in the meantime is no error.
   void answer(Ticket ticket, Answer answer);
 
   // Whether its thread comes round within that time.

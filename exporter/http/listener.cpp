@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/civet_backend.h"
+#include "http/responder.h"
 #include "http/sockets.h"
 
 namespace igpu::exporter {
@@ -33,8 +33,7 @@ void keep_within_limits(FrontOptions& front) {
 }  // namespace
 
 struct Listener::State {
-  State(const ListenerOptions& options, HttpHandler& handler, Log& log)
-      : backend(options.workers, static_cast<unsigned>(options.front.exchanges), handler, log) {}
+  State(const ListenerOptions& options, HttpHandler& handler, Log& log) : responder(options.workers, handler, log) {}
 
   void remove_socket_files() {
     for (const std::string& path : unix_paths) (void)::unlink(path.c_str());
@@ -43,7 +42,7 @@ struct Listener::State {
 
   std::vector<std::string> bound;
   std::vector<std::string> unix_paths;  // of our own making: an inherited one stays
-  CivetBackend backend;
+  Responder responder;
   std::unique_ptr<Front> front;
 };
 
@@ -68,13 +67,13 @@ Listener::Listener(ListenerOptions options, HttpHandler& handler, Log& log, std:
   state_ = std::make_unique<State>(options, handler, log);
   state_->unix_paths = std::move(unix_paths);
   for (const Descriptor& socket : sockets) state_->bound.push_back(local_address(socket.get()));
-  CivetBackend& backend = state_->backend;
+  Responder& responder = state_->responder;
   std::unique_ptr<Front>& front = state_->front;
-  backend.deliver_to([&front](Front::Ticket ticket, Answer answer) { front->answer(ticket, std::move(answer)); },
-                     [&front] {  // twice: what was ready when it was asked first has had its turn then
-                       for (int i = 0; i < 2; ++i) (void)front->responds(kResetsNoticed);
-                     });
-  front = std::make_unique<Front>(std::move(sockets), options.front, std::move(options.tls), backend, log);
+  responder.deliver_to([&front](Front::Ticket ticket, Answer answer) { front->answer(ticket, std::move(answer)); },
+                       [&front] {  // twice: what was ready when it was asked first has had its turn then
+                         for (int i = 0; i < 2; ++i) (void)front->responds(kResetsNoticed);
+                       });
+  front = std::make_unique<Front>(std::move(sockets), options.front, std::move(options.tls), responder, log);
   front->start();
 }
 
@@ -87,7 +86,7 @@ bool Listener::responds(std::chrono::milliseconds at_most) { return state_->fron
 void Listener::stop(std::chrono::milliseconds grace) {
   state_->remove_socket_files();  // a client that comes now finds nobody instead of a closed door
   state_->front->stop(grace);
-  state_->backend.stop();
+  state_->responder.stop();
 }
 
 }  // namespace igpu::exporter

@@ -16,7 +16,8 @@ class HttpRequest {
  public:
   virtual ~HttpRequest() = default;
   virtual std::string_view method() const = 0;
-  // Percent-decoded, without the query, otherwise as it came: no dots or slashes are resolved. "" if it is broken.
+  // Percent-decoded once, without the query, otherwise as it came: no dots or slashes are resolved, and a broken escape
+  // stands for itself.
   virtual std::string_view path() const = 0;
   virtual std::string_view query() const = 0;  // as it came; "" if there is none
   // Value of the first header of that name, whatever its case; "" if there is none.
@@ -41,6 +42,14 @@ struct HttpResponse {
 
   void clear();  // keeps the memory
   void fail(int code, std::string_view message);
+};
+
+// What goes to a client.
+struct Answer {
+  std::string head;                        // status line and headers, without "Connection" and the empty line
+  std::unique_ptr<HttpResponse> response;  // may be null
+  bool with_body = true;
+  bool close = false;  // no further request on this connection
 };
 
 class HttpHandler {

@@ -160,7 +160,6 @@ constexpr scmp_datum_t kWriting = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | kTm
 constexpr scmp_datum_t kNamespaces =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 constexpr scmp_datum_t kHowToSend = MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE;
-constexpr scmp_datum_t kHowToOpen = SOCK_CLOEXEC | SOCK_NONBLOCK;
 constexpr scmp_datum_t kHowToFilter = SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 constexpr scmp_datum_t kLow32 = 0xffffffff;  // of int arguments: the kernel ignores the upper half
 
@@ -212,20 +211,8 @@ void add_conditional_calls(Rules& rules) {
 
   // To connected peers only; send() is this call without an address.
   rules.allow(SCMP_SYS(sendto), {is_null(4), masked(3, kLow32 & ~kHowToSend, 0)});
-  // Both ends are ours: how the HTTP side hands a request to its workers. Not datagrams, which could go to others.
-  rules.allow(SCMP_SYS(socketpair), {is_int(0, AF_UNIX), masked(1, kLow32 & ~kHowToOpen, SOCK_STREAM)});
-#ifndef IGPU_CIVETWEB_CONNECTS
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, SOL_SOCKET), is_int(2, SO_KEEPALIVE)});
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_TCP), is_int(2, TCP_NODELAY)});
-#endif
-#ifdef IGPU_CIVETWEB_CONNECTS
-  // The system's CivetWeb takes connections from an address only: the program connects to itself.
-  rules.allow(SCMP_SYS(socket), {is_int(0, AF_INET)});
-  rules.allow(SCMP_SYS(setsockopt));
-  rules.allow(SCMP_SYS(connect));
-  rules.allow(SCMP_SYS(bind));
-  rules.allow(SCMP_SYS(listen));
-#endif
 
   // Events of a whole CPU, never of a process or a control group. The event's type is in memory, which a filter cannot
   // read.

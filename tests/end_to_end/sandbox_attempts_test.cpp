@@ -205,7 +205,7 @@ void try_everything(const Setting& setting) {
   if (!checkable()) return;
   if (landlock_version() == 0) MESSAGE("not checked: files and processes outside, as this kernel has no Landlock");
   Injected program(setting);
-  std::vector<std::string> kinds{"main", "front", "civetweb-worker", "civetweb-master", "collect", "housekeeping"};
+  std::vector<std::string> kinds{"main", "front", "worker", "collect", "housekeeping"};
   if (setting.tls) kinds.emplace_back("handshakes");
   // A thread gives itself its name.
   std::map<std::string, pid_t> threads = program.threads();
@@ -252,7 +252,7 @@ TEST_CASE("every kind of thread, without collectors that inspect processes") {
 
 TEST_CASE("a thread of any kind that runs a program ends the process") {
   if (!checkable()) return;
-  for (const std::string kind : {"main", "front", "civetweb-worker", "collect"}) {
+  for (const std::string kind : {"main", "front", "worker", "collect"}) {
     for (int number = 0; attempt_number(number) != nullptr; ++number) {
       if (attempt_number(number)->whom != For::death) continue;
       CAPTURE(kind);

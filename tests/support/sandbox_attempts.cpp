@@ -197,7 +197,6 @@ constexpr Attempt kAttempts[] = {
        const iovec pieces[]{{&byte, 1}, {&byte, 1}};
        return ::writev(s.pair, pieces, 2) == 2;
      }},
-    {"pair", For::everybody, [](const S&) { return pairs(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK); }},
     {"keepalive", For::everybody, [](const S& s) { return sets(s.stream, SOL_SOCKET, SO_KEEPALIVE); }},
     {"no_delay", For::everybody, [](const S& s) { return sets(s.stream, IPPROTO_TCP, TCP_NODELAY); }},
     {"memory", For::everybody, [](const S&) { return maps(4096, PROT_READ | PROT_WRITE, kPrivate, -1); }},
@@ -324,6 +323,7 @@ constexpr Attempt kAttempts[] = {
     {"transport", For::nobody_yet, [](const S& s) { return ::setsockopt(s.stream, IPPROTO_TCP, TCP_ULP, "tls", 3) == 0; }},
     {"multicast", For::nobody_yet, [](const S& s) { return sets(s.datagram, IPPROTO_IP, IP_ADD_MEMBERSHIP); }},
     {"reuse_address", For::nobody, [](const S& s) { return sets(s.stream, SOL_SOCKET, SO_REUSEADDR); }},
+    {"pair_of_streams", For::nobody, [](const S&) { return pairs(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK); }},
     {"pair_of_datagrams", For::nobody, [](const S&) { return pairs(AF_UNIX, SOCK_DGRAM); }},
     {"pair_of_packets", For::nobody, [](const S&) { return pairs(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK); }},
     {"pair_to_others", For::nobody, [](const S& s) { return sends_from_pair(s, false); }},

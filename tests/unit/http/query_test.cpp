@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
-using igpu::exporter::decoded_path;
+#include <stdexcept>
+
 using igpu::exporter::query_values;
+using igpu::exporter::url_decoded;
 using Values = std::vector<std::string>;
 
 TEST_SUITE_BEGIN("query");
@@ -33,13 +35,21 @@ TEST_CASE("broken escapes stand for themselves") {
   CHECK(query_values("&&=&a=1&", "a") == Values{"1"});
 }
 
-TEST_CASE("a path is decoded once, and broken escapes and zero bytes make none") {
-  CHECK(decoded_path("/metrics") == "/metrics");
-  CHECK(decoded_path("/%6detrics") == "/metrics");
-  CHECK(decoded_path("/a%20b+%2F%252F/../.") == "/a b+/%2F/../.");
-  for (const char* broken : {"%", "/%4", "/%zz", "/%4x", "/a%00", "/%00b"}) {
+TEST_CASE("a zero byte, which would end a value early, is an error") {
+  CHECK_THROWS_AS(query_values("collect[]=engines%00x", "collect[]"), std::invalid_argument);
+  CHECK_THROWS_AS(query_values("collect[]%00x=engines", "collect[]"), std::invalid_argument);
+  CHECK(query_values("a=%2500", "a") == Values{"%00"});
+}
+
+TEST_CASE("a path is decoded once, and a broken escape stands for itself") {
+  CHECK(url_decoded("").empty());
+  CHECK(url_decoded("/metrics") == "/metrics");
+  CHECK(url_decoded("/%6detrics") == "/metrics");
+  CHECK(url_decoded("/a%20b+%2F%252F/../.") == "/a b+/%2F/../.");
+  CHECK(url_decoded("/a%00b") == std::string("/a\0b", 4));
+  for (const char* broken : {"%", "/%4", "/%zz", "/%4x"}) {
     CAPTURE(broken);
-    CHECK_FALSE(decoded_path(broken).has_value());
+    CHECK(url_decoded(broken) == broken);
   }
 }
 

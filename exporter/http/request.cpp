@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/request.h"
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "http/framing.h"
+#include "http/query.h"
+
+namespace igpu::exporter {
+namespace {
+
+// CivetWeb does not remove blanks behind a value (RFC 9112 section 5.1: they are no part of it).
+std::string_view value_of(const mg_header& header) {
+  const std::string_view value = header.value;
+  return value.substr(0, value.find_last_not_of(' ') + 1);
+}
+
+bool is_named(const mg_header& header, std::string_view name) {
+  return name.size() == std::strlen(header.name) && mg_strncasecmp(header.name, name.data(), name.size()) == 0;
+}
+
+}  // namespace
+
+ParsedRequest::ParsedRequest(std::string_view head, std::string_view client, std::stop_token gone,
+                             const std::function<void()>& notice_resets)
+    : client_(client),
+      gone_(std::move(gone)),
+      notice_resets_(notice_resets),
+      head_(for_strict_parser(head)),
+      error_(parse()) {}
+
+int ParsedRequest::parse() {
+  if (igpu_civetweb_parse_request(head_.data(), static_cast<int>(head_.size()), &info_) <= 0) return 400;
+  const std::string_view version = info_.http_version;
+  if (version != "1.0" && version != "1.1") return 505;
+  const std::optional<Target> target = split_target(info_.request_uri);
+  if (!target) return 400;
+  path_ = url_decoded(target->path);
+  query_ = target->query;
+  return 0;
+}
+
+std::string_view ParsedRequest::header(std::string_view name) const {
+  for (int i = 0; i < info_.num_headers; ++i) {
+    if (is_named(info_.http_headers[i], name)) return value_of(info_.http_headers[i]);
+  }
+  return {};
+}
+
+std::string ParsedRequest::list_header(std::string_view name) const {
+  std::string joined;
+  for (int i = 0; i < info_.num_headers; ++i) {
+    if (!is_named(info_.http_headers[i], name)) continue;
+    if (!joined.empty()) joined += ',';
+    joined += value_of(info_.http_headers[i]);
+  }
+  return joined;
+}
+
+}  // namespace igpu::exporter

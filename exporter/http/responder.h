@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/front.h"
+#include "http/message.h"
+#include "http/response_pool.h"
+#include "http/worker_pool.h"
+#include "igpu/log.h"
+
+namespace igpu::exporter {
+
+// Behind the front: parses each request, calls the handler on a worker thread, and turns its response into an answer.
+class Responder final : public Front::Backend {
+ public:
+  using Deliver = std::function<void(Front::Ticket, Answer)>;
+
+  // Throws std::system_error if not all threads can be started. handler and log must outlive the responder.
+  Responder(unsigned workers, HttpHandler& handler, Log& log);
+
+  // Before the first submit. notice_resets: HttpRequest::notice_resets().
+  void deliver_to(Deliver deliver, std::function<void()> notice_resets);
+
+  void submit(Front::Ticket ticket, std::string_view head, const std::string& client, std::stop_token gone) override;
+  bool withdraw(Front::Ticket ticket) override { return workers_.withdraw(ticket); }
+  Answer refusal(int status) override;
+  void recycle(std::unique_ptr<HttpResponse> response) override { responses_.give_back(std::move(response)); }
+
+  // Waits for handlers that run. Idempotent; nothing may be submitted any more.
+  void stop() { workers_.stop(); }
+
+ private:
+  void serve(const WorkerPool::Job& job) noexcept;
+  Answer answer_to(const WorkerPool::Job& job);
+
+  HttpHandler& handler_;
+  Log& log_;
+  Deliver deliver_;
+  std::function<void()> notice_resets_;
+  ResponsePool responses_;
+  WorkerPool workers_;  // last: its threads use all of the above
+};
+
+}  // namespace igpu::exporter
