@@ -19,18 +19,18 @@
 
 // All connections on one thread that never waits for any of them: accepting, reading request heads, sending answers;
 // TLS handshakes, which take long, on threads beside it. Only a whole request head goes on to be answered, so that a
-// client which is slow, silent or malicious costs a few hundred bytes and a place in a list, never a thread.
+// client which is slow, silent or malicious costs a few hundred bytes and a place in a table, never a thread.
 namespace igpu::exporter {
 
 struct FrontOptions {
-  std::size_t connections = 1024;      // more: one that can be missed is closed, see Places
+  std::size_t connections = 1024;      // more: one is evicted, see Places
   std::size_t exchanges = 512;         // requests handed on and not answered yet; more: 503
   unsigned handshakes = 1;             // threads for those of TLS
   std::size_t head_size = 16U << 10;   // larger: 431
   std::size_t headers = 64;            // more, which CivetWeb would not parse: 431
   std::size_t target_size = 8U << 10;  // longer: 414
   std::size_t body_size = 16U << 10;   // a larger body announced: 413. Smaller ones are read and thrown away
-  std::size_t unsent = 64U << 20;      // bytes of answers that slow readers keep in memory; more: the slowest gives way
+  std::size_t unsent = 64U << 20;      // bytes of answers that slow readers keep in memory; more: the slowest is closed
   std::chrono::milliseconds head_timeout{5'000};    // for TLS and a whole head, from its first byte
   std::chrono::milliseconds write_timeout{10'000};  // for a client that takes nothing
   std::chrono::milliseconds idle_timeout{300'000};  // between two requests on a connection
@@ -56,11 +56,11 @@ class Front {
     virtual void recycle(std::unique_ptr<HttpResponse> response) = 0;
   };
 
-  // TLS for the next connection. A connection that began under another admission than the present one ends after its
-  // next answer: it would not have come in now.
+  // TLS for the next connection. A connection that was accepted under another policy than the present one ends after
+  // its next answer: it might not be accepted now.
   struct Tls {
     std::shared_ptr<SSL_CTX> context;  // null: no connection
-    std::uint64_t admission = 0;
+    std::uint64_t policy = 0;          // differs between rules for which clients are accepted
   };
   using TlsContext = std::function<Tls()>;  // empty function: plain HTTP
 
@@ -75,7 +75,7 @@ class Front {
   // Once for each submitted ticket that was not withdrawn; a client that has gone in the meantime is no error.
   void answer(Ticket ticket, Answer answer);
 
-  // Whether its thread comes round within that time.
+  // Whether its thread completes a turn within that time.
   bool responds(std::chrono::milliseconds at_most);
 
   // No more connections; requests under way are answered if that takes no longer than `grace`. Idempotent.

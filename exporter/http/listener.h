@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "http/front.h"
-#include "http/listen_address.h"
 #include "http/message.h"
 #include "igpu/log.h"
 #include "service/descriptor.h"
@@ -15,28 +14,28 @@
 namespace igpu::exporter {
 
 struct ListenerOptions {
-  std::vector<ListenAddress> addresses;
   unsigned workers = 48;  // requests that are answered at once
   FrontOptions front;     // what clients may do; less if the limit of open files is low
   Front::TlsContext tls;  // empty: plain HTTP
 };
 
-// The HTTP server: sockets, in front of them the front that keeps clients apart from workers, behind it CivetWeb.
+// The HTTP server on sockets that listen already: the front, which keeps clients apart from workers, and the responder
+// behind it.
 //
 // Serves from construction until stop().
 class Listener {
  public:
-  // `inherited`: sockets that listen already (socket activation), beside the addresses. Throws std::runtime_error with
-  // one clear line (port in use, no such address). handler and log must outlive the listener.
-  Listener(ListenerOptions options, HttpHandler& handler, Log& log, std::vector<Descriptor> inherited = {});
+  // sockets: non-blocking. Throws std::system_error (no thread can be started). handler and log must outlive the
+  // listener.
+  Listener(ListenerOptions options, std::vector<Descriptor> sockets, HttpHandler& handler, Log& log);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Where it really listens, with the port that was chosen for port 0: "[::]:10068", "127.0.0.1:41234", "unix:/run/x".
+  // Where it listens, with the port that was chosen for port 0: "[::]:10068", "127.0.0.1:41234", "unix:/run/x".
   const std::vector<std::string>& bound() const;
 
-  // Whether connections are looked after: what a watchdog asks.
+  // Whether connections are served: what a watchdog asks.
   bool responds(std::chrono::milliseconds at_most);
 
   // Refuses new connections, gives answers under way up to `grace` to finish, ends. Idempotent.

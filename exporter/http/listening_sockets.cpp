@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/listening_sockets.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -11,7 +12,11 @@ namespace igpu::exporter {
 
 ListeningSockets::ListeningSockets(std::vector<InheritedSocket> inherited,
                                    const std::vector<ListenAddress>& addresses) {
-  for (InheritedSocket& socket : inherited) sockets_.push_back(std::move(socket.descriptor));
+  for (InheritedSocket& socket : inherited) {
+    const int flags = ::fcntl(socket.descriptor.get(), F_GETFL);
+    (void)::fcntl(socket.descriptor.get(), F_SETFL, flags | O_NONBLOCK);
+    sockets_.push_back(std::move(socket.descriptor));
+  }
   for (const ListenAddress& address : addresses) {
     try {
       sockets_.push_back(listen_on(address, addresses));

@@ -19,11 +19,11 @@ class ListeningSockets {
   ListeningSockets(const ListeningSockets&) = delete;
   ListeningSockets& operator=(const ListeningSockets&) = delete;
 
-  std::vector<Descriptor> take();  // once
+  std::vector<Descriptor> take();  // once; non-blocking
 
   // Socket files stay when the program ends: the sandbox lets nobody remove a file. The next start takes them over.
   void leave_files() { files_.clear(); }
-  // A client that comes now finds nobody instead of a closed door.
+  // A client that connects later finds no file instead of a socket that refuses it.
   void remove_files();
 
  private:

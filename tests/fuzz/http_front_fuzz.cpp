@@ -5,13 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "fuzz_check.h"
 #include "http/framing.h"
-#include "http/listener.h"
+#include "http/query.h"
 #include "support/http_client.h"
+#include "support/test_listener.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
@@ -24,6 +26,11 @@ class Answering final : public HttpHandler {
     response.body = request.path();
     response.body += request.query();
     response.body += request.list_header("Accept");
+    try {
+      for (const std::string& value : query_values(request.query(), "collect[]")) response.body += value;
+    } catch (const std::invalid_argument& error) {
+      response.fail(400, error.what());
+    }
   }
   void answered(int status) override { FUZZ_CHECK(status >= 200 && status < 600); }
 };
@@ -37,11 +44,11 @@ struct Server {
   std::string path = "/tmp/igpu-front-fuzz-" + std::to_string(::getpid());
   Answering handler;
   Silent log;
-  Listener listener;
+  test::TestListener listener;
 
   Server() : listener(options(path), handler, log) {}
-  static ListenerOptions options(const std::string& path) {
-    ListenerOptions options;
+  static test::TestListenerOptions options(const std::string& path) {
+    test::TestListenerOptions options;
     options.addresses = {parse_listen_address("unix:" + path)};
     options.workers = 2;
     options.front.head_timeout = std::chrono::milliseconds(200);

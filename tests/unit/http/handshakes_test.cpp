@@ -16,6 +16,7 @@
 #include "support/recording_log.h"
 #include "support/scratch_folder.h"
 #include "support/test_authority.h"
+#include "support/test_listener.h"
 
 using namespace igpu::exporter;
 using namespace igpu::test;
@@ -165,13 +166,12 @@ TEST_CASE("a handshake that takes long delays nobody who is connected already") 
   std::atomic<bool> is_slow = false;
   RecordingLog log;
   Handler handler;
-  ListenerOptions options;
+  TestListenerOptions options;
   options.addresses = {parse_listen_address("127.0.0.1:0")};
   options.workers = 2;
   options.tls = [&] { return Front::Tls{is_slow ? slow : context, 1}; };
-  Listener listener(options, handler, log);
-  const std::string& address = listener.bound().front();
-  const std::string port = address.substr(address.rfind(':') + 1);
+  TestListener listener(options, handler, log);
+  const std::string port = std::to_string(listener.port());
 
   const std::unique_ptr<SSL_CTX, FreeSsl> client(SSL_CTX_new(TLS_client_method()));
   const std::unique_ptr<BIO, decltype(&BIO_free_all)> connected(BIO_new_ssl_connect(client.get()), BIO_free_all);
@@ -196,7 +196,7 @@ TEST_CASE("a handshake that takes long delays nobody who is connected already") 
   CHECK(SSL_connect(hello.get()) < 0);
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(made, &bytes);
-  HttpConnection other(static_cast<std::uint16_t>(std::stoul(port)));
+  HttpConnection other(listener.port());
   other.send(std::string_view(bytes, static_cast<std::size_t>(size)));
   REQUIRE(gate.reached());
   is_slow = false;

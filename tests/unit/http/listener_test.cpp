@@ -20,6 +20,7 @@
 #include "http/sockets.h"
 #include "support/http_client.h"
 #include "support/recording_log.h"
+#include "support/test_listener.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
@@ -53,23 +54,20 @@ class EchoHandler final : public HttpHandler {
 struct Server {
   RecordingLog log;
   EchoHandler handler;
-  Listener listener;
+  TestListener listener;
 
   explicit Server(std::vector<std::string> addresses = {"127.0.0.1:0"}, std::chrono::milliseconds timeout = 500ms)
       : listener(options(addresses, timeout), handler, log) {}
 
-  static ListenerOptions options(const std::vector<std::string>& addresses, std::chrono::milliseconds timeout) {
-    ListenerOptions options;
+  static TestListenerOptions options(const std::vector<std::string>& addresses, std::chrono::milliseconds timeout) {
+    TestListenerOptions options;
     for (const std::string& address : addresses) options.addresses.push_back(parse_listen_address(address));
     options.workers = 8;
     options.front.head_timeout = timeout;
     options.front.write_timeout = timeout;
     return options;
   }
-  std::uint16_t port(std::size_t index = 0) const {
-    const std::string& address = listener.bound().at(index);
-    return static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
-  }
+  std::uint16_t port(std::size_t index = 0) const { return listener.port(index); }
 };
 
 std::string repeated(const std::string& text, int times) {
@@ -139,14 +137,12 @@ TEST_CASE("who asks is told by the address, without the port") {
     void answered(int) override {}
   };
   const std::string path = socket_path("who");
-  ListenerOptions options = Server::options({"127.0.0.1:0", ":0", "unix:" + path}, 60s);
+  TestListenerOptions options = Server::options({"127.0.0.1:0", ":0", "unix:" + path}, 60s);
   RecordingLog log;
   WhoHandler handler;
-  Listener listener(options, handler, log);
+  TestListener listener(options, handler, log);
   for (const std::size_t index : {std::size_t{0}, std::size_t{1}}) {  // the second may see ::ffff:127.0.0.1
-    const std::string& address = listener.bound().at(index);
-    const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
-    CHECK(http_get(port, "/").body == std::string("\x7f\0\0\1", 4));
+    CHECK(http_get(listener.port(index), "/").body == std::string("\x7f\0\0\1", 4));
   }
   HttpConnection local(path);
   local.send("GET / HTTP/1.0\r\n\r\n");
@@ -322,9 +318,8 @@ TEST_CASE("methods that are not answered reach the handler whatever they are cal
   };
   RecordingLog log;
   Method handler;
-  Listener listener(Server::options({"127.0.0.1:0"}, 60s), handler, log);
-  const std::string& address = listener.bound().front();
-  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  TestListener listener(Server::options({"127.0.0.1:0"}, 60s), handler, log);
+  const std::uint16_t port = listener.port();
   for (const char* method :
        {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "PROPFIND", "FOO", "get", "M-SEARCH", "X!1"}) {
     CAPTURE(method);
@@ -420,13 +415,12 @@ TEST_CASE("half-open and slow clients by the hundred hold up nobody and take no 
 }
 
 TEST_CASE("when there are too many connections, those that say nothing are closed") {
-  ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
+  TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.front.connections = 20;
   RecordingLog log;
   EchoHandler handler;
-  Listener listener(options, handler, log);
-  const std::string& address = listener.bound().front();
-  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  TestListener listener(options, handler, log);
+  const std::uint16_t port = listener.port();
   HttpConnection kept(port);
   kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
   CHECK(parse_reply(kept.receive_reply()).status == 200);
@@ -439,13 +433,12 @@ TEST_CASE("when there are too many connections, those that say nothing are close
 }
 
 TEST_CASE("a client whose request is still on its way when many others connect is answered") {
-  ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
+  TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.front.connections = 64;
   RecordingLog log;
   EchoHandler handler;
-  Listener listener(options, handler, log);
-  const std::string& address = listener.bound().front();
-  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  TestListener listener(options, handler, log);
+  const std::uint16_t port = listener.port();
   std::vector<HttpConnection> idle;
   for (int i = 0; i < 64; ++i) {
     idle.emplace_back(port);
@@ -479,14 +472,13 @@ TEST_CASE("a client whose request is still on its way when many others connect i
 }
 
 TEST_CASE("answers that nobody reads take a bounded amount of memory") {
-  ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
+  TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.front.unsent = 32U << 20;
   RecordingLog log;
   EchoHandler handler;
   handler.body.assign(8U << 20, 'x');
-  Listener listener(options, handler, log);
-  const std::string& address = listener.bound().front();
-  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  TestListener listener(options, handler, log);
+  const std::uint16_t port = listener.port();
   std::vector<HttpConnection> slow;
   for (int i = 0; i < 12; ++i) {
     slow.emplace_back(port);
@@ -565,7 +557,7 @@ TEST_CASE("a request learns that its client has reset the connection, and one th
 }
 
 TEST_CASE("requests whose clients have gone leave the queue at once and take no room from others") {
-  ListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
+  TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.workers = 2;
   options.front.exchanges = 8;
   RecordingLog log;
@@ -582,9 +574,8 @@ TEST_CASE("requests whose clients have gone leave the queue at once and take no 
     changed.notify_all();
     changed.wait(lock, [&] { return over; });
   };
-  Listener listener(options, handler, log);
-  const std::string& address = listener.bound().front();
-  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  TestListener listener(options, handler, log);
+  const std::uint16_t port = listener.port();
   const std::string request = "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   std::vector<HttpConnection> busy;
   for (int i = 0; i < 2; ++i) busy.emplace_back(port).send(request);
@@ -659,8 +650,8 @@ TEST_CASE("a socket file that a dead process left is taken over; one that is in 
   const std::string path = socket_path("stale");
   {
     Server server({"unix:" + path});
-    ListenerOptions same = Server::options({"unix:" + path}, 500ms);
-    CHECK_THROWS_WITH_AS(Listener(same, server.handler, server.log), doctest::Contains("Address already in use"),
+    const TestListenerOptions same = Server::options({"unix:" + path}, 500ms);
+    CHECK_THROWS_WITH_AS(TestListener(same, server.handler, server.log), doctest::Contains("Address already in use"),
                          std::runtime_error);
     CHECK(::link(path.c_str(), (path + "2").c_str()) == 0);
   }

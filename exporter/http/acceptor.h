@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "http/connection_table.h"
+#include "http/exchanges.h"
+#include "http/front.h"
+#include "http/handshakes.h"
+#include "http/poller.h"
+#include "igpu/log.h"
+#include "service/descriptor.h"
+
+namespace igpu::exporter {
+
+// Accepts connections, makes room for them, and has their TLS handshakes done, until they can carry requests.
+class Acceptor {
+ public:
+  // All must outlive the acceptor. The listening sockets are added to the poller with the numbers from first on.
+  Acceptor(std::vector<Descriptor> listening, std::uint64_t first, const FrontOptions& options,
+           const Front::TlsContext& tls, const LoopTime& time, Poller& poller, ConnectionTable& connections,
+           Exchanges& exchanges, std::optional<Handshakes>& handshakes, Log& log);
+
+  // The listening socket of this number is ready.
+  void accept(std::uint64_t number);
+  // When accepting, which is paused for want of descriptors, goes on.
+  SteadyTime resume_at() const { return resume_at_; }
+  void resume_if_due();
+  // Accepts what is queued, which a close would reset, and closes the listening sockets.
+  void stop();
+
+  // Bytes have come for a handshake.
+  void handshake(Connection& connection);
+  // Steps of handshakes that are done.
+  void take_handshakes();
+
+ private:
+  void listen(bool on);
+  void accept_from(int listening);
+  void add(Descriptor socket, std::string client);
+  bool evict();
+  void pause(int error);
+  void handshake_went_on(Handshakes::Step step);
+
+  std::vector<Descriptor> listening_;
+  const std::uint64_t first_;
+  const FrontOptions& options_;
+  const Front::TlsContext& tls_;
+  const LoopTime& time_;
+  Poller& poller_;
+  ConnectionTable& connections_;
+  Exchanges& exchanges_;
+  std::optional<Handshakes>& handshakes_;
+  Log& log_;
+  bool accepting_ = false;
+  bool reported_exhaustion_ = false;
+  SteadyTime resume_at_ = SteadyTime::max();
+  std::vector<Handshakes::Step> steps_;
+};
+
+}  // namespace igpu::exporter

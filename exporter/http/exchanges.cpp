@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/exchanges.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "http/framing.h"
+
+namespace igpu::exporter {
+namespace {
+
+using std::chrono::milliseconds;
+using State = Connection::State;
+using Wants = Stream::Wants;
+
+constexpr milliseconds kLinger(2000);  // that a client has to take the end of an answer
+
+bool begins_with_head(std::string_view bytes) {
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
+  return bytes.starts_with("HEAD ");
+}
+
+// The status for a request that goes no further; 0: none.
+int refused_status(const RequestFraming& framing, const FrontOptions& options) {
+  if (framing.head_size > options.head_size || framing.headers > options.headers) return 431;
+  if (framing.target_size > options.target_size) return 414;
+  if (framing.announced_body > options.body_size) return 413;
+  if (framing.unknown_coding) return 501;
+  if (framing.names_no_resource) return 405;
+  return 0;
+}
+
+}  // namespace
+
+void Exchanges::advance(Connection& connection, std::uint32_t events) {
+  if ((events & EPOLLERR) != 0 || ((events & EPOLLHUP) != 0 && (events & EPOLLIN) == 0)) return close(connection);
+  switch (connection.state) {
+    case State::handshaking:
+      return;
+    case State::reading:
+      return read(connection);
+    case State::answering:  // what came meanwhile is read after the answer
+      return (events & EPOLLHUP) != 0 ? close(connection) : arm(connection, 0);
+    case State::writing:
+      return write(connection);
+    case State::lingering:
+      return linger(connection);
+  }
+}
+
+void Exchanges::read(Connection& connection) {
+  for (;;) {
+    if (!connection.in.empty() && take_request(connection)) return;
+    if (connection.client_ended) return close(connection);
+    if (connection.in.size() > options_.head_size) return refuse(connection, 431);
+    const Stream::Result result = connection.stream->read(scratch_);
+    if (result.bytes > 0) {
+      if (connection.idle()) {
+        connections_.set_deadline(connection, time_.now + options_.head_timeout);
+        connections_.move(connection, Kind::served);
+      }
+      connection.in.append(scratch_.data(), result.bytes);
+      connection.progress = time_.now;
+    } else if (result.end) {
+      if (connection.in.empty()) return close(connection);
+      connection.client_ended = true;
+    } else if (result.wants == Wants::to_end) {
+      return close(connection);
+    } else {
+      return arm(connection, result.wants == Wants::to_write ? EPOLLOUT : EPOLLIN);
+    }
+  }
+}
+
+// True: the connection has moved on, and may be closed. False: the head is not whole yet.
+bool Exchanges::take_request(Connection& connection) {
+  const RequestFraming framing = scan_request(connection.in);
+  if (framing.state == RequestFraming::State::incomplete) return false;
+  if (framing.state == RequestFraming::State::malformed) {
+    refuse(connection, 400);
+    return true;
+  }
+  ++connection.requests;
+  connection.asks_for_head = begins_with_head(connection.in);
+  const bool body = framing.announced_body > 0 || framing.chunked_body;
+  connection.keep_alive = framing.keep_alive && !body && !time_.stopping();
+  int refused = refused_status(framing, options_);
+  if (refused == 0 && submitted_ >= options_.exchanges) refused = 503;
+  if (refused != 0) {
+    refuse(connection, refused);
+  } else {
+    submit(connection, framing.head_size);
+  }
+  return true;
+}
+
+void Exchanges::submit(Connection& connection, std::size_t head_size) {
+  connection.gone = std::stop_source();
+  backend_.submit(connection.number, std::string_view(connection.in).substr(0, head_size), connection.client,
+                  connection.gone.get_token());
+  ++submitted_;
+  connection.in.erase(0, head_size);
+  connection.state = State::answering;
+  connection.progress = time_.now;
+  connections_.clear_deadline(connection);
+  connections_.move(connection, Kind::answering);
+}
+
+void Exchanges::refuse(Connection& connection, int status) {
+  Answer answer = backend_.refusal(status);
+  answer.close = true;
+  connection.asks_for_head = begins_with_head(connection.in);
+  begin_writing(connection, std::move(answer));
+}
+
+void Exchanges::answer(Ticket ticket, Answer answer) {
+  --submitted_;
+  Connection* const connection = connections_.find(ticket);
+  if (connection != nullptr && connection->state == State::answering) {
+    begin_writing(*connection, std::move(answer));
+  } else {
+    discard(answer);
+  }
+}
+
+void Exchanges::begin_writing(Connection& connection, Answer answer) {
+  if (answer.head.empty()) return close(connection);
+  if (answer.close || time_.stopping() || (tls_ && tls_().policy != connection.tls_policy)) {
+    connection.keep_alive = false;
+  }
+  connection.out = std::move(answer);
+  if (connection.asks_for_head) connection.out.with_body = false;
+  connection.out.head += connection.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
+  connection.sent = 0;
+  connection.state = State::writing;
+  connection.progress = connection.began = time_.now;
+  unsent_ += connection.unsent();
+  connections_.move(connection, Kind::reader);
+  write(connection);
+}
+
+void Exchanges::write(Connection& connection) {
+  const std::string_view head = connection.out.head;
+  const std::string_view body = connection.body();
+  while (connection.unsent() > 0) {
+    const std::size_t in_head = std::min(connection.sent, head.size());
+    const Stream::Result result =
+        connection.stream->write(head.substr(in_head), body.substr(connection.sent - in_head));
+    if (result.bytes > 0) {
+      connection.sent += result.bytes;
+      unsent_ -= result.bytes;
+      connection.progress = time_.now;
+      connections_.move(connection, Kind::reader);
+    } else if (result.wants == Wants::to_end) {
+      return close(connection);
+    } else {
+      // A client that takes a byte now and then has ten times as long as one that takes nothing.
+      connections_.set_deadline(
+          connection, std::min(time_.now + options_.write_timeout, connection.began + 10 * options_.write_timeout));
+      arm(connection, result.wants == Wants::to_read ? EPOLLIN : EPOLLOUT);
+      if (unsent_ > options_.unsent) {
+        if (Connection* const slowest = connections_.slowest_reader()) close(*slowest);
+      }
+      return;
+    }
+  }
+  written(connection);
+}
+
+void Exchanges::written(Connection& connection) {
+  discard_sent(connection);
+  if (!connection.keep_alive) {
+    connection.stream->finish();
+    connection.state = State::lingering;
+    connections_.set_deadline(connection,
+                              time_.now + (time_.stopping() ? kStopTimeout : std::min(kLinger, options_.head_timeout)));
+    connections_.move(connection, Kind::lingering);
+    return linger(connection);
+  }
+  connection.state = State::reading;
+  connections_.set_deadline(connection,
+                            time_.now + (connection.in.empty() ? options_.idle_timeout : options_.head_timeout));
+  connections_.move(connection, Kind::served);
+  arm(connection, EPOLLIN);
+  if (!connection.in.empty() || connection.stream->pending()) read(connection);
+}
+
+void Exchanges::linger(Connection& connection) {
+  for (;;) {
+    const Stream::Result result = connection.stream->read(scratch_);
+    connection.thrown_away += result.bytes;
+    if (result.bytes == 0) {
+      if (result.end || result.wants == Wants::to_end) return close(connection);
+      return arm(connection, EPOLLIN);
+    }
+    if (connection.thrown_away > options_.head_size + options_.body_size) return close(connection);
+  }
+}
+
+void Exchanges::time_out(Connection& connection) {
+  const bool half_a_request = connection.state == State::reading && !connection.in.empty();
+  if (half_a_request && !time_.stopping()) return refuse(connection, 408);
+  close(connection);
+}
+
+void Exchanges::close(Connection& connection) {
+  if (connection.state == State::answering) {
+    // A request that is still queued counts no more; one that a worker has counts until its answer comes.
+    if (backend_.withdraw(connection.number)) {
+      --submitted_;
+    } else {
+      connection.gone.request_stop();
+    }
+  }
+  discard_sent(connection);
+  if (!connection.stream) handshakes_->cancel(connection.number);
+  connections_.remove(connection);
+}
+
+void Exchanges::begin_stop() {
+  for (const ConnectionTable::Number number : connections_.numbers()) {
+    Connection* const connection = connections_.find(number);
+    if (connection == nullptr) continue;
+    connection->keep_alive = false;
+    if (connection->idle()) {
+      close(*connection);
+    } else if (connection->state != State::answering && connection->state != State::writing) {
+      connections_.set_deadline(*connection, std::min(connection->deadline, time_.now + kStopTimeout));
+    }
+  }
+}
+
+void Exchanges::discard(Answer& answer) {
+  if (answer.response) backend_.recycle(std::move(answer.response));
+  answer = {};
+}
+
+void Exchanges::discard_sent(Connection& connection) {
+  if (connection.state == State::writing) unsent_ -= connection.unsent();
+  discard(connection.out);
+  connection.sent = 0;
+}
+
+void Exchanges::arm(Connection& connection, std::uint32_t events) {
+  if (connection.armed == events) return;
+  connection.armed = events;
+  poller_.change(connection.stream->descriptor(), events, connection.number);
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "http/connection.h"
+#include "http/connection_table.h"
+#include "http/front.h"
+#include "http/handshakes.h"
+#include "http/poller.h"
+
+namespace igpu::exporter {
+
+// What all parts of the front's loop go by.
+struct LoopTime {
+  SteadyTime now = std::chrono::steady_clock::now();  // of this turn
+  SteadyTime give_up = SteadyTime::max();             // when a stop has waited long enough
+  bool stopping() const { return give_up != SteadyTime::max(); }
+};
+
+constexpr std::chrono::milliseconds kStopTimeout(250);  // during a stop, for a client to send or take the rest
+
+// Requests and answers on connections that can carry them: reads request heads, hands them to the backend, sends the
+// answers, and closes. Every call may close the connection that it is given, or another one.
+class Exchanges {
+ public:
+  using Ticket = Front::Ticket;
+
+  // All must outlive the exchanges.
+  Exchanges(const FrontOptions& options, const Front::TlsContext& tls, const LoopTime& time, Poller& poller,
+            ConnectionTable& connections, Front::Backend& backend, std::optional<Handshakes>& handshakes)
+      : options_(options),
+        tls_(tls),
+        time_(time),
+        poller_(poller),
+        connections_(connections),
+        backend_(backend),
+        handshakes_(handshakes) {}
+
+  // Events of epoll for a connection whose handshake is done.
+  void advance(Connection& connection, std::uint32_t events);
+  void read(Connection& connection);
+  // The backend's answer; a client that has gone is no error.
+  void answer(Ticket ticket, Answer answer);
+  // Its deadline has passed.
+  void time_out(Connection& connection);
+  void close(Connection& connection);
+  // No request follows those that have begun.
+  void begin_stop();
+
+ private:
+  using Kind = Places::Kind;
+
+  bool take_request(Connection& connection);
+  void submit(Connection& connection, std::size_t head_size);
+  void refuse(Connection& connection, int status);
+  void begin_writing(Connection& connection, Answer answer);
+  void write(Connection& connection);
+  void written(Connection& connection);
+  void linger(Connection& connection);
+  void discard(Answer& answer);
+  void discard_sent(Connection& connection);
+  void arm(Connection& connection, std::uint32_t events);
+
+  const FrontOptions& options_;
+  const Front::TlsContext& tls_;
+  const LoopTime& time_;
+  Poller& poller_;
+  ConnectionTable& connections_;
+  Front::Backend& backend_;
+  std::optional<Handshakes>& handshakes_;
+  std::size_t submitted_ = 0;  // requests that the backend has
+  std::size_t unsent_ = 0;     // bytes of answers
+  std::array<char, 4096> scratch_{};
+};
+
+}  // namespace igpu::exporter
