@@ -35,12 +35,6 @@ constexpr std::uint64_t kDeviceIoctl = 1ULL << 15;     // 5
 constexpr std::uint64_t kTcp = 3;                      // 4: bind and connect
 constexpr std::uint64_t kAbstractSockets = 1;          // 6
 
-#ifdef IGPU_CIVETWEB_CONNECTS
-constexpr bool kMayConnectToItself = true;  // the system's CivetWeb takes requests from an address only
-#else
-constexpr bool kMayConnectToItself = false;
-#endif
-
 std::uint64_t handled_files(int version) {
   std::uint64_t rights = kVersion1;
   if (version >= 2) rights |= kRefer;
@@ -54,7 +48,7 @@ Descriptor make_ruleset(int version) {
   attributes.handled_files = handled_files(version);
   std::size_t size = sizeof attributes.handled_files;
   if (version >= 4) {
-    attributes.handled_network = kMayConnectToItself ? 0 : kTcp;
+    attributes.handled_network = kTcp;
     size += sizeof attributes.handled_network;
   }
   if (version >= 6) {
