@@ -29,8 +29,9 @@ namespace {
 using Names = std::set<std::string>;
 
 constexpr Nanoseconds kInterval = 15s;
-// How long a monitor waits for a read that hangs; each fault that blocks takes as long.
-constexpr Nanoseconds kPatience = 400ms;
+// How long a monitor waits for a read that hangs. Each fault that blocks takes as long; on a busy machine every other
+// scrape must be done by then.
+constexpr Nanoseconds kCollectorTimeout = 1s;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kOneOfAKind = true;  // of files that differ by a number only: minutes instead of half an hour
@@ -57,34 +58,52 @@ struct Page {
 };
 
 Page read_page(const ScrapeResult& result) {
-  std::string text;
-  exporter::write_prometheus_text(PageView(result.lists()), text);
   Page page;
-  for (const ExpositionFamily& family : parse_prometheus_text(text).families) {
-    const auto owner = owners().find(family.name);
-    for (const ExpositionSample& sample : family.samples) {
-      std::string key = sample.name;
-      for (const auto& [name, value] : sample.labels) key += "," + name + "=" + value;
-      if (family.name == "intel_gpu_scrape_collector_success" && sample.value == 0)
-        page.failed.emplace(sample.label("collector"));
-      if (owner == owners().end()) continue;
-      page.by_collector[owner->second].insert(key);
-      if (family.type == "counter") page.series[key] = sample.value;
+  const PageView view(result.lists());
+  for (const PageView::Family& family : view.families()) {
+    const MetricDescriptor& metric = *family.metric;
+    const auto owner = owners().find(std::string(metric.name));
+    if (owner == owners().end()) continue;
+    for (const PageView::Entry& entry : family.entries) {
+      std::string key(metric.name);
+      for (std::size_t i = 0; i < metric.label_count; ++i) {
+        key += ",";
+        key += metric.label_names[i];
+        key += "=";
+        key += entry.list->label_value(*entry.sample, i);
+      }
+      if (metric.kind == Kind::counter) page.series[key] = entry.sample->value;
+      page.by_collector[owner->second].insert(std::move(key));
     }
   }
+  for (const std::string_view collector : result.failed_collectors()) page.failed.emplace(collector);
   return page;
+}
+
+// Throws if the page's text is not what a scraper accepts.
+void check_text(const ScrapeResult& result) {
+  std::string text;
+  exporter::write_prometheus_text(PageView(result.lists()), text);
+  CHECK_NOTHROW((void)parse_prometheus_text(text));
 }
 
 struct Watcher {
   Watcher(Machine machine) : monitor(nullptr) {
     MonitorOptions options;
     options.min_window = 1ms;
-    options.collector_timeout = kPatience;
+    options.collector_timeout = kCollectorTimeout;
     parts = faulty_machine(machine, injector);
     make = [this, options] { monitor = make_monitor(parts, options, log); };
   }
   Page scrape(CollectorSet collectors = {}) {
     return read_page(*monitor->scrape({.collectors = std::move(collectors)}));
+  }
+  // As scrape(), and its text is read, too: with the matrix's thousands of pages that takes longer than all the rest,
+  // so it is kept for the pages that have a fault.
+  Page scrape_text() {
+    const auto result = monitor->scrape({{}, Nanoseconds::max()});
+    check_text(*result);
+    return read_page(*result);
   }
 
   FaultInjector injector;
@@ -209,7 +228,7 @@ void steady(std::string_view profile) {
       const int known = found(pair.bad.log);
       const Page expected = pair.good.scrape();
       pair.bad.injector.arm(operation, fault);
-      const Page hurt = pair.bad.scrape();
+      const Page hurt = pair.bad.scrape_text();
       CHECK(pair.bad.injector.hit());
       if (fault == Fault::blocks) pair.bad.injector.release();
       pair.bad.injector.disarm();
@@ -262,8 +281,9 @@ void steady(std::string_view profile) {
 
 TEST_SUITE_BEGIN("fault_matrix");
 
-TEST_CASE("i915, discrete") { steady("arc-a770"); }
-TEST_CASE("xe, discrete") { steady("battlemage"); }
-TEST_CASE("i915, integrated") { steady("tgl-broadcast"); }
+// ctest runs each by its name (tests/CMakeLists.txt).
+TEST_CASE("arc-a770") { steady("arc-a770"); }
+TEST_CASE("battlemage") { steady("battlemage"); }
+TEST_CASE("tgl-broadcast") { steady("tgl-broadcast"); }
 
 TEST_SUITE_END();

@@ -3,11 +3,8 @@
 # Installs the library into a folder of its own and builds a program there that knows nothing of this source tree.
 file(REMOVE_RECURSE "${WORK}")
 set(flags "")
-if(SANITIZE)
-  set(flags "-fsanitize=${SANITIZE}")
-endif()
 if(COVERAGE)
-  string(APPEND flags " --coverage")
+  set(flags "--coverage")
 endif()
 
 function(step)
