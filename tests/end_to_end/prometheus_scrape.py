@@ -33,7 +33,7 @@ def check(condition, what):
 
 
 def get(url, accept="text/plain"):
-    with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept": accept}), timeout=20) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept": accept}), timeout=120) as answer:
         return answer.read().decode()
 
 
@@ -42,7 +42,7 @@ class Exporter:
         log = folder / f"{profile}.log"
         with open(log, "w") as stderr:
             self.process = subprocess.Popen([binary, f"--simulate={profile}", "--web.listen-address=127.0.0.1:0"], stderr=stderr)
-        for _ in range(200):
+        for _ in range(1200):
             found = re.search(r"address=127\.0\.0\.1:(\d+)", log.read_text())
             if found:
                 self.url = f"http://127.0.0.1:{found.group(1)}/metrics"
@@ -55,7 +55,7 @@ class Exporter:
 
     def __exit__(self, *_):
         self.process.terminate()
-        check(self.process.wait(20) == 0, "the exporter ended with an error")
+        check(self.process.wait(120) == 0, "the exporter ended with an error")
 
 
 def check_pages(exporter, profile):
@@ -109,7 +109,7 @@ class Prometheus:
                     ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/data",
                      f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"], stderr=log)
             self.base = f"http://127.0.0.1:{port}"
-            for _ in range(100):
+            for _ in range(1200):
                 time.sleep(0.1)
                 if self.process.poll() is not None:
                     break
@@ -145,7 +145,7 @@ def check_scrapes(exporter, folder):
     target = urllib.parse.urlparse(exporter.url).netloc
     prometheus = Prometheus(folder, {"openmetrics": target, "text": f"127.0.0.1:{proxy.server_port}"})
     try:
-        for _ in range(120):
+        for _ in range(360):
             time.sleep(0.5)
             if (prometheus.value("min(count_over_time(up[1m]))") or 0) >= 8 and prometheus.value("count(up)") == 2:
                 break

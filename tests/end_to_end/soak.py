@@ -57,7 +57,7 @@ class Exporter:
             self.process = subprocess.Popen(
                 [binary, "--web.listen-address=127.0.0.1:0", f"--web.config.file={self.config}", "--scrape.min-window=100ms",
                  f"--path.sysfs={tree}/sys", f"--path.devfs={tree}/dev"], stderr=stderr)
-        for _ in range(300):
+        for _ in range(1200):
             found = re.search(r"address=127\.0\.0\.1:(\d+)", self.log())
             if found:
                 self.port = int(found.group(1))
@@ -82,7 +82,7 @@ class Exporter:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         try:
-            check(self.process.wait(60) == 0, f"{self.folder.name} ended with an error:\n" + self.log()[-2000:])
+            check(self.process.wait(120) == 0, f"{self.folder.name} ended with an error:\n" + self.log()[-2000:])
         except subprocess.TimeoutExpired:
             self.process.kill()
             check(False, f"{self.folder.name} did not end")
@@ -98,10 +98,10 @@ class Scraper(threading.Thread):
 
     def connect(self):
         if not self.tls:
-            return http.client.HTTPConnection("127.0.0.1", self.exporter.port, timeout=30)
+            return http.client.HTTPConnection("127.0.0.1", self.exporter.port, timeout=120)
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return http.client.HTTPSConnection("127.0.0.1", self.exporter.port, timeout=30, context=context)
+        return http.client.HTTPSConnection("127.0.0.1", self.exporter.port, timeout=120, context=context)
 
     def run(self):
         connection = self.connect()

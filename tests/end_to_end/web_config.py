@@ -24,13 +24,14 @@ PASSWORDS = {"alice": "correct horse", "bob": "battery staple"}
 TLS = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
 
 
-def wait_for(condition, what):
-    """Files are looked at once a second; a loaded machine may take its time."""
-    for _ in range(300):
-        if condition():
+def wait_for(condition, what, seconds=120):
+    """Files are checked once a second; a loaded machine may take its time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            check(False, f"this did not happen within {seconds} s: {what}")
             return
         time.sleep(0.1)
-    check(False, f"this did not happen within 30 s: {what}")
 
 
 def openssl(*arguments, **options):
@@ -72,7 +73,8 @@ class Exporter:
             self.process = subprocess.Popen([binary, "--simulate=asleep", "--web.listen-address=127.0.0.1:0",
                                              f"--web.config.file={self.config}", "--log.level=debug"], stderr=stderr)
         self.port = 0
-        for _ in range(200):
+        until = time.monotonic() + 120
+        while time.monotonic() < until and self.process.poll() is None:
             found = re.search(r"address=127\.0\.0\.1:(\d+)", self.log())
             if found:
                 self.port = int(found.group(1))
@@ -93,7 +95,7 @@ class Exporter:
 
     def __exit__(self, *_):
         self.process.terminate()
-        check(self.process.wait(30) == 0, "the exporter ended with an error")
+        check(self.process.wait(120) == 0, "the exporter ended with an error")
         log = self.log()
         for password in PASSWORDS.values():
             check(password not in log and base64.b64encode(password.encode()).decode() not in log, "a password is in the log")
@@ -101,7 +103,7 @@ class Exporter:
 
     def curl(self, *arguments, path="/metrics", scheme="https"):
         """Status and output; status 0: no answer."""
-        command = ["curl", "-sS", "--max-time", "30", "-w", "\n%{http_code}", *map(str, arguments), f"{scheme}://localhost:{self.port}{path}",
+        command = ["curl", "-sS", "--max-time", "120", "-w", "\n%{http_code}", *map(str, arguments), f"{scheme}://localhost:{self.port}{path}",
                    "--resolve", f"localhost:{self.port}:127.0.0.1"]
         if scheme == "https":
             command += ["--cacert", str(self.folder / "ca.pem")]
@@ -115,7 +117,7 @@ class Exporter:
     def s_client(self, *arguments):
         """What openssl says of a connection; "" if there was none. A request follows: TLS 1.3 refuses after the handshake."""
         outcome = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{self.port}", "-CAfile", str(self.folder / "ca.pem"),
-                                  "-ign_eof", *arguments], input="GET /metrics HTTP/1.0\r\n\r\n", capture_output=True, text=True, timeout=60)
+                                  "-ign_eof", *arguments], input="GET /metrics HTTP/1.0\r\n\r\n", capture_output=True, text=True, timeout=120)
         return outcome.stdout if "HTTP/1." in outcome.stdout else ""
 
     def serial(self):
@@ -149,7 +151,7 @@ def check_passwords(binary, folder):
         check(get("-I", *login("alice"))[0] == 200 and get("-I")[0] == 401, "HEAD")
 
         # Users change: no restart, and a connection that exists goes on.
-        connection = http.client.HTTPConnection("127.0.0.1", exporter.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", exporter.port, timeout=120)
 
         def ask(name):
             connection.request("GET", "/metrics", headers={
@@ -187,7 +189,7 @@ def check_flood(binary, folder):
         check(exporter.status(*login("alice"), scheme="http") == 200, "before the flood")
         code = ("import base64, http.client, sys\n"
                 "for i in range(6):\n"
-                "    c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]), timeout=60)\n"
+                "    c = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]), timeout=120)\n"
                 "    a = base64.b64encode(f'mallory:{sys.argv[2]}-{i}'.encode()).decode()\n"
                 "    c.request('GET', '/metrics', headers={'Authorization': 'Basic ' + a})\n"
                 "    print(c.getresponse().status)\n")
@@ -215,7 +217,7 @@ def flood():
         user = ["alice", "bob", f"mallory{number}"][number % 3]
         login = base64.b64encode(f"{user}:wrong-{number}".encode()).decode()
         try:
-            connection = connection or socket.create_connection(("127.0.0.1", port), timeout=60)
+            connection = connection or socket.create_connection(("127.0.0.1", port), timeout=120)
             connection.sendall(f"GET /metrics HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Basic {login}\\r\\n\\r\\n".encode())
             answer = connection.recv(65536)
         except OSError:
@@ -282,7 +284,7 @@ def check_tls(binary, folder, authority):
 
         # The certificate changes: no restart, and a connection that exists goes on.
         context = ssl.create_default_context(cafile=folder / "ca.pem")
-        connection = http.client.HTTPSConnection("localhost", exporter.port, timeout=30, context=context)
+        connection = http.client.HTTPSConnection("localhost", exporter.port, timeout=120, context=context)
 
         def ask():
             connection.request("GET", "/metrics")
@@ -341,7 +343,7 @@ def check_client_certificates(binary, folder):
         check(admitted("--tls-max", "1.2") == ["", "client", "nameless"], "VerifyClientCertIfGiven with TLS 1.2")
     with Exporter(binary, folder, TLS) as exporter:
         context = ssl.create_default_context(cafile=folder / "ca.pem")
-        earlier = http.client.HTTPSConnection("localhost", exporter.port, timeout=30, context=context)
+        earlier = http.client.HTTPSConnection("localhost", exporter.port, timeout=120, context=context)
 
         def ask_earlier():
             earlier.request("GET", "/metrics")

@@ -26,7 +26,7 @@ class NodeExporter(Exporter):
             with open(self.log_file, "w") as stderr:
                 self.process = subprocess.Popen(["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{self.port}", "--collector.disable-defaults",
                                                  f"--web.config.file={self.config}"], stderr=stderr)
-            for _ in range(200):
+            for _ in range(1200):
                 if "TLS is" in self.log():  # the last thing that it says
                     return
                 if self.process.poll() is not None:
@@ -37,7 +37,7 @@ class NodeExporter(Exporter):
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(120)
 
 
 def check_parity(binary, folder):
