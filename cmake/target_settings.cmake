@@ -59,7 +59,12 @@ function(igpu_target_settings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   endif()
 
-  # No path of the building machine in what is shipped.
+  # No path of the building machine in what is shipped. ccache passes relative paths: same bytes with it and without.
+  if(NOT igpu_debug_build)
+    file(RELATIVE_PATH source_from_build "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")
+    string(REGEX REPLACE "/$" "" source_from_build "${source_from_build}")
+    target_compile_options(${target} PRIVATE "-ffile-prefix-map=${source_from_build}=.")
+  endif()
   target_compile_options(${target} PRIVATE "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=." "-ffile-prefix-map=${CMAKE_BINARY_DIR}=./build")
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,--as-needed)
@@ -87,6 +92,16 @@ function(igpu_target_settings target)
   if(IGPU_COVERAGE)
     target_compile_options(${target} PRIVATE --coverage)
     target_link_options(${target} PRIVATE --coverage)
+  endif()
+endfunction()
+
+# igpu_precompile(target): what most files include, compiled once, in gcc's builds with sanitizers, of which CI compiles two
+# from scratch. All other builds compile without it and so find includes that are missing.
+function(igpu_precompile target)
+  if(IGPU_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(headers algorithm chrono condition_variable functional map memory mutex optional sstream stdexcept string thread vector)
+    list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
+    target_precompile_headers(${target} PRIVATE ${headers})
   endif()
 endfunction()
 
