@@ -386,9 +386,11 @@ def check_prometheus(binary, folder):
                 return {target["labels"]["job"]: target["health"] for target in prometheus.api("targets")["activeTargets"]}
 
             wait_for(lambda: len(healths()) == 4 and "unknown" not in healths().values(), "Prometheus has tried all targets")
-            wait_for(lambda: (prometheus.value('count_over_time(up{job="good"}[1m])') or 0) >= 3, "three scrapes")
-            check(healths() == {"good": "up", "wrong-user": "down", "no-certificate": "down", "stranger": "down"}, str(healths()))
-            check(prometheus.value('min_over_time(up{job="good"}[1m])') == 1, "every scrape succeeded")
+            # On a busy machine a scrape may take longer than the second that it has.
+            wait_for(lambda: (prometheus.value('sum_over_time(up{job="good"}[10m])') or 0) >= 3, "three scrapes")
+            expected = {"good": "up", "wrong-user": "down", "no-certificate": "down", "stranger": "down"}
+            wait_for(lambda: healths() == expected, f"the health of the targets is {expected}")
+            check(not prometheus.value('sum_over_time(up{job!="good"}[10m])'), "no scrape of the others succeeded")
             check(prometheus.value('count(intel_gpu_info{job="good"})') == 2, "both GPUs of the profile")
             errors = {target["labels"]["job"]: target["lastError"] for target in prometheus.api("targets")["activeTargets"]}
             check("401" in errors["wrong-user"], f"a wrong user is told so: {errors['wrong-user']}")

@@ -106,6 +106,16 @@ struct Watcher {
     return read_page(*result);
   }
 
+  // The read that hung has returned, but its collector may still be on its way to the end of its run.
+  bool is_whole_within(std::chrono::seconds seconds) {
+    const auto until = std::chrono::steady_clock::now() + seconds;
+    while (!scrape().failed.empty()) {
+      if (std::chrono::steady_clock::now() > until) return false;
+      std::this_thread::sleep_for(1ms);
+    }
+    return true;
+  }
+
   FaultInjector injector;
   RecordingLog log;
   std::shared_ptr<MachineParts> parts;
@@ -230,8 +240,11 @@ void steady(std::string_view profile) {
       pair.bad.injector.arm(operation, fault);
       const Page hurt = pair.bad.scrape_text();
       CHECK(pair.bad.injector.hit());
-      if (fault == Fault::blocks) pair.bad.injector.release();
       pair.bad.injector.disarm();
+      if (fault == Fault::blocks) {
+        pair.bad.injector.release();
+        CHECK(pair.bad.is_whole_within(60s));
+      }
       ++cases;
 
       for (const auto& [collector, series] : expected.by_collector) {
