@@ -2,6 +2,7 @@
 """Every way into a program, every way out of it: the counts are exact."""
 import pathlib
 import signal
+import subprocess
 import tempfile
 import unittest
 
@@ -149,6 +150,25 @@ class Matrix(unittest.TestCase):
         self.assertEqual(len(page.live), count // 3 + 1)
         self.assertGreater(page.entries, count - 1)
         self.assertEqual(len({l.site[0] for l in page.live if l.bytes == 16}), 1)
+
+    def test_leaks_beside_a_growing_heap(self):
+        [page] = self.run_mode('growing_heap')
+        self.assertEqual(page.leaked(), [('memory_device', 12345)] + [('memory_device', 100_000_000)] * 5)
+        self.assertEqual(page.kinds['memory_device'].bytes, 500_012_345)
+        # One place made all of them: its address is inside the function that the program exports.
+        begin, end = self.function('application_linked', 'leak_one')
+        for leak in page.live:
+            [(path, address)] = leak.site
+            self.assertIn('application_linked', path)
+            self.assertTrue(begin < address <= end, (hex(begin), hex(address), hex(end)))
+
+    @staticmethod
+    def function(program, name):
+        """Where a function lies in its file."""
+        symbols = subprocess.run(['nm', '-D', '-S', PROGRAMS / program], check=True, stdout=subprocess.PIPE, text=True)
+        [line] = [l for l in symbols.stdout.splitlines() if l.endswith(' ' + name)]
+        begin, size = (int(n, 16) for n in line.split()[:2])
+        return begin, begin + size
 
     def test_stacks(self):
         [page] = self.run_mode('plain', INTEL_GPU_LEVEL_ZERO_STACKS='8')
