@@ -121,7 +121,7 @@ TEST_CASE("the program sees the library through its public headers only") {
   CHECK(seen > 20);
 }
 
-TEST_CASE("formats know no sockets, and nothing but cli prints or reads flags") {
+TEST_CASE("formats use no sockets, and only cli prints or reads flags") {
   for (const Include& include : includes_below("exporter")) {
     INFO(include.file << " includes " << include.target);
     if (include.file.starts_with("exporter/format/")) {
@@ -161,7 +161,7 @@ TEST_CASE("http is transport: it includes no pages, formats or metrics, and page
   CHECK(seen > 40);
 }
 
-TEST_CASE("the web configuration knows no sockets, and YAML and crypt stay inside of it") {
+TEST_CASE("the web configuration uses no sockets, and only it uses YAML and crypt") {
   const std::set<std::string> allowed = {"web_config", "http", "self", "service", "text", "igpu"};
   std::size_t seen = 0;
   for (const Include& include : includes_below("exporter")) {
@@ -180,7 +180,7 @@ TEST_CASE("the web configuration knows no sockets, and YAML and crypt stay insid
   CHECK(seen > 20);
 }
 
-TEST_CASE("the sandbox stands alone, and nobody else talks to the kernel about it") {
+TEST_CASE("the sandbox depends on nothing, and only it makes its system calls") {
   std::size_t seen = 0;
   for (const Include& include : includes_below("exporter")) {
     INFO(include.file << " includes " << include.target);

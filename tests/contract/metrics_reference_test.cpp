@@ -43,7 +43,7 @@ std::vector<const MetricDescriptor*> all_metrics() {
 
 TEST_SUITE_BEGIN("metrics_reference");
 
-TEST_CASE("METRICS.md is what the descriptors say") {
+TEST_CASE("METRICS.md is generated from the descriptors") {
   const std::string generated = exporter::metrics_reference();
   if (const char* update = std::getenv("IGPU_UPDATE"); update != nullptr && *update != '\0' && *update != '0') {
     std::ofstream(kPath, std::ios::binary) << generated;
@@ -52,7 +52,7 @@ TEST_CASE("METRICS.md is what the descriptors say") {
   CHECK(content(kPath) == generated);
 }
 
-TEST_CASE("every metric has one descriptor, the right prefix and a help of one sentence") {
+TEST_CASE("every metric has one descriptor, the right prefix and a one-sentence help") {
   std::set<std::string_view> names;
   for (const MetricDescriptor* metric : all_metrics()) {
     const std::string name(metric->name);

@@ -109,7 +109,7 @@ const std::vector<std::string> kOpen{"tgl-broadcast", "arc-a770", "battlemage", 
 
 TEST_SUITE_BEGIN("simulation and page");
 
-TEST_CASE("nothing of an open machine fails or is refused") {
+TEST_CASE("on a machine with all permissions nothing fails or is refused") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);
     INFO(profile);
@@ -126,7 +126,7 @@ TEST_CASE("nothing of an open machine fails or is refused") {
   }
 }
 
-TEST_CASE("every GPU is what is plugged in") {
+TEST_CASE("every GPU is described as the profile defines it") {
   for (const char* profile : {"tgl-broadcast", "arc-a770", "battlemage", "rack", "locked", "asleep"}) {
     Watched w(profile);
     for (const GpuScript& gpu : w.script().gpus) {
@@ -145,7 +145,7 @@ TEST_CASE("every GPU is what is plugged in") {
   }
 }
 
-TEST_CASE("engines: busy, wait and sema are the script's, to a nanosecond a second") {
+TEST_CASE("engines: busy, wait and sema follow the script, within a nanosecond per second") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);
     for (const GpuScript& gpu : w.script().gpus) {
@@ -174,7 +174,7 @@ TEST_CASE("engines: busy, wait and sema are the script's, to a nanosecond a seco
   }
 }
 
-TEST_CASE("frequency: now, on average and its limits") {
+TEST_CASE("frequency: current, average and limits") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);
     for (const GpuScript& gpu : w.script().gpus) {
@@ -211,7 +211,7 @@ TEST_CASE("frequency: now, on average and its limits") {
   }
 }
 
-TEST_CASE("throttling is seen in those seconds in which the card is at its power limit, and in no others") {
+TEST_CASE("throttling is reported exactly in the seconds in which the card is at its power limit") {
   Watched w("arc-a770");
   const GpuScript& gpu = w.script().gpus[0];
   int throttled = 0, free = 0;
@@ -225,7 +225,7 @@ TEST_CASE("throttling is seen in those seconds in which the card is at its power
   CHECK(free > 0);
 }
 
-TEST_CASE("RC6 and C6 are the rest of the time awake") {
+TEST_CASE("RC6 and C6 are the complement of the time awake") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);
     for (const GpuScript& gpu : w.script().gpus) {
@@ -247,7 +247,7 @@ TEST_CASE("RC6 and C6 are the rest of the time awake") {
   }
 }
 
-TEST_CASE("power: RAPL's for an integrated GPU, hwmon's for a card, and never the other's") {
+TEST_CASE("power: RAPL for an integrated GPU, hwmon for a card, never mixed up") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);
     const HostScript& host = w.script().host;
@@ -348,7 +348,7 @@ TEST_CASE("memory traffic belongs to the integrated GPU") {
   }
 }
 
-TEST_CASE("the link is that of the slot") {
+TEST_CASE("the PCIe link is that of the slot") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);
     for (const GpuScript& gpu : w.script().gpus) {
@@ -368,7 +368,7 @@ TEST_CASE("the link is that of the slot") {
   }
 }
 
-TEST_CASE("processes: what each took of every class, its memory, and who it is") {
+TEST_CASE("processes: use of every class, memory, and identity") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);
     const MachineScript& script = w.script();
@@ -420,7 +420,7 @@ TEST_CASE("processes: what each took of every class, its memory, and who it is")
   }
 }
 
-TEST_CASE("locked: what needs a permission is absent and said to be, what the files tell is there") {
+TEST_CASE("locked: what needs a permission is absent and reported so, the rest is there") {
   Watched w("locked");
   for (const auto* success : w.page.find("intel_gpu_scrape_collector_success")) {
     INFO(success->label("collector"));
@@ -518,7 +518,7 @@ TEST_CASE("an idle, awake xe GPU is idle on every page: 0, not nothing") {
   }
 }
 
-TEST_CASE("while the PMU of an xe GPU takes over from its clients every scraper has every class, from one source") {
+TEST_CASE("while the PMU of an xe GPU takes over from fdinfo every scraper has every class from one source") {
   Scraped s(*script_of_profile("battlemage"));
   const GpuScript& gpu = s.parts->simulated->script().gpus[0];
   s.after(0s);
@@ -554,7 +554,7 @@ TEST_CASE("while the PMU of an xe GPU takes over from its clients every scraper 
   CHECK(s.page.find(kBusyRatio, {{"source", "pmu"}}).size() == gpu.engines.size());
 }
 
-TEST_CASE("asleep: a hundred scrapes resume nothing, and show nothing that would have to") {
+TEST_CASE("asleep: a hundred scrapes resume nothing, and show nothing that needs a resume") {
   Watched w("asleep");
   for (int i = 0; i < 100; ++i) w.page = w.scrape();
   CHECK(w.parts->simulated->resumes() == 0);

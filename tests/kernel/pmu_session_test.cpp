@@ -177,7 +177,7 @@ TEST_CASE("an event that the kernel does not know is dropped, also as the first 
   CHECK(pmu.count(unknown).absent() == Absent{Reason::kernel, ENOENT});
 }
 
-TEST_CASE("a PMU number that nobody has is an absence") {
+TEST_CASE("an unknown PMU type is an absence") {
   SoftwarePmu soft;
   soft.write("type", "54321\n");
   PmuSession pmu = soft.session();
@@ -197,7 +197,7 @@ TEST_CASE("a CPU that does not exist is an absence") {
   if (may_count(soft.privileges())) CHECK(outcome.absent().reason == Reason::kernel);
 }
 
-TEST_CASE("closed and opened again the count goes on; no file is left behind") {
+TEST_CASE("after close and reopen the count continues; no descriptor leaks") {
   SoftwarePmu soft;
   if (!may_count(soft.privileges())) {
     PmuSession pmu = soft.session();
@@ -233,7 +233,7 @@ TEST_CASE("closed and opened again the count goes on; no file is left behind") {
   CHECK(open_files() == files);
 }
 
-TEST_CASE("a process without rights is told EACCES, or may, exactly as perf_event_paranoid says") {
+TEST_CASE("an unprivileged process gets EACCES, or access, exactly as perf_event_paranoid says") {
   SoftwarePmu soft;
   const std::string outcome = in_child([&] {
     if (!give_up_root()) return std::string("cannot give up root");
@@ -267,7 +267,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("without file descriptors left it is a failure, and counts as soon as there are some") {
+TEST_CASE("running out of file descriptors is a failure, and counting starts as soon as there are some") {
   SoftwarePmu soft;
   if (!may_count(soft.privileges())) {
     PmuSession pmu = soft.session();

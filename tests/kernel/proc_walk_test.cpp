@@ -114,7 +114,7 @@ std::size_t open_files() {
 
 TEST_SUITE_BEGIN("kernel: walking /proc");
 
-TEST_CASE("every process of this machine is listed; ours is not asked") {
+TEST_CASE("every process of this machine is listed, except the exporter's own") {
   RealMachine real;
   const Child child;
   ClientWalk walk(real.machine, {});
@@ -128,7 +128,7 @@ TEST_CASE("every process of this machine is listed; ours is not asked") {
   for (const ClientProcess& process : snapshot->processes) CHECK(process.pid != static_cast<std::uint32_t>(::getpid()));
 }
 
-TEST_CASE("an unprivileged process is refused others' fdinfo, counts that, and goes on") {
+TEST_CASE("an unprivileged process is denied others' fdinfo, counts that, and goes on") {
   const Child privileged;  // of the tests' own user
   const int answer = in_child([] {
     become_nobody();
@@ -143,7 +143,7 @@ TEST_CASE("an unprivileged process is refused others' fdinfo, counts that, and g
   CHECK(answer == 0);
 }
 
-TEST_CASE("one process that hides its fdinfo costs only itself") {
+TEST_CASE("a process whose fdinfo cannot be read costs only itself") {
   ProcTree tree;
   tree.add_process(7);
   tree.add_file(7, 3, i915_block("0000:00:02.0", 1));
@@ -165,7 +165,7 @@ TEST_CASE("one process that hides its fdinfo costs only itself") {
   CHECK(answer == 0);
 }
 
-TEST_CASE("a process' facts are what it made of itself: name with parentheses and bad bytes, user, CPU time, memory") {
+TEST_CASE("process facts are parsed: a name with parentheses and invalid bytes, user, CPU time, memory") {
   RealMachine real;
   const Child child([] {
     ::prctl(PR_SET_NAME, ") S 1 (\xff\n\xc3", 0, 0, 0);
@@ -193,7 +193,7 @@ TEST_CASE("a process' facts are what it made of itself: name with parentheses an
   if (::geteuid() == 0) CHECK((process->user == "nobody" || process->user == "65534"));
 }
 
-TEST_CASE("start times tell processes apart and stay the same; a directory held open never shows a successor") {
+TEST_CASE("start times identify processes; an open directory never shows a successor") {
   RealMachine real;
   UserNames users(*real.names);
   auto child = std::make_unique<Child>();
@@ -213,7 +213,7 @@ TEST_CASE("start times tell processes apart and stay the same; a directory held 
   CHECK((*directory)->for_each("fdinfo", [](std::string_view) { return true; }).is_absent());
 }
 
-TEST_CASE("no other kind of file looks like a DRM client") {
+TEST_CASE("no other type of file is taken for a DRM client") {
   std::array<int, 2> pair{};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0);
   std::vector<UniqueFd> files;

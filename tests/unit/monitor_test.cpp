@@ -108,7 +108,7 @@ bool whole(const Page& page) {
 
 TEST_SUITE_BEGIN("monitor");
 
-TEST_CASE("a scrape that cannot wait gets what has finished, and takes nothing from those that can") {
+TEST_CASE("a scrape that cannot wait gets what has finished, and does not affect those that can") {
   Scene scene;
   auto patient = scene.scrape_up_to_the_walk();
   const Page short_one = scene.scrape({}, 20ms);
@@ -122,7 +122,7 @@ TEST_CASE("a scrape that cannot wait gets what has finished, and takes nothing f
   CHECK(whole(scene.scrape()));
 }
 
-TEST_CASE("a run that nobody waits for goes on to its end, and the next scrape has it") {
+TEST_CASE("a run without waiters finishes, and the next scrape uses it") {
   Scene scene;
   CHECK(whole(scene.scrape()));
   const int walks = scene.walking.arrived();
@@ -168,7 +168,7 @@ TEST_CASE("scrapes that cannot wait are logged once, and again only after an hou
   CHECK(scene.parts->log.count(LogLevel::error) == 0);
 }
 
-TEST_CASE("a scrape whose time is over before its collectors began has no page") {
+TEST_CASE("a scrape that times out before its collectors begin has no page") {
   Scene scene;
   auto processes = scene.scrape_up_to_the_walk(CollectorSet::only({"fdinfo"}));
   CHECK_FALSE(scene.scrape(CollectorSet::only({"frequency"}), 20ms));
@@ -180,7 +180,7 @@ TEST_CASE("a scrape whose time is over before its collectors began has no page")
   CHECK_FALSE(success(frequency, "fdinfo"));
 }
 
-TEST_CASE("a scrape of some collectors shares a run of more, and leaves when its own have finished") {
+TEST_CASE("a scrape of some collectors shares a larger run, and returns when its own have finished") {
   Scene scene;
   auto all = scene.scrape_up_to_the_walk();
   const Page identity = scene.scrape(CollectorSet::none());  // the run still stands before the processes
@@ -192,7 +192,7 @@ TEST_CASE("a scrape of some collectors shares a run of more, and leaves when its
   CHECK(whole(all.get()));
 }
 
-TEST_CASE("whatever sets of collectors are asked for, a scrape waits for one run before its own") {
+TEST_CASE("whatever collectors are requested, a scrape waits for at most one run before its own") {
   Scene scene;
   auto first = scene.scrape_up_to_the_walk(CollectorSet::only({"fdinfo"}));
   const std::vector<std::string> names = scene.monitor->enabled_collectors();
@@ -220,7 +220,7 @@ TEST_CASE("whatever sets of collectors are asked for, a scrape waits for one run
   CHECK(success(first.get(), "fdinfo") == 1);
 }
 
-TEST_CASE("a scrape whose client has gone leaves at once, whether its run has begun or not") {
+TEST_CASE("a scrape whose client has gone returns at once, whether its run has begun or not") {
   Scene scene;
   auto first = scene.scrape_up_to_the_walk(CollectorSet::only({"fdinfo"}));
   std::stop_source in_it, behind_it;
@@ -236,7 +236,7 @@ TEST_CASE("a scrape whose client has gone leaves at once, whether its run has be
   CHECK(success(first.get(), "fdinfo") == 1);
 }
 
-TEST_CASE("a read that never returns is left behind, also if all who wait have less time than that takes") {
+TEST_CASE("a read that never returns is abandoned, even if every waiting scrape has less time") {
   Scene scene(100ms);
   scene.walking.close();
   const auto until = std::chrono::steady_clock::now() + 60s;
@@ -257,7 +257,7 @@ TEST_CASE("a read that never returns is left behind, also if all who wait have l
   CHECK(whole(page));
 }
 
-TEST_CASE("a monitor ends although a read hangs and nobody waits for it") {
+TEST_CASE("a monitor can be destroyed while a read hangs") {
   Scene scene(100ms);
   scene.walking.close();
   (void)scene.scrape({}, 10ms);

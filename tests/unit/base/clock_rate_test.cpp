@@ -14,7 +14,7 @@ std::uint64_t at(double hertz, Nanoseconds time) {
 
 TEST_SUITE_BEGIN("clock rate");
 
-TEST_CASE("a rate of the hardware is known exactly after one rough measurement") {
+TEST_CASE("a known hardware rate is recognised from one rough measurement") {
   for (const double hertz : {19.2e6, 24e6, 25e6, 38.4e6, 12.5e6, 9.6e6}) {
     ClockRate rate;
     rate.observe(5s, at(hertz, 5s));
@@ -25,7 +25,7 @@ TEST_CASE("a rate of the hardware is known exactly after one rough measurement")
   }
 }
 
-TEST_CASE("less than a fifth of a second says nothing") {
+TEST_CASE("an interval below a fifth of a second is too short to measure") {
   ClockRate rate;
   rate.observe(0s, at(19.2e6, 0s));
   rate.observe(100ms, at(19.2e6, 100ms));
@@ -34,7 +34,7 @@ TEST_CASE("less than a fifth of a second says nothing") {
   CHECK(rate.hertz() == 19.2e6);
 }
 
-TEST_CASE("a rate nobody knows is believed when two measurements agree") {
+TEST_CASE("an unknown rate is accepted when two measurements agree") {
   ClockRate rate;
   rate.observe(0s, at(17e6, 0s));
   rate.observe(1s, at(17e6, 1s));
@@ -44,7 +44,7 @@ TEST_CASE("a rate nobody knows is believed when two measurements agree") {
   CHECK(*rate.hertz() == doctest::Approx(17e6).epsilon(0.001));
 }
 
-TEST_CASE("a reset, a pause and one wild measurement do not shake what is known") {
+TEST_CASE("a reset, a pause or one outlier does not change a known rate") {
   ClockRate rate;
   rate.observe(0s, at(19.2e6, 0s));
   rate.observe(1s, at(19.2e6, 1s));
@@ -58,14 +58,14 @@ TEST_CASE("a reset, a pause and one wild measurement do not shake what is known"
   CHECK(rate.hertz() == 19.2e6);
 }
 
-TEST_CASE("a rate that stays different is another device's: it is learned again") {
+TEST_CASE("a rate that stays different belongs to another device and is learned again") {
   ClockRate rate;
   for (int i = 0; i < 3; ++i) rate.observe(std::chrono::seconds(i), at(19.2e6, std::chrono::seconds(i)));
   for (int i = 10; i < 20; ++i) rate.observe(std::chrono::seconds(i), at(38.4e6, std::chrono::seconds(i)));
   CHECK(rate.hertz() == 38.4e6);
 }
 
-TEST_CASE("a rate that was told is known at once, and is not taken over one that was measured") {
+TEST_CASE("a reported rate is known at once, and does not replace a measured one") {
   ClockRate rate;
   rate.know(19.2e6);
   CHECK(rate.hertz() == 19.2e6);

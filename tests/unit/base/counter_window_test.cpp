@@ -33,7 +33,7 @@ TEST_CASE("a second scraper 200 ms behind the first gets a full window and does 
   }
 }
 
-TEST_CASE("no window is shorter than the minimum, however fast the scrapes come") {
+TEST_CASE("no window is shorter than the minimum, however often scrapes come") {
   CounterWindow<1> window(1s);
   (void)window.advance(0s, {0});
   for (auto at = 100ms; at < 5s; at += 100ms) {
@@ -59,7 +59,7 @@ TEST_CASE("a counter that went backwards gives no delta, and the next window sta
   CHECK(delta->elapsed == 10s);
 }
 
-TEST_CASE("a step back is noticed even between two scrapes that are closer than the minimum window") {
+TEST_CASE("a step back is detected even between two scrapes closer together than the minimum window") {
   CounterWindow<1> window(1s);
   (void)window.advance(0s, {0});
   (void)window.advance(10s, {1000});

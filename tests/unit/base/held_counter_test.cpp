@@ -7,14 +7,14 @@ using igpu::HeldCounter;
 
 TEST_SUITE_BEGIN("held counter");
 
-TEST_CASE("what a source gains is told step by step") {
+TEST_CASE("each update returns what the source gained") {
   HeldCounter counter = HeldCounter::from_zero();
   CHECK(counter.advance(100, 10).gained == 100);
   CHECK(counter.advance(100, 10).gained == 0);
   CHECK(counter.advance(150, 10).gained == 50);
 }
 
-TEST_CASE("a correction is held until the source has caught up") {
+TEST_CASE("a small step back is held until the source has caught up") {
   HeldCounter counter = HeldCounter::from_zero();
   (void)counter.advance(100, 10);
   const auto back = counter.advance(95, 10);
@@ -25,7 +25,7 @@ TEST_CASE("a correction is held until the source has caught up") {
   CHECK(counter.advance(105, 10).gained == 5);
 }
 
-TEST_CASE("a larger step back is a restart: what follows counts again") {
+TEST_CASE("a larger step back is a restart: later increments count again") {
   HeldCounter counter = HeldCounter::from_zero();
   (void)counter.advance(1000, 10);
   const auto back = counter.advance(3, 10);
@@ -34,14 +34,14 @@ TEST_CASE("a larger step back is a restart: what follows counts again") {
   CHECK(counter.advance(8, 10).gained == 5);
 }
 
-TEST_CASE("a count that was reset below its starting point looks like centuries and gains nothing") {
+TEST_CASE("a count reset below its starting point, which underflows to centuries, gains nothing") {
   HeldCounter counter = HeldCounter::from_zero();
   (void)counter.advance(7, 10);
   CHECK(counter.advance(static_cast<std::uint64_t>(-100'000), 10).gained == 0);
   CHECK(counter.advance(static_cast<std::uint64_t>(-99'000), 10).gained == 1000);
 }
 
-TEST_CASE("a lap of 32 bits is undone where it is plausible") {
+TEST_CASE("a 32-bit wrap is undone where it is plausible") {
   constexpr std::uint64_t lap = std::uint64_t{1} << 32;
   HeldCounter counter = HeldCounter::from_zero();
   (void)counter.advance(lap, 10);
@@ -51,7 +51,7 @@ TEST_CASE("a lap of 32 bits is undone where it is plausible") {
   CHECK(other.advance(5000, 10, 100).gained == 0);
 }
 
-TEST_CASE("whether a value would be a step back is known without taking it") {
+TEST_CASE("a value can be checked for a step back without recording it") {
   HeldCounter counter;
   CHECK_FALSE(counter.would_step_back(0, 0));
   (void)counter.advance(1000, 10);

@@ -35,7 +35,7 @@ struct Bounded {
 
 }  // namespace
 
-TEST_CASE("a lap that its time allows loses nothing, however long it took") {
+TEST_CASE("a wrap that the elapsed time allows loses nothing, however long it took") {
   Bounded bounded;
   (void)bounded.read(950, 0s);
   CHECK(bounded.read(20, 7s) == Advance::lapped);
@@ -46,7 +46,7 @@ TEST_CASE("a lap that its time allows loses nothing, however long it took") {
   CHECK(bounded.counter.total() == 2030);
 }
 
-TEST_CASE("a step back that its time does not allow to be a lap is a reset: nothing is added, what follows is") {
+TEST_CASE("a step back too early to be a wrap is a reset: nothing is added for it, later increments are") {
   Bounded bounded;
   (void)bounded.read(950, 0s);
   CHECK(bounded.read(20, 6s) == Advance::reset);  // 70 in a time for 65
@@ -57,7 +57,7 @@ TEST_CASE("a step back that its time does not allow to be a lap is a reset: noth
   CHECK(bounded.counter.total() == 960);
 }
 
-TEST_CASE("a leap forward that no source makes is a reset; one to twice the bound is the source's own word") {
+TEST_CASE("a jump forward beyond twice the bound is a reset; a smaller one is believed") {
   Bounded bounded;
   (void)bounded.read(100, 0s);
   CHECK(bounded.read(130, 1s) == Advance::gained);
@@ -67,7 +67,7 @@ TEST_CASE("a leap forward that no source makes is a reset; one to twice the boun
   CHECK(bounded.counter.total() == 135);
 }
 
-TEST_CASE("a source that publishes now and then has the time since it last did") {
+TEST_CASE("the bound of a source that publishes rarely covers the time since it last did") {
   Bounded bounded;
   (void)bounded.read(100, 0s);
   for (Nanoseconds at = 1s; at < 60s; at += 1s) (void)bounded.read(100, at);
@@ -75,14 +75,14 @@ TEST_CASE("a source that publishes now and then has the time since it last did")
   CHECK(bounded.counter.total() == 700);
 }
 
-TEST_CASE("the time that a reading took is the source's, too") {
+TEST_CASE("the bound includes the duration of the reading") {
   MonotonicCounter counter;
   const GainBound bound{.per_second = 10};
   (void)counter.advance_bounded(0, 0, bound, 0s, 5s);
   CHECK(counter.advance_bounded(100, 0, bound, 5s, 6s) == Advance::gained);
 }
 
-TEST_CASE("the first reading is a starting point, also after a count was reopened") {
+TEST_CASE("the first reading is a starting point, also after a counter was reopened") {
   Bounded bounded;
   CHECK(bounded.read(999, 0s) == Advance::gained);
   bounded.counter.rebase();
@@ -90,14 +90,14 @@ TEST_CASE("the first reading is a starting point, also after a count was reopene
   CHECK(bounded.counter.total() == 999);
 }
 
-TEST_CASE("a count beyond the range it is said to have does not wrap") {
+TEST_CASE("a count beyond its stated range does not wrap") {
   Bounded bounded;
   (void)bounded.read(5000, 0s);
   CHECK(bounded.read(3, 1000s) == Advance::reset);
   CHECK(bounded.counter.total() == 5000);
 }
 
-TEST_CASE("a counter that was reopened goes on where it stood") {
+TEST_CASE("a reopened counter continues from its last value") {
   MonotonicCounter counter;
   (void)counter.advance(300);
   SUBCASE("and counts from zero again") {
@@ -111,7 +111,7 @@ TEST_CASE("a counter that was reopened goes on where it stood") {
   }
 }
 
-TEST_CASE("time known from elsewhere is added") {
+TEST_CASE("time known from another source is added") {
   MonotonicCounter counter;
   (void)counter.advance(300);
   counter.add(20);

@@ -7,7 +7,7 @@ using namespace igpu;
 
 TEST_SUITE_BEGIN("pci ids");
 
-TEST_CASE("a device is named within its vendor only") {
+TEST_CASE("a device name is found only under its own vendor") {
   constexpr std::string_view list =
       "# a comment\n"
       "1002  Advanced Micro Devices\n"
@@ -24,14 +24,14 @@ TEST_CASE("a device is named within its vendor only") {
   CHECK(pci_device_name(list, 0x8086, 0x9a60).empty());
 }
 
-TEST_CASE("a list that is cut off, empty or no list at all names nothing") {
+TEST_CASE("a list that is truncated, empty or not a list names nothing") {
   CHECK(pci_device_name("", 0x8086, 0x56a0).empty());
   CHECK(pci_device_name("8086", 0x8086, 0x56a0).empty());
   CHECK(pci_device_name("8086  Intel\n\t56", 0x8086, 0x56a0).empty());
   CHECK(pci_device_name("8086  Intel\n\t56a0", 0x8086, 0x56a0).empty());
 }
 
-TEST_CASE("a list that comes in pieces names what the whole list names, wherever they end") {
+TEST_CASE("a list read in chunks of any size names what the whole list names") {
   const std::string list =
       "# a comment\n"
       "1002  Advanced Micro Devices\n"

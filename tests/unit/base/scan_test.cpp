@@ -15,14 +15,14 @@ TEST_CASE("the scale of a RAPL event is read") {
   CHECK(scan_double(" 1 ") == 1.0);
 }
 
-TEST_CASE("what is no finite decimal number is nothing") {
+TEST_CASE("text that is not a finite decimal number has no value") {
   for (const char* text : {"", " ", "x", "1x", "1 2", "nan", "inf", "-inf", "1e999", "0x10", "1,5", "--1", "+1"}) {
     INFO(std::string(text));
     CHECK_FALSE(scan_double(text));
   }
 }
 
-TEST_CASE("integers are read whole or not at all") {
+TEST_CASE("an integer with anything behind it has no value") {
   CHECK(scan_u64("18446744073709551615\n") == 18446744073709551615u);
   CHECK_FALSE(scan_u64("18446744073709551616"));
   CHECK_FALSE(scan_u64("-1"));
@@ -33,7 +33,7 @@ TEST_CASE("integers are read whole or not at all") {
   CHECK_FALSE(scan_hex("0x"));
 }
 
-TEST_CASE("text is taken apart at separators") {
+TEST_CASE("text is split at separators") {
   std::string_view rest = "a=1,b=2\nnext";
   CHECK(take_until(rest, ',') == "a=1");
   CHECK(take_line(rest) == "b=2");

@@ -22,7 +22,7 @@ const std::string kBad = "\xEF\xBF\xBD";
 
 }  // namespace
 
-TEST_CASE("valid text stays as it is, whatever script it is in") {
+TEST_CASE("valid UTF-8 is unchanged, in every script") {
   for (const char* text : {"", "a", "ffmpeg", "0123456789abcdef0123456789abcdef", "Prozeß", "日本語のプロセス名",
                            "\U0001F600", "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF", "\xEE\x80\x80", "tab\tand\nnewline"}) {
     INFO(std::string(text));
@@ -31,7 +31,7 @@ TEST_CASE("valid text stays as it is, whatever script it is in") {
   }
 }
 
-TEST_CASE("NUL is replaced although it is valid, wherever it stands in a machine word") {
+TEST_CASE("NUL is replaced although it is valid, at every position in a machine word") {
   for (std::size_t at = 0; at < 20; ++at) {
     std::string text(20, 'x');
     text[at] = '\0';
@@ -42,7 +42,7 @@ TEST_CASE("NUL is replaced although it is valid, wherever it stands in a machine
   }
 }
 
-TEST_CASE("a byte that no text has becomes one replacement character") {
+TEST_CASE("a byte that UTF-8 never contains becomes one replacement character") {
   CHECK(repaired("a\xff"
                  "b") == "a" + kBad + "b");
   CHECK(repaired("\xc0\x80") == kBad + kBad);                        // overlong
@@ -53,14 +53,14 @@ TEST_CASE("a byte that no text has becomes one replacement character") {
   CHECK(repaired("\x80") == kBad);
 }
 
-TEST_CASE("a sequence that is cut off becomes one replacement character, and the byte after it is kept") {
+TEST_CASE("a truncated sequence becomes one replacement character, and the byte after it is kept") {
   CHECK(repaired("\xe2\x82") == kBad);
   CHECK(repaired("\xe2\x82x") == kBad + "x");
   CHECK(repaired("\xf0\x9f\x98\"") == kBad + "\"");
   CHECK(repaired("\xc3\xc3\xa9") == kBad + "é");
 }
 
-TEST_CASE("what comes out is valid for every pair of bytes at every place in a word") {
+TEST_CASE("output is valid UTF-8 for every pair of bytes at every position in a word") {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       const std::string text = "1234567"s + static_cast<char>(a) + static_cast<char>(b) + "890"s;

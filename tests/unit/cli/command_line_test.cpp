@@ -23,7 +23,7 @@ Options options(const Arguments& arguments) { return options_from(parse(argument
 
 TEST_SUITE_BEGIN("command_line");
 
-TEST_CASE("without arguments it serves with the documented defaults") {
+TEST_CASE("without arguments the exporter serves with the documented defaults") {
   const CommandLine line = parse({});
   CHECK(line.command == "serve");
   const Options defaults = options_from(line.settings);
@@ -53,13 +53,13 @@ TEST_CASE("flags stand before or behind the command, with a blank or an equals s
   }
 }
 
-TEST_CASE("repeatable flags gather, others may be given once") {
+TEST_CASE("repeatable flags accumulate, others may be given once") {
   CHECK(options({"--gpu=card0", "--gpu", "0000:03:00.0"}).monitor.gpus == Arguments{"card0", "0000:03:00.0"});
   CHECK(options({"--web.listen-address=:1", "--web.listen-address=:2"}).listen_addresses.size() == 2);
   CHECK_THROWS_WITH_AS(parse({"--path.sysfs=a", "--path.sysfs=b"}), "--path.sysfs: given more than once", UsageError);
 }
 
-TEST_CASE("every collector but the ones that are always on has its pair of switches") {
+TEST_CASE("every collector that is not always on has a pair of switches") {
   for (const CollectorDescription& collector : describe_collectors()) {
     const std::string name(collector.name);
     CAPTURE(name);
@@ -88,7 +88,7 @@ TEST_CASE("every option of a collector is a flag, and accepts its own default") 
   CHECK(seen >= 3);
 }
 
-TEST_CASE("--collector.disable-defaults does not depend on where it stands") {
+TEST_CASE("the position of --collector.disable-defaults does not matter") {
   for (const Arguments& arguments : {Arguments{"--collector.disable-defaults", "--collector.rc6"},
                                      Arguments{"--collector.rc6", "--collector.disable-defaults"}}) {
     const MonitorOptions monitor = options(arguments).monitor;
@@ -97,7 +97,7 @@ TEST_CASE("--collector.disable-defaults does not depend on where it stands") {
   }
 }
 
-TEST_CASE("stats prints one reading, so many, or a stream") {
+TEST_CASE("stats prints one reading, a number of them, or a stream") {
   CHECK(options({"stats"}).count == 1);
   CHECK(options({"stats", "--count=3"}).count == 3);
   CHECK_FALSE(options({"stats", "--interval=500ms"}).count);
@@ -160,7 +160,7 @@ TEST_CASE("help names every flag with its default and every profile; hidden comm
   CHECK(parse({"--version"}).version);
 }
 
-TEST_CASE("help on a command has its own flags and those that concern it; --gpu remembers where it came from") {
+TEST_CASE("help for a command has its own flags and the shared ones; --gpu keeps its origin") {
   const std::vector<CommandFlag> flags = all_flags();
   const std::string stats = help_text(flags, *find_command("stats"));
   CHECK(stats.starts_with("usage: intel-gpu-exporter stats [FLAGS]\n"));

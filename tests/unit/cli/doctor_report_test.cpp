@@ -101,7 +101,7 @@ TEST_CASE("the verdict: nothing missing, unknown while asleep, or no GPU") {
   CHECK(doctor_text(found).find("lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n") != std::string::npos);
 }
 
-TEST_CASE("failed collectors and a bad web configuration count") {
+TEST_CASE("failed collectors and an invalid web configuration count as missing") {
   Diagnosis found = diagnosis({});
   const std::string_view failed[] = {"rc6"};
   found.failed_collectors = failed;

@@ -38,7 +38,7 @@ class CertificateFile {
 
 TEST_SUITE_BEGIN("sandbox plan");
 
-TEST_CASE("threads that clients talk to read of /proc what is their own, and nothing of the GPUs") {
+TEST_CASE("threads that serve clients may read their own /proc, and nothing of the GPUs") {
   Options options;
   const SandboxPlan plan = sandbox_plan(options);
   CHECK(plan.reads_processes);
@@ -64,7 +64,7 @@ TEST_CASE(
   CHECK_FALSE(holds(plan.files.readable, "/proc"));
 }
 
-TEST_CASE("certificates of the system can be read again, private keys beside them cannot") {
+TEST_CASE("the system's certificates can be read again, private keys beside them cannot") {
   Options options;
   CHECK_FALSE(holds(sandbox_plan(options).client_files.readable, "/etc/ssl/certs"));  // without TLS there are none
   options.web_config_file = "/srv/exporter/web.yml";

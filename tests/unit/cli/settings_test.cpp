@@ -59,13 +59,13 @@ TEST_CASE("every flag has its variable") {
   CHECK(settings.find("log.level")->origin == "INTEL_GPU_EXPORTER_LOG_LEVEL");
 }
 
-TEST_CASE("a switch can be turned off by its negative name, too") {
+TEST_CASE("a switch can also be turned off by its --no- name") {
   CHECK(values(from_environment({{"INTEL_GPU_EXPORTER_NO_COLLECTOR_IMC", "true"}}), "collector.imc") ==
         Values{"false"});
   CHECK_THROWS_AS(from_environment({{"INTEL_GPU_EXPORTER_JSON", "perhaps"}}), UsageError);
 }
 
-TEST_CASE("empty variables and those of a Kubernetes service of our name are not ours") {
+TEST_CASE("empty variables and those of a Kubernetes service with our name are ignored") {
   CHECK(from_environment({{"INTEL_GPU_EXPORTER_LOG_LEVEL", ""},
                           {"INTEL_GPU_EXPORTER_SERVICE_HOST", "10.0.0.1"},
                           {"INTEL_GPU_EXPORTER_PORT", "tcp://10.0.0.1:10068"}})
@@ -73,7 +73,7 @@ TEST_CASE("empty variables and those of a Kubernetes service of our name are not
             .empty());
 }
 
-TEST_CASE("a file holds one flag a line") {
+TEST_CASE("a file has one flag per line") {
   const Settings settings = from_text(
       "# comment\n"
       "\n"
@@ -98,7 +98,7 @@ TEST_CASE("sections, lists and negative switches are understood") {
   CHECK(values(settings, "web.listen-address") == Values{":1", ":2"});
 }
 
-TEST_CASE("what is wrong in a file is named with its line") {
+TEST_CASE("an error in a file is reported with its line") {
   CHECK_THROWS_WITH_AS(from_text("\nnope = 1\n"), "x.conf:2: unknown flag \"nope\"", UsageError);
   CHECK_THROWS_WITH_AS(from_text("log.level"), "x.conf:1: log.level needs a value", UsageError);
   CHECK_THROWS_WITH_AS(from_text("log.level=info\nlog.level=warn"), "x.conf:2: log.level: given twice", UsageError);

@@ -108,7 +108,7 @@ TEST_CASE("busy, wait and sema of every engine that the PMU lists") {
   CHECK(t.m.perf.open_now == 13);
 }
 
-TEST_CASE("an event with a name like no other is left alone") {
+TEST_CASE("an event with an unknown name is ignored") {
   TigerLake t;
   t.m.tree.write("sys/bus/event_source/devices/i915/events/rcs0", "config=0x9\n");
   CollectorRun<EnginesCollector> engines(t.m, integrated());
@@ -116,7 +116,7 @@ TEST_CASE("an event with a name like no other is left alone") {
   CHECK(engines.count(kBusy) == 4);
 }
 
-TEST_CASE("a second scraper right behind the first one sees the same window") {
+TEST_CASE("a second scraper right after the first sees the same window") {
   TigerLake t;
   CollectorRun<EnginesCollector> engines(t.m, integrated());
   engines.collect();
@@ -126,7 +126,7 @@ TEST_CASE("a second scraper right behind the first one sees the same window") {
   CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(0.4995).epsilon(0.001));
 }
 
-TEST_CASE("a jump never makes a ratio above 1; a step back makes none") {
+TEST_CASE("a jump never makes a ratio above 1; a step back makes no ratio") {
   TigerLake t;
   CollectorRun<EnginesCollector> engines(t.m, integrated());
   engines.collect();
@@ -143,7 +143,7 @@ TEST_CASE("a jump never makes a ratio above 1; a step back makes none") {
   CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(60.1));
 }
 
-TEST_CASE("sampled events can be left closed: no 200 Hz timer") {
+TEST_CASE("sampled events can be turned off: no 200 Hz timer") {
   TigerLake t;
   CollectorRun<EnginesCollector> engines(t.m, integrated());
   engines.options["collector.engines.sampled-events"] = {"off"};
@@ -157,7 +157,7 @@ TEST_CASE("sampled events can be left closed: no 200 Hz timer") {
                                     {kType, 0}, {kType, 0x1000}, {kType, 0x2000}, {kType, 0x2010}, {kType, 0x100002}});
 }
 
-TEST_CASE("on parts with a media GT the media engines are its") {
+TEST_CASE("media engines belong to the media GT where there is one") {
   TestMachine m("meteorlake-i915-multigt");
   m.perf.add_pmu(static_cast<std::uint32_t>(std::stoul(m.tree.read("sys/bus/event_source/devices/i915/type"))));
   CollectorRun<EnginesCollector> engines(m, integrated());
@@ -168,7 +168,7 @@ TEST_CASE("on parts with a media GT the media engines are its") {
   CHECK(engines.value(kBusy, {{"engine", "vecs0"}, {"gt", "1"}, {"class", "video_enhance"}}));
 }
 
-TEST_CASE("an engine whose event is refused is missing, the others count") {
+TEST_CASE("an engine whose event is refused is absent, the others count") {
   TigerLake t;
   t.m.perf.refuse(kType, 0x2000, ENODEV);
   CollectorRun<EnginesCollector> engines(t.m, integrated());
@@ -179,7 +179,7 @@ TEST_CASE("an engine whose event is refused is missing, the others count") {
   CHECK(engines.failures() == 0);
 }
 
-TEST_CASE("a read that fails costs the series of this scrape and is a failure") {
+TEST_CASE("a failed read is a failure and drops this scrape's series") {
   TigerLake t;
   CollectorRun<EnginesCollector> engines(t.m, integrated());
   engines.collect();
@@ -189,7 +189,7 @@ TEST_CASE("a read that fails costs the series of this scrape and is a failure") 
   CHECK(engines.failures() == 1);
 }
 
-TEST_CASE("without permission the time of the visible clients is added up by class") {
+TEST_CASE("without permission the visible clients' time is summed by class") {
   TigerLake t;
   t.m.perf.refuse_all(EACCES);
   CollectorRun<EnginesCollector> engines(t.m, integrated());
@@ -295,7 +295,7 @@ TEST_CASE("without permission the time of the visible clients is added up by cla
   }
 }
 
-TEST_CASE("a kernel without the PMU, and one where it comes a moment after the device") {
+TEST_CASE("a kernel without the PMU, and one that registers it shortly after the device") {
   TestMachine m;
   CollectorRun<EnginesCollector> engines(m, integrated());
   engines.collect();
@@ -318,7 +318,7 @@ TEST_CASE("a virtual function has no PMU and never will") {
   CHECK(engines.missing("engine_busy") == Reason::hardware);
 }
 
-TEST_CASE("what the PMU of an integrated GPU counts is not told of its virtual functions") {
+TEST_CASE("an integrated GPU's PMU counts are not reported for its virtual functions") {
   TigerLake t;
   Gpu vf = integrated();
   vf.address = "0000:00:02.1";

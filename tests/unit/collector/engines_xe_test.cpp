@@ -132,7 +132,7 @@ using Engines = CollectorRun<EnginesCollector>;
 
 TEST_SUITE_BEGIN("engines of xe");
 
-TEST_CASE("an idle GPU's PMU is tried once and left closed; its series stand at 0") {
+TEST_CASE("an idle GPU's PMU is opened once and closed; its series are 0") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect();
@@ -156,7 +156,7 @@ TEST_CASE("an idle GPU's PMU is tried once and left closed; its series stand at 
   CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 5);
 }
 
-TEST_CASE("all clients are visible and none works: every class that the GPU has is idle, from the first window on") {
+TEST_CASE("all clients visible, none busy: every class of the GPU is 0 from the first window on") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   SUBCASE("both may be used") {}
@@ -201,7 +201,7 @@ TEST_CASE("all clients are visible and none works: every class that the GPU has 
   }
 }
 
-TEST_CASE("some clients may be hidden and no visible one works: not known to be idle") {
+TEST_CASE("some clients hidden, no visible one busy: idleness is unknown") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   ClientSnapshot hidden;
@@ -298,7 +298,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a PMU that is lost while it measures makes no ratio of what nobody has counted") {
+TEST_CASE("a PMU that is lost makes no ratio of uncounted time") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect(b.client(0));
@@ -316,7 +316,7 @@ TEST_CASE("a PMU that is lost while it measures makes no ratio of what nobody ha
   CHECK(engines.count(kBusyRatio) == 0);
 }
 
-TEST_CASE("a client that works opens the PMU; a minute without work closes it; no time is counted twice or lost") {
+TEST_CASE("a busy client opens the PMU, an idle minute closes it; no time is lost or counted twice") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect(b.client(0));
@@ -367,7 +367,7 @@ TEST_CASE("a client that works opens the PMU; a minute without work closes it; n
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(6.0));
 }
 
-TEST_CASE("what clients do between the last look at them and the opening of the PMU is counted with the next scrape") {
+TEST_CASE("client time between the last walk and opening the PMU is counted at the next scrape") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect(b.client(0));
@@ -405,7 +405,7 @@ TEST_CASE("what clients do between the last look at them and the opening of the 
   }
 }
 
-TEST_CASE("work of clients that we may not see shows in the GTs' sleep") {
+TEST_CASE("work of hidden clients is detected from GT residency") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect();
@@ -417,7 +417,7 @@ TEST_CASE("work of clients that we may not see shows in the GTs' sleep") {
   CHECK(b.m.perf.open_now == 10);
 }
 
-TEST_CASE("a desktop whose GTs never sleep is learned: the PMU is closed after a minute and stays closed") {
+TEST_CASE("GTs that never sleep when idle are learned: the PMU is closed after a minute and stays closed") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect();
@@ -434,7 +434,7 @@ TEST_CASE("a desktop whose GTs never sleep is learned: the PMU is closed after a
   CHECK(scrapes_open(500) == 0);
 }
 
-TEST_CASE("what was learned is doubted every ten minutes while some processes are hidden") {
+TEST_CASE("what was learned is checked every ten minutes while processes are hidden") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   ClientSnapshot hidden;
@@ -451,7 +451,7 @@ TEST_CASE("what was learned is doubted every ten minutes while some processes ar
   CHECK(open <= 7 * 6);
 }
 
-TEST_CASE("nobody scrapes: the housekeeping's look closes the PMU, and what happened meanwhile does not open it") {
+TEST_CASE("without scrapes the housekeeping closes the PMU, and earlier work does not reopen it") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect(b.client(0));
@@ -494,7 +494,7 @@ TEST_CASE("active ticks that step back are held, and make no ratio") {
   CHECK(*engines.value(kBusyRatio, {{"engine", "rcs0"}}) == doctest::Approx(9.7 / 19.2));
 }
 
-TEST_CASE("ticks that are told late are counted when there is time for them; no engine works more than all the time") {
+TEST_CASE("ticks reported late are spread over later time; no engine exceeds elapsed time") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.options["collector.engines.xe-source"] = {"pmu"};
@@ -518,7 +518,7 @@ TEST_CASE("ticks that are told late are counted when there is time for them; no 
   CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(3.6));
 }
 
-TEST_CASE("xe-source=pmu never closes it and knows no clients") {
+TEST_CASE("xe-source=pmu never closes the PMU and ignores clients") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.options["collector.engines.xe-source"] = {"pmu"};
@@ -533,7 +533,7 @@ TEST_CASE("xe-source=pmu never closes it and knows no clients") {
   CHECK(engines.value(kBusyRatio, {{"engine", "rcs0"}}) == 0.0);
 }
 
-TEST_CASE("xe-source=fdinfo never opens it") {
+TEST_CASE("xe-source=fdinfo never opens the PMU") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.options["collector.engines.xe-source"] = {"fdinfo"};
@@ -547,7 +547,7 @@ TEST_CASE("xe-source=fdinfo never opens it") {
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));
 }
 
-TEST_CASE("without permission the clients are what there is; permission given later is followed") {
+TEST_CASE("without permission fdinfo is the source; permission granted later is used") {
   Battlemage b;
   b.m.perf.refuse_all(EACCES);
   Engines engines(b.m, b.gpu);
@@ -565,7 +565,7 @@ TEST_CASE("without permission the clients are what there is; permission given la
   CHECK(b.m.perf.open_now == 0);
 }
 
-TEST_CASE("without access to the render node the PMU itself tells which engines there are") {
+TEST_CASE("without access to the render node the engines come from the PMU") {
   Battlemage b(false);
   for (std::uint64_t gt = 0; gt < 2; ++gt)
     for (std::uint64_t engine_class = 0; engine_class < 5; ++engine_class)
@@ -594,7 +594,7 @@ TEST_CASE("firmware that is too old for the events") {
   CHECK(b.m.perf.opens == 0);
 }
 
-TEST_CASE("a suspended GPU has no open PMU; after waking the clients go on from where they were") {
+TEST_CASE("a suspended GPU has no open PMU; after resume client time continues") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect(b.client(0));
@@ -626,7 +626,7 @@ TEST_CASE("a client that wakes a sleeping GPU counts from its first cycle, thoug
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(5.0));
 }
 
-TEST_CASE("a client with more cycles than fit in since the GPU was seen asleep has worked before") {
+TEST_CASE("a client with more cycles than fit since the GPU was seen asleep is older than that") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collector().gpu_is_suspended();
@@ -639,7 +639,7 @@ TEST_CASE("a client with more cycles than fit in since the GPU was seen asleep h
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));
 }
 
-TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost the device closes it") {
+TEST_CASE("a failed read is a failure and leaves the PMU open; a lost device closes it") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.collect(b.client(0));
@@ -667,7 +667,7 @@ TEST_CASE("a read that fails leaves the PMU open and is a failure; one that lost
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(2.0));
 }
 
-TEST_CASE("rebound the counters go on") {
+TEST_CASE("counters continue after the GPU is rebound") {
   Battlemage b;
   Engines engines(b.m, b.gpu);
   engines.options["collector.engines.xe-source"] = {"pmu"};

@@ -163,14 +163,14 @@ TEST_CASE("a ratio is of the class's capacity, and never above 1") {
   CHECK(page.value(kRatio) == 1.0);
 }
 
-TEST_CASE("an engine class that the client does not print has no series; one that idles is 0") {
+TEST_CASE("an engine class that the client does not print has no series; an idle one is 0") {
   SimpleScene scene(Driver::i915);
   auto& page = scene.scrape_with(0);
   CHECK(page.value(kBusy, {{"class", "render"}}) == 0.0);
   CHECK(page.count(kBusy) == 1);
 }
 
-TEST_CASE("two scrapers do not spoil each other's windows") {
+TEST_CASE("two scrapers do not shorten each other's windows") {
   SimpleScene scene(Driver::i915);
   scene.scrape_with(0);
   for (std::uint64_t i = 1; i <= 4; ++i) {
@@ -207,7 +207,7 @@ TEST_CASE("a correction of a millisecond does not cost the ratio") {
   CHECK(page.value(kRatio) == 0.0);
 }
 
-TEST_CASE("a counter that starts over goes on from where it was") {
+TEST_CASE("a counter that restarts continues from its last value") {
   SimpleScene scene(Driver::i915);
   scene.scrape_with(100 * kSecond);
   scene.pass_time(10s);
@@ -220,7 +220,7 @@ TEST_CASE("a counter that starts over goes on from where it was") {
   CHECK(page.value(kRatio) == doctest::Approx(0.2));
 }
 
-TEST_CASE("a client that closes takes no time along while its process lives") {
+TEST_CASE("a closed client's time stays counted while its process lives") {
   Scene scene(Driver::i915);
   scene.process(7);
   scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
@@ -241,7 +241,7 @@ TEST_CASE("a client that closes takes no time along while its process lives") {
   CHECK(page.value(kBusy) == 13.0);
 }
 
-TEST_CASE("a process that holds no client for a while has no series, and goes on counting when it returns") {
+TEST_CASE("a process without clients has no series, and continues its counters when it opens one again") {
   Scene scene(Driver::i915);
   scene.process(7);
   scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
@@ -287,7 +287,7 @@ TEST_CASE(
   CHECK(page.value(kRatio) == doctest::Approx(0.3));
 }
 
-TEST_CASE("a PID that was given again under another name is another series") {
+TEST_CASE("a PID reused under another name is another series") {
   Scene scene(Driver::i915);
   scene.process(7, 100, "one");
   scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
@@ -300,7 +300,7 @@ TEST_CASE("a PID that was given again under another name is another series") {
   CHECK(page.count(kRatio) == 0);
 }
 
-TEST_CASE("a process that changes its name has two series: each has what was used under its name, and grows only") {
+TEST_CASE("a process that changes its name has two series, each with the time used under that name") {
   Scene scene(Driver::i915);
   const auto scrape = [&](std::string comm, std::uint64_t busy) -> auto& {
     scene.process(7, 100, std::move(comm));
@@ -346,7 +346,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the id of a process that is given again itself") {
+TEST_CASE("a PID that is reused under the same name") {
   Scene scene(Driver::i915);
   scene.process(7, 100);
   scene.client(7, 1, {{EngineClass::video, 10 * kSecond}});
@@ -357,7 +357,7 @@ TEST_CASE("the id of a process that is given again itself") {
   CHECK(scene.scrape().value(kBusy) == 12.0);
 }
 
-TEST_CASE("a correction, or a walk that was cut short, makes no other client of one that several hold") {
+TEST_CASE("a correction or an incomplete walk does not turn a shared client into a new one") {
   Scene scene(Driver::i915);
   scene.process(7);
   scene.client(7, 1, {{EngineClass::video, 50 * kSecond}});
@@ -375,7 +375,7 @@ TEST_CASE("a correction, or a walk that was cut short, makes no other client of 
   CHECK(scene.scrape().value(kBusy, {{"pid", "9"}}) == 0.0);
 }
 
-TEST_CASE("an old client that a process is given counts whole, but was not used in this window") {
+TEST_CASE("an old client passed to a process counts in full, but not in this window") {
   Scene scene(Driver::i915);
   const auto describe = [&](std::uint64_t busy) {
     scene.process(7);
@@ -425,7 +425,7 @@ TEST_CASE(
   CHECK(told == doctest::Approx(used));
 }
 
-TEST_CASE("a client that passes from one process to another brings only what comes after") {
+TEST_CASE("a client passed to another process counts there only from then on") {
   Scene scene(Driver::i915);
   scene.process(7);
   scene.client(7, 1, {{EngineClass::render, 50 * kSecond}});
@@ -437,7 +437,7 @@ TEST_CASE("a client that passes from one process to another brings only what com
   CHECK(page.value(kBusy, {{"pid", "9"}}) == 2.0);
 }
 
-TEST_CASE("xe: cycles are seconds once the clock's rate is known, what came before included") {
+TEST_CASE("xe: cycles become seconds once the clock rate is known, earlier cycles included") {
   SimpleScene scene(Driver::xe);
   auto& page = scene.scrape_with(19'200'000 * 3);
   CHECK(page.count(kBusy) == 0);
@@ -447,7 +447,7 @@ TEST_CASE("xe: cycles are seconds once the clock's rate is known, what came befo
   CHECK(page.value(kRatio) == doctest::Approx(0.4));
 }
 
-TEST_CASE("xe: where the render node may be opened, cycles are seconds on the first page") {
+TEST_CASE("xe: with access to the render node cycles are seconds on the first page") {
   SimpleScene scene(Driver::xe);
   scene.open_render_node();
   CHECK(scene.scrape_with(19'200'000 * 3).value(kBusy) == doctest::Approx(3.0));
@@ -458,7 +458,7 @@ TEST_CASE("xe: idle engines are 0 from the first scrape, whatever the clock") {
   CHECK(scene.scrape_with(0).value(kBusy) == 0.0);
 }
 
-TEST_CASE("xe: a lap of a 32-bit context timestamp lowers the sum by 2^32: no time is lost") {
+TEST_CASE("xe: a wrapped 32-bit context timestamp lowers the sum by 2^32: no time is lost") {
   SimpleScene scene(Driver::xe);
   const std::uint64_t lap = std::uint64_t{1} << 32;
   std::uint64_t cycles = lap - 50'000'000;
@@ -474,7 +474,7 @@ TEST_CASE("xe: a lap of a 32-bit context timestamp lowers the sum by 2^32: no ti
   CHECK(page.value(kRatio) == doctest::Approx(0.5));
 }
 
-TEST_CASE("xe: a sum that a lap took below zero looks like centuries and is none") {
+TEST_CASE("xe: a sum that underflows at a wrap does not become centuries") {
   SimpleScene scene(Driver::xe);
   const std::uint64_t lap = std::uint64_t{1} << 32;
   scene.scrape_with(1000);
@@ -489,7 +489,7 @@ TEST_CASE("xe: a sum that a lap took below zero looks like centuries and is none
   CHECK(late.collector().value(kBusy) == doctest::Approx(5.0));
 }
 
-TEST_CASE("xe: cycles without the clock beside them give a count, no ratio") {
+TEST_CASE("xe: cycles without total cycles give a counter, no ratio") {
   Scene scene(Driver::xe);
   for (int i = 0; i < 3; ++i) {
     scene.pass_time(10s);
@@ -503,7 +503,7 @@ TEST_CASE("xe: cycles without the clock beside them give a count, no ratio") {
   CHECK(scene.collector().count(kRatio, {{"pid", "8"}}) == 0);
 }
 
-TEST_CASE("hostile numbers give no hostile page") {
+TEST_CASE("hostile numbers do not reach the page") {
   SimpleScene scene(Driver::i915);
   const std::uint64_t values[] = {
       std::numeric_limits<std::uint64_t>::max(), 0, std::uint64_t{1} << 63, 5, 4, (std::uint64_t{1} << 63) - 1, 0};
@@ -518,7 +518,7 @@ TEST_CASE("hostile numbers give no hostile page") {
   }
 }
 
-TEST_CASE("memory of distinct clients adds up by region and state; what is not printed is not there") {
+TEST_CASE("memory of distinct clients is summed by region and state; values not printed are absent") {
   Scene scene(Driver::i915);
   scene.process(7);
   scene.client(7, 1).memory = {{"system0", 100, 10, {}, 50, {}}, {"stolen-system0", 0, 0, 0, 0, 0}};
@@ -532,7 +532,7 @@ TEST_CASE("memory of distinct clients adds up by region and state; what is not p
   CHECK(page.count(kMemory, {{"memory_region", "stolen-system0"}}) == 5);
 }
 
-TEST_CASE("above the cap the smallest recent users are dropped and counted; who is shown is sorted by PID") {
+TEST_CASE("above the limit the smallest recent users are dropped and counted; the others are sorted by PID") {
   Scene scene(Driver::i915, "2");
   const auto describe = [&](std::uint64_t busy_of_9) {
     for (const std::uint32_t pid : {5u, 9u, 12u, 30u}) scene.process(pid);
@@ -556,7 +556,7 @@ TEST_CASE("above the cap the smallest recent users are dropped and counted; who 
   CHECK(page.value(kBusy, {{"pid", "9"}}) == 4.0);                    // counted while it was not shown
 }
 
-TEST_CASE("a cap of nothing counts only") {
+TEST_CASE("a limit of 0 only counts processes") {
   SimpleScene scene(Driver::i915, "0");
   auto& page = scene.scrape_with(kSecond);
   CHECK(page.value("intel_gpu_processes") == 1.0);
@@ -564,7 +564,7 @@ TEST_CASE("a cap of nothing counts only") {
   CHECK(page.count("intel_gpu_process_info") == 0);
 }
 
-TEST_CASE("clients of other GPUs are not ours") {
+TEST_CASE("clients of other GPUs are ignored") {
   Scene scene(Driver::i915);
   scene.process(7);
   DrmClient other;
@@ -574,7 +574,7 @@ TEST_CASE("clients of other GPUs are not ours") {
   CHECK(scene.scrape().value("intel_gpu_processes") == 0.0);
 }
 
-TEST_CASE("facts of the process stand beside its use of the GPU; user, cgroup and ids on info") {
+TEST_CASE("process facts are reported beside GPU use; user, cgroup and ids on the info series") {
   Scene scene(Driver::i915);
   scene.process(7, 1, "Plex Transcoder");
   ClientProcess& process = scene.snapshot().processes.back();
@@ -594,7 +594,7 @@ TEST_CASE("facts of the process stand beside its use of the GPU; user, cgroup an
   CHECK(page.count("intel_gpu_process_virtual_memory_bytes") == 0);
 }
 
-TEST_CASE("the GPU slept: windows restart, counts go on") {
+TEST_CASE("after a suspend windows restart and counters continue") {
   SimpleScene scene(Driver::xe);
   scene.scrape_with(0);
   scene.pass_time(10s);
@@ -606,7 +606,7 @@ TEST_CASE("the GPU slept: windows restart, counts go on") {
   CHECK(page.count(kRatio) == 0);
 }
 
-TEST_CASE("after a re-binding the process goes on counting, with new clients") {
+TEST_CASE("after a rebind the process continues its counters with new clients") {
   SimpleScene scene(Driver::i915);
   scene.scrape_with(50 * kSecond);
   scene.collector().bind();
@@ -615,7 +615,7 @@ TEST_CASE("after a re-binding the process goes on counting, with new clients") {
   CHECK(page.value(kBusy) == 52.0);
 }
 
-TEST_CASE("a GPU whose nodes got other names, or that was rebound under open descriptors, counts no client twice") {
+TEST_CASE("no client counts twice after DRM nodes were renamed or the GPU was rebound under open descriptors") {
   for (const Driver driver : {Driver::i915, Driver::xe}) {
     SimpleScene scene(driver);
     scene.open_render_node();
@@ -633,7 +633,7 @@ TEST_CASE("a GPU whose nodes got other names, or that was rebound under open des
   }
 }
 
-TEST_CASE("state of processes that ended and of clients that closed long ago is let go") {
+TEST_CASE("state of ended processes and of clients closed long ago is dropped") {
   UsageTable table;
   for (std::uint32_t i = 0; i < 2000; ++i) {
     ClientSnapshot snapshot;
@@ -654,7 +654,7 @@ TEST_CASE("state of processes that ended and of clients that closed long ago is 
   CHECK(table.remembered_series() == 1999);  // their counts: a PID is given again
 }
 
-TEST_CASE("not the count of every series that ended is kept for ever") {
+TEST_CASE("counters of ended series are kept up to a limit") {
   UsageTable table;
   for (std::uint32_t i = 0; i < 20000; ++i) {
     ClientSnapshot snapshot;
@@ -719,7 +719,7 @@ TEST_CASE(
   CHECK(page.sink().features()[0].feature->need == Need::other_processes);
 }
 
-TEST_CASE("what the driver tells of clients is a trait of the kernel: it does not come and go with them") {
+TEST_CASE("a feature once seen in fdinfo stays available when no client is left") {
   Scene scene(Driver::i915);
   scene.process(7);
   scene.client(7, 1, {{EngineClass::render, 5}});
@@ -731,7 +731,7 @@ TEST_CASE("what the driver tells of clients is a trait of the kernel: it does no
   CHECK(page.missing("process_memory") == Reason::kernel);
 }
 
-TEST_CASE("a walk that failed is a failure, and nothing is told") {
+TEST_CASE("a failed walk is a failure without series") {
   Scene scene(Driver::i915);
   auto& page = scene.collector();
   (void)page.collect(Failure{std::make_error_code(std::errc::io_error), "proc"});

@@ -31,7 +31,7 @@ using Run = CollectorRun<FrequencyCollector>;
 
 }  // namespace
 
-TEST_CASE("i915: now, bounds and throttle reasons from sysfs, the mean from the PMU") {
+TEST_CASE("i915: current frequency, limits and throttle reasons from sysfs, the mean from the PMU") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   Run run(m, only_gpu(m));
@@ -55,7 +55,7 @@ TEST_CASE("i915: now, bounds and throttle reasons from sysfs, the mean from the 
   CHECK(run.value("intel_gpu_frequency_cycles_total", {{"kind", "actual"}}) == 2400e6);
 }
 
-TEST_CASE("a second scraper that comes soon after the first still sees a full window") {
+TEST_CASE("a second scraper soon after the first still sees a full window") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   Run run(m, only_gpu(m));
@@ -67,7 +67,7 @@ TEST_CASE("a second scraper that comes soon after the first still sees a full wi
   CHECK(run.value("intel_gpu_frequency_average_hertz", {{"kind", "actual"}}) == doctest::Approx(1000e6));
 }
 
-TEST_CASE("i915, Meteor Lake: each GT has its own event, and no event of a GT is taken for another's") {
+TEST_CASE("i915, Meteor Lake: each GT has its own event") {
   TestMachine m("meteorlake-i915-multigt");
   m.perf.add_pmu(20);
   Run run(m, only_gpu(m));
@@ -80,7 +80,7 @@ TEST_CASE("i915, Meteor Lake: each GT has its own event, and no event of a GT is
   CHECK(run.value("intel_gpu_frequency_hertz", {{"gt", "1"}, {"kind", "requested"}}) == 400e6);
 }
 
-TEST_CASE("xe: sysfs only; its frequency events are no counters") {
+TEST_CASE("xe: sysfs only, since its frequency events are not counters") {
   TestMachine m("b580-xe-loaded-throttled");
   m.perf.add_pmu(29);
   Run run(m, only_gpu(m));
@@ -107,7 +107,7 @@ TEST_CASE("without the sampled events no timer is started in the driver, and eve
   CHECK(run.available("frequency"));
 }
 
-TEST_CASE("PMU not permitted, not there, or without the event: the mean is absent, each for its reason") {
+TEST_CASE("PMU not permitted, missing, or without the event: the mean is absent with that reason") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   m.perf.add_pmu(kA380Pmu);
@@ -133,7 +133,7 @@ TEST_CASE("PMU not permitted, not there, or without the event: the mean is absen
   CHECK(without.missing("frequency_average") == Reason::kernel);
 }
 
-TEST_CASE("a PMU that the driver makes after its files is found at the next scrape") {
+TEST_CASE("a PMU that the driver registers after its files is found at the next scrape") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   const std::string pmu = "sys/bus/event_source/devices/i915_0000_0b_00.0";
@@ -146,7 +146,7 @@ TEST_CASE("a PMU that the driver makes after its files is found at the next scra
   CHECK(run.available("frequency_average"));
 }
 
-TEST_CASE("a file that fails costs its own series for that scrape and is told as a failure") {
+TEST_CASE("a failed file is a failure and costs only its own series in that scrape") {
   TestMachine m("a380-i915");
   Run run(m, only_gpu(m));
   run.collect();
@@ -164,7 +164,7 @@ TEST_CASE("a file that fails costs its own series for that scrape and is told as
   }
 }
 
-TEST_CASE("a PMU read that fails once leaves a gap, and no counter goes back") {
+TEST_CASE("one failed PMU read leaves a gap, and no counter decreases") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   Run run(m, only_gpu(m));
@@ -183,7 +183,7 @@ TEST_CASE("a PMU read that fails once leaves a gap, and no counter goes back") {
   CHECK(run.value("intel_gpu_frequency_cycles_total", {{"kind", "actual"}}) >= 1000e6);
 }
 
-TEST_CASE("files that the driver makes after the DRM node are found at the second scrape") {
+TEST_CASE("files created after the DRM node are found at the second scrape") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   const std::string gt = "sys/" + gpu.pci_path + "/drm/card1/gt";
@@ -198,7 +198,7 @@ TEST_CASE("files that the driver makes after the DRM node are found at the secon
   CHECK(run.value("intel_gpu_frequency_hertz", {{"kind", "actual"}}) == 600e6);
 }
 
-TEST_CASE("files are opened once and read once a scrape") {
+TEST_CASE("files are opened once and read once per scrape") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   Run run(m, only_gpu(m));

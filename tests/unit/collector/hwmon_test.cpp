@@ -96,7 +96,7 @@ TEST_CASE("a card whose driver has no hwmon on this kernel") {
   CHECK(run.failures() == 0);
 }
 
-TEST_CASE("hwmon that the driver registers after the DRM node is there at the second scrape") {
+TEST_CASE("hwmon registered after the DRM node is found at the second scrape") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   m.tree.move("sys/" + gpu.pci_path + "/hwmon", "sys/later");
@@ -107,7 +107,7 @@ TEST_CASE("hwmon that the driver registers after the DRM node is there at the se
   CHECK(run.value("intel_gpu_temperature_celsius") == 55);
 }
 
-TEST_CASE("a sensor that fails is told as a failure and costs nothing else; no data is absent") {
+TEST_CASE("a failed sensor is a failure and costs only its own series; ENODATA is absence") {
   TestMachine m("b580-xe-many-temps");
   Run run(m, only_gpu(m));
   run.collect();
@@ -124,7 +124,7 @@ TEST_CASE("a sensor that fails is told as a failure and costs nothing else; no d
   CHECK(run.count("intel_gpu_temperature_celsius") == 16);
 }
 
-TEST_CASE("a fan read by somebody else in the same moment has no speed, which is neither failure nor lack") {
+TEST_CASE("a fan read by another process at the same moment has no speed, and that is no failure") {
   TestMachine m("a380-i915");
   Run run(m, only_gpu(m));
   m.sys.fail_reading("fan1_input", EAGAIN);

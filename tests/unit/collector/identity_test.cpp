@@ -26,7 +26,7 @@ using Run = CollectorRun<IdentityCollector>;
 
 }  // namespace
 
-TEST_CASE("what a card is stands on one series") {
+TEST_CASE("a card is described by one info series") {
   TestMachine m("a380-i915");
   Gpu gpu = only_gpu(m);
   gpu.numa_node = 1;
@@ -45,7 +45,7 @@ TEST_CASE("what a card is stands on one series") {
   CHECK(run.value("intel_gpu_error_state") == 0);
 }
 
-TEST_CASE("what nobody knows is an empty label, which is no label") {
+TEST_CASE("an unknown property is an empty label, which is left out") {
   TestMachine m("cometlake-i915");
   Gpu gpu = only_gpu(m);
   gpu.numa_node = -1;
@@ -55,7 +55,7 @@ TEST_CASE("what nobody knows is an empty label, which is no label") {
                   {{"kind", "integrated"}, {"device_id", "0x9b41"}, {"name", ""}, {"numa_node", ""}}) == 1);
 }
 
-TEST_CASE("a sleeping GPU: what it is and that it sleeps, nothing that would have to be read") {
+TEST_CASE("a suspended GPU: info and runtime_suspended, nothing that would have to be read") {
   TestMachine m("a380-xe-k7");
   const Gpu gpu = only_gpu(m);
   Run run(m, gpu);
@@ -74,7 +74,7 @@ TEST_CASE("a sleeping GPU: what it is and that it sleeps, nothing that would hav
   CHECK(run.value("intel_gpu_error_state") == 1);
 }
 
-TEST_CASE("a device without runtime power management says nothing about sleep") {
+TEST_CASE("a device without runtime power management has no runtime_suspended") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   Run run(m, gpu);
@@ -84,7 +84,7 @@ TEST_CASE("a device without runtime power management says nothing about sleep") 
   CHECK(run.failures() == 0);
 }
 
-TEST_CASE("a status that is none says nothing about sleep, and is a failure") {
+TEST_CASE("an unknown runtime status is a failure, and runtime_suspended is absent") {
   TestMachine m("a380-i915");
   Run run(m, only_gpu(m));
   run.told_suspended = Failure{std::make_error_code(std::errc::bad_message), "runtime_status"};
@@ -94,7 +94,7 @@ TEST_CASE("a status that is none says nothing about sleep, and is a failure") {
   CHECK(run.failures() == 1);
 }
 
-TEST_CASE("a hang that i915 keeps is told; without root it is not known, and what is needed is root") {
+TEST_CASE("a hang captured by i915 is reported; without root it is unknown, and the hint is root") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   m.tree.write("sys/" + gpu.pci_path + "/drm/card1/error", "GPU HANG: ecode 12:1:85dffffb\n");

@@ -51,7 +51,7 @@ struct TwoBoxes {
 
 TEST_SUITE_BEGIN("imc");
 
-TEST_CASE("one count is a cache line; the controllers are added up") {
+TEST_CASE("one count is a cache line; controllers are summed") {
   TwoBoxes t;
   CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::integrated));
   imc.collect();
@@ -66,7 +66,7 @@ TEST_CASE("one count is a cache line; the controllers are added up") {
   CHECK(imc.count(kMetric) == 2);
 }
 
-TEST_CASE("a card has its own memory: the processor's traffic is not its") {
+TEST_CASE("a card has its own memory: the processor's traffic is not reported for it") {
   TwoBoxes t;
   CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::discrete));
   imc.collect();
@@ -75,7 +75,7 @@ TEST_CASE("a card has its own memory: the processor's traffic is not its") {
   CHECK(t.m.perf.opens == 0);
 }
 
-TEST_CASE("nor do virtual functions of an integrated GPU tell it again") {
+TEST_CASE("virtual functions of an integrated GPU do not report it again") {
   TwoBoxes t;
   Gpu vf = gpu(GpuKind::integrated);
   vf.virtual_function = true;
@@ -85,7 +85,7 @@ TEST_CASE("nor do virtual functions of an integrated GPU tell it again") {
   CHECK(t.m.perf.opens == 0);
 }
 
-TEST_CASE("without permission there is no series, and the reason is told") {
+TEST_CASE("without permission there is no series, and the reason is reported") {
   TwoBoxes t;
   t.m.perf.refuse_all(EACCES);
   CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::integrated));
@@ -108,7 +108,7 @@ TEST_CASE("a kernel without the PMUs; a module that is loaded later is found") {
   CHECK(imc.count(kMetric) == 1);  // reads; writes do not count
 }
 
-TEST_CASE("a controller that was never there is left out; one that goes makes the sum unknown, not smaller") {
+TEST_CASE("a missing controller is left out; one that disappears makes the sum unknown, not smaller") {
   TwoBoxes t;
   t.m.perf.refuse(42, 0x20ff, EINVAL);
   CollectorRun<ImcCollector> imc(t.m, gpu(GpuKind::integrated));

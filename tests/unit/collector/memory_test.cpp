@@ -131,7 +131,7 @@ TEST_CASE(
   CHECK(memory.available("memory_used"));
 }
 
-TEST_CASE("root of a user namespace may not know what is used, though it holds every capability there") {
+TEST_CASE("root of a user namespace has no used memory, despite every capability in that namespace") {
   TestMachine m;
   m.privileges.initial_user_namespace = false;
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 16 * kGiB, 16 * kGiB); });
@@ -141,7 +141,7 @@ TEST_CASE("root of a user namespace may not know what is used, though it holds e
   CHECK(memory.missing("memory_used") == Reason::permission);
 }
 
-TEST_CASE("an integrated GPU on i915 has only system memory, of which no account is kept, whoever asks") {
+TEST_CASE("an integrated GPU on i915 has only system memory, whose use the driver does not track") {
   TestMachine m;
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_i915(r, a, 0, 0); });
   CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::i915));
@@ -151,7 +151,7 @@ TEST_CASE("an integrated GPU on i915 has only system memory, of which no account
   CHECK(memory.missing("memory_used") == Reason::kernel);
 }
 
-TEST_CASE("an older xe driver that shows 0 to the unprivileged gives no use; a newer one gives what it shows") {
+TEST_CASE("use that an older xe driver reports as 0 to unprivileged users is absent; a newer driver's is reported") {
   TestMachine m;
   take_perfmon(m);
   std::uint64_t vram_used = 0;
@@ -167,7 +167,7 @@ TEST_CASE("an older xe driver that shows 0 to the unprivileged gives no use; a n
   CHECK(memory.available("memory_used"));
 }
 
-TEST_CASE("a render node that may not be opened takes both features away, and is tried again at the next scrape") {
+TEST_CASE("without permission for the render node both features are absent; it is tried again at the next scrape") {
   TestMachine m;
   m.drm.refuse("renderD128", EACCES);
   CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
@@ -183,7 +183,7 @@ TEST_CASE("a render node that may not be opened takes both features away, and is
   CHECK(memory.available("memory_size"));
 }
 
-TEST_CASE("a render node that sysfs names and /dev/dri lacks was not passed to us: no kernel is to blame") {
+TEST_CASE("a render node in sysfs but not in /dev/dri was not passed to the container: the kernel is not blamed") {
   TestMachine m;
   CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
   memory.collect();
@@ -194,7 +194,7 @@ TEST_CASE("a render node that sysfs names and /dev/dri lacks was not passed to u
   }
 }
 
-TEST_CASE("a GPU without render node has no memory to tell") {
+TEST_CASE("a GPU without render node has no memory series") {
   TestMachine m;
   Gpu gpu = gpu_of(Driver::xe);
   gpu.render_node.clear();
@@ -204,7 +204,7 @@ TEST_CASE("a GPU without render node has no memory to tell") {
   CHECK(m.drm.opens == 0);
 }
 
-TEST_CASE("a node whose device has gone is reopened in the same scrape, and not kept open while there is no device") {
+TEST_CASE("a node whose device has gone is reopened within the scrape, and not kept open without a device") {
   TestMachine m;
   int gone_answers = 0;
   m.drm.add("renderD128", [&](unsigned long r, void* a) {
@@ -229,7 +229,7 @@ TEST_CASE("a node whose device has gone is reopened in the same scrape, and not 
   CHECK(memory.available("memory_size"));
 }
 
-TEST_CASE("a wedged device is a failure of this scrape, and nothing is shown from an earlier one") {
+TEST_CASE("a wedged device is a failure of this scrape; no old values are shown") {
   TestMachine m;
   int error = 0;
   m.drm.add("renderD128", [&](unsigned long r, void* a) { return error != 0 ? error : answer_as_xe(r, a, 1, 1); });

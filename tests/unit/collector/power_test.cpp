@@ -63,7 +63,7 @@ using Run = CollectorRun<PowerCollector>;
 
 }  // namespace
 
-TEST_CASE("integrated, with the power PMU: its domains, and powercap only for what it does not give") {
+TEST_CASE("integrated, with the power PMU: its domains, and powercap only for the domains it lacks") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   add_rapl_pmu(m);
@@ -83,7 +83,7 @@ TEST_CASE("integrated, with the power PMU: its domains, and powercap only for wh
   CHECK(run.available("power"));
 }
 
-TEST_CASE("a virtual function of an integrated GPU does not tell the package's energy again") {
+TEST_CASE("a virtual function of an integrated GPU does not report the package's energy again") {
   TestMachine m;
   Gpu gpu = laptop(m);
   add_rapl_pmu(m);
@@ -111,7 +111,7 @@ TEST_CASE("integrated, PMU not permitted: powercap, where root may read it") {
   CHECK(run.failures() == 0);
 }
 
-TEST_CASE("integrated, neither permitted: absent, and what is asked for is access to perf, not root") {
+TEST_CASE("integrated, neither permitted: absent, and the hint is access to perf, not root") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   add_rapl_pmu(m);
@@ -126,7 +126,7 @@ TEST_CASE("integrated, neither permitted: absent, and what is asked for is acces
   CHECK(run.failures() == 0);
 }
 
-TEST_CASE("integrated, a kernel without the PMU and files for root only: root is what is asked for") {
+TEST_CASE("integrated, no PMU in the kernel and files readable by root only: the hint is root") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   m.sys.refuse_opening("energy_uj", EACCES);
@@ -137,7 +137,7 @@ TEST_CASE("integrated, a kernel without the PMU and files for root only: root is
   CHECK(run.sink().features()[0].feature->need == Need::powercap_file);
 }
 
-TEST_CASE("a card without hwmon, or with an energy file that may not be read, has nothing to do with perf") {
+TEST_CASE("a card without hwmon, or without permission for its energy file, does not get the perf hint") {
   TestMachine m("a380-i915");
   const std::vector<Gpu> gpus = m.gpus();
   const auto card =
@@ -159,7 +159,7 @@ TEST_CASE("a card without hwmon, or with an energy file that may not be read, ha
   CHECK(refused.sink().features()[0].feature->need == Need::card_hwmon);
 }
 
-TEST_CASE("a machine without RAPL does not tell") {
+TEST_CASE("a machine without RAPL has no power") {
   TestMachine m;
   Gpu gpu;
   gpu.address = "0000:00:02.0";
@@ -170,7 +170,7 @@ TEST_CASE("a machine without RAPL does not tell") {
   CHECK(run.missing("power") == Reason::kernel);
 }
 
-TEST_CASE("powercap's counter wraps at its range: no joule is lost, no watt made up") {
+TEST_CASE("powercap's counter wraps at its range: no joule is lost or invented") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   m.tree.write(kPackageZone, "262143000000\n");
@@ -182,7 +182,7 @@ TEST_CASE("powercap's counter wraps at its range: no joule is lost, no watt made
   CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(15.0));
 }
 
-TEST_CASE("a step back that is no wrap: no power for that window, then right again, the counter never goes back") {
+TEST_CASE("a step back that is not a wrap costs one window of power; the counter never decreases") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   m.tree.write(kPackageZone, "9000000000\n");
@@ -198,7 +198,7 @@ TEST_CASE("a step back that is no wrap: no power for that window, then right aga
   CHECK(run.value(kWatts, {{"domain", "package"}}) == 20);
 }
 
-TEST_CASE("several packages are added up; if one does not tell, their sum is not told") {
+TEST_CASE("packages are summed; if one cannot be read, there is no sum") {
   TestMachine m;
   m.tree.lay_out("powercap-95w-package-core");
   Gpu gpu;
@@ -249,7 +249,7 @@ TEST_CASE("an i915 card: its one energy counter is the package's; RAPL is not th
   CHECK(run.value(kWatts, {{"domain", "package"}, {"source", "hwmon"}}) == doctest::Approx(45));
 }
 
-TEST_CASE("an xe card tells card and package apart") {
+TEST_CASE("an xe card reports card and package separately") {
   TestMachine m("b580-xe-loaded-throttled");
   Run run(m, only_gpu(m));
   run.collect();
@@ -272,7 +272,7 @@ TEST_CASE("Battlemage on Linux 6.14: card energy that never counted is not shown
   CHECK(run.value(kWatts, {{"domain", "card"}}) == 60);
 }
 
-TEST_CASE("a card whose counters all stand at 0 tells no power") {
+TEST_CASE("a card whose counters all stay at 0 has no power") {
   TestMachine m("b580-xe-k6.14");
   const Gpu gpu = only_gpu(m);
   m.tree.write("sys/" + gpu.pci_path + "/hwmon/hwmon3/energy2_input", "0\n");
@@ -283,7 +283,7 @@ TEST_CASE("a card whose counters all stand at 0 tells no power") {
   CHECK(run.missing("power") == Reason::hardware);
 }
 
-TEST_CASE("hwmon energy that fails or has no data is right again afterwards; a reset loses no count") {
+TEST_CASE("hwmon energy recovers after a failure or missing data; a reset loses no count") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
@@ -314,7 +314,7 @@ TEST_CASE("hwmon energy that fails or has no data is right again afterwards; a r
   CHECK(run.value(kWatts) == 50);
 }
 
-TEST_CASE("powercap: what no processor can have drawn is a reset, not a lap; after a long time a lap is one") {
+TEST_CASE("powercap: energy that no processor can have used is a reset; after long enough it is a wrap") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   m.tree.write(kPackageZone, "200000000000\n");
@@ -333,7 +333,7 @@ TEST_CASE("powercap: what no processor can have drawn is a reset, not a lap; aft
   CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(96.96).epsilon(0.001));
 }
 
-TEST_CASE("hwmon: the driver takes a register that was reset for one that has wrapped; nobody else does") {
+TEST_CASE("hwmon: a wrap that the driver assumes at a register reset is not counted") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
@@ -350,7 +350,7 @@ TEST_CASE("hwmon: the driver takes a register that was reset for one that has wr
   CHECK(run.value(kWatts) == 60);
 }
 
-TEST_CASE("the first value of a card that did not count is whole, however late it comes") {
+TEST_CASE("the first value of a card that did not count is taken in full, however late it comes") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";
@@ -385,7 +385,7 @@ TEST_CASE(
   CHECK(run.value(kWatts, {{"domain", "gpu"}}) == 0);
 }
 
-TEST_CASE("a power PMU of which no domain counts: the machine does not have it") {
+TEST_CASE("a power PMU none of whose domains counts is treated as missing") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   add_rapl_pmu(m);
@@ -399,7 +399,7 @@ TEST_CASE("a power PMU of which no domain counts: the machine does not have it")
   CHECK(run.failures() == 0);
 }
 
-TEST_CASE("the power PMU: a leap of a whole register in a second was not drawn") {
+TEST_CASE("power PMU: a jump by a whole register within a second is not energy") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   add_rapl_pmu(m);
@@ -417,7 +417,7 @@ TEST_CASE("the power PMU: a leap of a whole register in a second was not drawn")
   CHECK(run.value(kWatts, {{"domain", "package"}}) == 10);
 }
 
-TEST_CASE("a card is read twice in a lap of its energy counter, at the most that it states to draw") {
+TEST_CASE("a card is read twice per wrap of its energy counter at its highest stated power") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   m.tree.write("sys/" + gpu.pci_path + "/hwmon/hwmon1/power1_crit", "1000000000\n");
@@ -426,7 +426,7 @@ TEST_CASE("a card is read twice in a lap of its energy counter, at the most that
   CHECK(run.collector().read_within() == 131072ms);
 }
 
-TEST_CASE("powercap is read twice in a lap; of domains that the PMU gives the kernel takes care") {
+TEST_CASE("powercap is read twice per wrap; for PMU domains the kernel does it") {
   TestMachine m;
   const Gpu gpu = laptop(m);
   m.tree.remove(kZones + "intel-rapl:1");  // psys, which the PMU below does not have
@@ -441,7 +441,7 @@ TEST_CASE("powercap is read twice in a lap; of domains that the PMU gives the ke
   CHECK(with_files.collector().read_within() > 130s);
 }
 
-TEST_CASE("after a new binding the counters go on") {
+TEST_CASE("counters continue after a rebind") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   const std::string file = "sys/" + gpu.pci_path + "/hwmon/hwmon1/energy1_input";

@@ -40,7 +40,7 @@ using Run = CollectorRun<Rc6Collector>;
 
 }  // namespace
 
-TEST_CASE("i915 with PMU: nanoseconds in RC6, and the time the GPU was held awake") {
+TEST_CASE("i915 with PMU: nanoseconds in RC6, and the time the GPU was kept awake") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   Run run(m, only_gpu(m));
@@ -73,7 +73,7 @@ TEST_CASE("i915, Meteor Lake: residency of both GTs, awake time of the root GT o
   CHECK(run.value("intel_gpu_awake_seconds_total", {{"gt", "0"}}) == 0.8);
 }
 
-TEST_CASE("a PMU that the driver makes after its files is found at the next scrape") {
+TEST_CASE("a PMU that the driver registers after its files is found at the next scrape") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   const std::string pmu = "sys/bus/event_source/devices/i915_0000_0b_00.0";
@@ -109,7 +109,7 @@ TEST_CASE("i915 without access to the PMU: milliseconds from sysfs") {
   CHECK(run.failures() == 1);
 }
 
-TEST_CASE("i915's file is 32 bits wide: after 49 days it restarts, the counter does not") {
+TEST_CASE("i915's file wraps at 32 bits after 49 days, the counter does not") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   m.tree.write(residency_file(gpu), "4294967000\n");
@@ -125,7 +125,7 @@ TEST_CASE("i915's file is 32 bits wide: after 49 days it restarts, the counter d
   CHECK(run.value(kRatio) == 0.5);
 }
 
-TEST_CASE("a reset takes the file back: the counter waits for nothing and loses nothing, one window has no ratio") {
+TEST_CASE("a reset of the file costs one window's ratio and no count") {
   TestMachine m("b580-xe-many-temps");
   const Gpu gpu = only_gpu(m);
   const std::string file = residency_file(gpu);
@@ -142,7 +142,7 @@ TEST_CASE("a reset takes the file back: the counter waits for nothing and loses 
   CHECK(run.value(kRatio, {{"gt", "0"}}) == 0.9);
 }
 
-TEST_CASE("xe: from sysfs, never by the PMU, whose open events keep the GPU from sleeping") {
+TEST_CASE("xe: from sysfs, never from the PMU, whose open events keep the GPU awake") {
   TestMachine m("b580-xe-many-temps");
   m.perf.add_pmu(30);
   Run run(m, only_gpu(m));
@@ -164,7 +164,7 @@ TEST_CASE("a ratio never exceeds 1, although milliseconds are rounded") {
   CHECK(run.value(kRatio, {{"gt", "0"}}) == 1);
 }
 
-TEST_CASE("no window reaches over a time in which the GPU slept and its file stood still") {
+TEST_CASE("no window includes time in which the GPU was suspended") {
   TestMachine m("b580-xe-many-temps");
   const Gpu gpu = only_gpu(m);
   m.tree.write(residency_file(gpu), "1000\n");
@@ -180,7 +180,7 @@ TEST_CASE("no window reaches over a time in which the GPU slept and its file sto
   CHECK(run.value(kRatio, {{"gt", "0"}}) == 0.5);
 }
 
-TEST_CASE("a PMU that fails once is waited for: sysfs does not step in, no time is lost") {
+TEST_CASE("after one PMU failure the source stays the PMU, and no time is lost") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   Run run(m, only_gpu(m));
@@ -200,7 +200,7 @@ TEST_CASE("a PMU that fails once is waited for: sysfs does not step in, no time 
   CHECK(run.value(kRatio) == doctest::Approx(0.4));
 }
 
-TEST_CASE("permission that is given later changes the source; the counter goes on from where it was") {
+TEST_CASE("permission granted later changes the source; the counter continues") {
   TestMachine m("a380-i915");
   m.perf.add_pmu(kA380Pmu);
   m.perf.refuse_all(EACCES);
@@ -217,7 +217,7 @@ TEST_CASE("permission that is given later changes the source; the counter goes o
   CHECK(run.value(kRatio) == 0.5);
 }
 
-TEST_CASE("more residency than time is a reset, back or forth; after a long time a lap is one") {
+TEST_CASE("more residency than elapsed time is a reset; after long enough it is a wrap") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);
   m.tree.write(residency_file(gpu), "3000000000\n");
@@ -243,14 +243,14 @@ TEST_CASE("more residency than time is a reset, back or forth; after a long time
   CHECK(run.value(kSeconds) == doctest::Approx(7292201));
 }
 
-TEST_CASE("residency is read twice in the shortest lap of the hardware's counter") {
+TEST_CASE("residency is read twice per shortest wrap of the hardware counter") {
   TestMachine m("a380-i915");
   Run run(m, only_gpu(m));
   run.collect();
   CHECK(run.collector().read_within() == 29min + 30s);
 }
 
-TEST_CASE("after a new binding the counter goes on") {
+TEST_CASE("the counter continues after a rebind") {
   TestMachine m("b580-xe-many-temps");
   const Gpu gpu = only_gpu(m);
   m.tree.write(residency_file(gpu), "5000\n");
@@ -265,7 +265,7 @@ TEST_CASE("after a new binding the counter goes on") {
   CHECK(run.value(kSeconds, {{"gt", "0"}}) == 5.5);
 }
 
-TEST_CASE("no event and no file: the kernel does not tell; a virtual function cannot") {
+TEST_CASE("no event and no file: reason kernel; for a virtual function, hardware") {
   TestMachine m("cometlake-i915");
   m.tree.remove("sys/devices/i915/events/rc6-residency");
   m.perf.add_pmu(21);

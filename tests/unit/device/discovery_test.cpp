@@ -27,7 +27,7 @@ TEST_CASE("an integrated GPU and a card behind its switch, each with card and re
   CHECK(gpus[1].pci_path == "devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:03:00.0");
 }
 
-TEST_CASE("every captured machine with a GPU shows exactly that one, though connectors are called card1-DP-1 too") {
+TEST_CASE("every captured machine shows exactly its GPUs, although connectors are called card1-DP-1") {
   struct Expected {
     const char *machine, *address, *card;
     Driver driver;
@@ -53,7 +53,7 @@ TEST_CASE("every captured machine with a GPU shows exactly that one, though conn
   }
 }
 
-TEST_CASE("GPUs of other vendors and Intel GPUs without i915 or xe are not ours") {
+TEST_CASE("GPUs of other vendors and Intel GPUs without i915 or xe are ignored") {
   TestMachine machine;
   add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:01.0/0000:01:00.0",
                          .driver = "amdgpu",
@@ -80,7 +80,7 @@ TEST_CASE("a card that is being removed and has no device id any more is not tak
   CHECK(Discovery(machine.machine(), {}).discover().at(0).kind == GpuKind::discrete);
 }
 
-TEST_CASE("a GPU that is rebound has another binding; one that is not keeps it") {
+TEST_CASE("a rebound GPU has a new binding; otherwise the binding stays") {
   TestMachine machine;
   const GpuSpec gpu{
       .pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"};
@@ -106,7 +106,7 @@ TEST_CASE("--gpu takes a PCI address, a card or a render node") {
   }
 }
 
-TEST_CASE("a card is a card wherever it sits; what sits on the root bus is integrated") {
+TEST_CASE("a card is discrete behind any bridge; a GPU on the root bus is integrated") {
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x9a49) == GpuKind::integrated);
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x7d55) == GpuKind::integrated);
   CHECK(gpu_kind("devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:01.0/0000:03:00.0", 0x56a0) ==
@@ -120,7 +120,7 @@ TEST_CASE("a card is a card wherever it sits; what sits on the root bus is integ
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0xffff) == GpuKind::integrated);
 }
 
-TEST_CASE("a machine without DRM, and files that are garbage, show no GPU and do no harm") {
+TEST_CASE("a machine without DRM, and invalid files, show no GPU and do no harm") {
   TestMachine machine;
   Discovery discovery(machine.machine(), {});
   CHECK(discovery.discover().empty());

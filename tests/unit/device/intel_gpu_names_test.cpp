@@ -71,13 +71,13 @@ TEST_CASE("every GPU that the kernel's drivers know from Ice Lake on has the nam
   }
 }
 
-TEST_CASE("cards have the name on the box") {
+TEST_CASE("cards have their product name") {
   CHECK(intel_gpu_name(0x56a0) == "DG2 [Arc A770]");
   CHECK(intel_gpu_name(0xe20b) == "Battlemage G21 [Arc B580]");
   CHECK(intel_gpu_name(0x56c1) == "ATS-M [Data Center GPU Flex 140]");
 }
 
-TEST_CASE("no id stands in two rows' families, and unknown ids have no name") {
+TEST_CASE("no id is in two families, and unknown ids have no name") {
   std::map<std::uint16_t, std::string> seen;
   for (const Family& family : kernel_ids())
     for (const std::uint16_t id : family.ids) CHECK(seen.emplace(id, family.name).second);

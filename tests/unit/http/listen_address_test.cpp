@@ -18,13 +18,13 @@ TEST_CASE("a bare port means every address") {
   CHECK(parse_listen_address(":0").port == 0);
 }
 
-TEST_CASE("names and IPv4 addresses stand before the port") {
+TEST_CASE("names and IPv4 addresses precede the port") {
   CHECK(parse_listen_address("localhost:9100").kind == Kind::host);
   CHECK(parse_listen_address("localhost:9100").host == "localhost");
   CHECK(parse_listen_address("192.0.2.1:65535").host == "192.0.2.1");
 }
 
-TEST_CASE("IPv6 addresses stand in brackets") {
+TEST_CASE("IPv6 addresses are in brackets") {
   const ListenAddress address = parse_listen_address("[::1]:9100");
   CHECK(address.kind == Kind::ipv6);
   CHECK(address.host == "::1");
@@ -37,7 +37,7 @@ TEST_CASE("unix: is followed by an absolute path") {
   CHECK(address.path == "/run/igpu/exporter.sock");
 }
 
-TEST_CASE("everything else is refused with the text that was given") {
+TEST_CASE("everything else is rejected with the text that was given") {
   for (const char* text : {"", "10068", ":", ":x", ":65536", ":-1", ":1x", "host:", "::1:9100", "[::1:9100", "[]:1",
                            "unix:relative", "unix:"}) {
     CAPTURE(text);

@@ -13,7 +13,7 @@ using namespace igpu::test;
 
 TEST_SUITE_BEGIN("filesystem");
 
-TEST_CASE("a kept file tells what is in it now: written again, replaced, deleted, made again") {
+TEST_CASE("a kept file has its current content: rewritten, replaced, deleted, created again") {
   MachineTree tree;
   tree.write("temp1_input", "41000\n");
   const auto root = open_root(tree.root().string());

@@ -16,7 +16,7 @@ const Failure kFailure{std::error_code(EIO, std::generic_category()), "file"};
 
 }  // namespace
 
-TEST_CASE("one value makes a feature available, whatever else came; failures are told in any case") {
+TEST_CASE("one value makes a feature available; failures are reported in any case") {
   SampleSink sink;
   {
     FeatureReport report(sink, kFeature);
@@ -29,7 +29,7 @@ TEST_CASE("one value makes a feature available, whatever else came; failures are
   CHECK(sink.failures().size() == 1);
 }
 
-TEST_CASE("without a value the refusal that can be cured is the reason, the first one of several") {
+TEST_CASE("without a value the first refusal that has a fix is the reason") {
   SampleSink sink;
   {
     FeatureReport report(sink, kFeature);
@@ -42,14 +42,14 @@ TEST_CASE("without a value the refusal that can be cured is the reason, the firs
   CHECK(sink.features()[0].absent == Absent{Reason::permission, EPERM});
 }
 
-TEST_CASE("where nothing was there to be read, the caller knows why") {
+TEST_CASE("where nothing could be read, the caller's reason is used") {
   SampleSink sink;
   { FeatureReport report(sink, kFeature, {Reason::suspended}); }
   REQUIRE(sink.features().size() == 1);
   CHECK(sink.features()[0].absent.reason == Reason::suspended);
 }
 
-TEST_CASE("after a mere failure nothing is said about the feature") {
+TEST_CASE("after only a failure the feature is not reported") {
   SampleSink sink;
   {
     FeatureReport report(sink, kFeature);

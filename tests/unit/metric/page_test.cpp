@@ -24,7 +24,7 @@ void add(SampleList& list, const MetricDescriptor& metric, std::initializer_list
 
 }  // namespace
 
-TEST_CASE("a list gives back what was added, in that order") {
+TEST_CASE("a list returns what was added, in order") {
   SampleList list;
   add(list, kBusy, {"0000:00:02.0", "rcs0"}, 1.5);
   add(list, kDevices, {}, 1);
@@ -70,14 +70,14 @@ TEST_CASE("a page holds each family once, in the order of first appearance, samp
   CHECK(page.families()[0].entries[2].list->label_value(*page.families()[0].entries[2].sample, 0) == "b");
 }
 
-TEST_CASE("a page of nothing has no families") {
+TEST_CASE("an empty page has no families") {
   CHECK(PageView({}).families().empty());
   SampleList empty;
   const SampleList* lists[] = {&empty};
   CHECK(PageView(lists).families().empty());
 }
 
-TEST_CASE("more families than the first table has room for are kept apart") {
+TEST_CASE("more families than the initial table holds are kept apart") {
   std::deque<std::string> names;
   std::deque<MetricDescriptor> metrics;
   SampleList list;

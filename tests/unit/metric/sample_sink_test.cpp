@@ -35,7 +35,7 @@ TEST_CASE("samples, features and failures are kept apart") {
   CHECK(sink.failures().empty());
 }
 
-TEST_CASE("a value that is no number never gets onto the page: it is a failure of its metric") {
+TEST_CASE("NaN never reaches the page: it is a failure of its metric") {
   SampleSink sink;
   sink.add(kLoad, {"a"}, Ratio{std::nan("")});
   sink.add(kLoad, {"a"}, Ratio{std::numeric_limits<double>::infinity()});

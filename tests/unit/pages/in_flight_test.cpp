@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("in_flight");
 
-TEST_CASE("as many places as the limit says, and free ones are taken again") {
+TEST_CASE("there are as many places as the limit, and freed ones are reused") {
   InFlight places(2);
   std::optional<InFlight::Slot> first = places.enter("a", {});
   const InFlight::Slot second = places.enter("a", {});
@@ -22,7 +22,7 @@ TEST_CASE("as many places as the limit says, and free ones are taken again") {
   CHECK(places.enter("a", {}));
 }
 
-TEST_CASE("no limit is no limit") {
+TEST_CASE("0 means no limit") {
   InFlight places(0);
   std::vector<InFlight::Slot> slots;
   for (int i = 0; i < 1000; ++i) slots.push_back(places.enter("a", {}));
@@ -50,7 +50,7 @@ TEST_CASE(
   CHECK_FALSE(other.lost().stop_requested());
 }
 
-TEST_CASE("clients with one place each keep theirs") {
+TEST_CASE("clients that hold one place each keep it") {
   InFlight places(2);
   const InFlight::Slot a = places.enter("a", {});
   const InFlight::Slot b = places.enter("b", {});
@@ -59,7 +59,7 @@ TEST_CASE("clients with one place each keep theirs") {
   CHECK_FALSE(b.lost().stop_requested());
 }
 
-TEST_CASE("a request whose client has gone holds no place, though it is still under way") {
+TEST_CASE("a request whose client has gone holds no place while it still runs") {
   InFlight places(1);
   std::stop_source gone;
   std::optional<InFlight::Slot> first = places.enter("a", gone.get_token());
@@ -72,7 +72,7 @@ TEST_CASE("a request whose client has gone holds no place, though it is still un
   CHECK(places.wait_until_idle(0ms));
 }
 
-TEST_CASE("a client that went before its request had a place leaves none taken") {
+TEST_CASE("a client that left before its request got a place holds none") {
   InFlight places(1);
   std::stop_source gone;
   gone.request_stop();

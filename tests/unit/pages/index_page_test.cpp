@@ -31,7 +31,7 @@ constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients", Kind::gauge, "C
 
 TEST_SUITE_BEGIN("index_page");
 
-TEST_CASE("text from outside cannot become markup") {
+TEST_CASE("external text cannot become markup") {
   CHECK(html_escaped("<b a=\"1\" c='2'>&amp;") == "&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;amp;");
   Gpu gpu;
   gpu.address = "0000:03:00.0";
@@ -44,7 +44,7 @@ TEST_CASE("text from outside cannot become markup") {
   CHECK(holds(page, "href=\"/m&quot;x\""));
 }
 
-TEST_CASE("what is missing stands with its reason and its hint") {
+TEST_CASE("what is missing has its reason and its hint") {
   Gpu gpu;
   gpu.address = "0000:00:02.0";
   const Finding findings[] = {{&kPmu,
@@ -61,7 +61,7 @@ TEST_CASE("what is missing stands with its reason and its hint") {
   CHECK(holds(page, "(unknown name)"));
 }
 
-TEST_CASE("first what to do, then what the GPU does now, then what it has not") {
+TEST_CASE("first what to do, then current values, then what is missing") {
   Gpu gpu;
   gpu.address = "0000:03:00.0";
   gpu.name = "Arc A770";
@@ -82,7 +82,7 @@ TEST_CASE("first what to do, then what the GPU does now, then what it has not") 
   CHECK(page.find("setcap x") == page.rfind("setcap x"));
 }
 
-TEST_CASE("where nothing is to be done the page says so") {
+TEST_CASE("the page says when there is nothing to do") {
   Gpu gpu;
   gpu.address = "0000:03:00.0";
   CHECK(holds(shown("/metrics", {&gpu, 1}, {}), "Nothing: all that these GPUs"));

@@ -49,7 +49,7 @@ struct Page {
 
 TEST_SUITE_BEGIN("metrics_handler");
 
-TEST_CASE("collect[] chooses, exclude[] leaves out") {
+TEST_CASE("collect[] selects, exclude[] leaves out") {
   CHECK(chosen_collectors("", kKnown, kEnabled).all());
   CHECK(chosen_collectors("collect[]=fdinfo", kKnown, kEnabled) == CollectorSet::only({"fdinfo"}));
   CHECK(chosen_collectors("exclude[]=fdinfo", kKnown, kEnabled) == CollectorSet::only({"engines"}));
@@ -57,7 +57,7 @@ TEST_CASE("collect[] chooses, exclude[] leaves out") {
   CHECK(chosen_collectors("exclude[]=engines&exclude[]=fdinfo", kKnown, kEnabled) == CollectorSet::none());
 }
 
-TEST_CASE("what cannot be chosen is refused with the reason") {
+TEST_CASE("an invalid selection is rejected with the reason") {
   CHECK_THROWS_WITH_AS(chosen_collectors("collect[]=nope", kKnown, kEnabled), "unknown collector: nope",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(chosen_collectors("exclude[]=nope", kKnown, kEnabled), "unknown collector: nope",
@@ -68,7 +68,7 @@ TEST_CASE("what cannot be chosen is refused with the reason") {
   CHECK_THROWS_AS(chosen_collectors("collect[]=", kKnown, kEnabled), std::invalid_argument);
 }
 
-TEST_CASE("a scrape gets a little less time than its scraper has, and never more than the program allows") {
+TEST_CASE("a scrape gets a little less time than the scraper's timeout, and never more than the configured one") {
   CHECK(scrape_deadline("", 10s) == 10s);
   CHECK(scrape_deadline("4", 10s) == 3600ms);
   CHECK(scrape_deadline("8.0", 10s) == 7500ms);
@@ -81,7 +81,7 @@ TEST_CASE("a scrape gets a little less time than its scraper has, and never more
   }
 }
 
-TEST_CASE("the page holds the scrape and what the exporter knows of itself") {
+TEST_CASE("the page has the scrape and the exporter's own metrics") {
   Page page;
   page.get();
   CHECK(page.response.status == 200);
@@ -106,7 +106,7 @@ TEST_CASE("the same samples come as OpenMetrics, and compressed") {
   }
 }
 
-TEST_CASE("process_* and request counters can be left out, the version not") {
+TEST_CASE("process_* and request counters can be left out, build info cannot") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.exporter_metrics = false}, source, requests);
@@ -117,7 +117,7 @@ TEST_CASE("process_* and request counters can be left out, the version not") {
   CHECK(text.value("intel_gpu_exporter_build_info") == 1);
 }
 
-TEST_CASE("a choice that makes no sense is a 400 and costs no scrape") {
+TEST_CASE("an invalid selection is a 400 and costs no scrape") {
   Page page;
   page.request.query_text = "collect[]=no-such-collector";
   page.get();
@@ -151,7 +151,7 @@ TEST_CASE("scrapes over the limit are answered 503 at once") {
   CHECK(handler.drain(1s));
 }
 
-TEST_CASE("a scrape whose time other scrapes took is a 503 that says when to come again") {
+TEST_CASE("a scrape whose time was used up by others is a 503 with Retry-After") {
   Page page;
   page.source.too_late = true;
   page.get();
@@ -173,7 +173,7 @@ TEST_CASE("a scrape learns that its client has gone") {
   CHECK(page.source.scrapes == 1);
 }
 
-TEST_CASE("before a scrape is refused, those whose clients have gone make room") {
+TEST_CASE("before a scrape is refused, places of clients that have gone are freed") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);
@@ -201,7 +201,7 @@ TEST_CASE("before a scrape is refused, those whose clients have gone make room")
   CHECK(response.status == 200);
 }
 
-TEST_CASE("nor those whose place another one took before that was noticed, again and again") {
+TEST_CASE("a place that another scrape takes first is searched for again") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);
@@ -247,7 +247,7 @@ TEST_CASE("nor those whose place another one took before that was noticed, again
   CHECK(visitors.size() == 5);
 }
 
-TEST_CASE("a place that is really taken is a 503 after one look") {
+TEST_CASE("when all places are in use the answer is a 503 after one check") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);
@@ -272,7 +272,7 @@ TEST_CASE("a place that is really taken is a 503 after one look") {
   first.wait();
 }
 
-TEST_CASE("a scrape that throws leaves no slot taken") {
+TEST_CASE("a scrape that throws frees its place") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);

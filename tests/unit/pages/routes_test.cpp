@@ -32,7 +32,7 @@ struct Site {
 
 TEST_SUITE_BEGIN("routes");
 
-TEST_CASE("paths match whole or not at all") {
+TEST_CASE("paths match only in full") {
   Site site;
   CHECK(site.get("/metrics").status == 200);
   CHECK(site.get("/").status == 200);
@@ -44,7 +44,7 @@ TEST_CASE("paths match whole or not at all") {
   }
 }
 
-TEST_CASE("methods other than GET and HEAD are 405 and told what is allowed; unknown paths are 404 for all") {
+TEST_CASE("other methods than GET and HEAD are 405 with Allow; unknown paths are 404 for every method") {
   Site site;
   CHECK(site.get("/metrics", "HEAD").status == 200);
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "get", ""}) {
@@ -70,7 +70,7 @@ TEST_CASE("readiness follows the program's life; health does not") {
   CHECK(site.get("/-/healthy").status == 200);
 }
 
-TEST_CASE("the page for people scrapes, too, and counts like the others") {
+TEST_CASE("the index page scrapes, too, and counts as a request") {
   Site site;
   CHECK(site.get("/").status == 200);
   CHECK(site.source.scrapes == 1);

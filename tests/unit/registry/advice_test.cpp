@@ -27,13 +27,13 @@ TEST_CASE("EACCES without the capability: the capability, or the sysctl") {
   CHECK(says(advice.hint, "perf_event_paranoid=0"));
 }
 
-TEST_CASE("EACCES with the capability at Debian's level 3: the level is the trouble") {
+TEST_CASE("EACCES with the capability at Debian's level 3: the level is the cause") {
   const Advice advice = on_perf(EACCES, {.perf_event_paranoid = 3, .has_perfmon = true});
   CHECK(says(advice.hint, "sysctl kernel.perf_event_paranoid=2"));
   CHECK_FALSE(says(advice.hint, "setcap"));
 }
 
-TEST_CASE("EACCES without the capability at level 3 or 4 names both, so that the first hint is not half of one") {
+TEST_CASE("EACCES without the capability at level 3 or 4 names both") {
   for (int level : {3, 4}) {
     const Advice advice = on_perf(EACCES, {.perf_event_paranoid = level});
     CHECK(says(advice.hint, "CAP_PERFMON"));
@@ -41,14 +41,14 @@ TEST_CASE("EACCES without the capability at level 3 or 4 names both, so that the
   }
 }
 
-TEST_CASE("EACCES with the capability at a level where it is enough: somebody else refuses") {
+TEST_CASE("EACCES with a capability that suffices: something else refuses") {
   const Advice advice = on_perf(EACCES, {.perf_event_paranoid = 2, .has_perfmon = true});
   CHECK(says(advice.cause, "security module"));
   CHECK_FALSE(says(advice.cause, "not enough"));
   CHECK_FALSE(says(advice.hint, "setcap"));
 }
 
-TEST_CASE("EACCES in a user namespace: no capability helps there, and only level 0 admits who has none") {
+TEST_CASE("EACCES in a user namespace: no capability helps, only level 0 does") {
   for (const int level : {2, 3}) {
     for (const bool perfmon : {true, false}) {
       const Advice advice =
@@ -72,12 +72,12 @@ TEST_CASE("EPERM and ENOSYS are seccomp, not the sysctl") {
   }
 }
 
-TEST_CASE("a kernel without the PMU has no permission to blame") {
+TEST_CASE("a kernel without the PMU is not a permission problem") {
   const Advice advice = advise(kPerf, {Reason::kernel, ENOENT}, {.perf_event_paranoid = 2});
   CHECK(says(advice.hint, "newer kernel"));
 }
 
-TEST_CASE("render node, other users' processes, root-only files: each its own hint") {
+TEST_CASE("render node, other users' processes and root-only files each have their own hint") {
   CHECK(says(advise({"m", "x.", Need::render_node}, {Reason::permission, EACCES}, {}).hint, "render"));
   CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).hint, "CAP_SYS_PTRACE"));
   CHECK(says(advise({"p", "x.", Need::other_processes}, {Reason::permission, EACCES}, {}).hint, "hostPID"));
@@ -87,7 +87,7 @@ TEST_CASE("render node, other users' processes, root-only files: each its own hi
   CHECK(advise({"h", "x."}, {Reason::hardware}, {}).hint.empty());
 }
 
-TEST_CASE("no source's absence is put on another one's kernel version") {
+TEST_CASE("a missing source is not blamed on another source's kernel version") {
   const auto on_kernel = [](Need need) { return advise({"f", "x.", need}, {Reason::kernel, ENOENT}, {}); };
   CHECK(says(on_kernel(Need::perf_events).hint, "4.16"));
   for (const Need need :
@@ -105,7 +105,7 @@ TEST_CASE("no source's absence is put on another one's kernel version") {
   CHECK_FALSE(says(advise({"f", "x.", Need::card_hwmon}, refused, {}).hint, "CAP_"));
 }
 
-TEST_CASE("a render node that is not there is passed to the container; one that may not be opened takes the group") {
+TEST_CASE("a missing render node: pass it to the container; one without permission: join the group") {
   const FeatureDescriptor memory{"memory_size", "x.", Need::render_node};
   const Advice not_there = advise(memory, {Reason::permission, ENOENT}, {});
   CHECK(says(not_there.cause, "not in /dev/dri"));
@@ -113,7 +113,7 @@ TEST_CASE("a render node that is not there is passed to the container; one that 
   CHECK(says(advise(memory, {Reason::permission, EACCES}, {}).hint, "usermod -aG render"));
 }
 
-TEST_CASE("processes that stay hidden to one who has CAP_SYS_PTRACE: the hint is not the capability") {
+TEST_CASE("processes hidden despite CAP_SYS_PTRACE: the hint is not the capability") {
   const FeatureDescriptor processes{"processes", "x.", Need::other_processes};
   const auto on = [&](int error, PermissionFacts facts) {
     return advise(processes, {Reason::permission, error}, facts);

@@ -40,7 +40,7 @@ bool says(const std::string& text, std::string_view word) { return text.find(wor
 
 TEST_SUITE_BEGIN("kept findings");
 
-TEST_CASE("while nothing changes the list is the same one; whatever changes makes another") {
+TEST_CASE("the list is the same object while nothing changes; any change makes a new one") {
   Kept k;
   const std::vector<Finding> some{Kept::available(kBusy), Kept::missing(kFan, {Reason::kernel})};
   const auto first = k.explain(some);
@@ -62,7 +62,7 @@ TEST_CASE("while nothing changes the list is the same one; whatever changes make
   }
 }
 
-TEST_CASE("a refusal that stays, for another cause, is explained again within a minute") {
+TEST_CASE("a refusal whose cause changes is explained again within a minute") {
   Kept k;
   k.m.tree.write("proc/sys/kernel/perf_event_paranoid", "3\n");
   const std::vector<Finding> refused{Kept::missing(kBusy, {Reason::permission, EACCES})};

@@ -38,7 +38,7 @@ bool says(const RecordingLog& log, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("scrapes that leave the accumulators out, and lists of the GPUs, do not keep them from being read") {
+TEST_CASE("scrapes without the accumulators, and lists of GPUs, do not postpone reading them") {
   const auto parts = std::make_shared<Parts>("a380-i915");
   RecordingLog log;
   MonitorOptions options;

@@ -239,7 +239,7 @@ TEST_CASE("an Arc A380 under i915 of Linux 6.12: a fan, but no temperature yet")
   CHECK(features.at("temperature").advice.hint.find("6.14") != std::string::npos);
 }
 
-TEST_CASE("a card under a kernel that has all of hwmon: what is left out the card does not have") {
+TEST_CASE("a card under a kernel with all of hwmon: what is missing the card does not have") {
   Subject s(xe, discrete);
   s.write_hwmon({"energy1_input", "power1_max", "temp2_input"});
   auto table = without(kOldXeCard, {"power", "power_limits", "temperature"});
@@ -252,7 +252,7 @@ TEST_CASE("coretemp without the package's sensor: the processor has none") {
   CHECK(s.features().at("temperature").reason == hardware);
 }
 
-TEST_CASE("firmware too old for the xe events sends nobody after a kernel") {
+TEST_CASE("firmware too old for the xe events is not blamed on the kernel") {
   Subject s(xe, discrete);
   s.m.tree.write("sys/bus/event_source/devices/xe_0000_03_00.0/type", "21\n");
   s.m.tree.write("sys/bus/event_source/devices/xe_0000_03_00.0/events/gt-c6-residency", "event=0x01\n");

@@ -141,7 +141,7 @@ TEST_CASE("every collector's samples are on the page, with success and duration"
                  {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "ok"}}) == 1);
 }
 
-TEST_CASE("a collector that fails costs only its own series, is logged once, and is back at the next scrape") {
+TEST_CASE("a failing collector costs only its own series, is logged once, and recovers at the next scrape") {
   Scene scene;
   scene.own_script.act = Script::Act::fail;
   for (int i = 0; i < 3; ++i) {
@@ -159,7 +159,7 @@ TEST_CASE("a collector that fails costs only its own series, is logged once, and
   CHECK(failed(*page).empty());
 }
 
-TEST_CASE("an exception out of a collector is its failure, not ours") {
+TEST_CASE("an exception from a collector is that collector's failure") {
   Scene scene;
   scene.own_script.act = Script::Act::throw_it;
   const auto page = scene.run();
@@ -167,7 +167,7 @@ TEST_CASE("an exception out of a collector is its failure, not ours") {
   CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
 }
 
-TEST_CASE("a collector that cannot be made costs only its own series, and is made as soon as it can be") {
+TEST_CASE("a collector that cannot be created costs only its own series, and is created as soon as possible") {
   Scene scene;
   scene.own_script.act = Script::Act::throw_when_made;
   const auto page = scene.run();
@@ -178,7 +178,7 @@ TEST_CASE("a collector that cannot be made costs only its own series, and is mad
   CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 1);
 }
 
-TEST_CASE("what is not permitted is no failure: it is told as a feature, with its hint, and logged once") {
+TEST_CASE("missing permission is no failure: it is reported as a feature with its hint, and logged once") {
   Scene scene;
   scene.machine.tree.write("proc/sys/kernel/perf_event_paranoid", "2\n");
   scene.machine.privileges.capabilities.clear();
@@ -210,7 +210,7 @@ TEST_CASE("a collector that hangs is left behind and skipped until it returns") 
   CHECK(value_of(*scene.release(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
 }
 
-TEST_CASE("every thread that collectors run on is made by whom the owner names") {
+TEST_CASE("every thread that runs collectors is created by the owner's function") {
   Scene scene(2s);
   std::atomic<int> made = 0;
   RegistryOptions options{{}, 1s, 2s, [&made](std::function<void()> body) {
@@ -228,7 +228,7 @@ TEST_CASE("every thread that collectors run on is made by whom the owner names")
   (void)scene.release();
 }
 
-TEST_CASE("a scrape whose time is over goes out without the late collector") {
+TEST_CASE("at its deadline a scrape is answered without the late collector") {
   Scene scene;
   (void)scene.run();
   scene.own_script.act = Script::Act::hang;
@@ -238,7 +238,7 @@ TEST_CASE("a scrape whose time is over goes out without the late collector") {
   CHECK(value_of(*scene.release(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
 }
 
-TEST_CASE("collect[] runs the named ones only") {
+TEST_CASE("collect[] runs only the named collectors") {
   Scene scene;
   const auto page = scene.run({.collectors = CollectorSet::only({"good"})});
   CHECK(scene.own_script.collected == 0);
@@ -246,7 +246,7 @@ TEST_CASE("collect[] runs the named ones only") {
   CHECK_FALSE(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}));
 }
 
-TEST_CASE("a collector that is turned off is not made; its features are told as disabled") {
+TEST_CASE("a disabled collector is not created; its features are reported as disabled") {
   Scene scene(10s, {.collectors = {{"shaky", false}}});
   const auto page = scene.run();
   CHECK(scene.own_script.made == 0);
@@ -254,7 +254,7 @@ TEST_CASE("a collector that is turned off is not made; its features are told as 
                  {{"device", "0000:00:02.0"}, {"feature", "shaky"}, {"reason", "disabled"}}) == 0);
 }
 
-TEST_CASE("a sleeping GPU's collectors are not called; when it wakes they are the same ones") {
+TEST_CASE("a suspended GPU's collectors are not called; after resume they are the same ones") {
   Scene scene;
   scene.machine.tree.write("sys/devices/pci0000:00/0000:00:02.0/power/runtime_status", "active\n");
   add_gpu(scene.machine.tree,
@@ -272,7 +272,7 @@ TEST_CASE("a sleeping GPU's collectors are not called; when it wakes they are th
   CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == so_far + 1);
 }
 
-TEST_CASE("a GPU that is unbound and bound again is followed within one scrape, and its counters go on") {
+TEST_CASE("a GPU that is rebound is followed within one scrape, and its counters continue") {
   Scene scene;
   (void)scene.run();
   CHECK(value_of(*scene.run(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}) == 2);
@@ -286,7 +286,7 @@ TEST_CASE("a GPU that is unbound and bound again is followed within one scrape, 
   CHECK(scene.own_script.made == 2);
 }
 
-TEST_CASE("only a run that reads the accumulators postpones the next one that must") {
+TEST_CASE("only a run that reads the accumulators postpones their next read") {
   Scene scene;
   const auto pass = [&](Nanoseconds time, Registry::Request request) {
     scene.machine.clock.advance(time);
@@ -302,7 +302,7 @@ TEST_CASE("only a run that reads the accumulators postpones the next one that mu
   CHECK(pass(0min, {.only_accumulating = true}) == 10min);
 }
 
-TEST_CASE("a card whose counters wrap sooner is read sooner") {
+TEST_CASE("a card whose counters wrap sooner is read more often") {
   Scene scene;
   scene.own_script.read_within = 131s;
   scene.run();
@@ -341,7 +341,7 @@ TEST_CASE("an accumulator that hung was not read") {
   CHECK(scene.registry->accumulating_due_after() == 10min);
 }
 
-TEST_CASE("a sleeping GPU has no accumulator to be read") {
+TEST_CASE("a suspended GPU's accumulators are not read") {
   Scene scene;
   scene.run();
   scene.machine.clock.advance(9min);
@@ -350,7 +350,7 @@ TEST_CASE("a sleeping GPU has no accumulator to be read") {
   CHECK(scene.registry->accumulating_due_after() == 10min);
 }
 
-TEST_CASE("a machine without a GPU is looked at now and then, whatever is asked for") {
+TEST_CASE("a machine without a GPU is rescanned now and then, whatever is requested") {
   Scene scene;
   scene.machine.tree.remove("sys/class/drm/card0");
   scene.machine.tree.remove("sys/class/drm/renderD128");
@@ -358,7 +358,7 @@ TEST_CASE("a machine without a GPU is looked at now and then, whatever is asked 
   CHECK(scene.registry->accumulating_due_after() == 10min);
 }
 
-TEST_CASE("a machine without a GPU is told of once and is no trouble") {
+TEST_CASE("a machine without a GPU is logged once and is no failure") {
   Scene scene;
   remove_gpu(scene.machine.tree, "pci0000:00/0000:00:02.0");
   for (int i = 0; i < 3; ++i) {

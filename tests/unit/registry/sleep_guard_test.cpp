@@ -25,7 +25,7 @@ TEST_CASE("a GPU in use is read, a suspended one is not") {
   CHECK(guard.judge(awake(3), 61s) == GpuPower::awake);
 }
 
-TEST_CASE("a GPU that nobody uses any more is left alone until it sleeps, however often it is scraped") {
+TEST_CASE("a GPU that is no longer used is not read until it suspends, however often it is scraped") {
   SleepGuard guard;
   CHECK(guard.judge(awake(1), 0s) == GpuPower::awake);
   for (int second = 1; second <= 10; ++second)  // perhaps only between two files
@@ -35,7 +35,7 @@ TEST_CASE("a GPU that nobody uses any more is left alone until it sleeps, howeve
   CHECK(guard.judge(awake(0), 100s) == GpuPower::awake);
 }
 
-TEST_CASE("a GPU that nobody uses is read by whoever looks for some seconds: the first look has not made it unused") {
+TEST_CASE("an unused GPU is still read for some seconds: its first read does not make it unused") {
   SleepGuard guard;
   for (int look = 0; look < 50; ++look) CHECK(guard.judge(awake(0), look * 200ms) == GpuPower::awake);
 }
@@ -45,12 +45,12 @@ TEST_CASE("a GPU that is idle now and then, but in use, is read each time") {
   for (int second = 0; second < 60; ++second) CHECK(guard.judge(awake(second % 2), second * 1s) == GpuPower::awake);
 }
 
-TEST_CASE("scrapes that are further apart than its idle timer need no care") {
+TEST_CASE("scrapes further apart than the idle timer are always read") {
   SleepGuard guard;
   for (int second = 0; second < 600; second += 15) CHECK(guard.judge(awake(0), second * 1s) == GpuPower::awake);
 }
 
-TEST_CASE("what something else keeps awake is read again when the idle timer is over") {
+TEST_CASE("a GPU kept awake by something else is read again after the idle timer") {
   SleepGuard guard;
   int left_alone = 0;
   for (int second = 0; second < 300; second += 2) left_alone += guard.judge(awake(0), second * 1s) == GpuPower::unused;
@@ -61,7 +61,7 @@ TEST_CASE("what something else keeps awake is read again when the idle timer is 
   CHECK(guard.judge(awake(0), 311s) == GpuPower::unused);  // it may sleep this time
 }
 
-TEST_CASE("without an idle timer, or on a kernel that does not tell who uses the device, it is read") {
+TEST_CASE("without an idle timer, or without usage information from the kernel, it is read") {
   SleepGuard guard;
   for (int second = 0; second < 30; ++second) {
     CHECK(guard.judge({false, std::uint64_t{0}, 0s}, second * 1s) == GpuPower::awake);
@@ -70,7 +70,7 @@ TEST_CASE("without an idle timer, or on a kernel that does not tell who uses the
   }
 }
 
-TEST_CASE("a status that cannot be read once is what it was") {
+TEST_CASE("a status that cannot be read once keeps its last value") {
   const Failure broken{std::make_error_code(std::errc::io_error), "runtime_status"};
   SleepGuard guard;
   CHECK(guard.judge({broken, Absent{Reason::kernel}, 0s}, 0s) == GpuPower::awake);

@@ -25,7 +25,7 @@ TEST_CASE("within a second the integral grows evenly, rounded down") {
   CHECK(Course(3).integral(700ms) == 2);
 }
 
-TEST_CASE("the integral over a window is the sum of what is seen in it, over the end of the period too") {
+TEST_CASE("the integral over a window is the sum of its values, also across the end of the period") {
   const Course course(Wave{0.4, 0.3, 60, 0.25}, 1e9);
   for (const ScriptTime from : {ScriptTime(7s), ScriptTime(295s), ScriptTime(41'237s)}) {
     std::uint64_t sum = 0;
@@ -35,7 +35,7 @@ TEST_CASE("the integral over a window is the sum of what is seen in it, over the
   }
 }
 
-TEST_CASE("a wave stays around its mean, keeps its period and never goes below nothing") {
+TEST_CASE("a wave stays around its mean, keeps its period and never goes below zero") {
   const Course course(Wave{100, 40, 60}, 1);
   CHECK(course.mean(0s, 300s) == doctest::Approx(100).epsilon(0.01));
   CHECK(course.value(15s) == 140);

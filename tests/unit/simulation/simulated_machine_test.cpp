@@ -87,7 +87,7 @@ const std::vector<std::string> kAll{"tgl-broadcast", "arc-a770", "battlemage", "
 
 TEST_SUITE_BEGIN("simulated machine");
 
-TEST_CASE("the six profiles exist and say what they are; others do not") {
+TEST_CASE("the six profiles exist and have descriptions; others do not exist") {
   std::vector<std::string> names;
   for (const SimulationProfile& profile : simulation_profiles()) {
     names.emplace_back(profile.name);
@@ -99,7 +99,7 @@ TEST_CASE("the six profiles exist and say what they are; others do not") {
   CHECK(SimulatedMachine::create("", clock) == nullptr);
 }
 
-TEST_CASE("no engine is ever busy for more than all of the time") {
+TEST_CASE("no engine is ever busy for more than the elapsed time") {
   for (const std::string& profile : kAll) {
     const MachineScript script = *script_of_profile(profile);
     for (const GpuScript& gpu : script.gpus) {
@@ -137,7 +137,7 @@ TEST_CASE("every card and render node is found by its links, and leads back to i
   }
 }
 
-TEST_CASE("no link of sysfs leads nowhere") {
+TEST_CASE("no link in sysfs is dangling") {
   Simulated m("rack");
   const auto visit = [&](const auto& self, const std::string& path) -> void {
     for (const std::string& name : sorted_names(m.machine.sys, path)) {
@@ -153,7 +153,7 @@ TEST_CASE("no link of sysfs leads nowhere") {
   visit(visit, ".");
 }
 
-TEST_CASE("a card's slot tells its true link, what lies on the card Gen1 x1") {
+TEST_CASE("a card's slot has the true link, the functions on the card Gen1 x1") {
   Simulated m("rack");
   const GpuScript& b580 = m.script().gpus[2];
   CHECK(m.sys(b580.pci_path() + "/current_link_speed") == "2.5 GT/s PCIe\n");
@@ -166,7 +166,7 @@ TEST_CASE("a card's slot tells its true link, what lies on the card Gen1 x1") {
   CHECK_FALSE(m.machine.sys.stat(m.script().gpus[0].pci_path() + "/current_link_speed"));
 }
 
-TEST_CASE("i915: the time its clients took on a class is the time its engines were busy, but for the kernel's own") {
+TEST_CASE("i915: client time per class is the engines' busy time, except for the kernel's own") {
   for (const char* profile : {"tgl-broadcast", "arc-a770", "rack"}) {
     Simulated m(profile);
     for (std::size_t g = 0; g < m.script().gpus.size(); ++g) {
@@ -251,7 +251,7 @@ TEST_CASE("xe: cycles of the clients are ticks of the engines, and the GPU's clo
   CHECK(engines / 192e6 > 0.1);
 }
 
-TEST_CASE("xe: each read of a frequency event adds the clock of that moment") {
+TEST_CASE("xe: each read of a frequency event adds the current clock") {
   Simulated m("battlemage");
   auto event = m.open("xe_0000_03_00.0", xe_pmu::kRequestedFrequency);
   const std::uint64_t mhz = m.number(m.script().gpus[0].pci_path() + "/tile0/gt0/freq0/cur_freq");
@@ -274,7 +274,7 @@ TEST_CASE("RC6 in sysfs and by the PMU are the complement of the time awake") {
   CHECK(m.number(card + "/power/rc6_residency_ms") == m.number(card + "/gt/gt0/rc6_residency_ms"));
 }
 
-TEST_CASE("energy by RAPL's PMU, by powercap and in the script is the same energy") {
+TEST_CASE("energy from the RAPL PMU, from powercap and in the script is the same") {
   Simulated m("tgl-broadcast");
   const GpuScript& gpu = m.script().gpus[0];
   auto event = m.open("power", rapl_pmu::kGpu);
@@ -290,7 +290,7 @@ TEST_CASE("energy by RAPL's PMU, by powercap and in the script is the same energ
   CHECK(m.sys("bus/event_source/devices/power/events/energy-gpu.scale") == "2.3283064365386962890625e-10\n");
 }
 
-TEST_CASE("both memory controllers together count what the script moves") {
+TEST_CASE("both memory controllers together count the script's traffic") {
   Simulated m("tgl-broadcast");
   auto first = m.open("uncore_imc_free_running_0", 0x20ff);
   auto second = m.open("uncore_imc_free_running_1", 0x20ff);
@@ -325,7 +325,7 @@ TEST_CASE("perf refuses as the kernel does") {
   CHECK(leader->read(small).is_failure());
 }
 
-TEST_CASE("a leader that is closed leaves its siblings counting alone") {
+TEST_CASE("after closing the leader its siblings count alone") {
   Simulated m("rack");
   auto leader = m.open("i915", 0);
   auto sibling = m.open("i915", 0x2000, leader.get());
@@ -453,7 +453,7 @@ TEST_CASE("locked: perf, render node, other users' processes and energy all say 
   CHECK(m.proc("sys/kernel/perf_event_paranoid") == "3\n");
 }
 
-TEST_CASE("asleep: whatever resumes a real card is counted, and looking whether it sleeps is not") {
+TEST_CASE("asleep: reads that would resume a real card are counted, reading its status is not") {
   Simulated m("asleep");
   const GpuScript& i915 = m.script().gpus[0];
   const GpuScript& xe = m.script().gpus[1];
@@ -493,7 +493,7 @@ TEST_CASE("asleep: whatever resumes a real card is counted, and looking whether 
   resumes("an xe perf event");
 }
 
-TEST_CASE("any number of threads may read one machine") {
+TEST_CASE("several threads may read one machine") {
   Simulated m("asleep");
   const GpuScript& xe = m.script().gpus[1];
   const auto read_everything = [&] {

@@ -118,7 +118,7 @@ TEST_CASE_FIXTURE(Fixture, "stat tells type, permissions, owner and device numbe
   CHECK(os_error(root.read("dri/renderD128", buffer)) == ENXIO);
 }
 
-TEST_CASE("a reader who is not root sees what modes and the kernel's own checks let him see") {
+TEST_CASE("a reader without root sees what file modes and the kernel's checks allow") {
   SetClock clock;
   const ScriptClock script_clock(clock, 0s);
   Tree tree(script_clock, 997);

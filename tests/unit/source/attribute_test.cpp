@@ -13,7 +13,7 @@ TEST_SUITE_BEGIN("attribute");
 using namespace igpu;
 using igpu::test::TestMachine;
 
-TEST_CASE("a number is read again each time from a file that is opened once") {
+TEST_CASE("a file is opened once and read each time") {
   TestMachine m;
   m.tree.write("sys/a/number", "1300\n");
   Attribute attribute(m.sys, "a/number");
@@ -24,7 +24,7 @@ TEST_CASE("a number is read again each time from a file that is opened once") {
   CHECK(m.sys.reads() == 2);
 }
 
-TEST_CASE("what is not one number of the right size is a failure that names the file") {
+TEST_CASE("anything but one number in range is a failure that names the file") {
   TestMachine m;
   for (const char* text :
        {"", "\n", "garbage\n", "-5\n", "99999999999999999999999\n", "12 13\n", "12MHz\n", "0x12\n"}) {
@@ -38,7 +38,7 @@ TEST_CASE("what is not one number of the right size is a failure that names the 
   CHECK(Attribute(m.sys, "a/number").signed_number().value_or(0) == -5);
 }
 
-TEST_CASE("a file that fails once is right again at the next reading") {
+TEST_CASE("a file that failed once recovers at the next read") {
   TestMachine m;
   m.tree.write("sys/a/number", "7\n");
   Attribute attribute(m.sys, "a/number");
@@ -51,7 +51,7 @@ TEST_CASE("a file that fails once is right again at the next reading") {
   CHECK(attribute.number().value_or(0) == 7);
 }
 
-TEST_CASE("not there, not permitted and gone are told apart") {
+TEST_CASE("missing, not permitted and disappeared files are distinguished") {
   TestMachine m;
   const auto missing = Attribute(m.sys, "a/number").number();
   REQUIRE(missing.is_absent());
@@ -72,7 +72,7 @@ TEST_CASE("not there, not permitted and gone are told apart") {
   CHECK(value.absent() == Absent{Reason::kernel, ENODEV});
 }
 
-TEST_CASE("text comes without the blanks around it") {
+TEST_CASE("text is trimmed") {
   TestMachine m;
   m.tree.write("sys/a/text", "  pl1 thermal \n");
   std::array<char, 32> buffer;

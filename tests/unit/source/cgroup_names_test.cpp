@@ -41,7 +41,7 @@ void check(const std::vector<Row>& rows) {
 
 TEST_SUITE_BEGIN("cgroup names");
 
-TEST_CASE("Docker, with the drivers cgroupfs and systemd, with root and without") {
+TEST_CASE("Docker with the cgroupfs and systemd drivers, rootful and rootless") {
   const std::string scope = "docker-" + kId + ".scope";
   check({
       {"/docker/" + kId, Runtime::docker, kId, "", "", ""},
@@ -61,7 +61,7 @@ TEST_CASE("containerd outside of Kubernetes") {
   });
 }
 
-TEST_CASE("Podman with root, without, below a service, and its monitor") {
+TEST_CASE("Podman rootful, rootless, below a service, and its monitor") {
   const std::string scope = "libpod-" + kId + ".scope";
   check({
       {"/machine.slice/" + scope, Runtime::podman, kId, "", scope, ""},
@@ -184,7 +184,7 @@ TEST_CASE("container ids of all runtimes") {
   }
 }
 
-TEST_CASE("what only looks like a container id is none") {
+TEST_CASE("what only resembles a container id is rejected") {
   for (const std::string& path :
        {std::string("/"), std::string("/user.slice/session-2.scope"), std::string("/docker"), "/a" + kId,
         "/docker-" + kId.substr(1) + ".scope", "/docker-" + kId + ".service", "/libpod-conmon-" + kId + ".scope",
@@ -240,7 +240,7 @@ TEST_CASE(
   CHECK(most_specific_cgroup("no colon\n::\n0:\n") == "");
 }
 
-TEST_CASE("a machine is more specific than the unified hierarchy's other path") {
+TEST_CASE("a machine's path is preferred to the unified hierarchy's") {
   CHECK(most_specific_cgroup("5:memory:/lxc/101\n0::/system.slice/pve.service\n") == "/lxc/101");
 }
 

@@ -74,7 +74,7 @@ TEST_CASE("the clients of a process, with the facts of the process") {
   CHECK_FALSE(snapshot.pids_hidden);  // a captured tree has no "self": nothing can be said
 }
 
-TEST_CASE("only processes that hold a client are asked who they are, and each file is read once") {
+TEST_CASE("only processes with a client have their facts read, and each file once") {
   ProcTree tree;
   tree.add_process(7);
   tree.add_file(7, 5, i915_block(kIgpu, 1));
@@ -88,7 +88,7 @@ TEST_CASE("only processes that hold a client are asked who they are, and each fi
   CHECK(tree.reads("proc/8/fdinfo/5") == 1);
 }
 
-TEST_CASE("a file whose link names no DRM node is not opened; links that are gone or may not be read spare nothing") {
+TEST_CASE("fdinfo whose link names no DRM node is not opened; with an unreadable link it is") {
   ProcTree tree;
   tree.add_process(7);
   tree.add_file(7, 0, "pos:\t0\n", "/dev/null");
@@ -103,7 +103,7 @@ TEST_CASE("a file whose link names no DRM node is not opened; links that are gon
   CHECK(tree.reads("proc/7/fdinfo/3") == 1);
 }
 
-TEST_CASE("a DRM node that a container has under another name in its /dev is known by its number") {
+TEST_CASE("a DRM node with another name in a container's /dev is recognised by its number") {
   ProcTree tree;
   tree.set_self(1);
   tree.add_process(7);
@@ -118,7 +118,7 @@ TEST_CASE("a DRM node that a container has under another name in its /dev is kno
   CHECK(tree.reads("proc/7/fdinfo/5") == 0);
 }
 
-TEST_CASE("while an xe GPU sleeps, nodes of other names are told by their number, too") {
+TEST_CASE("while an xe GPU is suspended, nodes with other names are recognised by their number, too") {
   ProcTree tree;
   tree.set_self(1);
   tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
@@ -157,7 +157,7 @@ TEST_CASE("a client that was copied, inherited or passed on counts once, for its
   CHECK(snapshot.processes[1].pid == 30);
 }
 
-TEST_CASE("the same id on two GPUs is two clients: old kernels count ids by device") {
+TEST_CASE("the same id on two GPUs is two clients: old kernels number clients by device") {
   ProcTree tree;
   tree.add_process(7);
   tree.add_file(7, 4, i915_block(kIgpu, 1));
@@ -165,7 +165,7 @@ TEST_CASE("the same id on two GPUs is two clients: old kernels count ids by devi
   CHECK(clients_of(Walker(tree)()) == Clients{"0000:00:02.0 7 1", "0000:03:00.0 7 1"});
 }
 
-TEST_CASE("other drivers' clients do not exist; blocks that belong to nobody are counted") {
+TEST_CASE("other drivers' clients are ignored; blocks without a client are counted") {
   ProcTree tree;
   tree.add_process(7);
   tree.add_file(7, 3, "drm-driver:\tamdgpu\ndrm-client-id:\t1\ndrm-pdev:\t0000:04:00.0\n");
@@ -177,7 +177,7 @@ TEST_CASE("other drivers' clients do not exist; blocks that belong to nobody are
   CHECK(snapshot.blocks_skipped == 1);
 }
 
-TEST_CASE("our own process is left out: what it opens, it opens to measure") {
+TEST_CASE("the exporter's own process is left out") {
   ProcTree tree;
   tree.set_self(7);
   for (const std::uint32_t pid : {7u, 8u}) {
@@ -189,7 +189,7 @@ TEST_CASE("our own process is left out: what it opens, it opens to measure") {
   CHECK(std::count(snapshot.pids.begin(), snapshot.pids.end(), 7u) == 1);
 }
 
-TEST_CASE("a live procfs without the kernel's own process 2 hides others' processes") {
+TEST_CASE("a procfs without PID 2 hides other users' processes") {
   ProcTree tree;
   tree.set_self(7);
   CHECK(Walker(tree)().pids_hidden);  // hidepid
@@ -200,7 +200,7 @@ TEST_CASE("a live procfs without the kernel's own process 2 hides others' proces
   CHECK_FALSE(Walker(tree)().pids_hidden);
 }
 
-TEST_CASE("a text longer than any kernel's is read as far as its last whole line") {
+TEST_CASE("an oversized fdinfo is read up to its last complete line") {
   ProcTree tree;
   tree.add_process(7);
   std::string text = i915_block(kIgpu, 3, "drm-engine-render:\t17 ns\n");
@@ -211,7 +211,7 @@ TEST_CASE("a text longer than any kernel's is read as far as its last whole line
   CHECK(snapshot.clients[0].engines[0].busy_ns == 17);
 }
 
-TEST_CASE("a walk that runs out of time says so, and the next ones go on where it stopped until all were seen") {
+TEST_CASE("a walk that runs out of time is incomplete, and the next ones continue until all were seen") {
   ProcTree tree;
   std::set<std::uint64_t> all;
   for (std::uint32_t pid = 1; pid <= 40; ++pid) {
@@ -234,7 +234,7 @@ TEST_CASE("a walk that runs out of time says so, and the next ones go on where i
   CHECK(walks <= 8);
 }
 
-TEST_CASE("one process with more files than a walk has time for does not keep the others out, nor its own files") {
+TEST_CASE("a process with more files than a walk has time for starves neither the others nor its own files") {
   ProcTree tree;
   tree.add_process(5);
   for (std::uint32_t fd = 0; fd < 100; ++fd) tree.add_file(5, fd, i915_block(kIgpu, fd));
@@ -249,7 +249,7 @@ TEST_CASE("one process with more files than a walk has time for does not keep th
   CHECK(seen.size() == 101);
 }
 
-TEST_CASE("while an xe GPU sleeps nothing is read that may wake it: links tell whose files are whose") {
+TEST_CASE("while an xe GPU is suspended nothing is read that wakes it: links show which files are its") {
   ProcTree tree;
   tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
   tree.add_gpu(kCard, "xe", "card1", "renderD129");
@@ -268,7 +268,7 @@ TEST_CASE("while an xe GPU sleeps nothing is read that may wake it: links tell w
   CHECK(walk().clients.size() == 4);  // it woke by itself
 }
 
-TEST_CASE("without links, what an earlier walk saw tells; new descriptors and reused PIDs are left out") {
+TEST_CASE("without links an earlier walk decides; new descriptors and reused PIDs are left out") {
   ProcTree tree;
   tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
   tree.add_gpu(kCard, "xe", "card1", "renderD129");
@@ -296,7 +296,7 @@ TEST_CASE("without links, what an earlier walk saw tells; new descriptors and re
   }
 }
 
-TEST_CASE("while every Intel GPU sleeps nobody is asked at all") {
+TEST_CASE("while every Intel GPU is suspended /proc is not walked") {
   ProcTree tree;
   tree.add_gpu(kCard, "xe", "card0", "renderD128");
   tree.add_process(7);
@@ -308,7 +308,7 @@ TEST_CASE("while every Intel GPU sleeps nobody is asked at all") {
   CHECK(tree.reads("proc/7/fdinfo/4") == 0);
 }
 
-TEST_CASE("a sleeping i915 GPU is not woken by fdinfo: its clients are only left out") {
+TEST_CASE("fdinfo does not resume a suspended i915 GPU: its clients are only left out") {
   ProcTree tree;
   tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
   tree.add_gpu(kCard, "xe", "card1", "renderD129");
@@ -320,7 +320,7 @@ TEST_CASE("a sleeping i915 GPU is not woken by fdinfo: its clients are only left
   CHECK(snapshot.files_left_out == 0);
 }
 
-TEST_CASE("a sleeper of which sysfs tells nothing is taken for one that reading wakes") {
+TEST_CASE("a GPU of unknown driver is treated as one that reading resumes") {
   ProcTree tree;
   tree.add_process(7);
   tree.add_file(7, 4, xe_block(kCard, 2));
@@ -328,7 +328,7 @@ TEST_CASE("a sleeper of which sysfs tells nothing is taken for one that reading 
   CHECK(tree.reads("proc/7/fdinfo/4") == 0);
 }
 
-TEST_CASE("a process without a readable stat is gone, and its clients with it") {
+TEST_CASE("a process without a readable stat is treated as ended, with its clients") {
   ProcTree tree;
   tree.add_process(7);
   tree.tree.write("proc/7/stat", "");

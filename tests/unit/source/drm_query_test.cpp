@@ -171,7 +171,7 @@ TEST_CASE("an A770 on i915 has system memory whose use is unknown and local memo
   CHECK(node.calls == 2);
 }
 
-TEST_CASE("without CAP_PERFMON i915 shows all memory as free, which says nothing") {
+TEST_CASE("without CAP_PERFMON i915 reports all memory as free, so use is unknown") {
   auto node = node_with(kI915Regions, i915_regions({{0, 0, 64 * kGiB, 64 * kGiB}, {1, 0, 16 * kGiB, 16 * kGiB}}));
   const auto regions = memory_regions(node, Driver::i915, false);
   REQUIRE(regions);
@@ -209,7 +209,7 @@ TEST_CASE("two tiles have vram0 and vram1") {
   CHECK((*regions)[2].used == Bytes{2});
 }
 
-TEST_CASE("xe without CAP_PERFMON: 0 is unknown, since older kernels say so to everybody; a number is a number") {
+TEST_CASE("xe without CAP_PERFMON: 0 is unknown, since older kernels always report it; other numbers are values") {
   auto node = node_with(kXeRegions, xe_regions({{0, 0, 32 * kGiB, 0}, {1, 1, 12 * kGiB, 3 * kGiB}}));
   const auto regions = memory_regions(node, Driver::xe, false);
   REQUIRE(regions);
@@ -227,7 +227,7 @@ TEST_CASE("a kernel that does not know the query is no failure") {
   }
 }
 
-TEST_CASE("a refusal of the item and of the call are told apart by errno") {
+TEST_CASE("errno of the item or of the call decides between absence and failure") {
   ScriptedNode node;
   node.item_errors[kI915Regions] = ENODEV;
   CHECK(memory_regions(node, Driver::i915, true).absent() == Absent{Reason::kernel, ENODEV});
@@ -243,7 +243,7 @@ TEST_CASE("a refusal of the item and of the call are told apart by errno") {
   CHECK(memory_regions(node, Driver::xe, true).is_failure());
 }
 
-TEST_CASE("xe as SR-IOV administrator lists regions without size: there is nothing to tell") {
+TEST_CASE("xe as SR-IOV administrator lists regions of size 0: memory is absent") {
   auto node = node_with(kXeRegions, xe_regions({{0, 0, 0, 0}, {0, 0, 0, 0}}));
   CHECK(memory_regions(node, Driver::xe, true).absent().reason == Reason::kernel);
   auto none = node_with(kXeRegions, xe_regions({}));
@@ -267,7 +267,7 @@ TEST_CASE("classes we do not know, unknown sizes, repeated regions and impossibl
   CHECK_FALSE((*memory_regions(xe, Driver::xe, true))[0].used);
 }
 
-TEST_CASE("short, lying and empty answers are failures and read nothing that is not there") {
+TEST_CASE("short, inconsistent and empty answers are failures, without reads out of bounds") {
   const auto good = i915_regions({{1, 0, kGiB, kGiB}});
   for (const std::int64_t size : {std::int64_t{0}, std::int64_t{100000}, std::int64_t{2147483647}}) {
     auto i915 = node_with(kI915Regions, good);
@@ -293,7 +293,7 @@ TEST_CASE("short, lying and empty answers are failures and read nothing that is 
   CHECK(memory_regions(short_header, Driver::xe, true).is_failure());
 }
 
-TEST_CASE("xe engines come sorted, without VM_BIND and without repetition") {
+TEST_CASE("xe engines are sorted, without VM_BIND and duplicates") {
   Answer bytes;
   struct Engine {
     std::uint16_t engine_class, instance, gt;
@@ -315,7 +315,7 @@ TEST_CASE("xe engines come sorted, without VM_BIND and without repetition") {
   CHECK(xe_engines(unknown).is_absent());
 }
 
-TEST_CASE("xe tells the rate of its timestamps with its GTs") {
+TEST_CASE("xe reports the timestamp rate in its GT list") {
   Answer bytes;
   bytes.put(std::uint32_t{2}).zeros(4);
   for (const std::uint32_t clock : {0u, 19'200'000u}) bytes.zeros(12).put(clock).zeros(80);

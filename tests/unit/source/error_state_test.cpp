@@ -28,7 +28,7 @@ Gpu gpu_of(Driver driver) {
 
 }  // namespace
 
-TEST_CASE("i915 says that it has collected nothing, or begins to tell of a hang") {
+TEST_CASE("i915's error file says that nothing was captured, or begins with a hang") {
   TestMachine m;
   m.tree.write("sys/" + kError, "No error state collected\n");
   ErrorState state(m.sys, gpu_of(Driver::i915));
@@ -39,7 +39,7 @@ TEST_CASE("i915 says that it has collected nothing, or begins to tell of a hang"
   CHECK_FALSE(state.captured().value_or(true));
 }
 
-TEST_CASE("i915: root's file, a kernel without capture, an empty text and a failure are not a clean bill") {
+TEST_CASE("i915: a file for root only, a kernel without capture, an empty file and a failure are not \"no hang\"") {
   TestMachine m;
   ErrorState state(m.sys, gpu_of(Driver::i915));
   CHECK(state.captured().is_absent());
@@ -54,7 +54,7 @@ TEST_CASE("i915: root's file, a kernel without capture, an empty text and a fail
   CHECK(state.captured().is_failure());
 }
 
-TEST_CASE("xe: a core dump of this device, found at the device or by the class") {
+TEST_CASE("xe: a devcoredump of this device, found at the device or in the class") {
   TestMachine m;
   m.tree.make_directory("sys/" + kPci);
   ErrorState state(m.sys, gpu_of(Driver::xe));

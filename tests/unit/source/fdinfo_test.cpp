@@ -52,7 +52,7 @@ void check_number(const std::optional<std::uint64_t>& value, const Json& object,
 
 TEST_SUITE_BEGIN("fdinfo");
 
-TEST_CASE("every published block reads as its owner's machine meant it") {
+TEST_CASE("every published block is parsed as expected") {
   const Json all = Json::parse(content(kBlocks / "expected.json"));
   CHECK(all.size() == 30);
   for (const auto& [name, expected] : all.items()) {
@@ -108,7 +108,7 @@ TEST_CASE("every published block reads as its owner's machine meant it") {
   }
 }
 
-TEST_CASE("every block cut off at every byte says nothing wrong: what is told is what the whole block tells") {
+TEST_CASE("every block truncated at every byte yields nothing that the whole block does not") {
   for (const auto& entry : std::filesystem::directory_iterator(kBlocks)) {
     if (entry.path().extension() != ".txt") continue;
     const std::string text = content(entry.path());
@@ -151,7 +151,7 @@ TEST_CASE("units belong to their line: KiB, MiB, GiB, B, none") {
   CHECK(vram->purgeable == 0);
 }
 
-TEST_CASE("a unit nobody knows, a number that does not fit and half a number cost that line alone") {
+TEST_CASE("an unknown unit, an overflow or a partial number costs only its own line") {
   const FdinfoBlock block = parsed(
       "drm-driver:\txe\n"
       "drm-total-gtt:\t5 furlongs\n"
@@ -174,7 +174,7 @@ TEST_CASE("a unit nobody knows, a number that does not fit and half a number cos
   CHECK_FALSE(engine(block, EngineClass::copy).total_cycles);
 }
 
-TEST_CASE("the longer prefix wins: cycles are no memory, a capacity is no engine") {
+TEST_CASE("the longer prefix wins: cycles are not memory, a capacity is not an engine") {
   const FdinfoBlock block = parsed(
       "drm-total-cycles-vcs:\t7655183225\n"
       "drm-engine-capacity-video:\t2\n"
@@ -186,7 +186,7 @@ TEST_CASE("the longer prefix wins: cycles are no memory, a capacity is no engine
   CHECK(engine(block, EngineClass::video).total_cycles == 7655183225);
 }
 
-TEST_CASE("of a key printed twice the first counts") {
+TEST_CASE("of a repeated key the first counts") {
   const FdinfoBlock block = parsed(
       "drm-driver:\ti915\n"
       "drm-client-id:\t428\n"
@@ -205,7 +205,7 @@ TEST_CASE("of a key printed twice the first counts") {
   CHECK(region(block, "system0")->total == 1024);
 }
 
-TEST_CASE("blanks around the separator do not matter, nor does their absence") {
+TEST_CASE("blanks around the separator are optional") {
   const FdinfoBlock block = parsed("drm-driver:xe\ndrm-total-gtt: \t22528 KiB\ndrm-cycles-rcs \t:\t 5 \n");
   CHECK(block.driver == "xe");
   CHECK(region(block, "gtt")->total == 22528ull * 1024);
@@ -216,13 +216,13 @@ TEST_CASE("a capacity of zero is one") {
   CHECK(engine(parsed("drm-engine-capacity-render:\t0\n"), EngineClass::render).capacity == 1);
 }
 
-TEST_CASE("an address that is none is not taken") {
+TEST_CASE("an invalid PCI address is ignored") {
   CHECK(parsed("drm-pdev:\t../../etc\n").address == "");
   CHECK(parsed("drm-pdev:\t0000:03:00\n").address == "");
   CHECK(parsed("drm-pdev:\t10000:e1:00.0\n").address == "10000:e1:00.0");
 }
 
-TEST_CASE("a region without a name, with control characters or of absurd length is skipped; so is the seventeenth") {
+TEST_CASE("a region with an empty, control-character or overlong name is skipped; so is the seventeenth") {
   std::string text =
       "drm-total-:\t1\ndrm-total-a\x01:\t1\ndrm-total-\xff:\t1\ndrm-total-" + std::string(65, 'x') + ":\t1\n";
   for (int i = 0; i < 20; ++i) text += "drm-total-r" + std::to_string(i) + ":\t1\n";
@@ -232,7 +232,7 @@ TEST_CASE("a region without a name, with control characters or of absurd length 
   CHECK(block.regions()[15].name == "r15");
 }
 
-TEST_CASE("text that holds nothing of DRM is turned away") {
+TEST_CASE("text without DRM keys is rejected") {
   FdinfoBlock block;
   CHECK_FALSE(parse_fdinfo("", block));
   CHECK_FALSE(parse_fdinfo("pos:\t0\nflags:\t02\n", block));
@@ -240,7 +240,7 @@ TEST_CASE("text that holds nothing of DRM is turned away") {
   CHECK_FALSE(parse_fdinfo("drm-without-a-separator\n", block));
 }
 
-TEST_CASE("clients without a driver, an id or an address belong to nobody") {
+TEST_CASE("a client without a driver, an id or an address is not counted as one") {
   CHECK(kind_of(parsed("drm-client-id:\t3\ndrm-pdev:\t0000:03:00.0\n")) == FdinfoKind::incomplete);
   CHECK(kind_of(parsed("drm-driver:\ti915\ndrm-client-id:\t3\n")) == FdinfoKind::incomplete);
   CHECK(kind_of(parsed("drm-driver:\txe\ndrm-pdev:\t0000:03:00.0\n")) == FdinfoKind::incomplete);

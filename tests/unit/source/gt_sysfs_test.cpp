@@ -78,7 +78,7 @@ TEST_CASE("i915, Arc A380: one GT with all its bounds, nothing throttled, RC6 as
   CHECK(gt.residency_range() == std::uint64_t{1} << 32);
 }
 
-TEST_CASE("i915, Comet Lake as an old kernel shows it: the files without GT are those of GT 0") {
+TEST_CASE("i915, Comet Lake on an old kernel: files without a GT belong to GT 0") {
   TestMachine m("cometlake-i915");
   auto gts = gts_of(m);
   REQUIRE(gts.size() == 1);
@@ -91,7 +91,7 @@ TEST_CASE("i915, Comet Lake as an old kernel shows it: the files without GT are 
   CHECK(outcome.absent().reason == Reason::kernel);
 }
 
-TEST_CASE("i915, Meteor Lake: two GTs, and never the files that merge them") {
+TEST_CASE("i915, Meteor Lake: two GTs, and never the legacy files that merge them") {
   TestMachine m("meteorlake-i915-multigt");
   auto gts = gts_of(m);
   REQUIRE(gts.size() == 2);
@@ -108,7 +108,7 @@ TEST_CASE("i915, Meteor Lake: two GTs, and never the files that merge them") {
   CHECK(again[1].requested().is_absent());
 }
 
-TEST_CASE("xe, Arc A380: an achievable point of 627 GHz is left out, what is true stays") {
+TEST_CASE("xe, Arc A380: an achievable frequency of 627 GHz is left out, the others stay") {
   TestMachine m("a380-xe-k7");
   auto gts = gts_of(m);
   REQUIRE(gts.size() == 1);
@@ -118,7 +118,7 @@ TEST_CASE("xe, Arc A380: an achievable point of 627 GHz is left out, what is tru
   CHECK_FALSE(gts[0].residency_range());  // 64 bits wide
 }
 
-TEST_CASE("xe: an operating point above the highest one is garbage even where its size is plausible") {
+TEST_CASE("xe: an operating point above rp0 is invalid even if plausible") {
   TestMachine m;
   const std::string freq = "sys/" + kPci + "/tile0/gt0/freq0/";
   for (const auto& [file, text] : std::map<std::string, std::string>{{"act_freq", "400\n"},
@@ -134,7 +134,7 @@ TEST_CASE("xe: an operating point above the highest one is garbage even where it
   CHECK(megahertz(gts[0])["rpa"] == 2417);
 }
 
-TEST_CASE("xe, Battlemage under load: the graphics GT is held back by its second power limit, the media GT is not") {
+TEST_CASE("xe, Battlemage under load: the graphics GT is throttled by its second power limit, the media GT is not") {
   TestMachine m("b580-xe-loaded-throttled");
   auto gts = gts_of(m);
   REQUIRE(gts.size() == 2);
@@ -152,7 +152,7 @@ TEST_CASE("xe, Battlemage under load: the graphics GT is held back by its second
   CHECK_FALSE(throttle(gts[1])["any"]);
 }
 
-TEST_CASE("xe: the text with all reasons is preferred to single files; what it names twice is known from then on") {
+TEST_CASE("xe: the file with all reasons is preferred to single files; a reason seen twice stays known") {
   TestMachine m;
   const std::string folder = "sys/" + kPci + "/tile0/gt0/freq0/throttle/";
   m.tree.write(folder + "status", "0\n");
@@ -174,7 +174,7 @@ TEST_CASE("xe: the text with all reasons is preferred to single files; what it n
   CHECK(throttle(gts[0]) == Reasons{{"any", false}, {"pl1", false}, {"thermal", false}, {"fastvmode", false}});
 }
 
-TEST_CASE("xe: tiles are numbered through, GTs sorted by number, not by name") {
+TEST_CASE("xe: GTs of all tiles are sorted by number, not by name") {
   TestMachine m;
   for (const char* gt : {"tile0/gt0", "tile0/gt10", "tile1/gt2", "tile1/gtidle", "tiles/gt7"})
     m.tree.write("sys/" + kPci + "/" + gt + "/freq0/act_freq", "1\n");
@@ -183,7 +183,7 @@ TEST_CASE("xe: tiles are numbered through, GTs sorted by number, not by name") {
   CHECK(ids == "0 2 10 ");
 }
 
-TEST_CASE("a file that fails, has no data or holds garbage is a failure, and right again afterwards") {
+TEST_CASE("a file that fails, has no data or is invalid is a failure, and recovers") {
   TestMachine m("a380-i915");
   auto gts = gts_of(m);
   for (const int error : {EIO, ENODATA, ETIMEDOUT}) {

@@ -69,7 +69,7 @@ Values voltages(Hwmon& hwmon) {
 
 }  // namespace
 
-TEST_CASE("i915, Arc A380: channels without labels are the package; a rating of 0 W is none") {
+TEST_CASE("i915, Arc A380: channels without labels are the package; a rating of 0 W is not set") {
   TestMachine m("a380-i915");
   Hwmon hwmon = hwmon_of(m);
   CHECK(hwmon.found);
@@ -80,7 +80,7 @@ TEST_CASE("i915, Arc A380: channels without labels are the package; a rating of 
   CHECK(voltages(hwmon) == Values{{"package", 0.603}});
 }
 
-TEST_CASE("xe, Arc A380: the package is channel 2 here, and its label says so") {
+TEST_CASE("xe, Arc A380: the package is channel 2, as its label says") {
   TestMachine m("a380-xe-k7");
   Hwmon hwmon = hwmon_of(m);
   CHECK(temperatures(hwmon) == Values{{"package", 56}, {"vram", 54}});
@@ -90,7 +90,7 @@ TEST_CASE("xe, Arc A380: the package is channel 2 here, and its label says so") 
   CHECK(voltages(hwmon) == Values{{"package", 0.605}});
 }
 
-TEST_CASE("xe, Battlemage on Linux 6.14: limits of 0 are not set, its rating of 35 W is another register") {
+TEST_CASE("xe, Battlemage on Linux 6.14: limits of 0 are not set, and the rating of 35 W is left out") {
   TestMachine m("b580-xe-k6.14");
   Hwmon hwmon = hwmon_of(m);
   CHECK(power_limits(hwmon) == Values{{"package crit", 380}});
@@ -98,7 +98,7 @@ TEST_CASE("xe, Battlemage on Linux 6.14: limits of 0 are not set, its rating of 
   CHECK(temperatures(hwmon).empty());
 }
 
-TEST_CASE("xe, Battlemage with sixteen sensors: each under its own name") {
+TEST_CASE("xe, Battlemage with sixteen sensors: each has its own name") {
   TestMachine m("b580-xe-many-temps");
   Hwmon hwmon = hwmon_of(m);
   const Values found = temperatures(hwmon);
@@ -113,7 +113,7 @@ TEST_CASE("xe, Battlemage with sixteen sensors: each under its own name") {
   CHECK(fans(hwmon) == Values{{"1", 1002}, {"2", 134}, {"3", 0}});
 }
 
-TEST_CASE("xe on Linux 6.8 labels nothing: its one channel is the package's register") {
+TEST_CASE("xe on Linux 6.8 has no labels: its one channel is the package") {
   TestMachine m;
   const std::string folder = "sys/" + kPci + "/hwmon/hwmon4/";
   m.tree.write(folder + "name", "xe\n");
@@ -129,7 +129,7 @@ TEST_CASE("xe on Linux 6.8 labels nothing: its one channel is the package's regi
   CHECK(Hwmon::amperes(hwmon.current_limits[0].attribute).value_or({}) == Amperes{40});
 }
 
-TEST_CASE("the most that a card draws is the largest limit it states; a lap of its energy counter follows from it") {
+TEST_CASE("a card's largest stated limit bounds its power and the time its energy counter takes to wrap") {
   TestMachine m("a380-i915");
   const std::string folder = "sys/" + m.gpus().front().pci_path + "/hwmon/hwmon1/";
   const auto most = [&] { return hwmon_of(m).highest_power().value; };
@@ -145,13 +145,13 @@ TEST_CASE("the most that a card draws is the largest limit it states; a lap of i
   CHECK(Hwmon::energy_lap(Watts{1000}) == std::chrono::milliseconds(262144));
 }
 
-TEST_CASE("where only some kinds of channels carry labels, the index tells the others' names") {
+TEST_CASE("where only some channel types have labels, the others are named by their index") {
   TestMachine m("b580-asrock-fedora44");
   Hwmon hwmon = hwmon_of(m);
   CHECK(power_limits(hwmon) == Values{{"card cap", 200}, {"card crit", 400}});
 }
 
-TEST_CASE("voltages are counted from 0, all else from 1: in1 is the second part of the card") {
+TEST_CASE("voltages are numbered from 0, everything else from 1") {
   TestMachine m;
   const std::string folder = "sys/" + kPci + "/hwmon/hwmon4/";
   m.tree.write(folder + "name", "xe\n");
@@ -164,7 +164,7 @@ TEST_CASE("voltages are counted from 0, all else from 1: in1 is the second part 
   CHECK(voltages(hwmon) == Values{{"package", 0.85}});
 }
 
-TEST_CASE("temperatures of xe without labels are told apart by their index") {
+TEST_CASE("xe temperatures without labels are named by their index") {
   TestMachine m;
   const std::string folder = "sys/" + kPci + "/hwmon/hwmon4/";
   m.tree.write(folder + "name", "xe\n");
@@ -175,7 +175,7 @@ TEST_CASE("temperatures of xe without labels are told apart by their index") {
   CHECK(temperatures(hwmon) == Values{{"package", 50}, {"vram", 60}, {"temp6", 70}});
 }
 
-TEST_CASE("devices of a single GT, of other drivers and doubled names are left out") {
+TEST_CASE("hwmon devices of a single GT, of other drivers and duplicate names are left out") {
   TestMachine m;
   const std::string base = "sys/" + kPci + "/hwmon/";
   m.tree.write(base + "hwmon2/name", "i915_gt0\n");
@@ -191,7 +191,7 @@ TEST_CASE("devices of a single GT, of other drivers and doubled names are left o
   CHECK(temperatures(hwmon) == Values{{"package", 50}});
 }
 
-TEST_CASE("no chip is 9 quadrillion degrees warm; a little below zero is possible") {
+TEST_CASE("an impossible temperature is left out; slightly below zero is possible") {
   TestMachine m;
   m.tree.write("sys/t", "9223372036854775\n");
   Attribute attribute(m.sys, "t");
@@ -202,7 +202,7 @@ TEST_CASE("no chip is 9 quadrillion degrees warm; a little below zero is possibl
   CHECK(Hwmon::celsius(attribute).value_or({}) == Celsius{-12.5});
 }
 
-TEST_CASE("a fan that somebody read in the same millisecond has no speed this time, which is no failure") {
+TEST_CASE("a fan read by another process within the same millisecond has no speed, and that is no failure") {
   TestMachine m;
   m.tree.write("sys/fan1_input", "900\n");
   Attribute attribute(m.sys, "fan1_input");

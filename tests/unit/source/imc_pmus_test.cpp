@@ -31,13 +31,13 @@ using Names = std::vector<std::string>;
 
 TEST_SUITE_BEGIN("imc pmus");
 
-TEST_CASE("a machine without any") {
+TEST_CASE("a machine without a memory controller PMU") {
   Tree t;
   t.pmu("cpu", {"instructions"});
   CHECK(t.found().empty());
 }
 
-TEST_CASE("clients up to Ice Lake have one") {
+TEST_CASE("client processors up to Ice Lake have one") {
   Tree t;
   t.pmu("uncore_imc", {"data_reads", "data_writes", "gt_requests"});
   const auto found = t.found();
@@ -47,7 +47,7 @@ TEST_CASE("clients up to Ice Lake have one") {
   CHECK(found[0].writes == Names{"data_writes"});
 }
 
-TEST_CASE("later clients have one for each controller, beside programmable ones without named events") {
+TEST_CASE("later client processors have one per controller, beside programmable ones without named events") {
   Tree t;
   t.pmu("uncore_imc_0", {});
   t.pmu("uncore_imc_1", {});
@@ -59,7 +59,7 @@ TEST_CASE("later clients have one for each controller, beside programmable ones 
   CHECK(found[1].reads == Names{"data_read"});
 }
 
-TEST_CASE("servers have one for each channel, some with halves") {
+TEST_CASE("servers have one per channel, some per half channel") {
   Tree t;
   t.pmu("uncore_imc_0", {"cas_count_read", "cas_count_write", "clockticks"});
   t.pmu("uncore_imc_11",
@@ -69,7 +69,7 @@ TEST_CASE("servers have one for each channel, some with halves") {
   CHECK(found[1].reads == Names{"cas_count_read_sch0", "cas_count_read_sch1"});
 }
 
-TEST_CASE("traffic that two families count is taken from one") {
+TEST_CASE("traffic that two PMU families count is taken from one") {
   Tree t;
   t.pmu("uncore_imc_0", {"cas_count_read", "cas_count_write"});
   t.pmu("uncore_imc_free_running_0", {"data_read", "data_write"});

@@ -91,7 +91,7 @@ TEST_CASE("a switch of another maker is the board's: the slot is below it") {
   CHECK(PcieLink(m.sys, card_at(deep)).port() == board_lower + "/0000:03:00.0");
 }
 
-TEST_CASE("a card without a switch, right behind the root port, tells its own link") {
+TEST_CASE("a card without a switch, right behind the root port, has its own link") {
   TestMachine m;
   const std::string gpu = kRoot + "/0000:01:00.0";
   add(m, kRoot, kSlot);
@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(PcieLink::port_of(m.sys, gpu) == gpu);
 }
 
-TEST_CASE("handed through to a virtual machine, the inside of the switch is all there is: no link is told") {
+TEST_CASE("passed through to a virtual machine, only the inside of the switch is visible: no link is reported") {
   TestMachine m;
   const std::string gpu = kRoot + "/0000:01:00.0";
   add(m, kRoot, kSlot);
@@ -127,7 +127,7 @@ TEST_CASE("handed through to a virtual machine, the inside of the switch is all 
   CHECK(link.current_speed().is_absent());
 }
 
-TEST_CASE("integrated GPUs have no link, whatever their files say") {
+TEST_CASE("integrated GPUs have no link, whatever their files contain") {
   TestMachine m("cometlake-i915");
   const auto gpus = m.gpus();
   REQUIRE(gpus.size() == 1);
@@ -138,7 +138,7 @@ TEST_CASE("integrated GPUs have no link, whatever their files say") {
   CHECK(link.max_width().is_absent());
 }
 
-TEST_CASE("a link that is not known or out of range is absent; other texts and spellings of old kernels") {
+TEST_CASE("an unknown or out-of-range link is absent; old kernels' spellings are understood") {
   TestMachine m;
   struct Case {
     const char* text;
@@ -158,7 +158,7 @@ TEST_CASE("a link that is not known or out of range is absent; other texts and s
   }
 }
 
-TEST_CASE("a link that fails to be read is a failure, and is there again afterwards") {
+TEST_CASE("a link that cannot be read is a failure, and recovers") {
   TestMachine m;
   add(m, kUpper, kSlot);
   PcieLink link(m.sys, card_at(kGpu));

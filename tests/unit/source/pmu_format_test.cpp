@@ -33,7 +33,7 @@ std::vector<PmuField> xe_fields() {
 
 TEST_SUITE_BEGIN("pmu format");
 
-TEST_CASE("a format file names a word and its bits") {
+TEST_CASE("a format file names a config word and its bits") {
   const auto simple = parse_pmu_field("i915_eventid", "config:0-20\n");
   REQUIRE(simple);
   CHECK(simple->word == 0);
@@ -47,7 +47,7 @@ TEST_CASE("a format file names a word and its bits") {
   CHECK(parse_pmu_field("filter", "config2:0-63")->word == 2);
 }
 
-TEST_CASE("format files that are none") {
+TEST_CASE("invalid format files are rejected") {
   for (const char* text : {"", "config", "config:", "config:x", "config:5-3", "config:0-64", "config:-1", "config9:0",
                            "0-7", "config:1,"}) {
     INFO(text);

@@ -57,7 +57,7 @@ struct I915 {
 
 TEST_SUITE_BEGIN("pmu session");
 
-TEST_CASE("the events that a PMU lists, without what only describes them") {
+TEST_CASE("the events that a PMU lists, without .scale and .unit files") {
   I915 i915;
   i915.write("events/rcs0-busy.scale", "1\n");
   const auto events = i915.pmu->events();
@@ -65,7 +65,7 @@ TEST_CASE("the events that a PMU lists, without what only describes them") {
   CHECK(*events == std::vector<std::string>{"actual-frequency", "interrupts", "rcs0-busy", "rcs0-wait", "vcs0-busy"});
 }
 
-TEST_CASE("a PMU that the kernel does not have") {
+TEST_CASE("a PMU that is not there is absent") {
   TestMachine m;
   CounterMemory memory;
   PmuSession pmu(m.machine(), memory, "i915");
@@ -86,7 +86,7 @@ TEST_CASE("a PMU without events has an empty list") {
   CHECK(pmu.events()->empty());
 }
 
-TEST_CASE("all announced events are one group: opened on the CPU of the cpumask, read by one read") {
+TEST_CASE("all listed events form one group, opened on the CPU of the cpumask and read by one read") {
   I915 i915;
   i915.write("cpumask", "3\n");
   const auto render = i915.pmu->want("rcs0-busy");
@@ -111,7 +111,7 @@ TEST_CASE("all announced events are one group: opened on the CPU of the cpumask,
   CHECK(i915.pmu->time() - before == 2s);
 }
 
-TEST_CASE("within one pass the group is read once") {
+TEST_CASE("the group is read once per scrape") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.pmu->refresh(1));
@@ -165,7 +165,7 @@ TEST_CASE("one PMU for several packages is opened on each CPU of the cpumask and
   CHECK(*pmu.scaled(reads, 0.5) == 100);  // without a .scale: what is usual
 }
 
-TEST_CASE("the PMU of a GPU counts for the whole machine and is opened on one CPU, whatever the cpumask says") {
+TEST_CASE("a GPU's PMU counts for the whole machine and is opened on one CPU, whatever its cpumask") {
   I915 i915;
   i915.write("cpumask", "0-3\n");
   (void)i915.pmu->want("rcs0-busy");
@@ -173,7 +173,7 @@ TEST_CASE("the PMU of a GPU counts for the whole machine and is opened on one CP
   CHECK(i915.m.perf.cpus == std::vector<int>{0});
 }
 
-TEST_CASE("an event that the kernel refuses is dropped and the rest counts") {
+TEST_CASE("an event that the kernel refuses is left out, the others count") {
   for (const int error : {ENOENT, ENODEV, EINVAL, EOPNOTSUPP}) {
     I915 i915;
     i915.m.perf.refuse(kType, 0, error);
@@ -199,7 +199,7 @@ TEST_CASE("a PMU that refuses every event is absent with the reason") {
   CHECK(outcome.absent() == Absent{Reason::kernel, ENODEV});
 }
 
-TEST_CASE("missing permission makes the whole PMU absent, costs one call, and is followed when it is given") {
+TEST_CASE("without permission the PMU is absent after one call; permission granted later is used") {
   for (const int error : {EACCES, EPERM}) {
     I915 i915;
     i915.m.perf.refuse_all(error);
@@ -216,7 +216,7 @@ TEST_CASE("missing permission makes the whole PMU absent, costs one call, and is
   }
 }
 
-TEST_CASE("permission that ends in the middle of a group leaves nothing open") {
+TEST_CASE("permission lost while a group is opened leaves nothing open") {
   I915 i915;
   i915.m.perf.refuse(kType, 0x2000, EACCES);
   (void)i915.pmu->want("rcs0-busy");
@@ -235,7 +235,7 @@ TEST_CASE("too many open files is a failure, not an absence") {
   CHECK(i915.m.perf.open_now == 0);
 }
 
-TEST_CASE("a read that fails once keeps the group and its counts") {
+TEST_CASE("one failed read keeps the group and its counts") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
@@ -251,7 +251,7 @@ TEST_CASE("a read that fails once keeps the group and its counts") {
   CHECK(i915.m.perf.opens == 1);
 }
 
-TEST_CASE("a group that was dissolved is closed and reopened; the count goes on") {
+TEST_CASE("a group without its leader is closed and reopened; counts continue") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   const auto video = i915.pmu->want("vcs0-busy");
@@ -286,7 +286,7 @@ TEST_CASE("an answer that is too short, or empty, closes the group") {
   }
 }
 
-TEST_CASE("a PMU with another number is another PMU: the old group is closed, the count goes on") {
+TEST_CASE("a PMU with another type number is a new PMU: the old group is closed, counts continue") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
@@ -301,7 +301,7 @@ TEST_CASE("a PMU with another number is another PMU: the old group is closed, th
   CHECK(i915.m.perf.open_events == std::multiset<std::pair<std::uint32_t, std::uint64_t>>{{23, 0}});
 }
 
-TEST_CASE("a PMU that is gone is closed, and absent") {
+TEST_CASE("a PMU that disappeared is closed, and absent") {
   I915 i915;
   (void)i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
@@ -313,7 +313,7 @@ TEST_CASE("a PMU that is gone is closed, and absent") {
   CHECK(i915.m.perf.open_now == 0);
 }
 
-TEST_CASE("a new session on the same memory, as after a re-binding, goes on counting") {
+TEST_CASE("a new session with the same memory, as after a rebind, continues its counts") {
   I915 i915;
   (void)i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
@@ -339,7 +339,7 @@ TEST_CASE("a GPU's counters go on when its PMU has another name after a re-bindi
   CHECK(*i915.pmu->count(render) == 10);
 }
 
-TEST_CASE("busy time that the firmware corrects downwards is held") {
+TEST_CASE("busy time that the firmware corrects downwards is held at its last value") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
@@ -354,7 +354,7 @@ TEST_CASE("busy time that the firmware corrects downwards is held") {
   CHECK(*i915.pmu->count(render) == 580'000'000);
 }
 
-TEST_CASE("a counter that was reset far below its opening goes on from where it was") {
+TEST_CASE("a counter reset far below its opening value continues from its last value") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   i915.counter(0) = 100'000'000'000;
@@ -371,7 +371,7 @@ TEST_CASE("a counter that was reset far below its opening goes on from where it 
   CHECK(*i915.pmu->raw(render) == 1'000);
 }
 
-TEST_CASE("closed by hand it tells what it had, and opens again when refreshed") {
+TEST_CASE("a closed session keeps its last counts, and reopens when refreshed") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
@@ -388,7 +388,7 @@ TEST_CASE("closed by hand it tells what it had, and opens again when refreshed")
   CHECK(i915.pmu->time() == time);  // nothing was measured meanwhile
 }
 
-TEST_CASE("an event that is announced late joins at the next refresh") {
+TEST_CASE("an event listed later is added at the next refresh") {
   I915 i915;
   const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
@@ -445,7 +445,7 @@ struct Scripted {
 
 }  // namespace
 
-TEST_CASE("a group that shares its counters with others is extrapolated") {
+TEST_CASE("a multiplexed group is extrapolated") {
   Scripted s;
   s.perf.enabled = s.perf.running = 1'000;
   REQUIRE(s.pmu.refresh(1));
@@ -470,7 +470,7 @@ TEST_CASE("a group that is open but does not run is a failure, and its time is n
   CHECK(s.pmu.time() == Nanoseconds(1'000));
 }
 
-TEST_CASE("while a read hangs others are turned away at once, and nothing is lost") {
+TEST_CASE("while a read hangs other readers fail at once, and no count is lost") {
   Scripted s;
   REQUIRE(s.pmu.refresh(1));
   s.perf.hang = true;

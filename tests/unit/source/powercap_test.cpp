@@ -37,7 +37,7 @@ TEST_CASE("zones are numbered in hexadecimal, and two packages are two zones of 
   CHECK(listed(powercap_zones(m.sys)) == "package=intel-rapl:0 cores=intel-rapl:0:0 package=intel-rapl:a ");
 }
 
-TEST_CASE("the package as seen through memory-mapped registers is the same package: left out, like unknown zones") {
+TEST_CASE("the package's zone over MMIO is the same package: left out, as are unknown zones") {
   TestMachine m;
   const auto zone = [&](const std::string& folder, const char* name) {
     m.tree.write("sys/class/powercap/" + folder + "/name", name);
@@ -54,7 +54,7 @@ TEST_CASE("the package as seen through memory-mapped registers is the same packa
   CHECK(zones[0].range == 0);  // not told: then a step back is a restart, never a wrap
 }
 
-TEST_CASE("energy is root's: its refusal is no failure") {
+TEST_CASE("energy is readable by root only: EACCES is no failure") {
   TestMachine m("powercap-client-psys");
   m.sys.refuse_opening("energy_uj", EACCES);
   auto zones = powercap_zones(m.sys);

@@ -23,7 +23,7 @@ std::string stat_line(const std::string& comm) {
 
 TEST_SUITE_BEGIN("process");
 
-TEST_CASE("stat tells CPU time, memory and start time, whatever the process calls itself") {
+TEST_CASE("CPU time, memory and start time are parsed from stat, whatever the process name") {
   for (const std::string comm :
        {"ffmpeg", "", ") S 1 (", "a b", "x)", "((", "line\nbreak", "\xff\xfe) 1 2 3", "tmux: server"}) {
     CAPTURE(comm);
@@ -38,7 +38,7 @@ TEST_CASE("stat tells CPU time, memory and start time, whatever the process call
   }
 }
 
-TEST_CASE("a stat line that is cut off or none at all is nothing") {
+TEST_CASE("a truncated or invalid stat line has no value") {
   const std::string line = stat_line("ffmpeg");
   for (std::size_t size = 0; size < line.find("25600"); ++size) CHECK_FALSE(parse_process_stat(line.substr(0, size)));
   CHECK_FALSE(parse_process_stat("pos: 0"));
@@ -76,7 +76,7 @@ TEST_CASE("a process is read from its directory; an unknown user is a number") {
   CHECK(read_process(**tree.machine().proc.open_directory("8"), 8, users, 0s)->user == "4242");
 }
 
-TEST_CASE("a process that has gone is absent, and one that hides its status still has a name") {
+TEST_CASE("an ended process is absent; one whose status cannot be read still has a name") {
   test::ProcTree tree;
   tree.add_process(7);
   tree.tree.write("proc/9/stat", stat_line("lean"));

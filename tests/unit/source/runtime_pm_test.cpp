@@ -20,7 +20,7 @@ const std::string kStatus = "sys/" + kPci + "/power/runtime_status";
 
 }  // namespace
 
-TEST_CASE("suspended and suspending are asleep, everything else is awake") {
+TEST_CASE("suspended and suspending count as asleep, everything else as awake") {
   TestMachine m;
   m.tree.write(kStatus, "active\n");
   RuntimePm power(m.sys, kPci);
@@ -37,7 +37,7 @@ TEST_CASE("suspended and suspending are asleep, everything else is awake") {
   CHECK(m.sys.opens() == 1);
 }
 
-TEST_CASE("a device without runtime power management tells nothing, which is not asleep") {
+TEST_CASE("a device without runtime power management is not asleep") {
   TestMachine m;
   const auto missing = RuntimePm(m.sys, kPci).suspended();
   REQUIRE(missing.is_absent());
@@ -48,7 +48,7 @@ TEST_CASE("a device without runtime power management tells nothing, which is not
   CHECK(unsupported.absent().reason == Reason::hardware);
 }
 
-TEST_CASE("a status that cannot be read is a failure for that time only") {
+TEST_CASE("a status that cannot be read is a failure only for that read") {
   TestMachine m;
   m.tree.write(kStatus, "suspended\n");
   RuntimePm power(m.sys, kPci);
@@ -58,7 +58,7 @@ TEST_CASE("a status that cannot be read is a failure for that time only") {
   CHECK(power.suspended().value_or(false));
 }
 
-TEST_CASE("what is no status is neither asleep nor awake") {
+TEST_CASE("an unknown status is neither asleep nor awake") {
   TestMachine m;
   m.tree.write(kStatus, "active\n");
   RuntimePm power(m.sys, kPci);

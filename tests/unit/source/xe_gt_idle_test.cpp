@@ -31,7 +31,7 @@ TEST_CASE("GTs are numbered across the tiles of a device") {
   CHECK(idle.read()[1].milliseconds.is_absent());
 }
 
-TEST_CASE("virtual functions have GTs, but tell nothing of their sleep") {
+TEST_CASE("virtual functions have GTs, but no residency") {
   MachineTree tree;
   tree.write("sys/devices/pci0000:00/0000:03:00.1/tile0/gt0/freq0/rp0_freq", "2400\n");
   const auto sys = open_root(tree.path("sys"));

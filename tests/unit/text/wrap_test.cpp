@@ -36,7 +36,7 @@ TEST_CASE("width counts characters") {
   CHECK(out == "éé é");
 }
 
-TEST_CASE("nothing stays nothing") {
+TEST_CASE("empty text stays empty") {
   std::string out = "x";
   append_wrapped(out, "", 4);
   append_wrapped(out, std::vector<std::string>{}, 4);

@@ -64,7 +64,7 @@ TEST_CASE("the credentials of basic authentication are split at the first colon"
   }
 }
 
-TEST_CASE("right, wrong, unknown") {
+TEST_CASE("right password, wrong password, unknown user") {
   PasswordCheck check;
   const PasswordCheck::Users users{{"alice", hash_of("secret")}, {"bob", hash_of("other")}};
   CHECK(ask(check, users, "alice", "secret") == Outcome::right);
