@@ -54,7 +54,7 @@ void build_machine(MachineTree& tree) {
   const std::string pmu = "sys/devices/i915_0000_0b_00.0/";
   tree.write(pmu + "type", "1\n");
   tree.write(pmu + "cpumask", "0\n");
-  // Software events that may be counted for a whole CPU; which one says nothing here.
+  // Software events that may be counted for a whole CPU; which one does not matter here.
   int number = 0;
   for (const auto& file : std::filesystem::directory_iterator(tree.path(pmu + "events"))) {
     const std::string name = file.path().filename();

@@ -38,7 +38,7 @@ class TimesliceCollector final : public Collector {
               context.gpu.pci_path + "/drm/" + context.gpu.card + "/engine/rcs0/timeslice_duration_ms") {}
 
   void collect(ScrapePass&, SampleSink& out) override {
-    FeatureReport report(out, kFeature);  // available, absent or failed: told apart for us
+    FeatureReport report(out, kFeature);  // distinguishes available, absent and failed
     const auto milliseconds = file_.number();
     if (report.note(milliseconds))
       out.add(kTimeslice, {gpu_.address, "rcs0"}, Seconds{static_cast<double>(*milliseconds) * 1e-3});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// METRICS.md is what the descriptors say. IGPU_UPDATE=1 in the environment rewrites it.
+// METRICS.md must match the descriptors. IGPU_UPDATE=1 in the environment rewrites it.
 #include "cli/metrics_reference.h"
 
 #include <doctest/doctest.h>

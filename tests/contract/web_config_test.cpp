@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/web_config: files that have to be good, files that have to be refused, and what `promtool check web-config`
-// says about the same files. Where we differ from it, the reason stands here.
+// tests/web_config: files that must be accepted, files that must be rejected, and what `promtool check web-config`
+// reports for the same files. Where we differ from it, the reason is given here.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ const std::map<std::string, std::string> kNewerThanPromtool = {
     {"rate-limit-off.yml", "rate_limit came later"},
 };
 
-// Good for promtool. Each would be served other than it says, or never work.
+// Accepted by promtool. Each would be served differently from what it says, or never work.
 const std::map<std::string, std::string> kRefusedByUsAlone = {
     {"certificate-too-weak.yml", "OpenSSL's security level 2 has no RSA below 2048 bits: no client would accept it"},
     {"certificate-signed-by-sha1.yml", "OpenSSL's security level 2; no client of today would accept it"},

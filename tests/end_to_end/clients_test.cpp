@@ -192,7 +192,7 @@ TEST_CASE("requests whose clients reset the connection leave their places to oth
   const std::uint16_t port = exporter.port();
   http_get(port, "/metrics");  // past its first window
   // An answer now and then keeps the storm at the pace of this machine: more requests at once than the front hands on
-  // are refused whoever sends them.
+  // are rejected whoever sends them.
   const Storm storm(3, [port](int) {
     for (int i = 0; i < 20; ++i) {
       HttpConnection connection(port);

@@ -104,7 +104,7 @@ TEST_CASE("with TLS and passwords it needs neither a certificate nor a password"
   const std::string file = "--web.config.file=" + tree.path("web.yml");
   ExporterProcess exporter({"--simulate=asleep", file});
   CHECK(healthcheck(local(exporter.port()), {file}).status == 0);
-  // An asker that was not told of TLS finds that something else is there than it expects.
+  // A health check without TLS flags finds another protocol than it expects.
   CHECK(healthcheck(local(exporter.port())).status == 1);
   REQUIRE(exporter.stop(SIGTERM) == 0);
   CHECK(healthcheck(local(exporter.port()), {file}).status == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/sandbox.md says, tried from inside every kind of thread of the real program: system calls are made within
+// The claims of docs/sandbox.md, tried from every kind of thread of the real program: system calls are made within
 // its threads, as code would that got in there. That the same calls succeed without a sandbox is tried by
 // kernel/sandbox.
 #include "support/sandbox_attempts.h"
@@ -44,7 +44,7 @@ int perf_event_paranoid() {
   return level;
 }
 
-// A process of the same user, which the exporter's threads may look at or not.
+// A process of the same user, which the exporter's threads may or may not inspect.
 class Neighbour {
  public:
   explicit Neighbour(bool as_nobody) : pid_(::fork()) {
@@ -89,7 +89,7 @@ class Injected {
     fs::permissions(tree_.root(), fs::perms(0755));
     fs::permissions(tree_.path("folder"), fs::perms(0777));
     fs::permissions(tree_.path("folder/answers"), fs::perms(0666));
-    // From a place that everybody can read.
+    // From a world-readable folder.
     fs::copy_file(IGPU_EXPORTER_BINARY, tree_.path("exporter"));
     fs::copy_file(IGPU_SANDBOX_INJECT, tree_.path("inject.so"));
     fs::permissions(tree_.path("exporter"), fs::perms(0755));
@@ -162,7 +162,7 @@ class Injected {
   std::streamoff read_ = 0;
 };
 
-// What the kernel is to say; "": that is no matter of the sandbox here.
+// The expected result; "": not a matter of the sandbox here.
 std::string expected(const Attempt& attempt, bool collecting, const Setting& setting) {
   const std::string name = attempt.name;
   const bool privileged = !setting.as_nobody && own_capabilities().permitted != 0;

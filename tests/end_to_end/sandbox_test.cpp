@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The served program's sandbox, as the kernel shows it, and that a page is as whole within as without.
+// The running program's sandbox, as the kernel reports it, and that pages are as complete with it as without.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/ptrace.h>
@@ -115,7 +115,7 @@ void add_counting_gpu(MachineTree& tree) {
   tree.make_directory("dev/dri");
 }
 
-// As a user without rights, from a place that everybody can read.
+// As an unprivileged user, from a world-readable folder.
 class Nobody {
  public:
   explicit Nobody(MachineTree& tree) {
@@ -315,7 +315,7 @@ TEST_CASE("memory is protected: no core dump, and all process_* metrics are pres
 }
 
 TEST_CASE("a thread that kept its privileges is detected, and the metric reports the layer as off") {
-  if (instrumented()) return;  // there a thread of the sanitizer's is like that, and nobody looks
+  if (instrumented()) return;  // a thread of the sanitizer is like that, and is not checked
   ExporterProcess exporter({"--simulate=asleep"},
                            {std::string("LD_PRELOAD=") + IGPU_SANDBOX_INJECT, "IGPU_INJECT_THREAD=1"});
   const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file that a scrape reads and every call that it makes goes wrong once in every way. What there is to go wrong
-// is written down from real scrapes. After each: the page is whole but for the collectors that need what went wrong, no
-// counter steps back, the next scrapes are as if nothing had been, and the log has said it once.
+// is recorded from real scrapes. After each: the page is complete except for collectors that need what failed, no
+// counter steps back, the next scrapes are as before the fault, and the log has one line about it.
 //
 // Two monitors watch the same simulated machine at the same times; only one of them has the fault.
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ constexpr bool kOneOfAKind = true;  // of files that differ by a number only: mi
 constexpr bool kOneOfAKind = false;
 #endif
 
-// Which collector a metric belongs to; the registry's own are nobody's.
+// Which collector a metric belongs to; the registry's own belong to none.
 const std::map<std::string, std::string>& owners() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> map;

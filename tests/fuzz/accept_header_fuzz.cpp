@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       choice.content_type == kOpenMetricsContentType || choice.content_type == kOpenMetricsEscapingContentType;
   const bool text = choice.content_type == kPrometheusTextContentType;
   if (choice.format == Format::openmetrics ? !open : !text) std::abort();
-  // Nobody gets OpenMetrics who did not write its name.
+  // A client gets OpenMetrics only if it named it.
   if (open && header.size() < std::string_view("application/openmetrics-text").size()) std::abort();
   if (accepts_gzip(header) && header.find_first_of("gG*") == std::string_view::npos) std::abort();
   return 0;

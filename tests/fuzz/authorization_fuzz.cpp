@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_CHECK(taken.user.find(':') == std::string::npos);
     FUZZ_CHECK(bytes.size() >= taken.user.size() + taken.password.size() + 7);
   }
-  // The other way round: whatever somebody is called comes out as it went in.
+  // Round trip: every user name is decoded as it was encoded.
   const std::size_t colon = bytes.find(':');
   Credentials again;
   const bool parsed = parse_basic_authorization("Basic " + encoded(bytes), again);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes to the HTTP server over a socket: each answer is whole, and the connection ends.
+// Any bytes to the HTTP server over a socket: each response is complete, and the connection ends.
 #include <unistd.h>
 
 #include <cstddef>

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_CHECK(field->word < igpu::PmuConfig{}.size());
     FUZZ_CHECK(!field->ranges.empty());
     for (const auto& range : field->ranges) FUZZ_CHECK(range.first <= range.last && range.last < 64);
-    // What is placed fills these bits only; what is refused changes nothing.
+    // An accepted value sets only these bits; a rejected one changes nothing.
     std::uint64_t mask = 0;
     for (const auto& range : field->ranges)
       for (unsigned bit = range.first; bit <= range.last; ++bit) mask |= std::uint64_t{1} << bit;

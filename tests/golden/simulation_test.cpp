@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulation says and what /metrics says: the page of every profile, read by the strict parser, beside values
+// The simulation and its /metrics: the page of every profile, read by the strict parser, is compared with values
 // that the script computes without any collector.
 #include "simulation/simulation.h"
 
@@ -455,7 +455,7 @@ TEST_CASE("locked: what needs a permission is absent and reported so, the rest i
 
 namespace {
 
-// A monitor over one machine, scraped whenever the test says so.
+// A monitor over one machine, scraped on request.
 struct Scraped {
   explicit Scraped(MachineScript script) : parts(std::make_shared<Parts>(std::move(script))) {
     monitor = make_monitor(parts, {}, log);
@@ -485,7 +485,7 @@ struct Scraped {
 constexpr const char* kBusy = "intel_gpu_engine_busy_seconds_total";
 constexpr const char* kBusyRatio = "intel_gpu_engine_busy_ratio";
 
-// The Battlemage with nobody at work and its GTs in C6.
+// An idle Battlemage with its GTs in C6.
 MachineScript idle_battlemage() {
   MachineScript script = *script_of_profile("battlemage");
   script.clients.clear();
@@ -540,7 +540,7 @@ TEST_CASE("while the PMU of an xe GPU takes over from fdinfo every scraper has e
         CHECK(ratio->value > 0);
         CHECK(ratio->value <= 1);
       }
-      // The whole of both counters is what the engines did; the kernel's own part is no client's.
+      // Both counters include the kernel's own engine time, which belongs to no client.
       double expected = 0;
       for (const EngineScript& engine : gpu.engines)
         if (engine.model.engine_class == names.engine_class)

@@ -102,7 +102,7 @@ std::string told(const Reading<Unit>& outcome) {
   return "failure " + std::to_string(outcome.failure().code.value());
 }
 
-// What the function says in a process of its own, which may give up its rights.
+// The function's result in a separate process, which may drop its privileges.
 std::string in_child(const std::function<std::string()>& function) {
   std::array<int, 2> pipe_ends;
   REQUIRE(pipe(pipe_ends.data()) == 0);

@@ -15,7 +15,7 @@ namespace igpu::test {
 class ExporterProcess {
  public:
   // Adds --web.listen-address=127.0.0.1:0 unless an address is given; environment: "NAME=value", beside the test's own.
-  // Returns once it listens; throws std::runtime_error with its log if it ends or says nothing for 20 seconds.
+  // Returns once it listens; throws std::runtime_error with its log if it exits or logs nothing for 20 seconds.
   // launcher: a program and its flags that becomes the exporter in the same process
   // (setpriv, env), ending with what it is to run.
   explicit ExporterProcess(std::vector<std::string> arguments, std::vector<std::string> environment = {},

@@ -7,7 +7,7 @@
 
 namespace igpu::test {
 
-// Stands still until told otherwise.
+// Does not advance until the test moves it.
 class FakeClock final : public Clock {
  public:
   Nanoseconds now() const override { return Nanoseconds(now_.load()); }

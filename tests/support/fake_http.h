@@ -50,7 +50,7 @@ class FakeScrape final : public ScrapeResult {
   const SampleList* pointer_ = &list;
 };
 
-// Always the same small page; remembers what it was asked for.
+// Always the same small page; records the requests.
 class FakeSource final : public exporter::ScrapeSource {
  public:
   std::vector<std::string> enabled{"engines", "fdinfo"};

@@ -27,7 +27,7 @@ int errno_of(Fault fault) {
   }
 }
 
-// What a read gives that went wrong this way. huge: more than fits is refused, or cut off where that is allowed.
+// What a read with this fault returns. huge: more than fits is an error, or truncated where that is allowed.
 Reading<std::string_view> spoiled(Reading<std::string_view> text, std::span<char> buffer, Fault fault, bool may_cut,
                                   std::string_view path) {
   if (const int error = errno_of(fault)) return outcome_of_errno<std::string_view>(error, path);

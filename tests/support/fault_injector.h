@@ -48,7 +48,7 @@ class FaultInjector {
     const std::lock_guard lock(mutex_);
     return hit_;
   }
-  // What blocks goes on. Returns when it has come back.
+  // Releases the blocked call. Returns when it has finished.
   void release() {
     std::unique_lock lock(mutex_);
     released_ = true;

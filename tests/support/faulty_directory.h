@@ -10,7 +10,7 @@
 
 namespace igpu::test {
 
-// A directory whose files can be made to fail or to be refused, also those that are open already: what sysfs does and
+// A directory whose files can be made to fail or to be denied, also those already open: what sysfs does and
 // files on a disk do not.
 class FaultyDirectory final : public Directory {
  public:

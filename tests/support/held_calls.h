@@ -6,13 +6,13 @@
 
 namespace igpu::test {
 
-// A file system that does not answer, for some threads: calls that look at files or open them are held by the kernel
+// A file system that hangs, for some threads: calls that stat or open files are held by the kernel
 // (seccomp's notifications) for as long as the test wants, as those of a network file system whose server has gone are.
 class HeldCalls {
  public:
   // Runs it on a thread whose calls, and those of threads that it makes, can be held.
   explicit HeldCalls(const std::function<void()>& on_such_a_thread);
-  ~HeldCalls();  // what is held goes on
+  ~HeldCalls();  // held calls continue
   HeldCalls(const HeldCalls&) = delete;
   HeldCalls& operator=(const HeldCalls&) = delete;
 

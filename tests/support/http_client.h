@@ -24,7 +24,7 @@ struct HttpReply {
 
 class HttpConnection {
  public:
-  // Both throw std::system_error if nobody listens. from: an IPv4 address of this machine to come from.
+  // Both throw std::system_error if nothing listens. from: an IPv4 address of this machine to connect from.
   explicit HttpConnection(std::uint16_t port, std::string_view host = "127.0.0.1", const char* from = nullptr);
   explicit HttpConnection(const std::string& unix_path);
   ~HttpConnection();
@@ -38,7 +38,7 @@ class HttpConnection {
   void shrink_receive_buffer();       // so that the server's writes block soon
   // Bytes until the other side closes, or until the time is over.
   std::string receive(std::chrono::milliseconds at_most = std::chrono::seconds(15));
-  // Bytes of one whole answer; the connection may stay open.
+  // Bytes of one complete response; the connection may stay open.
   std::string receive_reply(bool with_body = true);
   // True once the other side has closed (whatever it sent is thrown away).
   bool closed_within(std::chrono::milliseconds at_most);

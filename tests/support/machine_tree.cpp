@@ -26,7 +26,7 @@ MachineTree::MachineTree() {
   std::string name = (base / "igpu-tree-XXXXXX").string();
   if (!mkdtemp(name.data())) throw std::runtime_error("no temporary directory below " + base.string());
   root_ = name;
-  fs::permissions(root_, fs::perms(0755));  // children of tests look in as other users
+  fs::permissions(root_, fs::perms(0755));  // children of tests read it as other users
   for (const std::string_view folder : kRoots) fs::create_directory(root_ / folder);
 }
 

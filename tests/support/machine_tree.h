@@ -7,7 +7,7 @@
 
 namespace igpu::test {
 
-// A temporary directory tree that looks like a machine: sys/, proc/ and dev/ below one root. Removed at the end.
+// A temporary directory tree laid out like a machine: sys/, proc/ and dev/ below one root. Removed at the end.
 class MachineTree {
  public:
   MachineTree();

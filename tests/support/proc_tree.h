@@ -11,7 +11,7 @@
 
 namespace igpu::test {
 
-// What a test says of a process.
+// A test's description of a process.
 struct ProcessSpec {
   std::string comm = "ffmpeg";
   std::uint64_t start_time_ticks = 1000;
@@ -28,7 +28,7 @@ void add_process(MachineTree& tree, std::uint32_t pid, const ProcessSpec& proces
 void add_file(MachineTree& tree, std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo,
               std::string_view target = {});
 
-// A machine with processes, which notes what is read of it. Time stands still unless the test moves it. What is not
+// A machine with processes, which records what is read from it. Time advances only when the test moves it. What is not
 // written does not exist.
 class ProcTree {
  public:
@@ -48,11 +48,11 @@ class ProcTree {
   void set_self(std::uint32_t pid) { tree.link("proc/self", std::to_string(pid)); }
 
   Machine& machine();
-  // The character device that a descriptor of the tree stands for, as stat tells; "proc/7/fd/3".
+  // The character device behind a descriptor of the tree, as stat reports it; "proc/7/fd/3".
   void set_device(std::string_view path, unsigned major, unsigned minor);
   // How often a file of the tree was read since the last question; "proc/7/fdinfo/3".
   int reads(std::string_view path);
-  // Every look at the clock moves it by this much.
+  // Every read of the clock moves it by this much.
   void set_time_per_look(Nanoseconds step);
 
   MachineTree tree;

@@ -80,7 +80,7 @@ perf_event_attr event_attributes() {
   return attributes;
 }
 
-// With the stack of whoever runs there in every sample.
+// With the stack of the running task in every sample.
 perf_event_attr sampling() {
   perf_event_attr attributes = event_attributes();
   attributes.sample_period = 100'000;
@@ -162,7 +162,7 @@ bool makes_thread(const S&) {
     ::syscall(SYS_exit, 0);
     return 0;
   };
-  // Its stack stays: nobody says when it has ended.
+  // Its stack stays allocated: its end is not reported.
   return ::clone(end_at_once, static_cast<char*>(stack) + kStack, kFlags, nullptr) > 0;
 }
 
@@ -341,7 +341,7 @@ constexpr Attempt kAttempts[] = {
     {"own_signals", For::nobody, [](const S& s) { return done(::syscall(SYS_fcntl, s.pair, F_SETOWN, ::getpid())); }},
     {"signals_when_ready", For::nobody, [](const S& s) { return done(::syscall(SYS_fcntl, s.pair, F_SETFL, O_ASYNC | O_NONBLOCK)); }},
 
-    // Other processes and the kernel. What only a privileged process could do is asked for with arguments that do
+    // Other processes and the kernel. What needs privileges is tried with arguments that do
     // nothing.
     {"ptrace", For::nobody, [](const S&) { return done(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }},
     {"read_memory", For::nobody, [](const S&) {
@@ -427,7 +427,7 @@ constexpr Attempt kAttempts[] = {
 // What is asked apart from the list, as its answer depends on more than the thread's kind.
 constexpr Attempt kQuestions[] = {
     {"clone3", For::nobody_yet, [](const S&) { return done(::syscall(SYS_clone3, nullptr, 0UL)); }},
-    // Of a whole processor: for the collectors, as far as the kernel lets them.
+    // Of a whole processor: for the collectors, as far as the kernel allows.
     {"count_cpu", For::collectors, [](const S&) { return opens(count(event_attributes(), -1, some_cpu())); }},
     {"sample_cpu", For::collectors, [](const S&) { return opens(count(sampling(), -1, some_cpu())); }},
     // An event that takes samples gives its count, and nothing else, to those that may not map it.

@@ -16,7 +16,7 @@ struct Surroundings {
   const char* file = nullptr;  // <folder>/file, which exists and may be read
   const char* folder = nullptr;
   const char* other = nullptr;    // <folder>/other, which does not exist
-  const char* outside = nullptr;  // a file that everybody may read, outside of what the sandbox lets be read
+  const char* outside = nullptr;  // a world-readable file outside the paths that the sandbox allows
   const char* maps = nullptr;     // /proc/PID/maps of another process of the same user
   int listening = -1;             // 127.0.0.1
   sockaddr_in address{};          // its address
@@ -24,7 +24,7 @@ struct Surroundings {
   int stream = -1;                // not connected
   int datagram = -1;              // not connected
   int pair = -1;                  // connected
-  int receiver = -1;              // a UNIX datagram socket that everybody may write to
+  int receiver = -1;              // a world-writable UNIX datagram socket
   sockaddr_un receiver_address{};
   int processes = -1;  // /proc, as collectors have it open
   int event = -1;      // a perf event of this thread that takes samples; -1: this user may have none
@@ -33,12 +33,12 @@ struct Surroundings {
 // folder holds "file"; the files named keep existing. Not to be called twice for one folder.
 Surroundings prepare_surroundings(const char* folder, const char* outside, const char* maps);
 
-// Who may do it once the sandbox is closed. What is refused by seccomp is answered EPERM.
+// Who may do it once the sandbox is closed. seccomp denies with EPERM.
 enum class For {
   everybody,       // what answers and scrapes need
-  collectors,      // what scrapes alone need: refused in threads that clients talk to
+  collectors,      // needed by scrapes only: denied in threads that serve clients
   nobody,          // and the same works for any user without the sandbox
-  nobody_yet,      // refused just so; without the sandbox it may fail for lack of rights, or on this kernel
+  nobody_yet,      // denied likewise; without the sandbox it may fail for lack of privileges, or on this kernel
   the_unconfined,  // Landlock answers EACCES; it works where Landlock is not
   death            // ends the process
 };

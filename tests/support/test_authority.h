@@ -21,7 +21,7 @@ class TestAuthority {
     std::string usage;  // extendedKeyUsage; "": any
     std::string digest = "sha256";
   };
-  // Throws std::runtime_error with what openssl said.
+  // Throws std::runtime_error with openssl's message.
   void issue(const Request& request) const;
 
   std::string certificate() const { return folder_.path(name_ + ".pem"); }
@@ -31,6 +31,6 @@ class TestAuthority {
   std::string name_;
 };
 
-void openssl(const std::vector<std::string>& arguments);  // throws std::runtime_error with what it said
+void openssl(const std::vector<std::string>& arguments);  // throws std::runtime_error with its message
 
 }  // namespace igpu::test

@@ -24,7 +24,7 @@
 
 namespace igpu::test {
 
-// A whole machine: a tree of real files behind the real door, and fakes for what files cannot show.
+// A machine: a tree of real files behind the real interface, and fakes for what files cannot show.
 class TestMachine {
  public:
   MachineTree tree;
@@ -143,8 +143,8 @@ class CollectorRun {
 
   OptionValues::Given options;  // by flag; those that are not given have their defaults
   Nanoseconds min_window = std::chrono::seconds(1);
-  bool is_suspended = false;                            // told to collectors that run while the GPU sleeps
-  Reading<bool> told_suspended = Reading<bool>(false);  // where it tells nothing, or fails to: that
+  bool is_suspended = false;                            // for collectors that run while the GPU is suspended
+  Reading<bool> told_suspended = Reading<bool>(false);  // unless set to absent or failed
 
  private:
   bool matches(const SampleList::Sample& sample, LabelList labels) const {

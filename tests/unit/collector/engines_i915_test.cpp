@@ -193,12 +193,12 @@ TEST_CASE("without permission the visible clients' time is summed by class") {
   TigerLake t;
   t.m.perf.refuse_all(EACCES);
   CollectorRun<EnginesCollector> engines(t.m, integrated());
-  // What was before we looked does not count.
+  // Time before the first reading does not count.
   engines.collect(
       Clients(t.m.clock.now()).client(1, 10'000'000'000).client(2, 0).client(9, 77, "0000:03:00.0").snapshot);
   CHECK(engines.missing("engine_busy") == Reason::permission);
   CHECK(engines.missing("engine_wait_sema") == Reason::permission);
-  CHECK(engines.count(kBusy) == 3);  // the classes that the PMU names: nobody works on the other two
+  CHECK(engines.count(kBusy) == 3);  // the classes that the PMU lists: the other two are idle
   CHECK(engines.value(kBusy, {{"class", "video"}}) == 0.0);
 
   t.m.clock.advance(2s);

@@ -275,7 +275,7 @@ TEST_CASE(
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(4.0));
   step(300ms, 0.8, true, 4 * kTicksPerSecond + kTicksPerSecond * 48 / 100);
   CHECK(*engines.value(kBusyRatio, {{"class", "render"}}) == doctest::Approx((4.0 + 0.48) / 10.6));
-  // From the shortest window on the engines tell themselves.
+  // After the shortest window the engines' own counts are used.
   step(500ms, 0.8, true, 4 * kTicksPerSecond + kTicksPerSecond * 88 / 100);
   CHECK(engines.count(kBusyRatio, {{"source", "pmu"}}) == 5);
   CHECK(engines.count(kBusyRatio, {{"source", "fdinfo"}}) == 0);
@@ -603,7 +603,7 @@ TEST_CASE("a suspended GPU has no open PMU; after resume client time continues")
   REQUIRE(b.m.perf.open_now == 10);
   engines.collector().gpu_is_suspended();
   CHECK(b.m.perf.open_now == 0);
-  b.m.clock.advance(1h);  // its clock stands still
+  b.m.clock.advance(1h);  // its clock does not advance
   engines.collect(b.client(2 * kTicksPerSecond));
   CHECK(b.m.perf.open_now == 0);
   CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));

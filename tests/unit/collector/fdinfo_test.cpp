@@ -81,7 +81,7 @@ class Scene {
     snapshot_.clients.push_back(std::move(c));
     return snapshot_.clients.back();
   }
-  // The render node may be opened: it tells the rate of the GPU's clock with its only GT.
+  // The render node may be opened: it reports the GPU's clock rate with its only GT.
   void open_render_node() {
     machine_.drm.add("renderD128", [this](unsigned long, void* argument) {
       struct Query {  // drm_xe_device_query, include/uapi/drm/xe_drm.h
@@ -678,7 +678,7 @@ TEST_CASE("features: processes of others, engine time, memory") {
   Scene scene(Driver::i915);
   auto& page = scene.scrape();
   CHECK(page.available("processes"));
-  for (const char* feature : {"process_engine_time", "process_memory"}) {  // nobody has shown yet what the driver tells
+  for (const char* feature : {"process_engine_time", "process_memory"}) {  // no client has shown it yet
     CHECK_FALSE(page.available(feature));
     CHECK_FALSE(page.missing(feature).has_value());
   }

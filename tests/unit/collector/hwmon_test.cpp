@@ -31,7 +31,7 @@ TEST_CASE("an Arc A380 under i915") {
   Run run(m, only_gpu(m));
   run.collect();
   CHECK(run.value("intel_gpu_temperature_celsius", {{"device", "0000:0b:00.0"}, {"sensor", "package"}}) == 55);
-  CHECK(run.value("intel_gpu_fan_speed_rpm", {{"fan", "1"}}) == 0);  // it stands still
+  CHECK(run.value("intel_gpu_fan_speed_rpm", {{"fan", "1"}}) == 0);  // it is stopped
   CHECK(run.value("intel_gpu_voltage_volts", {{"domain", "package"}}) == 0.603);
   CHECK(run.value("intel_gpu_power_limit_watts", {{"domain", "package"}, {"limit", "max"}}) == 55);
   CHECK(run.count("intel_gpu_power_limit_watts") == 1);  // a rated_max of 0 is none

@@ -327,7 +327,7 @@ TEST_CASE("powercap: energy that no processor can have used is a reset; after lo
   m.tree.write(kPackageZone, "262000000000\n");  // 43 minutes at 101 W
   run.collect_after(43min);
   CHECK(run.value(kJoules, {{"domain", "package"}}) == doctest::Approx(461999.9));
-  m.tree.write(kPackageZone, "250000000000\n");  // all but a whole lap: 250,143 J in 43 minutes
+  m.tree.write(kPackageZone, "250000000000\n");  // almost a full wrap: 250,143 J in 43 minutes
   run.collect_after(43min);
   CHECK(run.value(kJoules, {{"domain", "package"}}) == doctest::Approx(712143.2));
   CHECK(run.value(kWatts, {{"domain", "package"}}) == doctest::Approx(96.96).epsilon(0.001));

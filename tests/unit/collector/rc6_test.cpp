@@ -231,7 +231,7 @@ TEST_CASE("more residency than elapsed time is a reset; after long enough it is 
   run.collect_after(2s);
   CHECK(run.value(kSeconds) == 3000001);
   CHECK(run.value(kRatio) == 0.5);
-  m.tree.write(residency_file(gpu), "5400000\n");  // the driver's own lap of the register
+  m.tree.write(residency_file(gpu), "5400000\n");  // the driver's own wrap of the register
   run.collect_after(2s);
   CHECK(run.value(kSeconds) == 3000001);
   CHECK(run.count(kRatio) == 0);

@@ -292,7 +292,7 @@ TEST_CASE("a shell script and its children are one workload") {
   scene.process(8, {.start = young, .parent = 7, .user_ticks = 40});
   scene.process(9, {.start = young, .parent = 8, .user_ticks = 200});
   scene.client(9, 1, 2 * kSecond);
-  scene.process(50, {.start = young, .parent = 1, .user_ticks = 999});  // nobody's
+  scene.process(50, {.start = young, .parent = 1, .user_ticks = 999});  // of no workload
   scene.scan();
   REQUIRE(scene.find("channel"));
   CHECK(scene.find("channel")->user_ticks == 240);

@@ -428,7 +428,7 @@ TEST_CASE("when there are too many connections, those that say nothing are close
   for (int i = 0; i < 100; ++i) silent.emplace_back(port);
   CHECK(http_get(port, "/x").status == 200);
   CHECK(silent.front().closed_within(5s));
-  kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");  // has spoken before: it outlives those that never did
+  kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");  // sent a request before: it outlives those that never did
   CHECK(parse_reply(kept.receive_reply()).status == 200);
 }
 
@@ -509,7 +509,7 @@ TEST_CASE("a client that says nothing loses its connection after the timeout, an
 
 TEST_CASE("a client that does not read, or hangs up in between, holds up nobody") {
   Server server({"127.0.0.1:0"}, 3000ms);  // ten times that for a whole answer: plenty for 8 MiB on a slow machine
-  // Less than FrontOptions::unsent in all, beyond which somebody has to go.
+  // Less than FrontOptions::unsent in all, beyond which a connection is closed.
   server.handler.body.assign(8U << 20, 'x');
   std::vector<HttpConnection> slow;
   for (int i = 0; i < 6; ++i) {
@@ -656,7 +656,7 @@ TEST_CASE("a socket file that a dead process left is taken over; one that is in 
     CHECK(::link(path.c_str(), (path + "2").c_str()) == 0);
   }
   {
-    Server server({"unix:" + path + "2"});  // nobody listens on the second name any more
+    Server server({"unix:" + path + "2"});  // nothing listens on the second name any more
     CHECK(server.listener.bound().size() == 1);
   }
   const std::string file = socket_path("file");

@@ -45,7 +45,7 @@ TEST_CASE("scrapes without the accumulators, and lists of GPUs, do not postpone 
   options.min_window = 1ms;
   options.accumulator_interval = 500ms;
   const auto monitor = make_monitor(parts, options, log);
-  // Whoever reads it says so.
+  // Signals each read.
   parts->m.tree.write("sys/" + monitor->gpus().front().pci_path + "/hwmon/hwmon1/energy1_input", "no number\n");
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (!says(log, "energy1_input") && std::chrono::steady_clock::now() < deadline) {

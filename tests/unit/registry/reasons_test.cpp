@@ -50,7 +50,7 @@ struct Subject {
     Reason reason;
     Advice advice;
   };
-  // Of all collectors, with one visible client of which fdinfo tells nothing but its name.
+  // Of all collectors, with one visible client whose fdinfo has nothing but its name.
   std::map<std::string_view, Answer> features() {
     std::map<std::string_view, Answer> all;
     CounterMemory pmu_memory;
@@ -80,7 +80,7 @@ struct Subject {
 struct Expected {
   std::string_view feature;
   Reason reason;
-  std::string_view hint;  // in the hint; "": nothing can be done, and nobody is sent looking
+  std::string_view hint;  // in the hint; "": nothing can be done, so there is no hint
 };
 
 // What is not expected to be absent has to be there.
@@ -96,7 +96,7 @@ void check(Subject& subject, std::vector<Expected> expected) {
     CHECK(answer.advice.hint.empty() == at->hint.empty());
     CHECK(answer.advice.hint.find(at->hint) != std::string::npos);
     CHECK_FALSE(answer.advice.cause.empty());
-    // Nobody is sent after another driver's version.
+    // No hint names another driver's version.
     const std::string_view other = subject.gpu.driver == i915 ? "xe" : "i915";
     CHECK(answer.advice.cause.find(other) == std::string::npos);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one part of a simulated machine says must agree with what every other part says.
+// All parts of a simulated machine must agree with each other.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -27,7 +27,7 @@ class SetClock final : public Clock {
   Nanoseconds time{777s};
 };
 
-// A profile and the means to look at it.
+// A profile and the means to inspect it.
 struct Simulated {
   explicit Simulated(std::string_view profile)
       : owner(SimulatedMachine::create(profile, clock)), machine(owner->machine()) {}

@@ -93,7 +93,7 @@ TEST_CASE("Kubernetes: all QoS classes, both cgroup drivers, containerd and CRI-
         {slice + "/docker-" + kId + ".scope", Runtime::docker, kId, kUid, "docker-" + kId + ".scope", ""},
         {"/system.slice/containerd.service/kubepods" + infix + "-pod" + kSliceUid + ".slice:cri-containerd:" + kId,
          Runtime::containerd, kId, kUid, "containerd.service", ""},
-        // kubelet within a container (kind): the node's own container stands before it.
+        // kubelet within a container (kind): the node's own container precedes it.
         {"/docker/" + kOther + "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods" + infix + "-pod" + kSliceUid +
              ".slice/" + containerd,
          Runtime::containerd, kId, kUid, containerd, ""},

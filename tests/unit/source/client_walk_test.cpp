@@ -71,7 +71,7 @@ TEST_CASE("the clients of a process, with the facts of the process") {
   CHECK(snapshot.processes_seen == 2);
   CHECK(snapshot.pids == std::vector<std::uint32_t>{7, 8});
   CHECK(snapshot.complete);
-  CHECK_FALSE(snapshot.pids_hidden);  // a captured tree has no "self": nothing can be said
+  CHECK_FALSE(snapshot.pids_hidden);  // a captured tree has no "self": unknown
 }
 
 TEST_CASE("only processes with a client have their facts read, and each file once") {
@@ -112,7 +112,7 @@ TEST_CASE("a DRM node with another name in a container's /dev is recognised by i
   tree.add_file(7, 4, "pos:\t0\n", "/dev/kvm");
   tree.set_device("proc/7/fd/4", 10, 232);
   tree.add_file(7, 5, "pos:\t0\n", "/dev/pts/3");
-  tree.add_file(7, 6, i915_block(kIgpu, 2), "/dev/no-such-device-here");  // nothing tells: it is read
+  tree.add_file(7, 6, i915_block(kIgpu, 2), "/dev/no-such-device-here");  // no hint: it is read
   CHECK(clients_of(Walker(tree)()) == Clients{"0000:00:02.0 7 1", "0000:00:02.0 7 2"});
   CHECK(tree.reads("proc/7/fdinfo/4") == 0);
   CHECK(tree.reads("proc/7/fdinfo/5") == 0);
@@ -136,7 +136,7 @@ TEST_CASE("while an xe GPU is suspended, nodes with other names are recognised b
   CHECK(snapshot.files_left_out == 0);
   CHECK(tree.reads("proc/7/fdinfo/4") == 0);
 
-  tree.add_file(7, 5, i915_block(kIgpu, 3), "/dev/no-such-device-here");  // nothing tells: it is not read, and counted
+  tree.add_file(7, 5, i915_block(kIgpu, 3), "/dev/no-such-device-here");  // no hint: it is not read, and counted
   snapshot = walk({kCard});
   CHECK(snapshot.files_left_out == 1);
   CHECK(tree.reads("proc/7/fdinfo/5") == 0);
@@ -283,13 +283,13 @@ TEST_CASE("without links an earlier walk decides; new descriptors and reused PID
   CHECK(all_awake.files_left_out == 0);
   for (int i = 0; i < 3; ++i) CHECK(clients_of(walk({kCard})) == Clients{"0000:00:02.0 7 7", "0000:00:02.0 8 8"});
 
-  tree.add_file(7, 9, xe_block(kCard, 99));         // may be anybody's
+  tree.add_file(7, 9, xe_block(kCard, 99));         // owner unknown
   tree.add_process(8, {.start_time_ticks = 1234});  // another process of that PID
   for (const char* file : {"proc/7/fdinfo/4", "proc/7/fdinfo/9", "proc/8/fdinfo/3", "proc/8/fdinfo/4"})
     (void)tree.reads(file);
   const ClientSnapshot beside_sleeper = walk({kCard});
   CHECK(clients_of(beside_sleeper) == Clients{"0000:00:02.0 7 7"});
-  CHECK(beside_sleeper.files_left_out == 3);  // of these nobody knows whose they are
+  CHECK(beside_sleeper.files_left_out == 3);  // their owners are unknown
   for (const char* file : {"proc/7/fdinfo/4", "proc/7/fdinfo/9", "proc/8/fdinfo/3", "proc/8/fdinfo/4"}) {
     CAPTURE(file);
     CHECK(tree.reads(file) == 0);

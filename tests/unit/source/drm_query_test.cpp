@@ -24,7 +24,7 @@ namespace {
 class ScriptedNode final : public DrmNode {
  public:
   std::map<std::uint64_t, std::vector<unsigned char>> answers;  // query id -> bytes
-  std::map<std::uint64_t, std::int32_t> item_errors;            // i915: told as negative length
+  std::map<std::uint64_t, std::int32_t> item_errors;            // i915: reported as negative length
   int call_error = 0;                                           // the ioctl itself fails
   std::optional<std::int64_t> claimed_size;                     // the first pass lies about the size
   std::optional<std::int32_t> second_length;                    // i915: the second pass lies
@@ -176,7 +176,7 @@ TEST_CASE("without CAP_PERFMON i915 reports all memory as free, so use is unknow
   const auto regions = memory_regions(node, Driver::i915, false);
   REQUIRE(regions);
   CHECK_FALSE((*regions)[1].used);
-  // Up to Linux 5.19 it tells everybody.
+  // Up to Linux 5.19 it is reported to every user.
   auto old = node_with(kI915Regions, i915_regions({{1, 0, 16 * kGiB, 12 * kGiB}}));
   CHECK((*memory_regions(old, Driver::i915, false))[0].used == Bytes{4.0 * kGiB});
   auto broken = node_with(kI915Regions, i915_regions({{1, 0, 16 * kGiB, 17 * kGiB}}));

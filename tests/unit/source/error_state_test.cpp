@@ -35,7 +35,7 @@ TEST_CASE("i915's error file says that nothing was captured, or begins with a ha
   CHECK_FALSE(state.captured().value_or(true));
   m.tree.write("sys/" + kError, "GPU HANG: ecode 12:1:85dffffb, in ffmpeg [4711]\n" + std::string(200000, 'x'));
   CHECK(state.captured().value_or(false));
-  m.tree.write("sys/" + kError, "No error state collected\n");  // somebody wrote to it
+  m.tree.write("sys/" + kError, "No error state collected\n");  // after a write to it
   CHECK_FALSE(state.captured().value_or(true));
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("i915, Meteor Lake: two GTs, and never the legacy files that merge the
   CHECK(gts[1].requested().value_or({}) == Hertz{400e6});
   CHECK(gts[0].residency_ms().value_or(0) == 1234567);
   CHECK(gts[1].residency_ms().value_or(0) == 2234567);
-  // The merged files would say 2250 MHz and 1234567 ms for both.
+  // The merged files would give 2250 MHz and 1234567 ms for both.
   m.tree.remove("sys/devices/pci0000:00/0000:00:02.0/drm/card1/gt/gt1/rps_cur_freq_mhz");
   auto again = gts_of(m);
   CHECK(again[1].requested().is_absent());
@@ -161,7 +161,7 @@ TEST_CASE("xe: the file with all reasons is preferred to single files; a reason 
   m.tree.write(folder + "reasons", "pl1 fastvmode \"bad\" fastvmode\n");
   auto gts = GtSysfs::find(m.sys, gpu_of(Driver::xe));
   REQUIRE(gts.size() == 1);
-  // A name without a file is told while it stands there; one that was cut off must not stay.
+  // A name without a file is reported while it is there; a truncated one must not stay.
   CHECK(throttle(gts[0]) == Reasons{{"any", true}, {"fastvmode", true}, {"pl1", true}, {"thermal", false}});
   m.tree.write(folder + "reasons", "pl1 fastvm");
   CHECK(throttle(gts[0]) == Reasons{{"any", true}, {"fastvm", true}, {"pl1", true}, {"thermal", false}});

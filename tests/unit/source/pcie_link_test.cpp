@@ -68,7 +68,7 @@ TEST_CASE("captured cards: root port, two bridges, GPU, on Intel and AMD boards 
     const std::string above = path.substr(0, path.rfind('/'));
     PcieLink link(m.sys, gpus[0]);
     CHECK(link.port() == above.substr(0, above.rfind('/')));
-    // These captures do not hold the bridges' files; the inside of the switch (2.5 GT/s x1) must not stand in.
+    // These captures do not hold the bridges' files; the inside of the switch (2.5 GT/s x1) must not be used instead.
     CHECK(link.current_speed().is_absent());
     CHECK(link.max_width().is_absent());
   }

@@ -244,7 +244,7 @@ TEST_CASE("one failed read keeps the group and its counts") {
   i915.m.perf.fail_reads(EIO);
   i915.counter(0) += 10;
   CHECK(i915.refresh().is_failure());
-  CHECK(i915.pmu->count(render).is_failure());  // the last value is not told again
+  CHECK(i915.pmu->count(render).is_failure());  // the last value is not reported again
   i915.m.perf.fail_reads(0);
   REQUIRE(i915.refresh());
   CHECK(*i915.pmu->count(render) == 20);
@@ -263,7 +263,7 @@ TEST_CASE("a group without its leader is closed and reopened; counts continue") 
   i915.m.perf.dissolve();
   CHECK(i915.refresh().is_failure());
   CHECK(i915.m.perf.open_now == 0);
-  i915.counter(0) += 1'000;  // nobody saw it
+  i915.counter(0) += 1'000;  // not observed
   REQUIRE(i915.refresh());
   CHECK(i915.pmu->generation() == generation + 1);
   i915.counter(0) += 3;
@@ -405,7 +405,7 @@ TEST_CASE("an event listed later is added at the next refresh") {
 
 namespace {
 
-// Perf events whose time is told by the test, and whose read can be made to hang.
+// Perf events whose time the test sets, and whose read can be made to hang.
 class ScriptedPerf final : public PerfEvents {
  public:
   std::uint64_t enabled = 0, running = 0, value = 0;

@@ -51,7 +51,7 @@ TEST_CASE("the package's zone over MMIO is the same package: left out, as are un
   zone("dtpm:0", "package-0\n");
   auto zones = powercap_zones(m.sys);
   CHECK(listed(zones) == "package=intel-rapl:0 dram=intel-rapl:0:2 psys=intel-rapl:1 ");
-  CHECK(zones[0].range == 0);  // not told: then a step back is a restart, never a wrap
+  CHECK(zones[0].range == 0);  // unknown: then a step back is a restart, never a wrap
 }
 
 TEST_CASE("energy is readable by root only: EACCES is no failure") {

@@ -250,7 +250,7 @@ TEST_CASE("the archives of tests/machines are as the tool writes them") {
   for (const std::string& name : machine_archives()) {
     CAPTURE(name);
     const std::string text = read_file(machine_archive_path(name));
-    const bool same = rewritten(text) == text;  // without a dump of the whole archive
+    const bool same = rewritten(text) == text;  // no dump of the whole archive
     CHECK(same);
   }
 }

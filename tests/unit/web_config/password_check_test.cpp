@@ -224,7 +224,7 @@ TEST_CASE("a flood evicts its own requests: the first request of another user or
 
 namespace {
 
-// One computation at a time: what is asked meanwhile waits or is sent away.
+// One computation at a time: other requests wait or are displaced.
 struct Crowd {
   PasswordCheck check;
   // Expensive enough that the first computation still runs when the other requests arrive.
@@ -251,7 +251,7 @@ struct Crowd {
 
 }  // namespace
 
-// Whoever floods from the address of the honest one, with names of its own, with the honest one's name, or both.
+// A flood from the honest client's address, with other names, with the honest client's name, or both.
 TEST_CASE("a retry takes a place and a turn before all first attempts") {
   for (const std::string names : {"another for each", "alice's", "bob's", "mixed"}) {
     CAPTURE(names);

@@ -28,7 +28,7 @@ std::string content(const std::string& path) {
   return out.str();
 }
 
-// Everybody's certificates; made once, they are only read.
+// Shared certificates; created once, then only read.
 struct Files {
   ScratchFolder folder;
   TestAuthority authority{folder};

@@ -217,7 +217,7 @@ TEST_CASE("half a file weakens nothing: protection is removed by a restart only"
   }
   CHECK(after(tls(ca + "RequireAndVerifyClientCert"), tls(ca + "VerifyClientCertIfGiven")) == "kept");
   CHECK(after(tls(ca + "VerifyClientCertIfGiven"), tls(ca + "RequireAndVerifyClientCert")) == "taken");
-  CHECK(after(tls(", client_auth_type: RequestClientCert"), tls("")) == "taken");  // it asked, and let everybody in
+  CHECK(after(tls(", client_auth_type: RequestClientCert"), tls("")) == "taken");  // requested, all accepted
   const std::string names = ", client_allowed_sans: [";
   CHECK(after(tls(ca + "RequireAndVerifyClientCert" + names + "a.example]"), tls(ca + "RequireAndVerifyClientCert")) ==
         "kept");
