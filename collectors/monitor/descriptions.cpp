@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/collector.h"
+#include "igpu/monitor.h"
+#include "registry/configuration.h"
+#include "registry/registry_metrics.h"
+
+namespace igpu {
+namespace {
+
+CollectorDescription describe(const CollectorInfo& info) {
+  return {info.name,    info.help,  info.enabled_by_default, info.always_on, info.metrics, info.features,
+          info.options, info.notes, info.reads_processes};
+}
+
+}  // namespace
+
+std::vector<CollectorDescription> describe_collectors() {
+  std::vector<CollectorDescription> descriptions;
+  for (const CollectorEntry& entry : all_collectors()) descriptions.push_back(describe(*entry.info));
+  return descriptions;
+}
+
+std::vector<CollectorDescription> describe_collectors(const MonitorOptions& options) {
+  std::vector<CollectorDescription> descriptions;
+  for (const CollectorEntry& entry : all_collectors())
+    if (is_enabled(*entry.info, options)) descriptions.push_back(describe(*entry.info));
+  return descriptions;
+}
+
+std::span<const MetricDescriptor* const> registry_metrics() { return kRegistryMetrics; }
+
+}  // namespace igpu

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/state.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace igpu {
+
+Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log)
+    : parts(std::move(machine_parts)),
+      options(monitor_options),
+      registry(
+          parts, parts->machine(),
+          {options.gpus, options.min_window, options.collector_timeout,
+           [this](std::function<void()> body) { return make_thread(std::move(body)); }, options.accumulator_interval},
+          configure(all_collectors(), options), log) {
+  // The first state of every counter: windows of the first scrape reach back to here.
+  (void)registry.run({});
+  plan_accumulating();
+  first_scrape_at = SteadyClock::now() + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
+  keeps_house = true;
+  housekeeping = std::thread([this] { keep_house(); });
+}
+
+Monitor::State::~State() {
+  {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  changed.notify_all();
+  housekeeping_wanted.notify_all();
+  housekeeping.join();
+}
+
+std::thread Monitor::State::make_thread(std::function<void()> body) {
+  std::unique_lock lock(mutex);
+  if (!keeps_house || stopping || std::this_thread::get_id() == housekeeper) {
+    lock.unlock();
+    return std::thread(std::move(body));
+  }
+  wanted_thread = std::move(body);  // one scrape runs at a time: no other wish is open
+  housekeeping_wanted.notify_all();
+  changed.wait(lock, [&] { return made_thread.joinable() || made_none; });
+  if (made_none) std::rethrow_exception(std::exchange(made_none, nullptr));
+  return std::move(made_thread);
+}
+
+void Monitor::State::plan_accumulating() {
+  accumulating_due = SteadyClock::now() + registry.accumulating_due_after();
+  if (accumulating_due < house_waits_until) housekeeping_wanted.notify_all();  // a GPU came that cannot wait as long
+}
+
+void Monitor::State::plan_after(const std::shared_ptr<ScrapeRun>& run) {
+  const std::lock_guard lock(mutex);
+  if (run == shared_run && !std::exchange(shared_run_planned, true)) plan_accumulating();
+}
+
+void Monitor::State::keep_house() {
+  ::pthread_setname_np(::pthread_self(), "housekeeping");
+  std::unique_lock lock(mutex);
+  housekeeper = std::this_thread::get_id();
+  while (!stopping || wanted_thread) {
+    if (wanted_thread) {
+      try {
+        made_thread = std::thread(std::exchange(wanted_thread, nullptr));
+      } catch (...) {
+        made_none = std::current_exception();
+      }
+      changed.notify_all();
+      continue;
+    }
+    if (SteadyClock::now() < accumulating_due || running || (shared_run && !shared_run->ended())) {
+      house_waits_until = std::max(accumulating_due, SteadyClock::now() + std::chrono::milliseconds(10));
+      housekeeping_wanted.wait_until(lock, house_waits_until);
+      continue;
+    }
+    running = true;
+    shared_run.reset();
+    lock.unlock();
+    (void)registry.run({.only_accumulating = true});
+    lock.lock();
+    plan_accumulating();
+    running = false;
+    changed.notify_all();
+  }
+}
+
+std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collectors, const WaitLimit& limit,
+                                                    std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t arrived = runs_started;
+  for (;;) {
+    const bool under_way = shared_run && !shared_run->ended();
+    if (shared_run && runs_started > arrived && shared_run->includes(collectors)) return shared_run;
+    if (under_way && shared_run->includes(collectors) && shared_run->age() < options.collector_timeout)
+      return shared_run;
+    if (limit.over()) return nullptr;
+    if (running) {
+      changed.wait_until(lock, limit.gone, limit.until, [this] { return !running; });
+    } else if (under_way) {
+      const std::shared_ptr<ScrapeRun> run = shared_run;
+      lock.unlock();
+      (void)run->wait(limit);
+      lock.lock();
+    } else {
+      return start_run(lock);
+    }
+  }
+}
+
+std::shared_ptr<ScrapeRun> Monitor::State::start_run(std::unique_lock<std::mutex>& lock) {
+  CollectorSet together = wanted.front();
+  for (const CollectorSet& one : wanted) together.add(one);
+  running = true;
+  shared_run.reset();
+  lock.unlock();
+  std::shared_ptr<ScrapeRun> run;
+  const auto started = [&] {
+    lock.lock();
+    running = false;
+    shared_run = run;
+    shared_run_planned = false;
+    ++runs_started;
+    changed.notify_all();
+  };
+  try {
+    run = registry.start(together);
+  } catch (...) {
+    started();
+    throw;
+  }
+  started();
+  return run;
+}
+
+}  // namespace igpu

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "igpu/monitor.h"
+#include "monitor/machine_parts.h"
+#include "registry/registry.h"
+
+namespace igpu {
+
+// What a Monitor is made of, and the thread that it keeps.
+struct Monitor::State {
+  using SteadyClock = std::chrono::steady_clock;
+
+  std::shared_ptr<MachineParts> parts;
+  MonitorOptions options;
+
+  // One run at a time; see Monitor::scrape.
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::condition_variable housekeeping_wanted;  // apart: a scrape that ends shall not wake that thread
+  bool running = false;                         // a run that nobody can share yet, or ever
+  std::shared_ptr<ScrapeRun> shared_run;        // the last one that could be shared; it may have ended
+  bool shared_run_planned = false;              // plan_accumulating() knows of it
+  std::uint64_t runs_started = 0;               // that were shared
+  std::list<CollectorSet> wanted;               // by those who wait for a run
+
+  SteadyClock::time_point accumulating_due;  // when counters that advance only when read must be read at the latest
+  SteadyClock::time_point house_waits_until;
+  SteadyClock::time_point first_scrape_at;
+  bool stopping = false;
+  std::thread housekeeping;
+  bool keeps_house = false;             // that thread exists
+  std::thread::id housekeeper;          // once it runs
+  std::function<void()> wanted_thread;  // that it is to make
+  std::thread made_thread;
+  std::exception_ptr made_none;
+
+  Registry registry;  // last: its end may still make a thread
+
+  State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log);
+  ~State();
+
+  // A scrape is asked for by threads that may have given up rights which collectors need, and a thread inherits from
+  // the one that makes it. So all that collectors run on are made by this monitor's own thread or by the one that made
+  // that.
+  std::thread make_thread(std::function<void()> body);
+
+  // After a run, which may have read what must be read, a part of it, or nothing.
+  void plan_accumulating();
+
+  // The same for one that has just ended. If nobody waited for its end, something is read once more than it need be.
+  void plan_after(const std::shared_ptr<ScrapeRun>& run);
+
+  // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
+  void keep_house();
+
+  // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that
+  // takes longer than a collector may is shared no more: what it read first is old. One that began after the call is as
+  // good when it has ended before this thread woke up.
+  std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
+                                      std::unique_lock<std::mutex>& lock);
+
+  // Somebody who waits for a run with these collectors.
+  class Wish {
+   public:
+    Wish(State& state, std::unique_lock<std::mutex>& lock, const CollectorSet& collectors)
+        : state_(state), lock_(lock), place_(state.wanted.insert(state.wanted.end(), collectors)) {}
+    ~Wish() {
+      if (!lock_.owns_lock()) lock_.lock();
+      state_.wanted.erase(place_);
+    }
+    Wish(const Wish&) = delete;
+    Wish& operator=(const Wish&) = delete;
+
+   private:
+    State& state_;
+    std::unique_lock<std::mutex>& lock_;
+    std::list<CollectorSet>::iterator place_;
+  };
+
+  // With all that those who wait now want.
+  std::shared_ptr<ScrapeRun> start_run(std::unique_lock<std::mutex>& lock);
+};
+
+}  // namespace igpu

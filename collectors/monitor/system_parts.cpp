@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/system_parts.h"
+
+#include <string>
+#include <system_error>
+
+#include "igpu/monitor.h"
+#include "simulation/simulation.h"
+
+namespace igpu {
+namespace {
+
+class SystemParts final : public MachineParts {
+ public:
+  explicit SystemParts(const MonitorOptions& options)
+      : sys_(open_tree(options.sysfs_root, "sysfs")),
+        proc_(open_tree(options.procfs_root, "procfs")),
+        dev_(open_tree(options.devfs_root, "devfs")),
+        perf_(system_perf_events()),
+        drm_(system_drm_nodes(options.devfs_root)),
+        clock_(system_clock()),
+        privileges_(system_privileges()),
+        names_(system_names()),
+        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_} {}
+  Machine& machine() override { return machine_; }
+
+ private:
+  static std::unique_ptr<Directory> open_tree(const std::string& root, const std::string& flag) {
+    try {
+      return open_root(root);
+    } catch (const std::system_error& error) {
+      throw OptionError("path." + flag, root + ": " + error.code().message());
+    }
+  }
+
+  std::unique_ptr<Directory> sys_, proc_, dev_;
+  std::unique_ptr<PerfEvents> perf_;
+  std::unique_ptr<DrmNodes> drm_;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<Privileges> privileges_;
+  std::unique_ptr<Names> names_;
+  Machine machine_;
+};
+
+class SimulatedParts final : public MachineParts {
+ public:
+  explicit SimulatedParts(const std::string& profile) : clock_(system_clock()) {
+    simulated_ = SimulatedMachine::create(profile, *clock_);
+    if (!simulated_) {
+      std::string message = "no profile '" + profile + "'; there are:";
+      for (const SimulationProfile& known : simulation_profiles()) message += " " + std::string(known.name);
+      throw OptionError("simulate", message);
+    }
+    machine_ = std::make_unique<Machine>(simulated_->machine());
+  }
+  Machine& machine() override { return *machine_; }
+
+ private:
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<SimulatedMachine> simulated_;
+  std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace
+
+std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options) {
+  if (options.simulate.empty()) return std::make_shared<SystemParts>(options);
+  return std::make_shared<SimulatedParts>(options.simulate);
+}
+
+}  // namespace igpu

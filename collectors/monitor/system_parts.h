@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "igpu/options.h"
+#include "monitor/machine_parts.h"
+
+namespace igpu {
+
+// The real machine, or the simulated one that the options name. Throws OptionError.
+std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options);
+
+}  // namespace igpu
