@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-// One GPU as the kernel presents it. Facts that stay true until the device is rebound.
+// One GPU as the kernel reports it. These facts hold until the device is rebound.
 // Sources: /sys/class/drm, /sys/bus/pci/devices (Documentation/ABI/testing/sysfs-bus-pci), pci.ids.
 namespace igpu {
 
@@ -22,17 +22,17 @@ struct Gpu {
   std::string render_node;  // "renderD128"; "" if there is none
   Driver driver = Driver::i915;
   GpuKind kind = GpuKind::integrated;
-  std::uint16_t device_id = 0;  // 0x56a0; 0: the machine does not tell
+  std::uint16_t device_id = 0;  // 0x56a0; 0: unknown
   std::optional<std::uint8_t> revision;
-  std::string name;               // from the system's pci.ids, else from our own table; "" if neither knows it
+  std::string name;               // from the system's pci.ids, otherwise from the built-in table; "" if neither has it
   int numa_node = -1;             // -1: unknown
   bool virtual_function = false;  // SR-IOV VF: no PMU on xe, no hwmon, no gtidle
   std::uint64_t binding =
       0;  // changes whenever the device was rebound; two Gpus with the same value are the same binding
 };
 
-// Whether what belongs to the processor package (RAPL, memory controllers, the package's temperature, the PMU without
-// an address) is told of this GPU: an integrated one, once, and not again of its virtual functions.
+// Whether readings of the processor package (RAPL, memory controllers, the package's temperature, the PMU without an
+// address) are reported for this GPU: for an integrated one, once, and not again for its virtual functions.
 inline bool stands_for_package(const Gpu& gpu) { return gpu.kind == GpuKind::integrated && !gpu.virtual_function; }
 
 }  // namespace igpu

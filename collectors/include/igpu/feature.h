@@ -6,11 +6,11 @@
 
 #include "igpu/reading.h"
 
-// What a machine offers and what it does not, told apart from the data itself: the rows of
+// What a machine offers and what it does not, reported beside the data: the rows of
 // intel_gpu_exporter_feature_available, the lines of `doctor`, the log.
 namespace igpu {
 
-// What a feature needs; chooses the hint that is offered when it is refused.
+// What a feature needs; selects the hint when it is refused.
 enum class Need {
   nothing_special,
   perf_events,         // perf_event_open on the GPU's PMU
@@ -21,8 +21,8 @@ enum class Need {
   card_hwmon,          // the hwmon device that the driver makes for a card
   render_node,         // opening /dev/dri/renderD*
   other_processes,     // /proc/<pid>/fdinfo of other users
-  descriptor_links,    // /proc/<pid>/fd of other users: whose file is it, without reading it (a GPU sleeps)
-  perfmon_capability,  // values that the drivers show only to CAP_PERFMON
+  descriptor_links,    // /proc/<pid>/fd of other users: which file it is, without reading it (while a GPU sleeps)
+  perfmon_capability,  // values that the drivers report only to CAP_PERFMON
   root_only_file,      // files of mode 0400/0600
 };
 

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
-// Where the library tells of trouble. The program decides how it looks (logfmt, json) and where it goes.
+// Sink for library diagnostics. The program chooses the format (logfmt, json) and the destination.
 namespace igpu {
 
 enum class LogLevel { debug, info, warn, error };
@@ -17,7 +17,7 @@ struct LogField {
 class Log {
  public:
   virtual ~Log() = default;
-  // Any thread. message is a constant sentence; what changes goes into fields (device, path, error, hint).
+  // Any thread. message is a constant sentence; variable parts are fields (device, path, error, hint).
   virtual void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {}) = 0;
 };
 

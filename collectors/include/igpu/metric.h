@@ -8,7 +8,7 @@
 
 #include "igpu/units.h"
 
-// What a metric is called. Every metric is declared once, as a constexpr Metric<> beside its collector; the
+// Metric descriptors. Every metric is declared once, as a constexpr Metric<> beside its collector; the
 // reference (METRICS.md), --help, both text formats and the tests read these descriptors.
 //
 //   inline constexpr Metric<Seconds, 3> kBusy{"intel_gpu_engine_busy_seconds_total", Kind::counter,

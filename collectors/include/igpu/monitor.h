@@ -17,7 +17,7 @@
 #include "igpu/options.h"
 #include "igpu/page.h"
 
-// The library's front: everything a program needs to watch the Intel GPUs of a machine.
+// The library's facade: everything a program needs to monitor the Intel GPUs of a machine.
 //
 //   igpu::Monitor monitor(options, log);
 //   auto scrape = monitor.scrape({});
@@ -26,7 +26,7 @@ namespace igpu {
 
 class MachineParts;
 
-// What may be asked for and documented without any machine.
+// A collector's static description; available without a machine.
 struct CollectorDescription {
   std::string_view name;
   std::string_view help;
@@ -51,10 +51,10 @@ std::span<const SimulationProfile> simulation_profiles();
 
 struct ScrapeRequest {
   CollectorSet collectors;  // all enabled ones, unless others are named; always_on ones run in any case
-  // Time left for this scrape. Collectors that are late are left out (their intel_gpu_scrape_collector_success is 0),
-  // for this caller only.
+  // Time left for this scrape. Collectors that have not finished by then are left out for this caller only, with
+  // intel_gpu_scrape_collector_success 0.
   Nanoseconds deadline = Nanoseconds::max();
-  std::stop_token gone{};  // stopped: the result is not wanted any more
+  std::stop_token gone{};  // stopped: the caller no longer wants the result
 };
 
 class ScrapeResult {
@@ -68,17 +68,17 @@ class ScrapeResult {
 
 class Monitor {
  public:
-  // Throws OptionError for options that make no sense (unknown collector, profile, root that is no directory); its
-  // what() is one clear line. No GPU is no error. log must outlive the monitor.
+  // Throws OptionError for an invalid option (unknown collector or profile, a root that is not a directory); its what()
+  // is one line. A machine without a GPU is not an error. log must outlive the monitor.
   Monitor(const MonitorOptions& options, Log& log);
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  // Any thread. The collectors run one run at a time. A call that arrives while all of its collectors are running
-  // shares that run; all others share the next one, which runs the collectors of all of them. So nobody waits for more
-  // than the rest of one run and its own collectors in the next, however many ask for whatever. Each call leaves when
-  // its collectors have finished or at its own deadline; the run goes on to its end. The first scrape waits until
+  // Any thread. One run of the collectors at a time. A call that arrives while all of its collectors are running shares
+  // that run; all other calls share the next run, which runs the collectors of all of them. So a call waits at most for
+  // the rest of one run and its own collectors in the next, however many calls there are. Each call returns when its
+  // collectors have finished or at its own deadline; the run continues to its end. The first scrape waits until
   // min_window has passed since construction (at most one second), so that every window is of full length.
   //
   // Null, never without deadline and `gone`: the deadline passed before a run with these collectors began, or `gone`

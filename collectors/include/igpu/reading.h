@@ -8,17 +8,17 @@
 #include <utility>
 #include <variant>
 
-// What came of trying to learn something from the machine. Three outcomes, kept apart in types:
+// The outcome of reading something from the machine. Three outcomes, kept apart as types:
 //
-//   the value      the machine told us
-//   Absent         it will not tell, and why; a normal state of a machine, never an error
-//   Failure        it should have told us and did not, this time; the only outcome that counts as an error
+//   the value      the machine reported it
+//   Absent         the machine does not report it, and why; a normal state, never an error
+//   Failure        it should have worked and did not this time; the only outcome that counts as an error
 //
 //   Reading<Hertz> f = gt.actual_frequency();
 //   if (f) use(*f); else if (f.is_absent()) explain(f.absent()); else report(f.failure());
 namespace igpu {
 
-// Why something cannot be told. Exactly the reasons of intel_gpu_exporter_feature_available.
+// Why a value is absent. Exactly the reasons of intel_gpu_exporter_feature_available.
 enum class Reason { permission, kernel, hardware, suspended, disabled };
 
 constexpr std::string_view to_string(Reason reason) {
@@ -40,7 +40,7 @@ constexpr std::string_view to_string(Reason reason) {
 struct Absent {
   Reason reason = Reason::kernel;
   int os_error =
-      0;  // the errno that said so, 0 where none did; chooses the hint (EPERM and EACCES have different ones)
+      0;  // the errno behind it, 0 if there was none; selects the hint (EPERM and EACCES have different ones)
   bool operator==(const Absent&) const = default;
 };
 
@@ -49,10 +49,10 @@ struct Failure {
   std::string where;  // path relative to its root ("sys/class/drm/card0/..."), or the call
 };
 
-// The code of a Failure that is only the consequence of another one: what hangs is in somebody else's hands.
+// The code of a Failure that is only the consequence of another one: the earlier call still hangs.
 inline constexpr std::errc kWaitsForAnother = std::errc::connection_already_in_progress;
 
-struct Unit {};  // for Reading<Unit>: it worked, there is nothing to tell
+struct Unit {};  // for Reading<Unit>: it worked, and there is no value
 
 template <class T>
 class [[nodiscard]] Reading {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 // Quantities in base units. Native units of the kernel (microjoules, MHz, ticks, millidegrees) stop in source/;
-// from there on a quantity is one of these types, and a metric of another unit does not accept it.
+// from there on a quantity is one of these types, and a metric accepts only its own unit.
 namespace igpu {
 
 // Time on CLOCK_MONOTONIC. All windows and deltas use it.
