@@ -9,9 +9,9 @@
 
 namespace igpu {
 
-// How fast the timestamp counter of a GPU runs, learned by looking at it together with our own clock.
+// How fast the timestamp counter of a GPU runs, learned by reading it together with our own clock.
 //
-// No file of xe tells the rate (the render node does, to those who may open it), and it must be known to turn cycles
+// No file of xe reports the rate (the render node does, to those who may open it), and it must be known to turn cycles
 // into seconds. The hardware has a small set of rates
 // (crystals of 19.2, 24, 25 and 38.4 MHz, halved up to three times) that lie at least 4 % apart: one measurement over a
 // fifth of a second picks the right one, and from then on the conversion is exact. A rate that is none of these is
@@ -41,7 +41,7 @@ class ClockRate {
     doubts_ = 0;
   }
 
-  // Told by somebody who should know; measurements that disagree time and again are believed more.
+  // A rate reported by the driver; measurements that disagree repeatedly override it.
   void know(double hertz) {
     if (!hertz_ && hertz > 0) hertz_ = hertz;
   }

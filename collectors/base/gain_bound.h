@@ -9,7 +9,7 @@
 namespace igpu {
 
 // The most that a count can gain in a time, in its own unit: what its source can draw, or the time itself. Only this
-// tells a lap of a counter from a reset.
+// distinguishes a lap of a counter from a reset.
 struct GainBound {
   double per_second = 0;
   double at_once = 0;  // rounding, and the lumps in which a source publishes its count

@@ -14,7 +14,7 @@ class HeldCounter {
   struct Step {
     std::uint64_t gained = 0;        // to be added to a count that only grows
     std::uint64_t moved = 0;         // since the last reading; what a ratio is made of (held values count again)
-    std::uint64_t stepped_back = 0;  // this much; the window that holds it tells nothing
+    std::uint64_t stepped_back = 0;  // this much; the window that holds it is not usable
     bool restarted = false;
   };
 

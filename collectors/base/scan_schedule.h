@@ -3,8 +3,8 @@
 
 namespace igpu {
 
-// When to look for files that do not change while a GPU is bound. A driver makes them one after the other, the DRM
-// nodes by which we find it not the last, so the first look may come too early; and some files belong to drivers that
+// When to scan for files that do not change while a GPU is bound. A driver makes them one after the other, the DRM
+// nodes by which we find it not the last, so the first scan may come too early; and some files belong to drivers that
 // may be loaded later. Hence: at the first two scrapes, and now and then as long as nothing was found.
 class ScanSchedule {
  public:

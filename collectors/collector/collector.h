@@ -29,7 +29,7 @@ struct CollectorInfo {
   std::string_view help;
   bool enabled_by_default = true;
   bool always_on = false;
-  bool accumulates_on_read = false;  // its counters advance only when read: read in time though nobody scrapes
+  bool accumulates_on_read = false;  // its counters advance only when read: read in time even without scrapes
   bool reads_processes = false;      // ScrapePass::clients(): the sandbox must allow /proc/<pid>
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
@@ -49,7 +49,7 @@ struct CollectorContext {
 
 enum class GpuPower {
   awake,
-  unused,     // awake still, but nobody uses it: a read would keep it from going to sleep
+  unused,     // still awake, but unused: a read would keep it from going to sleep
   suspended,  // or on its way there
 };
 

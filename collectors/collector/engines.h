@@ -9,7 +9,7 @@
 
 namespace igpu {
 
-// How one driver tells what its engines did: engines_i915, engines_xe.
+// Engine busy time as one driver reports it: engines_i915, engines_xe.
 class EngineMeter {
  public:
   virtual ~EngineMeter() = default;
@@ -89,7 +89,7 @@ class EnginesCollector final : public Collector {
   static constexpr CollectorInfo kInfo{
       .name = "engines",
       .help = "Busy time of the GPU's engines.",
-      .accumulates_on_read = true,  // an idle GPU's PMU must be closed though nobody scrapes; 32-bit client clocks wrap
+      .accumulates_on_read = true,  // an idle GPU's PMU must be closed even without scrapes; 32-bit client clocks wrap
       .reads_processes = true,      // where perf events are refused, and for xe
       .metrics = kMetrics,
       .features = kFeatures,

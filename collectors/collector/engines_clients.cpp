@@ -44,7 +44,7 @@ void ClientEngineTime::add_client(const DrmClient& client, bool is_new, Nanoseco
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const ClientEngine& engine = client.engines[i];
     if (!engine.present()) continue;
-    totals_.told[i] = true;
+    totals_.reported[i] = true;
     Gain& gain = gains[i];
     gain.capacity = std::max(gain.capacity, engine.capacity);
     const ClientEngineCounter::Step step = state.engines[i].advance(engine, client.time, clock());
@@ -98,8 +98,8 @@ void ClientEngineTime::pmu_measured(Nanoseconds now, const ByClass& counted, boo
 void ClientEngineTime::asleep(Nanoseconds now) {
   clock().pause();
   if (needs_baseline_) return;
-  if (!last_look_) last_was_complete_ = true;
-  last_look_ = now;
+  if (!last_scan_) last_was_complete_ = true;
+  last_scan_ = now;
 }
 
 bool ClientEngineTime::awaits_rate() const {
@@ -120,7 +120,7 @@ void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
 }
 
 // The id of a client that has another holder and has counted less. i915's clients before Linux 6.5 only, which count
-// nanoseconds; and only where the holder from before has been looked at, or has ended.
+// nanoseconds; and only where the holder from before has been read, or has ended.
 bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient& client,
                                             const ClientSnapshot& snapshot) {
   if (state.pid == client.pid) return false;
@@ -130,10 +130,10 @@ bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient
   return false;
 }
 
-// What the clients gained since the last look; nothing at the first one.
+// What the clients gained since the last scan; nothing at the first scan.
 std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(const ClientSnapshot& snapshot) {
-  const bool counts = last_look_.has_value();
-  const Nanoseconds elapsed = counts ? snapshot.time - *last_look_ : Nanoseconds::zero();
+  const bool counts = last_scan_.has_value();
+  const Nanoseconds elapsed = counts ? snapshot.time - *last_scan_ : Nanoseconds::zero();
   std::array<Gain, kEngineClasses> gains{};
   for (const DrmClient& client : clients_of(snapshot, device_)) {
     const auto [entry, is_unknown] = clients_.try_emplace(client.id);
@@ -141,7 +141,7 @@ std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(cons
     if (is_new) entry->second = Client{};
     entry->second.pid = client.pid;
     entry->second.seen = snapshot.time;
-    // After an incomplete walk nobody knows whether an unknown client is a new one.
+    // After an incomplete walk an unknown client may be an old one.
     const bool baseline_only = !counts || (is_new && !last_was_complete_);
     std::array<Gain, kEngineClasses> ignored{};
     add_client(client, is_new, elapsed, entry->second, baseline_only ? ignored : gains);
@@ -152,16 +152,16 @@ std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(cons
     }
   }
   std::erase_if(clients_, [&](const auto& entry) { return snapshot.time - entry.second.seen > kRemember; });
-  last_look_ = snapshot.time;
+  last_scan_ = snapshot.time;
   last_was_complete_ = snapshot.complete;
   needs_baseline_ = false;
   return gains;
 }
 
-bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
+bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
   std::array<Gain, kEngineClasses> gains = gather(snapshot);
   const auto clients = clients_of(snapshot, device_);
-  // A client of a kernel that does not tell its engine time may do anything.
+  // A client of a kernel that does not report its engine time may do anything.
   const bool some_silent = std::any_of(clients.begin(), clients.end(), [](const DrmClient& client) {
     return std::none_of(client.engines.begin(), client.engines.end(),
                         [](const ClientEngine& engine) { return engine.present(); });
@@ -169,11 +169,11 @@ bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
   const bool tells_all = snapshot.shows_all() && !some_silent;
   bool moved = false;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
-    // Of a walk that has not seen all clients no ratio can be told.
+    // Of a walk that has not seen all clients no ratio can be computed.
     gains[i].spoiled = gains[i].spoiled || !snapshot.complete;
     moved = moved || gains[i].nanoseconds != 0 || gains[i].cycles != 0;
     ClassState& state = classes_[i];
-    state.known = gains[i].clients > 0 || (tells_all && (totals_.told[i] || engines_[i] != 0));
+    state.known = gains[i].clients > 0 || (tells_all && (totals_.reported[i] || engines_[i] != 0));
     state.has_zero = !some_silent && (state.has_zero || state.known);
     take(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
   }
@@ -183,8 +183,8 @@ bool ClientEngineTime::look(const ClientSnapshot& snapshot) {
 void ClientEngineTime::hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere) {
   const auto clients = clients_of(snapshot, device_);
   const auto hertz = clock().hertz();
-  if (last_look_ && hertz && !clients.empty() && elsewhere.until > elsewhere.from) {
-    const double gap = static_cast<double>((elsewhere.from - *last_look_).count());
+  if (last_scan_ && hertz && !clients.empty() && elsewhere.until > elsewhere.from) {
+    const double gap = static_cast<double>((elsewhere.from - *last_scan_).count());
     // Both counts up to the same moment.
     const double share =
         to_seconds(clients.front().time - elsewhere.from).value / to_seconds(elsewhere.until - elsewhere.from).value;
@@ -202,7 +202,7 @@ void ClientEngineTime::hand_over(const ClientSnapshot& snapshot, const Elsewhere
 
 void ClientEngineTime::forget() {
   clients_.clear();
-  last_look_.reset();
+  last_scan_.reset();
   needs_baseline_ = true;
 }
 
@@ -217,7 +217,7 @@ void ClientEngineTime::lost() {
 void ClientEngineTime::write(SampleSink& out, bool with_ratios) const {
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const ClassState& state = classes_[i];
-    if (!totals_.told[i] && !state.has_zero) continue;
+    if (!totals_.reported[i] && !state.has_zero) continue;
     const std::string_view label = kEngineClassNames[i].label;
     out.add(EnginesCollector::kBusy, {device_, "", label, label, "fdinfo"},
             Seconds{static_cast<double>(totals_.nanoseconds[i]) / 1e9});

@@ -15,7 +15,7 @@
 namespace igpu {
 
 // Engine time by class, added up over all clients of a GPU that are visible to us: what is known without the PMU. A
-// client takes its count along when it closes; what it gained until the last look stays.
+// client takes its count along when it closes; what it gained until the last scan stays.
 //
 // Ratios go on while the PMU takes over or hands back: their windows are over the sum of what both have counted.
 class ClientEngineTime {
@@ -25,40 +25,40 @@ class ClientEngineTime {
   // memory: the collector's; the totals stay there when the device is rebound.
   ClientEngineTime(CounterMemory& memory, std::string_view device, Nanoseconds min_window);
 
-  // Counts what the clients gained since the last look; the first look after construction or forget() only notes where
+  // Counts what the clients gained since the last scan; the first scan after construction or forget() only notes where
   // they are. Whether any of them did something.
-  bool look(const ClientSnapshot& snapshot);
-  // From here on somebody else measures.
+  bool scan(const ClientSnapshot& snapshot);
+  // The PMU takes over.
   void forget();
 
-  // What somebody else has counted since he took over, by class.
+  // What the PMU has counted since it took over, by class.
   struct Elsewhere {
     ByClass nanoseconds{};
-    Nanoseconds from{};   // when he began; a little after our last look
-    Nanoseconds until{};  // when he told
+    Nanoseconds from{};   // when it began; a little after our last scan
+    Nanoseconds until{};  // when it was read
   };
-  // Instead of forget(), a while after another one took over: counts what the clients did between our last look and his
+  // Instead of forget(), a while after the PMU took over: counts what the clients did between our last scan and its
   // beginning, which neither of us has seen: all they have done since, less what he has counted. Then forgets.
   void hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere);
   // The PMU measures. counted: by it, ever. spoiled: one of its counts stepped back.
   void pmu_begins(const ByClass& counted) { pmu_counted_ = counted; }
   void pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled);
-  // What was done since the last look nobody has counted.
+  // What was done since the last scan nobody has counted.
   void lost();
-  // How many engines of each class the GPU has, 0 for none: without it only clients tell which classes there are.
+  // How many engines of each class the GPU has, 0 for none: without it the classes are known from clients only.
   void know_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
-  // The rate of the GPU's clock, if somebody tells it: otherwise it is learned from look to look.
+  // The rate of the GPU's clock, if the driver reports it: otherwise it is learned from scan to scan.
   void know_clock(double hertz) { clock().know(hertz); }
-  // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next look have done,
-  // they have done since now. Not after forget(): somebody else has measured up to some time before.
+  // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next scan have done,
+  // they have done since now. Not after forget(): the PMU has measured up to some time before.
   void asleep(Nanoseconds now);
 
-  // Cycles wait until the clock's rate is known; it is learned here, too, while somebody else measures.
+  // Cycles wait until the clock's rate is known; it is learned here, too, while the PMU measures.
   bool awaits_rate() const;
   void learn_rate(const ClientSnapshot& snapshot);
 
-  // The classes that a client has told of; where all clients are visible, all classes that the GPU has: what no client
-  // works on is idle. Ratios only after a look that had a window, and only of classes that it could tell of.
+  // The classes that a client has reported; where all clients are visible, all classes that the GPU has: what no client
+  // works on is idle. Ratios only after a scan that had a window, and only of classes that it covered.
   void write(SampleSink& out, bool with_ratios) const;
 
  private:
@@ -72,7 +72,7 @@ class ClientEngineTime {
     std::uint64_t cycles = 0;
     bool spoiled = false;  // a counter stepped back: no ratio
     std::uint32_t capacity = 0;
-    // When the clients that tell of the class were read: a walk takes its time.
+    // When the clients that report the class were read: a walk takes its time.
     Nanoseconds offsets{};
     std::uint32_t clients = 0;
   };
@@ -82,13 +82,13 @@ class ClientEngineTime {
     CounterWindow<1> window;      // nanoseconds, ours and the PMU's
     std::uint64_t elsewhere = 0;  // nanoseconds of the PMU in it
     std::optional<Ratio> ratio;
-    bool known = false;     // whoever worked on it at the last look, we would know
-    bool has_zero = false;  // no client has told of it, but it was known to be idle
+    bool known = false;     // every client that could work on it was visible at the last scan
+    bool has_zero = false;  // no client has reported it, but it was known to be idle
   };
   // Survives a re-binding.
   struct Totals {
     std::array<std::uint64_t, kEngineClasses> nanoseconds{};
-    std::array<bool, kEngineClasses> told{};  // by any client
+    std::array<bool, kEngineClasses> reported{};  // by any client
     ClockRate clock;
   };
 
@@ -104,7 +104,7 @@ class ClientEngineTime {
   Totals& totals_;
   std::array<ClassState, kEngineClasses> classes_;
   std::map<std::uint64_t, Client> clients_;  // by drm-client-id
-  std::optional<Nanoseconds> last_look_;
+  std::optional<Nanoseconds> last_scan_;
   bool last_was_complete_ = false;
   bool needs_baseline_ = false;  // after forget()
   std::array<std::uint32_t, kEngineClasses> engines_{};

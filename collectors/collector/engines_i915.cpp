@@ -61,7 +61,7 @@ bool I915EngineMeter::find_events() {
     if (engine == engines_.end()) engine = engines_.emplace(engines_.end(), name, parsed->engine_class, min_window_);
     (kind == "-busy" ? engine->busy : kind == "-wait" ? engine->wait : engine->sema).handle = pmu_.want(event);
   }
-  // i915 does not tell the GT of an engine. The only parts with two GTs (Meteor Lake and its kin) have a GT of their
+  // i915 does not report the GT of an engine. The only parts with two GTs (Meteor Lake and its kin) have a GT of their
   // own for all of media, and nothing else on it.
   if (has_media_gt)
     for (Engine& engine : engines_)
@@ -114,7 +114,7 @@ bool I915EngineMeter::write_event(const Engine& engine, Event& event, const Metr
   return true;
 }
 
-void I915EngineMeter::tell(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const {
+void I915EngineMeter::report(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const {
   if (counts) {
     out.available(feature);
   } else {
@@ -148,9 +148,9 @@ bool I915EngineMeter::write_engines(SampleSink& out) {
       interrupts = true;
     }
   }
-  tell(EnginesCollector::kBusyFeature, busy, true, out);
-  tell(EnginesCollector::kWaitFeature, waits, sampled_, out);
-  tell(EnginesCollector::kInterruptsFeature, interrupts, true, out);
+  report(EnginesCollector::kBusyFeature, busy, true, out);
+  report(EnginesCollector::kWaitFeature, waits, sampled_, out);
+  report(EnginesCollector::kInterruptsFeature, interrupts, true, out);
   return busy;
 }
 
@@ -176,7 +176,7 @@ void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   clients_measure_ = true;
   const auto snapshot = pass.clients();
   if (snapshot) {
-    clients_.look(**snapshot);
+    clients_.scan(**snapshot);
   } else if (snapshot.is_failure()) {
     out.failed(snapshot.failure());
   }
@@ -188,7 +188,7 @@ void I915EngineMeter::take_over(ScrapePass& pass, SampleSink& out) {
   if (std::exchange(clients_measure_, false)) {
     awaits_ratio_ = true;
     if (const auto snapshot = pass.clients()) {
-      clients_.look(**snapshot);  // up to here
+      clients_.scan(**snapshot);  // up to here
     } else if (snapshot.is_failure()) {
       out.failed(snapshot.failure());
     }

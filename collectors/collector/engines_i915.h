@@ -45,7 +45,7 @@ class I915EngineMeter final : public EngineMeter {
   bool write_busy(Engine& engine, SampleSink& out);
   void take_over(ScrapePass& pass, SampleSink& out);
   std::optional<Ratio> advance(Event& event);
-  void tell(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const;
+  void report(const FeatureDescriptor& feature, bool counts, bool asked_for, SampleSink& out) const;
 
   const Gpu& gpu_;
   PmuSession& pmu_;

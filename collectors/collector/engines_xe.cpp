@@ -56,7 +56,7 @@ XeEngineMeter::XeEngineMeter(const CollectorContext& context)
       sleep_(context.machine.sys, context.gpu.pci_path),
       clients_(context.memory, context.gpu.address, context.min_window) {}
 
-// The events take any engine that the GPU has; which these are no file tells. Without access to the render node the PMU
+// The events take any engine that the GPU has; no file lists them. Without access to the render node the PMU
 // itself is asked: it refuses what does not exist.
 Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
   std::vector<unsigned> gts = xe_gts(machine_.sys, gpu_.pci_path);
@@ -125,13 +125,14 @@ bool XeEngineMeter::take_ticks() {
       const std::uint64_t worked = *active - *engine.last_active;
       const std::uint64_t passed = *total - *engine.last_total;
       active_at_all = active_at_all || worked != 0;
-      // Total ticks are a function's share on SR-IOV, not wall time, and their rate is not told: only their ratio
+      // Total ticks are a function's share on SR-IOV, not wall time, and their rate is unknown: only their ratio
       // counts.
       if (passed != 0) {
-        // What is told late, beyond the time that passed, is counted in the next interval; more than that is nonsense.
+        // What is reported late, beyond the time that passed, is counted in the next interval; more than that is
+        // nonsense.
         const std::uint64_t in_time = std::min(worked, passed);
-        const std::uint64_t late = std::min(engine.told_late, passed - in_time);
-        engine.told_late = std::min(engine.told_late - late + std::min(worked - in_time, passed), passed);
+        const std::uint64_t late = std::min(engine.published_late, passed - in_time);
+        engine.published_late = std::min(engine.published_late - late + std::min(worked - in_time, passed), passed);
         const double share = static_cast<double>(in_time + late) / static_cast<double>(passed);
         engine.busy_nanoseconds.add(static_cast<std::uint64_t>(std::llround(share * elapsed)));
       }
@@ -174,7 +175,7 @@ ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
   return sums;
 }
 
-// Some milliseconds lie between the last look at the clients and the opening of the PMU, more on a machine with many
+// Some milliseconds lie between the last scan of the clients and the opening of the PMU, more on a machine with many
 // processes. The clients know what they did then; this asks them once more.
 void XeEngineMeter::hand_over(ScrapePass& pass, Nanoseconds read_at) {
   ClientEngineTime::Elsewhere elsewhere = *std::exchange(hand_over_, std::nullopt);
@@ -197,7 +198,7 @@ void XeEngineMeter::close_pmu(ScrapePass& pass, SampleSink& out) {
   clients_.forget();
   const auto snapshot = pass.clients();
   if (snapshot) {
-    clients_.look(**snapshot);
+    clients_.scan(**snapshot);
   } else if (snapshot.is_failure()) {
     out.failed(snapshot.failure());
   }
@@ -238,7 +239,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   bool some_hidden = true;
   const auto snapshot = pass.clients();
   if (snapshot) {
-    moved = clients_.look(**snapshot);
+    moved = clients_.scan(**snapshot);
     clients_ratio_ = true;
     hidden_ = (*snapshot)->why_hidden();
     some_hidden = hidden_ || !(*snapshot)->complete;
@@ -249,7 +250,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   }
   if (source_ == XeEngineSource::automatic) {
     if (!usable_) {
-      // Permission may have been given meanwhile. What can be opened is closed again at once: nobody works yet.
+      // Permission may have been given meanwhile. What can be opened is closed again at once: the GPU is idle.
       usable_ = try_pmu(pass);
       if (usable_) {
         (void)take_ticks();
@@ -277,7 +278,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   }
 }
 
-void XeEngineMeter::tell_features(SampleSink& out) const {
+void XeEngineMeter::report_features(SampleSink& out) const {
   if (source_ == XeEngineSource::fdinfo) {
     out.absent(EnginesCollector::kBusyFeature, {Reason::disabled});
   } else if (usable_ && hidden_) {
@@ -297,8 +298,8 @@ void XeEngineMeter::tell_features(SampleSink& out) const {
   out.absent(EnginesCollector::kInterruptsFeature, never);
 }
 
-// Once, when the GPU is first seen awake: with the rate known the first look already counts in seconds, and classes
-// that no client has told of are known.
+// Once, when the GPU is first seen awake: with the rate known the first scan already counts in seconds, and classes
+// that no client has reported are known.
 void XeEngineMeter::ask_node() {
   if (std::exchange(asked_node_, true)) return;
   const auto node = machine_.drm.open(gpu_.render_node);
@@ -318,11 +319,11 @@ void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   }
   // Both stay visible; only the one that measures advances.
   if (source_ != XeEngineSource::pmu) clients_.write(out, clients_ratio_);
-  tell_features(out);
+  report_features(out);
 }
 
 void XeEngineMeter::gpu_is_suspended() {
-  // It cannot be with an open PMU, unless the driver was told to sleep in spite of it.
+  // It cannot be with an open PMU, unless the driver was configured to sleep in spite of it.
   if (open_ || pmu_.is_open()) {
     pmu_.close();
     open_ = false;

@@ -35,8 +35,8 @@ class XeEngineMeter final : public EngineMeter {
     PmuSession::Handle active, total;
     MonotonicCounter& busy_nanoseconds;
     std::optional<std::uint64_t> last_active, last_total, last_raw;
-    std::uint64_t told_late = 0;  // ticks
-    CounterWindow<2> window;      // active, total
+    std::uint64_t published_late = 0;  // ticks
+    CounterWindow<2> window;           // active, total
     std::optional<Ratio> ratio;
   };
 
@@ -51,7 +51,7 @@ class XeEngineMeter final : public EngineMeter {
   void watch_clients(ScrapePass& pass, SampleSink& out);
   void read_pmu(ScrapePass& pass, SampleSink& out);
   void write_engines(bool with_ratios, SampleSink& out) const;
-  void tell_features(SampleSink& out) const;
+  void report_features(SampleSink& out) const;
 
   Machine& machine_;
   const Gpu& gpu_;

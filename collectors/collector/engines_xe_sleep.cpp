@@ -5,19 +5,19 @@ namespace igpu {
 namespace {
 
 constexpr Nanoseconds kIdleBeforeClosing = std::chrono::seconds(60);
-// Looks further apart than this are not those of somebody who watches: what happened in between does not call for an
+// Scans further apart than this are not regular monitoring: what happened in between does not call for an
 // open PMU until the next one.
 constexpr Nanoseconds kUnwatched = std::chrono::minutes(5);
 // Less C6 than an idle GT by this part of the time is a sign of work.
 constexpr double kMissingResidency = 0.03;
-// Residency comes in milliseconds and in lumps; over less time than this it tells nothing.
+// Residency comes in milliseconds and in lumps; over less time than this it means nothing.
 constexpr Nanoseconds kShortestResidency = std::chrono::milliseconds(500);
 // While some clients are hidden, what was learned about an idle GT is doubted again after this time.
 constexpr Nanoseconds kBelieved = std::chrono::minutes(10);
 
 }  // namespace
 
-bool XeSleepWatch::unwatched(Nanoseconds now) const { return last_look_ && now - *last_look_ > kUnwatched; }
+bool XeSleepWatch::unwatched(Nanoseconds now) const { return last_scan_ && now - *last_scan_ > kUnwatched; }
 
 bool XeSleepWatch::residency_drops(Nanoseconds now, bool some_hidden) {
   const auto& residencies = idle_.read();
@@ -53,7 +53,7 @@ bool XeSleepWatch::residency_drops(Nanoseconds now, bool some_hidden) {
 
 bool XeSleepWatch::should_open(Nanoseconds now, bool clients_moved, bool some_hidden) {
   const bool nobody_watched = unwatched(now);
-  last_look_ = now;
+  last_scan_ = now;
   bool open = clients_moved;
   doubtful_ = false;
   if (!open) doubtful_ = open = residency_drops(now, some_hidden);
@@ -61,26 +61,26 @@ bool XeSleepWatch::should_open(Nanoseconds now, bool clients_moved, bool some_hi
 }
 
 void XeSleepWatch::opened(Nanoseconds now) {
-  last_look_ = last_activity_ = now;
-  for (Gt& gt : gts_) gt.milliseconds.reset();  // an open PMU keeps the GT awake: its residency tells nothing now
+  last_scan_ = last_activity_ = now;
+  for (Gt& gt : gts_) gt.milliseconds.reset();  // an open PMU keeps the GT awake: its residency means nothing now
 }
 
 bool XeSleepWatch::should_close(Nanoseconds now, bool active) {
   const bool nobody_watched = unwatched(now);
-  last_look_ = now;
+  last_scan_ = now;
   if (active) {
     last_activity_ = now;
     doubtful_ = false;
   }
   if (nobody_watched) {
-    doubtful_ = false;  // too few looks to learn from
+    doubtful_ = false;  // too few scans to learn from
     return true;
   }
   return now - last_activity_ >= kIdleBeforeClosing;
 }
 
 void XeSleepWatch::closed(Nanoseconds now) {
-  last_look_ = now;
+  last_scan_ = now;
   for (Gt& gt : gts_) {
     gt.milliseconds.reset();
     if (doubtful_ && gt.sign) {
@@ -93,7 +93,7 @@ void XeSleepWatch::closed(Nanoseconds now) {
 }
 
 void XeSleepWatch::restart() {
-  last_look_.reset();
+  last_scan_.reset();
   doubtful_ = false;
   for (Gt& gt : gts_) {
     gt.milliseconds.reset();

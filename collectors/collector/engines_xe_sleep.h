@@ -13,18 +13,18 @@ namespace igpu {
 // Decides when the PMU of an xe GPU is to be open: from the first sign of work until a minute has passed without any.
 //
 // Signs of work while it is closed: a visible client's engine time moved, or a GT spent less time in C6 than it does
-// when nobody works. The latter is there for clients that we may not see. How much C6 an idle GT has is learned, since
+// when it is idle. The latter is there for clients that we may not see. How much C6 an idle GT has is learned, since
 // on some desktops it has none: if opening after such a sign shows no engine at work for a minute, what the GT then
 // showed is what it shows when idle.
 class XeSleepWatch {
  public:
   XeSleepWatch(const Directory& sys, std::string_view pci_path) : idle_(sys, pci_path) {}
 
-  // While closed. clients_moved: since the last look; some_hidden: not every client is visible. Reads the residencies
+  // While closed. clients_moved: since the last scan; some_hidden: not every client is visible. Reads the residencies
   // only if the clients show nothing. Whether to open.
   bool should_open(Nanoseconds now, bool clients_moved, bool some_hidden);
   void opened(Nanoseconds now);
-  // While open. active: an engine worked since the last look. Whether to close.
+  // While open. active: an engine worked since the last scan. Whether to close.
   bool should_close(Nanoseconds now, bool active);
   void closed(Nanoseconds now);
   // Closed without having been watched to the end, or asleep: nothing is learned, windows restart.
@@ -32,7 +32,7 @@ class XeSleepWatch {
 
  private:
   struct Gt {
-    double idle_fraction = 1;  // of the time, in C6, when nobody works
+    double idle_fraction = 1;  // of the time, in C6, when it is idle
     Nanoseconds learned_at{};
     std::optional<double> sign;  // the fraction for which the PMU was opened
     std::optional<std::uint64_t> milliseconds;
@@ -44,7 +44,7 @@ class XeSleepWatch {
 
   XeGtIdle idle_;
   std::vector<Gt> gts_;
-  std::optional<Nanoseconds> last_look_;
+  std::optional<Nanoseconds> last_scan_;
   Nanoseconds last_activity_{};
   bool doubtful_ = false;  // opened for a residency, and no engine has worked since
 };

@@ -24,7 +24,7 @@ constexpr std::array<MemoryState, 5> kMemoryStates{{{"total", &ClientMemory::tot
                                                     {"active", &ClientMemory::active},
                                                     {"resident", &ClientMemory::resident},
                                                     {"purgeable", &ClientMemory::purgeable}}};
-constexpr double kNotTold = -1;
+constexpr double kUnknown = -1;
 
 struct ByDevice {
   bool operator()(const DrmClient& client, const std::string& address) const { return client.device < address; }
@@ -61,7 +61,7 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
   const auto [begin, end] =
       std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), gpu_.address, ByDevice{});
   const std::span<const DrmClient> clients(begin, end);
-  tell_features(snapshot, clients, out);
+  report_features(snapshot, clients, out);
 
   if (!clients.empty()) ask_for_clock();
   const UsageTable::Update update = table_.update(snapshot, clients, max_processes_, min_window_);
@@ -71,30 +71,30 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
   out.add(kDropped, {gpu_.address}, Count{static_cast<double>(update.dropped)});
 }
 
-// Once, when the first client is seen: with the rate known the first look already counts in seconds.
+// Once, when the first client is seen: with the rate known the first scan already counts in seconds.
 void FdinfoCollector::ask_for_clock() {
   if (gpu_.driver != Driver::xe || std::exchange(asked_for_clock_, true)) return;
   if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) table_.know_clock(*hertz);
 }
 
-void FdinfoCollector::tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients,
-                                    SampleSink& out) {
+void FdinfoCollector::report_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients,
+                                      SampleSink& out) {
   if (const auto hidden = snapshot.why_hidden()) {
     out.absent(hidden->reason == Reason::suspended ? kProcessesByLink : kProcessesFeature, *hidden);
   } else {
     out.available(kProcessesFeature);
   }
   // Older kernels leave these lines out for some or all platforms.
-  const auto tell = [&](const FeatureDescriptor& feature, Told& told, Reason without, const auto& shown_by) {
-    if (std::any_of(clients.begin(), clients.end(), shown_by)) told = Told::yes;
-    if (told == Told::unknown && !clients.empty()) told = Told::no;
-    if (told == Told::yes) out.available(feature);
-    if (told == Told::no) out.absent(feature, {without, 0});
+  const auto report = [&](const FeatureDescriptor& feature, Shown& shown, Reason without, const auto& shown_by) {
+    if (std::any_of(clients.begin(), clients.end(), shown_by)) shown = Shown::yes;
+    if (shown == Shown::unknown && !clients.empty()) shown = Shown::no;
+    if (shown == Shown::yes) out.available(feature);
+    if (shown == Shown::no) out.absent(feature, {without, 0});
   };
   // xe leaves engine time out for virtual functions, whatever the kernel.
   const bool never = gpu_.virtual_function && gpu_.driver == Driver::xe;
-  tell(kEngineTimeFeature, engine_time_told_, never ? Reason::hardware : Reason::kernel, has_engine_time);
-  tell(kMemoryFeature, memory_told_, Reason::kernel, [](const DrmClient& client) { return !client.memory.empty(); });
+  report(kEngineTimeFeature, engine_time_shown_, never ? Reason::hardware : Reason::kernel, has_engine_time);
+  report(kMemoryFeature, memory_shown_, Reason::kernel, [](const DrmClient& client) { return !client.memory.empty(); });
 }
 
 void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {
@@ -117,7 +117,7 @@ void FdinfoCollector::write(const ProcessUsage& usage, SampleSink& out) {
       auto region =
           std::find_if(regions_.begin(), regions_.end(), [&](const auto& r) { return r.first == memory.region; });
       if (region == regions_.end()) {
-        regions_.push_back({memory.region, {kNotTold, kNotTold, kNotTold, kNotTold, kNotTold}});
+        regions_.push_back({memory.region, {kUnknown, kUnknown, kUnknown, kUnknown, kUnknown}});
         region = std::prev(regions_.end());
       }
       for (std::size_t i = 0; i < kMemoryStates.size(); ++i) {

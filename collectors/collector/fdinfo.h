@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// Who uses the GPU: engine time and memory of every process that holds a client of it, as DRM fdinfo tells, and what
+// Who uses the GPU: engine time and memory of every process that holds a client of it, as DRM fdinfo reports, and what
 // kind of process that is. A client counts once, for the lowest PID that holds it.
 class FdinfoCollector final : public Collector {
  public:
@@ -61,7 +61,7 @@ class FdinfoCollector final : public Collector {
       "processes",
       "GPU use of other users' processes; otherwise only processes of the exporter's own user are visible.",
       Need::other_processes, true};
-  // The same feature where it is not a process but a descriptor of it that may not be looked at.
+  // The same feature where it is not a process but a descriptor of it that may not be read.
   static constexpr FeatureDescriptor kProcessesByLink{
       "processes", "Processes that started to use the GPU while another GPU sleeps.", Need::descriptor_links, true};
   static constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process."};
@@ -102,9 +102,9 @@ class FdinfoCollector final : public Collector {
 
  private:
   // What the driver writes into fdinfo: unknown before the first client, and proven by one that has it.
-  enum class Told { unknown, no, yes };
+  enum class Shown { unknown, no, yes };
 
-  void tell_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out);
+  void report_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out);
   void write(const ProcessUsage& usage, SampleSink& out);
 
   void ask_for_clock();
@@ -112,8 +112,8 @@ class FdinfoCollector final : public Collector {
   Machine& machine_;
   const Gpu& gpu_;
   bool asked_for_clock_ = false;
-  Told engine_time_told_ = Told::unknown;
-  Told memory_told_ = Told::unknown;
+  Shown engine_time_shown_ = Shown::unknown;
+  Shown memory_shown_ = Shown::unknown;
   const Nanoseconds min_window_;
   const std::size_t max_processes_;
   UsageTable& table_;

@@ -21,7 +21,7 @@ double memory_of(const DrmClient& client) {
 
 }  // namespace
 
-// What the clients of a process tell about one class in this update.
+// What the clients of a process report for one class in this update.
 struct UsageTable::ClassReading {
   std::uint64_t nanoseconds = 0;
   std::uint64_t cycles = 0;
@@ -38,7 +38,7 @@ UsageTable::ProcessState::ProcessState(Nanoseconds min_window)
   static_assert(kEngineClasses == 5);
 }
 
-// Whether this is another client than the one that had the id. Only where the holder from before has been looked at, or
+// Whether this is another client than the one that had the id. Only where the holder from before has been read, or
 // has ended: a walk that was cut short shows a client that several processes hold under any of them.
 bool UsageTable::is_another(const ClientState& state, const DrmClient& client, const Holder& holder,
                             const ClientSnapshot& snapshot) const {
@@ -91,7 +91,7 @@ void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clien
     state.nanoseconds += reading.nanoseconds;
     state.cycles += reading.cycles;
     state.moved += reading.moved;
-    // A client that comes with more than it can have used since the last look is older than that.
+    // A client that comes with more than it can have used since the last scan is older than that.
     constexpr double kLump = 0.1;
     const double since =
         to_seconds(snapshot.time - process.last_seen).value * std::max<std::uint32_t>(reading.capacity, 1);

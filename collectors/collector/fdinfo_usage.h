@@ -18,13 +18,13 @@
 
 // What the processes of one GPU have used, scrape after scrape. The kernel counts per client, and a client takes its
 // time along when it closes; here the gains of all clients are added up per process, so that a process' time only
-// grows while it lives. Two kinds of source: i915 tells nanoseconds; xe tells cycles beside the GPU's timestamp, which
-// become seconds once the timestamp's rate is known (from the second scrape on at the latest), the time before that
-// included.
+// grows while it lives. Two kinds of source: i915 reports nanoseconds; xe reports cycles beside the GPU's timestamp,
+// which become seconds once the timestamp's rate is known (from the second scrape on at the latest), the time before
+// that included.
 //
 // A series belongs to its labels, a PID and a name, and only grows while we run: a process that is given both of an
 // earlier one goes on from its count. A client that is seen for the first time counts whole, in the series of the
-// process that holds it; from then on what it gains belongs to the series of whoever holds it at the time. So a client
+// process that holds it; from then on what it gains belongs to the series of its holder at the time. So a client
 // that goes over to another process (a child whose parent ends, a descriptor that was passed) brings nothing along, no
 // time is in two series, and what a ratio shows the counter beside it has gained. A client that has another holder and
 // has counted less is another client, under an id that was given again.
@@ -55,7 +55,7 @@ class UsageTable {
   // clients: those of this GPU, sorted by pid. Views into the snapshot.
   Update update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most,
                 Nanoseconds min_window);
-  // The rate of an xe GPU's clock, if somebody tells it: otherwise it is learned from scrape to scrape.
+  // The rate of an xe GPU's clock, if the driver reports it: otherwise it is learned from scrape to scrape.
   void know_clock(double hertz) { clock_.know(hertz); }
   // Its nodes got other names, or it was rebound. Clients outlive both in descriptors that stay open. Only i915
   // before Linux 6.5, where ids start over, may now give a known id to a new client: then one that has counted less is
@@ -91,7 +91,7 @@ class UsageTable {
   struct ClientState {
     std::array<ClientEngineCounter, kEngineClasses> engines;
     Nanoseconds last_seen{};
-    std::optional<Holder> holder;  // nobody yet: seen for the first time
+    std::optional<Holder> holder;  // none yet: seen for the first time
     bool before_binding = false;   // not seen since the device was bound
   };
   using SeriesKey = std::pair<std::uint32_t, std::string>;  // PID and comm

@@ -19,7 +19,7 @@ class MemoryCollector final : public Collector {
       "intel_gpu_memory_used_bytes", Kind::gauge, "Allocated memory of a memory region.", {"device", "memory_region"}};
   static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node};
   static constexpr FeatureDescriptor kUsedFeature{"memory_used", "GPU memory in use.", Need::perfmon_capability};
-  // The same feature while there is nobody to ask.
+  // The same feature while there is no node to ask.
   static constexpr FeatureDescriptor kUsedByNode{kUsedFeature.name, kUsedFeature.meaning, Need::render_node};
 
   static constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kSize, &kUsed};

@@ -99,7 +99,7 @@ void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string
   at->window.restart();  // what another package has used so far is no power of now
 }
 
-// The kernel looks after the laps of the `power` PMU, nobody after those of files.
+// The kernel handles laps of the `power` PMU's counters; laps of files are handled here.
 Nanoseconds PowerCollector::read_within() const {
   Nanoseconds lap = Nanoseconds::max();
   if (!hwmon_.empty()) lap = Hwmon::energy_lap(card_power_);
@@ -131,7 +131,7 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
   const Nanoseconds end = pass.now();
   if (!read) {
     report.note(read);
-    // Failing for once is no reason to tell the same joules as another source's.
+    // Failing for once is no reason to report the same joules under another source.
     if (read.is_failure())
       for (const PmuDomain& domain : pmu_domains_) told.push_back(domain.domain);
     return;
@@ -167,7 +167,7 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
   }
 }
 
-// Microjoules of all packages together; nothing if one of them does not tell.
+// Microjoules of all packages together; nothing if one of them has none.
 std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most, ScrapePass& pass,
                                                   FeatureReport& report) {
   std::uint64_t microjoules = 0;

@@ -21,9 +21,9 @@ namespace igpu {
 // Energy and power. An integrated GPU: RAPL, by the `power` PMU where it may be used, by powercap for domains it does
 // not give; never the same joules twice. A card: its hwmon energy counters, which advance only when read.
 //
-// What reads 0 has never counted: a register that nobody feeds (card energy on Battlemage under Linux 6.14; psys on
-// many boards, whose event is there all the same) or whose source is missing (later kernels without PMT). It is left
-// out until it counts.
+// What reads 0 has never counted: a register that the hardware does not update (card energy on Battlemage under
+// Linux 6.14; psys on many boards, whose event is there all the same) or whose source is missing (later kernels without
+// PMT). It is left out until it counts.
 class PowerCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;

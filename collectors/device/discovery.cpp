@@ -135,7 +135,7 @@ const std::vector<Gpu>& Discovery::discover() {
       Gpu gpu;
       gpu.pci_path = node.pci_path;
       gpu.address = std::string(last_part(node.pci_path));
-      // The driver makes this directory when it binds, so its inode tells one binding from the next.
+      // The driver makes this directory when it binds, so its inode distinguishes one binding from the next.
       const auto drm = machine_.sys.stat(gpu.pci_path + "/drm/" + node.name);
       note(drm);
       if (!drm) continue;

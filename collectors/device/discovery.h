@@ -18,7 +18,7 @@ class Discovery {
   // selection: PCI addresses, card or render node names; empty takes all.
   Discovery(Machine& machine, std::vector<std::string> selection);
 
-  // Sorted by PCI address. A GPU that was rebound since the last call has another Gpu::binding. If looking failed,
+  // Sorted by PCI address. A GPU that was rebound since the last call has another Gpu::binding. If discovery failed,
   // it is the last list, and failure() says what went wrong.
   const std::vector<Gpu>& discover();
   const std::optional<Failure>& failure() const { return failure_; }

@@ -69,7 +69,8 @@ Reading<T> outcome_of_errno(int error, std::string_view where);
 Absent absent_of_errno(int error);
 bool errno_means_absent(int error);
 
-// A directory of the real machine (or of a tree that looks like one). Throws std::system_error if root is no directory.
+// A directory of the real machine (or of a tree with the same layout). Throws std::system_error if root is no
+// directory.
 std::unique_ptr<Directory> open_root(const std::string& root);
 
 template <class T>

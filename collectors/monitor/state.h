@@ -27,7 +27,7 @@ struct Monitor::State {
   std::mutex mutex;
   std::condition_variable_any changed;
   std::condition_variable housekeeping_wanted;  // apart: a scrape that ends shall not wake that thread
-  bool running = false;                         // a run that nobody can share yet, or ever
+  bool running = false;                         // a run that cannot be shared yet, or ever
   std::shared_ptr<ScrapeRun> shared_run;        // the last one that could be shared; it may have ended
   bool shared_run_planned = false;              // plan_accumulating() knows of it
   std::uint64_t runs_started = 0;               // that were shared
@@ -57,10 +57,10 @@ struct Monitor::State {
   // After a run, which may have read what must be read, a part of it, or nothing.
   void plan_accumulating();
 
-  // The same for one that has just ended. If nobody waited for its end, something is read once more than it need be.
+  // The same for one that has just ended. If no caller waited for its end, something is read once more than necessary.
   void plan_after(const std::shared_ptr<ScrapeRun>& run);
 
-  // RC6 and hwmon energy wrap unseen when nobody reads them for long: the one thing that runs between scrapes.
+  // RC6 and hwmon energy wrap unnoticed when they are not read for long: the one thing that runs between scrapes.
   void keep_house();
 
   // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that
@@ -69,7 +69,7 @@ struct Monitor::State {
   std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
                                       std::unique_lock<std::mutex>& lock);
 
-  // Somebody who waits for a run with these collectors.
+  // A caller that waits for a run with these collectors.
   class Wish {
    public:
     Wish(State& state, std::unique_lock<std::mutex>& lock, const CollectorSet& collectors)

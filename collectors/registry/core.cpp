@@ -6,7 +6,7 @@
 
 namespace igpu {
 
-// Makes units for GPUs that were bound since the last scrape and lets go of those that went, with all their files.
+// Makes units for GPUs that were bound since the last scrape and closes those that are gone, with all their files.
 void Registry::Core::follow_devices() {
   const std::vector<Gpu>& gpus = discovery.discover();
   std::vector<std::shared_ptr<GpuUnit>> next;
@@ -54,7 +54,7 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
     if (slot.info->accumulates_on_read) slot.reading.emplace(machine.clock.now(), options.accumulator_interval);
     try {
       slot.collector = make_collector(slot, *unit);
-    } catch (const std::exception&) {  // tried again when it is to collect, and told there
+    } catch (const std::exception&) {  // tried again when it is to collect, and reported there
     }
   }
   return unit;

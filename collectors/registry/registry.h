@@ -22,7 +22,7 @@ struct RegistryOptions {
   std::vector<std::string> gpus;  // selection, as MonitorOptions
   Nanoseconds min_window{};
   Nanoseconds collector_timeout{};
-  // Makes the threads that collectors run on; empty: whoever runs a scrape does. A thread inherits rights from the one
+  // Makes the threads that collectors run on; empty: the caller of a scrape does. A thread inherits rights from the one
   // that makes it.
   std::function<std::thread(std::function<void()>)> make_thread = {};
   Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions

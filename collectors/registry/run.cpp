@@ -72,7 +72,7 @@ void Registry::Run::prepare() {
           found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);
-  if (ending_ || finished_) return;  // nobody believed in it any more
+  if (ending_ || finished_) return;  // the run was given up meanwhile
   progress_ = std::move(found);
   asleep_ = std::move(asleep);
   prepared_ = true;

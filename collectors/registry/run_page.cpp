@@ -120,7 +120,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
       }
       for (const Failure& failure : step.sink->failures()) {
         success = false;
-        if (failure.code == kWaitsForAnother) continue;  // that one has been told
+        if (failure.code == kWaitsForAnother) continue;  // the failure behind it is reported
         failures.insert({std::string(info.name), step.unit->gpu.address, failure.where, failure.code.message()});
       }
       note_features(step, noted);
@@ -145,7 +145,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
             {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
             flag(finding.available));
   }
-  if (!whole) {  // somebody could not wait for all, which says nothing about the machine
+  if (!whole) {  // a caller could not wait for all, which says nothing about the machine
     core_->scrape_log.late(late, core_->machine.clock.now());
     return findings;
   }
@@ -168,7 +168,7 @@ void Registry::Run::plan_readings(const Progress& progress) {
     else
       step.slot->reading->was_missed(now, within);
   }
-  Nanoseconds due = now + core_->options.accumulator_interval;  // GPUs that come later are looked for, too
+  Nanoseconds due = now + core_->options.accumulator_interval;  // discovery runs at least this often, too
   for (const auto& unit : progress.units)
     for (const Slot& slot : unit->slots)
       if (slot.reading) due = std::min(due, slot.reading->due());

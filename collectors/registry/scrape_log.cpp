@@ -7,7 +7,7 @@ namespace igpu {
 
 void ScrapeLog::device_found(const Gpu& gpu) {
   const std::lock_guard lock(mutex_);
-  told_of_no_device_ = false;
+  no_device_logged_ = false;
   log_.write(LogLevel::info, "GPU found",
              {{"device", gpu.address},
               {"driver", to_string(gpu.driver)},
@@ -18,7 +18,7 @@ void ScrapeLog::device_found(const Gpu& gpu) {
 
 void ScrapeLog::device_gone(const Gpu& gpu) {
   const std::lock_guard lock(mutex_);
-  told_of_no_device_ = true;  // if it was the last one, that is said with this
+  no_device_logged_ = true;  // if it was the last one, that is said with this
   log_.write(
       LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
       {{"device", gpu.address}, {"hint", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
@@ -26,14 +26,14 @@ void ScrapeLog::device_gone(const Gpu& gpu) {
 
 void ScrapeLog::no_device() {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(told_of_no_device_, true)) return;
+  if (std::exchange(no_device_logged_, true)) return;
   log_.write(
       LogLevel::warn, "no Intel GPU found",
       {{"hint",
         "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
 }
 
-void ScrapeLog::tell_findings(const std::vector<Finding>& findings) {
+void ScrapeLog::log_findings(const std::vector<Finding>& findings) {
   // One cause often takes away several features: name it once, with all of them.
   struct Group {
     const Finding* first;
@@ -70,14 +70,14 @@ void ScrapeLog::tell_findings(const std::vector<Finding>& findings) {
 void ScrapeLog::scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures,
                        bool partial) {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(last_findings_, findings) != findings) tell_findings(*findings);
+  if (std::exchange(last_findings_, findings) != findings) log_findings(*findings);
   if (failures.empty() && failing_.empty()) return;
   Causes broken;
   for (const Trouble& trouble : failures) {
     if (!failing_.contains(trouble))
       broken[{trouble.device, trouble.where, trouble.error}].push_back(trouble.collector);
   }
-  tell_broken(broken);
+  log_broken(broken);
   Causes working;
   for (auto it = failing_.begin(); it != failing_.end();) {
     if (partial || failures.contains(*it)) {
@@ -87,7 +87,7 @@ void ScrapeLog::scrape(const std::shared_ptr<const std::vector<Finding>>& findin
     working[{it->device, it->where, it->error}].push_back(it->collector);
     it = failing_.erase(it);
   }
-  tell_working(working);
+  log_working(working);
   failing_.insert(failures.begin(), failures.end());
 }
 
@@ -121,7 +121,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view befor
 
 }  // namespace
 
-void ScrapeLog::tell_broken(const Causes& causes) {
+void ScrapeLog::log_broken(const Causes& causes) {
   for (const auto& [cause, collectors] : causes) {
     const std::string flags = joined(collectors, "--no-collector.", ' ');
     log_.write(LogLevel::error, "reading failed; the rest of the scrape is whole",
@@ -134,7 +134,7 @@ void ScrapeLog::tell_broken(const Causes& causes) {
   }
 }
 
-void ScrapeLog::tell_working(const Causes& causes) {
+void ScrapeLog::log_working(const Causes& causes) {
   for (const auto& [cause, collectors] : causes) {
     log_.write(LogLevel::info, "reading works again",
                {{"collector", joined(collectors, "", ',')}, {"device", cause.device}, {"where", cause.where}});

@@ -16,7 +16,7 @@
 
 namespace igpu {
 
-// Tells of trouble when it begins and when it ends, not at every scrape. Any thread.
+// Logs problems when they begin and when they end, not at every scrape. Any thread.
 class ScrapeLog {
  public:
   explicit ScrapeLog(Log& log) : log_(log) {}
@@ -26,7 +26,7 @@ class ScrapeLog {
   void no_device();
 
   struct Trouble {
-    std::string collector;  // "" if it concerns none of them (looking for GPUs)
+    std::string collector;  // "" if it concerns none of them (discovery of GPUs)
     std::string device, where, error;
     auto operator<=>(const Trouble&) const = default;
   };
@@ -35,8 +35,8 @@ class ScrapeLog {
   // findings: the same list as the last time if nothing has changed.
   void scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures,
               bool partial);
-  // Somebody's time was over before these collectors had finished. Written once for each of them, and again only if it
-  // has not happened for an hour.
+  // A caller's deadline passed before these collectors had finished. Written once for each of them, and again only if
+  // it has not happened for an hour.
   void late(const std::vector<std::string_view>& collectors, Nanoseconds now);
 
  private:
@@ -46,9 +46,9 @@ class ScrapeLog {
     auto operator<=>(const Cause&) const = default;
   };
   using Causes = std::map<Cause, std::vector<std::string>>;
-  void tell_findings(const std::vector<Finding>& findings);
-  void tell_broken(const Causes& causes);
-  void tell_working(const Causes& causes);
+  void log_findings(const std::vector<Finding>& findings);
+  void log_broken(const Causes& causes);
+  void log_working(const Causes& causes);
 
   struct State {
     bool available;
@@ -56,7 +56,7 @@ class ScrapeLog {
   };
   Log& log_;
   std::mutex mutex_;
-  bool told_of_no_device_ = false;
+  bool no_device_logged_ = false;
   std::map<std::pair<std::string, std::string>, State> known_;  // by (feature, device)
   std::shared_ptr<const std::vector<Finding>> last_findings_;
   std::set<Trouble> failing_;

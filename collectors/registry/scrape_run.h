@@ -9,7 +9,7 @@
 
 namespace igpu {
 
-// How long somebody waits: until then at most, and no longer once `gone` is stopped.
+// How long a caller waits: until then at most, and no longer once `gone` is stopped.
 struct WaitLimit {
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   std::stop_token gone{};
@@ -24,8 +24,9 @@ struct WaitLimit {
 };
 
 // One run of the collectors, from its start to its end. Any number of threads wait for it, each for the collectors it
-// asked for and as long as it likes; none of them cuts it short for the others, and it goes on to its end for whoever
-// comes next. Who waits also watches over it: a collector that hangs is left behind. All functions: any thread.
+// asked for and as long as it likes; none of them cuts it short for the others, and it continues to its end for the
+// callers that comes next. Who waits also watches over it: a collector that hangs is left behind. All functions: any
+// thread.
 class ScrapeRun {
  public:
   virtual ~ScrapeRun() = default;

@@ -9,7 +9,7 @@
 
 namespace igpu {
 
-// Sinks whose memory is used again by a later scrape once nobody reads their page any more. Any thread.
+// Sinks whose memory is used again by a later scrape once their page is no longer read. Any thread.
 class SinkPool : public std::enable_shared_from_this<SinkPool> {
  public:
   std::shared_ptr<SampleSink> take() {

@@ -6,9 +6,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Nanoseconds kUnusedFor =
-    10s;                             // not just between two frames, two files, or two looks of somebody at a terminal
-constexpr Nanoseconds kMargin = 1s;  // the kernel's timers are rounded up, and going to sleep takes a moment
+constexpr Nanoseconds kUnusedFor = 10s;  // not just between two frames, two files, or two commands at a terminal
+constexpr Nanoseconds kMargin = 1s;      // the kernel's timers are rounded up, and going to sleep takes a moment
 
 }  // namespace
 

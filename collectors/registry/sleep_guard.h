@@ -12,14 +12,14 @@ namespace igpu {
 
 // Decides at each scrape whether a GPU may be read.
 //
-// A suspended one may not: most reads resume it. One that nobody has used for a while, but that is still awake, is left
+// A suspended one may not: most reads resume it. One that has been unused for a while, but is still awake, is left
 // alone, too: a read restarts its idle timer (i915: 10 s, xe: 1 s), so that scrapes which come faster than that would
 // keep it awake for ever. Where something else keeps it awake, it is read again when its time is over.
 class SleepGuard {
  public:
   struct Observation {
-    Reading<bool> suspended;          // RuntimePm
-    Reading<std::uint64_t> users;     // of the device's power, ourselves left out; Absent: the kernel does not tell
+    Reading<bool> suspended;       // RuntimePm
+    Reading<std::uint64_t> users;  // of the device's power, ourselves excluded; Absent: the kernel does not report it
     Nanoseconds autosuspend_delay{};  // 0: it has none
   };
 
@@ -28,7 +28,7 @@ class SleepGuard {
  private:
   bool was_suspended_ = false;  // a status that cannot be read this time is taken to be what it was
   std::optional<Nanoseconds> unused_since_;
-  bool stays_awake_ = false;  // though nobody uses it and we left it alone
+  bool stays_awake_ = false;  // although it is unused and was not read
   Nanoseconds last_read_{};
 };
 

@@ -13,7 +13,7 @@
 namespace igpu {
 
 // One sysfs attribute: opened at its first read, kept open, opened again after its device or the read failed. A file
-// that does not exist is not looked for again (a driver makes its files when it binds); one that may not be read is.
+// that does not exist is not tried again (a driver makes its files when it binds); one that may not be read is.
 class Attribute {
  public:
   Attribute(const Directory& root, std::string path) : root_(&root), path_(std::move(path)) {}

@@ -33,7 +33,7 @@ bool has_node_name(std::string_view path) {
   return name.starts_with("card") || name.starts_with("renderD");
 }
 
-// A device that may be a DRM node of another name. Looked for in /dev only: a look at files in general would hang with
+// A device that may be a DRM node of another name. Searched in /dev only: examining files in general would hang with
 // their file system, and there the kernel's own answers.
 bool may_be_renamed_node(std::string_view path) {
   return path.starts_with("/dev/") && path != "/dev/null" && !path.starts_with("/dev/pts/") &&
@@ -203,7 +203,7 @@ Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asl
   if (const auto listed = list_pids(); !listed) return listed.propagate<ClientSnapshot>();
   snapshot.pids_hidden = pids_are_hidden();
 
-  // While all Intel GPUs sleep there is nobody to be found.
+  // While all Intel GPUs sleep there is no client to find.
   if (!(sleep_guard.guarding() && sleep_guard.nobody_awake())) {
     const auto first = std::lower_bound(order.begin(), order.end(), resume_pid);
     // The descriptors of a process that was left half-way: its rest first, the process once more at the end.
@@ -296,7 +296,7 @@ bool ClientWalk::State::visit_process(Pid pid, std::size_t skip) {
   if (current.denied) ++snapshot.processes_denied;
 
   if (snapshot.clients.size() > current.first_client) {
-    // A process is told by PID and start time; both come from the directory that the clients were read through.
+    // A process is identified by PID and start time; both come from the directory that the clients were read through.
     auto process = read_process(*current.directory, pid, users, snapshot.time);
     if (process) {
       for (std::size_t i = current.first_seen; i < seen.size(); ++i)
@@ -367,7 +367,7 @@ std::optional<std::string> ClientWalk::State::link_target(Fd fd) {
   return std::nullopt;
 }
 
-// Looks through the link of /proc/<pid>/fd: at what is open, not at what has that path here. In a captured tree the
+// Follows the link of /proc/<pid>/fd: at what is open, not at what has that path here. In a captured tree the
 // link would lead to this machine.
 Reading<FileFacts> ClientWalk::State::opened_device(Fd fd) const {
   if (!is_live_procfs) return Absent{Reason::kernel, ENOENT};
@@ -376,7 +376,7 @@ Reading<FileFacts> ClientWalk::State::opened_device(Fd fd) const {
   return current.directory->stat({path.data(), end});
 }
 
-// A look at the link costs a third of opening, reading and closing a file of fdinfo. False where it cannot be told.
+// Following the link costs a third of opening, reading and closing a file of fdinfo. False where it is unknown.
 bool ClientWalk::State::is_no_drm_file(Fd fd) {
   const auto target = link_target(fd);
   if (!target) return false;
@@ -398,7 +398,7 @@ bool ClientWalk::State::may_read(Pid pid, Fd fd) {
   }
   const KnownFd* const earlier = seen_earlier(pid, fd);
   if (!earlier) {
-    // Without a link it has been closed meanwhile, or nothing tells what it is.
+    // Without a link it has been closed meanwhile, or its target is unknown.
     std::array<char, 32> path{"fdinfo/"};
     const char* end = std::to_chars(path.data() + 7, path.data() + path.size(), fd).ptr;
     if (!current.links_readable || current.directory->stat({path.data(), end})) ++snapshot.files_left_out;
@@ -441,7 +441,7 @@ void ClientWalk::State::keep_one_holder_each() {
   processes.erase(std::unique(processes.begin(), processes.end(),
                               [](const ClientProcess& a, const ClientProcess& b) { return a.pid == b.pid; }),
                   processes.end());
-  // Those whose every client belongs to somebody else hold none.
+  // Those whose every client belongs to another process hold none.
   std::vector<Pid> holders;
   holders.reserve(clients.size());
   for (const DrmClient& client : clients) holders.push_back(client.pid);

@@ -17,8 +17,8 @@
 // Sleeping devices: reading the fdinfo of an xe client resumes its GPU, and nothing inside the file can be known
 // without reading it. While an xe GPU sleeps a file is therefore read only if it is known to belong to another Intel
 // GPU: the link /proc/<pid>/fd/<fd> leads to a node of it (where we may read the link), or the same descriptor of the
-// same process (told by its start time) showed it in an earlier walk. All others are left out, and counted where
-// nothing tells whose they are: a new client of an awake GPU beside a sleeping xe one shows only with
+// same process (identified by its start time) showed it in an earlier walk. All others are left out, and counted where
+// their owner is unknown: a new client of an awake GPU beside a sleeping xe one shows only with
 // CAP_DAC_READ_SEARCH, or when the sleeper wakes.
 // Reading the fdinfo of an i915 client touches memory only.
 namespace igpu {

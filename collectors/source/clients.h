@@ -43,7 +43,7 @@ struct DrmClient {
 
 struct ClientProcess {
   std::uint32_t pid = 0;
-  std::uint64_t start_time_ticks = 0;  // field 22 of /proc/<pid>/stat: tells a reused PID apart
+  std::uint64_t start_time_ticks = 0;  // field 22 of /proc/<pid>/stat: distinguishes a reused PID
   std::string comm;
   std::string user;          // name if the passwd file knows the uid, else the number
   std::string cgroup;        // path of the unified (or most telling) hierarchy
@@ -69,7 +69,7 @@ struct ClientSnapshot {
   bool pids_hidden = false;  // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};
 
-  // Nobody who uses a GPU can be missing: every process was read, and every block understood.
+  // No user of a GPU can be missing: every process was read, and every block understood.
   bool shows_all() const { return complete && blocks_skipped == 0 && !why_hidden(); }
   // Why clients may be missing for longer than this walk.
   std::optional<Absent> why_hidden() const {

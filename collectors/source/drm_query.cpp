@@ -66,7 +66,7 @@ Reading<Bytewise> i915_query(DrmNode& node, std::uint64_t id, AnswerBuffer& buff
   return std::as_bytes(std::span(buffer)).first(length);
 }
 
-// Two passes as well, but the second has to name exactly the size that the first one told.
+// Two passes as well, but the second has to name exactly the size that the first one reported.
 Reading<Bytewise> xe_query(DrmNode& node, std::uint32_t id, AnswerBuffer& buffer) {
   drm::XeDeviceQuery query{0, id, 0, 0, {}};
   if (const auto asked = node.ioctl(drm::kIoctlXeDeviceQuery, &query); !asked) return refused<Bytewise>(asked);
@@ -99,8 +99,8 @@ bool has_region(const std::vector<MemoryRegion>& regions, std::string_view name)
   return std::any_of(regions.begin(), regions.end(), [&](const MemoryRegion& region) { return region.name == name; });
 }
 
-// 0 is also what drivers tell those who may not know; some kernels tell everybody.
-std::optional<Bytes> told_use(std::uint64_t used, std::uint64_t size, bool may_know_used) {
+// Drivers also report 0 to callers without the capability; some kernels report the value to all.
+std::optional<Bytes> known_use(std::uint64_t used, std::uint64_t size, bool may_know_used) {
   if (used > size || (used == 0 && !may_know_used)) return std::nullopt;
   return Bytes{static_cast<double>(used)};
 }
@@ -131,7 +131,7 @@ Reading<std::vector<MemoryRegion>> i915_memory_regions(DrmNode& node, bool may_k
       keep_region(regions, "system", region.probed_size, std::nullopt);  // not tracked: always shown as free
     } else if (region.memory_class == drm::kI915ClassDevice) {
       const auto used = region.unallocated_size <= region.probed_size
-                            ? told_use(region.probed_size - region.unallocated_size, region.probed_size, may_know_used)
+                            ? known_use(region.probed_size - region.unallocated_size, region.probed_size, may_know_used)
                             : std::nullopt;
       keep_region(regions, "local" + std::to_string(region.instance), region.probed_size, used);
     }
@@ -152,7 +152,7 @@ Reading<std::vector<MemoryRegion>> xe_memory_regions(DrmNode& node, bool may_kno
   std::size_t vram = 0;
   for (std::size_t i = 0; i < *count; ++i) {
     const auto region = load<drm::XeMemoryRegion>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeMemoryRegion));
-    const auto used = told_use(region.used, region.total_size, may_know_used);
+    const auto used = known_use(region.used, region.total_size, may_know_used);
     if (region.memory_class == drm::kXeClassSystem) {
       keep_region(regions, "system", region.total_size, used);
     } else if (region.memory_class == drm::kXeClassVram) {

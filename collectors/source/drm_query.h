@@ -11,14 +11,14 @@
 #include "igpu/units.h"
 #include "machine/drm_node.h"
 
-// What the render node's query ioctls tell: DRM_IOCTL_I915_QUERY (drivers/gpu/drm/i915/i915_query.c) and
+// What the render node's query ioctls report: DRM_IOCTL_I915_QUERY (drivers/gpu/drm/i915/i915_query.c) and
 // DRM_IOCTL_XE_DEVICE_QUERY (drivers/gpu/drm/xe/xe_query.c). All of them resume an xe device: never on a sleeping GPU.
 namespace igpu {
 
 struct MemoryRegion {
   std::string name;  // "system", "local0" (i915 device memory), "vram0" (xe)
   Bytes size;
-  std::optional<Bytes> used;  // unknown where the driver tells 0 for want of CAP_PERFMON, and for i915 system memory
+  std::optional<Bytes> used;  // unknown where the driver reports 0 without CAP_PERFMON, and for i915 system memory
 };
 
 struct EngineInstance {
@@ -35,7 +35,7 @@ Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node);
 
 // Rate of the timestamp that xe counts cycles by (fdinfo drm-total-cycles-*, engine-total-ticks), hertz.
 Reading<std::uint64_t> xe_reference_clock(DrmNode& node);
-// The same of a node that is opened for the question only; nothing if it may not be opened or does not tell.
+// The same of a node that is opened for the question only; nothing if it may not be opened or does not report it.
 std::optional<double> xe_reference_clock(DrmNodes& nodes, std::string_view render_node);
 
 }  // namespace igpu

@@ -16,7 +16,7 @@
 //
 // What real kernels print decides the rules: the separator is a colon with any blanks around it, also none; keys come
 // in any order and may be unknown; a unit belongs to its line only (none is bytes); of a key printed twice the first
-// counts; a number that does not fit, a unit nobody knows or a last line that was cut off costs that line alone.
+// counts; a number that does not fit, an unknown unit or a last line that was cut off costs that line alone.
 namespace igpu {
 
 struct FdinfoRegion {
@@ -45,8 +45,8 @@ bool parse_fdinfo(std::string_view text, FdinfoBlock& block);
 // What a block is to us.
 enum class FdinfoKind {
   client,        // of i915 or xe, with id and address
-  other_driver,  // somebody else's
-  incomplete,    // an Intel client without id or address, or DRM text without a driver: belongs to nobody
+  other_driver,  // another driver's
+  incomplete,    // an Intel client without id or address, or DRM text without a driver: no owner
 };
 FdinfoKind kind_of(const FdinfoBlock& block);
 // i915 or xe; nothing for others.

@@ -104,7 +104,7 @@ std::vector<GtSysfs> GtSysfs::find(const Directory& sys, const Gpu& gpu) {
   return gts;
 }
 
-// None of these files has a "no data" to tell: a driver that answers so has failed.
+// None of these files has a value for "no data": a driver that answers so has failed.
 Reading<std::uint64_t> GtSysfs::number(Attribute& attribute) {
   const auto value = attribute.number();
   if (value.is_absent() && value.absent().os_error == ENODATA)
@@ -142,8 +142,8 @@ bool looks_like_a_reason(std::string_view word) {
 
 }  // namespace
 
-// Keeps reasons that the driver names without having a file for them: they are told when inactive, too. Named twice in
-// a row, because one snapshot may be cut off in the middle of a word.
+// Keeps reasons that the driver names without having a file for them: they are reported when inactive, too. Named twice
+// in a row, because one snapshot may be cut off in the middle of a word.
 void GtSysfs::learn_reasons(std::string_view words, const std::function<void(std::string_view, bool)>& visit) {
   constexpr std::size_t kMost = 64;  // more than the hardware's register has bits
   std::vector<std::string> news;
@@ -178,7 +178,8 @@ Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)
     }
     return Unit{};
   }
-  // Kernels that do not show GTs one by one do not show throttle reasons either; the others do if the hardware tells.
+  // Kernels that do not show GTs one by one do not show throttle reasons either; the others do if the hardware reports
+  // them.
   if (!throttle_status_) return Absent{Reason::kernel};
   const auto status = number(*throttle_status_);
   if (status.is_absent() && reasons_.empty()) return Absent{Reason::hardware};

@@ -13,7 +13,7 @@
 #include "machine/filesystem.h"
 #include "source/attribute.h"
 
-// What sysfs tells of a GT: frequencies, throttle reasons, residency. Three layouts, one shape:
+// What sysfs reports about a GT: frequencies, throttle reasons, residency. Three layouts, one shape:
 //   i915 since 5.19   <card>/gt/gt<M>/rps_*, throttle_reason_*, rc6_residency_ms   (gt/intel_gt_sysfs_pm.c)
 //   i915 before       <card>/gt_*_freq_mhz, power/rc6_residency_ms; one GT, "0"    (i915_sysfs.c)
 //   xe                <pci>/tile<T>/gt<G>/{freq0,freq0/throttle,gtidle}/           (xe_gt_freq.c, xe_gt_idle.c,
@@ -40,7 +40,7 @@ class GtSysfs {
   Reading<Hertz> bound(Limit& limit);
 
   // Calls visit(reason, active) for "any" and for every reason this GT has a file for or has named; one consistent
-  // snapshot where the driver offers it (xe `reasons`). Absent: the GT tells none.
+  // snapshot where the driver offers it (xe `reasons`). Absent: the GT reports none.
   Reading<Unit> throttle(const std::function<void(std::string_view reason, bool active)>& visit);
 
   // Time in RC6 (xe: C6), milliseconds. On i915 a 32-bit number.

@@ -169,7 +169,7 @@ Hwmon Hwmon::of_cpu_package(const Directory& sys) {
 Watts Hwmon::highest_power() {
   constexpr double kMoreThanAnyCard = 1000;
   constexpr double kUnbelievable = 2000;
-  // A limit may be lowered and be raised again while nobody looks.
+  // A limit may be lowered and be raised again between two scrapes.
   constexpr double kLeast = 300;
   double highest = 0;
   for (Limit& limit : power_limits)

@@ -13,7 +13,7 @@
 #include "source/attribute.h"
 
 // hwmon of a discrete GPU (drivers/gpu/drm/i915/i915_hwmon.c, xe/xe_hwmon.c), and of the CPU package an integrated one
-// is part of (drivers/hwmon/coretemp.c). Channels are told apart by their label: index meaning changed between kernels.
+// is part of (drivers/hwmon/coretemp.c). Channels are identified by their label: index meaning changed between kernels.
 // i915 has no labels, nor had xe up to Linux 6.8: their one channel is the package. Reading resumes the device.
 namespace igpu {
 

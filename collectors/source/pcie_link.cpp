@@ -50,7 +50,7 @@ PcieLink::PcieLink(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gp
 }
 
 // Handed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5
-// GT/s, and nothing tells the slot's link.
+// GT/s, and the slot's link is unknown.
 bool PcieLink::is_inside_of_switch() {
   if (!is_gpu_itself_) return false;
   if (!inside_) {

@@ -67,15 +67,15 @@ class PmuSession {
   std::uint64_t generation() const;
 
   bool is_open() const;
-  void close();  // lets go of all fds; totals are kept, refresh() opens again
+  void close();  // closes all descriptors; totals are kept, refresh() opens again
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-// "i915", "i915_0000_03_00.0" or "xe_0000_00_02.0" for a GPU, looked up in the tree: integrated i915 parts are `i915`,
-// and so are kernels that do not name PMUs by device.
+// "i915", "i915_0000_03_00.0" or "xe_0000_00_02.0" for a GPU, as it exists in the tree: integrated i915 parts are
+// `i915`, and so are kernels that do not name PMUs by device.
 std::string gpu_pmu_name(const Directory& sys, std::string_view driver, std::string_view address, bool integrated);
 
 }  // namespace igpu

@@ -21,7 +21,7 @@ struct PowercapZone {
   std::uint64_t range = 0;  // max_energy_range_uj: the count wraps there; 0 if unknown
 };
 
-// More than any RAPL domain draws: with it one can tell a lap of its counter from a reset.
+// More than any RAPL domain draws: it distinguishes a lap of its counter from a reset.
 inline constexpr Watts kMostRaplPower{1000};
 // The time in which a counter of this range goes once around at that power.
 Nanoseconds powercap_lap(std::uint64_t range);

@@ -12,8 +12,8 @@
 #include "machine/machine.h"
 #include "source/clients.h"
 
-// What /proc/<pid> tells about a process (Documentation/filesystems/proc.rst; fs/proc/array.c). Never its command line
-// nor its environment: they hold stream keys.
+// What /proc/<pid> reports about a process (Documentation/filesystems/proc.rst; fs/proc/array.c). Never its command
+// line nor its environment: they hold stream keys.
 namespace igpu {
 
 // /proc/<pid>/stat.

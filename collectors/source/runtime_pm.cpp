@@ -19,7 +19,7 @@ Reading<std::uint64_t> RuntimePm::users() { return usage_.number(); }
 
 Nanoseconds RuntimePm::autosuspend_delay() {
   const Reading<std::int64_t> delay = delay_.signed_number();  // negative: it never goes to sleep
-  constexpr std::int64_t kLongest = 3'600'000;                 // an hour: nobody waits for more
+  constexpr std::int64_t kLongest = 3'600'000;                 // an hour: no longer delay is configured in practice
   return std::chrono::milliseconds(std::clamp<std::int64_t>(delay.value_or(0), 0, kLongest));
 }
 

@@ -17,8 +17,8 @@ namespace igpu {
 class RuntimePm {
  public:
   RuntimePm(const Directory& sys, std::string_view pci_path);
-  // runtime_status: asleep or on its way there, nothing that resumes the device may be read. Absent: it tells no
-  // status. Failure: what it tells is no status.
+  // runtime_status: asleep or on its way there, nothing that resumes the device may be read. Absent: it reports no
+  // status. Failure: what it reports is not a status.
   Reading<bool> suspended();
   // runtime_usage: who holds the device awake right now. Absent on kernels without CONFIG_PM_ADVANCED_DEBUG.
   Reading<std::uint64_t> users();

@@ -8,7 +8,7 @@
 
 #include "machine/filesystem.h"
 
-// What the GTs of an xe device tell about their sleep: <pci>/tile<T>/gt<G>/gtidle/idle_residency_ms
+// What the GTs of an xe device report about their sleep: <pci>/tile<T>/gt<G>/gtidle/idle_residency_ms
 // (drivers/gpu/drm/xe/xe_gt_idle.c). G is unique on the device.
 namespace igpu {
 
