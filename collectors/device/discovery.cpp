@@ -30,7 +30,7 @@ Reading<std::string_view> read_text(const Directory& sys, const std::string& pat
   return sys.read(path, buffer).map([](std::string_view text) { return trim(text); });
 }
 
-// Device ids that exist on cards only: DG1, DG2/ATS-M, Ponte Vecchio, Crescent Island, Battlemage
+// Device ids that exist only on cards: DG1, DG2/ATS-M, Ponte Vecchio, Crescent Island, Battlemage
 // (include/drm/intel/pciids.h).
 bool is_card_id(std::uint16_t id) {
   struct Range {
@@ -61,8 +61,8 @@ GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
   if (is_card_id(device_id)) return GpuKind::discrete;
   if (is_processor_id(device_id)) return GpuKind::integrated;
   // devices/pci0000:00/0000:00:02.0 has one function below the host bridge; anything deeper is behind a bridge.
-  // Without an id it may be a card that is being removed, which must not be taken for the integrated GPU: that one has
-  // the processor's PMUs.
+  // Without an id it may be a card that is being removed, which must not be mistaken for the integrated GPU: that one
+  // has the processor's PMUs.
   if (device_id == 0 && last_part(pci_path) != "0000:00:02.0") return GpuKind::discrete;
   std::size_t functions = 0;
   while (!pci_path.empty())
@@ -146,7 +146,7 @@ const std::vector<Gpu>& Discovery::discover() {
     std::string& slot = node.name.starts_with("card") ? at->card : at->render_node;
     if (slot.empty()) slot = node.name;
   }
-  if (failure_) return gpus_;  // it says nothing about what is there
+  if (failure_) return gpus_;  // a failed scan proves nothing
   std::vector<Gpu> gpus;
   for (Gpu& gpu : found) {
     const auto known = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& old) {

@@ -10,12 +10,12 @@
 
 namespace igpu {
 
-// Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe. Cheap enough for every scrape: for a GPU that
-// is known already it costs one readlink and one stat a DRM node.
+// Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe. Cheap enough for every scrape: a known
+// GPU costs one readlink and one stat per DRM node.
 // Sources: /sys/class/drm (links into the PCI tree; card and render numbers are unrelated), /sys/bus/pci.
 class Discovery {
  public:
-  // selection: PCI addresses, card or render node names; empty takes all.
+  // selection: PCI addresses, card or render node names; empty selects all.
   Discovery(Machine& machine, std::vector<std::string> selection);
 
   // Sorted by PCI address. A GPU that was rebound since the last call has another Gpu::binding. If discovery failed,
@@ -42,8 +42,8 @@ class Discovery {
   std::optional<Failure> failure_;
 };
 
-// Whether a GPU is a card of its own: it sits behind a bridge, or (handed through to a virtual machine, where it may
-// sit anywhere) its device id is one of those that exist on cards only.
+// Whether a GPU is a discrete card: it is behind a bridge, or (passed through to a virtual machine, where it may be
+// anywhere) its device id exists only on cards.
 GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id);
 
 }  // namespace igpu

@@ -45,7 +45,7 @@ inline constexpr std::uint64_t kI915MemoryRegions = 4;
 inline constexpr std::uint16_t kI915ClassSystem = 0;
 inline constexpr std::uint16_t kI915ClassDevice = 1;
 
-struct I915Header {  // of both answers
+struct I915Header {  // of both results
   std::uint32_t count;
   std::uint32_t reserved[3];
 };
@@ -86,7 +86,7 @@ inline constexpr std::uint32_t kXeGtList = 3;
 inline constexpr std::uint16_t kXeClassSystem = 0;
 inline constexpr std::uint16_t kXeClassVram = 1;
 
-struct XeHeader {  // of all four answers
+struct XeHeader {  // of all four results
   std::uint32_t count, pad;
 };
 

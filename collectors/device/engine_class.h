@@ -16,7 +16,7 @@ inline constexpr std::size_t kEngineClasses = 5;
 
 struct EngineClassNames {
   EngineClass engine_class;
-  std::string_view label;        // value of our class label
+  std::string_view label;        // value of the class label
   std::string_view short_name;   // rcs: in event names, xe fdinfo and xe sysfs
   std::string_view fdinfo_name;  // in i915 fdinfo
 };
@@ -33,7 +33,7 @@ constexpr const EngineClassNames& names_of(EngineClass engine_class) {
   return kEngineClassNames[static_cast<std::size_t>(engine_class)];
 }
 
-// "rcs", "vecs" -> class; nothing for other words.
+// "rcs", "vecs" -> class; nullopt for other words.
 constexpr std::optional<EngineClass> engine_class_of_short_name(std::string_view word) {
   for (const auto& names : kEngineClassNames)
     if (names.short_name == word) return names.engine_class;

@@ -14,7 +14,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    // Braswell to Comet Lake: what pci.ids left out
+    // Braswell to Comet Lake: ids missing in pci.ids
     {"Cherry Trail [HD Graphics]", {0x22b2, 0x22b3}},
     {"Skylake GT1 [HD Graphics]", {0x190a, 0x190e}},
     {"Skylake GT1.5 [HD Graphics]", {0x1913, 0x1915, 0x1917}},
@@ -139,7 +139,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::string_view intel_gpu_name(std::uint16_t device_id) {
-  if (device_id == 0) return {};  // the machine does not report it; 0 fills the rows, too
+  if (device_id == 0) return {};  // unknown id; unused entries of the rows are 0, too
   const auto* const row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& candidate) {
     return std::find(candidate.ids.begin(), candidate.ids.end(), device_id) != candidate.ids.end();
   });

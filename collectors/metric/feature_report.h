@@ -7,12 +7,11 @@
 
 namespace igpu {
 
-// Sums up what came of the readings behind one feature: available if any gave a value, otherwise absent for the most
-// telling reason (what may be cured comes first). Failures go to the sink as they come. Reports when it goes out of
-// scope.
+// Combines the readings behind one feature: available if any has a value, otherwise absent with the most useful reason
+// (fixable ones first). Failures go to the sink at once. The destructor reports the result.
 class FeatureReport {
  public:
-  // of_function: of an SR-IOV virtual function: what the kernel does not show there, the host keeps.
+  // of_function: for an SR-IOV virtual function, what its kernel does not expose belongs to the host.
   FeatureReport(SampleSink& out, const FeatureDescriptor& feature, Absent otherwise = {Reason::hardware},
                 bool of_function = false)
       : out_(out), feature_(feature), absent_(otherwise), of_function_(of_function) {}
@@ -27,7 +26,7 @@ class FeatureReport {
   FeatureReport(const FeatureReport&) = delete;
   FeatureReport& operator=(const FeatureReport&) = delete;
 
-  // Answers whether there is a value.
+  // Returns whether there is a value.
   template <class T>
   bool note(const Reading<T>& reading) {
     if (reading) {

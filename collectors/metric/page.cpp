@@ -21,8 +21,8 @@ void SampleList::clear() {
 
 namespace {
 
-// Numbers descriptors in order of first appearance. Open addressing on the address: a page has some sixty descriptors
-// and asks for one of them at every sample.
+// Numbers descriptors in order of first appearance. Open addressing by pointer: a page has some sixty descriptors and
+// looks one up for every sample.
 class DescriptorNumbers {
  public:
   explicit DescriptorNumbers(std::vector<PageView::Family>& families) : families_(families), slots_(256, 0) {}
@@ -64,7 +64,7 @@ class DescriptorNumbers {
 
 }  // namespace
 
-// A counting sort: numbers first, then every sample straight to its place.
+// A counting sort: numbers first, then every sample directly to its position.
 PageView::PageView(std::span<const SampleList* const> lists) {
   std::size_t samples = 0;
   for (const SampleList* list : lists) samples += list->samples().size();

@@ -9,8 +9,8 @@
 
 namespace igpu {
 
-// The page in prometheus-cpp's data model, for programs that serve their own metrics with it. An info metric is a
-// gauge there (the model has no info); names keep their suffixes; a label without a value is left out.
+// Converts a page to prometheus-cpp's data model, for programs that serve their own metrics with it. An info metric
+// becomes a gauge (the model has no info type); names keep their suffixes; labels without a value are omitted.
 std::vector<prometheus::MetricFamily> to_prometheus_families(const PageView& page);
 
 }  // namespace igpu

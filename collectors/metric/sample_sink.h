@@ -11,8 +11,8 @@
 
 namespace igpu {
 
-// Where a collector puts what it found: samples, what is absent and why, what failed. Three lists; only failures lower
-// intel_gpu_scrape_collector_success.
+// Receives a collector's results in three lists: samples, absent features with their reason, and failures. Only
+// failures set intel_gpu_scrape_collector_success to 0.
 class SampleSink {
  public:
   struct FeatureState {
@@ -32,12 +32,12 @@ class SampleSink {
     append(metric, {}, value.value);
   }
 
-  // One of these for every declared feature of the collector at every collect().
+  // Call one of these for every declared feature of the collector in every collect().
   void available(const FeatureDescriptor& feature) { features_.push_back({&feature, true, {}}); }
   void absent(const FeatureDescriptor& feature, Absent why) { features_.push_back({&feature, false, why}); }
   void failed(const Failure& failure) { failures_.push_back(failure); }
 
-  // Files a Reading that is not a value under the right list.
+  // Adds a Reading without a value to the list it belongs to.
   template <class T>
   void missing(const FeatureDescriptor& feature, const Reading<T>& reading) {
     if (reading.is_absent()) absent(feature, reading.absent());
@@ -47,7 +47,7 @@ class SampleSink {
   const SampleList& samples() const { return samples_; }
   const std::vector<FeatureState>& features() const { return features_; }
   const std::vector<Failure>& failures() const { return failures_; }
-  void clear();  // keeps memory
+  void clear();  // keeps the memory
 
  private:
   void append(const MetricDescriptor& metric, std::span<const std::string_view> labels, double value);

@@ -13,7 +13,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 
 std::uint64_t nanoseconds(ScriptTime t) { return t.count() > 0 ? static_cast<std::uint64_t>(t.count()) : 0; }
 
-// rate * ns / 1e9 rounded down, without a product that overflows.
+// rate * ns / 1e9, rounded down, without overflow.
 std::uint64_t part_of_second(std::uint64_t rate, std::uint64_t ns) {
   return rate / kSecond * ns + rate % kSecond * ns / kSecond;
 }

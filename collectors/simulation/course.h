@@ -9,10 +9,10 @@
 
 namespace igpu::simulation {
 
-// Time since the simulated machine was booted.
+// Time since the simulated machine booted.
 using ScriptTime = Nanoseconds;
 
-// How a quantity goes up and down: mean + swing * sin(2 pi (t / period + phase)), never below 0.
+// How a quantity varies: mean + swing * sin(2 pi (t / period + phase)), never below 0.
 struct Wave {
   double mean = 0;
   double swing = 0;
@@ -21,17 +21,17 @@ struct Wave {
 };
 
 // A quantity over time: one whole number for every second, repeating after kPeriod. Whole numbers on a fixed grid make
-// integrals exact and never decreasing, and sums, products and limits of courses are courses again; so a counter that
-// the kernel would count up is the true integral of what the machine is doing.
+// integrals exact and never decreasing, and sums, products and limits of courses are courses, too. So a counter of the
+// simulated kernel is the exact integral of what the machine does.
 //
-// The unit is the user's: nanoseconds busy per second, kilohertz, microwatts, bytes.
+// The caller chooses the unit: nanoseconds busy per second, kilohertz, microwatts, bytes.
 class Course {
  public:
   static constexpr std::size_t kPeriod = 300;
 
   Course() = default;
   explicit Course(std::uint64_t constant);
-  // scale: the course's unit as a multiple of the wave's.
+  // scale: the course's unit as a multiple of the wave's unit.
   Course(const Wave& wave, double scale);
   // f(second) for every second of the period.
   template <class F>

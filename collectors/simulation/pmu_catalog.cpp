@@ -16,7 +16,7 @@ std::vector<Pmu> pmus_of(const MachineScript& script) {
                         {Kind::other, "uncore_imc_0", 13},
                         {Kind::imc_free_running, "uncore_imc_free_running_0", 14},
                         {Kind::imc_free_running, "uncore_imc_free_running_1", 15}};
-  std::uint32_t type = 24;  // dynamic, as they come
+  std::uint32_t type = 24;  // dynamic types, in order of registration
   for (std::size_t gpu = 0; gpu < script.gpus.size(); ++gpu, type += 1) {
     const bool is_xe = script.gpus[gpu].model.driver == Driver::xe;
     pmus.push_back({is_xe ? Kind::xe : Kind::i915, script.gpus[gpu].pmu_name(), type, gpu});

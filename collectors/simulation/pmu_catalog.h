@@ -11,8 +11,8 @@
 
 namespace igpu::simulation {
 
-// The perf PMUs of a simulated machine: their directories below bus/event_source are rendered from this list, and
-// perf_event_open finds them in it by type.
+// The perf PMUs of a simulated machine. The directories below bus/event_source are rendered from this list, and
+// perf_event_open looks PMUs up in it by type.
 struct Pmu {
   enum class Kind { other, i915, xe, power, imc_free_running };
   Kind kind = Kind::other;
@@ -27,11 +27,11 @@ const Pmu* gpu_pmu(const std::vector<Pmu>& pmus, std::size_t gpu);
 // i915_drm.h, drivers/gpu/drm/i915/i915_pmu.c
 namespace i915_pmu {
 inline constexpr std::uint64_t kFirstOther = 0x100000;
-// What is sampled of an engine.
+// Samples of an engine.
 inline constexpr std::uint64_t kBusy = 0;
 inline constexpr std::uint64_t kWait = 1;
 inline constexpr std::uint64_t kSema = 2;
-// What is counted of a GT.
+// Counters of a GT.
 inline constexpr std::uint64_t kActual = 0;
 inline constexpr std::uint64_t kRequested = 1;
 inline constexpr std::uint64_t kInterrupts = 2;
@@ -60,7 +60,7 @@ inline constexpr std::uint64_t kGpu = 4;
 inline constexpr std::uint64_t kPsys = 5;
 }  // namespace rapl_pmu
 
-// The GPU timestamp of both drivers' newer parts: 19.2 MHz.
+// The GPU timestamp frequency of newer parts under both drivers: 19.2 MHz.
 constexpr std::uint64_t gpu_ticks(std::uint64_t nanoseconds) {
   return nanoseconds / 625 * 12 + nanoseconds % 625 * 12 / 625;
 }

@@ -10,8 +10,8 @@
 
 #include "simulation/simulation_script.h"
 
-// A profile as it is written down in profiles.cpp: what is plugged in, who runs, who loads what. Everything else of a
-// MachineScript (clocks, power, residency, memory traffic) follows from it, see script_builder.cpp.
+// A profile as written in profiles.cpp: the GPUs, the processes, and the load of each. script_builder.cpp derives the
+// rest of the MachineScript from it (clocks, power, residency, memory traffic).
 namespace igpu::simulation {
 
 struct EngineLoad {
@@ -29,7 +29,7 @@ struct ClientData {
   bool on_card_node = false;
 };
 
-// Where a process lives, and what its cgroup path says.
+// A process's cgroup path, and what it identifies.
 struct Place {
   std::string cgroup;
   std::string container_id{}, pod_uid{}, systemd_unit{};
@@ -57,7 +57,7 @@ struct GpuData {
   unsigned render_minor = 128;
   unsigned hwmon = 2;
   bool suspended = false;
-  unsigned slot_lanes = 0;  // 0: as many as the card has
+  unsigned slot_lanes = 0;  // 0: as many lanes as the card
 };
 
 struct ProfileData {

@@ -15,7 +15,7 @@ constexpr EngineClass kEnhance = EngineClass::video_enhance;
 constexpr EngineClass kCompute = EngineClass::compute;
 
 // ---- hardware ----
-// Watts and clocks are of the order that these parts show; device ids and names are those of the PCI id list.
+// Watts and clocks are typical of these parts; device ids and names are those of the PCI id list.
 
 const GpuModel kTigerLake{
     .name = "TigerLake-LP GT2 [Iris Xe Graphics]",
@@ -97,7 +97,7 @@ const GpuModel kBattlemage{
     .link_gigatransfers = 16,
 };
 
-// ---- where processes live ----
+// ---- cgroups ----
 
 const Place kKernel{"/"};
 const Place kInit{"/init.scope", "", "", "init.scope"};
@@ -135,7 +135,7 @@ constexpr std::uint32_t kAnna = 1000;
 constexpr std::uint32_t kStream = 1001;
 constexpr std::uint32_t kExporterUser = 997;
 
-// What runs everywhere and has no GPU open.
+// Processes of every profile that use no GPU.
 void add_system(ProfileData& data) {
   data.processes.push_back({.pid = 1,
                             .comm = "systemd",
@@ -188,7 +188,7 @@ GpuData integrated(const GpuModel& model, unsigned card, unsigned render_minor) 
   return {.model = &model, .address = "0000:00:02.0", .card = card, .render_minor = render_minor};
 }
 
-// A card behind its own PCIe switch: slot, the switch's upper end, its lower end.
+// A card behind its own PCIe switch: slot, upstream port, downstream port.
 GpuData in_slot(const GpuModel& model, std::string slot, unsigned bus, unsigned card, unsigned render_minor,
                 unsigned hwmon) {
   const auto address = [](unsigned number, std::string_view rest) {
@@ -467,7 +467,7 @@ ProfileData asleep() {
   for (GpuData& gpu : data.gpus) gpu.suspended = true;
   data.has_psys = false;
   add_system(data);
-  // A desktop that keeps both cards open without using them: a sleeping GPU may well have clients.
+  // A desktop that keeps both cards open without using them: a sleeping GPU can have clients.
   data.processes.push_back(
       {.pid = 1877,
        .comm = "gnome-shell",

@@ -3,12 +3,12 @@
 
 #include "simulation/renderers.h"
 
-// drivers/powercap/powercap_sys.c, drivers/hwmon/coretemp.c, and devices that are there to be passed over.
+// drivers/powercap/powercap_sys.c, drivers/hwmon/coretemp.c, and devices that the exporter must ignore.
 namespace igpu::simulation {
 
 namespace {
 
-constexpr std::uint64_t kEnergyRange = 262'143'328'850;  // microjoules: where a client's counter restarts
+constexpr std::uint64_t kEnergyRange = 262'143'328'850;  // microjoules: where the counter of a client processor wraps
 
 // parent: "" or "intel-rapl:0". power: nullptr for the control type itself.
 void render_zone(Tree& sys, const std::string& type, const std::string& parent, const std::string& zone,
@@ -40,7 +40,7 @@ void render_powercap(Tree& sys, const MachineScript& script) {
       render_zone(sys, "intel-rapl", "intel-rapl:0", "intel-rapl:0:1", "uncore", gpu.package_microwatts);
   }
   if (host.has_psys) render_zone(sys, "intel-rapl", "", "intel-rapl:1", "psys", host.psys_microwatts);
-  // The same package again, by its memory-mapped registers.
+  // The same package again, through its memory-mapped registers.
   render_zone(sys, "intel-rapl-mmio", "", "intel-rapl-mmio:0", "package-0", host.package_microwatts);
 }
 
@@ -72,7 +72,7 @@ void render_nvme(Tree& sys) {
   sys.file(path + "/nvme/nvme0/hwmon/hwmon0/temp1_input", "41850\n");
 }
 
-// A server's management controller draws the console: a display adapter, but nobody's GPU.
+// The display adapter of a server's management controller: it draws the console and is not a GPU.
 void render_bmc_display(Tree& sys) {
   const std::string path = "devices/pci0000:00/0000:00:1c.4/0000:0a:00.0";
   render_pci_function(sys, path, {0x1a03, 0x2000, 0x030000, 0x52, 0x1a03, 0x2000, "ast", -1});

@@ -17,7 +17,7 @@ std::uint64_t residency_ms(const GtScript& gt, ScriptTime now) {
   return static_cast<std::uint32_t>(gt.asleep.integral(now) / 1'000'000);  // a u32 in the kernel
 }
 
-// The same frequency files under their per-GT names and under the names that older kernels know.
+// The same frequency files under their per-GT names and under the names of older kernels.
 void render_frequencies(Tree& sys, const std::string& prefix, const GtScript& gt, bool suspended) {
   const GtModel& model = gt.model;
   number_file(sys, prefix + "act_freq_mhz",
@@ -57,7 +57,7 @@ void render_gt(Tree& sys, const std::string& gt_path, unsigned number, const Gpu
   sys.file(gt_path + ".defaults/rps_min_freq_mhz", std::to_string(gt.model.rpn) + "\n");
   sys.file(gt_path + ".defaults/rps_max_freq_mhz", std::to_string(gt.model.rp0) + "\n");
   render_throttle(sys, gt_path, gt, power);
-  if (gpu.model.kind == GpuKind::discrete) {  // clocks are the firmware's (SLPC)
+  if (gpu.model.kind == GpuKind::discrete) {  // the firmware controls the clocks (SLPC)
     sys.file(gt_path + "slpc_ignore_eff_freq", "0\n", 0644);
     sys.file(gt_path + "media_freq_factor", "128\n", 0644).wakes = &power;
     sys.file(gt_path + "media_freq_factor.scale", "0.00390625\n");

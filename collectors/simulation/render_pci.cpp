@@ -9,7 +9,7 @@ namespace igpu::simulation {
 
 namespace {
 
-// Milliseconds after boot at which a sleeping device went to sleep.
+// When a sleeping device went to sleep, in milliseconds after boot.
 constexpr std::int64_t kActiveAtFirst = 194'310;
 
 std::string hex(std::uint64_t number, int width, bool upper = false) {
@@ -61,7 +61,7 @@ std::string speed_text(double gigatransfers) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GT/s PCIe\n";
 }
 
-// Reading the link wakes config space.
+// Reading the link resumes the device.
 void render_link(Tree& sys, const std::string& path, const Link& link, RuntimePower& power) {
   sys.file(path + "/current_link_speed", link.current_speed).wakes = &power;
   sys.file(path + "/max_link_speed", link.max_speed).wakes = &power;
@@ -69,8 +69,8 @@ void render_link(Tree& sys, const std::string& path, const Link& link, RuntimePo
   sys.file(path + "/max_link_width", std::to_string(link.max_width) + "\n").wakes = &power;
 }
 
-// Root port, upper and lower end of the switch on the card. What lies below that end has no lanes at all and says
-// Gen1 x1.
+// Root port, upstream and downstream port of the switch on the card. Functions below the downstream port have no lanes
+// and report Gen1 x1.
 void render_bridges(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   const GpuModel& model = gpu.model;
   const bool battlemage = model.driver == Driver::xe;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 constexpr std::int64_t kTick = 10'000'000;  // ns: USER_HZ is 100
 
-// drm_print_memory_stats(): the largest unit up to MiB that loses nothing; 0 has none.
+// drm_print_memory_stats(): the largest exact unit up to MiB; 0 has no unit.
 void put_size(TextWriter& out, std::string_view kind, std::string_view region, std::uint64_t bytes) {
   constexpr std::array<std::string_view, 3> kUnits{"", " KiB", " MiB"};
   std::size_t unit = 0;
@@ -84,7 +84,7 @@ class ProcRenderer {
     proc_.file(path + "stat", [&process](TextWriter& out, ScriptTime now) { put_stat(out, process, now); });
     proc_.file(path + "statm", [&process](TextWriter& out, ScriptTime now) { put_statm(out, process, now); });
     proc_.file(path + "status", [this, &process](TextWriter& out, ScriptTime now) { put_status(out, process, now); });
-    // Both need ptrace access to the process, fd/ also the owner's read bit.
+    // Both need ptrace access to the process; fd/ also needs the owner's read bit.
     Node& fd = proc_.directory(path + "fd");
     Node& fdinfo = proc_.directory(path + "fdinfo");
     fd.permissions = 0500;

@@ -10,28 +10,28 @@
 #include "simulation/simulation_script.h"
 #include "simulation/tree.h"
 
-// How a simulated machine's kernel shows what its script says: file names, formats and units are those of the drivers.
-// Everything that is given here must outlive the tree.
+// Renders a script as the files of the simulated kernel, with the drivers' file names, formats and units. All arguments
+// must outlive the tree.
 namespace igpu::simulation {
 
-// sys: PCI functions, bridges, runtime PM, DRM nodes, connectors; then what the GPU's driver adds.
+// sys: PCI functions, bridges, runtime PM, DRM nodes, connectors; then the files of the GPU's driver.
 void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power);
 void render_i915_card(Tree& sys, const GpuScript& gpu, RuntimePower& power);
 void render_i915_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
 void render_xe_tiles(Tree& sys, const GpuScript& gpu, RuntimePower& power);
 void render_xe_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
-// sys: RAPL zones, coretemp, CPUs, devices that are no Intel GPU.
+// sys: RAPL zones, coretemp, CPUs, devices that are not Intel GPUs.
 void render_host(Tree& sys, const MachineScript& script);
 // sys/bus/event_source
 void render_pmus(Tree& sys, const MachineScript& script, const std::vector<Pmu>& pmus);
-// proc. power: by index of the GPU.
+// proc. power: indexed by GPU.
 void render_processes(Tree& proc, const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power);
 // dev/dri
 void render_device_nodes(Tree& dev, const MachineScript& script);
 
-// ---- small things they share ----
+// ---- shared helpers ----
 
-// A sysfs attribute that prints one number: of(now), and a new line.
+// A sysfs attribute that prints one number, of(now), and a newline.
 template <class F>
 Node& number_file(Tree& tree, const std::string& path, F of, std::uint32_t permissions = 0444) {
   return tree.file(

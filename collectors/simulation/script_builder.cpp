@@ -15,7 +15,7 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kVramPage = 65536;
 constexpr ScriptTime kUptime = std::chrono::seconds(41'237);
 
-// The kernel's own copies and context switches; in the engine's account, in no client's.
+// The kernel's own copies and context switches: they count for the engine, but for no client.
 double own_share(EngineClass engine_class, bool has_vram) {
   if (engine_class != EngineClass::copy) return 0;
   return has_vram ? 0.004 : 0.001;
@@ -29,7 +29,7 @@ Course whole_pages(const Wave& mib, std::uint64_t page) {
   return Course::from([&, course = Course(mib, kMiB)](std::size_t k) { return course.at_second(k) / page * page; });
 }
 
-// Share of the time in which at least one engine of the GT works: engines overlap, so that of the busiest.
+// Share of the time in which at least one engine of the GT is busy: engines overlap, so use that of the busiest.
 double busiest_share(const GpuScript& gpu, unsigned gt, std::size_t k) {
   double most = 0;
   for (const EngineScript& engine : gpu.engines) {
@@ -99,7 +99,7 @@ void derive_gts(GpuScript& gpu) {
     });
     gt.actual_khz = Course::from([&](std::size_t k) {
       const auto khz = static_cast<double>(gt.requested_khz.at_second(k));
-      // The hardware follows the request a step behind, and further where the power limit holds it down.
+      // The hardware runs one step below the request, and lower under a power limit.
       const double share = gt.pl1_throttled.at_second(k) != 0 ? 0.85 : 0.97;
       return in_steps_of_50_mhz(khz * share / 1000);
     });
@@ -184,7 +184,7 @@ void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& 
     GpuScript& gpu = script.gpus[held.gpu];
     ClientScript client;
     client.id = next_client;
-    next_client += 3;  // other programs came and went
+    next_client += 3;  // ids of programs that have exited
     client.gpu = held.gpu;
     client.pid = data.pid;
     client.opened = process.started + std::chrono::seconds(2);

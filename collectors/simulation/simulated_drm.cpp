@@ -13,12 +13,12 @@ namespace igpu::simulation {
 
 namespace {
 
-constexpr std::uint64_t kSystemMemory = 33'421'066'240;  // bytes the system has
+constexpr std::uint64_t kSystemMemory = 33'421'066'240;  // bytes of main memory
 constexpr std::uint32_t kReferenceClock = 19'200'000;
 
 void* pointer(std::uint64_t address) { return std::bit_cast<void*>(static_cast<std::uintptr_t>(address)); }
 
-// An answer as the driver builds it: a header, then records.
+// A query result in the driver's layout: a header, then records.
 class Answer {
  public:
   template <class T>
@@ -32,7 +32,7 @@ class Answer {
   std::vector<std::byte> bytes_;
 };
 
-// DRM_IOCTL_VERSION copies what fits and tells the whole length.
+// DRM_IOCTL_VERSION copies what fits and returns the full length.
 void put_string(std::uint64_t& length, std::uint64_t destination, std::string_view text) {
   if (destination != 0) std::memcpy(pointer(destination), text.data(), std::min<std::uint64_t>(length, text.size()));
   length = text.size();
@@ -129,7 +129,7 @@ class RenderNode final : public DrmNode {
       drm::I915MemoryRegion local{};
       local.memory_class = 1;
       local.probed_size = local.probed_cpu_visible_size = vram;
-      // Told to the perfmon capable only; for others all of it looks free.
+      // Reported only with CAP_PERFMON; without it all memory looks free.
       const std::uint64_t used = script_.privileged ? gpu_.vram_used.value(clock_.now()) : 0;
       local.unallocated_size = local.unallocated_cpu_visible_size = vram - used;
       answer.add(local);

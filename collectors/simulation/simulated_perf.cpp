@@ -11,11 +11,11 @@ namespace {
 
 using Count = std::function<std::uint64_t(ScriptTime)>;
 
-// What an event counts, or the errno with which the driver turns it down.
+// What an event counts, or the errno with which the driver rejects it.
 struct Counting {
   Count count;
   int error = 0;
-  bool adds_at_each_read = false;  // xe's frequencies: each read adds the value of that moment
+  bool adds_at_each_read = false;  // xe's frequencies: each read adds the current value
 };
 
 Counting refuse(int error) { return {nullptr, error, false}; }
@@ -165,7 +165,7 @@ class Event final : public PerfEvent {
     if (!counting_.adds_at_each_read) start_ = counting_.count(opened_);
     if (leader_ != nullptr) leader_->siblings_.push_back(this);
   }
-  // A closed leader leaves its siblings behind on their own; a closed sibling leaves the group.
+  // If the leader is closed, its siblings continue on their own; a closed sibling leaves the group.
   ~Event() override {
     for (Event* sibling : siblings_) sibling->leader_ = nullptr;
     if (leader_ != nullptr) std::erase(leader_->siblings_, this);
@@ -202,7 +202,7 @@ class Event final : public PerfEvent {
   Event* leader_;
   std::vector<Event*> siblings_;
   ScriptTime opened_;
-  std::uint64_t start_ = 0;  // of an event that adds at each read: the sum so far
+  std::uint64_t start_ = 0;  // for an event that adds at each read: the sum so far
 };
 
 }  // namespace
@@ -212,7 +212,7 @@ SimulatedPerf::SimulatedPerf(const MachineScript& script, const std::vector<Pmu>
     : script_(script), pmus_(pmus), power_(power), clock_(clock) {}
 
 Reading<std::unique_ptr<PerfEvent>> SimulatedPerf::open(const PerfEventConfig& event, int cpu, PerfEvent* leader) {
-  // perf_events_linux.cpp: what the kernel may say of an event it does not have is an absence here.
+  // As in perf_events_linux.cpp: errors that the kernel returns for a missing event are an absence here.
   const auto refused = [](int error) -> Reading<std::unique_ptr<PerfEvent>> {
     if (error == EINVAL) return Absent{Reason::kernel, EINVAL};
     return outcome_of_errno<std::unique_ptr<PerfEvent>>(error, "perf_event_open");
@@ -225,7 +225,7 @@ Reading<std::unique_ptr<PerfEvent>> SimulatedPerf::open(const PerfEventConfig& e
   if (leader != nullptr && (group == nullptr || &group->pmu() != &*pmu)) return refused(EINVAL);
   Counting counting = counting_of(script_, *pmu, event.config);
   if (counting.error != 0) return refused(counting.error);
-  if (pmu->kind == Pmu::Kind::xe) power_[pmu->gpu]->touched();  // an open xe event holds the device awake
+  if (pmu->kind == Pmu::Kind::xe) power_[pmu->gpu]->touched();  // an open xe event keeps the device awake
   return std::unique_ptr<PerfEvent>(std::make_unique<Event>(std::move(counting), *pmu, clock_, group));
 }
 

@@ -11,8 +11,8 @@
 
 namespace igpu::simulation {
 
-// perf_event_open(2) on the simulated PMUs, with the refusals of the kernel: permission first, then the PMU, the CPU,
-// the event. Counts start at 0 when an event is opened. Everything given must outlive it and the events.
+// perf_event_open(2) on the simulated PMUs, with the kernel's checks: permission first, then the PMU, the CPU, the
+// event. Counts start at 0 when an event is opened. All arguments must outlive it and the events.
 class SimulatedPerf final : public PerfEvents {
  public:
   SimulatedPerf(const MachineScript& script, const std::vector<Pmu>& pmus,

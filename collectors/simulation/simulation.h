@@ -10,25 +10,25 @@
 
 namespace igpu {
 
-// A machine with Intel GPUs that is not there: everything behind machine/'s interfaces, in memory, alive over time.
-// What it shows at a time depends on nothing but that time, so any number of threads may read. What it is doing is
-// known exactly: script().
+// A simulated machine with Intel GPUs: implements machine/'s interfaces in memory, with loads that change over time.
+// Every value depends only on the time, so any number of threads may read. script() returns exactly what the machine is
+// doing.
 class SimulatedMachine {
  public:
-  // clock: where the machine takes its time from; must outlive it. The machine has been up for some hours when it is
-  // created. nullptr: there is no such profile.
+  // clock: the machine's time source; must outlive it. The machine has an uptime of some hours when it is created.
+  // Returns nullptr for an unknown profile.
   static std::unique_ptr<SimulatedMachine> create(std::string_view profile, Clock& clock);
   static std::unique_ptr<SimulatedMachine> create(simulation::MachineScript script, Clock& clock);
   ~SimulatedMachine();
   SimulatedMachine(const SimulatedMachine&) = delete;
   SimulatedMachine& operator=(const SimulatedMachine&) = delete;
 
-  Machine machine();  // valid as long as this object
+  Machine machine();  // valid for the lifetime of this object
 
   const simulation::MachineScript& script() const;
-  // Script time of a reading of the clock.
+  // Converts a clock reading to script time.
   simulation::ScriptTime script_time(Nanoseconds clock_time) const;
-  // How often something that was read had to resume a suspended GPU.
+  // How often a read resumed a suspended GPU.
   std::uint64_t resumes() const;
 
  private:

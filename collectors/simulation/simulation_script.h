@@ -12,10 +12,10 @@
 #include "igpu/device.h"
 #include "simulation/course.h"
 
-// What a simulated machine does, apart from how its kernel shows it. The renderers turn this into sysfs, procfs, perf
-// counts and ioctl answers; a test turns the same script into the values that /metrics must show, without any of that.
+// What a simulated machine does, independent of how its kernel exposes it. The renderers turn the script into sysfs,
+// procfs, perf counts and ioctl results; a test computes the expected values of /metrics directly from the same script.
 //
-// Times are those since the machine was booted.
+// Times count from the boot of the machine.
 namespace igpu::simulation {
 
 // ---- hardware ----
@@ -28,11 +28,11 @@ struct EngineModel {
 
 struct GtModel {
   unsigned rpn, rp1, rp0;  // MHz: lowest, efficient, highest
-  bool media = false;      // a media GT of its own
+  bool media = false;      // has a separate media GT
 };
 
 struct GpuModel {
-  std::string_view name;  // as the PCI id list has it
+  std::string_view name;  // as in the PCI id list
   Driver driver;
   GpuKind kind;
   std::uint16_t device_id;
@@ -41,33 +41,33 @@ struct GpuModel {
   std::vector<EngineModel> engines;
   std::vector<GtModel> gts;
   std::uint64_t vram_bytes;                       // 0: none
-  double idle_watts;                              // whole GPU awake without work, beyond its parked draw
-  std::array<double, kEngineClasses> busy_watts;  // what one engine of the class adds when fully busy
-  double power_limit_watts;                       // PL1; 0: none to be seen
+  double idle_watts;                              // whole GPU, awake and idle, in addition to its parked power
+  std::array<double, kEngineClasses> busy_watts;  // added by one fully busy engine of the class
+  double power_limit_watts;                       // PL1; 0: not exposed
   // Discrete: bus width of the card and of the slot, GT/s of both
   unsigned card_lanes = 0, slot_lanes = 0;
   double link_gigatransfers = 0;
 };
 
-// ---- what goes on ----
+// ---- activity ----
 
 struct EngineScript {
   EngineModel model;
-  std::string name;   // "vcs1", as the driver names it
-  Course busy;        // ns per second: the clients' and the kernel's own
-  Course own;         // ns per second: the kernel's own part, in no client's account
+  std::string name;   // "vcs1", the driver's name
+  Course busy;        // ns per second: clients and kernel
+  Course own;         // ns per second: the kernel's part, in no client's count
   Course wait, sema;  // ns per second, i915
 };
 
 struct GtScript {
   GtModel model;
   Course actual_khz, requested_khz;              // while awake
-  Course actual_awake_khz, requested_awake_khz;  // counted with 0 while the GT is parked: what the i915 PMU integrates
+  Course actual_awake_khz, requested_awake_khz;  // 0 while the GT is parked: what the i915 PMU integrates
   Course awake;                                  // ns per second
-  Course asleep;                                 // the rest of each second: RC6, or C6
-  Course pl1_throttled;                          // 1 while power limit 1 holds the clock down
+  Course asleep;                                 // the rest of each second: RC6 or C6
+  Course pl1_throttled;                          // 1 while power limit 1 throttles the clock
 
-  // So little to do that a glance finds the GT in RC6.
+  // So little load that a single read usually finds the GT in RC6.
   bool parked(ScriptTime t) const { return awake.value(t) < 20'000'000; }
 };
 
@@ -122,7 +122,7 @@ struct ProcessScript {
   std::string comm;
   std::uint32_t uid;
   std::string cgroup;                               // path in the unified hierarchy
-  std::string container_id, pod_uid, systemd_unit;  // what that path says, as a reader should find it
+  std::string container_id, pod_uid, systemd_unit;  // what a reader must derive from that path
   ScriptTime started;
   Course cpu;  // ns per second
   Course resident_bytes;
@@ -136,12 +136,12 @@ struct UserScript {
 };
 
 struct HostScript {
-  Course cores_microwatts, package_microwatts, psys_microwatts;  // package holds cores and an integrated GPU
+  Course cores_microwatts, package_microwatts, psys_microwatts;  // package includes cores and an integrated GPU
   Course temperature;                                            // millidegrees, CPU package
   Course memory_read, memory_written;                            // 64-byte lines per second, both memory controllers
   unsigned cores = 8;
   bool has_psys = true;
-  bool has_bmc_display = false;  // a foreign display adapter is card0
+  bool has_bmc_display = false;  // another vendor's display adapter is card0
   int perf_event_paranoid = 2;
 };
 
@@ -151,38 +151,38 @@ struct MachineScript {
   std::vector<ClientScript> clients;     // by id
   std::vector<UserScript> users;
   HostScript host;
-  bool privileged = true;  // false: a plain user who may nothing
+  bool privileged = true;  // false: a user without any permission
   std::uint32_t reader_uid = 0;
-  ScriptTime uptime;  // when the simulation begins
+  ScriptTime uptime;  // at the start of the simulation
 
   const ProcessScript* process(std::uint32_t pid) const;
 };
 
-// nullopt: no such profile.
+// nullopt for an unknown profile.
 std::optional<MachineScript> script_of_profile(std::string_view profile);
 
-// ---- what must be seen of it, in base units ----
+// ---- expected values, in base units ----
 
 double expected_engine_busy_seconds(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
 double expected_engine_busy_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
 double expected_engine_wait_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
 double expected_engine_sema_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
-// Mean over from..to with 0 Hz while parked, as the i915 PMU counts it.
+// Mean over from..to, 0 Hz while parked, as counted by the i915 PMU.
 double expected_average_hertz(const GtScript& gt, bool requested, ScriptTime from, ScriptTime to);
-// As sysfs shows it at t: 0 while parked.
+// The value in sysfs at t: 0 while parked.
 double expected_actual_hertz(const GtScript& gt, ScriptTime t);
 double expected_requested_hertz(const GtScript& gt, ScriptTime t);
 double expected_rc6_ratio(const GtScript& gt, ScriptTime from, ScriptTime to);
 double expected_watts(const Course& microwatts, ScriptTime from, ScriptTime to);
 double expected_joules(const Course& microwatts, ScriptTime from, ScriptTime to);
-// Bytes in system memory that the GPU's clients hold.
+// Bytes of system memory held by the GPU's clients.
 std::uint64_t expected_system_memory_used(const MachineScript& script, std::size_t gpu, ScriptTime t);
-// Traffic, both memory controllers.
+// Traffic of both memory controllers.
 double expected_memory_bytes(const Course& lines, ScriptTime from, ScriptTime to);
 // Sums over a process' own clients on one GPU. Passed-on clients belong to the process with the lowest pid.
 double expected_process_busy_seconds(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
                                      EngineClass engine_class, ScriptTime from, ScriptTime to);
-// Of all engines of the class.
+// Over all engines of the class.
 double expected_process_busy_ratio(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
                                    EngineClass engine_class, ScriptTime from, ScriptTime to);
 std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu);

@@ -10,8 +10,8 @@
 
 namespace igpu::simulation {
 
-// Writes the text of a simulated file straight into the reader's buffer, as the kernel's seq_file does: no string in
-// between. What does not fit is remembered, not written.
+// Writes the text of a simulated file directly into the reader's buffer, like the kernel's seq_file, without an
+// intermediate string. Text that does not fit is not written; the overflow is recorded.
 class TextWriter {
  public:
   explicit TextWriter(std::span<char> buffer) : buffer_(buffer) {}

@@ -15,11 +15,11 @@ constexpr std::uint32_t kTypeCharacterDevice = 0020000;
 constexpr std::uint32_t kTypeRegular = 0100000;
 constexpr std::uint32_t kTypeLink = 0120000;
 
-constexpr int kMaxLinks = 40;  // as the kernel's own bound on links in one path
+constexpr int kMaxLinks = 40;  // the kernel's limit of links in one path
 
 enum class LastLink { follow, keep };
 
-// What a path leads to, or the errno that path_lookup(7) would end with.
+// The node that a path resolves to, or the errno of path_resolution(7).
 struct Found {
   const Node* node = nullptr;
   int error = 0;
@@ -60,7 +60,7 @@ int refusal(const Tree& tree, const Node& node) {
   return tree.may_read(node) ? 0 : EACCES;
 }
 
-// A regular file that may be opened.
+// A regular file that the reader may open.
 Found find_file(const Tree& tree, const Node& from, std::string_view path) {
   Found found = find(tree, from, path);
   if (found.node == nullptr) return found;
@@ -91,7 +91,7 @@ TextWriter render(const Tree& tree, const Node& node, std::span<char> buffer) {
 Reading<std::string_view> read_whole(const Tree& tree, const Node& node, std::span<char> buffer,
                                      std::string_view where) {
   const TextWriter out = render(tree, node, buffer);
-  // A full buffer may be a whole file or not: read(2) does not say, so machine/ takes it for one that does not fit.
+  // A full buffer may hold the whole file or not; read(2) does not report which, so machine/ treats it as too small.
   if (out.overflowed() || out.text().size() == buffer.size())
     return Failure{std::error_code(EFBIG, std::generic_category()), std::string(where)};
   return out.text();

@@ -16,7 +16,7 @@
 
 namespace igpu::simulation {
 
-// The simulated machine's time: that of a clock, shifted so that the machine has been up for some hours.
+// The simulated machine's time: a clock, shifted so that the machine has an uptime of some hours.
 class ScriptClock {
  public:
   ScriptClock(const Clock& clock, Nanoseconds uptime) : clock_(clock), shift_(uptime - clock.now()) {}
@@ -28,7 +28,7 @@ class ScriptClock {
   Nanoseconds shift_;
 };
 
-// Runtime power state of one GPU, and how often something that was read had to resume it.
+// Runtime power state of one GPU, and how often a read resumed it.
 class RuntimePower {
  public:
   explicit RuntimePower(bool suspended) : suspended_(suspended) {}
@@ -43,7 +43,7 @@ class RuntimePower {
   std::atomic<std::uint64_t> resumes_{0};
 };
 
-// The text of a file at a time.
+// The text of a file at a given time.
 using Render = std::function<void(TextWriter& out, ScriptTime now)>;
 
 // One entry of a simulated file system.
@@ -53,22 +53,22 @@ struct Node {
   Kind kind = Kind::directory;
   std::uint32_t permissions = 0555;
   std::uint32_t uid = 0;
-  std::uint64_t rdev = 0;         // of a device file
-  std::uint64_t inode = 0;        // differs from node to node
-  bool device = false;            // a character device: can be listed and stat'ed, not read
-  int error = 0;                  // errno of every attempt to open it (a directory: also to reach what is in it)
+  std::uint64_t rdev = 0;         // for a device file
+  std::uint64_t inode = 0;        // unique per node
+  bool device = false;            // a character device: it can be listed and stat'ed, but not read
+  int error = 0;                  // errno of every attempt to open it (a directory: also of reaching its entries)
   RuntimePower* wakes = nullptr;  // reading it resumes this GPU
-  std::string text;               // content that never changes, or target of a link
+  std::string text;               // constant content, or the target of a link
   Render render;
   Node* parent = nullptr;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
 };
 
-// A file system in memory, built once and only read afterwards (on any number of threads); time is its only input.
-// Paths are relative to the root; missing directories on the way are made.
+// A file system in memory: built once, then only read, on any number of threads; time is its only input. Paths are
+// relative to the root; missing parent directories are created.
 class Tree {
  public:
-  // reader_uid: who reads. Files the owner's mode does not let him read answer EACCES; uid 0 reads all.
+  // reader_uid: the user who reads. Files that this user may not read fail with EACCES; uid 0 reads all.
   Tree(const ScriptClock& clock, std::uint32_t reader_uid);
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
@@ -93,7 +93,7 @@ class Tree {
   Node root_;
 };
 
-// The tree, or a directory in it, as machine/ sees a file system. The tree must outlive it.
+// The tree, or a directory in it, as a file system of machine/. The tree must outlive it.
 class TreeDirectory final : public Directory {
  public:
   explicit TreeDirectory(const Tree& tree) : TreeDirectory(tree, tree.root()) {}

@@ -9,14 +9,14 @@
 
 namespace igpu {
 
-// All GPU metrics in any prometheus-cpp exposer, in one line:
+// Adds all GPU metrics to a prometheus-cpp exposer:
 //
 //   prometheus::Exposer exposer("127.0.0.1:8080");
 //   igpu::Monitor monitor(options, log);
 //   auto gpus = igpu::collectable(monitor);
 //   exposer.RegisterCollectable(gpus);
 //
-// An exposer keeps weak references only: hold the returned pointer. monitor must outlive it. Collect() never throws.
+// An exposer keeps only weak references: hold the returned pointer. monitor must outlive it. Collect() never throws.
 std::shared_ptr<prometheus::Collectable> collectable(Monitor& monitor);
 
 }  // namespace igpu

@@ -27,8 +27,7 @@ struct Gpu {
   std::string name;               // from the system's pci.ids, otherwise from the built-in table; "" if neither has it
   int numa_node = -1;             // -1: unknown
   bool virtual_function = false;  // SR-IOV VF: no PMU on xe, no hwmon, no gtidle
-  std::uint64_t binding =
-      0;  // changes whenever the device was rebound; two Gpus with the same value are the same binding
+  std::uint64_t binding = 0;  // changes when the device is rebound; two Gpus with the same value are the same binding
 };
 
 // Whether readings of the processor package (RAPL, memory controllers, the package's temperature, the PMU without an

@@ -14,11 +14,11 @@ namespace igpu {
 enum class Need {
   nothing_special,
   perf_events,         // perf_event_open on the GPU's PMU
-  awake_event,         // the same, an event that i915 has since Linux 5.15
+  awake_event,         // the same, for an event that i915 has since Linux 5.15
   rapl_pmu,            // perf_event_open on the PMU `power`
   powercap_file,       // /sys/class/powercap, readable by root only
   imc_pmu,             // perf_event_open on the PMUs of the memory controllers
-  card_hwmon,          // the hwmon device that the driver makes for a card
+  card_hwmon,          // the hwmon device that the driver creates for a card
   render_node,         // opening /dev/dri/renderD*
   other_processes,     // /proc/<pid>/fdinfo of other users
   descriptor_links,    // /proc/<pid>/fd of other users: which file it is, without reading it (while a GPU sleeps)
@@ -28,7 +28,7 @@ enum class Need {
 
 struct FeatureDescriptor {
   std::string_view name;     // snake_case, value of the feature label
-  std::string_view meaning;  // what is lost without it; a sentence
+  std::string_view meaning;  // what the feature covers; a sentence
   Need need = Need::nothing_special;
   bool machine_wide = false;  // carries no device label
 };
@@ -39,8 +39,8 @@ struct Finding {
   std::string device;  // "" for machine-wide features
   bool available = true;
   Absent absent;      // meaningful unless available
-  std::string cause;  // one line: what was refused, by what
-  std::string hint;   // the exact command or setting; "" where nothing can be done
+  std::string cause;  // one line: what was denied, by what
+  std::string hint;   // the exact command or setting; "" if there is no fix
 };
 
 }  // namespace igpu

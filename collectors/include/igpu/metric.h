@@ -14,15 +14,15 @@
 //   inline constexpr Metric<Seconds, 3> kBusy{"intel_gpu_engine_busy_seconds_total", Kind::counter,
 //                                             "Time the engine was busy.", {"device", "gt", "engine"}};
 //
-// A name that lacks its unit's suffix, a counter without _total and an info without _info do not compile.
+// A name without its unit's suffix, a counter without _total and an info without _info do not compile.
 namespace igpu {
 
 enum class Kind { counter, gauge, info };
 
 inline constexpr std::size_t kMaxLabels = 10;
 
-// Type-erased: what serializers and documentation need. Descriptors have static storage duration;
-// their address is their identity.
+// Type-erased, for serializers and documentation. Descriptors have static storage duration; their address is their
+// identity.
 struct MetricDescriptor {
   std::string_view name;  // with _total or _info
   Kind kind = Kind::gauge;

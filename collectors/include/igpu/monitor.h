@@ -62,7 +62,7 @@ class ScrapeResult {
   virtual ~ScrapeResult() = default;
   virtual std::span<const SampleList* const> lists() const = 0;
   virtual std::span<const Finding> findings() const = 0;
-  // Those with a failed, hanging or late read: their intel_gpu_scrape_collector_success is 0.
+  // Collectors with a failed, hung or late read: their intel_gpu_scrape_collector_success is 0.
   virtual std::span<const std::string_view> failed_collectors() const = 0;
 };
 
@@ -81,8 +81,8 @@ class Monitor {
   // collectors have finished or at its own deadline; the run continues to its end. The first scrape waits until
   // min_window has passed since construction (at most one second), so that every window is of full length.
   //
-  // Null, never without deadline and `gone`: the deadline passed before a run with these collectors began, or `gone`
-  // was stopped.
+  // Returns null, but only if a deadline or `gone` was given: the deadline passed before a run with these collectors
+  // began, or `gone` was stopped.
   std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request);
 
   std::vector<Gpu> gpus();                              // discovers again

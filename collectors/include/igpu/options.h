@@ -9,7 +9,7 @@
 
 namespace igpu {
 
-// How a Monitor is set up. The defaults are those of the program.
+// Options of a Monitor. The defaults are those of the program.
 struct MonitorOptions {
   std::string sysfs_root = "/sys";
   std::string procfs_root = "/proc";

@@ -10,12 +10,12 @@
 
 #include "igpu/metric.h"
 
-// The outcome of a scrape, as samples of described metrics. This is what serializers turn into bytes and what the
-// prometheus-cpp adapter turns into MetricFamily objects. It exists beside prometheus-cpp's model because a page of
-// MetricFamily costs a heap allocation for every label: most of a scrape's time.
+// The result of a scrape: samples of described metrics. Serializers turn it into bytes, the prometheus-cpp adapter into
+// MetricFamily objects. It is not prometheus-cpp's own model, because a page of MetricFamily costs a heap allocation
+// per label, which would be most of a scrape's time.
 namespace igpu {
 
-// Samples in the order they were added. Label values are valid UTF-8 without NUL, whatever was put in.
+// Samples in the order they were added. Label values are always valid UTF-8 without NUL; add() repairs them.
 class SampleList {
  public:
   struct Sample {
@@ -41,7 +41,7 @@ class SampleList {
   std::string text_;
 };
 
-// Several lists seen as one page: families whole, each in one place, in order of first appearance.
+// A view of several lists as one page: each family complete and in one place, in order of first appearance.
 class PageView {
  public:
   struct Entry {

@@ -76,13 +76,13 @@ class [[nodiscard]] Reading {
 
   T value_or(T fallback) const& { return *this ? **this : std::move(fallback); }
 
-  // The same absence or failure as another type; only for a Reading that holds no value.
+  // Converts an absence or failure to another type; only for a Reading without a value.
   template <class U>
   Reading<U> propagate() const {
     if (is_absent()) return absent();
     return failure();
   }
-  // f(value) where there is one; f returns a plain value.
+  // Applies f to the value, if any; f returns a plain value.
   template <class F>
   auto map(F&& f) const -> Reading<std::decay_t<std::invoke_result_t<F, const T&>>> {
     if (!*this) return propagate<std::decay_t<std::invoke_result_t<F, const T&>>>();

@@ -16,7 +16,7 @@ using Nanoseconds = std::chrono::nanoseconds;
 template <class Tag>
 struct Quantity {
   double value = 0;
-  static constexpr std::string_view kSuffix = Tag::kSuffix;  // what a metric's name ends in, "" for a plain number
+  static constexpr std::string_view kSuffix = Tag::kSuffix;  // suffix of a metric's name; "" for a plain number
   constexpr auto operator<=>(const Quantity&) const = default;
 };
 
