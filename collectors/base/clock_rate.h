@@ -18,8 +18,8 @@ namespace igpu {
 // believed once two measurements in a row agree. Known before the first measurement: nothing, so nothing is converted.
 class ClockRate {
  public:
-  // count as read at time. Steps back (the counter was reset) and pauses (it stood still while the GPU slept) start the
-  // measurement again; what is known stays known.
+  // count: the value read at time. Steps back (a reset) and pauses (the GPU slept) restart the measurement; a known
+  // rate stays known.
   void observe(Nanoseconds time, std::uint64_t count) {
     if (!anchor_ || time < anchor_->time || count <= anchor_->count) {
       anchor_ = Anchor{time, count};
@@ -30,7 +30,7 @@ class ClockRate {
     const double measured = static_cast<double>(count - anchor_->count) / to_seconds(elapsed).value;
     if (hertz_ && near(measured, *hertz_)) {
       doubts_ = 0;
-      return;  // the anchor stays: the longer the measurement, the better it is
+      return;  // the anchor stays: a longer measurement is more accurate
     }
     anchor_ = Anchor{time, count};
     if (hertz_ && ++doubts_ < kDoubts) return;
@@ -46,7 +46,7 @@ class ClockRate {
     if (!hertz_ && hertz > 0) hertz_ = hertz;
   }
 
-  // The counter may stand still from here on.
+  // The counter may stop from here on.
   void pause() { anchor_.reset(); }
 
   std::optional<double> hertz() const { return hertz_; }

@@ -10,9 +10,9 @@
 
 namespace igpu {
 
-// The window behind every gauge that is computed from counters. Keeps two earlier states, so that the window of a
-// scrape is never shorter than min_window although several scrapers come at their own times: a scrape soon after
-// another one looks back past it.
+// The window behind every gauge computed from counters. Keeps two earlier states, so that the window of a scrape is
+// never shorter than min_window, even with several independent scrapers: a scrape shortly after another one uses the
+// state before it.
 //
 // N counters move together (a numerator and its denominator). If any goes backwards there is no delta for that
 // step, and the window restarts at that state.
@@ -27,7 +27,7 @@ class CounterWindow {
 
   explicit CounterWindow(Nanoseconds min_window) : min_window_(min_window) {}
 
-  // now must not decrease. The first call has no delta, nor has one for which no state is old enough yet.
+  // now must not decrease. There is no delta at the first call, or while no state is old enough.
   std::optional<Delta> advance(Nanoseconds now, const State& state) {
     if (!newer_) {
       newer_ = Anchor{now, state};
@@ -76,7 +76,7 @@ class CounterWindow {
   State last_{};
 };
 
-// numerator/denominator kept within 0..1.
+// numerator/denominator, clamped to 0..1.
 constexpr Ratio clamped_ratio(double numerator, double denominator) {
   if (!(denominator > 0) || !(numerator > 0)) return Ratio{0};
   const double r = numerator / denominator;

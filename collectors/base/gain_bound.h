@@ -12,7 +12,7 @@ namespace igpu {
 // distinguishes a lap of a counter from a reset.
 struct GainBound {
   double per_second = 0;
-  double at_once = 0;  // rounding, and the lumps in which a source publishes its count
+  double at_once = 0;  // rounding, and the steps in which a source publishes its count
 
   constexpr double most(Nanoseconds elapsed) const {
     return per_second * to_seconds(std::max(elapsed, Nanoseconds::zero())).value + at_once;
@@ -21,12 +21,12 @@ struct GainBound {
 
 enum class Advance {
   gained,
-  lapped,  // it gained, over the end of its range
-  reset,   // it stands somewhere else: what it gained meanwhile cannot be known
+  lapped,  // it gained and wrapped around
+  reset,   // it restarted elsewhere: the gain is unknown
 };
 
-// How a count came from one reading to the next. range: where it wraps; 0: nowhere. most: what it can have gained at
-// most. A step forward is believed up to twice of that, being the source's own count; a lap is only our explanation.
+// How a count changed between two readings. range: where it wraps; 0: never. most: its maximum gain. A step forward is
+// accepted up to twice that, because it is the source's own count; a wraparound is only inferred.
 constexpr Advance judge(std::uint64_t before, std::uint64_t now, std::uint64_t range, double most) {
   if (now >= before) return static_cast<double>(now - before) <= 2 * most ? Advance::gained : Advance::reset;
   if (range == 0 || before > range) return Advance::reset;

@@ -5,10 +5,10 @@
 
 namespace igpu {
 
-// Reads a count that its source may correct downwards for a while (GuC busyness, context timestamps) or restart. A
-// correction is held: nothing is gained until the source has caught up. A larger step back is a restart: from there
-// every step counts again. Differences are signed, so a count that was reset below its starting point (and looks like
-// centuries) is a step back, too.
+// Reads a count that its source may correct downwards temporarily (GuC busyness, context timestamps) or restart. During
+// a correction the value is held: nothing is gained until the source has caught up. A larger step back is a restart:
+// every step counts from there. Differences are signed, so a count that was reset below its starting point, and reads
+// as a huge number, is a step back, too.
 class HeldCounter {
  public:
   struct Step {
@@ -26,13 +26,13 @@ class HeldCounter {
     return counter;
   }
 
-  // Whether this value is that far below the last one, and not by a lap.
+  // Whether this value is that far below the last one, and not because of a wraparound.
   bool would_step_back(std::uint64_t raw, std::uint64_t further_than, std::uint64_t lap = 0) const {
     return seen_ && HeldCounter(*this).advance(raw, 0, lap).stepped_back > further_than;
   }
 
-  // held: the largest step back that is a correction. lap: the largest gain that a lap of 2^32 may stand for (a sum of
-  // 32-bit timestamps that a lap has lowered by 2^32); 0: none. The first reading counts in full.
+  // held: the largest step back that is a correction. lap: the largest gain that a wraparound of 2^32 may represent (a
+  // sum of 32-bit timestamps that a wraparound lowered by 2^32); 0: none. The first reading counts in full.
   Step advance(std::uint64_t raw, std::uint64_t held, std::uint64_t lap = 0) {
     constexpr std::uint64_t kLap = std::uint64_t{1} << 32;
     Step step;

@@ -12,7 +12,7 @@
 
 namespace igpu {
 
-// Turns a source that may restart, wrap or step back into a count that only grows. Starts as the source's own value.
+// Turns a source that may restart, wrap or step back into a count that only grows. Starts at the source's value.
 class MonotonicCounter {
  public:
   // A step back is a restart: what follows is added.
@@ -35,13 +35,13 @@ class MonotonicCounter {
                           Nanoseconds end) {
     Advance step = Advance::gained;
     if (seen_) {
-      // A source may publish now and then only: its time counts from when this value was first seen.
+      // A source may publish rarely: measure the time from when this value was first seen.
       step = judge(last_, raw, range, bound.most(end - unchanged_since_));
       if (step == Advance::lapped) offset_ += range;
       if (step == Advance::reset) offset_ += last_ - raw;  // modulo 2^64; total_ stays where it was
     }
     if (!seen_ || raw != last_) unchanged_since_ = begin;
-    if (step != Advance::gained) last_ = raw;  // judged: no step back any more
+    if (step != Advance::gained) last_ = raw;  // accepted: no longer a step back
     (void)advance(raw);
     return step;
   }
@@ -59,7 +59,7 @@ class MonotonicCounter {
     seen_ = true;
     rebase_ = false;
   }
-  // Time known from another source.
+  // Adds time known from another source.
   void add(std::uint64_t amount) {
     total_ += amount;
     offset_ += amount;
@@ -76,7 +76,7 @@ class MonotonicCounter {
   bool rebase_ = false;
 };
 
-// Counters of one device that outlive its collectors: a GPU that is unbound and bound again goes on counting.
+// Counters of one device that outlive its collectors: they continue when a GPU is unbound and bound again.
 // References stay valid. Used by one thread at a time.
 class CounterMemory {
  public:
@@ -86,7 +86,7 @@ class CounterMemory {
     return it->second;
   }
 
-  // State of the owner's own type that is to outlive it as well; made at the first call. Always the same type.
+  // State of the owner's own type that outlives it, too; created at the first call. Always the same type.
   template <class T>
   T& own() {
     if (!own_) own_ = std::make_shared<T>();

@@ -8,7 +8,7 @@ namespace igpu {
 // may be loaded later. Hence: at the first two scrapes, and now and then as long as nothing was found.
 class ScanSchedule {
  public:
-  // Once a scrape.
+  // Call once per scrape.
   bool due(bool found) {
     ++scrapes_;
     return scrapes_ <= 2 || (!found && scrapes_ % kInterval == 0);

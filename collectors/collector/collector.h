@@ -18,9 +18,9 @@
 #include "source/clients.h"
 #include "source/pmu_session.h"
 
-// What a collector is, what it is given and what it gives back. One instance per collector and GPU; the registry makes
-// it when the GPU is bound, calls collect() at each scrape, never on two threads at once, and drops it when the GPU
-// goes. A collector reads no clock, path or global of its own.
+// The interface of a collector, its input and its output. One instance per collector and GPU: the registry creates it
+// when the GPU is bound, calls collect() at each scrape, never on two threads at once, and destroys it when the GPU
+// disappears. A collector uses only the clock and paths it is given, and no globals.
 namespace igpu {
 
 // Static description; exists before any instance.
@@ -58,13 +58,13 @@ class ScrapePass {
  public:
   virtual ~ScrapePass() = default;
   virtual std::uint64_t number() const = 0;  // for PmuSession::refresh
-  virtual Nanoseconds now() const = 0;       // read afresh at each call
-  // Unless the GPU is awake: read nothing that resumes it, emit nothing, report the features as Absent{suspended}. The
-  // registry does all that for collectors that are not always_on: they are simply not called.
+  virtual Nanoseconds now() const = 0;       // reads the clock at each call
+  // If the GPU is not awake: read nothing that resumes it, emit nothing, report the features as Absent{suspended}. The
+  // registry does that for collectors that are not always_on, and does not call them.
   virtual GpuPower power() const = 0;
-  // What the kernel says of its sleep, where it says so; power() is what we make of that.
+  // The kernel's own power status, if it reports one; power() is derived from it.
   virtual Reading<bool> suspended() const = 0;
-  // One walk of /proc a scrape, on first demand, shared by all collectors of all GPUs.
+  // One scan of /proc per scrape, on first demand, shared by all collectors of all GPUs.
   virtual Reading<const ClientSnapshot*> clients() = 0;
 };
 
@@ -72,10 +72,10 @@ class Collector {
  public:
   virtual ~Collector() = default;
   virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
-  // Called instead of collect() unless the GPU is awake: forget windows if need be; reads nothing.
+  // Called instead of collect() if the GPU is not awake: may discard windows; reads nothing.
   virtual void gpu_is_suspended() {}
-  // After collect(), of a collector that accumulates on read: the longest time between two readings in which none of
-  // its counters can wrap unseen; half of the shortest wrap.
+  // After collect(), for a collector that accumulates on read: the longest safe time between two readings, which is
+  // half of the shortest wraparound of its counters.
   virtual Nanoseconds read_within() const { return Nanoseconds::max(); }
 };
 

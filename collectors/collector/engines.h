@@ -64,8 +64,7 @@ class EnginesCollector final : public Collector {
   static constexpr FeatureDescriptor kBusyFeature{
       "engine_busy", "Busy time of every engine; otherwise only the visible clients' time by class.",
       Need::perf_events};
-  // The same feature, unknown for other reasons: xe's PMU is closed while the GPU seems idle, and clients may be
-  // hidden.
+  // The same feature with other needs: xe's PMU is closed while the GPU seems idle, and clients may be hidden.
   static constexpr FeatureDescriptor kBusyByClients{"engine_busy", kBusyFeature.meaning, Need::other_processes};
   static constexpr FeatureDescriptor kBusyByLink{"engine_busy", kBusyFeature.meaning, Need::descriptor_links};
   static constexpr FeatureDescriptor kWaitFeature{

@@ -17,7 +17,7 @@ namespace igpu {
 // Engine time by class, added up over all clients of a GPU that are visible to us: what is known without the PMU. A
 // client takes its count along when it closes; what it gained until the last scan stays.
 //
-// Ratios go on while the PMU takes over or hands back: their windows are over the sum of what both have counted.
+// Ratios continue when the source switches to the PMU and back: their windows cover the sum of both counts.
 class ClientEngineTime {
  public:
   using ByClass = std::array<std::uint64_t, kEngineClasses>;
@@ -40,7 +40,7 @@ class ClientEngineTime {
   // Instead of forget(), a while after the PMU took over: counts what the clients did between our last scan and its
   // beginning, which neither of us has seen: all they have done since, less what he has counted. Then forgets.
   void hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere);
-  // The PMU measures. counted: by it, ever. spoiled: one of its counts stepped back.
+  // The PMU measures. counted: its totals. spoiled: one of its counts stepped back.
   void pmu_begins(const ByClass& counted) { pmu_counted_ = counted; }
   void pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled);
   // What was done since the last scan nobody has counted.
@@ -78,14 +78,14 @@ class ClientEngineTime {
   };
   struct ClassState {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}
-    std::uint64_t cycles = 0;     // not in seconds yet: the clock's rate is not known
-    CounterWindow<1> window;      // nanoseconds, ours and the PMU's
+    std::uint64_t cycles = 0;     // not converted yet: the clock's rate is unknown
+    CounterWindow<1> window;      // nanoseconds, from clients and PMU
     std::uint64_t elsewhere = 0;  // nanoseconds of the PMU in it
     std::optional<Ratio> ratio;
     bool known = false;     // every client that could work on it was visible at the last scan
     bool has_zero = false;  // no client has reported it, but it was known to be idle
   };
-  // Survives a re-binding.
+  // Survives rebinding.
   struct Totals {
     std::array<std::uint64_t, kEngineClasses> nanoseconds{};
     std::array<bool, kEngineClasses> reported{};  // by any client

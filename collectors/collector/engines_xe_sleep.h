@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// Decides when the PMU of an xe GPU is to be open: from the first sign of work until a minute has passed without any.
+// Decides when the PMU of an xe GPU is open: from the first sign of activity until a minute has passed without any.
 //
 // Signs of work while it is closed: a visible client's engine time moved, or a GT spent less time in C6 than it does
 // when it is idle. The latter is there for clients that we may not see. How much C6 an idle GT has is learned, since
@@ -27,7 +27,7 @@ class XeSleepWatch {
   // While open. active: an engine worked since the last scan. Whether to close.
   bool should_close(Nanoseconds now, bool active);
   void closed(Nanoseconds now);
-  // Closed without having been watched to the end, or asleep: nothing is learned, windows restart.
+  // Closed early, or the GPU sleeps: nothing is measured, windows restart.
   void restart();
 
  private:
@@ -46,7 +46,7 @@ class XeSleepWatch {
   std::vector<Gt> gts_;
   std::optional<Nanoseconds> last_scan_;
   Nanoseconds last_activity_{};
-  bool doubtful_ = false;  // opened for a residency, and no engine has worked since
+  bool doubtful_ = false;  // opened because of a residency, and no engine was busy since
 };
 
 }  // namespace igpu

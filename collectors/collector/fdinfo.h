@@ -117,7 +117,7 @@ class FdinfoCollector final : public Collector {
   const Nanoseconds min_window_;
   const std::size_t max_processes_;
   UsageTable& table_;
-  std::vector<std::pair<std::string_view, std::array<double, 5>>> regions_;  // kept for its memory
+  std::vector<std::pair<std::string_view, std::array<double, 5>>> regions_;  // kept to reuse its memory
 };
 
 }  // namespace igpu

@@ -40,11 +40,11 @@ struct ClassUsage {
 struct ProcessUsage {
   const ClientProcess* process = nullptr;
   std::span<const DrmClient> clients;
-  std::optional<Seconds> cpu;  // of the series, which may be older than the process
+  std::optional<Seconds> cpu;  // total of the series, which may be older than the process
   std::array<ClassUsage, kEngineClasses> engines{};
 };
 
-// The state behind it, for one GPU. Survives a re-binding of the device.
+// The state of one GPU. Survives rebinding of the device.
 class UsageTable {
  public:
   struct Update {
@@ -57,11 +57,10 @@ class UsageTable {
                 Nanoseconds min_window);
   // The rate of an xe GPU's clock, if the driver reports it: otherwise it is learned from scrape to scrape.
   void know_clock(double hertz) { clock_.know(hertz); }
-  // Its nodes got other names, or it was rebound. Clients outlive both in descriptors that stay open. Only i915
-  // before Linux 6.5, where ids start over, may now give a known id to a new client: then one that has counted less is
-  // new.
+  // The device was rebound, or its nodes were renamed. Clients survive both in open descriptors. Only i915 before
+  // Linux 6.5, where ids restart, may now reuse a known id for a new client: a lower count then means a new client.
   void device_was_bound();
-  // Windows must not reach over a time in which the GPU's clock may have stood still.
+  // Windows must not span a time in which the GPU's clock may have been stopped.
   void restart_windows();
 
   std::size_t remembered_processes() const { return processes_.size(); }
@@ -73,7 +72,7 @@ class UsageTable {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}
     std::uint64_t nanoseconds = 0;  // i915
     std::uint64_t cycles = 0;       // xe; all of them
-    std::uint64_t converted = 0;    // xe: of these, how many are in seconds
+    std::uint64_t converted = 0;    // xe: cycles already converted to seconds
     double seconds = 0;             // xe
     std::uint64_t moved = 0;
     CounterWindow<2> window;  // moved, clock
@@ -83,7 +82,7 @@ class UsageTable {
     explicit ProcessState(Nanoseconds min_window);
     std::array<ClassState, kEngineClasses> engines;
     std::uint64_t start_time_ticks = 0;  // of the process that has the series now
-    Seconds cpu_of_earlier{};            // processes that had it
+    Seconds cpu_of_earlier{};            // of earlier processes with this series
     std::optional<Seconds> cpu;
     Nanoseconds last_seen{};
   };
@@ -95,10 +94,10 @@ class UsageTable {
     bool before_binding = false;   // not seen since the device was bound
   };
   using SeriesKey = std::pair<std::uint32_t, std::string>;  // PID and comm
-  // What a series that ended had counted.
+  // The final counts of an ended series.
   struct Ended {
     std::array<double, kEngineClasses> seconds{};
-    std::array<std::uint64_t, kEngineClasses> cycles{};  // not in seconds yet
+    std::array<std::uint64_t, kEngineClasses> cycles{};  // not converted yet
     Seconds cpu{};
     Nanoseconds last_seen{};
   };

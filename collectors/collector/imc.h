@@ -11,8 +11,8 @@
 
 namespace igpu {
 
-// Traffic of the memory controllers of the processor that an integrated GPU shares: every read and write of the
-// machine's memory, not only the GPU's. A card's own memory is not in it.
+// Traffic of the memory controllers that an integrated GPU shares with the CPU: every read and write of main memory,
+// not only the GPU's. Does not include a card's own memory.
 class ImcCollector final : public Collector {
  public:
   static constexpr Metric<Bytes, 2> kBandwidth{
@@ -38,7 +38,7 @@ class ImcCollector final : public Collector {
   void collect(ScrapePass& pass, SampleSink& out) override;
 
  private:
-  // A memory controller, or a channel of it, with a PMU of its own.
+  // A memory controller, or a channel of it, with its own PMU.
   struct Box {
     std::unique_ptr<PmuSession> pmu;
     std::vector<PmuSession::Handle> reads, writes;

@@ -9,8 +9,8 @@
 
 namespace igpu {
 
-// Size and use of the GPU's memory regions, asked from the driver through the render node. The node stays open; it is
-// reopened when the device behind it has gone.
+// Size and use of the GPU's memory regions, queried from the driver through the render node. The node stays open; it is
+// reopened when its device disappears.
 class MemoryCollector final : public Collector {
  public:
   static constexpr Metric<Bytes, 2> kSize{

@@ -18,8 +18,8 @@
 
 namespace igpu {
 
-// Energy and power. An integrated GPU: RAPL, by the `power` PMU where it may be used, by powercap for domains it does
-// not give; never the same joules twice. A card: its hwmon energy counters, which advance only when read.
+// Energy and power. Integrated GPU: RAPL, through the `power` PMU if permitted, and through powercap for domains that
+// the PMU lacks; never the same joules twice. Card: its hwmon energy counters, which advance only when read.
 //
 // What reads 0 has never counted: a register that the hardware does not update (card energy on Battlemage under
 // Linux 6.14; psys on many boards, whose event is there all the same) or whose source is missing (later kernels without
@@ -37,7 +37,7 @@ class PowerCollector final : public Collector {
     std::string_view domain;
     PmuSession::Handle handle;
     CounterWindow<1> window;
-    MonotonicCounter& total;  // of the event's counts, without those that no processor can have used
+    MonotonicCounter& total;  // sum of the event's counts, without implausible ones
   };
   // A domain read from files: the zones of all packages, or one hwmon channel.
   struct FileDomain {
@@ -52,7 +52,7 @@ class PowerCollector final : public Collector {
     std::vector<Part> parts;
     CounterWindow<1> window;
     bool has_counted = false;
-    bool is_read = false;  // no other source gives this domain
+    bool is_read = false;  // no other source has this domain
   };
   void look_for_sources();
   void add_pmu_domain(std::string_view domain, std::string_view event);
@@ -74,7 +74,7 @@ class PowerCollector final : public Collector {
   std::vector<PmuDomain> pmu_domains_;
   std::vector<FileDomain> powercap_;
   std::vector<FileDomain> hwmon_;
-  Watts card_power_{};  // the most that the card draws
+  Watts card_power_{};  // the maximum power of the card
 };
 
 }  // namespace igpu

@@ -41,7 +41,7 @@ class Rc6Collector final : public Collector {
   struct Count {
     Source source;
     std::uint64_t nanoseconds;
-    Nanoseconds time;  // before the reading; the window's
+    Nanoseconds time;  // taken before the reading, for the window
     Nanoseconds read_until;
   };
   void want_events();

@@ -46,13 +46,13 @@ class Registry {
     bool only_accumulating = false;  // just those that must be read now and then
     Nanoseconds deadline = Nanoseconds::max();
   };
-  // Begins a run. The one before must have ended; not on two threads at once.
+  // Starts a run. The previous one must have ended; not thread-safe.
   std::shared_ptr<ScrapeRun> start(const CollectorSet& collectors, bool only_accumulating = false);
-  // The same and waits for it, after the end of the one before.
+  // Waits for the previous run, then does the same and waits for it.
   std::shared_ptr<const ScrapeResult> run(const Request& request);
 
-  std::vector<Gpu> gpus() const;  // that were found last; any thread
-  // How long after the last run one with only_accumulating was due, by what was read until then; any thread.
+  std::vector<Gpu> gpus() const;  // those found last; thread-safe
+  // How long after the last run one with only_accumulating was due, given what was read until then; thread-safe.
   Nanoseconds accumulating_due_after() const;
 
  private:

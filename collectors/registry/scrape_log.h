@@ -30,9 +30,8 @@ class ScrapeLog {
     std::string device, where, error;
     auto operator<=>(const Trouble&) const = default;
   };
-  // Everything that is missing and everything that failed in one scrape. partial: not all collectors were asked, so
-  // what is not named may still be so.
-  // findings: the same list as the last time if nothing has changed.
+  // Everything that is missing or failed in one scrape. partial: not all collectors ran, so problems that are not
+  // listed may persist. findings: the same list as the last time if nothing has changed.
   void scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures,
               bool partial);
   // A caller's deadline passed before these collectors had finished. Written once for each of them, and again only if
@@ -40,7 +39,7 @@ class ScrapeLog {
   void late(const std::vector<std::string_view>& collectors, Nanoseconds now);
 
  private:
-  // Collectors by what went wrong: what several of them share is one line.
+  // Collectors by problem: a problem that several share is one line.
   struct Cause {
     std::string device, where, error;
     auto operator<=>(const Cause&) const = default;
@@ -60,7 +59,7 @@ class ScrapeLog {
   std::map<std::pair<std::string, std::string>, State> known_;  // by (feature, device)
   std::shared_ptr<const std::vector<Finding>> last_findings_;
   std::set<Trouble> failing_;
-  std::map<std::string, Nanoseconds, std::less<>> late_;  // by collector: when it last was
+  std::map<std::string, Nanoseconds, std::less<>> late_;  // by collector: when it was last late
 };
 
 }  // namespace igpu

@@ -33,9 +33,9 @@ class ScrapeRun {
   virtual bool ended() const = 0;
   virtual bool includes(const CollectorSet& collectors) const = 0;
   virtual Nanoseconds age() const = 0;
-  // True: it has ended.
+  // True: the run has ended.
   virtual bool wait(const WaitLimit& limit) = 0;
-  // The page of these collectors, as soon as they have finished, or at the limit without those that have not: they are
+  // The page of these collectors as soon as they have finished, or at the limit without the unfinished ones, which are
   // marked. Null: `gone` was stopped.
   virtual std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit) = 0;
 };

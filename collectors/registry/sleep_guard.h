@@ -26,7 +26,7 @@ class SleepGuard {
   GpuPower judge(const Observation& seen, Nanoseconds now);
 
  private:
-  bool was_suspended_ = false;  // a status that cannot be read this time is taken to be what it was
+  bool was_suspended_ = false;  // used while the status cannot be read
   std::optional<Nanoseconds> unused_since_;
   bool stays_awake_ = false;  // although it is unused and was not read
   Nanoseconds last_read_{};

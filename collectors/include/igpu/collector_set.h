@@ -39,7 +39,7 @@ class CollectorSet {
 
  private:
   bool all_ = true;
-  std::vector<std::string> names_;  // sorted, each once
+  std::vector<std::string> names_;  // sorted, unique
 };
 
 }  // namespace igpu
