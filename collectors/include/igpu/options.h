@@ -24,7 +24,8 @@ struct MonitorOptions {
   std::map<std::string, std::vector<std::string>, std::less<>> collector_options;
 
   Nanoseconds min_window = std::chrono::seconds(1);
-  Nanoseconds collector_timeout = std::chrono::seconds(5);  // a collector that hangs for longer is skipped until it returns
+  Nanoseconds collector_timeout =
+      std::chrono::seconds(5);  // a collector that hangs for longer is skipped until it returns
   // Counters that advance only when read are read at least this often; more often where they wrap sooner.
   Nanoseconds accumulator_interval = std::chrono::minutes(10);
 };
