@@ -8,7 +8,7 @@
     libyaml-dev libcrypt-dev libseccomp-dev libcap-dev)
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
-  test_packages=(ccache doctest-dev nlohmann-json3-dev python3 python3-jsonschema python3-prometheus-client prometheus
+  test_packages=(ccache clang-format doctest-dev nlohmann-json3-dev python3 python3-jsonschema python3-prometheus-client prometheus
     prometheus-node-exporter curl jq strace procps util-linux libcap2-bin openssl systemd gzip libze1
     libze-dev)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
