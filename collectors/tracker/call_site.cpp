@@ -154,11 +154,11 @@ void find_loader() {
   dl_iterate_phdr(note_loader, nullptr);
 }
 
-void CallSites::begin(Header& header, Module* modules, unsigned char* sites) {
+void CallSites::begin(Header& header, std::uint32_t frames_per_site, Module* modules, unsigned char* sites) {
   header_ = &header;
   modules_ = modules;
   sites_ = sites;
-  depth_ = header.frames_per_site;
+  depth_ = frames_per_site;
 }
 
 std::uint32_t CallSites::of(const Caller& caller) {
@@ -210,12 +210,13 @@ void CallSites::note_module(std::uint64_t address) {
   if (dl_iterate_phdr(find_module, &search) == 0) return;
   if (search.found.path[0] == '\0') strncpy(search.found.path, header_->executable, sizeof search.found.path - 1);
   SpinGuard guard(lock_);
-  const std::uint32_t count = header_->modules;
-  for (std::uint32_t i = 0; i < count; ++i)
-    if (modules_[i].begin == search.found.begin && strcmp(modules_[i].path, search.found.path) == 0) return;
-  if (count == kMaxModules) return;
-  modules_[count] = search.found;
-  store(header_->modules, count + 1);
+  for (std::uint32_t i = 0; i < module_count_; ++i)
+    if (modules_[i].begin == search.found.begin &&
+        strncmp(modules_[i].path, search.found.path, sizeof search.found.path) == 0)
+      return;
+  if (module_count_ == kMaxModules) return;
+  modules_[module_count_++] = search.found;
+  store(header_->modules, module_count_);
 }
 
 }  // namespace igpu::level_zero

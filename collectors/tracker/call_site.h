@@ -20,7 +20,7 @@ void find_loader();
 
 class CallSites {
  public:
-  void begin(Header& header, Module* modules, unsigned char* sites);
+  void begin(Header& header, std::uint32_t frames_per_site, Module* modules, unsigned char* sites);
   // The number of the site in the page; kNoSite when all are taken.
   std::uint32_t of(const Caller& caller);
 
@@ -32,7 +32,9 @@ class CallSites {
   Header* header_;
   Module* modules_;
   unsigned char* sites_;
+  // Bounds are kept here and never read back from the page: others may write to it.
   std::uint32_t depth_;
+  std::uint32_t module_count_;
   unsigned lock_;
 };
 

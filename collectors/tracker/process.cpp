@@ -93,18 +93,18 @@ Process* Process::begin() {
   made->kinds_ = reinterpret_cast<KindCounters*>(page + kKindsOffset);
   made->calls_ = reinterpret_cast<CallCounters*>(page + kCallsOffset);
   made->generation_ = ++generations;
-  made->header_->frames_per_site = frames;
-  made->describe();
-  made->sites_.begin(*made->header_, reinterpret_cast<Module*>(page + kModulesOffset), page + kSitesOffset);
+  made->describe(frames);
+  made->sites_.begin(*made->header_, frames, reinterpret_cast<Module*>(page + kModulesOffset), page + kSitesOffset);
   made->live_.begin(made->file_, *made->header_, reinterpret_cast<Entry*>(page + entries_offset(frames)));
   store(made->header_->magic, kMagic);  // from here on a reader takes it for a page
   return made;
 }
 
-void Process::describe() {
+void Process::describe(std::uint32_t frames_per_site) {
   Header& header = *header_;
   header.version = kLayoutVersion;
-  header.entries_offset = entries_offset(header.frames_per_site);
+  header.frames_per_site = frames_per_site;
+  header.entries_offset = entries_offset(frames_per_site);
   header.entries = kFirstEntries;
   header.kinds = kKinds;
   header.functions = kFunctions;

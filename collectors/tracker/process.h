@@ -38,7 +38,7 @@ class Process {
 
  private:
   static Process* begin();
-  void describe();
+  void describe(std::uint32_t frames_per_site);
   KindCounters& counters(std::uint8_t kind) { return kinds_[kind]; }
 
   PageFile file_;
