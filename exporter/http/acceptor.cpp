@@ -36,7 +36,7 @@ std::string client_of(const sockaddr_storage& name) {
 
 bool out_of_resources(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
-// As Go's servers do: a person with the wrong scheme in the address sees what is wrong.
+// Like Go's servers: a user with the wrong scheme in the URL sees the reason.
 void reject_plain_http(const Stream& stream) {
   constexpr std::string_view kText =
       "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
@@ -84,7 +84,7 @@ void Acceptor::accept_from(int listening) {
     Descriptor socket(::accept4(listening, reinterpret_cast<sockaddr*>(&name), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (out_of_resources(errno)) pause(errno);
-      return;  // an error of one connection (ECONNABORTED) says nothing about the next
+      return;  // an error of one connection (ECONNABORTED) does not affect the next
     }
     add(std::move(socket), client_of(name));
   }
@@ -115,7 +115,7 @@ void Acceptor::stop() {
 }
 
 void Acceptor::add(Descriptor socket, std::string client) {
-  const int on = 1;  // not all sockets are TCP; those that are send an answer's end at once
+  const int on = 1;  // fails for sockets other than TCP; TCP sends the end of an answer at once
   (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   if (connections_.size() >= options_.connections && !evict()) return;
@@ -136,7 +136,7 @@ void Acceptor::add(Descriptor socket, std::string client) {
                                                                       : options_.head_timeout));
   connection.armed = EPOLLIN;
   poller_.add(connection.stream->descriptor(), EPOLLIN, connection.number);
-  // Mostly the first bytes are here already.
+  // Usually the first bytes have already arrived.
   if (!tls_) {
     exchanges_.read(connection);
   } else if (has_bytes(connection.stream->descriptor())) {
@@ -144,7 +144,7 @@ void Acceptor::add(Descriptor socket, std::string client) {
   }
 }
 
-// Closes one connection to make room. False: all are being answered.
+// Evicts one connection. False: all are being answered.
 bool Acceptor::evict() {
   Connection* const connection = connections_.next_to_evict();
   if (connection == nullptr) return false;
@@ -152,7 +152,7 @@ bool Acceptor::evict() {
   return true;
 }
 
-// Until its step is done the stream is with the handshakes, and is not polled.
+// Until the step is done, Handshakes owns the stream, and it is not polled.
 void Acceptor::handshake(Connection& connection) {
   poller_.remove(connection.stream->descriptor());
   handshakes_->submit(connection.number, connection.client, std::move(connection.stream));

@@ -17,7 +17,8 @@
 
 namespace igpu::exporter {
 
-// Accepts connections, makes room for them, and has their TLS handshakes done, until they can carry requests.
+// Accepts connections, evicts others when the limit is reached, and runs TLS handshakes, until connections can carry
+// requests.
 class Acceptor {
  public:
   // All must outlive the acceptor. The listening sockets are added to the poller with the numbers from first on.
@@ -27,15 +28,15 @@ class Acceptor {
 
   // The listening socket of this number is ready.
   void accept(std::uint64_t number);
-  // When accepting, which is paused for want of descriptors, goes on.
+  // When to resume accepting, which pauses when descriptors run out.
   SteadyTime resume_at() const { return resume_at_; }
   void resume_if_due();
-  // Accepts what is queued, which a close would reset, and closes the listening sockets.
+  // Accepts queued connections, which a close would reset, and closes the listening sockets.
   void stop();
 
-  // Bytes have come for a handshake.
+  // Bytes have arrived for a handshake.
   void handshake(Connection& connection);
-  // Steps of handshakes that are done.
+  // Handles finished handshake steps.
   void take_handshakes();
 
  private:

@@ -17,14 +17,14 @@ namespace igpu::exporter {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// One client's connection and how far it has come.
+// One client's connection and its state.
 struct Connection {
   enum class State {
     handshaking,
     reading,    // a request's head
     answering,  // the backend has the request
     writing,
-    lingering,  // all is sent: what still comes is thrown away, so that the answer is not lost in a reset
+    lingering,  // all is sent: further input is discarded, so that a reset does not destroy the answer
   };
 
   Connection(std::uint64_t its_number, std::unique_ptr<Stream> its_stream, std::string its_client, SteadyTime now)
@@ -46,7 +46,7 @@ struct Connection {
   std::unique_ptr<Stream> stream;  // null while Handshakes has it
   State state = State::reading;
   std::uint32_t armed = 0;  // the events that the poller reports
-  std::string in;           // bytes that belong to no request yet
+  std::string in;           // bytes not yet assigned to a request
   Answer out;
   std::size_t sent = 0;
   std::size_t thrown_away = 0;
@@ -54,10 +54,10 @@ struct Connection {
   std::uint64_t tls_policy = 0;             // Front::Tls::policy when it was accepted
   std::stop_source gone{std::nostopstate};  // HttpRequest::gone() of the request that is being answered
   bool keep_alive = false;
-  bool asks_for_head = false;  // this request is a HEAD: no body, whoever answers it
-  bool client_ended = false;   // the client sends no more
+  bool asks_for_head = false;  // this request is a HEAD: no body in any answer
+  bool client_ended = false;   // the client has closed its sending half
   SteadyTime progress;         // when a byte was last received or sent
-  SteadyTime began;            // when the answer began to be sent
+  SteadyTime began;            // when sending the answer began
   SteadyTime deadline;
 };
 

@@ -31,14 +31,14 @@ class ConnectionTable {
   std::size_t size() const { return connections_.size(); }
   std::vector<Number> numbers() const;
 
-  // How it counts for eviction from now on (Places::move).
+  // Sets how it counts for eviction (Places::move).
   void move(const Connection& connection, Kind kind) { places_.move(connection.number, kind); }
   Connection* next_to_evict();   // null: all are being answered
-  Connection* slowest_reader();  // of those that are sent an answer, the one without progress for longest; null: none
+  Connection* slowest_reader();  // longest without progress; null: nobody reads an answer
 
   void set_deadline(Connection& connection, SteadyTime deadline);
   void clear_deadline(Connection& connection) { connection.deadline = SteadyTime::max(); }
-  // When take_late() is due next; nothing is late before.
+  // When to call take_late() next; nothing is late before.
   SteadyTime next_check() const { return next_check_; }
   // Connections whose deadline has passed.
   std::vector<Number> take_late(SteadyTime now);

@@ -13,14 +13,14 @@ using std::chrono::milliseconds;
 using State = Connection::State;
 using Wants = Stream::Wants;
 
-constexpr milliseconds kLinger(2000);  // that a client has to take the end of an answer
+constexpr milliseconds kLinger(2000);  // time for a client to receive the end of an answer
 
 bool begins_with_head(std::string_view bytes) {
   bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
   return bytes.starts_with("HEAD ");
 }
 
-// The status for a request that goes no further; 0: none.
+// The status of a request that is rejected here; 0: accepted.
 int refused_status(const RequestFraming& framing, const FrontOptions& options) {
   if (framing.head_size > options.head_size || framing.headers > options.headers) return 431;
   if (framing.target_size > options.target_size) return 414;
@@ -39,7 +39,7 @@ void Exchanges::advance(Connection& connection, std::uint32_t events) {
       return;
     case State::reading:
       return read(connection);
-    case State::answering:  // what came meanwhile is read after the answer
+    case State::answering:  // further input is read after the answer
       return (events & EPOLLHUP) != 0 ? close(connection) : arm(connection, 0);
     case State::writing:
       return write(connection);
@@ -72,7 +72,7 @@ void Exchanges::read(Connection& connection) {
   }
 }
 
-// True: the connection has moved on, and may be closed. False: the head is not whole yet.
+// True: the connection changed its state, and may be closed. False: the head is incomplete.
 bool Exchanges::take_request(Connection& connection) {
   const RequestFraming framing = scan_request(connection.in);
   if (framing.state == RequestFraming::State::incomplete) return false;
@@ -154,7 +154,7 @@ void Exchanges::write(Connection& connection) {
     } else if (result.wants == Wants::to_end) {
       return close(connection);
     } else {
-      // A client that takes a byte now and then has ten times as long as one that takes nothing.
+      // A client that reads slowly gets ten times as long as one that reads nothing.
       connections_.set_deadline(
           connection, std::min(time_.now + options_.write_timeout, connection.began + 10 * options_.write_timeout));
       arm(connection, result.wants == Wants::to_read ? EPOLLIN : EPOLLOUT);
@@ -205,7 +205,7 @@ void Exchanges::time_out(Connection& connection) {
 
 void Exchanges::close(Connection& connection) {
   if (connection.state == State::answering) {
-    // A request that is still queued counts no more; one that a worker has counts until its answer comes.
+    // A request that was still queued no longer counts; one that a worker runs counts until its answer arrives.
     if (backend_.withdraw(connection.number)) {
       --submitted_;
     } else {

@@ -15,17 +15,17 @@
 
 namespace igpu::exporter {
 
-// What all parts of the front's loop go by.
+// Times that all parts of the front's loop share.
 struct LoopTime {
-  SteadyTime now = std::chrono::steady_clock::now();  // of this turn
-  SteadyTime give_up = SteadyTime::max();             // when a stop has waited long enough
+  SteadyTime now = std::chrono::steady_clock::now();  // of this iteration
+  SteadyTime give_up = SteadyTime::max();             // deadline of a stop
   bool stopping() const { return give_up != SteadyTime::max(); }
 };
 
-constexpr std::chrono::milliseconds kStopTimeout(250);  // during a stop, for a client to send or take the rest
+constexpr std::chrono::milliseconds kStopTimeout(250);  // during a stop, time for a client to send or receive the rest
 
-// Requests and answers on connections that can carry them: reads request heads, hands them to the backend, sends the
-// answers, and closes. Every call may close the connection that it is given, or another one.
+// Requests and answers on established connections: reads request heads, submits them to the backend, sends the answers,
+// and closes. Every call may close its connection, or another one.
 class Exchanges {
  public:
   using Ticket = Front::Ticket;
@@ -44,12 +44,12 @@ class Exchanges {
   // Events of epoll for a connection whose handshake is done.
   void advance(Connection& connection, std::uint32_t events);
   void read(Connection& connection);
-  // The backend's answer; a client that has gone is no error.
+  // The backend's answer; a disconnected client is not an error.
   void answer(Ticket ticket, Answer answer);
   // Its deadline has passed.
   void time_out(Connection& connection);
   void close(Connection& connection);
-  // No request follows those that have begun.
+  // Accepts no further requests; those that have begun are completed.
   void begin_stop();
 
  private:
@@ -73,7 +73,7 @@ class Exchanges {
   ConnectionTable& connections_;
   Front::Backend& backend_;
   std::optional<Handshakes>& handshakes_;
-  std::size_t submitted_ = 0;  // requests that the backend has
+  std::size_t submitted_ = 0;  // requests submitted and not answered
   std::size_t unsent_ = 0;     // bytes of answers
   std::array<char, 4096> scratch_{};
 };

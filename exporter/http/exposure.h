@@ -6,8 +6,8 @@
 
 namespace igpu::exporter {
 
-// Those of the bound addresses ("[::]:10068", "127.0.0.1:41234", "unix:/run/x") that other machines reach: all but
-// loopback addresses and UNIX sockets.
+// Returns the bound addresses ("[::]:10068", "127.0.0.1:41234", "unix:/run/x") that other machines can reach: all
+// except loopback addresses and UNIX sockets.
 std::vector<std::string> reachable_from_outside(const std::vector<std::string>& bound);
 
 }  // namespace igpu::exporter

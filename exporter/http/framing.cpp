@@ -26,7 +26,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter_or_digit(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z'); }
 bool is_hex(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f'); }
 
-// The size of the head; 0: not all of it is here; npos: no head of any request.
+// The size of the head; 0: incomplete; npos: not a request head.
 std::size_t head_size(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto c = static_cast<unsigned char>(bytes[i]);
@@ -52,7 +52,7 @@ bool is_port(std::string_view text) {
   return text.empty() || (text[0] == ':' && text.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
-// A name or an address, perhaps with a port; nothing at all is legal, too (RFC 9112 section 3.2, RFC 3986
+// A name or an address, optionally with a port; empty is legal, too (RFC 9112 section 3.2, RFC 3986
 // section 3.2.2).
 bool is_host(std::string_view value) {
   static constexpr std::string_view kMarks = "-._~!$&'()*+,;=";
@@ -60,7 +60,7 @@ bool is_host(std::string_view value) {
   if (value.starts_with('[')) {
     const std::size_t end = value.find(']');
     if (end == std::string_view::npos || end == 1) return false;
-    const std::string_view address = value.substr(1, end - 1);  // with a zone, perhaps
+    const std::string_view address = value.substr(1, end - 1);  // may contain a zone
     return is_port(value.substr(end + 1)) &&
            std::all_of(address.begin(), address.end(), [&](char c) { return c == ':' || c == '%' || plain(c); });
   }
@@ -75,7 +75,7 @@ bool is_host(std::string_view value) {
   return is_port(value.substr(end));
 }
 
-// Digits and nothing else (RFC 9110 section 8.6); the largest number if they say more than fits.
+// Only digits (RFC 9110 section 8.6); the largest number on overflow.
 std::optional<std::uint64_t> body_size(std::string_view digits) {
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
   std::uint64_t size = 0;
@@ -84,7 +84,7 @@ std::optional<std::uint64_t> body_size(std::string_view digits) {
 }
 
 template <class Visit>
-void for_each_item(std::string_view list, Visit visit) {  // empty ones are none (RFC 9110 section 5.6.1)
+void for_each_item(std::string_view list, Visit visit) {  // skips empty items (RFC 9110 section 5.6.1)
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::string_view item = trimmed(list.substr(0, comma));
@@ -93,13 +93,13 @@ void for_each_item(std::string_view list, Visit visit) {  // empty ones are none
   }
 }
 
-// Reads the lines behind the first one. Nothing is read with goodwill: a line that another program on the way takes
-// for another header than we do is how requests are smuggled (RFC 9112 sections 5.1, 5.2 and 6.3).
+// Reads the lines after the first one, strictly: requests are smuggled through lines that another program on the path
+// parses as a different header (RFC 9112 sections 5.1, 5.2 and 6.3).
 class Headers {
  public:
   explicit Headers(RequestFraming& framing) : framing_(framing) {}
 
-  // False: no request may have this line.
+  // False: not allowed in a request.
   bool add(std::string_view line) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return false;
@@ -130,7 +130,7 @@ class Headers {
       if (!same(coding, "chunked")) {
         framing_.unknown_coding = true;
       } else if (again || some) {
-        valid = framing_.unknown_coding;  // 501 says more than 400
+        valid = framing_.unknown_coding;  // 501 is more specific than 400
       }
       some = true;
     });
@@ -150,7 +150,7 @@ class Headers {
   unsigned hosts_ = 0;
 };
 
-// Takes the first line off, without its end. False: a carriage return that ends no line, which is read in two ways.
+// Removes the first line, without its end. False: a carriage return in the middle of a line, which is ambiguous.
 bool next_line(std::string_view& head, std::string_view& line) {
   const std::size_t end = head.find('\n');
   line = head.substr(0, end);
@@ -159,7 +159,7 @@ bool next_line(std::string_view& head, std::string_view& line) {
   return line.find('\r') == std::string_view::npos;
 }
 
-// head: with its empty line. False: malformed.
+// head: including its empty line. False: malformed.
 bool read_head(std::string_view head, RequestFraming& framing) {
   std::string_view line;
   if (!next_line(head, line)) return false;
@@ -176,7 +176,7 @@ bool read_head(std::string_view head, RequestFraming& framing) {
   while (next_line(head, line) && !line.empty()) {
     if (!headers.add(line)) return false;
   }
-  // RFC 9112 section 3.2: a request says once whom it is for.
+  // RFC 9112 section 3.2: exactly one Host.
   return head.empty() && line.empty() && (http11 ? headers.hosts() == 1 : headers.hosts() <= 1);
 }
 
@@ -217,7 +217,7 @@ bool has_token(std::string_view list, std::string_view token) {
 }
 
 RequestFraming scan_request(std::string_view bytes) {
-  // Empty lines before a request are no part of it (RFC 9112 section 2.2).
+  // Empty lines before a request do not belong to it (RFC 9112 section 2.2).
   std::size_t skipped = 0;
   while (bytes.substr(skipped).starts_with("\r\n") || bytes.substr(skipped).starts_with('\n')) {
     skipped += bytes[skipped] == '\r' ? 2 : 1;

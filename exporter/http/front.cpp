@@ -30,7 +30,7 @@ constexpr std::uint64_t kFirstConnection = 256;
 
 }  // namespace
 
-// The thread, what other threads want of it, and when it wakes.
+// The thread, the requests of other threads to it, and its wake-up times.
 class Front::Loop {
  public:
   Loop(std::vector<Descriptor> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)

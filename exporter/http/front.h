@@ -17,22 +17,22 @@
 #include "igpu/log.h"
 #include "service/descriptor.h"
 
-// All connections on one thread that never waits for any of them: accepting, reading request heads, sending answers;
-// TLS handshakes, which take long, on threads beside it. Only a whole request head goes on to be answered, so that a
-// client which is slow, silent or malicious costs a few hundred bytes and a place in a table, never a thread.
+// Serves all connections on one thread that never blocks on any of them: accepts, reads request heads, sends answers.
+// TLS handshakes, which are slow, run on separate threads. Only complete request heads are submitted to the backend, so
+// that a slow, silent or malicious client costs a few hundred bytes and a table entry, never a thread.
 namespace igpu::exporter {
 
 struct FrontOptions {
   std::size_t connections = 1024;      // more: one is evicted, see Places
-  std::size_t exchanges = 512;         // requests handed on and not answered yet; more: 503
-  unsigned handshakes = 1;             // threads for those of TLS
+  std::size_t exchanges = 512;         // requests submitted and not answered yet; more: 503
+  unsigned handshakes = 1;             // threads for TLS handshakes
   std::size_t head_size = 16U << 10;   // larger: 431
-  std::size_t headers = 64;            // more, which CivetWeb would not parse: 431
+  std::size_t headers = 64;            // more (CivetWeb would not parse them): 431
   std::size_t target_size = 8U << 10;  // longer: 414
-  std::size_t body_size = 16U << 10;   // a larger body announced: 413. Smaller ones are read and thrown away
-  std::size_t unsent = 64U << 20;      // bytes of answers that slow readers keep in memory; more: the slowest is closed
-  std::chrono::milliseconds head_timeout{5'000};    // for TLS and a whole head, from its first byte
-  std::chrono::milliseconds write_timeout{10'000};  // for a client that takes nothing
+  std::size_t body_size = 16U << 10;   // a larger Content-Length: 413. Smaller bodies are read and discarded
+  std::size_t unsent = 64U << 20;      // bytes of unsent answers in memory; more: the slowest reader is closed
+  std::chrono::milliseconds head_timeout{5'000};    // for the handshake and a complete head, from its first byte
+  std::chrono::milliseconds write_timeout{10'000};  // for a client that reads nothing
   std::chrono::milliseconds idle_timeout{300'000};  // between two requests on a connection
 };
 
@@ -40,26 +40,26 @@ class Front {
  public:
   using Ticket = std::uint64_t;
 
-  // What the front needs of the program.
+  // What the front needs from the program.
   class Backend {
    public:
     virtual ~Backend() = default;
-    // A whole request head, on the front's thread; must not wait. answer() follows, on any thread.
+    // A complete request head, on the front's thread; must not block. answer() follows, on any thread.
     // client, gone: those of the HttpRequest.
     virtual void submit(Ticket ticket, std::string_view head, const std::string& client, std::stop_token gone) = 0;
-    // The client of a submitted request has gone. True: the request was still queued, and no answer() follows. On the
-    // front's thread; must not wait.
+    // The client of a submitted request has disconnected. True: the request was still queued, and no answer() follows.
+    // On the front's thread; must not block.
     virtual bool withdraw(Ticket ticket) = 0;
-    // What the front refuses by itself.
+    // The answer to a request that the front rejects itself.
     virtual Answer refusal(int status) = 0;
-    // Gives back what an answer was made of.
+    // Returns the memory of an answer for reuse.
     virtual void recycle(std::unique_ptr<HttpResponse> response) = 0;
   };
 
-  // TLS for the next connection. A connection that was accepted under another policy than the present one ends after
-  // its next answer: it might not be accepted now.
+  // TLS for the next connection. A connection that was accepted under a different policy closes after its next answer:
+  // the current policy might reject it.
   struct Tls {
-    std::shared_ptr<SSL_CTX> context;  // null: no connection
+    std::shared_ptr<SSL_CTX> context;  // null: reject connections
     std::uint64_t policy = 0;          // differs between rules for which clients are accepted
   };
   using TlsContext = std::function<Tls()>;  // empty function: plain HTTP
@@ -72,13 +72,13 @@ class Front {
 
   void start();
 
-  // Once for each submitted ticket that was not withdrawn; a client that has gone in the meantime is no error.
+  // Call once for each submitted ticket that was not withdrawn; a client that has disconnected is not an error.
   void answer(Ticket ticket, Answer answer);
 
-  // Whether its thread completes a turn within that time.
+  // Whether its thread completes an iteration within that time.
   bool responds(std::chrono::milliseconds at_most);
 
-  // No more connections; requests under way are answered if that takes no longer than `grace`. Idempotent.
+  // Accepts no more connections; waits up to `grace` for requests in progress. Idempotent.
   void stop(std::chrono::milliseconds grace);
 
  private:

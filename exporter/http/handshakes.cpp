@@ -9,8 +9,8 @@
 namespace igpu::exporter {
 namespace {
 
-// When an address begins more handshakes than can be done, those who came last have the best chance that their client
-// is still there; as long as nobody has waited for that long, the first one is the next.
+// If an address starts more handshakes than can be handled, the clients of the newest are the most likely to be still
+// connected; as long as none has waited for that long, the oldest is next.
 constexpr std::chrono::milliseconds kOverload(500);
 
 void block_broken_pipes() {  // OpenSSL writes without MSG_NOSIGNAL
@@ -55,7 +55,7 @@ void Handshakes::submit(Ticket ticket, const std::string& client, std::unique_pt
 }
 
 void Handshakes::cancel(Ticket ticket) {
-  std::unique_ptr<Stream> closed;  // after the lock
+  std::unique_ptr<Stream> closed;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   const auto place = places_.find(ticket);
   if (place != places_.end()) closed = remove(place);

@@ -17,9 +17,9 @@
 
 namespace igpu::exporter {
 
-// TLS handshakes on threads of their own: one with an RSA key of 4,096 bits takes milliseconds, and those who are
-// connected already do not wait for it. Addresses take turns, so that whoever begins handshakes without end delays
-// those of others by one at most.
+// TLS handshakes on their own threads: a handshake with a 4,096-bit RSA key takes milliseconds, and connected clients
+// do not wait for it. Addresses take turns, so that a flood from one address delays each handshake of another by at
+// most one.
 class Handshakes {
  public:
   using Ticket = std::uint64_t;
@@ -29,17 +29,17 @@ class Handshakes {
     Stream::Result result;
   };
 
-  // finished: called on any thread when steps may be taken.
+  // finished: called on any thread when finished steps are available.
   Handshakes(unsigned threads, std::function<void()> finished);
   ~Handshakes();
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
-  // Goes on with a handshake. client: HttpRequest::client().
+  // Continues a handshake. client: HttpRequest::client().
   void submit(Ticket ticket, const std::string& client, std::unique_ptr<Stream> stream);
-  // Closes it, unless it is being worked on: then its step comes nevertheless.
+  // Closes it, unless a thread is working on it: then its step is still reported.
   void cancel(Ticket ticket);
-  // Replaces what is in steps.
+  // Replaces the content of steps.
   void take(std::vector<Step>& steps);
 
  private:
@@ -67,7 +67,7 @@ class Handshakes {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  std::list<Client> turns_;  // the first one is next
+  std::list<Client> turns_;  // the first is next
   std::unordered_map<std::string, std::list<Client>::iterator> clients_;
   std::unordered_map<Ticket, Place> places_;
   std::vector<Step> done_;

@@ -10,7 +10,7 @@ namespace igpu::exporter {
 // One value of --web.listen-address:
 //   :10068            every address, IPv6 and IPv4
 //   HOST:10068        a name or an IPv4 address
-//   [::1]:10068       an IPv6 address; [::] takes IPv4, too, unless a HOST with the same port is there for it
+//   [::1]:10068       an IPv6 address; [::] also accepts IPv4, unless a HOST with the same port does
 //   unix:/run/x.sock  a UNIX socket
 struct ListenAddress {
   enum class Kind { every, host, ipv6, unix_socket };
@@ -18,7 +18,7 @@ struct ListenAddress {
   std::string host;  // host, ipv6 (without brackets)
   std::uint16_t port = 0;
   std::string path;  // unix_socket
-  std::string text;  // as it was given, for messages
+  std::string text;  // as given, for messages
 };
 
 // Throws std::invalid_argument with one clear line.

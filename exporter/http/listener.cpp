@@ -12,7 +12,7 @@
 namespace igpu::exporter {
 namespace {
 
-// What the program itself keeps open (perf events of several GPUs, files of sysfs), and what a walk over /proc opens.
+// Descriptors of the program itself (perf events of several GPUs, sysfs files) and of a scan of /proc.
 constexpr std::size_t kOwnDescriptors = 256;
 
 constexpr std::chrono::milliseconds kResetsNoticed(100);
@@ -51,7 +51,7 @@ Listener::Listener(ListenerOptions options, std::vector<Descriptor> sockets, Htt
   std::unique_ptr<Front>& front = state_->front;
   state_->responder.deliver_to(
       [&front](Front::Ticket ticket, Answer answer) { front->answer(ticket, std::move(answer)); },
-      [&front] {  // twice: what was ready when it was asked first has had its turn then
+      [&front] {  // twice: after the second iteration, everything that was ready at the call has been handled
         for (int i = 0; i < 2; ++i) (void)front->responds(kResetsNoticed);
       });
   front = std::make_unique<Front>(std::move(sockets), options.front, std::move(options.tls), state_->responder, log);

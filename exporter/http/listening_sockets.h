@@ -10,7 +10,7 @@
 
 namespace igpu::exporter {
 
-// The sockets that the program listens on, opened first of all: later nobody may open any.
+// The listening sockets. They are opened first: the sandbox allows no more later.
 class ListeningSockets {
  public:
   // inherited (socket activation) and addresses. Throws std::runtime_error with one clear line (port in use).
@@ -21,14 +21,15 @@ class ListeningSockets {
 
   std::vector<Descriptor> take();  // once; non-blocking
 
-  // Socket files stay when the program ends: the sandbox lets nobody remove a file. The next start takes them over.
+  // Socket files stay when the program exits: the sandbox does not allow removing files. The next start takes them
+  // over.
   void leave_files() { files_.clear(); }
-  // A client that connects later finds no file instead of a socket that refuses it.
+  // A client that connects later finds no file, instead of a socket that rejects it.
   void remove_files();
 
  private:
   std::vector<Descriptor> sockets_;
-  std::vector<std::string> files_;  // of our own making: an inherited one is somebody else's
+  std::vector<std::string> files_;  // only those that this program created, not inherited ones
 };
 
 }  // namespace igpu::exporter

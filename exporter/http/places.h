@@ -12,12 +12,12 @@
 
 namespace igpu::exporter {
 
-// Who holds the front's places for connections, and who loses one when all are taken.
+// Tracks which clients hold connections, and selects the one to evict when the limit is reached.
 //
-// The address that holds most loses first, so that whoever opens connections without end does it at his own expense. Of
-// one address' connections half the places are for newcomers: as long as they hold no more than that, somebody who was
-// served already goes (he comes back as a newcomer); beyond that the oldest newcomer goes. The youngest has just
-// arrived, and the first bytes of a client far away are still on their way.
+// The address with the most connections loses one first, so that a flood harms only its own address. Among the
+// connections of one address, half of the places are for newcomers: while newcomers hold no more than that, a
+// connection that was already served is evicted (its client reconnects as a newcomer); beyond that the oldest newcomer
+// is evicted. The newest has just connected, and the first bytes of a distant client are still in transit.
 //
 // Every step is O(log addresses). Not thread-safe.
 class Places {
@@ -26,19 +26,19 @@ class Places {
   enum class Kind : std::uint8_t {
     newcomer,   // no whole request yet
     served,     // between two requests
-    reader,     // takes its answer
-    lingering,  // has its answer: of no further use
-    answering,  // a request of its is under way: stays
+    reader,     // receives its answer
+    lingering,  // has its answer and is closing
+    answering,  // has a request in progress: never evicted
   };
 
   // client: HttpRequest::client().
   void enter(Ticket ticket, const std::string& client, Kind kind);
-  // Also if the kind is the same: from now on the others of this kind are older. Tickets that are unknown are ignored.
+  // Also if the kind is the same: this one becomes the newest of its kind. Unknown tickets are ignored.
   void move(Ticket ticket, Kind kind);
   void leave(Ticket ticket);
 
   std::size_t size() const { return entries_.size(); }
-  // Nobody if all are being answered.
+  // nullopt if all are being answered.
   std::optional<Ticket> next_to_go() const;
 
  private:
@@ -47,7 +47,7 @@ class Places {
   struct Address {
     std::string client;
     std::size_t held = 0;
-    std::uint64_t since = 0;                        // when it came to hold that many
+    std::uint64_t since = 0;                        // when it reached that number
     std::array<std::list<Ticket>, kKinds> by_kind;  // the oldest first
 
     const std::list<Ticket>& of(Kind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
@@ -59,7 +59,7 @@ class Places {
     Kind kind;
     std::list<Ticket>::iterator position;
   };
-  struct HoldsMore {  // of those that hold equally many: whoever has done so for longer
+  struct HoldsMore {  // on a tie: the one that has held that number for longer
     bool operator()(const Address* a, const Address* b) const {
       return a->held != b->held ? a->held > b->held : a->since < b->since;
     }

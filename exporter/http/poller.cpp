@@ -17,7 +17,7 @@ namespace {
 Poller::Poller() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!epoll_) fail("epoll_create1");
   if (!wake_) fail("eventfd");
-  add(wake_.get(), EPOLLIN | EPOLLET, kWoken);  // edge-triggered: it need not be read
+  add(wake_.get(), EPOLLIN | EPOLLET, kWoken);  // edge-triggered: no read needed
 }
 
 std::span<const epoll_event> Poller::wait(int at_most) {

@@ -11,7 +11,7 @@
 
 namespace igpu::exporter {
 
-// epoll, and a way to interrupt its wait. Descriptors are reported by the number that they were added with.
+// epoll with a way to interrupt its wait. Descriptors are reported by the number with which they were added.
 class Poller {
  public:
   static constexpr std::uint64_t kWoken = 0;  // the number of wake()
@@ -26,9 +26,9 @@ class Poller {
   }
   void remove(int descriptor) { control(EPOLL_CTL_DEL, descriptor, 0, 0); }
 
-  // At most that many milliseconds; -1: no limit. Valid until the next call.
+  // Waits at most that many milliseconds; -1: no limit. The result is valid until the next call.
   std::span<const epoll_event> wait(int at_most);
-  void wake() const;  // any thread
+  void wake() const;  // thread-safe
 
  private:
   void control(int operation, int descriptor, std::uint32_t events, std::uint64_t number);

@@ -11,7 +11,7 @@
 namespace igpu::exporter {
 namespace {
 
-// CivetWeb does not remove blanks behind a value (RFC 9112 section 5.1: they are no part of it).
+// CivetWeb does not remove spaces after a value, which do not belong to it (RFC 9112 section 5.1).
 std::string_view value_of(const mg_header& header) {
   const std::string_view value = header.value;
   return value.substr(0, value.find_last_not_of(' ') + 1);

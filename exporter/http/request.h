@@ -19,8 +19,8 @@ class ParsedRequest final : public HttpRequest {
   ParsedRequest(std::string_view head, std::string_view client, std::stop_token gone,
                 const std::function<void()>& notice_resets);
 
-  // 0, or the status that refuses the request: 400 (no request), 505 (another version of HTTP). Then nothing else of it
-  // is valid.
+  // 0, or the status that rejects the request: 400 (malformed), 505 (another HTTP version). Then no other member is
+  // valid.
   int error() const { return error_; }
 
   std::string_view method() const override { return info_.request_method; }
@@ -38,8 +38,8 @@ class ParsedRequest final : public HttpRequest {
   const std::string_view client_;
   const std::stop_token gone_;
   const std::function<void()>& notice_resets_;
-  std::string head_;      // what info_ points into
-  mg_request_info info_;  // as much as CivetWeb's parser fills
+  std::string head_;      // info_ points into it
+  mg_request_info info_;  // the members that CivetWeb's parser fills
   std::string path_;
   std::string_view query_;
   const int error_;

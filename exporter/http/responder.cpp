@@ -30,7 +30,7 @@ void Responder::serve(const WorkerPool::Job& job) noexcept {
   }
   try {
     deliver_(job.ticket, std::move(answer));
-  } catch (...) {  // out of memory: the client waits until the front is stopped
+  } catch (...) {  // out of memory: the client waits until the front stops
   }
 }
 
@@ -45,7 +45,8 @@ Answer Responder::answer_to(const WorkerPool::Job& job) {
     log_.write(LogLevel::error, "a request failed", {{"path", request.path()}, {"error", error.what()}});
     answer.response->fail(500, "internal error");
   }
-  // Before the answer leaves: a client that has its answer finds it counted. What nobody gets is not counted.
+  // Counts before the answer is sent, so that a client that has its answer finds it counted. Undeliverable answers do
+  // not count.
   if (!job.gone.stop_requested()) handler_.answered(answer.response->status);
   answer.head = response_head(*answer.response);
   answer.with_body = request.method() != "HEAD";

@@ -14,7 +14,8 @@
 
 namespace igpu::exporter {
 
-// Behind the front: parses each request, calls the handler on a worker thread, and turns its response into an answer.
+// The front's backend: parses each request, calls the handler on a worker thread, and turns its response into an
+// answer.
 class Responder final : public Front::Backend {
  public:
   using Deliver = std::function<void(Front::Ticket, Answer)>;
@@ -30,7 +31,7 @@ class Responder final : public Front::Backend {
   Answer refusal(int status) override;
   void recycle(std::unique_ptr<HttpResponse> response) override { responses_.give_back(std::move(response)); }
 
-  // Waits for handlers that run. Idempotent; nothing may be submitted any more.
+  // Waits for running handlers. Idempotent; do not submit anything after it.
   void stop() { workers_.stop(); }
 
  private:

@@ -18,7 +18,7 @@ void append_number(std::string& out, std::size_t number, std::size_t digits = 1)
   out.append(text.data(), size);
 }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT". Not by strftime, whose names follow the locale.
+// "Sun, 06 Nov 1994 08:49:37 GMT". Not strftime, which uses the names of the locale.
 void append_date(std::string& out) {
   constexpr std::array<std::string_view, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",

@@ -10,7 +10,7 @@
 
 namespace igpu::exporter {
 
-// Responses whose memory is used again. Any thread.
+// Reuses the memory of responses. Thread-safe.
 class ResponsePool {
  public:
   std::unique_ptr<HttpResponse> take() {

@@ -26,7 +26,7 @@ struct FreeAddresses {
 };
 using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
-constexpr int kBacklog = 4096;  // the kernel makes it net.core.somaxconn at most
+constexpr int kBacklog = 4096;  // the kernel caps it at net.core.somaxconn
 
 std::string text_of(int error) { return std::generic_category().message(error); }
 
@@ -65,7 +65,7 @@ const sockaddr* as_sockaddr(const void* address) { return static_cast<const sock
 // Removes the socket file that an earlier process left behind.
 void remove_stale_unix_socket(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return;  // nothing there; whatever else is wrong, bind says it
+  if (::lstat(path.c_str(), &status) != 0) return;  // nothing to remove; bind reports any other problem
   if (!S_ISSOCK(status.st_mode)) {
     throw std::runtime_error("cannot listen on unix:" + path + ": the path exists and is no socket");
   }
@@ -78,7 +78,7 @@ void remove_stale_unix_socket(const std::string& path) {
   throw std::runtime_error("cannot listen on unix:" + path + ": " + text_of(EADDRINUSE));
 }
 
-// Whether an IPv6 socket takes IPv4, too.
+// Whether an IPv6 socket also accepts IPv4.
 bool takes_both(const ListenAddress& address, const sockaddr_in6& name, const std::vector<ListenAddress>& all) {
   if (address.kind == ListenAddress::Kind::every) return true;
   if (address.kind != ListenAddress::Kind::ipv6 || !IN6_IS_ADDR_UNSPECIFIED(&name.sin6_addr)) return false;

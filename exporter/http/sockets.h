@@ -10,12 +10,12 @@
 // Listening sockets.
 namespace igpu::exporter {
 
-// The host can bind IPv6 sockets.
+// Whether the host can bind IPv6 sockets.
 bool host_has_ipv6();
 
-// A non-blocking socket that listens there. ":PORT" takes IPv6 and IPv4 where the host has both, and so does
-// "[::]:PORT", as with other exporters, unless one of the others (all: the addresses that are listened on) is there for
-// IPv4; a socket file that an earlier process left behind is taken over. Throws std::runtime_error with one clear line.
+// Returns a non-blocking listening socket. ":PORT" accepts IPv6 and IPv4 if the host has both, and so does "[::]:PORT",
+// as in other exporters, unless another address in all covers IPv4. A socket file left by an earlier process is taken
+// over. Throws std::runtime_error with one clear line.
 Descriptor listen_on(const ListenAddress& address, const std::vector<ListenAddress>& all);
 
 // "127.0.0.1:9100", "[::]:9100", "unix:/run/x"

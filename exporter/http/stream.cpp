@@ -32,7 +32,8 @@ class PlainStream final : public Stream {
   Result write(std::string_view first, std::string_view second) override {
     const std::array<iovec, 2> pieces{
         {{const_cast<char*>(first.data()), first.size()}, {const_cast<char*>(second.data()), second.size()}}};
-    // Not sendmsg(), which the sandbox refuses: it could name an address. The caller's thread has SIGPIPE blocked.
+    // Not sendmsg(), which the sandbox denies because it could name an address. The caller's thread has SIGPIPE
+    // blocked.
     const ssize_t size = ::writev(socket_.get(), pieces.data(), pieces.size());
     if (size >= 0) return {static_cast<std::size_t>(size)};
     return {0, try_again(errno) ? Wants::to_write : Wants::to_end};
@@ -84,14 +85,14 @@ class TlsStream final : public Stream {
 
   void finish() override {
     ERR_clear_error();
-    if (ssl_ && !broken_) (void)SSL_shutdown(ssl_.get());  // sends close_notify; the client's is not waited for
+    if (ssl_ && !broken_) (void)SSL_shutdown(ssl_.get());  // sends close_notify and does not wait for the client's
     (void)::shutdown(socket_.get(), SHUT_WR);
   }
 
   bool spoke_plain_http() const override { return plain_http_; }
 
  private:
-  // Only now: a connection that never sends a byte costs no more than without TLS.
+  // Not earlier: a connection that never sends a byte then costs no more than without TLS.
   bool begin() {
     ssl_.reset(SSL_new(context_.get()));
     if (!ssl_ || SSL_set_fd(ssl_.get(), socket_.get()) != 1) {
@@ -99,7 +100,7 @@ class TlsStream final : public Stream {
       ERR_clear_error();
       return false;
     }
-    // Pages are long and their clients may be slow: no buffer of OpenSSL's is kept between two records.
+    // Pages are long and clients may be slow: OpenSSL keeps no buffer between two records.
     SSL_set_mode(ssl_.get(),
                  SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
     return true;
@@ -117,7 +118,7 @@ class TlsStream final : public Stream {
     }
   }
 
-  std::shared_ptr<SSL_CTX> context_;   // with whatever its callbacks need
+  std::shared_ptr<SSL_CTX> context_;   // also owns what its callbacks need
   std::unique_ptr<SSL, FreeSsl> ssl_;  // from the first byte on
   bool broken_ = false;
   bool plain_http_ = false;

@@ -12,26 +12,26 @@
 
 namespace igpu::exporter {
 
-// One connection's bytes, in the clear or through TLS. Nothing here ever blocks.
+// One connection's bytes, plain or through TLS. Never blocks.
 class Stream {
  public:
-  enum class Wants { nothing, to_read, to_write, to_end };  // to_end: the connection is of no further use
+  enum class Wants { nothing, to_read, to_write, to_end };  // to_end: close the connection
   struct Result {
     std::size_t bytes = 0;
     Wants wants = Wants::nothing;  // if bytes is 0: what the socket must be ready for before the next try
-    bool end = false;              // the client sends no more; it may still read
+    bool end = false;              // the client has closed its sending half; it may still read
   };
 
   virtual ~Stream() = default;
   int descriptor() const { return socket_.get(); }
 
-  virtual Result handshake() { return {}; }  // first of all; once something has come
+  virtual Result handshake() { return {}; }  // call first, once bytes have arrived
   virtual Result read(std::span<char> into) = 0;
-  virtual bool pending() const { return false; }  // bytes are here that the socket does not tell of
-  // One or two pieces; fewer bytes than there are may go.
+  virtual bool pending() const { return false; }  // decrypted bytes are buffered that the poller does not report
+  // One or two pieces; may write fewer bytes than given.
   virtual Result write(std::string_view first, std::string_view second) = 0;
-  virtual void finish() = 0;  // tells the client that nothing follows
-  // What a client that speaks plain HTTP to a TLS port is to be told; valid after a handshake that failed.
+  virtual void finish() = 0;  // signals the end to the client
+  // Whether the client sent plain HTTP to a TLS port; valid after a failed handshake.
   virtual bool spoke_plain_http() const { return false; }
 
  protected:
@@ -42,7 +42,7 @@ class Stream {
 std::unique_ptr<Stream> plain_stream(Descriptor socket);
 std::unique_ptr<Stream> tls_stream(Descriptor socket, std::shared_ptr<SSL_CTX> context);
 
-// Whether something has come that was not read yet.
+// Whether unread bytes have arrived.
 bool has_bytes(int socket);
 
 }  // namespace igpu::exporter

@@ -77,7 +77,7 @@ void WorkerPool::work() {
   }
 }
 
-// The lock is held. Null: all are busy, and check the queue when they are done.
+// Requires the lock. Null: all are busy and check the queue when they finish.
 WorkerPool::Worker* WorkerPool::call_idle_worker() {
   if (idle_.empty()) return nullptr;
   Worker* const worker = idle_.back();

@@ -14,8 +14,8 @@
 
 namespace igpu::exporter {
 
-// Threads that run jobs from one queue, first in, first out. The thread that became idle last is woken first, so that a
-// few threads do the work and stay warm in the caches while the others are reserve.
+// Threads that run jobs from one FIFO queue. The thread that became idle last is woken first, so that a few threads do
+// the work with warm caches while the others are a reserve.
 class WorkerPool {
  public:
   using Ticket = std::uint64_t;
@@ -34,10 +34,10 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   void submit(Job job);
-  // True: the job was still queued and never runs.
+  // True: the job was still queued and will not run.
   bool withdraw(Ticket ticket);
 
-  // Drops queued jobs and waits for those that run. Idempotent; nothing may be submitted any more.
+  // Drops queued jobs and waits for running ones. Idempotent; do not submit anything after it.
   void stop();
 
  private:

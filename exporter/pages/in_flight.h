@@ -16,12 +16,11 @@
 
 namespace igpu::exporter {
 
-// Counts what is under way: bounds it, shares the places fairly between clients, and lets a shutdown wait for it. Any
-// thread.
+// Limits concurrent requests, shares the slots fairly between clients, and lets shutdown drain them. Thread-safe.
 //
-// When all places are taken, a client that holds fewer than another gets one: the newest request of the client with
-// most of them loses its own. Among requests of one client the earlier ones stay. A request whose client has gone gives
-// up its place at once.
+// When all slots are taken, a client that holds fewer than another gets one: the newest request of the client with the
+// most slots loses its own. Among requests of one client the earlier ones stay. A request whose client has disconnected
+// frees its slot at once.
 class InFlight {
  public:
   explicit InFlight(unsigned limit) : limit_(limit) {}  // 0: no limit
@@ -34,7 +33,7 @@ class InFlight {
    public:
     Slot() = default;
     explicit operator bool() const { return place_ != nullptr; }
-    // Stopped when the client has gone, or the place went to another client.
+    // Stopped when the client has disconnected, or another client got the slot.
     std::stop_token lost() const { return place_ ? place_->lost.get_token() : std::stop_token(); }
 
    private:
@@ -43,7 +42,7 @@ class InFlight {
     std::unique_ptr<Place> place_;
   };
 
-  // An empty slot: too many. gone: stopped when the client has gone.
+  // An empty result: too many requests. gone: stopped when the client has disconnected.
   Slot enter(std::string_view client, std::stop_token gone) {
     auto place = std::make_unique<Place>(*this, client);
     std::stop_source loser(std::nostopstate);
@@ -62,24 +61,24 @@ class InFlight {
       ++entries_;
     }
     if (loser.stop_possible()) loser.request_stop();
-    place->when_gone.emplace(std::move(gone), Leave{*place});  // runs now if that has happened
+    place->when_gone.emplace(std::move(gone), Leave{*place});  // runs immediately if already stopped
     return Slot(std::move(place));
   }
 
-  // How many have ever had a place: whoever finds none and sees this grow may find one at the next try.
+  // How many requests ever had a slot: if this grows after a failed attempt, the next attempt may succeed.
   std::uint64_t entries() const {
     const std::lock_guard lock(mutex_);
     return entries_;
   }
 
-  // True once nothing is under way.
+  // True once no request is running.
   bool wait_until_idle(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
     return idle_.wait_for(lock, at_most, [this] { return under_way_ == 0; });
   }
 
  private:
-  using Places = std::list<Place*>;  // in the order in which they were taken
+  using Places = std::list<Place*>;  // in order of admission
 
   struct Leave {
     Place& place;
@@ -110,7 +109,7 @@ class InFlight {
     std::optional<std::stop_callback<Leave>> when_gone;
   };
 
-  // The newest request of the client with most places, if that has at least two more than this one. The lock is held.
+  // The newest request of the client with the most slots, if it has at least two more than this one. Requires the lock.
   Place* one_too_many_for(std::string_view client) const {
     const auto held_by = [this](std::string_view name) {
       return std::count_if(holding_.begin(), holding_.end(), [&](const Place* place) { return place->client == name; });
@@ -126,7 +125,7 @@ class InFlight {
     return newest;
   }
 
-  // The lock is held.
+  // Requires the lock.
   void give_up(Place& place) {
     if (!place.holds) return;
     holding_.erase(place.at);
@@ -144,7 +143,7 @@ class InFlight {
   const unsigned limit_;
   Places holding_;
   std::uint64_t entries_ = 0;
-  std::size_t under_way_ = 0;  // also those that lost their place and have not left yet
+  std::size_t under_way_ = 0;  // including those that lost their slot and have not finished yet
 };
 
 }  // namespace igpu::exporter

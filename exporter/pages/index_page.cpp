@@ -115,7 +115,7 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary) {
   html.markup("</section>\n");
 }
 
-// What is as it should be: not on this hardware, asleep, turned off.
+// Expected states: not on this hardware, asleep, turned off.
 void add_not_here(Html& html, std::span<const Finding> findings) {
   const auto is_normal = [](const Finding& finding) {
     return !finding.available && finding.feature != nullptr && !is_missing(finding);

@@ -11,8 +11,8 @@
 
 namespace igpu::exporter {
 
-// The page at "/", for people: first what an operator can act on, then what each GPU does now, then what is not there.
-// page holds the values of the same scrape as findings.
+// The page at "/", for people: first what an operator can act on, then the current values of each GPU, then what is
+// missing. page and findings are from the same scrape.
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
                        const PageView& page);
 

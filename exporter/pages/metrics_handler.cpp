@@ -16,9 +16,9 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr int kAttempts = 32;                   // to get a place while others come and go
+constexpr int kAttempts = 32;                   // to get a slot while others are taken and freed
 constexpr std::size_t kKeptWorkspaces = 2;      // more only while that many responses overlap
-constexpr std::size_t kLargestKept = 8U << 20;  // a freak page does not stay in memory for ever
+constexpr std::size_t kLargestKept = 8U << 20;  // an unusually large page does not stay in memory
 
 bool contains(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -58,12 +58,12 @@ Nanoseconds scrape_deadline(std::string_view timeout_header, Nanoseconds limit) 
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(bounded));
 }
 
-// What one response needs and the next one can use again.
+// Buffers of one response that the next one reuses.
 struct MetricsHandler::Workspace {
   SampleList own;
   std::vector<const SampleList*> lists;
   std::string text;
-  std::unique_ptr<Gzip> gzip;  // a quarter of a megabyte: made for the first client that wants it
+  std::unique_ptr<Gzip> gzip;  // a quarter of a megabyte: created for the first client that accepts it
 };
 
 MetricsHandler::MetricsHandler(const MetricsHandlerOptions& options, ScrapeSource& source,
@@ -95,8 +95,8 @@ void MetricsHandler::give_back(std::unique_ptr<Workspace> workspace) {
 
 InFlight::Slot MetricsHandler::enter(const HttpRequest& request, HttpResponse& response) {
   InFlight::Slot slot = in_flight_.enter(request.client(), request.gone());
-  // Some places may be held by clients that have gone unnoticed so far, and by the time that is noticed others of them
-  // may have come. Where nobody came in between, those who hold the places are really there.
+  // Some slots may belong to clients whose disconnect was not noticed yet, and new ones may take slots meanwhile. If no
+  // request got a slot in between, the holders are really connected.
   bool others_came = true;
   for (int attempt = 1; !slot && others_came && attempt < kAttempts; ++attempt) {
     const std::uint64_t entries = in_flight_.entries();

@@ -21,10 +21,10 @@ struct MetricsHandlerOptions {
   unsigned max_requests = 40;                      // 0: no limit
   Nanoseconds timeout = std::chrono::seconds(10);  // for one scrape
   bool exporter_metrics = true;                    // process_*, requests
-  std::vector<const SelfMetrics*> more{};          // other parts' metrics; must outlive the handler
+  std::vector<const SelfMetrics*> more{};          // metrics of other parts; must outlive the handler
 };
 
-// GET on the telemetry path: scrape, serialise, compress.
+// GET on the telemetry path: scrapes, serializes, compresses.
 class MetricsHandler {
  public:
   // All of them must outlive the handler.
@@ -35,10 +35,10 @@ class MetricsHandler {
 
   void handle(const HttpRequest& request, HttpResponse& response);
 
-  // The same for the page for people, whose scrapes count like the others. Null: the response says why not.
+  // The same for the page for people, whose scrapes count like the others. Null: the response holds the reason.
   std::shared_ptr<const ScrapeResult> scrape_all(const HttpRequest& request, HttpResponse& response);
 
-  // Waits for the scrapes under way; false if some were still running.
+  // Waits for running scrapes; false if some are still running.
   bool drain(std::chrono::milliseconds at_most) { return in_flight_.wait_until_idle(at_most); }
 
  private:
@@ -54,17 +54,18 @@ class MetricsHandler {
   const RequestMetrics& requests_;
   ProcessMetrics process_;
   InFlight in_flight_;
-  std::vector<std::string> known_;  // collectors that can be asked for
+  std::vector<std::string> known_;  // collectors that can be requested
   std::mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> spare_;
 };
 
-// What collect[] and exclude[] ask for. Throws std::invalid_argument with the reason (a 400).
+// The collectors that collect[] and exclude[] select. Throws std::invalid_argument with the reason (a 400).
 CollectorSet chosen_collectors(std::string_view query, const std::vector<std::string>& known,
                                const std::vector<std::string>& enabled);
 
 // Time for the scrape: the shorter of the program's own limit and a little less than the caller's
-// X-Prometheus-Scrape-Timeout-Seconds, so that a page without the late collector arrives in time. Nonsense is ignored.
+// X-Prometheus-Scrape-Timeout-Seconds, so that a page without the late collector arrives in time. Invalid values are
+// ignored.
 Nanoseconds scrape_deadline(std::string_view timeout_header, Nanoseconds limit);
 
 }  // namespace igpu::exporter

@@ -14,9 +14,9 @@ namespace igpu::exporter {
 // Which page a request gets:
 //   TELEMETRY_PATH   the metrics
 //   /                a page for people
-//   /-/healthy       200 while the process lives
-//   /-/ready         200 while it serves scrapes, 503 before and while it shuts down
-// GET and HEAD only; everything else is 404 or 405. Paths match whole or not at all.
+//   /-/healthy       200 while the process runs
+//   /-/ready         200 while it serves scrapes, 503 before that and during shutdown
+// GET and HEAD only; everything else is 404 or 405. Paths match exactly.
 class Routes final : public HttpHandler {
  public:
   // All of them must outlive the routes.

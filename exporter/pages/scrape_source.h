@@ -9,7 +9,7 @@
 
 namespace igpu::exporter {
 
-// What the pages are made of; in the program a Monitor, in tests whatever they like.
+// Source of the pages' data: a Monitor in the program, a fake in tests.
 class ScrapeSource {
  public:
   virtual ~ScrapeSource() = default;
