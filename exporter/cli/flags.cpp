@@ -41,7 +41,7 @@ std::string profile_help() {
   return help;
 }
 
-// What is indented in help (a list within a text) stays so, and its further lines two blanks more.
+// Keeps the indentation of a list within a text, and indents its continuation lines by two more spaces.
 void append_entry(std::string& out, const std::string& left, std::string_view help) {
   out += "  " + left;
   std::size_t column = left.size() + 2;
@@ -156,8 +156,8 @@ bool is_for(const CommandFlag& flag, std::string_view command) {
   return std::find(flag.commands.begin(), flag.commands.end(), command) != flag.commands.end();
 }
 
-// Every command takes the flags that have no command, so that one --config fits all of them; but these say nothing to
-// those that do not serve.
+// Every command accepts the flags that name no command, so that one --config fits all commands; but these flags have no
+// meaning for commands that do not serve.
 bool concerns_serving(const CommandFlag& flag) { return flag.name.starts_with("web.") || flag.name == "sandbox"; }
 
 void append_standard_flags(std::string& out) {

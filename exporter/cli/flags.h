@@ -7,7 +7,7 @@
 
 namespace igpu::exporter {
 
-// One flag, as --help shows it and as the command line, the environment and the configuration file take it.
+// One flag, as --help shows it and as the command line, the environment and the configuration file accept it.
 struct CommandFlag {
   std::string name;           // without dashes: "web.listen-address"
   std::string placeholder;    // "ADDRESS"; "" for a switch
@@ -15,7 +15,7 @@ struct CommandFlag {
   std::string help;
   bool repeatable = false;
   bool negatable = false;                       // a switch that --no-NAME turns off
-  std::vector<std::string_view> commands = {};  // the only commands that take it; empty: all
+  std::vector<std::string_view> commands = {};  // the only commands that accept it; empty: all
 };
 
 struct Command {
@@ -26,11 +26,11 @@ struct Command {
 // All flags, those of the collectors generated from the library's descriptions.
 std::vector<CommandFlag> all_flags();
 const std::vector<Command>& all_commands();          // the first one is the default
-const Command* find_command(std::string_view name);  // null: there is none
+const Command* find_command(std::string_view name);  // null: unknown command
 
 std::string environment_name(const CommandFlag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS
 std::string help_text(const std::vector<CommandFlag>& flags);
-// Of one command: what it does and the flags that concern it.
+// Help of one command: its purpose and its flags.
 std::string help_text(const std::vector<CommandFlag>& flags, const Command& command);
 
 }  // namespace igpu::exporter

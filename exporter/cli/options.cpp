@@ -97,7 +97,7 @@ void check_telemetry_path(const Settings& settings, const std::string& path) {
   }
 }
 
-// --json is the short way of saying --format json.
+// --json is short for --format json.
 void read_format(const Settings& settings, Options& options) {
   enum class Format { table, json };
   const Reader read(settings);

@@ -14,12 +14,12 @@
 
 namespace igpu::exporter {
 
-// Everything the program was told, checked and typed.
+// All settings of the program, checked and typed.
 struct Options {
   MonitorOptions monitor;
 
   std::vector<ListenAddress> listen_addresses;
-  bool listen_addresses_given = false;  // by a flag: then sockets that were opened for us come on top
+  bool listen_addresses_given = false;  // by a flag: inherited sockets are then used in addition
   std::string telemetry_path = "/metrics";
   std::string web_config_file;
   unsigned max_requests = 40;
@@ -31,12 +31,12 @@ struct Options {
   LogFormat log_format = LogFormat::logfmt;
 
   bool json = false;
-  std::string gpu_origin;  // where monitor.gpus came from, for errors: "--gpu"
+  std::string gpu_origin;  // origin of monitor.gpus, for errors: "--gpu"
   Nanoseconds interval = std::chrono::seconds(1);
-  std::optional<std::uint64_t> count;  // nothing: for ever
+  std::optional<std::uint64_t> count;  // nullopt: unlimited
 };
 
-// Throws UsageError, naming where the bad value came from.
+// Throws UsageError with the origin of the invalid value.
 Options options_from(const Settings& settings);
 
 }  // namespace igpu::exporter

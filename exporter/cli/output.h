@@ -13,7 +13,7 @@ int print(std::string_view text);
 // them.
 std::string terminal_safe(std::string_view text);
 
-// text padded with blanks to a width in characters, not bytes.
+// text padded with spaces to a width in characters, not bytes.
 std::string padded(std::string_view text, std::size_t width);
 
 }  // namespace igpu::exporter

@@ -19,10 +19,10 @@ bool reads_processes(const MonitorOptions& options) {
                      [](const CollectorDescription& collector) { return collector.reads_processes; });
 }
 
-// What lies in them beside certificates may be a private key.
+// Other files in them may be private keys.
 constexpr std::array<std::string_view, 5> kMixedFolders{"/", "/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls"};
 
-// A file that is replaced by renaming is found again through its folder.
+// A file that is replaced by renaming can be opened again only through its folder.
 void add_certificates(const std::string& file, std::vector<std::string>& readable) {
   readable.push_back(file);
   for (std::string& folder : folders_of(file)) {
@@ -35,11 +35,12 @@ std::vector<std::string> files_of_clients(const Options& options) {
   std::vector<std::string> readable{
       "/proc/self", "/proc/stat",                                        // process_*
       "/sys/devices/system/cpu/online",                                  // the C library, when it counts processors
-      "/proc/sys/vm/overcommit_memory",                                  // the C library, when it gives memory back
-      options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // what would make a denied event possible
+      "/proc/sys/vm/overcommit_memory",                                  // the C library, when it returns memory
+      options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // for the hint on a denied perf event
   if (options.web_config_file.empty()) return readable;
   for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
-  // The system's authorities, which a reload reads again (web_config/tls_context.cpp), and OpenSSL's settings.
+  // The system's certificate authorities, which a reload reads again (web_config/tls_context.cpp), and OpenSSL's
+  // settings.
   for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
                            "/etc/ssl/ca-bundle.pem"}) {
     add_certificates(file, readable);
@@ -68,8 +69,8 @@ SandboxPlan sandbox_plan(const Options& options) {
     plan.files.listable.push_back(monitor.procfs_root);
     plan.files.listable.push_back(monitor.devfs_root);
     plan.files.devices.push_back(monitor.devfs_root + "/dri");
-    readable.emplace_back("/usr/share/misc");    // pci.ids, which is a link to the next in some distributions
-    readable.emplace_back("/usr/share/hwdata");  // and the other way round in others
+    readable.emplace_back("/usr/share/misc");    // pci.ids; in some distributions a link to the next
+    readable.emplace_back("/usr/share/hwdata");  // and vice versa in others
   }
   return plan;
 }

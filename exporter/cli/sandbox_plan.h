@@ -6,7 +6,7 @@
 
 namespace igpu::exporter {
 
-// What `serve` goes on needing with these flags.
+// What `serve` needs after the start with these flags.
 SandboxPlan sandbox_plan(const Options& options);
 
 }  // namespace igpu::exporter

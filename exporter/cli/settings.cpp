@@ -70,7 +70,7 @@ std::vector<std::string> file_values(std::string_view text, const std::string& o
   return values;
 }
 
-// A comment starts the line or follows a blank, outside quotes.
+// A comment starts the line or follows a space, outside quotes.
 std::string_view without_comment(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -115,7 +115,7 @@ void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, 
       value = environment(name.c_str());
       negated = true;
     }
-    if (value == nullptr || *value == '\0') continue;  // set but empty is how one unsets a variable in many places
+    if (value == nullptr || *value == '\0') continue;  // many tools unset a variable by making it empty
     Settings::Setting setting{{}, name};
     if (is_switch(flag)) {
       setting.values = {switch_value(trimmed(value), negated, name)};

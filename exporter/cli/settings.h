@@ -12,12 +12,12 @@
 
 namespace igpu::exporter {
 
-// What was given for the flags, wherever it came from.
+// The values given for flags, from any source.
 class Settings {
  public:
   struct Setting {
     std::vector<std::string> values;  // switches: "true" or "false"
-    std::string origin;               // how to name it in an error: "--gpu", "INTEL_GPU_EXPORTER_GPU", "x.conf:3: gpu"
+    std::string origin;               // its name in errors: "--gpu", "INTEL_GPU_EXPORTER_GPU", "x.conf:3: gpu"
   };
 
   void set(const std::string& flag, Setting setting) { settings_.insert_or_assign(flag, std::move(setting)); }
@@ -32,12 +32,12 @@ class Settings {
   std::map<std::string, Setting> settings_;
 };
 
-using Environment = std::function<const char*(const char*)>;  // ::getenv, or a test's
+using Environment = std::function<const char*(const char*)>;  // ::getenv, or a fake in tests
 
-// Adds what the environment and then the file of --config give for flags that are not set yet. Throws UsageError.
+// Adds values from the environment, then from the file of --config, for flags that are not set yet. Throws UsageError.
 void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, const Environment& environment);
 void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const std::string& path);
-// The same from text; name stands in errors.
+// The same from text; name is used in errors.
 void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text,
                      std::string_view name);
 

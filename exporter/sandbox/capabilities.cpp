@@ -157,7 +157,7 @@ LayerOutcome drop_capabilities(CapabilitySet keep) {
       set_own({before.permitted, before.permitted, before.inheritable});
       for (int number = 0; number < kMost; ++number) {
         const int bound = ::cap_get_bound(number);
-        if (bound < 0) break;  // the kernel knows no more of them
+        if (bound < 0) break;  // the kernel has no further capabilities
         if (bound == 1 && (keep & capability::set(number)) == 0 && ::cap_drop_bound(number) != 0) {
           return failed("prctl(PR_CAPBSET_DROP)");
         }

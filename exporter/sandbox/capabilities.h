@@ -56,7 +56,7 @@ CapabilitySet capabilities_to_keep(const CapabilityUses& uses);
 LayerOutcome drop_capabilities(CapabilitySet keep);
 LayerOutcome kept(CapabilitySet keep);  // its outcome; CAP_SYS_ADMIN comes with a hint
 
-// What the calling thread needs of the kept capabilities to read these files: CAP_DAC_READ_SEARCH or nothing.
+// Which of the kept capabilities the calling thread needs to read these files: CAP_DAC_READ_SEARCH or nothing.
 CapabilitySet capabilities_to_read(const std::vector<std::string>& files, CapabilitySet kept);
 // Limits the calling thread, and those that it starts later, to these. False: denied by the kernel, see errno.
 bool limit_capabilities(CapabilitySet keep);

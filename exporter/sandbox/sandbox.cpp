@@ -88,7 +88,7 @@ void Sandbox::drop_privileges() {
 
 void Sandbox::confine_clients() {
   if (!plan_.on) return;
-  // Where all threads are confined already, these are confined further.
+  // If all threads are already confined, these are confined further.
   if (plan_.reads_processes || at(Layer::landlock).on) confine(plan_.client_files);
   limit_clients();
 }

@@ -151,7 +151,7 @@ WorkloadRulesFile::Stamp WorkloadRulesFile::stamp() const {
   return stamp;
 }
 
-// The stamp is taken before the file is read: a change in between is found the next time.
+// The stamp is taken before the file is read: a change in between is detected at the next check.
 WorkloadRulesFile::WorkloadRulesFile(std::string path, Log& log) : path_(std::move(path)), log_(log), stamp_(stamp()) {
   try {
     rules_ = std::make_shared<const WorkloadRules>(parse_workload_rules(read_file(path_), path_));

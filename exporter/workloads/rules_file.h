@@ -21,12 +21,12 @@
 //       match: {comm: [ffmpeg, "Plex*"]}
 namespace igpu::exporter {
 
-// text: the content of the file at path. Throws std::runtime_error with one line: "path:line: what is wrong and what
-// would be right".
+// text: the content of the file at path. Throws std::runtime_error with one line: "path:line: what is wrong and what is
+// expected".
 WorkloadRules parse_workload_rules(std::string_view text, const std::string& path);
 
-// The file as it was when it was last good; a file that has become bad changes nothing, and the log says why, once.
-// One thread at a time.
+// The last valid content of the file. An invalid change is ignored, and logged once with its reason. One thread at a
+// time.
 class WorkloadRulesFile final : public WorkloadRuleSource {
  public:
   // Reads the file. Throws std::runtime_error with one clear line. log must outlive the object.
@@ -50,7 +50,7 @@ class WorkloadRulesFile final : public WorkloadRuleSource {
   const std::string path_;
   Log& log_;
   Stamp stamp_;
-  bool settled_ = true;  // false: it was written just before it was read, and may change within the same time stamp
+  bool settled_ = true;  // false: written just before it was read, and may change again within the same time stamp
   std::string last_error_;
   std::shared_ptr<const WorkloadRules> rules_;
 };
