@@ -35,7 +35,7 @@ Reading<std::string_view> Attribute::text(std::span<char> buffer) {
   }
   const auto content = file_->read(buffer);
   if (!content) {
-    // Whatever it was, a fresh descriptor may do better next time.
+    // Whatever the cause, a new descriptor may succeed next time.
     if (content.is_failure() || content.absent().os_error == ENODEV) file_.reset();
     if (content.is_failure()) return Failure{content.failure().code, path_};
     return content;

@@ -13,12 +13,12 @@
 namespace igpu {
 
 // One sysfs attribute: opened at its first read, kept open, opened again after its device or the read failed. A file
-// that does not exist is not tried again (a driver makes its files when it binds); one that may not be read is.
+// that does not exist is not tried again (a driver makes its files when it binds); one without read permission is.
 class Attribute {
  public:
   Attribute(const Directory& root, std::string path) : root_(&root), path_(std::move(path)) {}
 
-  // Without blanks around it. An empty file is a Failure.
+  // Without surrounding spaces. An empty file is a Failure.
   Reading<std::string_view> text(std::span<char> buffer);
   Reading<std::uint64_t> number();  // anything but one decimal number is a Failure
   Reading<std::int64_t> signed_number();
@@ -31,7 +31,7 @@ class Attribute {
   std::optional<Absent> never_;
 };
 
-// Whether a file is there, without opening it.
+// Whether a file exists, without opening it.
 bool file_exists(const Directory& root, const std::string& path);
 
 }  // namespace igpu

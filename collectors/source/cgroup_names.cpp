@@ -31,7 +31,7 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-// What stands before the id in the last component of a container's path.
+// Prefixes of the id in the last component of a container's path.
 struct Prefix {
   std::string_view text;
   Runtime runtime;
@@ -52,7 +52,7 @@ struct Container {
 // "<id>", "docker-<id>.scope", "kubepods-...slice:cri-containerd:<id>", "libpod-payload-<id>". parent: the component
 // before this one.
 Container container_of(std::string_view component, std::string_view parent) {
-  // The monitor of a container stands beside it, under the same id.
+  // A container's monitor has a cgroup next to it, with the same id.
   if (component.find("conmon-") != std::string_view::npos) return {};
   take_suffix(component, kScope);
   if (component.size() < kContainerIdLength) return {};
@@ -101,7 +101,7 @@ std::string pod_uid_of(std::string_view component) {
 
 int hex_digit(char c) { return is_digit(c) ? c - '0' : c - 'a' + 10; }
 
-// systemd writes a character that a unit's name may not hold as "\x2d".
+// systemd escapes a character that a unit's name must not contain as "\x2d".
 std::string unescape_unit(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());
@@ -138,7 +138,7 @@ bool take_libvirt(std::string_view text, MachineName& machine) {
   return true;
 }
 
-// The machine that a component stands for. parent: the component before it, "" for the first.
+// The machine that a component names. parent: the component before it, "" for the first.
 MachineName machine_of(std::string_view component, std::string_view parent) {
   MachineName machine;
   std::string_view name = component;

@@ -4,22 +4,22 @@
 #include <string>
 #include <string_view>
 
-// What the path of a control group says about the software in it. Pure: text in, names out.
+// Names of containers, pods, units and machines from the path of a control group. Pure: text in, names out.
 //
 // The formats are those that the programs write themselves: runc and crun ("docker-<id>.scope" below systemd,
 // "docker/<id>" otherwise), containerd and CRI-O below kubelet (both cgroup drivers), Podman with and without root, LXC
 // and Incus ("lxc.payload.<name>"), systemd-nspawn, libvirt ("machine-qemu\x2d<number>\x2d<name>.scope") and Proxmox
-// ("qemu.slice/<number>.scope"). Anybody may make a cgroup of any name, so a name is a claim and never a right.
+// ("qemu.slice/<number>.scope"). Anybody may create a cgroup of any name, so a name is a claim and grants nothing.
 namespace igpu {
 
 enum class Runtime {
   none,
-  unknown,  // an id of 64 digits that does not show who gave it (kubelet with the driver cgroupfs)
+  unknown,  // a 64-digit id without a sign of its runtime (kubelet with the driver cgroupfs)
   docker,
   containerd,
   cri_o,
   podman,
-  lxc,  // also LXD, Incus and Proxmox, which start their containers by LXC, and libvirt's own
+  lxc,  // also LXD, Incus and Proxmox, which start their containers with LXC, and libvirt's own
   nspawn,
   qemu,  // virtual machines of libvirt and Proxmox
 };
@@ -35,8 +35,8 @@ struct CgroupNames {
 // A path of /proc/<pid>/cgroup. The names are views into it where no character changes.
 CgroupNames names_of_cgroup(std::string_view path);
 
-// The path of /proc/<pid>/cgroup that says most: one that shows a container or a machine, else the unified
-// hierarchy's, else systemd's own, else any that is not the root. "" if the text holds none.
+// The most specific path of /proc/<pid>/cgroup: one that names a container or a machine, else the unified hierarchy's,
+// else systemd's own, else any except the root. "" if the text contains none.
 std::string_view most_specific_cgroup(std::string_view text);
 
 }  // namespace igpu

@@ -27,14 +27,15 @@ std::optional<std::uint32_t> scan_id(std::string_view name) {
   return scan_integer<std::uint32_t>(name);
 }
 
-// What a process calls a DRM node. Containers have them elsewhere than in /dev/dri, mostly under the same names.
+// Whether a path has the name of a DRM node. Containers may have the nodes outside /dev/dri, usually under the same
+// names.
 bool has_node_name(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name.starts_with("card") || name.starts_with("renderD");
 }
 
-// A device that may be a DRM node of another name. Searched in /dev only: examining files in general would hang with
-// their file system, and there the kernel's own answers.
+// A device that may be a DRM node under another name. Only in /dev, which is the kernel's own file system: examining
+// files elsewhere could hang with their file system.
 bool may_be_renamed_node(std::string_view path) {
   return path.starts_with("/dev/") && path != "/dev/null" && !path.starts_with("/dev/pts/") &&
          !path.starts_with("/dev/shm/");
@@ -64,7 +65,7 @@ class SleepGuard {
  public:
   SleepGuard(const Directory& sys, std::span<const std::string> asleep) : asleep_(asleep) {
     if (asleep.empty()) return;
-    std::vector<std::string_view> harmless;  // i915: reading about its clients touches memory only
+    std::vector<std::string_view> harmless;  // i915: reading its clients touches memory only
     (void)sys.for_each("class/drm", [&](std::string_view name) {
       take_node(sys, name, harmless);
       return true;
@@ -74,7 +75,7 @@ class SleepGuard {
     });
   }
 
-  // An xe GPU sleeps: only files that are known not to be its may be read.
+  // An xe GPU sleeps: only files that are known to belong elsewhere may be read.
   bool guarding() const { return guarding_; }
   bool is_asleep(std::string_view address) const {
     return std::find(asleep_.begin(), asleep_.end(), address) != asleep_.end();
@@ -165,24 +166,24 @@ struct ClientWalk::State {
   std::size_t resume_skip = 0;  // files of it that were seen
   std::size_t usual_clients = 0;
 
-  // Of the walk under way.
+  // State of the current walk.
   ClientSnapshot snapshot;
   std::vector<Pid> order;  // of visits
   std::vector<KnownFd> seen;
-  bool is_live_procfs = false;  // it has "self": no captured tree
+  bool is_live_procfs = false;  // it has "self": not a captured tree
   Nanoseconds deadline{};
   const SleepGuard* guard = nullptr;
 
-  // Of the process under way.
+  // State of the current process.
   struct Current {
-    std::unique_ptr<Directory> directory;  // opened at its first file: most processes of a machine have none to show
+    std::unique_ptr<Directory> directory;  // opened at its first file: most processes have no DRM file
     std::size_t first_client = 0;
     std::size_t first_seen = 0;
     std::optional<std::uint64_t> start_time;
     bool denied = false;
     bool links_readable = true;
     bool stopped = false;
-    std::size_t files = 0;  // come by, skipped ones included
+    std::size_t files = 0;  // visited, including skipped ones
   } current;
 };
 
@@ -206,7 +207,7 @@ Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asl
   // While all Intel GPUs sleep there is no client to find.
   if (!(sleep_guard.guarding() && sleep_guard.nobody_awake())) {
     const auto first = std::lower_bound(order.begin(), order.end(), resume_pid);
-    // The descriptors of a process that was left half-way: its rest first, the process once more at the end.
+    // A process whose scan was interrupted: its remaining descriptors first, then the whole process again at the end.
     const bool half = resume_skip > 0 && first != order.end() && *first == resume_pid;
     const std::size_t rest = half ? resume_skip : 0;
     std::rotate(order.begin(), first, order.end());
@@ -225,7 +226,7 @@ Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asl
     }
   }
 
-  // What has not been visited stays known.
+  // Processes that were not visited keep their entries.
   if (!snapshot.complete || sleep_guard.guarding()) {
     const auto seen_count = static_cast<std::ptrdiff_t>(seen.size());
     std::sort(seen.begin(), seen.end(), is_before);
@@ -271,7 +272,7 @@ bool ClientWalk::State::pids_are_hidden() const {
   return !comm || trim(*comm) != "kthreadd";
 }
 
-// False if the time was up before the process was seen whole.
+// False if the time limit was reached before the whole process was read.
 bool ClientWalk::State::visit_process(Pid pid, std::size_t skip) {
   current.first_client = snapshot.clients.size();
   current.first_seen = seen.size();
@@ -310,7 +311,7 @@ bool ClientWalk::State::visit_process(Pid pid, std::size_t skip) {
   return !current.stopped;
 }
 
-// False ends the process' listing: time is up, or no file of it may be read.
+// False ends the listing of the process: the time limit was reached, or none of its files may be read.
 bool ClientWalk::State::visit_file(Pid pid, Fd fd) {
   const Nanoseconds now = machine.clock.now();
   if (now >= deadline) {
@@ -356,7 +357,7 @@ bool ClientWalk::State::visit_file(Pid pid, Fd fd) {
   return true;
 }
 
-// What /proc/<pid>/fd/<fd> points to; nothing if that may not be known (it takes CAP_DAC_READ_SEARCH on top).
+// The target of /proc/<pid>/fd/<fd>; nothing without permission (it requires CAP_DAC_READ_SEARCH as well).
 std::optional<std::string> ClientWalk::State::link_target(Fd fd) {
   if (!current.links_readable) return std::nullopt;
   std::array<char, 32> path{"fd/"};
@@ -367,7 +368,7 @@ std::optional<std::string> ClientWalk::State::link_target(Fd fd) {
   return std::nullopt;
 }
 
-// Follows the link of /proc/<pid>/fd: at what is open, not at what has that path here. In a captured tree the
+// Follows the link of /proc/<pid>/fd to the open file itself, not to what has that path here. In a captured tree the
 // link would lead to this machine.
 Reading<FileFacts> ClientWalk::State::opened_device(Fd fd) const {
   if (!is_live_procfs) return Absent{Reason::kernel, ENOENT};
@@ -441,7 +442,7 @@ void ClientWalk::State::keep_one_holder_each() {
   processes.erase(std::unique(processes.begin(), processes.end(),
                               [](const ClientProcess& a, const ClientProcess& b) { return a.pid == b.pid; }),
                   processes.end());
-  // Those whose every client belongs to another process hold none.
+  // Processes whose clients all belong to other processes hold none.
   std::vector<Pid> holders;
   holders.reserve(clients.size());
   for (const DrmClient& client : clients) holders.push_back(client.pid);

@@ -9,22 +9,21 @@
 #include "machine/machine.h"
 #include "source/clients.h"
 
-// How the DRM clients of a machine are found: one walk over /proc/<pid>/fdinfo (fs/proc/fd.c), every file once.
+// Finds the DRM clients of a machine in one walk over /proc/<pid>/fdinfo (fs/proc/fd.c), every file once.
 //
 // Permissions: fdinfo of other users' processes needs ptrace read access (CAP_SYS_PTRACE), nothing else;
-// /proc/<pid>/fd would need CAP_DAC_READ_SEARCH as well and is a help only, see below.
+// /proc/<pid>/fd would need CAP_DAC_READ_SEARCH as well and is optional, see below.
 //
 // Sleeping devices: reading the fdinfo of an xe client resumes its GPU, and nothing inside the file can be known
 // without reading it. While an xe GPU sleeps a file is therefore read only if it is known to belong to another Intel
-// GPU: the link /proc/<pid>/fd/<fd> leads to a node of it (where we may read the link), or the same descriptor of the
-// same process (identified by its start time) showed it in an earlier walk. All others are left out, and counted where
-// their owner is unknown: a new client of an awake GPU beside a sleeping xe one shows only with
-// CAP_DAC_READ_SEARCH, or when the sleeper wakes.
-// Reading the fdinfo of an i915 client touches memory only.
+// GPU: the link /proc/<pid>/fd/<fd> leads to a node of it (if the link may be read), or the same descriptor of the same
+// process (identified by its start time) showed it in an earlier walk. All others are skipped, and counted if their
+// owner is unknown: a new client of an awake GPU next to a sleeping xe GPU is detected only with CAP_DAC_READ_SEARCH,
+// or when that GPU wakes. Reading the fdinfo of an i915 client touches memory only.
 namespace igpu {
 
-// Walks /proc and gathers every DRM client of i915 and xe, deduplicated, with the facts of the processes that hold one.
-// Our own process is left out: what it opens, it opens to measure. One thread at a time.
+// Walks /proc and collects every DRM client of i915 and xe, deduplicated, with the facts of the processes that hold
+// one. The exporter's own process is skipped: it opens nodes only to measure. One thread at a time.
 class ClientWalk {
  public:
   struct Limits {
@@ -34,7 +33,7 @@ class ClientWalk {
   ClientWalk(Machine& machine, Limits limits);
   ~ClientWalk();
 
-  // asleep: PCI addresses of suspended GPUs; their clients are left out. Absent or Failure only if /proc itself cannot
+  // asleep: PCI addresses of suspended GPUs; their clients are skipped. Absent or Failure only if /proc itself cannot
   // be listed; what happens to single processes (gone, denied) is counted in the snapshot.
   Reading<ClientSnapshot> walk(std::span<const std::string> asleep);
 

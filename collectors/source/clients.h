@@ -22,7 +22,7 @@ struct ClientEngine {
   std::optional<std::uint64_t> busy_ns;
   std::optional<std::uint64_t> cycles;
   std::optional<std::uint64_t> total_cycles;
-  std::uint32_t capacity = 1;  // engines of this class; 0 in the file is taken as 1
+  std::uint32_t capacity = 1;  // engines of this class; 0 in the file counts as 1
   bool present() const { return busy_ns || cycles; }
 };
 
@@ -36,7 +36,7 @@ struct DrmClient {
   Driver driver = Driver::i915;
   std::uint64_t id = 0;   // drm-client-id
   std::uint32_t pid = 0;  // the lowest PID that holds it
-  Nanoseconds time{};     // when its text was read: deltas are over this, not over the walk's own time
+  Nanoseconds time{};     // when its text was read: deltas use this, not the time of the walk
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
   std::vector<ClientMemory> memory;
 };
@@ -59,23 +59,23 @@ struct ClientSnapshot {
   Nanoseconds time{};                    // when the walk began
   std::vector<DrmClient> clients;        // sorted by (device, pid, id)
   std::vector<ClientProcess> processes;  // those that hold a client; sorted by pid
-  std::vector<std::uint32_t> pids;       // all that live, visited or not; sorted
+  std::vector<std::uint32_t> pids;       // all running processes, visited or not; sorted
   std::uint64_t processes_denied = 0;    // fdinfo of another user's process: needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
   std::uint64_t blocks_skipped = 0;  // truncated or hostile text, client without id or address
   std::uint64_t files_left_out =
       0;                     // may be an awake GPU's or a sleeping one's, so not read; needs CAP_DAC_READ_SEARCH
-  bool complete = true;      // false: the time bound was reached; who is missing comes next time
+  bool complete = true;      // false: the time limit was reached; the rest follows in the next walk
   bool pids_hidden = false;  // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};
 
-  // No user of a GPU can be missing: every process was read, and every block understood.
+  // No user of a GPU can be missing: every process was read, and every block parsed.
   bool shows_all() const { return complete && blocks_skipped == 0 && !why_hidden(); }
   // Why clients may be missing for longer than this walk.
   std::optional<Absent> why_hidden() const {
     if (processes_denied > 0) return Absent{Reason::permission, EACCES};
     if (pids_hidden) return Absent{Reason::permission, ENOENT};
-    // It comes and goes with the other GPU's sleep: no permission has been lost.
+    // This depends on the sleep of another GPU; no permission was lost.
     if (files_left_out > 0) return Absent{Reason::suspended, EACCES};
     return std::nullopt;
   }

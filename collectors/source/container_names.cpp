@@ -40,7 +40,7 @@ bool is_container_id(std::string_view text) {
 }  // namespace
 
 std::optional<PodFolder> parse_pod_folder(std::string_view name) {
-  // Neither namespace nor pod nor uid holds "_".
+  // Neither namespace nor pod nor uid contains "_".
   std::string_view rest = name;
   const std::string_view name_space = take_until(rest, '_');
   const std::string_view pod = take_until(rest, '_');
@@ -106,7 +106,7 @@ const std::string& ContainerNames::container(const std::string& id, const std::s
   if (const std::string* name = found()) return *name;
   search_for(id);
   if (const std::string* name = found()) return *name;
-  // Asked once per search: the file is Docker's whole knowledge of the container.
+  // Read once per search: the file has everything that Docker knows about the container.
   if (const auto [asked, is_new] = containers_.try_emplace(id); is_new) {
     read_docker(id);
     if (asked->second.empty() && !pod_uid.empty()) asked->second = only_container_of(pod_uid);
@@ -118,7 +118,7 @@ const std::string& ContainerNames::container(const std::string& id, const std::s
 
 std::optional<Absent> ContainerNames::why_missing() const {
   if (!missing_) return std::nullopt;
-  // What a container of ours does not show does not exist for it, so that a missing mount looks like this, too.
+  // If the exporter runs in a container, a missing mount gives ENOENT, too.
   return denied_ ? Absent{Reason::permission, EACCES} : Absent{Reason::permission, ENOENT};
 }
 
@@ -207,7 +207,7 @@ void ContainerNames::read_storage_file(const std::string& path) {
       containers_.try_emplace(std::move(entry.id), std::move(entry.name));
 }
 
-// A pod of one container needs no more to name it.
+// The pod's folder is enough to name the container of a pod with only one.
 std::string ContainerNames::only_container_of(const std::string& pod_uid) const {
   const auto folder = pod_folders_.find(pod_uid);
   if (folder == pod_folders_.end()) return {};

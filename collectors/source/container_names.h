@@ -12,7 +12,7 @@
 #include "igpu/units.h"
 #include "machine/filesystem.h"
 
-// Names of pods and containers, from what the host itself keeps in files; no API server and no engine is asked.
+// Names of pods and containers from files on the host, without requests to an API server or a container engine.
 //   /var/log/pods/<namespace>_<pod>_<uid>/<container>/                 kubelet
 //   /var/log/containers/<pod>_<namespace>_<container>-<id>.log         kubelet
 //   /var/lib/docker/containers/<id>/config.v2.json                     Docker (root only)
@@ -36,25 +36,25 @@ struct ContainerLog {
   std::string id;
 };
 std::optional<ContainerLog> parse_container_log(std::string_view name);
-// What an engine calls a container: without Docker's "/", and of "k8s_<container>_<pod>_..." the container. "" for what
-// is no name.
+// A container's name as its engine gives it: without Docker's "/", and only the container's part of
+// "k8s_<container>_<pod>_...". "" if it is not a name.
 std::string plain_container_name(std::string_view name);
 
-// Knows what it has read, and reads again when it is asked for somebody unknown: once per scan for somebody new, every
-// ten seconds for those it was asked for in vain.
+// Caches what it has read, and reads again for unknown ids: once per scan for a new one, every ten seconds for those
+// that were not found.
 class ContainerNames {
  public:
   // root: the host's file system (--path.rootfs).
   explicit ContainerNames(const Directory& root) : root_(root) {}
 
-  // From here on what is unknown may be searched once more.
+  // Starts a scan: unknown ids may be searched once more.
   void begin_scan(Nanoseconds now);
-  // Nothing if the host does not say.
+  // Null if the host has no name for it.
   const PodName* pod(const std::string& uid);
-  // pod_uid: of the pod that it belongs to, or "". "" if the host does not say.
+  // pod_uid: of the pod that it belongs to, or "". Returns "" if the host has no name for it.
   const std::string& container(const std::string& id, const std::string& pod_uid);
 
-  // Why names of containers that were asked for are missing; nothing if none is.
+  // Why requested names of containers are missing; nullopt if none is.
   std::optional<Absent> why_missing() const;
 
  private:
@@ -72,8 +72,8 @@ class ContainerNames {
   const Directory& root_;
   std::map<std::string, PodName, std::less<>> pods_;             // by uid
   std::map<std::string, std::string, std::less<>> pod_folders_;  // by uid
-  NamesById containers_;                                         // by id; "" for those that were asked for in vain
-  std::set<std::string, std::less<>> asked_;                     // in vain, by id and uid
+  NamesById containers_;                                         // by id; "" for those that were not found
+  std::set<std::string, std::less<>> asked_;                     // not found, by id and uid
   Nanoseconds now_{};
   std::optional<Nanoseconds> searched_;
   bool missing_ = false;

@@ -29,7 +29,7 @@ using AnswerBuffer = std::array<std::uint64_t, 1024>;
 
 using Bytewise = std::span<const std::byte>;
 
-// Both drivers refuse a query that they do not know with EINVAL.
+// Both drivers reject an unknown query with EINVAL.
 template <class T>
 Reading<T> refused(int error, std::string_view where) {
   if (error == EINVAL) return Absent{Reason::kernel, error};
@@ -47,7 +47,7 @@ Failure malformed(std::string_view where) { return {std::make_error_code(std::er
 
 std::uint64_t address_of(void* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
-// Two passes: how much, then the answer. A refusal of the item comes as its negative length while the call succeeds.
+// Two passes: the size, then the answer. A rejected item has a negative length although the call succeeds.
 Reading<Bytewise> i915_query(DrmNode& node, std::uint64_t id, AnswerBuffer& buffer) {
   drm::I915QueryItem item{id, 0, 0, 0};
   drm::I915Query query{1, 0, address_of(&item)};
@@ -56,7 +56,7 @@ Reading<Bytewise> i915_query(DrmNode& node, std::uint64_t id, AnswerBuffer& buff
   const auto needed = static_cast<std::size_t>(item.length);
   if (needed == 0 || needed > sizeof(buffer)) return malformed(kI915Where);
 
-  buffer.fill(0);  // reserved fields that are not zero are refused
+  buffer.fill(0);  // reserved fields that are not zero are rejected
   item = {id, static_cast<std::int32_t>(needed), 0, address_of(buffer.data())};
   query = {1, 0, address_of(&item)};
   if (const auto answered = node.ioctl(drm::kIoctlI915Query, &query); !answered) return refused<Bytewise>(answered);
@@ -66,7 +66,7 @@ Reading<Bytewise> i915_query(DrmNode& node, std::uint64_t id, AnswerBuffer& buff
   return std::as_bytes(std::span(buffer)).first(length);
 }
 
-// Two passes as well, but the second has to name exactly the size that the first one reported.
+// Two passes as well, but the second must pass exactly the size that the first one reported.
 Reading<Bytewise> xe_query(DrmNode& node, std::uint32_t id, AnswerBuffer& buffer) {
   drm::XeDeviceQuery query{0, id, 0, 0, {}};
   if (const auto asked = node.ioctl(drm::kIoctlXeDeviceQuery, &query); !asked) return refused<Bytewise>(asked);
@@ -86,7 +86,7 @@ T load(Bytewise answer, std::size_t offset) {
   return value;
 }
 
-// How many items an answer holds; nothing if it claims more than it carries.
+// The number of items in an answer; nullopt if it claims more than it contains.
 template <class Header, class Item>
 std::optional<std::size_t> item_count(Bytewise answer, std::uint32_t Header::*count) {
   if (answer.size() < sizeof(Header)) return std::nullopt;
@@ -148,7 +148,7 @@ Reading<std::vector<MemoryRegion>> xe_memory_regions(DrmNode& node, bool may_kno
 
   std::vector<MemoryRegion> regions;
   regions.reserve(*count);
-  // The instance counts over both classes (1 for the first VRAM); fdinfo and everybody else call that one vram0.
+  // The instance counts over both classes (1 for the first VRAM); fdinfo and other tools call it vram0.
   std::size_t vram = 0;
   for (std::size_t i = 0; i < *count; ++i) {
     const auto region = load<drm::XeMemoryRegion>(*answer, sizeof(drm::XeHeader) + i * sizeof(drm::XeMemoryRegion));

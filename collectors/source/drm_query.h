@@ -12,7 +12,8 @@
 #include "machine/drm_node.h"
 
 // What the render node's query ioctls report: DRM_IOCTL_I915_QUERY (drivers/gpu/drm/i915/i915_query.c) and
-// DRM_IOCTL_XE_DEVICE_QUERY (drivers/gpu/drm/xe/xe_query.c). All of them resume an xe device: never on a sleeping GPU.
+// DRM_IOCTL_XE_DEVICE_QUERY (drivers/gpu/drm/xe/xe_query.c). All of them resume an xe device: never call them on a
+// sleeping GPU.
 namespace igpu {
 
 struct MemoryRegion {
@@ -27,15 +28,15 @@ struct EngineInstance {
   std::uint16_t gt;
 };
 
-// may_know_used: the process is perfmon capable: a used of 0 is a number only then.
+// may_know_used: the process is perfmon capable. Otherwise a used of 0 is not a value.
 Reading<std::vector<MemoryRegion>> memory_regions(DrmNode& node, Driver driver, bool may_know_used);
 
-// Engines of an xe device; classes we do not know (VM_BIND) are left out. Sorted by gt, class, instance.
+// Engines of an xe device; unknown classes (VM_BIND) are skipped. Sorted by gt, class, instance.
 Reading<std::vector<EngineInstance>> xe_engines(DrmNode& node);
 
 // Rate of the timestamp that xe counts cycles by (fdinfo drm-total-cycles-*, engine-total-ticks), hertz.
 Reading<std::uint64_t> xe_reference_clock(DrmNode& node);
-// The same of a node that is opened for the question only; nothing if it may not be opened or does not report it.
+// The same for a node that is opened only for this query; nullopt if it cannot be opened or does not report it.
 std::optional<double> xe_reference_clock(DrmNodes& nodes, std::string_view render_node);
 
 }  // namespace igpu

@@ -32,7 +32,7 @@ Reading<bool> ErrorState::core_dump_exists() {
     return !found;
   });
   if (listed.is_failure()) return listed.failure();
-  // The class exists from the first dump on, or never if the kernel has none: both mean that none is held.
+  // The class appears with the first dump, or never if the kernel has no core dumps: either way none is held.
   return found;
 }
 

@@ -69,7 +69,7 @@ class BlockReader {
  public:
   explicit BlockReader(FdinfoBlock& block) : block_(block) {}
 
-  // key: without "drm-". Where one key's start is another key's start too, the longer one is tried first.
+  // key: without "drm-". If one prefix starts with another, the longer one is tried first.
   void take(std::string_view key, std::string_view value) {
     if (key == "driver") {
       if (block_.driver.empty()) block_.driver = value;

@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// Where a driver keeps what, below the GT's own folder.
+// Each driver's files, below the GT's own folder.
 struct GtLayout {
   struct LimitFile {
     std::string_view limit, file;
@@ -47,7 +47,7 @@ constexpr GtLayout kXe{"freq0/act_freq",         "freq0/cur_freq", "gtidle/idle_
                        "freq0/throttle",         "reason_",        "freq0/throttle/status",
                        "freq0/throttle/reasons", kXeLimits,        std::nullopt};
 
-// "gt12" -> "12"; nothing for other names.
+// "gt12" -> "12"; nullopt for other names.
 std::optional<std::string> number_after(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
   const std::string_view digits = name.substr(prefix.size());
@@ -104,7 +104,7 @@ std::vector<GtSysfs> GtSysfs::find(const Directory& sys, const Gpu& gpu) {
   return gts;
 }
 
-// None of these files has a value for "no data": a driver that answers so has failed.
+// None of these files has a value for "no data": a driver that reports it has failed.
 Reading<std::uint64_t> GtSysfs::number(Attribute& attribute) {
   const auto value = attribute.number();
   if (value.is_absent() && value.absent().os_error == ENODATA)
@@ -121,7 +121,7 @@ Reading<Hertz> GtSysfs::hertz(Attribute& megahertz) {
 }
 
 Reading<Hertz> GtSysfs::bound(Limit& limit) {
-  // Two steps of the scale in which the hardware counts frequencies (50 MHz / 3): rounding makes no liar.
+  // Two steps of the scale in which the hardware counts frequencies (50 MHz / 3): values within rounding are accepted.
   constexpr double kRounding = 34e6;
   const auto value = hertz(limit.attribute);
   if (!value) return value;
@@ -142,8 +142,8 @@ bool looks_like_a_reason(std::string_view word) {
 
 }  // namespace
 
-// Keeps reasons that the driver names without having a file for them: they are reported when inactive, too. Named twice
-// in a row, because one snapshot may be cut off in the middle of a word.
+// Remembers reasons that the driver names without having a file for them, so that they are also reported when inactive.
+// Only if named twice in a row, because one snapshot may be truncated in the middle of a word.
 void GtSysfs::learn_reasons(std::string_view words, const std::function<void(std::string_view, bool)>& visit) {
   constexpr std::size_t kMost = 64;  // more than the hardware's register has bits
   std::vector<std::string> news;
@@ -178,8 +178,7 @@ Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)
     }
     return Unit{};
   }
-  // Kernels that do not show GTs one by one do not show throttle reasons either; the others do if the hardware reports
-  // them.
+  // Kernels without a folder for each GT have no throttle reasons; the others have them if the hardware reports them.
   if (!throttle_status_) return Absent{Reason::kernel};
   const auto status = number(*throttle_status_);
   if (status.is_absent() && reasons_.empty()) return Absent{Reason::hardware};

@@ -33,13 +33,13 @@ class GtSysfs {
   const std::string& id() const { return id_; }       // "0", "1": device-wide GT number
   Reading<Hertz> actual() { return hertz(actual_); }  // 0 while parked
   Reading<Hertz> requested() { return hertz(requested_); }
-  // rp0 first: the others are held against it.
+  // rp0 first: the others are checked against it.
   std::vector<Limit>& limits() { return limits_; }
-  // What cannot be true is Absent{hardware}: 0, more than any GPU reaches, or an operating point (rpe, rpa) above the
+  // Impossible values are Absent{hardware}: 0, more than any GPU reaches, or an operating point (rpe, rpa) above the
   // highest one (rp0). xe on DG2 takes its rpa from another register's bits: 627200 MHz.
   Reading<Hertz> bound(Limit& limit);
 
-  // Calls visit(reason, active) for "any" and for every reason this GT has a file for or has named; one consistent
+  // Calls visit(reason, active) for "any" and for every reason that this GT has a file for or has named; one consistent
   // snapshot where the driver offers it (xe `reasons`). Absent: the GT reports none.
   Reading<Unit> throttle(const std::function<void(std::string_view reason, bool active)>& visit);
 

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-// /proc/stat (Documentation/filesystems/proc.rst; fs/proc/stat.c): what the processors of the machine have done. Pure.
+// /proc/stat (Documentation/filesystems/proc.rst; fs/proc/stat.c): CPU time of the machine's processors. Pure.
 namespace igpu {
 
 inline constexpr std::size_t kCpuModes = 8;
-// In the file's order; guest time is part of user and nice, and left out.
+// In the file's order; guest time is part of user and nice, and omitted.
 inline constexpr std::array<std::string_view, kCpuModes> kCpuModeNames{"user",   "nice", "system",  "idle",
                                                                        "iowait", "irq",  "softirq", "steal"};
 
@@ -20,8 +20,8 @@ struct CpuTimes {
   std::array<std::uint64_t, kCpuModes> ticks{};  // of a hundredth of a second
 };
 
-// Every processor that is online, in the file's order, without their sum. Nothing where a line has another shape.
-// Kernels may take a little of idle and iowait back.
+// Every online processor, in the file's order, without their sum. nullopt if a line has an unexpected format. idle and
+// iowait may step back a little.
 std::optional<std::vector<CpuTimes>> parse_host_stat(std::string_view text);
 
 }  // namespace igpu

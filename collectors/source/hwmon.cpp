@@ -38,14 +38,14 @@ unsigned channel_number(std::string_view name) {
   return parts ? scan_integer<unsigned>(parts->index).value_or(0) : 0;
 }
 
-// The card's own order, which is the one that people expect: the package before its parts, channel 2 before channel 10.
+// The card's own order, as people expect it: the package before its parts, channel 2 before channel 10.
 std::vector<std::string> by_channel(std::vector<std::string> names) {
   std::stable_sort(names.begin(), names.end(),
                    [](const std::string& a, const std::string& b) { return channel_number(a) < channel_number(b); });
   return names;
 }
 
-// Of a temperature without a label: by the index that xe gives it, whose files begin with 2; i915 has the first alone.
+// Name of a temperature without a label, by its index in xe, whose files start at 2; i915 has only the first.
 std::string unlabelled_temperature(std::string_view index) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames{
       {{"1", "package"}, {"2", "package"}, {"3", "vram"}, {"4", "mctrl"}, {"5", "pcie"}}};

@@ -14,13 +14,13 @@
 
 // hwmon of a discrete GPU (drivers/gpu/drm/i915/i915_hwmon.c, xe/xe_hwmon.c), and of the CPU package an integrated one
 // is part of (drivers/hwmon/coretemp.c). Channels are identified by their label: index meaning changed between kernels.
-// i915 has no labels, nor had xe up to Linux 6.8: their one channel is the package. Reading resumes the device.
+// i915 has no labels, nor has xe up to Linux 6.8: their only channel is the package. Reading resumes the device.
 namespace igpu {
 
-// A label as our label values name it: "pkg" -> "package"; "" (i915) -> "package".
+// The value of sensor_name for a label: "pkg" -> "package"; "" (i915) -> "package".
 std::string sensor_name(std::string_view label);
-// Whether power*_rated_max of this GPU is a rating at all. From Battlemage on the register behind it is none:
-// Linux 6.11 to 6.14 show 35 W for a card of 190 W, later ones hide the file.
+// Whether power*_rated_max of this GPU is a rating at all. From Battlemage on its register is not: Linux 6.11 to 6.14
+// show 35 W for a card of 190 W, later ones hide the file.
 bool has_rated_power(const Gpu& gpu);
 
 class Hwmon {
@@ -31,7 +31,7 @@ class Hwmon {
     Attribute attribute;
   };
 
-  // Of the GPU itself; nothing for integrated ones and virtual functions.
+  // Of the GPU itself; empty for integrated GPUs and virtual functions.
   static Hwmon of_gpu(const Directory& sys, const Gpu& gpu);
   // The CPU package's temperature only.
   static Hwmon of_cpu_package(const Directory& sys);
@@ -51,16 +51,16 @@ class Hwmon {
   std::vector<Limit> power_limits;      // microwatts
   std::vector<Channel> current_limits;  // milliamperes
 
-  static Reading<Celsius> celsius(Attribute& attribute);  // no temperature of a working chip: Absent{hardware}
-  // The driver counts turns between two readings of the file, ours or another program's. When they come within the same
-  // millisecond there is no speed: nullopt.
+  static Reading<Celsius> celsius(Attribute& attribute);  // impossible for a working chip: Absent{hardware}
+  // The driver counts turns between two readings of the file, ours or another program's. Two readings within one
+  // millisecond give no speed: nullopt.
   static Reading<std::optional<Rpm>> rpm(Attribute& attribute);
   static Reading<Volts> volts(Attribute& attribute);
-  // The most that the card draws for longer than moments, and the least that this says: the largest limit that it
-  // states; where it states none that can be true, more than any card draws.
+  // Upper bound of the card's sustained power: the largest limit that it states, with a minimum, as limits can change;
+  // if it states no credible limit, more than any card draws.
   Watts highest_power();
-  // The time in which its energy counters go once around at such a power. They are 32 bits of 1/2^14 J in hardware; the
-  // driver sees a lap only if the file is read before the next one is over.
+  // The time in which its energy counters wrap around once at that power. They are 32 bits of 1/2^14 J in hardware; the
+  // driver detects a wraparound only if the file is read before the next one completes.
   static Nanoseconds energy_lap(Watts power);
   static Reading<Watts> watts(Attribute& attribute);      // 0: the limit is not set: Absent{hardware}
   static Reading<Amperes> amperes(Attribute& attribute);  // 0: Absent{hardware}

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kPmus = "bus/event_source/devices";
 
-// In the order of preference: counters of their own before those that are shared with other users of perf.
+// In the order of preference: dedicated counters before those shared with other users of perf.
 struct Family {
   std::string_view pmu, read, write;
   bool sub_channels;

@@ -19,8 +19,8 @@
 #include "tracker/page_layout.h"
 
 // What Level Zero programs have created, destroyed and called, from the pages that the tracker (collectors/tracker)
-// keeps inside them. Any user can put anything where pages lie: what is not a page, or says what no tracker would, is
-// rejected, by reason, and never hides the others.
+// keeps inside them. Any user can put files into their folder: a file that is not a page, or has values that no tracker
+// writes, is rejected, counted by reason, and never hides the others.
 namespace igpu {
 
 enum class PageRejection { not_a_file, denied, unreadable, size, header, version, implausible, too_many };

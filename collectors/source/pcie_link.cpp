@@ -18,7 +18,7 @@ bool is_pci_function(std::string_view name) {
 
 std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
   // Every function from the root port down to the GPU, as paths. A domain inside another one (10000, of a volume
-  // management device) has root ports of its own: what stands before its host bridge is no bridge of the card's.
+  // management device) has root ports of its own: what precedes its host bridge is not a bridge of the card.
   std::vector<std::string> functions;
   for (std::size_t begin = 0; begin < pci_path.size();) {
     const std::size_t end = std::min(pci_path.find('/', begin), pci_path.size());
@@ -49,7 +49,7 @@ PcieLink::PcieLink(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gp
   max_width_.emplace(sys, port_ + "/max_link_width");
 }
 
-// Handed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5
+// Passed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5
 // GT/s, and the slot's link is unknown.
 bool PcieLink::is_inside_of_switch() {
   if (!is_gpu_itself_) return false;

@@ -39,18 +39,18 @@ struct PmuTerm {
   std::string_view name;
   std::uint64_t value = 1;
 };
-// Takes the next term off the front of text: "event=0xff,umask=0x20", "config=0x2000". Nothing for a term that is none
-// (no name, no number, "event=?").
+// Removes the first term from text: "event=0xff,umask=0x20", "config=0x2000". nullopt for an invalid term (no name, no
+// number, "event=?").
 std::optional<PmuTerm> take_pmu_term(std::string_view& text);
 
 // The whole text as config words. Terms are the fields of format/; besides them config, config1, config2 and config3
-// mean whole words. Nothing if a term is unknown or does not fit.
+// mean whole words. nullopt if a term is unknown or does not fit.
 std::optional<PmuConfig> parse_pmu_event(std::string_view text, const std::vector<PmuField>& fields);
 // Adds one term.
 bool place_pmu_term(std::string_view name, std::uint64_t value, const std::vector<PmuField>& fields, PmuConfig& config);
 
 // All CPUs of a list: "0", "0-3", "0,8". cpumask names the one CPU of every package (or of the machine) on which the
-// PMU is to be opened. Empty if it is none.
+// PMU is to be opened. Empty if it is not a list.
 std::vector<int> parse_cpu_list(std::string_view text);
 
 }  // namespace igpu

@@ -16,7 +16,7 @@ namespace igpu {
 namespace {
 
 constexpr std::string_view kPmus = "bus/event_source/devices/";
-// What describes an event beside its own file.
+// Suffixes of the files that describe an event, in addition to its own file.
 constexpr std::array<std::string_view, 4> kSiblings{".scale", ".unit", ".per-pkg", ".snapshot"};
 constexpr std::size_t kHeaderWords = 3;  // nr, time_enabled, time_running
 
@@ -108,7 +108,7 @@ struct PmuSession::State {
   const std::string directory;
   const std::string memory_prefix;
 
-  // Held by the one thread that reads; a thread that hangs in a read must not stop the others.
+  // Held by the one thread that reads; a thread that hangs in a read must not block the others.
   std::mutex mutex;
   std::vector<Event> events;
   std::unique_ptr<File> type_file;
@@ -131,7 +131,7 @@ Reading<std::uint32_t> PmuSession::State::read_type() {
     if (text.is_failure()) return text.propagate<std::uint32_t>();
     const auto number = text ? scan_integer<std::uint32_t>(*text) : std::nullopt;
     if (number && *number == described_type) return *number;
-    // The PMU went, or another one came in its place.
+    // The PMU is gone, or another one replaced it.
     close_groups();
     type_file.reset();
     described = false;
@@ -234,7 +234,7 @@ Reading<Unit> PmuSession::State::open(std::uint32_t type) {
     if (events.empty()) return Absent{Reason::kernel, ENOENT};
     return events.front().counts;
   }
-  words.assign(kHeaderWords + most + 1, 0);  // one more: an answer that is too long shows
+  words.assign(kHeaderWords + most + 1, 0);  // one more, to detect an answer that is too long
   for (Event& event : events) {
     event.counter = HeldCounter::from_zero();
     event.base = event.raw = 0;
@@ -244,7 +244,7 @@ Reading<Unit> PmuSession::State::open(std::uint32_t type) {
   return Unit{};
 }
 
-// The group is not what was opened: the device went away under it.
+// The group is not the one that was opened: its device is gone.
 Reading<Unit> PmuSession::State::lost() {
   close_groups();
   if (const auto type = read_type(); !type) return type.propagate<Unit>();
@@ -295,7 +295,7 @@ void PmuSession::State::take_values() {
 
 Reading<Unit> PmuSession::State::read() {
   std::uint64_t elapsed = 0;
-  // A failed group of several spoils only this refresh: what the others gained is taken with the next one.
+  // One failed group of several invalidates only this refresh: the next one includes what the others counted.
   Reading<Unit> result = Unit{};
   for (Group& group : groups) {
     const auto outcome_of_group = read_group(group, elapsed);
@@ -372,7 +372,7 @@ PmuSession::Handle PmuSession::want(std::string_view event, std::span<const Term
 Reading<Unit> PmuSession::refresh(std::uint64_t pass) {
   const std::unique_lock lock(state_->mutex, std::try_to_lock);
   if (!lock) return hangs(state_->name);
-  // A smaller number is that of a scrape that was left behind.
+  // A smaller number belongs to an abandoned scrape.
   if (state_->pass && pass <= *state_->pass) return state_->outcome;
   state_->pass = pass;
   state_->outcome = state_->update();
@@ -419,12 +419,12 @@ std::string gpu_pmu_name(const Directory& sys, std::string_view driver, std::str
   if (driver != "i915") return own;
   const auto exists = [&](std::string_view pmu) { return bool(sys.stat(std::string(kPmus) + std::string(pmu))); };
   constexpr std::string_view kPlain = "i915";
-  // Drivers up to 6.12 give the plain name to 0000:00:02.0 whatever sits there, later ones to integrated GPUs wherever
-  // they sit. Before 5.10 all had it.
+  // Drivers up to 6.12 give the plain name to any GPU at 0000:00:02.0, later ones to integrated GPUs at any address.
+  // Before 5.10 all GPUs had it.
   if (exists(own)) return own;
   if (integrated || address == "0000:00:02.0") return std::string(kPlain);
   if (!exists(kPlain)) return own;
-  // A card that is being removed has neither its own PMU nor a place among the driver's devices any more.
+  // A card that is being removed no longer has its own PMU or an entry among the driver's devices.
   std::vector<std::string> devices = sorted_names(sys, "bus/pci/drivers/i915");
   std::erase_if(devices, [](const std::string& entry) { return entry.find(':') == std::string::npos; });
   return devices.size() == 1 && devices.front() == address ? std::string(kPlain) : own;

@@ -16,8 +16,8 @@
 #include "machine/machine.h"
 
 // One perf PMU as one group: all wanted events are opened together and read by one read(2). Several collectors share
-// the session of a GPU (engines, frequency, rc6), so all of them say what they want before the first read.
-// Sources: kernel/events/core.c, drivers/gpu/drm/i915/i915_pmu.c, arch/x86/events/rapl.c, .../uncore_snb.c.
+// the session of a GPU (engines, frequency, rc6), so all of them announce their events before the first read. Sources:
+// kernel/events/core.c, drivers/gpu/drm/i915/i915_pmu.c, arch/x86/events/rapl.c, .../uncore_snb.c.
 namespace igpu {
 
 class PmuSession {
@@ -42,19 +42,19 @@ class PmuSession {
   Reading<std::vector<std::string>> events() const;
 
   // Announces an event; best before the first refresh() (later the whole group is reopened at the next one). Unknown
-  // names are taken too: they stay absent. The same event announced twice is one.
+  // names are accepted: they stay absent. The same event announced twice is one.
   Handle want(std::string_view event, std::span<const Term> terms = {});
 
-  // Opens what was announced if it is not open (events that the kernel refuses are dropped one by one, the rest
-  // counts; refusals with EACCES/EPERM end the attempt), then reads the group once. Call with the same pass number
-  // again and the values of that pass stay as they are. The outcome is that of the PMU as a whole: a value if at least
-  // one event counts. A group that the kernel could not run all the time (counters shared with others) is extrapolated;
-  // one that did not run at all since the last read is a Failure. A call while another one hangs is a Failure.
+  // Opens what was announced if it is not open (events that the kernel rejects are dropped one by one, the others
+  // count; EACCES and EPERM end the attempt), then reads the group once. Call with the same pass number again and the
+  // values of that pass stay as they are. The outcome is that of the PMU as a whole: a value if at least one event
+  // counts. A group that the kernel could not run all the time (counters shared with others) is extrapolated; one that
+  // did not run at all since the last read is a Failure. A call while another one hangs is a Failure.
   Reading<Unit> refresh(std::uint64_t pass);
 
   // After refresh(): the count since the first opening in this process' life, never going backwards. Absent with the
-  // reason of the refusal if the kernel has dropped this event; as the last refresh() if that was no success. After
-  // close(): as it was then.
+  // kernel's reason if it rejected this event; the outcome of the last refresh() if that failed. After close(): the
+  // last value.
   Reading<std::uint64_t> count(Handle handle) const;
   // The same multiplied by the event's .scale: joules for power, MiB for uncore. usual_scale: where it has none.
   Reading<double> scaled(Handle handle, double usual_scale) const;

@@ -81,7 +81,7 @@ Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pi
   const auto stat_text = directory.read_start("stat", buffer);
   if (!stat_text) return stat_text.propagate<ClientProcess>();
   const auto stat = parse_process_stat(*stat_text);
-  if (!stat) return Absent{Reason::kernel, ESRCH};  // empty: it has gone in between
+  if (!stat) return Absent{Reason::kernel, ESRCH};  // empty: the process has just ended
 
   ClientProcess process;
   process.pid = pid;

@@ -21,7 +21,7 @@ struct ProcessStat {
   std::string_view comm;  // any bytes: parentheses, newlines, bad UTF-8; at most 15 of a user's process
   std::uint32_t parent = 0;
   std::uint64_t start_time_ticks = 0;
-  // All threads; those that were reaped are of children that ended and were waited for, with their own.
+  // All threads. reaped: of children that have ended and were waited for, including their own children.
   std::uint64_t user_ticks = 0;
   std::uint64_t system_ticks = 0;
   std::uint64_t reaped_user_ticks = 0;
@@ -37,11 +37,11 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text);
 // dumpable.
 std::optional<std::uint32_t> parse_status_uid(std::string_view text);
 
-// User names by uid, asked once and kept for ten minutes: the passwd file is read whole at each question.
+// User names by uid, cached for ten minutes, because each look-up reads the whole passwd file.
 class UserNames {
  public:
   explicit UserNames(const Names& names) : names_(names) {}
-  // The number itself where no name is known (a container does not know the host's users).
+  // The number itself if no name is known (a container does not know the host's users).
   const std::string& name(std::uint32_t uid, Nanoseconds now);
 
  private:

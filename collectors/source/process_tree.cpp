@@ -57,7 +57,7 @@ std::optional<std::uint64_t> parse_uptime_ticks(std::string_view text) {
   return *seconds * 100 + *rest;
 }
 
-// One search for everybody below some roots.
+// One search for all processes below some roots.
 struct ProcessTree::Search {
   Search(Machine& its_machine, const Limits& its_limits)
       : machine(its_machine), limits(its_limits), deadline(machine.clock.now() + limits.time) {}
@@ -68,7 +68,7 @@ struct ProcessTree::Search {
     return true;
   }
 
-  // False if it has gone.
+  // False if it has ended.
   bool read(Pid pid) {
     std::array<char, 2048> buffer;
     const auto text = machine.proc.read_start(path_of(pid, "stat"), buffer);
@@ -124,7 +124,7 @@ struct ProcessTree::Search {
     return true;
   }
 
-  // Reads everybody, and keeps those below the roots.
+  // Reads all processes, and keeps those below the roots.
   Reading<Unit> sift(std::span<const Pid> roots) {
     found.processes.clear();
     const auto listed = machine.proc.for_each(".", [this](std::string_view name) {
@@ -137,7 +137,7 @@ struct ProcessTree::Search {
     if (!listed) return listed;
     sort();
     std::set<Pid> below(roots.begin(), roots.end());
-    // Children mostly have higher PIDs than their parents; numbers that were used again need more rounds.
+    // Children mostly have higher PIDs than their parents; reused PIDs need more rounds.
     for (bool more = true; std::exchange(more, false);)
       for (const TreeProcess& process : found.processes)
         if (below.contains(process.parent) && below.insert(process.pid).second) more = true;

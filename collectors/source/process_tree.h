@@ -19,7 +19,7 @@ namespace igpu {
 // /proc/<pid>/io, which needs the same rights as fdinfo (ptrace read access).
 struct ProcessIo {
   std::uint64_t read_bytes = 0;     // from storage
-  std::uint64_t written_bytes = 0;  // towards storage; what was truncated before it got there is not taken off
+  std::uint64_t written_bytes = 0;  // towards storage; data truncated before it was stored is not subtracted
 };
 std::optional<ProcessIo> parse_process_io(std::string_view text);
 
@@ -34,7 +34,7 @@ class ProcessTree {
     Nanoseconds time = std::chrono::seconds(1);
   };
   struct Found {
-    std::vector<TreeProcess> processes;  // roots and everybody below them; sorted by PID, each once
+    std::vector<TreeProcess> processes;  // roots and all processes below them; sorted by PID, each once
     std::uint64_t now_ticks = 0;         // when it began, on the clock of their start times
     bool complete = true;                // false: a limit was reached
     bool io_denied = false;              // bytes of some are missing
@@ -43,8 +43,8 @@ class ProcessTree {
   explicit ProcessTree(Machine& machine) : ProcessTree(machine, Limits{}) {}
   ProcessTree(Machine& machine, Limits limits) : machine_(machine), limits_(limits) {}
 
-  // roots: PIDs in any order; those that have gone are left out. Costs by member, not by process of the machine, where
-  // the kernel lists children (CONFIG_PROC_CHILDREN); otherwise every process' stat is read.
+  // roots: PIDs in any order; those that have ended are omitted. The cost depends on the members, not on all processes
+  // of the machine, if the kernel lists children (CONFIG_PROC_CHILDREN); otherwise every process' stat is read.
   Reading<Found> below(std::span<const std::uint32_t> roots) const;
 
  private:

@@ -17,10 +17,10 @@ namespace igpu {
 class RuntimePm {
  public:
   RuntimePm(const Directory& sys, std::string_view pci_path);
-  // runtime_status: asleep or on its way there, nothing that resumes the device may be read. Absent: it reports no
+  // runtime_status: suspended or suspending; do not read anything that resumes the device. Absent: it reports no
   // status. Failure: what it reports is not a status.
   Reading<bool> suspended();
-  // runtime_usage: who holds the device awake right now. Absent on kernels without CONFIG_PM_ADVANCED_DEBUG.
+  // runtime_usage: how many users keep the device awake now. Absent on kernels without CONFIG_PM_ADVANCED_DEBUG.
   Reading<std::uint64_t> users();
   // autosuspend_delay_ms: how long it stays awake after its last use; 0 if it does not go to sleep by itself.
   Nanoseconds autosuspend_delay();

@@ -8,7 +8,7 @@
 
 #include "machine/filesystem.h"
 
-// What the GTs of an xe device report about their sleep: <pci>/tile<T>/gt<G>/gtidle/idle_residency_ms
+// Sleep states of the GTs of an xe device: <pci>/tile<T>/gt<G>/gtidle/idle_residency_ms
 // (drivers/gpu/drm/xe/xe_gt_idle.c). G is unique on the device.
 namespace igpu {
 
@@ -24,7 +24,7 @@ class XeGtIdle {
   };
 
   XeGtIdle(const Directory& sys, std::string_view pci_path);
-  // In the order of the GT numbers; the view is good until the next call.
+  // In the order of the GT numbers; the view is valid until the next call.
   const std::vector<Residency>& read();
 
  private:
