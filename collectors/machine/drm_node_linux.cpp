@@ -16,7 +16,7 @@ class LinuxDrmNode final : public DrmNode {
  public:
   explicit LinuxDrmNode(UniqueFd fd) : fd_(std::move(fd)) {}
   Reading<Unit> ioctl(unsigned long request, void* argument) override {
-    // EAGAIN is retried as libdrm does, but not for ever.
+    // EAGAIN is retried as in libdrm, but not forever.
     for (int attempt = 0; attempt < 100; ++attempt) {
       if (::ioctl(fd_.get(), request, argument) == 0) return Unit{};
       if (errno != EINTR && errno != EAGAIN) break;
@@ -33,7 +33,7 @@ class LinuxDrmNodes final : public DrmNodes {
   explicit LinuxDrmNodes(std::string_view dev_root) : folder_(std::string(dev_root) + "/dri/") {}
   Reading<std::unique_ptr<DrmNode>> open(std::string_view name) override {
     const std::string path = folder_ + std::string(name);
-    // For reading only: the kernel asks for no more to be queried, and the program opens nothing for writing.
+    // Read-only is enough for queries, and the program opens nothing for writing.
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!fd) return outcome_of_errno<std::unique_ptr<DrmNode>>(errno, path);
     return std::unique_ptr<DrmNode>(std::make_unique<LinuxDrmNode>(std::move(fd)));

@@ -11,8 +11,8 @@
 
 #include "igpu/reading.h"
 
-// The door to /sys, /proc and /dev. All paths are relative to a root that was chosen at start; nothing outside it
-// is ever opened, and what the tree lacks does not exist (no falling back to the real machine).
+// Access to /sys, /proc and /dev. All paths are relative to a root that was chosen at start; nothing outside it is ever
+// opened, and what the tree lacks does not exist (no fallback to the real machine).
 //
 // How errno becomes an outcome, here and nowhere else:
 //   ENOENT ENODEV ENXIO ENOTDIR ENODATA EOPNOTSUPP EINVAL(readlink) ESRCH -> Absent{kernel, errno}; sources that know
@@ -27,8 +27,8 @@ class File {
  public:
   virtual ~File() = default;
   // The content, in buffer. A file that does not fit is a Failure (EFBIG), not a cut-off value. EINTR is retried.
-  // A file whose device has gone answers Absent{kernel, ENODEV}. Outside sysfs and procfs (a copied tree) a file that
-  // was replaced is opened again, and one that was deleted is Absent{kernel, ENOENT}.
+  // A file whose device is gone is Absent{kernel, ENODEV}. Outside sysfs and procfs (a copied tree) a file that was
+  // replaced is opened again, and one that was deleted is Absent{kernel, ENOENT}.
   virtual Reading<std::string_view> read(std::span<char> buffer) = 0;
 };
 
@@ -36,7 +36,7 @@ struct FileFacts {
   std::uint32_t mode = 0;  // type and permissions as stat(2)
   std::uint32_t uid = 0;
   std::uint64_t rdev = 0;
-  std::uint64_t inode = 0;  // sysfs gives a directory that is recreated another one
+  std::uint64_t inode = 0;  // changes when sysfs recreates a directory
 };
 
 class Directory {
@@ -50,8 +50,8 @@ class Directory {
   virtual Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const = 0;
   virtual Reading<std::unique_ptr<File>> open(std::string_view path) const = 0;
   virtual Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const = 0;
-  // Calls visit(name) for every entry of the directory at path ("." for this one) but "." and ".."; stops when it
-  // answers false. Order is the kernel's.
+  // Calls visit(name) for every entry of the directory at path ("." for this one) except "." and ".."; stops when visit
+  // returns false. In the kernel's order.
   virtual Reading<Unit> for_each(std::string_view path,
                                  const std::function<bool(std::string_view name)>& visit) const = 0;
   virtual Reading<std::string> read_link(std::string_view path) const = 0;
@@ -69,7 +69,7 @@ Reading<T> outcome_of_errno(int error, std::string_view where);
 Absent absent_of_errno(int error);
 bool errno_means_absent(int error);
 
-// A directory of the real machine (or of a tree with the same layout). Throws std::system_error if root is no
+// A directory of the real machine (or of a tree with the same layout). Throws std::system_error if root is not a
 // directory.
 std::unique_ptr<Directory> open_root(const std::string& root);
 

@@ -75,8 +75,8 @@ class LinuxFile final : public File {
   }
 
  private:
-  // The kernel answers itself for a file of its own that is gone. Of a file in a copied tree that was deleted, or
-  // replaced by another, the old content would be read for ever.
+  // The kernel itself reports when one of its files is gone. In a copied tree the old content of a deleted or replaced
+  // file would be read forever.
   bool is_linked() const {
     struct ::stat facts {};
     return fd_ && ::fstat(fd_.get(), &facts) == 0 && facts.st_nlink > 0;
@@ -137,7 +137,7 @@ class LinuxDirectory final : public Directory {
     return std::unique_ptr<Directory>(std::make_unique<LinuxDirectory>(std::move(fd), root_));
   }
   Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
-    // A fresh descriptor each time: a directory's read position is shared by everybody who has it open.
+    // A new descriptor each time: copies of a directory's descriptor share its read position.
     const UniqueFd fd(open_at(folder_->get(), path, O_RDONLY | O_DIRECTORY));
     if (!fd) return outcome_of_errno<Unit>(errno, path);
     return visit_entries(fd.get(), path, visit);
@@ -148,7 +148,7 @@ class LinuxDirectory final : public Directory {
     const ssize_t count = text.fits() ? ::readlinkat(folder_->get(), text.c_str(), target.data(), target.size()) : -1;
     if (count < 0) {
       if (!text.fits()) errno = ENAMETOOLONG;
-      if (errno == EINVAL) return Absent{Reason::kernel, EINVAL};  // there, but no link
+      if (errno == EINVAL) return Absent{Reason::kernel, EINVAL};  // exists, but is not a link
       return outcome_of_errno<std::string>(errno, path);
     }
     return std::string(target.data(), static_cast<std::size_t>(count));

@@ -18,15 +18,15 @@ class Clock {
   virtual Nanoseconds now() const = 0;  // CLOCK_MONOTONIC
 };
 
-// What this process may do. Asked, never guessed from values (i915 shows free = total and xe used = 0 to those who may
-// not know).
+// Privileges of this process. Queried, never guessed from values (without permission i915 shows free = total and xe
+// used = 0).
 class Privileges {
  public:
   virtual ~Privileges() = default;
   virtual bool has_capability(int number) const = 0;  // effective, now; numbers as in linux/capability.h
   virtual std::uint32_t effective_uid() const = 0;
-  // Whether capabilities are those of the whole machine: drivers and perf ask for nothing less, whatever a process in a
-  // user namespace of its own holds there.
+  // Whether capabilities are those of the whole machine: drivers and perf require that, whatever a process holds in a
+  // user namespace of its own.
   virtual bool in_initial_user_namespace() const = 0;
 
   bool is_perfmon_capable() const {
@@ -39,13 +39,13 @@ class Privileges {
   static constexpr int kCapPerfmon = 38;
 };
 
-// What numbers are called on this machine.
+// Names of numeric ids on this machine.
 class Names {
  public:
   virtual ~Names() = default;
-  // "DG2 [Arc A770]" from the system's PCI id list (package pci.ids); "" if it does not know.
+  // "DG2 [Arc A770]" from the system's PCI id list (package pci.ids); "" if unknown.
   virtual std::string pci_device(std::uint16_t vendor, std::uint16_t device) const = 0;
-  // From /etc/passwd; "" if it does not know.
+  // From /etc/passwd; "" if unknown.
   virtual std::string user(std::uint32_t uid) const = 0;
 };
 

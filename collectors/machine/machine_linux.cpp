@@ -30,8 +30,8 @@ class SystemClock final : public Clock {
   }
 };
 
-// Capabilities belong to threads. Those of the thread that makes this are meant, from which the collectors' threads
-// have theirs: who asks later may have given them up.
+// Capabilities belong to threads. These are those of the constructing thread, which the collectors' threads inherit: a
+// thread that asks later may have dropped its own.
 class SystemPrivileges final : public Privileges {
  public:
   SystemPrivileges() {
@@ -46,7 +46,8 @@ class SystemPrivileges final : public Privileges {
   bool in_initial_user_namespace() const override { return initial_; }
 
  private:
-  // The initial one maps every id to itself, others a part of them (user_namespaces(7)). We never leave ours.
+  // The initial one maps every id to itself, others a part of them (user_namespaces(7)). This process never leaves its
+  // own.
   static bool maps_every_id() {
     std::array<char, 128> text{};
     const UniqueFd fd(::open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
@@ -60,8 +61,8 @@ class SystemPrivileges final : public Privileges {
   bool initial_ = maps_every_id();
 };
 
-// The device's name in a list of PCI IDs; nothing: there is no such list. It is read piece by piece, as the heap would
-// keep its 1.4 MB for ever, and not mapped, as the sandbox lets no descriptor be mapped.
+// The device's name in a list of PCI IDs; nullopt: no such list. Read in pieces, because the heap would keep its 1.4 MB
+// forever, and not mapped, because the sandbox denies mapping files.
 std::optional<std::string> name_in_list(const char* path, std::uint16_t vendor, std::uint16_t device) {
   const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
   if (!fd) return std::nullopt;

@@ -12,9 +12,9 @@
 
 #include "igpu/reading.h"
 
-// A folder into which programs of any user put files, each of which its writer keeps locked while it lives. So nothing
-// in it can be trusted: only regular files are opened, links are not followed, and content is read with pread, since a
-// mapped file that its writer truncates would end the reader.
+// A folder into which programs of any user put files, each of which its writer keeps locked while it runs. Nothing in
+// it can be trusted: only regular files are opened, links are not followed, and content is read with pread, because a
+// mapped file that its writer truncates would crash the reader.
 namespace igpu {
 
 class PageFile {
@@ -25,7 +25,7 @@ class PageFile {
   // As much of [offset, offset + buffer.size()) as the file has.
   virtual Reading<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> buffer) = 0;
   // The process that holds the lock, in the reader's pid namespace; nullopt when none does. 0: in a namespace that the
-  // reader does not see into.
+  // reader cannot see into.
   virtual Reading<std::optional<std::int32_t>> holder() = 0;
 };
 
@@ -34,7 +34,7 @@ class PageFolder {
   virtual ~PageFolder() = default;
   // The names in it, without order. Absent when there is no such folder.
   virtual Reading<std::vector<std::string>> names() = 0;
-  // Absent when it has gone. Failure with EINVAL when it is no regular file.
+  // Absent when it has gone. Failure with EINVAL when it is not a regular file.
   virtual Reading<std::unique_ptr<PageFile>> open(std::string_view name) = 0;
 };
 

@@ -22,14 +22,14 @@ class PerfEvent {
  public:
   virtual ~PerfEvent() = default;
   // read(2) on a group leader: words = nr, time_enabled, time_running, value 1..nr. Returns the words that were read;
-  // the caller checks nr and length (a dissolved group answers nr = 1 or nothing after its device went away).
+  // the caller checks nr and length (after its device is gone, a dissolved group returns nr = 1 or nothing).
   virtual Reading<std::span<const std::uint64_t>> read(std::span<std::uint64_t> words) = 0;
 };
 
 class PerfEvents {
  public:
   virtual ~PerfEvents() = default;
-  // leader: nullptr opens a group of its own. Refusals are Absent with os_error set: EACCES (paranoid level or
+  // leader: nullptr opens a group of its own. Rejections are Absent with os_error set: EACCES (paranoid level or
   // capability), EPERM or ENOSYS (seccomp) as permission; ENOENT, ENODEV, EINVAL, EOPNOTSUPP as kernel. Others are a
   // Failure.
   virtual Reading<std::unique_ptr<PerfEvent>> open(const PerfEventConfig& event, int cpu, PerfEvent* leader) = 0;
