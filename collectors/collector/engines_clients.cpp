@@ -65,7 +65,7 @@ void ClientEngineTime::take(std::size_t engine_class, const Gain& gain, Nanoseco
   if (state.cycles != 0) {
     const auto hertz = clock().hertz();
     if (hertz) total += nanoseconds_of(std::exchange(state.cycles, 0), *hertz);
-    // What waited for the rate belongs to earlier windows.
+    // Cycles that were kept until the rate was known belong to earlier windows.
     if (!hertz || waited) state.window.restart();
     if (!hertz) return;
   }
@@ -119,8 +119,8 @@ void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
   }
 }
 
-// The id of a client that has another holder and has counted less. i915's clients before Linux 6.5 only, which count
-// nanoseconds; and only where the holder from before has been read, or has ended.
+// Whether the id now belongs to another client: it has another holder and a lower count. Only for i915 before Linux
+// 6.5, whose clients count nanoseconds, and only if the previous holder was read, or has ended.
 bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient& client,
                                             const ClientSnapshot& snapshot) {
   if (state.pid == client.pid) return false;
@@ -130,7 +130,7 @@ bool ClientEngineTime::has_been_given_again(const Client& state, const DrmClient
   return false;
 }
 
-// What the clients gained since the last scan; nothing at the first scan.
+// What the clients counted since the last scan; zero at the first scan.
 std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(const ClientSnapshot& snapshot) {
   const bool counts = last_scan_.has_value();
   const Nanoseconds elapsed = counts ? snapshot.time - *last_scan_ : Nanoseconds::zero();
@@ -161,7 +161,7 @@ std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(cons
 bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
   std::array<Gain, kEngineClasses> gains = gather(snapshot);
   const auto clients = clients_of(snapshot, device_);
-  // A client of a kernel that does not report its engine time may do anything.
+  // A client without engine time (the kernel does not report it) may use any engine.
   const bool some_silent = std::any_of(clients.begin(), clients.end(), [](const DrmClient& client) {
     return std::none_of(client.engines.begin(), client.engines.end(),
                         [](const ClientEngine& engine) { return engine.present(); });
@@ -169,7 +169,7 @@ bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
   const bool tells_all = snapshot.shows_all() && !some_silent;
   bool moved = false;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
-    // Of a walk that has not seen all clients no ratio can be computed.
+    // A walk that missed clients gives no ratio.
     gains[i].spoiled = gains[i].spoiled || !snapshot.complete;
     moved = moved || gains[i].nanoseconds != 0 || gains[i].cycles != 0;
     ClassState& state = classes_[i];
@@ -185,7 +185,7 @@ void ClientEngineTime::hand_over(const ClientSnapshot& snapshot, const Elsewhere
   const auto hertz = clock().hertz();
   if (last_scan_ && hertz && !clients.empty() && elsewhere.until > elsewhere.from) {
     const double gap = static_cast<double>((elsewhere.from - *last_scan_).count());
-    // Both counts up to the same moment.
+    // Both counts at the same time.
     const double share =
         to_seconds(clients.front().time - elsewhere.from).value / to_seconds(elsewhere.until - elsewhere.from).value;
     const std::array<Gain, kEngineClasses> gains = gather(snapshot);

@@ -61,8 +61,8 @@ bool I915EngineMeter::find_events() {
     if (engine == engines_.end()) engine = engines_.emplace(engines_.end(), name, parsed->engine_class, min_window_);
     (kind == "-busy" ? engine->busy : kind == "-wait" ? engine->wait : engine->sema).handle = pmu_.want(event);
   }
-  // i915 does not report the GT of an engine. The only parts with two GTs (Meteor Lake and its kin) have a GT of their
-  // own for all of media, and nothing else on it.
+  // i915 does not report the GT of an engine. The only parts with two GTs (the Meteor Lake family) have a separate GT
+  // for all of media and nothing else.
   if (has_media_gt)
     for (Engine& engine : engines_)
       if (is_media(engine.engine_class)) engine.gt = "1";
@@ -155,7 +155,7 @@ bool I915EngineMeter::write_engines(SampleSink& out) {
 }
 
 void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
-  if (!found_) found_ = find_events();  // the PMU may come a moment after the device
+  if (!found_) found_ = find_events();  // the PMU may appear shortly after the device
   const Reading<Unit> outcome = found_ ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel, ENOENT});
   if (outcome.is_failure()) {
     out.failed(outcome.failure());
@@ -183,7 +183,7 @@ void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   clients_.write(out, snapshot.operator bool());
 }
 
-// The PMU measures; what the clients have counted until it came stays.
+// The PMU measures; what the clients counted before it is kept.
 void I915EngineMeter::take_over(ScrapePass& pass, SampleSink& out) {
   if (std::exchange(clients_measure_, false)) {
     awaits_ratio_ = true;
@@ -193,7 +193,7 @@ void I915EngineMeter::take_over(ScrapePass& pass, SampleSink& out) {
       out.failed(snapshot.failure());
     }
   }
-  clients_.forget();  // should the PMU go, what it has counted is not counted again
+  clients_.forget();  // if the PMU disappears, its time is not counted twice
   clients_.pmu_measured(pass.now(), busy_by_class_, stepped_back_);
   clients_.write(out, awaits_ratio_);
 }

@@ -56,8 +56,8 @@ XeEngineMeter::XeEngineMeter(const CollectorContext& context)
       sleep_(context.machine.sys, context.gpu.pci_path),
       clients_(context.memory, context.gpu.address, context.min_window) {}
 
-// The events take any engine that the GPU has; no file lists them. Without access to the render node the PMU
-// itself is asked: it refuses what does not exist.
+// The events accept any engine of the GPU; no file lists them. Without access to the render node the PMU is probed: it
+// rejects engines that do not exist.
 Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
   std::vector<unsigned> gts = xe_gts(machine_.sys, gpu_.pci_path);
   if (gts.empty()) gts.push_back(0);
@@ -128,8 +128,8 @@ bool XeEngineMeter::take_ticks() {
       // Total ticks are a function's share on SR-IOV, not wall time, and their rate is unknown: only their ratio
       // counts.
       if (passed != 0) {
-        // What is reported late, beyond the time that passed, is counted in the next interval; more than that is
-        // nonsense.
+        // Time that is reported late, beyond the elapsed time, is counted in the next interval; more than that is
+        // invalid.
         const std::uint64_t in_time = std::min(worked, passed);
         const std::uint64_t late = std::min(engine.published_late, passed - in_time);
         engine.published_late = std::min(engine.published_late - late + std::min(worked - in_time, passed), passed);
@@ -176,7 +176,7 @@ ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
 }
 
 // Some milliseconds lie between the last scan of the clients and the opening of the PMU, more on a machine with many
-// processes. The clients know what they did then; this asks them once more.
+// processes. The clients' counters include that time; this reads them once more.
 void XeEngineMeter::hand_over(ScrapePass& pass, Nanoseconds read_at) {
   ClientEngineTime::Elsewhere elsewhere = *std::exchange(hand_over_, std::nullopt);
   const auto sums = busy_by_class();
@@ -189,12 +189,12 @@ void XeEngineMeter::hand_over(ScrapePass& pass, Nanoseconds read_at) {
   }
 }
 
-// From here on the clients measure.
+// The clients take over.
 void XeEngineMeter::close_pmu(ScrapePass& pass, SampleSink& out) {
   pmu_.close();
   open_ = false;
   hand_over_.reset();
-  // What the clients have done up to here the PMU has counted.
+  // The PMU has counted what the clients did so far.
   clients_.forget();
   const auto snapshot = pass.clients();
   if (snapshot) {
@@ -233,7 +233,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
   }
 }
 
-// The clients are what measures, and the sign to open the PMU.
+// The clients measure, and their activity opens the PMU.
 void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   bool moved = false;
   bool some_hidden = true;
@@ -250,7 +250,8 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   }
   if (source_ == XeEngineSource::automatic) {
     if (!usable_) {
-      // Permission may have been given meanwhile. What can be opened is closed again at once: the GPU is idle.
+      // Permission may have been granted meanwhile. If the PMU can be opened, it is closed again at once: the GPU is
+      // idle.
       usable_ = try_pmu(pass);
       if (usable_) {
         (void)take_ticks();
@@ -282,7 +283,7 @@ void XeEngineMeter::report_features(SampleSink& out) const {
   if (source_ == XeEngineSource::fdinfo) {
     out.absent(EnginesCollector::kBusyFeature, {Reason::disabled});
   } else if (usable_ && hidden_) {
-    // A closed PMU counts nothing, and what hidden clients do shows only when it is opened.
+    // A closed PMU counts nothing, and the activity of hidden clients is visible only when it is open.
     out.absent(hidden_->reason == Reason::suspended ? EnginesCollector::kBusyByLink : EnginesCollector::kBusyByClients,
                *hidden_);
   } else if (usable_) {
@@ -317,13 +318,13 @@ void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   } else {
     watch_clients(pass, out);
   }
-  // Both stay visible; only the one that measures advances.
+  // Both stay on the page; only the one that measures advances.
   if (source_ != XeEngineSource::pmu) clients_.write(out, clients_ratio_);
   report_features(out);
 }
 
 void XeEngineMeter::gpu_is_suspended() {
-  // It cannot be with an open PMU, unless the driver was configured to sleep in spite of it.
+  // Impossible with an open PMU, unless the driver was configured to suspend in spite of it.
   if (open_ || pmu_.is_open()) {
     pmu_.close();
     open_ = false;

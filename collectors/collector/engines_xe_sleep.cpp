@@ -8,11 +8,11 @@ constexpr Nanoseconds kIdleBeforeClosing = std::chrono::seconds(60);
 // Scans further apart than this are not regular monitoring: what happened in between does not call for an
 // open PMU until the next one.
 constexpr Nanoseconds kUnwatched = std::chrono::minutes(5);
-// Less C6 than an idle GT by this part of the time is a sign of work.
+// A GT is working if its C6 residency is lower than when idle by this fraction of the time.
 constexpr double kMissingResidency = 0.03;
-// Residency comes in milliseconds and in lumps; over less time than this it means nothing.
+// Residency has a resolution of milliseconds and is updated in steps; over less time than this it is meaningless.
 constexpr Nanoseconds kShortestResidency = std::chrono::milliseconds(500);
-// While some clients are hidden, what was learned about an idle GT is doubted again after this time.
+// While some clients are hidden, what was learned about an idle GT is checked again after this time.
 constexpr Nanoseconds kBelieved = std::chrono::minutes(10);
 
 }  // namespace
@@ -62,7 +62,7 @@ bool XeSleepWatch::should_open(Nanoseconds now, bool clients_moved, bool some_hi
 
 void XeSleepWatch::opened(Nanoseconds now) {
   last_scan_ = last_activity_ = now;
-  for (Gt& gt : gts_) gt.milliseconds.reset();  // an open PMU keeps the GT awake: its residency means nothing now
+  for (Gt& gt : gts_) gt.milliseconds.reset();  // an open PMU keeps the GT awake: its residency is meaningless now
 }
 
 bool XeSleepWatch::should_close(Nanoseconds now, bool active) {

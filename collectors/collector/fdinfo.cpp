@@ -84,14 +84,14 @@ void FdinfoCollector::report_features(const ClientSnapshot& snapshot, std::span<
   } else {
     out.available(kProcessesFeature);
   }
-  // Older kernels leave these lines out for some or all platforms.
+  // Older kernels omit these lines for some or all platforms.
   const auto report = [&](const FeatureDescriptor& feature, Shown& shown, Reason without, const auto& shown_by) {
     if (std::any_of(clients.begin(), clients.end(), shown_by)) shown = Shown::yes;
     if (shown == Shown::unknown && !clients.empty()) shown = Shown::no;
     if (shown == Shown::yes) out.available(feature);
     if (shown == Shown::no) out.absent(feature, {without, 0});
   };
-  // xe leaves engine time out for virtual functions, whatever the kernel.
+  // xe omits engine time for virtual functions on every kernel.
   const bool never = gpu_.virtual_function && gpu_.driver == Driver::xe;
   report(kEngineTimeFeature, engine_time_shown_, never ? Reason::hardware : Reason::kernel, has_engine_time);
   report(kMemoryFeature, memory_shown_, Reason::kernel, [](const DrmClient& client) { return !client.memory.empty(); });

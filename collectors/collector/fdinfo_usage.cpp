@@ -9,7 +9,7 @@ namespace {
 
 // Clients and processes that were not seen: closed, or hidden for a while by an incomplete walk or unreadable text.
 constexpr Nanoseconds kRemember = std::chrono::minutes(15);
-// Series that ended whose count is kept: PIDs are given again after 32,768 at the least, most of them to others.
+// Ended series whose count is kept: PIDs are reused after 32,768 at the earliest, mostly for other programs.
 constexpr std::size_t kMostEnded = 8192;
 
 double memory_of(const DrmClient& client) {
@@ -38,8 +38,8 @@ UsageTable::ProcessState::ProcessState(Nanoseconds min_window)
   static_assert(kEngineClasses == 5);
 }
 
-// Whether this is another client than the one that had the id. Only where the holder from before has been read, or
-// has ended: a walk that was cut short shows a client that several processes hold under any of them.
+// Whether the id now belongs to another client. Only if the previous holder was read, or has ended: an incomplete walk
+// may report a shared client under any of its holders.
 bool UsageTable::is_another(const ClientState& state, const DrmClient& client, const Holder& holder,
                             const ClientSnapshot& snapshot) const {
   if (!state.holder || *state.holder == holder) return false;
@@ -91,7 +91,7 @@ void UsageTable::advance(ProcessState& process, std::span<const DrmClient> clien
     state.nanoseconds += reading.nanoseconds;
     state.cycles += reading.cycles;
     state.moved += reading.moved;
-    // A client that comes with more than it can have used since the last scan is older than that.
+    // A client that appears with more than it can have used since the last scan is older than that.
     constexpr double kLump = 0.1;
     const double since =
         to_seconds(snapshot.time - process.last_seen).value * std::max<std::uint32_t>(reading.capacity, 1);
@@ -235,7 +235,7 @@ void UsageTable::keep_count(const SeriesKey& key, const ProcessState& state) {
   ended.last_seen = state.last_seen;
   ended_.insert_or_assign(key, ended);
   if (ended_.size() <= kMostEnded) return;
-  // A part at once: those that ended first.
+  // Removes several at once, those that ended first.
   std::vector<Nanoseconds> times;
   times.reserve(ended_.size());
   for (const auto& [other, count] : ended_) times.push_back(count.last_seen);

@@ -64,7 +64,7 @@ FrequencyCollector::FrequencyCollector(const CollectorContext& context)
   find_averages();
 }
 
-// The driver may make its PMU later than its other files.
+// The driver may create its PMU later than its other files.
 void FrequencyCollector::find_averages() {
   const auto events = pmu_.events();
   if (!events) {

@@ -58,13 +58,13 @@ void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   for (Hwmon::Channel& channel : hwmon_.temperatures)
     if (const auto value = Hwmon::celsius(channel.attribute); temperature.note(value))
       out.add(kTemperature, {gpu_.address, channel.name}, *value);
-  // Both drivers began to show fans at about the time of temperatures: where only one of the two is missing, it is the
-  // card.
+  // Both drivers added fans at about the same time as temperatures: if only one of the two is missing, the card lacks
+  // it.
   FeatureReport fan(out, kFanFeature, card && hwmon_.temperatures.empty() ? not_in_kernel : not_in_hardware);
   for (Hwmon::Channel& channel : hwmon_.fans)
     if (const auto value = Hwmon::rpm(channel.attribute); fan.note(value) && *value)
       out.add(kFan, {gpu_.address, channel.index}, **value);
-  // What hwmon has had from its first version on, but not for this card, the card does not have.
+  // The first version of hwmon already had these: if they are missing, the card lacks them.
   const Absent none = card && !hwmon_.found ? not_in_kernel : not_in_hardware;
   FeatureReport voltage(out, kVoltageFeature, none);
   for (Hwmon::Channel& channel : hwmon_.voltages)

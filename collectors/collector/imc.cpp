@@ -14,7 +14,7 @@ constexpr double kMebibytesPerCount =
     64 / (1024.0 * 1024.0);                    // a cache line, in all of these PMUs; .scale says the same
 constexpr double kMebibyte = 1024.0 * 1024.0;  // what the events' .scale turns a count into
 
-// Adds what the events have counted; the first one that does not count ends it.
+// Adds the counts of the events; stops at the first one that does not count.
 Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Handle>& handles) {
   double sum = 0;
   for (const PmuSession::Handle handle : handles) {
@@ -80,7 +80,7 @@ void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
     out.absent(kFeature, why);
     return;
   }
-  // No machine leaves its memory alone: what stands at 0 does not count.
+  // Every machine uses its memory: a counter that stays at 0 does not work.
   if (reads <= 0 && writes <= 0) {
     out.absent(kFeature, {Reason::hardware});
     return;

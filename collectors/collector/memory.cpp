@@ -29,7 +29,7 @@ Reading<std::vector<MemoryRegion>> MemoryCollector::regions(bool may_know_used) 
   if (gpu_.render_node.empty()) return Absent{Reason::kernel, ENOENT};
   auto opened = machine_.drm.open(gpu_.render_node);
   if (!opened) {
-    // The kernel has the node, but not here: a container that was not given it.
+    // The kernel has the node, but this container was not given it.
     if (opened.is_absent() && opened.absent().os_error == ENOENT) return Absent{Reason::permission, ENOENT};
     return opened.propagate<std::vector<MemoryRegion>>();
   }

@@ -15,7 +15,7 @@ constexpr Metric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total",
 constexpr Metric<Watts, 3> kPower{
     "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
 
-// One feature to the outside; what it needs depends on where the energy can come from.
+// One feature for users; its requirements depend on the source of the energy.
 constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::rapl_pmu};
 constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::powercap_file};
 constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon};
@@ -32,7 +32,8 @@ constexpr RaplEvent kRaplEvents[] = {{"energy-gpu", "gpu"},
                                      {"energy-ram", "dram"},
                                      {"energy-psys", "psys"}};
 
-// Energy at this power; in units of which a joule has so many. A quarter of a second of it may be published at once.
+// Bound of the energy at this power, in the counter's units. Up to a quarter of a second of it may be published at
+// once.
 GainBound energy_bound(Watts most, double units_per_joule) {
   return {.per_second = most.value * units_per_joule, .at_once = most.value * units_per_joule / 4};
 }
@@ -96,10 +97,10 @@ void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string
   MonotonicCounter& total = memory_.counter(key);
   total.rebase();
   at->parts.push_back({key, std::move(energy), range, total});
-  at->window.restart();  // what another package has used so far is no power of now
+  at->window.restart();  // what another package used before is not current power
 }
 
-// The kernel handles laps of the `power` PMU's counters; laps of files are handled here.
+// The kernel handles wraparounds of the `power` PMU's counters; those of files are handled here.
 Nanoseconds PowerCollector::read_within() const {
   Nanoseconds lap = Nanoseconds::max();
   if (!hwmon_.empty()) lap = Hwmon::energy_lap(card_power_);
@@ -113,7 +114,7 @@ Nanoseconds PowerCollector::read_within() const {
 
 void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
   look_for_sources();
-  // Asked through perf, unless there is only the file that needs root.
+  // The feature of perf, unless there is only the file, which needs root.
   const FeatureDescriptor& feature = !rapl_ ? kPowerOfCard : pmu_domains_.empty() ? kPowerByFile : kPowerFeature;
   const bool any_source = !pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty();
   FeatureReport report(out, feature, {any_source || gpu_.virtual_function ? Reason::hardware : Reason::kernel});
@@ -131,7 +132,7 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
   const Nanoseconds end = pass.now();
   if (!read) {
     report.note(read);
-    // Failing for once is no reason to report the same joules under another source.
+    // A single failure is no reason to report the same joules under another source.
     if (read.is_failure())
       for (const PmuDomain& domain : pmu_domains_) told.push_back(domain.domain);
     return;
@@ -151,7 +152,7 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
     if (*count == 0) continue;
     report.available();
     const double scale = *joules / static_cast<double>(*count);
-    // The kernel takes a register that was reset (by a suspend of the machine) for one that has wrapped.
+    // The kernel mistakes a register that was reset (by a suspend of the machine) for one that has wrapped.
     const Advance step = domain.total.advance_bounded(*count, 0, energy_bound(kMostRaplPower, 1 / scale), begin, end);
     if (step == Advance::reset) {
       domain.window.restart();
@@ -181,7 +182,7 @@ std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most
     const GainBound bound = energy_bound(most, kMicrojoulesPerJoule);
     if (part.total.advance_bounded(*raw, part.range, bound, begin, pass.now()) == Advance::reset) {
       domain.window.restart();  // no power for this window
-      // It stood at 0 because it did not count yet: its first value is whole.
+      // It was 0 because it did not count yet: its first value counts in full.
       if (!part.has_counted && part.total.total() == 0) part.total.add(*raw);
     }
     microjoules += part.total.total();

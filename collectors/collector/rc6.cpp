@@ -54,7 +54,7 @@ Rc6Collector::Rc6Collector(const CollectorContext& context)
   if (gpu_.driver == Driver::i915) want_events();
 }
 
-// The driver may make its PMU later than its other files.
+// The driver may create its PMU later than its other files.
 void Rc6Collector::want_events() {
   const auto events = pmu_.events();
   if (!events) return;
@@ -103,7 +103,7 @@ void Rc6Collector::collect(ScrapePass& pass, SampleSink& out) {
 }
 
 Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const Reading<Unit>& pmu) {
-  // A PMU that fails for once is not replaced: with each change of source the time since the last reading is lost.
+  // A PMU that fails once is not replaced: with each change of source the time since the last reading is lost.
   if (gt.event && (pmu || pmu.is_failure())) {
     const auto count = pmu_.raw(*gt.event);
     if (count) return Count{Source::pmu, *count, pmu_.time(), pmu_.time()};
@@ -112,7 +112,7 @@ Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const 
   if (!gt.sysfs) return pmu.propagate<Count>();
   const Nanoseconds now = pass.now();
   const auto residency = gt.sysfs->residency_ms();
-  // Without the file, what is missing is what keeps the PMU from telling.
+  // Without the file, the reason is that of the PMU.
   if (residency.is_absent() && gt.event && pmu.is_absent()) return pmu.propagate<Count>();
   if (residency && *residency > std::numeric_limits<std::uint64_t>::max() / kNanosecondsPerMillisecond)
     return Failure{std::make_error_code(std::errc::result_out_of_range), "RC6 residency of GT " + gt.id};
@@ -122,7 +122,7 @@ Reading<Rc6Collector::Count> Rc6Collector::read(Gt& gt, ScrapePass& pass, const 
 }
 
 void Rc6Collector::write(Gt& gt, const Count& count, SampleSink& out) {
-  // The sources start at different counts: what one says is not compared with what the other said.
+  // The sources start at different counts, so values of one are not compared with those of the other.
   if (count.source != gt.source && gt.source != Source::none) {
     gt.total.rebase();
     gt.window.restart();
@@ -150,7 +150,7 @@ void Rc6Collector::collect_awake(SampleSink& out, const Reading<Unit>& pmu) {
   if (report.note(count)) out.add(kAwake, {gpu_.address, "0"}, Seconds{static_cast<double>(*count) / 1e9});
 }
 
-// sysfs reports nothing while the GPU sleeps: no window may reach over it. The PMU goes on counting.
+// sysfs reports nothing while the GPU sleeps: no window may span that time. The PMU goes on counting.
 void Rc6Collector::gpu_is_suspended() {
   for (Gt& gt : gts_)
     if (gt.source == Source::sysfs) gt.window.restart();

@@ -52,7 +52,7 @@ void Workloads::collect(const Pass& pass, SampleSink& out) {
   if (names_) names_->begin_scan(pass.snapshot.time);
   for (const std::string& device : pass.asleep) table_.pause_clock(device);
 
-  // Without the processes nothing is counted now, and nothing is lost: the next scan reads on from the last one.
+  // Without the processes nothing is counted now, and nothing is lost: the next scan continues from the last one.
   const auto found = tree_.below(roots(pass.snapshot));
   if (found) {
     advance(pass.snapshot, *found);
@@ -89,7 +89,7 @@ void Workloads::advance(const ClientSnapshot& snapshot, const ProcessTree::Found
                         std::lower_bound(snapshot.processes.begin(), snapshot.processes.end(), pid,
                                          [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
                     const bool holds_client = process != snapshot.processes.end() && process->pid == pid;
-                    // Below the root of a tree nobody has another workload.
+                    // All processes below the root of a tree belong to its workload.
                     if (auto labels = tree_of(pid, found)) return labels;
                     if (!holds_client) return std::nullopt;
                     return labels_of(*process);
@@ -101,7 +101,7 @@ std::optional<WorkloadLabels> Workloads::tree_of(std::uint32_t pid, const Proces
   const TreeProcess* process = find_process(found.processes, pid);
   for (std::size_t steps = 0; process != nullptr && steps < found.processes.size(); ++steps) {
     for (const WorkloadTree& tree : settings_.trees) {
-      // The PID may have been given to another process.
+      // The PID may have been reused.
       const auto start = tree_starts_.find(tree.pid);
       if (tree.pid != process->pid || start == tree_starts_.end() || start->second != process->start_ticks) continue;
       WorkloadLabels labels;

@@ -96,7 +96,7 @@ bool WorkloadNaming::set_pod(const ClientProcess& process, WorkloadLabels& label
 }
 
 bool WorkloadNaming::set_container(const ClientProcess& process, WorkloadLabels& labels) {
-  // The inner one where a container runs in another.
+  // The inner one, if a container runs in another.
   const CgroupNames names = names_of_cgroup(process.cgroup);
   if (process.container_id.empty() && names.machine.empty()) return false;
   labels.container_id = process.container_id;
@@ -131,7 +131,7 @@ WorkloadLabels WorkloadNaming::labels_of(const Subject& subject) {
     labels.workload = process.comm;
   }
   labels.workload = workload_name(labels.workload, labels.kind);
-  // What a cgroup or a file says is text like any other.
+  // Text from a cgroup or a file is as untrusted as any other.
   for (std::string* text : {&labels.name_space, &labels.pod, &labels.container, &labels.systemd_unit}) {
     std::string valid;
     append_valid_utf8(valid, *text);

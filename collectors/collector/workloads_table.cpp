@@ -17,7 +17,7 @@ constexpr std::size_t kMostClients = 65536;
 constexpr std::size_t kMostFolded = 65536;
 constexpr double kFastestClock = 38.4e6;
 
-// What an engine class can have done at most; published in lumps, so a little more than the time that has passed.
+// The most that an engine class can have worked. It is published in steps, hence a little more than the elapsed time.
 double plausible(double passed, double slack, std::uint32_t capacity) {
   return (passed * 1.25 + slack) * std::min<std::uint32_t>(std::max<std::uint32_t>(capacity, 1), 64);
 }
@@ -87,7 +87,7 @@ WorkloadTable::Group& WorkloadTable::make(const WorkloadLabels& labels) {
 }
 
 WorkloadTable::Group& WorkloadTable::group_of(const WorkloadLabels& labels, Nanoseconds now) {
-  // Where nobody remembers any more who was folded, nobody new gets counters of its own.
+  // Once the list of folded workloads is full, new workloads get no counters of their own.
   const bool no_room = folded_.size() >= kMostFolded && !groups_.contains(labels.workload);
   Group& group = no_room || folded_.contains(labels.workload) ? make({.workload = std::string(kOther)}) : make(labels);
   group.last_active = now;
@@ -105,8 +105,8 @@ void WorkloadTable::count_clients(const Scan& scan, const std::map<std::uint32_t
   }
 }
 
-// The id of a client that has another holder and has counted less (ids are given again by i915 before Linux 6.5). Only
-// where the holder from before was read, or has ended.
+// Whether the id now belongs to another client: it has another holder and a lower count (i915 before Linux 6.5 reuses
+// ids). Only if the previous holder was read, or has ended.
 bool WorkloadTable::is_another(const Client& known, const DrmClient& client, std::uint64_t start_ticks,
                                const ClientSnapshot& snapshot) {
   if (known.pid == client.pid && known.start_ticks == start_ticks) return false;
@@ -211,7 +211,7 @@ void WorkloadTable::finish(const Scan& scan) {
       Device& device = group.workload.devices[address];
       for (std::size_t i = 0; i < kEngineClasses; ++i) {
         ClassState& state = engines[i];
-        // What waited for the rate belongs to earlier windows.
+        // Cycles that were kept until the rate was known belong to earlier windows.
         if (state.cycles > 0 && !hertz) state.window.restart();
         if (hertz) state.nanoseconds += nanoseconds_of(std::exchange(state.cycles, 0), *hertz);
         const double busy = static_cast<double>(state.nanoseconds) / 1e9;
@@ -298,7 +298,7 @@ void WorkloadTable::fold_into_other(Group& group) {
   }
 }
 
-// Of holders that live on a client may be hidden for as long as its GPU sleeps.
+// Clients of running processes may be hidden for as long as their GPU sleeps.
 void WorkloadTable::forget_clients(const ClientSnapshot& snapshot) {
   const bool crowded = clients_.size() > kMostClients;
   std::erase_if(clients_, [&](const auto& entry) {
@@ -317,7 +317,7 @@ void WorkloadTable::measured(const std::string& device, const Measured5& busy) {
     if (!busy[i]) continue;
     Beginning& beginning = beginnings[i];
     if (!beginning.measured) beginning = {*busy[i], attributed[i]};
-    // Of counts from their beginnings: what one scan reads late, the next one makes up for.
+    // Uses counts since the beginning, so that the next scan makes up for what one scan reads late.
     rest[i] = std::max(rest[i].value_or(0), *busy[i] - *beginning.measured - (attributed[i] - beginning.attributed));
   }
 }

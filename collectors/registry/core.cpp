@@ -36,7 +36,7 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
   auto unit = std::make_shared<GpuUnit>();
   unit->gpu = gpu;
   DeviceMemory& memory = memories[gpu.address];
-  // A collector that still hangs on the old binding keeps its memory to itself.
+  // A collector that still hangs on the old binding does not share its memory with the new one.
   if (before && before->busy()) memory = DeviceMemory{};
   unit->pmu_memory = memory.pmu;
   unit->runtime_pm = std::make_unique<RuntimePm>(machine.sys, gpu.pci_path);

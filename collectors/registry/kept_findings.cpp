@@ -15,7 +15,7 @@ bool KeptFindings::is_last(std::span<const Finding> noted) const {
 }
 
 void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts) {
-  // Asked only for the sake of hints that depend on them.
+  // Queried only for hints that depend on them.
   if (finding.absent.reason == Reason::permission) {
     depends_on_rights_ = true;
     if (!facts) facts = permission_facts(machine);

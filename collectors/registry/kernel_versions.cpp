@@ -29,7 +29,7 @@ struct Row {
 constexpr Driver i915 = Driver::i915, xe = Driver::xe;
 constexpr GpuKind integrated = GpuKind::integrated, discrete = GpuKind::discrete;
 
-// The first row that fits holds.
+// The first matching row applies.
 constexpr Row kRows[] = {
     {"engine_busy",
      i915,

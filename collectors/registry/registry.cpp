@@ -17,11 +17,11 @@ Registry::Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryO
 Registry::~Registry() {
   if (!current_) return;
   current_->cut_short();
-  (void)current_->wait({});  // for a hanging read no longer than collector_timeout
+  (void)current_->wait({});  // a hanging read delays this by collector_timeout at most
 }
 
 std::shared_ptr<ScrapeRun> Registry::start(const CollectorSet& collectors, bool only_accumulating) {
-  current_.reset();  // the memory of its page is used again
+  current_.reset();  // the memory of its page is reused
   const auto execute = [this](const std::shared_ptr<Run>& run, int epoch) {
     if (!worker_) worker_ = std::make_unique<Worker>(core_->options.make_thread);
     worker_->submit([run, epoch] { run->execute(epoch); });

@@ -49,7 +49,7 @@ void Registry::Run::prepare() {
   Progress found;
   std::vector<std::string> asleep;
   const std::unique_lock lock(core_->discovery_mutex, std::try_to_lock);
-  if (lock) {  // else a thread that was left behind still holds it
+  if (lock) {  // else an abandoned thread still holds it
     core_->follow_devices();
     found.listed = true;
     found.units = core_->units;
@@ -72,7 +72,7 @@ void Registry::Run::prepare() {
           found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);
-  if (ending_ || finished_) return;  // the run was given up meanwhile
+  if (ending_ || finished_) return;  // the run was abandoned meanwhile
   progress_ = std::move(found);
   asleep_ = std::move(asleep);
   prepared_ = true;
@@ -128,7 +128,7 @@ void Registry::Run::execute(int epoch) {
     }
     const Nanoseconds duration = core_->machine.clock.now() - begin;
     lock.lock();
-    if (epoch != epoch_) return;  // came back too late: the page went out without it
+    if (epoch != epoch_) return;  // returned too late: the page was sent without it
     steps[index].outcome = outcome;
     steps[index].duration = duration;
     steps[index].walked = step.walked;

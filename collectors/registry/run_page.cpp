@@ -23,7 +23,7 @@ class Result final : public ScrapeResult {
 
 }  // namespace
 
-// With the lock.
+// Requires the lock.
 Progress Registry::Run::progress() const {
   Progress copy = progress_;
   if (!finished_ && !ending_ && current_ < copy.steps.size() && copy.steps[current_].outcome == Outcome::pending)
@@ -73,7 +73,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   constexpr std::size_t kFeaturesByGpu = 32;
   noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
   std::size_t devices = progress.units.size();
-  if (!progress.listed) {  // so far, or at all: what was found last is the best that is known
+  if (!progress.listed) {  // not yet, or not at all: the last known GPUs are the best answer
     const std::lock_guard lock(core_->known_mutex);
     devices = core_->known_gpus.size();
   }
@@ -145,7 +145,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
             {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
             flag(finding.available));
   }
-  if (!whole) {  // a caller could not wait for all, which says nothing about the machine
+  if (!whole) {  // the caller could not wait for all; this is no finding about the machine
     core_->scrape_log.late(late, core_->machine.clock.now());
     return findings;
   }
@@ -154,8 +154,8 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   return findings;
 }
 
-// Only what was really read is done: a collector that this run left out, or that failed, hung or was late, is not. A
-// GPU that sleeps has nothing to be read.
+// Only collectors that really read are done: not those that this run skipped, or that failed, hung or were late. A
+// sleeping GPU has nothing to read.
 void Registry::Run::plan_readings(const Progress& progress) {
   const Nanoseconds now = core_->machine.clock.now();
   for (const Step& step : progress.steps) {

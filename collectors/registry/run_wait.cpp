@@ -12,7 +12,7 @@ void Registry::Run::cut_short() {
     if (progress_.steps[i].outcome == Outcome::pending) progress_.steps[i].outcome = Outcome::late;
 }
 
-// Until `done`; false: the limit was reached before. Meanwhile workers that hang are replaced.
+// Waits until `done`; false: the limit was reached first. Replaces workers that hang meanwhile.
 template <class Done>
 bool Registry::Run::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done) {
   while (!done()) {
@@ -41,7 +41,7 @@ void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
     steps[current_].outcome = Outcome::left_behind;
     steps[current_].duration = now - current_since_;
   }
-  const bool hopeless = !prepared_;  // not even the list of GPUs came back
+  const bool hopeless = !prepared_;  // not even the list of GPUs was returned
   current_since_ = now;
   const int epoch = ++epoch_;
   replacing_ = true;

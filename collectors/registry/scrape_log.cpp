@@ -18,7 +18,7 @@ void ScrapeLog::device_found(const Gpu& gpu) {
 
 void ScrapeLog::device_gone(const Gpu& gpu) {
   const std::lock_guard lock(mutex_);
-  no_device_logged_ = true;  // if it was the last one, that is said with this
+  no_device_logged_ = true;  // if it was the last one, this message is enough
   log_.write(
       LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
       {{"device", gpu.address}, {"hint", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});

@@ -7,7 +7,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Nanoseconds kUnusedFor = 10s;  // not just between two frames, two files, or two commands at a terminal
-constexpr Nanoseconds kMargin = 1s;      // the kernel's timers are rounded up, and going to sleep takes a moment
+constexpr Nanoseconds kMargin = 1s;      // the kernel's timers are rounded up, and suspending takes time
 
 }  // namespace
 

@@ -14,7 +14,7 @@ void Worker::loop(State& state) {
     std::function<void()> job = std::exchange(state.job, nullptr);
     lock.unlock();
     job();
-    job = nullptr;  // what it holds goes before the next wait
+    job = nullptr;  // frees what it holds before the next wait
     lock.lock();
   }
 }
