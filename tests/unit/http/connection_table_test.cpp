@@ -23,7 +23,7 @@ struct Table : ConnectionTable {
 
 TEST_SUITE_BEGIN("connection table");
 
-TEST_CASE("connections have numbers that count up and are never used again") {
+TEST_CASE("connection numbers increase and are never reused") {
   Table table;
   const auto first = table.add("a").number;
   const auto second = table.add("a").number;
@@ -37,7 +37,7 @@ TEST_CASE("connections have numbers that count up and are never used again") {
   CHECK(table.find(first)->client == "a");
 }
 
-TEST_CASE("the one that is evicted is of the client with most connections, and none that is being answered") {
+TEST_CASE("eviction picks the client with the most connections, and never one that is being answered") {
   Table table;
   Connection& alone = table.add("a");
   Connection& one = table.add("b");
@@ -50,7 +50,7 @@ TEST_CASE("the one that is evicted is of the client with most connections, and n
   CHECK(table.next_to_evict() == nullptr);
 }
 
-TEST_CASE("connections are late once their deadline has passed, and those without one never are") {
+TEST_CASE("connections are late once their deadline has passed; without a deadline they never are") {
   Table table;
   Connection& early = table.add("a");
   Connection& late = table.add("a");
@@ -66,7 +66,7 @@ TEST_CASE("connections are late once their deadline has passed, and those withou
   CHECK(table.take_late(table.now + 1h) == std::vector{late.number});
 }
 
-TEST_CASE("the slowest reader is the one that has made no progress for longest") {
+TEST_CASE("the slowest reader is the one without progress for the longest time") {
   Table table;
   CHECK(table.slowest_reader() == nullptr);
   Connection& reader = table.add("a");

@@ -38,7 +38,7 @@ TEST_CASE("empty lines before a request are skipped") {
   CHECK(framing.keep_alive);
 }
 
-TEST_CASE("only HTTP/1.1 without \"Connection: close\" goes on") {
+TEST_CASE("only HTTP/1.1 without \"Connection: close\" keeps the connection") {
   CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").keep_alive);
   CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n").keep_alive);
   CHECK_FALSE(scan_request("GET / HTTP/1.1\r\nHost: a\r\nconnection:Upgrade , CLOSE\r\n\r\n").keep_alive);
@@ -46,7 +46,7 @@ TEST_CASE("only HTTP/1.1 without \"Connection: close\" goes on") {
   CHECK_FALSE(scan_request("GET /\r\n\r\n").keep_alive);
 }
 
-TEST_CASE("a body is seen however it is announced") {
+TEST_CASE("a body is detected however it is announced") {
   const std::string post = "POST / HTTP/1.1\r\nHost: a\r\n";
   CHECK(scan_request(post + "content-length: 17 \r\n\r\n").announced_body == 17);
   CHECK(scan_request(post + "Content-Length: 5\r\nContent-Length: 5\r\n\r\n").announced_body == 5);
@@ -55,7 +55,7 @@ TEST_CASE("a body is seen however it is announced") {
         std::numeric_limits<std::uint64_t>::max());
 }
 
-TEST_CASE("a length that is no number, or that is said in two ways, is malformed") {
+TEST_CASE("a length that is not a number, or is given in two ways, is malformed") {
   for (const char* strange : {"-1", "+5", "1x", "0x10", "", "5, 5", "1 2"}) {
     CAPTURE(strange);
     const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::string(strange) + "\r\n\r\n";
@@ -69,7 +69,7 @@ TEST_CASE("a length that is no number, or that is said in two ways, is malformed
   }
 }
 
-TEST_CASE("a header line is a name, a colon right behind it, and a value") {
+TEST_CASE("a header line is a name, directly followed by a colon, and a value") {
   for (const char* line :
        {"Content-Length : 41", "Transfer-Encoding : chunked", "Connection\t: close", " Content-Length: 41",
         "\tfolded: x", " folded", "no colon", ": no name", "na me: x", "n\xc3\xa4me: x", "name\"quoted\": x", "a/b: x",
@@ -85,7 +85,7 @@ TEST_CASE("a header line is a name, a colon right behind it, and a value") {
   CHECK(scan_request("GET /x\rHTTP/1.1\r\nHost: a\r\n\r\n").state == State::malformed);
 }
 
-TEST_CASE("a request says once whom it is for; before HTTP/1.1 it need not") {
+TEST_CASE("a request has exactly one Host; before HTTP/1.1 it may have none") {
   CHECK(scan_request("GET / HTTP/1.1\r\n\r\n").state == State::malformed);
   CHECK(scan_request("GET / HTTP/1.1\r\nX-Host: a\r\n\r\n").state == State::malformed);
   CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n").state == State::malformed);
@@ -94,7 +94,7 @@ TEST_CASE("a request says once whom it is for; before HTTP/1.1 it need not") {
   CHECK(scan_request("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n").state == State::malformed);
 }
 
-TEST_CASE("a Host is a name or an address, perhaps with a port") {
+TEST_CASE("a Host is a name or an address, optionally with a port") {
   const auto state = [](const std::string& host) {
     return scan_request("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n").state;
   };
@@ -140,7 +140,7 @@ TEST_CASE("a transfer coding is chunked, once; others are unknown") {
   }
 }
 
-TEST_CASE("a request about the server as a whole, or about another one, is told from others") {
+TEST_CASE("requests that name no resource of this server are recognized") {
   CHECK(scan_request("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").names_no_resource);
   CHECK(scan_request("CONNECT a:443 HTTP/1.0\r\n\r\n").names_no_resource);
   for (const char* line : {"OPTIONS /", "GET *", "FOO *", "OPTIONS *x", "CONNECTED a:443"}) {
@@ -150,7 +150,7 @@ TEST_CASE("a request about the server as a whole, or about another one, is told 
   CHECK_FALSE(scan_request("OPTIONS * HTTP/2.0\r\n\r\n").names_no_resource);
 }
 
-TEST_CASE("what a strict parser gets has few methods and no tabs") {
+TEST_CASE("the head for a strict parser has few methods and no tabs") {
   CHECK(for_strict_parser("GET /x HTTP/1.1\r\nA:\tb\tc\r\n\r\n") == "GET /x HTTP/1.1\r\nA: b c\r\n\r\n");
   CHECK(for_strict_parser("HEAD /x HTTP/1.1\r\n\r\n") == "HEAD /x HTTP/1.1\r\n\r\n");
   CHECK(for_strict_parser("\r\nFO-O! /x HTTP/1.1\r\n\r\n") == "\r\nPOST /x HTTP/1.1\r\n\r\n");
@@ -162,7 +162,7 @@ TEST_CASE("what a strict parser gets has few methods and no tabs") {
   }
 }
 
-TEST_CASE("a target is a path and a query, with or without scheme and host before them") {
+TEST_CASE("a target is a path and a query, optionally after scheme and host") {
   const auto split = [](std::string_view target) {
     const std::optional<Target> parts = split_target(target);
     return parts ? std::string(parts->path) + " " + std::string(parts->query) : "none";
@@ -190,7 +190,7 @@ TEST_CASE("header lines are counted") {
   CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\nX: y\r\nX: y\r\n\r\n").headers == 3);
 }
 
-TEST_CASE("bytes that no head can have are seen before its end") {
+TEST_CASE("bytes that no head may contain are detected before its end") {
   CHECK(scan_request("\x16\x03\x01").state == State::malformed);
   CHECK(scan_request(std::string_view("GET /\0", 6)).state == State::malformed);
   CHECK(scan_request("GET / HTTP/1.1\r\nX: \x7f").state == State::malformed);

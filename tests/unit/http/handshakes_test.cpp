@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Something that stays closed until the test opens it.
+// Stays closed until the test opens it.
 class Gate {
  public:
   void pass() {
@@ -110,7 +110,7 @@ struct FreeSsl {
 
 TEST_SUITE_BEGIN("handshakes");
 
-TEST_CASE("whoever begins handshakes without end delays those of another address by one") {
+TEST_CASE("a flood of handshakes delays those of another address by at most one") {
   Gate gate;
   Steps steps;
   steps.handshakes.submit(1, "flood", std::make_unique<FakeStream>(&gate));
@@ -127,7 +127,7 @@ TEST_CASE("whoever begins handshakes without end delays those of another address
   CHECK(std::find(done.begin(), done.end(), 1001) - done.begin() <= 4);
 }
 
-TEST_CASE("one that waits and is given up is closed; one that is worked on comes back") {
+TEST_CASE("a cancelled handshake is closed if it waits, and reported if a thread works on it") {
   Gate gate;
   Steps steps;
   bool closed = false;
@@ -143,7 +143,7 @@ TEST_CASE("one that waits and is given up is closed; one that is worked on comes
   CHECK(steps.wait_for(2) == std::vector<Handshakes::Ticket>{1, 3});
 }
 
-TEST_CASE("a handshake that takes long delays nobody who is connected already") {
+TEST_CASE("a slow handshake does not delay connected clients") {
   class Handler final : public HttpHandler {
    public:
     void handle(const HttpRequest&, HttpResponse& response) override { response.body = "hello\n"; }

@@ -37,7 +37,7 @@ TEST_CASE("unix: is followed by an absolute path") {
   CHECK(address.path == "/run/igpu/exporter.sock");
 }
 
-TEST_CASE("everything else is rejected with the text that was given") {
+TEST_CASE("everything else is rejected, with the given text in the message") {
   for (const char* text : {"", "10068", ":", ":x", ":65536", ":-1", ":1x", "host:", "::1:9100", "[::1:9100", "[]:1",
                            "unix:relative", "unix:"}) {
     CAPTURE(text);

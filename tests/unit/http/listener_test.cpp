@@ -82,7 +82,7 @@ std::string socket_path(const char* name) { return "/tmp/igpu-" + std::to_string
 
 TEST_SUITE_BEGIN("listener");
 
-TEST_CASE("a request arrives as it was sent, and the answer says how long it is") {
+TEST_CASE("a request arrives as it was sent, and the answer states its length") {
   Server server;
   const HttpReply reply =
       http_get(server.port(), "/a%20b?x=%41", "X-Test: one\r\nx-test: two\r\nAccept: a/b\r\nACCEPT: c/d\r\n");
@@ -95,7 +95,7 @@ TEST_CASE("a request arrives as it was sent, and the answer says how long it is"
   CHECK(server.handler.last_status == 200);
 }
 
-TEST_CASE("a request with a whole address in it, as for a proxy, is answered") {
+TEST_CASE("a request with an absolute URL, as for a proxy, is answered") {
   Server server;
   CHECK(http_get(server.port(), "http://127.0.0.1:1/a?b").body == "hello\n/a|b||");
   CHECK(http_get(server.port(), "https://gpu.example").body == "hello\n/|||");
@@ -106,7 +106,7 @@ TEST_CASE("a request with a whole address in it, as for a proxy, is answered") {
   }
 }
 
-TEST_CASE("a path is what was sent, and nothing that it could stand for among files") {
+TEST_CASE("a path stays as it was sent and is not resolved like a file name") {
   Server server;
   const auto path = [&](const std::string& target) {
     const HttpReply reply = http_get(server.port(), target);
@@ -130,7 +130,7 @@ TEST_CASE("a path is what was sent, and nothing that it could stand for among fi
   CHECK(path("/%256detrics") == "/%6detrics");  // decoded once
 }
 
-TEST_CASE("who asks is told by the address, without the port") {
+TEST_CASE("clients are identified by their address, without the port") {
   class WhoHandler final : public HttpHandler {
    public:
     void handle(const HttpRequest& request, HttpResponse& response) override { response.body = request.client(); }
@@ -169,20 +169,20 @@ TEST_CASE("a request with a body gets its answer") {
   CHECK(parse_reply(connection.receive()).status == 200);
 }
 
-TEST_CASE("a body that never comes is not waited for") {
+TEST_CASE("the server does not wait for a body that never arrives") {
   Server server({"127.0.0.1:0"}, 300ms);
   HttpConnection connection(server.port());
   connection.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
   const auto until = std::chrono::steady_clock::now() + 3s;
   bool open = true;
   while (open && std::chrono::steady_clock::now() < until) {
-    open = connection.send("x");  // a byte now and then would hold a worker for ever
+    open = connection.send("x");  // a byte now and then would occupy a worker forever
     std::this_thread::sleep_for(20ms);
   }
   CHECK_FALSE(open);
 }
 
-TEST_CASE("as many requests as there are workers run at once, and those beyond that follow") {
+TEST_CASE("as many requests as workers run concurrently; the others follow") {
   Server server;  // with 8 workers
   std::mutex mutex;
   std::condition_variable changed;
@@ -202,7 +202,7 @@ TEST_CASE("as many requests as there are workers run at once, and those beyond t
   CHECK(met);
 }
 
-TEST_CASE("one client after the other keeps few threads busy; the others are reserve") {
+TEST_CASE("sequential clients keep few threads busy; the others are a reserve") {
   Server server;
   std::mutex mutex;
   std::map<std::thread::id, int> requests;
@@ -210,8 +210,8 @@ TEST_CASE("one client after the other keeps few threads busy; the others are res
     const std::lock_guard lock(mutex);
     ++requests[std::this_thread::get_id()];
   };
-  // A worker that is not done with the last client leaves the next one to another: on a busy machine any round may
-  // fail. Where they take turns, every round would.
+  // A worker that has not finished with one client leaves the next to another, so any round may fail on a busy
+  // machine. If the workers took turns, every round would.
   std::size_t busy = 8;
   for (int round = 0; round < 20 && busy > 4; ++round) {
     requests.clear();
@@ -224,7 +224,7 @@ TEST_CASE("one client after the other keeps few threads busy; the others are res
   CHECK(busy <= 4);
 }
 
-TEST_CASE("a handler that throws is a 500 and does no harm") {
+TEST_CASE("a handler that throws gives a 500 and does no harm") {
   Server server;
   server.handler.during = [] { throw std::runtime_error("broken"); };
   CHECK(http_get(server.port(), "/x").status == 500);
@@ -233,7 +233,7 @@ TEST_CASE("a handler that throws is a 500 and does no harm") {
   CHECK(http_get(server.port(), "/x").status == 200);
 }
 
-TEST_CASE("what is no HTTP is a 400 in plain text, and counted") {
+TEST_CASE("input that is not HTTP gets a 400 in plain text, and is counted") {
   Server server;
   for (const char* bytes : {"garbage\r\n\r\n", "GET\r\n\r\n", "GET /x HTTP/1.1\n\r\n",
                             "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"}) {
@@ -251,7 +251,7 @@ TEST_CASE("what is no HTTP is a 400 in plain text, and counted") {
   CHECK(http_get(server.port(), "/x").status == 200);
 }
 
-TEST_CASE("what is too large is refused with the status for it, and counted") {
+TEST_CASE("requests that are too large are rejected with the matching status, and counted") {
   Server server;
   std::string many_headers = "GET /x HTTP/1.1\r\nHost: x\r\n";
   for (int i = 0; i < 400; ++i) many_headers += "X-" + std::to_string(i) + ": " + std::string(60, 'x') + "\r\n";
@@ -279,14 +279,14 @@ TEST_CASE("what is too large is refused with the status for it, and counted") {
   CHECK(http_get(server.port(), "/x").status == 200);
 }
 
-TEST_CASE("as many headers as it takes are all seen") {
+TEST_CASE("the maximum number of headers is accepted, and all are readable") {
   Server server;
   const HttpReply reply = http_get(server.port(), "/x", repeated("X-Other: y\r\n", 61) + "X-Test: last\r\n");
   CHECK(reply.status == 200);
   CHECK(reply.body == "hello\n/x||last|");
 }
 
-TEST_CASE("a request that others on the way would read in another way is a 400, and nothing behind it is answered") {
+TEST_CASE("an ambiguous request gets a 400, and nothing after it is answered") {
   Server server;
   const std::string smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
   for (const char* lines :
@@ -306,7 +306,7 @@ TEST_CASE("a request that others on the way would read in another way is a 400, 
   }
 }
 
-TEST_CASE("methods that are not answered reach the handler whatever they are called; those about no page are a 405") {
+TEST_CASE("unsupported methods of any name reach the handler; requests that name no resource get a 405") {
   class Method final : public HttpHandler {
    public:
     void handle(const HttpRequest& request, HttpResponse& response) override {
@@ -338,7 +338,7 @@ TEST_CASE("methods that are not answered reach the handler whatever they are cal
   CHECK(http_get(port, "/x", "", "G(T").status == 400);
 }
 
-TEST_CASE("a connection carries one request after the other, also when they come at once") {
+TEST_CASE("a connection carries several requests, also pipelined ones") {
   Server server;
   HttpConnection connection(server.port());
   for (int i = 0; i < 3; ++i) {
@@ -359,7 +359,7 @@ TEST_CASE("a connection carries one request after the other, also when they come
   CHECK(parse_reply(old.receive()).header("connection") == "close");
 }
 
-TEST_CASE("a version of HTTP other than 1.0 and 1.1 is a 505") {
+TEST_CASE("an HTTP version other than 1.0 and 1.1 gets a 505") {
   Server server;
   for (const char* version : {"HTTP/2.0", "HTTP/1.2", "HTTP/0.9", "HTTP/", "HTTP/1.1.1"}) {
     CAPTURE(version);
@@ -373,7 +373,7 @@ TEST_CASE("a version of HTTP other than 1.0 and 1.1 is a 505") {
   CHECK(parse_reply(connection.receive()).status == 400);
 }
 
-TEST_CASE("requests that were made for holes of CivetWeb get an ordinary answer, and the next client, too") {
+TEST_CASE("requests for known CivetWeb vulnerabilities get an ordinary answer, and so does the next client") {
   Server server;
   const std::string form =
       "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"../../../tmp/igpu-hole\"\r\n\r\nx\r\n--b--";
@@ -381,7 +381,7 @@ TEST_CASE("requests that were made for holes of CivetWeb get an ordinary answer,
       // CVE-2025-55763: a folder's name as long as a head may be, without its slash, and a long Host to redirect to
       "GET /" + std::string(8000, 'd') + " HTTP/1.1\r\nHost: " + std::string(7000, 'h') +
           "\r\nConnection: close\r\n\r\n",
-      // CVE-2025-9648: a form whose end never comes
+      // CVE-2025-9648: a form whose end never arrives
       "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 4\r\n\r\n%=&%",
       // CVE-2020-27304: an upload with a name that leads elsewhere
       "POST /x HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: " +
@@ -398,7 +398,7 @@ TEST_CASE("requests that were made for holes of CivetWeb get an ordinary answer,
   CHECK(::access("/tmp/igpu-hole", F_OK) != 0);
 }
 
-TEST_CASE("half-open and slow clients by the hundred hold up nobody and take no thread") {
+TEST_CASE("hundreds of half-open and slow clients delay nobody and occupy no thread") {
   Server server({"127.0.0.1:0"}, 60s);
   server.handler.body.assign(1U << 20, 'x');
   std::vector<HttpConnection> crowd;
@@ -414,7 +414,7 @@ TEST_CASE("half-open and slow clients by the hundred hold up nobody and take no 
   for (int i = 0; i < 20; ++i) CHECK(http_get(server.port(), "/x").status == 200);
 }
 
-TEST_CASE("when there are too many connections, those that say nothing are closed") {
+TEST_CASE("when there are too many connections, silent ones are closed") {
   TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.front.connections = 20;
   RecordingLog log;
@@ -428,11 +428,11 @@ TEST_CASE("when there are too many connections, those that say nothing are close
   for (int i = 0; i < 100; ++i) silent.emplace_back(port);
   CHECK(http_get(port, "/x").status == 200);
   CHECK(silent.front().closed_within(5s));
-  kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");  // sent a request before: it outlives those that never did
+  kept.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");  // sent a request before: it outlives those that did not
   CHECK(parse_reply(kept.receive_reply()).status == 200);
 }
 
-TEST_CASE("a client whose request is still on its way when many others connect is answered") {
+TEST_CASE("a client whose request is still in transit while many others connect is answered") {
   TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.front.connections = 64;
   RecordingLog log;
@@ -460,7 +460,7 @@ TEST_CASE("a client whose request is still on its way when many others connect i
     near.send("Host: x\r\nConnection: close\r\n\r\n");
     CHECK(parse_reply(near.receive()).status == 200);
   }
-  HttpConnection good(port, "127.0.0.1", "127.0.0.2");  // with an address of its own, however many they are
+  HttpConnection good(port, "127.0.0.1", "127.0.0.2");  // has an address of its own: their number does not matter
   others_connect(300, "");
   good.send("GET /x HTTP/1.1\r\n");
   others_connect(300, "GET /x HT");
@@ -471,7 +471,7 @@ TEST_CASE("a client whose request is still on its way when many others connect i
   CHECK(parse_reply(good.receive_reply()).status == 200);
 }
 
-TEST_CASE("answers that nobody reads take a bounded amount of memory") {
+TEST_CASE("unread answers use a bounded amount of memory") {
   TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.front.unsent = 32U << 20;
   RecordingLog log;
@@ -499,7 +499,7 @@ TEST_CASE("a client that closed its sending half still gets the answer") {
   CHECK(parse_reply(connection.receive()).status == 200);
 }
 
-TEST_CASE("a client that says nothing loses its connection after the timeout, and holds up nobody") {
+TEST_CASE("a silent client loses its connection after the timeout and delays nobody") {
   Server server({"127.0.0.1:0"}, 300ms);
   std::vector<HttpConnection> idle;
   for (int i = 0; i < 6; ++i) idle.emplace_back(server.port());
@@ -507,7 +507,7 @@ TEST_CASE("a client that says nothing loses its connection after the timeout, an
   for (HttpConnection& connection : idle) CHECK(connection.closed_within(5s));
 }
 
-TEST_CASE("a client that does not read, or hangs up in between, holds up nobody") {
+TEST_CASE("a client that does not read, or disconnects midway, delays nobody") {
   Server server({"127.0.0.1:0"}, 3000ms);  // ten times that for a whole answer: plenty for 8 MiB on a slow machine
   // Less than FrontOptions::unsent in all, beyond which a connection is closed.
   server.handler.body.assign(8U << 20, 'x');
@@ -525,7 +525,7 @@ TEST_CASE("a client that does not read, or hangs up in between, holds up nobody"
   CHECK(reply.body.size() > (8U << 20));
 }
 
-TEST_CASE("a request learns that its client has reset the connection, and one that waits for a thread never runs") {
+TEST_CASE("a request is notified when its client resets the connection; one that waits for a thread never runs") {
   Server server;
   std::atomic<int> begun = 0;
   std::atomic<int> ended = 0;
@@ -547,7 +547,7 @@ TEST_CASE("a request learns that its client has reset the connection, and one th
   while (begun < 8 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
   CHECK(begun == 8);
   for (std::size_t i = 8; i < clients.size(); ++i) clients[i].reset();
-  for (int i = 0; i < 2; ++i) CHECK(server.listener.responds(60s));  // it has seen them
+  for (int i = 0; i < 2; ++i) CHECK(server.listener.responds(60s));  // all resets were noticed
   for (std::size_t i = 0; i < 8; ++i) clients[i].reset();
   while (ended < begun && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
   over = true;
@@ -556,7 +556,7 @@ TEST_CASE("a request learns that its client has reset the connection, and one th
   CHECK(ended == 8);
 }
 
-TEST_CASE("requests whose clients have gone leave the queue at once and take no room from others") {
+TEST_CASE("requests of disconnected clients leave the queue at once and take no room from others") {
   TestListenerOptions options = Server::options({"127.0.0.1:0"}, 60s);
   options.workers = 2;
   options.front.exchanges = 8;
@@ -588,7 +588,7 @@ TEST_CASE("requests whose clients have gone leave the queue at once and take no 
     for (int i = 0; i < 6; ++i) flood.emplace_back(port).send(request);
     for (int i = 0; i < 2; ++i) REQUIRE(listener.responds(60s));  // all of them are queued
     for (HttpConnection& connection : flood) connection.reset();
-    for (int i = 0; i < 2; ++i) REQUIRE(listener.responds(60s));  // all of them have gone
+    for (int i = 0; i < 2; ++i) REQUIRE(listener.responds(60s));  // all of them have disconnected
   }
   HttpConnection good(port);
   good.send(request);
@@ -603,7 +603,7 @@ TEST_CASE("requests whose clients have gone leave the queue at once and take no 
   CHECK(handled == 3);
 }
 
-TEST_CASE("it listens on several addresses, IPv6 and UNIX sockets among them") {
+TEST_CASE("it listens on several addresses, including IPv6 and UNIX sockets") {
   const std::string path = socket_path("sev:er,al");
   std::vector<std::string> addresses{"unix:" + path, "127.0.0.1:0", ":0"};
   if (host_has_ipv6()) addresses.emplace_back("[::1]:0");
@@ -626,7 +626,7 @@ TEST_CASE("it listens on several addresses, IPv6 and UNIX sockets among them") {
   CHECK(::access(path.c_str(), F_OK) != 0);
 }
 
-TEST_CASE("[::] takes IPv4, too, unless another address is there for it") {
+TEST_CASE("[::] also accepts IPv4, unless another address covers it") {
   if (!host_has_ipv6()) return;
   {
     Server server({"[::]:0"});
@@ -646,7 +646,7 @@ TEST_CASE("[::] takes IPv4, too, unless another address is there for it") {
   }
 }
 
-TEST_CASE("a socket file that a dead process left is taken over; one that is in use, or no socket, is not") {
+TEST_CASE("a socket file left by an ended process is taken over; one in use, or another kind of file, is not") {
   const std::string path = socket_path("stale");
   {
     Server server({"unix:" + path});
@@ -665,7 +665,7 @@ TEST_CASE("a socket file that a dead process left is taken over; one that is in 
   ::unlink(file.c_str());
 }
 
-TEST_CASE("an address that cannot be had is named, with the reason") {
+TEST_CASE("an unavailable address is named, with the reason") {
   Server server;
   const std::string taken = server.listener.bound().front();
   CHECK_THROWS_WITH_AS(Server({taken}), ("cannot listen on " + taken + ": Address already in use").c_str(),
@@ -677,7 +677,7 @@ TEST_CASE("an address that cannot be had is named, with the reason") {
                        "cannot listen on unix:/no/such/folder/s: No such file or directory", std::runtime_error);
 }
 
-TEST_CASE("a stop lets the answers under way finish, refuses what comes later and does not take long") {
+TEST_CASE("a stop finishes the answers in progress, rejects later requests and is quick") {
   Server server;
   server.handler.body.assign(4U << 20, 'x');
   std::promise<void> started;
@@ -695,7 +695,7 @@ TEST_CASE("a stop lets the answers under way finish, refuses what comes later an
   CHECK_THROWS_AS(HttpConnection{port}, std::system_error);
 }
 
-TEST_CASE("a watchdog learns whether connections are looked after") {
+TEST_CASE("a watchdog learns whether connections are served") {
   Server server;
   CHECK(server.listener.responds(20s));
   CHECK(server.listener.responds(20s));
@@ -713,7 +713,7 @@ TEST_CASE("idle clients do not delay a stop") {
   CHECK(std::chrono::steady_clock::now() - start < 4s);
 }
 
-TEST_CASE("starting and stopping again and again leaves no descriptor behind") {
+TEST_CASE("repeated starts and stops leak no descriptor") {
   const auto count = [] {
     int open = 0;
     for (int fd = 0; fd < 256; ++fd) open += ::fcntl(fd, F_GETFD) >= 0;

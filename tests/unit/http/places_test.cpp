@@ -10,7 +10,7 @@ using Kind = Places::Kind;
 
 namespace {
 
-// As the front does it: all places are taken, one more comes.
+// As in the front: all places are taken, and one more connects.
 struct Full {
   Places places;
   std::uint64_t next = 1;
@@ -34,7 +34,7 @@ struct Full {
 
 TEST_SUITE_BEGIN("places");
 
-TEST_CASE("nobody goes where nobody is, and nobody who is being answered") {
+TEST_CASE("an empty table evicts nobody, and a client that is being answered stays") {
   Places places;
   CHECK_FALSE(places.next_to_go());
   places.enter(1, "a", Kind::answering);
@@ -48,7 +48,7 @@ TEST_CASE("nobody goes where nobody is, and nobody who is being answered") {
   CHECK_FALSE(places.next_to_go());
 }
 
-TEST_CASE("the address that holds most loses first, whatever the others do") {
+TEST_CASE("the address with the most connections loses first, whatever the others do") {
   Full full;
   const std::uint64_t good = full.enter("good");
   for (int i = 0; i < 3; ++i) full.enter("other", Kind::served);
@@ -60,7 +60,7 @@ TEST_CASE("the address that holds most loses first, whatever the others do") {
   CHECK(full.there(4));
 }
 
-TEST_CASE("where all addresses hold equally many, the one that has done so for the longest loses") {
+TEST_CASE("on a tie, the address that reached that number first loses") {
   Full full;
   for (int i = 0; i < 50; ++i) full.enter("a" + std::to_string(i));
   const std::uint64_t good = full.come("good");
@@ -68,7 +68,7 @@ TEST_CASE("where all addresses hold equally many, the one that has done so for t
   CHECK(full.places.next_to_go() == good);  // after all that were there before it
 }
 
-TEST_CASE("idle connections make room for newcomers, up to half of the places") {
+TEST_CASE("idle connections are evicted for newcomers, up to half of the places") {
   Full full;
   for (int i = 0; i < 100; ++i) full.enter("a", Kind::served);
   for (int i = 0; i < 50; ++i) {
@@ -80,10 +80,10 @@ TEST_CASE("idle connections make room for newcomers, up to half of the places") 
   for (int i = 0; i < 49; ++i) full.come("a");
   CHECK(full.there(good));
   for (int i = 0; i < 2000; ++i) full.come("a");
-  CHECK(full.there(idle));  // half stays with those who were served
+  CHECK(full.there(idle));  // half stays with those that were served
 }
 
-TEST_CASE("a newcomer has as many arrivals behind it as newcomers have places before it goes, then goes first") {
+TEST_CASE("a newcomer survives as many arrivals as newcomers have places, then is evicted first") {
   Full full;
   for (int i = 0; i < 100; ++i) full.enter("a");
   const std::uint64_t good = full.come("a");
@@ -94,7 +94,7 @@ TEST_CASE("a newcomer has as many arrivals behind it as newcomers have places be
   CHECK(full.there(good));
 }
 
-TEST_CASE("who has its answer goes first, who does not take it goes after the idle ones") {
+TEST_CASE("a client that has its answer is evicted first, one that does not read it after the idle ones") {
   Places places;
   places.enter(1, "a", Kind::reader);
   places.enter(2, "a", Kind::served);
@@ -106,7 +106,7 @@ TEST_CASE("who has its answer goes first, who does not take it goes after the id
     places.leave(next);
   }
   CHECK(places.next_to_go() == 1);
-  places.move(1, Kind::reader);  // took some bytes
+  places.move(1, Kind::reader);  // read some bytes
   CHECK(places.next_to_go() == 5);
 }
 

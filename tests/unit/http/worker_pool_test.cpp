@@ -64,7 +64,7 @@ WorkerPool::Job job(WorkerPool::Ticket ticket) { return {ticket, "GET / HTTP/1.1
 
 TEST_SUITE_BEGIN("worker pool");
 
-TEST_CASE("jobs run in the order in which they came, as many at once as there are threads") {
+TEST_CASE("jobs run in the order of submission, as many at once as threads") {
   Recorder recorder;
   recorder.hold(true);
   WorkerPool pool(3, [&](const WorkerPool::Job& its) { recorder.run(its); });
@@ -77,7 +77,7 @@ TEST_CASE("jobs run in the order in which they came, as many at once as there ar
   REQUIRE(recorder.wait_for_finished(9));
 }
 
-TEST_CASE("one thread alone keeps the order") {
+TEST_CASE("a single thread keeps the order") {
   Recorder recorder;
   recorder.hold(true);
   WorkerPool pool(1, [&](const WorkerPool::Job& its) { recorder.run(its); });
@@ -104,7 +104,7 @@ TEST_CASE("a job that is still queued can be withdrawn; one that runs or has run
   CHECK_FALSE(pool.withdraw(4));
 }
 
-TEST_CASE("a ticket may come again while its first job runs") {
+TEST_CASE("a ticket may be reused while its first job runs") {
   Recorder recorder;
   recorder.hold(true);
   WorkerPool pool(1, [&](const WorkerPool::Job& its) { recorder.run(its); });
@@ -132,7 +132,7 @@ TEST_CASE("a stop waits for jobs that run and drops those that are queued") {
   pool.stop();
 }
 
-TEST_CASE("many jobs from one thread are all run or withdrawn, none of them twice") {
+TEST_CASE("many jobs from one thread all run or are withdrawn, none of them twice") {
   Recorder recorder;
   WorkerPool pool(8, [&](const WorkerPool::Job& its) { recorder.run(its); });
   std::size_t withdrawn = 0;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 TEST_SUITE_BEGIN("in_flight");
 
-TEST_CASE("there are as many places as the limit, and freed ones are reused") {
+TEST_CASE("there are as many slots as the limit, and freed ones are reused") {
   InFlight places(2);
   std::optional<InFlight::Slot> first = places.enter("a", {});
   const InFlight::Slot second = places.enter("a", {});
@@ -33,7 +33,8 @@ TEST_CASE("0 means no limit") {
 }
 
 TEST_CASE(
-    "when all places are taken, the newest request of the client with most of them makes room for one with fewer") {
+    "when all slots are taken, the newest request of the client with the most of them loses its slot to one with "
+    "fewer") {
   InFlight places(5);
   std::vector<InFlight::Slot> flood;
   const InFlight::Slot other = places.enter("other", {});
@@ -45,12 +46,12 @@ TEST_CASE(
   const InFlight::Slot second = places.enter("good", {});
   CHECK(second);
   CHECK(flood[2].lost().stop_requested());
-  CHECK_FALSE(places.enter("good", {}));  // 2 each: to take one more would only turn them round
+  CHECK_FALSE(places.enter("good", {}));  // 2 each: taking one more would only swap them
   for (int i = 0; i < 2; ++i) CHECK_FALSE(flood[static_cast<std::size_t>(i)].lost().stop_requested());
   CHECK_FALSE(other.lost().stop_requested());
 }
 
-TEST_CASE("clients that hold one place each keep it") {
+TEST_CASE("clients that hold one slot each keep it") {
   InFlight places(2);
   const InFlight::Slot a = places.enter("a", {});
   const InFlight::Slot b = places.enter("b", {});
@@ -59,7 +60,7 @@ TEST_CASE("clients that hold one place each keep it") {
   CHECK_FALSE(b.lost().stop_requested());
 }
 
-TEST_CASE("a request whose client has gone holds no place while it still runs") {
+TEST_CASE("a request of a disconnected client holds no slot while it still runs") {
   InFlight places(1);
   std::stop_source gone;
   std::optional<InFlight::Slot> first = places.enter("a", gone.get_token());
@@ -72,7 +73,7 @@ TEST_CASE("a request whose client has gone holds no place while it still runs") 
   CHECK(places.wait_until_idle(0ms));
 }
 
-TEST_CASE("a client that left before its request got a place holds none") {
+TEST_CASE("a client that disconnected before its request got a slot holds none") {
   InFlight places(1);
   std::stop_source gone;
   gone.request_stop();

@@ -94,11 +94,11 @@ TEST_CASE("the page has the scrape and the exporter's own metrics") {
   CHECK(*text.value("process_resident_memory_bytes") > 1e6);
 }
 
-TEST_CASE("the same samples come as OpenMetrics, and compressed") {
+TEST_CASE("the same samples are available as OpenMetrics, and compressed") {
   Page page;
   page.request.headers["Accept"] = "application/openmetrics-text; version=1.0.0";
   page.request.headers["Accept-Encoding"] = "gzip";
-  for (int round = 0; round < 3; ++round) {  // buffers are used again
+  for (int round = 0; round < 3; ++round) {  // buffers are reused
     page.get();
     CHECK(page.response.content_type.starts_with("application/openmetrics-text; version=1.0.0"));
     CHECK(page.header("Content-Encoding") == "gzip");
@@ -160,7 +160,7 @@ TEST_CASE("a scrape whose time was used up by others is a 503 with Retry-After")
   CHECK(page.handler.drain(1ms));
 }
 
-TEST_CASE("a scrape learns that its client has gone") {
+TEST_CASE("a scrape is notified that its client has disconnected") {
   Page page;
   std::stop_source gone;
   page.request.has_gone = gone.get_token();
@@ -173,7 +173,7 @@ TEST_CASE("a scrape learns that its client has gone") {
   CHECK(page.source.scrapes == 1);
 }
 
-TEST_CASE("before a scrape is refused, places of clients that have gone are freed") {
+TEST_CASE("before a scrape is rejected, slots of disconnected clients are freed") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);
@@ -201,11 +201,11 @@ TEST_CASE("before a scrape is refused, places of clients that have gone are free
   CHECK(response.status == 200);
 }
 
-TEST_CASE("a place that another scrape takes first is searched for again") {
+TEST_CASE("a scrape tries again if another one takes the free slot first") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);
-  // Each of them stays in its scrape until its client has gone.
+  // Each of them stays in its scrape until its client has disconnected.
   struct Visitor {
     std::stop_source gone;
     std::promise<void> started;
@@ -247,7 +247,7 @@ TEST_CASE("a place that another scrape takes first is searched for again") {
   CHECK(visitors.size() == 5);
 }
 
-TEST_CASE("when all places are in use the answer is a 503 after one check") {
+TEST_CASE("when all slots are in use the answer is a 503 after one check") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);
@@ -272,7 +272,7 @@ TEST_CASE("when all places are in use the answer is a 503 after one check") {
   first.wait();
 }
 
-TEST_CASE("a scrape that throws frees its place") {
+TEST_CASE("a scrape that throws frees its slot") {
   FakeSource source;
   RequestMetrics requests;
   MetricsHandler handler({.max_requests = 1}, source, requests);
