@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a package holds beside the program, and how cpack makes .deb and .rpm of it: deploy/package/build does both.
+# The contents of a package besides the program, and the settings with which cpack builds .deb and .rpm (deploy/package/build).
 set(package_dir "${PROJECT_SOURCE_DIR}/deploy/package")
 
-# Who makes this and where it lives, from the one file that says so: project_HOMEPAGE, project_MAINTAINER, project_EMAIL.
+# Homepage and maintainer, from the only file that has them: project_HOMEPAGE, project_MAINTAINER, project_EMAIL.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/deploy/project.env")
 file(STRINGS "${PROJECT_SOURCE_DIR}/deploy/project.env" project_lines REGEX "^PROJECT_[A-Z]+=")
 foreach(line IN LISTS project_lines)
@@ -11,10 +11,10 @@ foreach(line IN LISTS project_lines)
   set(project_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
 endforeach()
 
-# The man page and the completions come from --help of the program that was just built, so they cannot go stale.
+# The man page and the completions come from --help of the program that was just built, so they are never out of date.
 find_package(Python3 COMPONENTS Interpreter)
 set(described_dir "${PROJECT_BINARY_DIR}/described")
-if(Python3_FOUND AND NOT IGPU_SANITIZE AND NOT IGPU_COVERAGE AND NOT IGPU_FUZZ)  # nobody packs instrumented builds
+if(Python3_FOUND AND NOT IGPU_SANITIZE AND NOT IGPU_COVERAGE AND NOT IGPU_FUZZ)  # instrumented builds are not packaged
   set(described "${described_dir}/${PROJECT_NAME}.1" "${described_dir}/${PROJECT_NAME}.bash"
     "${described_dir}/_${PROJECT_NAME}" "${described_dir}/${PROJECT_NAME}.fish")
   file(MAKE_DIRECTORY "${described_dir}")
@@ -33,7 +33,7 @@ else()
   message(STATUS "No man page and no completions: no Python 3, or an instrumented build")
 endif()
 
-# What is compiled in must come with its licence: their own texts, not copies kept here.
+# Compiled-in code must ship with its licence: the original text, not a copy in this repository.
 set(civetweb_license "as the package libcivetweb1 of this distribution states")
 get_target_property(civetweb_folders civetweb::civetweb INTERFACE_INCLUDE_DIRECTORIES)
 find_file(CIVETWEB_LICENSE LICENSE.md PATHS ${civetweb_folders} PATH_SUFFIXES .. NO_DEFAULT_PATH)
@@ -54,7 +54,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.service"
 install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/60-${PROJECT_NAME}.conf" DESTINATION "lib/sysctl.d" COMPONENT exporter)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/collectors/METRICS.md" "${PROJECT_SOURCE_DIR}/LICENSE"
   "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT exporter)
-# What Prometheus and Grafana load, and what a reader looks up. An image build leaves some of it out of its context.
+# Files for Prometheus and Grafana, and documentation. The context of an image build lacks some of them.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/deploy/prometheus/rules" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}/prometheus"
   COMPONENT exporter FILES_MATCHING PATTERN "*.yml")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/grafana" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}"
@@ -65,7 +65,7 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/docs")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
     COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN images EXCLUDE)
 endif()
-# Below the prefix only as long as cpack has not moved it: an installation by hand gets no file into /etc.
+# Below the prefix unless cpack moves it: a manual installation puts no file into /etc.
 install(FILES "${package_dir}/${PROJECT_NAME}.default" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}"
   COMPONENT exporter)
 
@@ -113,7 +113,7 @@ set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
 set(CPACK_RPM_PACKAGE_REQUIRES_POST systemd)
 set(CPACK_RPM_PACKAGE_REQUIRES_PREUN systemd)
 set(CPACK_RPM_PACKAGE_REQUIRES_POSTUN systemd)
-# Whenever and wherever it is built, the same bytes: deploy/package/build sets SOURCE_DATE_EPOCH.
+# Reproducible at any time and in any folder: deploy/package/build sets SOURCE_DATE_EPOCH.
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost reproducible
 %define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cpack runs this for each generator on the files it has gathered, before it packs them: what Debian and the RPM
-# distributions have in different places, and what they want compressed.
+# cpack runs this for each generator on the collected files, before it packs them: moves what Debian and the RPM
+# distributions have in different places, and compresses what they want compressed.
 file(GLOB_RECURSE binary "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${CPACK_PACKAGE_NAME}")
 list(FILTER binary INCLUDE REGEX "/usr/bin/[^/]+$")
 list(LENGTH binary found)
@@ -23,7 +23,7 @@ file(RENAME "${share}/${CPACK_PACKAGE_NAME}/${CPACK_PACKAGE_NAME}.default" "${ro
 compress("${share}/man/man1/${CPACK_PACKAGE_NAME}.1")
 
 if(CPACK_GENERATOR STREQUAL "DEB")
-  # Debian 12's tools look for units in /lib.
+  # Debian 12's tools search for units in /lib.
   file(MAKE_DIRECTORY "${root}/lib")
   file(RENAME "${usr}/lib/systemd" "${root}/lib/systemd")
   file(REMOVE "${doc}/LICENSE")  # Debian has it in /usr/share/common-licenses

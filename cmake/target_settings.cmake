@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# igpu_target_settings(target): warnings, hardening and instrumentation, the same for everything that is compiled here.
-# They stay private to the target, so that none of them reaches a program that uses the installed library.
+# igpu_target_settings(target): warnings, hardening and instrumentation, the same for all targets.
+# They are private to the target, so that programs that use the installed library do not inherit them.
 
 option(IGPU_WERROR "Treat warnings as errors (packagers with other compilers may turn it off)" ON)
 option(IGPU_HARDENING "Compile with the hardening flags of a distribution" ON)
@@ -22,14 +22,14 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Precompiled headers are only cached when ccache is told that their times do not matter.
+  # ccache caches precompiled headers only if it ignores their time stamps.
   set(igpu_launcher "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
     "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${CCACHE_PROGRAM}")
   set(CMAKE_C_COMPILER_LAUNCHER ${igpu_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${igpu_launcher})
 endif()
 
-# Speed of the edit-build-test loop only: what is shipped is linked by the compiler's own linker.
+# Only speeds up the edit-build-test loop: releases are linked by the compiler's own linker.
 find_program(MOLD_PROGRAM mold)
 if(MOLD_PROGRAM AND igpu_debug_build)
   add_link_options(-fuse-ld=mold)
@@ -48,7 +48,7 @@ function(igpu_target_settings target)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -fpch-preprocess>)
     if(IGPU_SANITIZE)
-      # Instrumentation hides from GCC what it knew of sizes; the sanitizers see the real ones.
+      # Instrumentation hides sizes from GCC's analysis; the sanitizers check the real ones.
       target_compile_options(${target} PRIVATE
         $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
     endif()
@@ -59,7 +59,7 @@ function(igpu_target_settings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   endif()
 
-  # No path of the building machine in what is shipped. ccache passes relative paths: same bytes with it and without.
+  # No path of the build machine in the binaries. ccache passes relative paths: the same bytes with it and without.
   if(NOT igpu_debug_build)
     file(RELATIVE_PATH source_from_build "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")
     string(REGEX REPLACE "/$" "" source_from_build "${source_from_build}")
@@ -105,7 +105,7 @@ function(igpu_precompile target)
   endif()
 endfunction()
 
-# igpu_tidy(target): with IGPU_TIDY, clang-tidy checks what it compiles; .clang-tidy says what is checked and why.
+# igpu_tidy(target): with IGPU_TIDY, clang-tidy checks its sources; .clang-tidy lists the checks with reasons.
 function(igpu_tidy target)
   if(IGPU_TIDY)
     find_program(CLANG_TIDY_PROGRAM clang-tidy REQUIRED)

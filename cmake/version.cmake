@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What this build is called; included before project(), so that the numbers stand in one place only.
+# The version of this build; included before project(), so that the numbers are in one place only.
 #
-#   IGPU_VERSION          0.2.0: the tag v0.2.0 if it is of this very commit, else the newest entry of CHANGELOG.md, which
-#                         names the release that is being worked on
-#   IGPU_REVISION         what git describe says, or -DIGPU_REVISION_OVERRIDE=... for a build from a tarball
+#   IGPU_VERSION          0.2.0: the tag v0.2.0 if it is on this commit, else the newest entry of CHANGELOG.md, which
+#                         names the release in development
+#   IGPU_REVISION         the output of git describe, or -DIGPU_REVISION_OVERRIDE=... for a build from a tarball
 #   IGPU_PACKAGE_VERSION  0.2.0 for the tag, 0.2.0~git123.1234abc before it: dpkg and rpm both take ~ for "before"
 #
 # igpu_write_version_header() writes igpu/version.h into ${IGPU_GENERATED_DIR}.
@@ -25,7 +25,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${igpu_source}/C
 find_package(Git QUIET)
 # safe.directory: the checkout may belong to somebody else (a container, a root build).
 set(igpu_git "${GIT_EXECUTABLE}" -c "safe.directory=${igpu_source}" -C "${igpu_source}")
-# igpu_ask_git(VARIABLE ARGUMENT...): empty if git does not know.
+# igpu_ask_git(VARIABLE ARGUMENT...): empty if git fails.
 function(igpu_ask_git variable)
   set(answer "")
   if(GIT_FOUND)
@@ -45,7 +45,7 @@ if(IGPU_REVISION_OVERRIDE)
     set(IGPU_PACKAGE_VERSION "${IGPU_VERSION}")
   endif()
 else()
-  # A folder that lies in somebody else's repository is not ours to describe.
+  # A folder inside another project's repository has no revision of its own.
   igpu_ask_git(git_top rev-parse --show-toplevel)
   if(git_top)
     file(REAL_PATH "${git_top}" git_top)
@@ -66,7 +66,7 @@ else()
         string(APPEND IGPU_PACKAGE_VERSION ".modified")
       endif()
     endif()
-    # A commit configures again, so that the revision follows it.
+    # A commit triggers a new configure run, so that the revision follows it.
     if(git_log AND EXISTS "${git_log}")
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${git_log}")
     endif()

@@ -2,11 +2,11 @@
 #
 # Defines civetweb::civetweb: CivetWeb's request parser.
 #
-#   -DCIVETWEB_SOURCE_DIR=FOLDER   compile the source that lies there
+#   -DCIVETWEB_SOURCE_DIR=FOLDER   compile the source in FOLDER
 #   (nothing)                      compile the source that third_party/fetch-civetweb fetches
 #
-# civetweb.c is compiled as it is, by civetweb_parser.c. The linker drops every function that nothing calls: the parser
-# stays, the server does not get into the program. Files, CGI programs, caching and TLS are not even compiled.
+# civetweb_parser.c compiles civetweb.c unmodified. The linker drops every function that is not called: only the parser is
+# linked, not the server. Files, CGI programs, caching and TLS are not even compiled.
 set(CIVETWEB_SOURCE_DIR "" CACHE PATH "CivetWeb's source; empty: fetched from Debian's source package")
 
 set(source_dir "${CIVETWEB_SOURCE_DIR}")
@@ -29,7 +29,7 @@ target_compile_features(civetweb PRIVATE c_std_11)
 target_compile_options(civetweb PRIVATE -w -ffunction-sections -fdata-sections)
 target_link_options(civetweb INTERFACE -Wl,--gc-sections)
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
-  # The same source gives the same bytes: neither the folder of the source nor the day of the build is in what is shipped.
+  # The same source gives the same bytes: the output contains neither the source folder nor the build date.
   target_compile_options(civetweb PRIVATE "-ffile-prefix-map=${source_dir}=civetweb" "-D__DATE__=\"\"" "-D__TIME__=\"\"")
 endif()
 target_compile_definitions(civetweb PRIVATE NO_FILES NO_CGI NO_CACHING NO_POPEN NO_SSL)

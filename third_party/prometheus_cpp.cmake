@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Defines prometheus-cpp::core. The package's own CMake config also wants its HTTP part, which brings the installed
-# CivetWeb and libcurl along; only the data model is used here, so only that is looked up. The target has the package's
+# Defines prometheus-cpp::core. The package's own CMake config also requires its HTTP part, which depends on the installed
+# CivetWeb and libcurl; only the data model is used here, so only that is searched. The target has the package's
 # name, so a program that uses the installed igpu package gets the same one by find_package(prometheus-cpp).
 find_path(PROMETHEUS_CPP_INCLUDE_DIR prometheus/metric_family.h REQUIRED)
 find_library(PROMETHEUS_CPP_CORE_LIBRARY prometheus-cpp-core REQUIRED)
