@@ -118,7 +118,7 @@ def clients():
               len({l["pid"] for l, _ in b.all("intel_gpu_process_clients", **t)}))
         near("memory of the second GPU", b.get("intel_gpu_memory_used_bytes", memory_region="local0", **d), 3072 * MIB)
 
-        # clients that come and go
+        # clients that start and exit
         churn = Load("render=30", "--name", "churn", "--churn", 200)
         for _ in range(6):
             time.sleep(0.35)
@@ -132,7 +132,7 @@ def clients():
     both.stdin.close()
     giver.stdin.close()
 
-    # the cap
+    # the process limit
     with Exporter("--collector.fdinfo.max-processes", "4", what="clients, capped") as exporter:
         exporter.scrape()
         _, page = exporter.window(1.1, 1.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong costs only its own series, makes nothing up, and is over at the next scrape."""
+"""A fault removes only its own series, invents no values, and is over at the next scrape."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def settle(exporter, seconds=1.2):
 
 
 def attributes(exporter, gpus, scripts):
-    """sysfs and hwmon files that fail, lie or hang: one GPU after the other."""
+    """sysfs and hwmon files that fail, hold wrong values or hang: one GPU after the other."""
     for g, s in zip(gpus, scripts):
         d, others = {"device": g.address}, [o for o in gpus if o is not g]
         act = s.gts[0]["act"] * 1e6
@@ -87,7 +87,7 @@ def attributes(exporter, gpus, scripts):
 
 
 def jumps(exporter, gpus, scripts):
-    """Counters that step: no negative delta, no ratio outside 0..1, and right again after one window."""
+    """Counters that step: no negative delta, no ratio outside 0..1, and correct again after one window."""
     for g, s in zip(gpus, scripts):
         d = {"device": g.address, "engine": "rcs0"}
         busy = s.busy["rcs0"] / 100
@@ -205,7 +205,7 @@ def hotplug(exporter, gpus, scripts):
         for away, back in ((f"gpu{g.index} unplug", f"gpu{g.index} replug"), (f"gpu{g.index} remove", "rescan")):
             verb = away.split()[1]
             before = exporter.scrape()
-            # a client that still holds the device that goes
+            # a client that still holds the device while it is removed
             holder = Load("render=5 mem=1M", "--name", "holder", "--dev", "/dev/dri/" + next(
                 n for n in os.listdir(g.sys + "/drm") if n.startswith("render")))
             exporter.scrape()
@@ -238,7 +238,7 @@ def hotplug(exporter, gpus, scripts):
 
 
 def unload(exporter, gpus):
-    """No descriptor of ours pins the driver once its device has gone."""
+    """The exporter holds no descriptor that pins the driver once its device is gone."""
     for g in gpus:
         g.ctl("unplug")
     page = exporter.scrape()
@@ -279,7 +279,7 @@ def group(personality, *steps):
 
 
 def refused_events():
-    """perf_event_open refuses single events, or all, or counts nothing. On `tgl`."""
+    """perf_event_open rejects single events, or all, or counts nothing. On `tgl`."""
     gpu = machine("tgl")[0]
     s = script(gpu)
     s.apply()
@@ -310,7 +310,7 @@ def refused_events():
 
 
 def wraps():
-    """powercap's counter wraps; `tgl` with power=0, so that powercap is what is read."""
+    """powercap's counter wraps; `tgl` with power=0, so that the exporter reads powercap."""
     gpu = machine("tgl")[0]
     apply_machine()
     with Exporter(what="powercap wraps") as exporter:
@@ -319,7 +319,7 @@ def wraps():
         values.integrated_power(gpu, a, b, "powercap")
         for _ in range(2):
             ctl("rapl-wrap pkg 600")  # wraps between this scrape and the next
-            # the setting itself is a jump forward of nearly the whole range: take it first
+            # setting it jumps forward by nearly the whole range: scrape that first
             settle(exporter, 0.1)
             time.sleep(2.4)
             exporter.scrape()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the personalities of the rig are made of (rig/module/main.c), and the load that the value checks script."""
+"""The personalities of the rig (rig/module/main.c), and the load that the value checks script."""
 
 import dataclasses
 import re
@@ -40,7 +40,7 @@ class Gpu:
 
     @property
     def title(self):
-        """What the system's PCI id list calls it, and what the exporter calls those that are newer than Debian 12's."""
+        """Its name in the system's PCI id list, or the exporter's name for GPUs that are newer than Debian 12's list."""
         with open("/usr/share/misc/pci.ids", encoding="utf-8") as f:
             intel = f.read().split("\n8086  ", 1)[1]
         found = re.search(rf"^\t{self.device_id[2:]}  (.*)$", re.split(r"\n(?=[0-9a-f]{4}  )", intel)[0], re.M)
@@ -94,7 +94,7 @@ def _gpu(name):
 
 
 def machine(personality):
-    """The GPUs of `a+b`, with addresses and links as the rig lays them out."""
+    """The GPUs of `a+b`, with the addresses and links of the rig."""
     gpus, discrete = [], 0
     for index, name in enumerate({"multi": "tgl+dg2", "no-gpu": ""}.get(personality, personality).split("+")):
         if not name:
@@ -134,7 +134,7 @@ class Script:
 
 
 def script(gpu):
-    """Values that differ in every place, so that none can stand for another."""
+    """A different value in every place, so that a mix-up is detected."""
     s = Script(gpu)
     loads = [12.5, 3.25, 71, 40, 22, 61, 50.5, 8, 95, 33]
     for k, engine in enumerate(gpu.engines):

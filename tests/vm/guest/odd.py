@@ -43,7 +43,7 @@ def old_i915():
 
 
 def blind_i915():
-    """multi without GPU PMU, hwmon, RAPL and IMC: clients and files must do."""
+    """multi without GPU PMU, hwmon, RAPL and IMC: only clients and files remain."""
     gpus = machine("multi")
     scripts = [script(g) for g in gpus]
     for g, s in zip(gpus, scripts):
@@ -108,7 +108,7 @@ def blind_xe():
 
 
 def foreign_card():
-    """tgl beside a virtio GPU that came first and is card0."""
+    """tgl with a virtio GPU that was registered first and is card0."""
     gpus = machine("tgl")
     with Exporter(what="beside a foreign card") as exporter:
         exporter.scrape()
@@ -123,7 +123,7 @@ def foreign_card():
 
 
 def no_gpu():
-    """Nothing to watch is a normal state; a GPU that comes later is found."""
+    """No GPU is a normal state; a GPU that appears later is found."""
     with Exporter(what="no GPU") as exporter:
         page = exporter.scrape()
         equal("no GPU: devices", page.get("intel_gpu_exporter_devices"), 0)
@@ -153,7 +153,7 @@ def no_gpu():
 
 
 def choices():
-    """Flags that choose. On `multi`."""
+    """Flags that select. On `multi`."""
     tgl, dg2 = machine("multi")
     apply_machine()
     for name in (dg2.address, "card1", "renderD129"):
@@ -176,7 +176,7 @@ def choices():
 
 
 def two_scrapers(exporter, s):
-    """One that comes five times a second does not spoil the windows of another."""
+    """A scraper that asks five times a second does not disturb the windows of another."""
     stop, others = threading.Event(), []
 
     def hasty():
@@ -235,7 +235,7 @@ def formats():
 
 
 def growth():
-    """300 scrapes while clients come and go: nothing accumulates, nothing is spawned. On `multi`."""
+    """300 scrapes while clients start and exit: nothing accumulates, nothing is spawned. On `multi`."""
     with Load("render=30 video=40", "--name", "churn", "--churn", 120, "--opens", 3), \
             Load("render=5 mem=1G", "--name", "steady", "--dev", "/dev/dri/renderD129"), \
             Exporter(what="300 scrapes") as exporter:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside Debian's intel_gpu_top, which reads the same PMU on its own."""
+"""Compared with Debian's intel_gpu_top, which reads the same PMU independently."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def output():
 
 
 def records(text):
-    """The objects of `intel_gpu_top -J`, whether bare, comma-separated or in an array; a cut last one is left out."""
+    """The objects of `intel_gpu_top -J`, whether bare, comma-separated or in an array; a truncated last one is skipped."""
     decoder, at, found = json.JSONDecoder(), 0, []
     while (at := text.find("{", at)) >= 0:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runtime PM: a sleeping GPU is never woken, a GPU that nobody uses is not kept awake."""
+"""Runtime PM: a sleeping GPU is never woken, an unused GPU is not kept awake."""
 
 import time
 
@@ -33,7 +33,7 @@ def shown_asleep(gpu, page, when):
 
 
 def sleeping(personality):
-    """For GPUs with rpm=1: a hundred scrapes wake nothing; a load wakes, its end puts back to sleep."""
+    """For GPUs with rpm=1: a hundred scrapes wake nothing; a load wakes the GPU, and after its end the GPU sleeps again."""
     gpus = machine(personality)
     xe = [g for g in gpus if g.xe]
     for g in gpus:
@@ -80,9 +80,9 @@ def sleeping(personality):
                 # i915's events are opened when the GPU is first seen awake and stay open from then on
                 rate(f"{g.name}: nothing lost since it was seen awake", first, third, BUSY, 0.60, absolute=0.005, **labels)
                 continue
-            # xe: from the load's first moment, before anything was open, over the change-over, to the third scrape.
-            # Between the look at the clients and the opened events nobody measures: microseconds on a real machine, up
-            # to a quarter of a second where a dozen events are opened under emulation on a busy host.
+            # xe: from the start of the load, before anything was open, through the change of the source, to the third scrape.
+            # Nobody measures between the scan of the clients and the opening of the events: microseconds on a real machine,
+            # up to a quarter of a second when a dozen events are opened under emulation on a busy host.
             worked = third.sum(BUSY, **labels) or 0
             low, high = 0.60 * (third.before - begun), 0.60 * (third.after - before_load)
             verdict(low * 0.99 - 0.15 <= worked <= high * 1.01 + 0.01,
@@ -92,10 +92,10 @@ def sleeping(personality):
             load.stop()
         ended = time.monotonic()
 
-        # and its end lets it sleep: at once for i915, a minute later for xe, whose events hold it
+        # after its end it sleeps: at once for i915, a minute later for xe, which open events keep awake
         for g in gpus:
             if not g.xe:
-                # scrapes that come faster than its idle timer (a second here) must not be what keeps it awake for ever
+                # scrapes faster than its idle timer (a second here) must not keep it awake forever
                 verdict(wait_for(lambda: exporter.scrape() and asleep(g), 30, 0.3),
                         f"{g.name}: sleeps again though it is scraped all the time", "awake", "suspended")
                 again(g, exporter)
@@ -119,7 +119,7 @@ def sleeping(personality):
                 equal(f"{g.name}: and stays asleep", resumes(g), woken[g.name])
                 shown_asleep(g, last, "afterwards")
 
-            # activity reopens them; the totals go on
+            # activity reopens them; the totals continue
             loads = [Load("render=30 video=60", "--dev", node(g), "--name", "again") for g in xe]
             time.sleep(1.2)
             fourth = exporter.scrape()
@@ -140,7 +140,7 @@ def sleeping(personality):
 
 
 def again(gpu, exporter):
-    """The i915 GPU works once more, unseen at first: its events are still open."""
+    """The i915 GPU works again, undetected at first: its events are still open."""
     labels = {"device": gpu.address, "class": "video"}
     idle = exporter.scrape()
     equal(f"{gpu.name}: asleep once more", idle.all(BUSY, **labels), [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may see what: perf_event_paranoid 3 (Debian), 2 and 0; root and users with one capability or none."""
+"""Who may read what: perf_event_paranoid 3 (Debian), 2 and 0; root and users with one capability or none."""
 
 import collections
 import grp
@@ -29,7 +29,7 @@ def rights():
     size = 256 * MIB
     render = grp.getgrnam("render").gr_gid
     tgl.ctl("engine rcs0 busy=40", "gt 0 act=700 req=800 rc6=25")
-    loads = {  # owner -> load; the fdinfo fallback must find what it may see
+    loads = {  # owner -> load; the fdinfo fallback must find what it may read
         "root": Load(f"render=10 mem={size}", "--dev", "/dev/dri/renderD129", "--name", "by-root"),
         "alice": Load("render=15", "--dev", "/dev/dri/renderD128", "--name", "by-alice",
                       prefix=as_user(ALICE, [render])),
@@ -75,7 +75,7 @@ def one(name, prefix, gpus, loads, size, root, perf, perfmon, ptrace, node, para
             absent(f"{name}: no {metric}", page, metric, **t)
         absent(f"{name}: no engine from the PMU", page, "intel_gpu_engine_busy_ratio", source="pmu")
         absent(f"{name}: no energy of the machine", page, "intel_gpu_power_watts", **t)
-        # the visible clients stand in
+        # the visible clients are the fallback
         seen = (0.15 + 0.20) if ptrace else 0.15
         points(f"{name}: render by the visible clients",
                page.get("intel_gpu_engine_busy_ratio", source="fdinfo", **{**t, "class": "render"}), seen)
@@ -83,13 +83,13 @@ def one(name, prefix, gpus, loads, size, root, perf, perfmon, ptrace, node, para
               [(l.get("engine"), l.get("gt", "")) for l, _ in
                page.all("intel_gpu_engine_busy_ratio", source="fdinfo", **{**t, "class": "render"})], [("render", "")])
 
-    # sysfs is open to all
+    # everybody may read sysfs
     near(f"{name}: frequency from sysfs", page.get("intel_gpu_frequency_hertz", kind="requested", gt="0", **t), 800e6)
     points(f"{name}: rc6 from whoever tells", page.get("intel_gpu_rc6_residency_ratio", gt="0", **t), 0.25)
     present(f"{name}: hwmon power", page, "intel_gpu_power_watts", source="hwmon", **d)
     present(f"{name}: slot link", page, "intel_gpu_pcie_link_width_lanes", **d)
 
-    # render node and what it tells
+    # render node and its queries
     if node:
         present(f"{name}: memory size", page, "intel_gpu_memory_size_bytes", memory_region="local0", **d)
     else:
@@ -105,7 +105,7 @@ def one(name, prefix, gpus, loads, size, root, perf, perfmon, ptrace, node, para
         found = page.all("intel_gpu_process_clients", pid=str(load.pid))
         equal(f"{name}: {owner}'s process is {'' if visible else 'not '}seen", len(found), int(visible))
 
-    # what is said about it
+    # what is reported about it
     complete = perf and ptrace and node and perfmon
     verdict(bool(denied) != (root or complete), f"{name}: features denied", sorted(denied),
             "none" if complete else "some")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks stand on: the exporter as a black box, a strict parser of its page, the scripted machine."""
+"""Base of the checks: the exporter as a black box, a strict parser of its page, the scripted machine."""
 
 import atexit
 import collections
@@ -24,7 +24,7 @@ counts = collections.Counter()
 
 
 def verdict(good, name, got=None, expected=None):
-    """One line per check. Returns whether it held."""
+    """Prints one line per check. Returns whether it passed."""
     counts["ok" if good else "FAIL"] += 1
     print(f"ok {name}" if good else f"FAIL {name}: got {got}, expected {expected}", flush=True)
     return good
@@ -35,7 +35,7 @@ def equal(name, got, expected):
 
 
 def near(name, got, expected, relative=0.01, absolute=0.0):
-    """Within 1 % (or what is asked for), or within `absolute`."""
+    """Within 1 % (or the given tolerance), or within `absolute`."""
     slack = max(abs(expected) * relative, absolute)
     good = got is not None and abs(got - expected) <= slack
     return verdict(good, name, got, f"{expected} +- {slack:g}")
@@ -67,7 +67,7 @@ class BadPage(Exception):
 
 
 class Page:
-    """Prometheus text 0.0.4, read strictly."""
+    """Prometheus text 0.0.4, parsed strictly."""
 
     def __init__(self, raw, before, after):
         self.before, self.after = before, after  # monotonic seconds around the request
@@ -152,7 +152,7 @@ class Page:
 # --- the exporter ---------------------------------------------------------------------------------------------------
 
 def as_user(uid=1000, groups=(), capabilities=()):
-    """A command prefix: this user, these groups, and nothing but these capabilities."""
+    """A command prefix: this user, these groups, and only these capabilities."""
     command = ["setpriv", "--reuid", str(uid), "--regid", "65534"]
     command += ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
     caps = ",".join(["-all"] + [f"+{c}" for c in capabilities])
@@ -160,7 +160,7 @@ def as_user(uid=1000, groups=(), capabilities=()):
 
 
 class Exporter:
-    """Runs the program, reads its page, and holds every page against what must always be true."""
+    """Runs the program, reads its page, and checks the invariants of every page."""
 
     def __init__(self, *flags, prefix=(), what="exporter"):
         self.what = what
@@ -235,7 +235,7 @@ class Exporter:
                     self.problems.append(f"control character in {text!r}")
 
     def window(self, seconds=2.2, settle=1.3):
-        """Two pages of constant conditions; what has just been scripted lies before the first."""
+        """Two pages under constant conditions, both after the last scripted change."""
         time.sleep(settle)
         first = self.scrape()
         time.sleep(seconds)
@@ -246,12 +246,12 @@ class Exporter:
             return f.read()
 
     def warnings(self):
-        """Log lines of warnings and errors, without their time."""
+        """Log lines of warnings and errors, without timestamps."""
         lines = [re.sub(r"\b(time|ts)=\S+ ?", "", l) for l in self.log().splitlines()]
         return [l for l in lines if re.search(r"level=(warn|error)", l)]
 
     def waits(self):
-        """Where its threads are, for a report."""
+        """The stacks of its threads, for a report."""
         where = []
         with contextlib.suppress(OSError):
             for task in os.listdir(f"/proc/{self.pid}/task"):
@@ -303,7 +303,7 @@ def run_tool(*arguments, prefix=(), timeout=30):
 
 
 def doctor_is_content(name, prefix=()):
-    """No right is missing; what this kernel does not offer may be, and then the exit code says so."""
+    """No privilege is missing; features that this kernel lacks may be, and then the exit code is set."""
     code, text = run_tool("doctor", "--json", prefix=prefix)
     said = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
     features = [feature for place in [*said["gpus"], said["machine"]] for feature in place["features"]]
@@ -312,7 +312,7 @@ def doctor_is_content(name, prefix=()):
 
 
 def rate(name, first, second, metric, per_second, relative=0.01, absolute=0.0, **labels):
-    """A counter grew at this rate: exact up to when, between a request and its answer, it was read."""
+    """A counter grew at this rate, up to the uncertainty of when it was read between request and answer."""
     a, b = first.sum(metric, **labels), second.sum(metric, **labels)
     if a is None or b is None:
         return verdict(False, name, f"no {metric}{labels}", f"{per_second}/s")
@@ -346,7 +346,7 @@ def write(path, text):
 
 
 class Load:
-    """gpuload, up and running: .pids are the processes it made."""
+    """A running gpuload; .pids are its processes."""
 
     def __init__(self, load, *options, prefix=()):
         self.process = subprocess.Popen([*prefix, "gpuload", *map(str, options), load], stdout=subprocess.PIPE)
@@ -373,7 +373,7 @@ class Load:
 
 
 def wait_for(condition, seconds, step=0.1):
-    """True as soon as the condition holds, False when it never did."""
+    """True as soon as the condition holds, False if it never does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -388,7 +388,7 @@ def main(groups):
     started = time.monotonic()
     try:
         groups[name]()
-    except Exception as e:  # a check that cannot go on is a failed check
+    except Exception as e:  # a check that cannot continue has failed
         import traceback
         traceback.print_exc()
         verdict(False, f"{name}: ran to its end", f"{type(e).__name__}: {e}", "no exception")
