@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packaging tests share: one line a check, and programs run in other roots."""
+"""Shared by the packaging tests: one line per check, and programs in other roots."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def finish():
 
 
 def run(*command, check_status=True, **more):
-    """(status, stdout and stderr); a failure ends the test with what the program said."""
+    """(status, stdout and stderr); a failure ends the test with the program's output."""
     more.setdefault("timeout", 500)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
                           errors="replace", **more)
@@ -50,7 +50,7 @@ def output(*command, **more):
 
 
 def help_flags(binary=BINARY):
-    """Every flag that --help names, switches in both forms."""
+    """Every flag in --help, switches in both forms."""
     flags = []
     for no, name in re.findall(r"^  --(\[no-\])?([a-z0-9.-]+)", output(binary, "--help"), re.M):
         flags.append("--" + name)
@@ -62,7 +62,7 @@ def help_flags(binary=BINARY):
 @contextlib.contextmanager
 def serving(command, **more):
     """Runs a command line of the exporter that listens on port 0, and yields its base URL."""
-    # A group of its own: unshare(1) does not pass a signal on.
+    # Its own process group: unshare(1) does not forward signals.
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, **more)
     log, url = [], None
@@ -80,7 +80,7 @@ def serving(command, **more):
             os.killpg(process.pid, signal.SIGTERM)
         killer = threading.Timer(20, os.killpg, (process.pid, signal.SIGKILL))
         killer.start()
-        while process.stderr.readline():  # its other end closes when the last of the group has gone
+        while process.stderr.readline():  # its other end closes when the last process of the group has exited
             pass
         killer.cancel()
         process.wait()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the exporter sees in a container, by what the container may: the table of docs/containers.md.
+"""What the exporter reads in a container with which privileges: the table of docs/containers.md.
 
 The image that image.py has built runs under real OCI runtimes (runc, crun) in the rig's guest (tests/vm/rig): a real kernel with
-its perf, /proc and device permissions, and modelled GPUs. Seccomp profiles are those that Debian's packages of the engines
-have, AppArmor profiles those that the engines' packages make. SELinux is not in that kernel's boot: what the page says of it was
-not tried.
+its perf, /proc and device permissions, and modelled GPUs. Seccomp profiles are those of Debian's packages of the
+engines, AppArmor profiles those that the engines' packages generate. That kernel boots without SELinux: the page's statements
+about it were not tested.
 IGPU_UPDATE=1 rewrites the table."""
 
 import glob
@@ -19,7 +19,7 @@ from checks import NAME, SOURCE, WORK, check, equal, finish, output, run
 DOCS = f"{SOURCE}/docs/containers.md"
 PERF, PTRACE = "CAP_PERFMON", "CAP_SYS_PTRACE"
 
-# Columns of the first table: rights, from none to all.
+# Columns of the first table: privileges, from none to all.
 RIGHTS = {
     "plain": {},
     "gpu": {"gpu": True},
@@ -37,7 +37,7 @@ ROWS = {
     "engines": "engines", "mean": "mean frequency, interrupts, wait", "rapl": "integrated GPU: power (RAPL)",
     "imc": "memory bandwidth", "size": "memory size", "used": "card: memory in use",
     "own_pod": "processes of the pod", "others": "processes of the rest of the node"}
-# The second: with CAP_PERFMON, what takes perf away again.
+# The second: what blocks perf in spite of CAP_PERFMON.
 OBSTACLES = {
     "containerd": ("containerd 1.6", {"engine": "containerd"}, "-"),
     "kubernetes": ("the same with `allowPrivilegeEscalation: false`", {"engine": "containerd", "no_new_privs": True}, "-"),
@@ -52,7 +52,7 @@ OBSTACLES = {
 }
 
 
-# The third: who is seen under the profiles of AppArmor that the engines load.
+# The third: which processes are visible under the AppArmor profiles that the engines load.
 CONFINED = {
     "apparmor-docker-pod": ("Docker 20.10, process namespace shared with the transcoder",
                             {"gpu": True, "pid": "pod-docker", "engine": "docker", "apparmor": "docker"}),
@@ -85,7 +85,7 @@ def seccomp_profiles(share, work):
     shutil.copy(f"{packages}/usr/share/gocode/src/github.com/docker/docker/profiles/seccomp/default.json", f"{share}/seccomp-docker.json")
     shutil.copy(f"{packages}/usr/share/containers/seccomp.json", f"{share}/seccomp-podman.json")
     shutil.copy(f"{packages}/usr/share/containers/seccomp.json", f"{share}/seccomp.json")
-    # The line of the documentation, as it stands there.
+    # The command of the documentation, unchanged.
     line = re.search(r"^(jq .*seccomp\.json) > ", open(DOCS).read(), re.M).group(1)
     cured = output("bash", "-c", line.replace("/usr/share/containers/seccomp.json", f"{share}/seccomp.json"))
     with open(f"{share}/seccomp-cured.json", "w") as f:
@@ -177,7 +177,7 @@ def main():
             check(f"{name}: it has its own sandbox, too", len(result["sandbox_on"]) >= 3, result)
     if any("error" in result for result in results.values()):
         finish()
-    # What must not change unnoticed, whatever the documentation says.
+    # Must not change unnoticed, whatever the documentation says.
     for key in ("own_pod", "others"):
         check(f"a plain container sees no process ({key})", not results["gpu"][key], results["gpu"])
     check("a sidecar sees the pod's processes and no others", results["sidecar"]["own_pod"] and not results["sidecar"]["others"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the packages: complete, linted, and true to --help."""
+"""Contents of the packages: complete, linted, and consistent with --help."""
 
 import glob
 import json
@@ -15,7 +15,7 @@ FILES = {
     "/usr/share/man/man1/intel-gpu-exporter.1.gz", "/usr/share/bash-completion/completions/intel-gpu-exporter",
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
     "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}
-# What is shipped as it stands in the repository: (pattern, without, its folder here, its folder there).
+# Files shipped unchanged from the repository: (pattern, without, its folder here, its folder there).
 COPIES = [("*.yml", "", "deploy/prometheus/rules", "/usr/share/intel-gpu-exporter/prometheus/rules"),
           ("*.json", "", "grafana", "/usr/share/intel-gpu-exporter/grafana"), ("**/*.md", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
           ("**/*.yml", "rules/", "deploy/prometheus", "/usr/share/doc/intel-gpu-exporter/examples/prometheus")]
@@ -57,7 +57,7 @@ def bill_of_materials(root):
 
 def deb_package(deb, root):
     run("dpkg-deb", "-x", deb, root)
-    # Only for Debian itself would a bug have to be closed.
+    # Only an upload to Debian itself would have to close a bug.
     status, text = run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "initial-upload-closes-no-bugs",
                        deb, check_status=False)
     equal("lintian finds no error and no warning", (status, [l for l in text.splitlines() if l[:2] in ("E:", "W:")]), (0, []))
@@ -83,7 +83,7 @@ def deb_package(deb, root):
         text = f.read()
     check("what is compiled in has its licence beside it",
           "The CivetWeb developers" in text and "Henry Schreiner" in text and "Lua" not in text, text[:600])
-    # The unit that was rated is the one that is shipped.
+    # The rated unit is the shipped one.
     with open(f"{SOURCE}/deploy/systemd/{NAME}.service") as ours, open(f"{root}/lib/systemd/system/{NAME}.service") as theirs:
         equal("the unit is the repository's", theirs.read(), ours.read())
 
@@ -118,7 +118,7 @@ def versions(deb, rpm, binary):
 
 
 def completes(shell, line, words):
-    """What the shell offers for a line."""
+    """The shell's completions for a line."""
     if shell == "bash":
         script = (f". $1; COMP_WORDS=({line} '{words}'); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
                   "_intel_gpu_exporter 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"")

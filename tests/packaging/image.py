@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image, built by the Containerfile's own steps, and the program run from its root file system.
+"""Builds the image with the Containerfile's own steps, and runs the program from its root file system.
 
-Nothing can be pulled here, so the base image is made of Debian's packages, as the one of the registry is; buildah runs
-the steps without an engine or a daemon."""
+Nothing is pulled: the base image is built from Debian's packages, as the registry's is; buildah runs the steps without an
+engine or a daemon."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def build(buildah, source=SOURCE, image=IMAGE):
         cache = output("ccache", "--get-config", "cache_dir").strip()
         os.makedirs(cache, exist_ok=True)
         more = ["--build-arg", "EXTRA_PACKAGES=ccache", "--volume", f"{cache}:/root/.cache/ccache"]
-    # The time as deploy/release gives it: of the files in the layers, too.
+    # The time stamp as deploy/release sets it, also of the files in the layers.
     buildah("build", "--quiet", "--timestamp", EPOCH, "--file", f"{source}/deploy/container/Containerfile", "--ignorefile", f"{source}/.containerignore",
             "--build-arg", f"BASE={BASE}", "--build-arg", "REVISION=v9.8.7", *[word for label, value in LABELS.items() for word in ("--build-arg", f"{label}={value}")], "--network", "host", "--format", "docker",
             *more, "--tag", image, source)
@@ -54,7 +54,7 @@ def layers(buildah, image):
 
 
 def again(buildah, work):
-    """The same sources in another folder, written at another time."""
+    """The same sources in another folder, with other time stamps."""
     copy = f"{work}/elsewhere"
     for file in output("git", "-c", "safe.directory=*", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard").split("\0"):
         if file and os.path.lexists(f"{SOURCE}/{file}"):

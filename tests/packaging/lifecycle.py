@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fresh Debian 12 gets the package: install an older one, serve, upgrade, remove, purge; then the .rpm in the same root."""
+"""The package on a fresh Debian 12: install an older version, serve, upgrade, remove, purge; then the .rpm in the same root."""
 
 import glob
 import os
@@ -16,7 +16,7 @@ WANTED = f"etc/systemd/system/multi-user.target.wants/{UNIT}"
 
 
 def older(deb):
-    """The same package under a lower version, with settings as they were then."""
+    """The same package with a lower version and its settings at that time."""
     work = tempfile.mkdtemp(dir=WORK)
     run("dpkg-deb", "-R", deb, work)
     for path, old, new in [("DEBIAN/control", r"^Version: .*", "Version: 0.0.1-1"),
@@ -36,7 +36,7 @@ def older(deb):
 
 
 class Root:
-    """Debian 12 as debootstrap makes it, with nothing of ours in it."""
+    """Debian 12 as debootstrap creates it, without any file of this project."""
 
     def __init__(self):
         self.path = tempfile.mkdtemp(dir=WORK, prefix="root.")
@@ -70,13 +70,13 @@ class Root:
             f.write(text)
 
     def ours(self):
-        """Whatever has our name, or is in a place of ours."""
+        """All files with the package's name or in its folders."""
         found = output("find", self.path, "-xdev", "-name", f"*{NAME}*", "-not", "-path", f"{self.path}/tmp/*",
                        "-not", "-path", f"{self.path}/var/log/*").split()
         return sorted(os.path.relpath(path, self.path) for path in found)
 
     def service(self, unit_path):
-        """(command line, environment) of the service in this root, as systemd would run it but for the sandbox."""
+        """(command line, environment) of the service in this root, as systemd would run it, except for the sandbox."""
         unit = self.read(unit_path)
         command = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1).split()
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -85,7 +85,7 @@ class Root:
                 if line and not line.startswith("#"):
                     name, _, value = line.partition("=")
                     environment[name] = value
-        # A user without rights, as DynamicUser= is.
+        # A user without privileges, like that of DynamicUser=.
         return ["chroot", "--userspec=61184:61184", self.path, *command], environment
 
 
@@ -101,7 +101,7 @@ def serves(root, unit_path, what):
 
 
 def start_time(root, unit_path):
-    """Seconds from exec to READY=1, over a NOTIFY_SOCKET as systemd gives one; None if the unit does not wait for it."""
+    """Seconds from exec to READY=1, through a NOTIFY_SOCKET as systemd provides it; None if the unit does not wait for it."""
     command, environment = root.service(unit_path)
     if "Type=notify" not in root.read(unit_path):
         return None
@@ -158,7 +158,7 @@ def debian(root, deb):
 
 
 def rpm(root, package):
-    """Debian's rpm does what it does elsewhere; what the dependencies are called there is not for this root to know."""
+    """Debian's rpm works as elsewhere; this root does not know the names of dependencies on RPM distributions."""
     unit = f"usr/lib/systemd/system/{UNIT}"
     common = ("rpm", "--root", root.path, "--nodeps")
     run(*common, "-i", package)

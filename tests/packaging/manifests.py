@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes manifests, rendered by kubectl and by the chart's own templates: typed, tight, consistent, and as reviewed.
+"""Kubernetes manifests, rendered by kubectl and by the chart's own templates: types, privileges, consistency, and the
+reviewed goldens.
 
-Every manifest is held against the types of the Kubernetes API and of the Prometheus operator's resources (npm packages,
+Every manifest is checked against the types of the Kubernetes API and of the Prometheus operator's resources (npm packages,
 compiled by TypeScript: unknown fields, wrong types and missing ones are errors). IGPU_UPDATE=1 rewrites the goldens."""
 
 import copy
@@ -24,7 +25,7 @@ from render import CHART, PRESETS, Chart, containers_of, kustomized, merged, nam
 GOLDEN = f"{SOURCE}/tests/packaging/golden"
 NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/prometheus-operator": "6.0.0",
        "@kubernetes-models/keda": "2.0.0"}
-# The packages with the types of what is not Kubernetes' own.
+# The packages with the types of resources outside Kubernetes.
 TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "keda.sh": "@kubernetes-models/keda"}
 KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/monitoring",
                   "overlays/dashboards", "sidecar", "compat", "autoscaling/hpa", "autoscaling/keda"]
@@ -71,7 +72,7 @@ REFUSED = {
 
 def golden(name, documents):
     path = f"{GOLDEN}/{name.replace('/', '-')}.yaml"
-    # What rules say is reviewed where they are written.
+    # The content of rules is reviewed where they are written.
     documents = [{**d, "spec": "(deploy/prometheus)"} if d["kind"] == "PrometheusRule" else d for d in documents]
     documents = [{**d, "data": {file: f"(grafana/{file})" for file in d["data"]}} if d["kind"] == "ConfigMap" else d for d in documents]
     text = yaml.safe_dump_all(sorted(documents, key=name_of), default_flow_style=False)
@@ -85,7 +86,7 @@ def golden(name, documents):
 
 
 class Types:
-    """TypeScript's reading of the API's types."""
+    """Checks manifests against the API's types with TypeScript."""
 
     def __init__(self, work):
         self.work = f"{work}/npm"
@@ -114,13 +115,13 @@ class Types:
 
 
 def tight(group, documents, *allowed):
-    """No pod has more than what its overlay is for."""
+    """No pod has more privileges than its overlay is for."""
     restricted = any(d["kind"] == "Namespace" and d["metadata"]["labels"].get("pod-security.kubernetes.io/enforce") == "restricted"
                      for d in documents)
     for name, template in pods(documents):
         pod = template["spec"]
         problems = []
-        # The pod of "helm test" only asks an exporter.
+        # The pod of "helm test" only queries an exporter.
         capabilities, host_pid, host_paths = ([], False, ()) if name.startswith("Pod/") else (*allowed, ())[:3]
         if bool(pod.get("hostPID")) != host_pid:
             problems.append("hostPID")
@@ -149,7 +150,7 @@ def tight(group, documents, *allowed):
 
 
 def connected(group, documents):
-    """What selects finds what it is for."""
+    """Selectors match their targets."""
     all_pods = list(pods(documents))
     ports = {port["name"] for _, t in all_pods for c in containers_of(t) for port in c.get("ports", [])}
 
@@ -180,7 +181,7 @@ def connected(group, documents):
 
 
 def apparmor(chart):
-    """Clusters before 1.30 refuse the field, newer ones do without the annotation."""
+    """Clusters before 1.30 reject the field, newer ones do not need the annotation."""
     annotation = f"container.apparmor.security.beta.kubernetes.io/{NAME}"
     for kubernetes, has_field in (("v1.29.14+k3s1", False), ("v1.30.0", True), ("v1.31.2-eks-7f9249a", True)):
         template = next(pods(chart({"rights": {"processes": True}}, kubernetes)))[1]
@@ -283,7 +284,7 @@ def mixed_fleet(groups):
 
 
 def taints(groups):
-    """GPU nodes are tainted in many ways; the pods start all the same."""
+    """GPU nodes have various taints; the pods start on all of them."""
     for group in ("base", "overlays/node", "overlays/i915", "chart/defaults", "chart/mixed"):
         for name, template in pods(groups[group]):
             if name.startswith("DaemonSet"):
@@ -292,7 +293,7 @@ def taints(groups):
 
 
 def claims(groups):
-    """Every claim of a pod has its template, is used by its container, and asks with administrator's access."""
+    """Every claim of a pod has its template, is used by its container, and requests admin access."""
     for group in ("overlays/dra", "chart/dra"):
         documents = groups[group]
         templates = {d["metadata"]["name"]: d for d in documents if d["kind"] == "ResourceClaimTemplate"}
@@ -332,7 +333,7 @@ def versions(groups):
 
 
 def without_nulls(values):
-    """Helm takes what is null away before it asks the schema."""
+    """Helm removes null values before it checks the schema."""
     return {k: without_nulls(v) if isinstance(v, dict) else v for k, v in values.items() if v is not None}
 
 
@@ -370,7 +371,7 @@ def rules(groups):
 
 
 def runbook(chart):
-    """The chart's alerts lead to the runbook of whoever installs it."""
+    """The chart's alerts link to the runbook that the user sets."""
     documents = chart({"prometheusRule": {"enabled": True, "runbookUrl": "https://wiki.example.net/gpu"}})
     alerts = [r for d in documents if d["kind"] == "PrometheusRule" for g in d["spec"]["groups"] for r in g["rules"] if "alert" in r]
     wrong = [r["alert"] for r in alerts if r["annotations"]["runbook_url"] != f"https://wiki.example.net/gpu#{r['alert'].lower()}"]
@@ -378,7 +379,7 @@ def runbook(chart):
 
 
 def dashboards(groups):
-    """The ConfigMaps hold Grafana's dashboards, all of them and as they are, with the label that its sidecar looks for."""
+    """The ConfigMaps hold Grafana's dashboards, all of them unchanged, with the label that its sidecar searches for."""
     ours = {}
     for path in glob.glob(f"{SOURCE}/grafana/*.json"):
         with open(path) as f:
@@ -397,7 +398,7 @@ def dashboards(groups):
 
 
 def helm_test(groups):
-    """The pod of "helm test" runs the program's own check, and that tells a living exporter from none."""
+    """The pod of "helm test" runs the program's own health check, which distinguishes a running exporter from a missing one."""
     for name in ("chart/defaults", "chart/everything"):
         documents = groups[name]
         pod = next(d for d in documents if d["kind"] == "Pod")
@@ -420,7 +421,7 @@ def helm_test(groups):
 
 
 def native_sidecar(sidecar):
-    """The exporter starts before the workload and does not keep a Job from ending."""
+    """The exporter starts before the workload and does not prevent a Job from completing."""
     spec = next(pods(sidecar))[1]["spec"]
     equal("the sidecar is a native one", [(c["name"], c.get("restartPolicy")) for c in spec["initContainers"]], [(NAME, "Always")])
     equal("and alone beside the workload", [c["name"] for c in spec["containers"]], ["ffmpeg"])
@@ -428,7 +429,7 @@ def native_sidecar(sidecar):
 
 
 def autoscaling(groups):
-    """What the autoscalers ask is answered by the recording rules, from series as the exporter gives them."""
+    """The recording rules answer the autoscalers' query, from series as the exporter exports them."""
     scaled = next(d for d in groups["autoscaling/keda"] if d["kind"] == "ScaledObject")
     trigger = scaled["spec"]["triggers"][0]["metadata"]
     with open(f"{SOURCE}/deploy/kubernetes/autoscaling/hpa/adapter-values.yaml") as f:
@@ -459,7 +460,7 @@ def autoscaling(groups):
 
 
 def chart_metadata():
-    """The chart says the same as deploy/project.env."""
+    """The chart agrees with deploy/project.env."""
     with open(f"{SOURCE}/deploy/project.env") as f:
         project = dict(line.strip().split("=", 1) for line in f if re.match("PROJECT_", line))
     with open(f"{CHART}/Chart.yaml") as f:
@@ -481,7 +482,7 @@ def compose():
     folder = f"{SOURCE}/deploy/compose"
     with open(f"{folder}/compose.yaml") as f:
         services = yaml.safe_load(f)["services"]
-    # Without an engine it says what it has read: a wrong word or type is an error.
+    # Without an engine it prints the parsed file: an unknown key or a wrong type is an error.
     def read(*files):
         arguments = [word for file in files for word in ("--file", file)]
         status, text = run("/usr/bin/docker-compose", *arguments, "config", cwd=folder, check_status=False)
@@ -534,7 +535,7 @@ def main():
         groups.update({f"chart/{name}": chart(values) for name, values in CHART_VALUES.items()})
         for name, documents in groups.items():
             golden(name, documents)
-            # overlays/monitoring comes beside one of the others.
+            # overlays/monitoring is combined with one of the others.
             connected(name, documents + groups["overlays/node"] if name == "overlays/monitoring" else documents)
         both, perf, dri = ["PERFMON", "SYS_PTRACE"], ["PERFMON"], ["/dev/dri"]
         rights = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every overlay and every preset of the chart stays inside the Pod Security level that it names, and says so where it is installed."""
+"""Every overlay and every preset of the chart stays within the Pod Security level that it names, and states it where it is installed."""
 
 import copy
 import os
@@ -43,7 +43,7 @@ CHANGES = {
 
 
 def the_rules_refuse(admitted):
-    """The check can fail: each forbidden thing is refused by the level that forbids it."""
+    """The check can fail: each level rejects everything that it forbids."""
     equal("\"restricted\" admits the plain pod", violations("restricted", admitted), [])
     for name, (refusing, change) in CHANGES.items():
         changed = copy.deepcopy(admitted)
@@ -76,7 +76,7 @@ def presets(chart):
 
 
 def notes_for_single_rights(chart):
-    """What NOTES.txt derives from the values is what the rules find in the pods."""
+    """The level that NOTES.txt derives from the values equals the one that the rules find for the pods."""
     for values in ({"rights": {"perf": True}}, {"rights": {"processes": True}}, {"rights": {"hangs": True}}, {"devices": {"hostPath": True}},
                    {"seccompProfile": {"type": "Unconfined"}}, {"seLinuxOptions": {"type": "spc_t"}}, {"seLinuxOptions": {"type": "container_t"}},
                    {"extraVolumes": [{"name": "x", "hostPath": {"path": "/x"}}]}, {"daemonSets": [{"name": "a", "rights": {"perf": True}}]},

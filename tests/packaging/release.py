@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""deploy/release on a throwaway tag, in two folders: refused where it should be, complete, and the same bytes both times."""
+"""deploy/release on a throwaway tag, in two folders: rejected where it must be, complete, and the same bytes both times."""
 
 import hashlib
 import json
@@ -20,13 +20,13 @@ VERSION = "98.7.6"
 TAG = f"v{VERSION}"
 ARTEFACTS = {f"{NAME}_{VERSION}-1_amd64.deb", f"{NAME}-{VERSION}-1.x86_64.rpm", f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz",
              f"{NAME}-{VERSION}.tgz"}
-# Nobody's identity and a fixed time: both repositories have the same commit.
+# A neutral identity and a fixed time: both repositories have the same commit.
 IDENTITY = {"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.org",
             "GIT_AUTHOR_DATE": "2026-02-03T04:05:06+00:00", "GIT_COMMITTER_DATE": "2026-02-03T04:05:06+00:00"}
 
 
 class Repository:
-    """What is here, as a repository of its own with one commit; or a clone of another, at its tag."""
+    """The working tree as its own repository with one commit; or a clone of another, at its tag."""
 
     def __init__(self, name, original=None):
         self.path, self.result = f"{WORK}/release/{name}", f"{WORK}/release/{name}.result"

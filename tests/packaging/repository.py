@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a code host reads (.github): what can be checked of them without it. Keys and types, scripts by bash's own parser, references between
-jobs, files that are named, and the mistakes that give strangers a shell."""
+"""Offline checks of the files that a code host reads (.github): keys and types, scripts by bash's own parser, references between
+jobs, files that are named, and mistakes that let strangers run code."""
 
 import copy
 import fnmatch
@@ -20,7 +20,7 @@ STEP = {"id", "if", "name", "uses", "run", "working-directory", "shell", "with",
 EVENTS = {"push", "pull_request", "workflow_dispatch", "schedule", "release", "workflow_call"}
 SCOPES = {"contents", "packages", "id-token", "attestations", "actions", "checks", "issues", "pull-requests", "security-events", "statuses"}
 CONTEXTS = {"github", "env", "job", "jobs", "steps", "runner", "secrets", "strategy", "matrix", "needs", "inputs", "vars"}
-# What an action must and may be given; one that is not here has not been read yet.
+# Required and optional inputs of each action; an action that is missing here has not been reviewed.
 ACTIONS = {
     "actions/checkout": {"fetch-depth", "persist-credentials", "ref", "submodules"}, "actions/cache": {"path", "key", "restore-keys"},
     "actions/upload-artifact": {"name", "path", "if-no-files-found", "retention-days"},
@@ -92,7 +92,7 @@ def workflow_problems(workflow):
                 if action == "actions/download-artifact":
                     downloaded.append(step["with"].get("pattern") or step["with"].get("name"))
             else:
-                # What a stranger may write (a title, a branch) is never pasted into a script.
+                # Text that strangers write (a title, a branch) is never inserted into a script.
                 if "${{" in step["run"]:
                     found.append(f"{where}: an expression inside a script; hand it over by env")
                 done = subprocess.run(["bash", "-n"], input=step["run"], text=True, capture_output=True)
@@ -158,7 +158,7 @@ def forms():
     bug = load(f"{SOURCE}/.github/ISSUE_TEMPLATE/bug.yml")
     doctor = next(e for e in bug["body"] if e.get("id") == "doctor")
     check("a bug report needs what doctor says", "doctor --json" in doctor["attributes"]["label"] and doctor["validations"]["required"], doctor)
-    # It is one line that bash reads.
+    # bash parses it as one line.
     capture = next(e["attributes"]["description"] for e in bug["body"] if e.get("id") == "capture")
     line = re.search(r"`(find .*)`", capture).group(1)
     equal("and a capture, by a line that bash reads", subprocess.run(["bash", "-n", "-c", line], capture_output=True).returncode, 0)
@@ -188,7 +188,7 @@ def others():
 
 
 def documents():
-    """Links between documents lead somewhere, and what was only read is marked so."""
+    """Links between documents resolve, and pages that were written from documents only are marked."""
     broken = []
     for path in [f"{SOURCE}/README.md"] + glob.glob(f"{SOURCE}/docs/*.md") + glob.glob(f"{SOURCE}/deploy/**/*.md", recursive=True):
         with open(path) as f:

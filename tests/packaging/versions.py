@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmake/version.cmake in repositories of its own: what a build is called with a tag, without, changed, and without git."""
+"""cmake/version.cmake in its own repositories: a build's version with a tag, without a tag, with changes, and without git."""
 
 import os
 import shutil

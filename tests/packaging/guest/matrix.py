@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the rig's guest: the image's root file system under an OCI runtime, once for each set of rights, on a real kernel with
-modelled GPUs. Prints one JSON object: scenario -> what its page shows."""
+"""In the rig's guest: the image's root file system under an OCI runtime, once for each set of privileges, on a real kernel
+with modelled GPUs. Prints one JSON object: scenario -> content of its page."""
 
 import glob
 import grp
@@ -46,7 +46,7 @@ def seccomp(runtime, capabilities):
         return None
     with open(f"{SHARE}/seccomp-{runtime}.json") as f:
         profile = json.load(f)
-    if runtime == "containerd":  # its program has evaluated it already; one file with the capability, one without
+    if runtime == "containerd":  # already evaluated by its program; one file with the capability, one without
         with open(f"{SHARE}/seccomp-containerd{'-'.join([''] + sorted(capabilities))}.json") as f:
             return json.load(f)
     calls = []
@@ -74,7 +74,7 @@ def seccomp(runtime, capabilities):
 
 
 def process_capabilities(engine, capabilities):
-    """What each engine writes for a user that is not root."""
+    """What each engine configures for a user that is not root."""
     if engine == "docker":
         return {"bounding": capabilities}
     sets = ["bounding", "effective", "permitted"] + (["inheritable", "ambient"] if engine == "podman" else [])
@@ -139,7 +139,7 @@ def page(port):
 
 
 def shown(text):
-    """What of the table's rows the page has."""
+    """Which of the table's rows the page has."""
     def has(pattern):
         return re.search(pattern, text, re.M) is not None
     names = set(re.findall(r'^intel_gpu_process_clients\{.*comm="([a-z-]+)"', text, re.M))
@@ -227,7 +227,7 @@ class Pod:
 
 def main():
     os.makedirs(WORK)
-    # Off the share: file capabilities, set-id rules and device files are the kernel's own here.
+    # Not on the share: here file capabilities, set-id rules and device files are the kernel's own.
     subprocess.run(["cp", "-a", f"{SHARE}/rootfs", "/tmp/rootfs"], check=True)
     subprocess.run(["chown", "-R", "0:0", "/tmp/rootfs"], check=True)
     subprocess.run(["setcap", open(f"{SHARE}/capabilities").read().strip(), "/tmp/rootfs/usr/bin/intel-gpu-exporter"], check=True)

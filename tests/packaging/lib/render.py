@@ -17,8 +17,8 @@ CHART = f"{SOURCE}/deploy/helm/{NAME}"
 
 
 def kustomized(folder):
-    """What kubectl makes of a folder. Debian's kubectl has kustomize 2, in which some fields had other names; for it a copy
-    is translated: folders among the resources were bases, patches were patchesStrategicMerge, labels were commonLabels."""
+    """Renders a folder with kubectl. Debian's kubectl has kustomize 2, in which some fields had other names; a copy is
+    translated for it: folders among the resources were bases, patches were patchesStrategicMerge, labels were commonLabels."""
     version = json.loads(output("kubectl", "version", "--client", "-o", "json"))
     old = "kustomizeVersion" not in version
     root, copied = SOURCE, None
@@ -41,7 +41,7 @@ def kustomized(folder):
     documents = list(yaml.safe_load_all(output("kubectl", "kustomize", f"{root}/deploy/kubernetes/{folder}")))
     if copied:
         shutil.rmtree(copied)
-        # It gives a nameSuffix to the namespace, too; newer ones do not.
+        # It adds a nameSuffix to the namespace, too; newer ones do not.
         namespace = next((d["metadata"]["namespace"] for d in documents if "namespace" in d["metadata"]), None)
         for document in documents:
             if document["kind"] == "Namespace" and document["metadata"]["name"].startswith(f"{namespace}-"):
@@ -74,7 +74,7 @@ class Chart:
         run("go", "build", "-o", self.program, f"{SOURCE}/tests/packaging/render_chart.go", env=environment)
 
     def try_to_render(self, values, kubernetes="v1.31.0"):
-        """(exit status, manifests, what it complains of)"""
+        """(exit status, manifests, error messages)"""
         done = subprocess.run([self.program, CHART, "gpu", "monitoring", kubernetes], input=json.dumps(values), text=True, capture_output=True,
                               timeout=60, env={**os.environ, "RENDER_NOTES": self.notes})
         return done.returncode, done.stdout, done.stderr
