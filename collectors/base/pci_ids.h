@@ -11,7 +11,7 @@ namespace igpu {
 // "" if it is not listed. The view is into text.
 std::string_view pci_device_name(std::string_view text, std::uint16_t vendor, std::uint16_t device);
 
-// The same for a list that comes in pieces, which may end anywhere in a line.
+// The same for a list that is read in pieces, which may end anywhere in a line.
 class PciDeviceSearch {
  public:
   PciDeviceSearch(std::uint16_t vendor, std::uint16_t device) : vendor_(vendor), device_(device) {}

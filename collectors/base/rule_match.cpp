@@ -124,7 +124,7 @@ std::optional<Parts> match_pattern(std::string_view pattern, std::string_view te
   Parts parts;
   std::size_t at = 0;    // in pattern
   std::size_t here = 0;  // in text
-  // The last "*": where the pattern goes on behind it, which part it is, and where that part began.
+  // The last "*": where the pattern continues after it, which part it is, and where that part began.
   std::optional<std::size_t> behind_star;
   std::size_t star_part = 0;
   std::size_t star_begin = 0;

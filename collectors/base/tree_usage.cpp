@@ -66,8 +66,7 @@ std::span<const TreeUsage::Gain> TreeUsage::advance(std::span<const TreeProcess>
   return gains_;
 }
 
-// The nearest ancestor that still lives gets to know: those in between ended as well, and passed on what they waited
-// for.
+// The nearest running ancestor inherits it: those in between ended as well, and passed on what they waited for.
 void TreeUsage::end(const Known& process) {
   Gain of_it = whole(process.last);
   add(of_it, process.ended_before);
@@ -90,7 +89,7 @@ TreeUsage::Gain TreeUsage::gain_of(Known& known, const TreeProcess& now) {
   gain.system_ticks = gained(last.system_ticks, now.system_ticks);
   gain.read_bytes = gained(last.read_bytes, now.read_bytes);
   gain.written_bytes = gained(last.written_bytes, now.written_bytes);
-  // Without a wait the children that ended left nothing behind (SIGCHLD ignored, or they had another parent by then).
+  // Without a wait, ended children left nothing behind (SIGCHLD ignored, or they had another parent by then).
   if (now.reaped_faults == last.reaped_faults) return gain;
   Gain& before = known.ended_before;
   Gain& later = known.ended_now;

@@ -14,7 +14,7 @@ namespace igpu {
 struct TreeProcess {
   std::uint32_t pid = 0;
   std::uint32_t parent = 0;
-  std::uint64_t start_ticks = 0;  // since boot; tells a reused PID apart
+  std::uint64_t start_ticks = 0;  // since boot; distinguishes a reused PID
   std::uint64_t user_ticks = 0;
   std::uint64_t system_ticks = 0;
   // Of children that ended and were waited for, with what those had waited for.

@@ -37,20 +37,21 @@ class ClientEngineTime {
     Nanoseconds from{};   // when it began; a little after our last scan
     Nanoseconds until{};  // when it was read
   };
-  // Instead of forget(), a while after the PMU took over: counts what the clients did between our last scan and its
-  // beginning, which neither of us has seen: all they have done since, less what he has counted. Then forgets.
+  // Instead of forget(), shortly after the PMU took over: counts what the clients did between the last scan and the
+  // start of the PMU, which neither has counted: their work since the scan, minus what the PMU has counted. Then
+  // forgets.
   void hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere);
   // The PMU measures. counted: its totals. spoiled: one of its counts stepped back.
   void pmu_begins(const ByClass& counted) { pmu_counted_ = counted; }
   void pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled);
-  // What was done since the last scan nobody has counted.
+  // Nobody has counted the work since the last scan.
   void lost();
   // How many engines of each class the GPU has, 0 for none: without it the classes are known from clients only.
   void know_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
   // The rate of the GPU's clock, if the driver reports it: otherwise it is learned from scan to scan.
   void know_clock(double hertz) { clock().know(hertz); }
-  // The GPU sleeps: nobody works, and its clock stands still. What clients that are new at the next scan have done,
-  // they have done since now. Not after forget(): the PMU has measured up to some time before.
+  // The GPU sleeps: it does no work, and its clock stands still. All work of clients that are new at the next scan is
+  // later than this. Not after forget(): the PMU has measured up to some time before.
   void asleep(Nanoseconds now);
 
   // Cycles wait until the clock's rate is known; it is learned here, too, while the PMU measures.

@@ -16,18 +16,18 @@
 #include "igpu/units.h"
 #include "source/clients.h"
 
-// What the processes of one GPU have used, scrape after scrape. The kernel counts per client, and a client takes its
-// time along when it closes; here the gains of all clients are added up per process, so that a process' time only
-// grows while it lives. Two kinds of source: i915 reports nanoseconds; xe reports cycles beside the GPU's timestamp,
-// which become seconds once the timestamp's rate is known (from the second scrape on at the latest), the time before
-// that included.
+// What the processes of one GPU have used, over all scrapes. The kernel counts per client, and the count disappears
+// with the client; here the gains of all clients are added up per process, so that the time of a process only grows
+// while it exists. Two kinds of source: i915 reports nanoseconds; xe reports cycles with the GPU's timestamp, which
+// become seconds, including the earlier ones, once the timestamp's rate is known (from the second scrape on at the
+// latest).
 //
-// A series belongs to its labels, a PID and a name, and only grows while we run: a process that is given both of an
-// earlier one goes on from its count. A client that is seen for the first time counts whole, in the series of the
-// process that holds it; from then on what it gains belongs to the series of its holder at the time. So a client
-// that goes over to another process (a child whose parent ends, a descriptor that was passed) brings nothing along, no
-// time is in two series, and what a ratio shows the counter beside it has gained. A client that has another holder and
-// has counted less is another client, under an id that was given again.
+// A series belongs to its labels, a PID and a name, and only grows while the exporter runs: a process with both of an
+// earlier one continues its count. A client that is seen for the first time counts in full, in the series of the
+// process that holds it; later gains belong to the series of its holder at that time. So a client that moves to another
+// process (a child whose parent ends, a descriptor that was passed) carries nothing over, no time is in two series, and
+// a ratio always matches the gain of its counter. A client with another holder and a lower count is another client with
+// a reused id.
 namespace igpu {
 
 // Engine time of a process on one class of engines.

@@ -150,7 +150,7 @@ void Rc6Collector::collect_awake(SampleSink& out, const Reading<Unit>& pmu) {
   if (report.note(count)) out.add(kAwake, {gpu_.address, "0"}, Seconds{static_cast<double>(*count) / 1e9});
 }
 
-// sysfs reports nothing while the GPU sleeps: no window may span that time. The PMU goes on counting.
+// sysfs reports nothing while the GPU sleeps: no window may span that time. The PMU continues to count.
 void Rc6Collector::gpu_is_suspended() {
   for (Gt& gt : gts_)
     if (gt.source == Source::sysfs) gt.window.restart();

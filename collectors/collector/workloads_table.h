@@ -70,7 +70,7 @@ class WorkloadTable {
     std::uint64_t system_ticks = 0;
     std::uint64_t read_bytes = 0;
     std::uint64_t written_bytes = 0;
-    bool disk_known = false;           // somebody's bytes could be read
+    bool disk_known = false;           // the bytes of some process could be read
     std::uint64_t resident_bytes = 0;  // now
     std::size_t processes = 0;         // now
   };
@@ -81,7 +81,8 @@ class WorkloadTable {
     // Everybody who is counted, sorted by PID: the holders of clients, and those below them.
     std::span<const TreeProcess> processes;
     std::uint64_t now_ticks = 0;
-    // False: some are missing. What processes have used is not counted then, and the next scan goes on from the last.
+    // False: some are missing. What processes have used is not counted then, and the next scan continues from the last
+    // one.
     bool all_processes = true;
     // The workload of a process; for one that holds no client, and is no root of a tree, nothing: it belongs to its
     // parent's.
@@ -93,7 +94,7 @@ class WorkloadTable {
   // Time before the first call is not counted.
   using Measured5 = std::array<std::optional<double>, kEngineClasses>;  // nothing: the GPU has no such engine
   void measured(const std::string& device, const Measured5& busy);
-  // Nothing as long as nobody has measured.
+  // Empty until something was measured.
   const std::map<std::string, Measured5, std::less<>>& unattributed() const { return unattributed_; }
 
   // In the order of their names; "other" among them if anybody has been folded.

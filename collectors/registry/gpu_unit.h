@@ -54,7 +54,7 @@ struct GpuUnit {
   }
 };
 
-// Counters of a PCI address; outlive the units, so that a GPU that is bound again goes on counting.
+// Counters of a PCI address; outlive the units, so that a GPU that is rebound continues its counts.
 struct DeviceMemory {
   std::shared_ptr<CounterMemory> pmu = std::make_shared<CounterMemory>();
   std::map<std::string_view, std::shared_ptr<CounterMemory>> collectors;

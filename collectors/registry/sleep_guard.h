@@ -14,7 +14,7 @@ namespace igpu {
 //
 // A suspended one may not: most reads resume it. One that has been unused for a while, but is still awake, is left
 // alone, too: a read restarts its idle timer (i915: 10 s, xe: 1 s), so that scrapes which come faster than that would
-// keep it awake for ever. Where something else keeps it awake, it is read again when its time is over.
+// keep it awake forever. If something else keeps it awake, it is read again when that time is over.
 class SleepGuard {
  public:
   struct Observation {

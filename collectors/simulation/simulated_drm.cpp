@@ -137,7 +137,7 @@ class RenderNode final : public DrmNode {
     return answer;
   }
 
-  // xe_query.c: the second call must pass exactly the size that the first one told.
+  // xe_query.c: the second call must pass exactly the size that the first one returned.
   int xe_query(drm::XeDeviceQuery& query) const {
     if (query.extensions != 0 || query.reserved[0] != 0 || query.reserved[1] != 0) return EINVAL;
     Answer answer;

@@ -214,7 +214,7 @@ void StderrLog::release() {
 
 void StderrLog::write_lines(const std::shared_ptr<Queue>& queue) {
   ::pthread_setname_np(::pthread_self(), "log");
-  sigset_t all;  // with SIGPIPE: a log that nobody reads must not end the program
+  sigset_t all;  // with SIGPIPE: an unread log must not end the program
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   std::unique_lock lock(queue->mutex);
