@@ -10,7 +10,7 @@ import time
 import urllib.parse
 import urllib.request
 
-# Mostly the big profile; the others for what it has not: a host without permissions, one whose cards sleep.
+# Mostly the large profile; the others for what it lacks: a host without permissions, one whose cards sleep.
 PROFILES = ["rack"] * 13 + ["tgl-broadcast"] * 2 + ["arc-a770", "battlemage", "locked", "asleep", "rack"]
 
 
