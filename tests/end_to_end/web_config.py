@@ -15,34 +15,15 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True  # the sources may be read-only
-
-import prometheus_scrape
-from prometheus_scrape import check
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import Exporter, Prometheus, bcrypt, check, finish, replace_file, wait_for  # noqa: E402
 
 PASSWORDS = {"alice": "correct horse", "bob": "battery staple"}
 TLS = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
 
 
-def wait_for(condition, what, seconds=120):
-    """Files are checked once a second; a loaded machine may take its time."""
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            check(False, f"this did not happen within {seconds} s: {what}")
-            return
-        time.sleep(0.1)
-
-
 def openssl(*arguments, **options):
     return subprocess.run(["openssl", *map(str, arguments)], capture_output=True, text=True, check=True, **options).stdout
-
-
-def bcrypt(password, cost=10):
-    """A hash of the shape that htpasswd -B gives."""
-    code = "import crypt, sys; print(crypt.crypt(sys.stdin.read(), '$2b$%s$' % sys.argv[1] + 'u' * 22))"
-    return subprocess.run([sys.executable, "-W", "ignore", "-c", code, f"{cost:02}"], input=password, capture_output=True,
-                          text=True, check=True).stdout.strip()
 
 
 def users(*names):
@@ -65,41 +46,8 @@ class Authority:
             os.rename(self.folder / f"new.{kind}", self.folder / f"{name}.{kind}")
 
 
-class Exporter:
-    def __init__(self, binary, folder, config):
-        self.folder, self.config, self.log_file = folder, folder / "web.yml", folder / "log"
-        self.write(config)
-        with open(self.log_file, "w") as stderr:
-            self.process = subprocess.Popen([binary, "--simulate=asleep", "--web.listen-address=127.0.0.1:0",
-                                             f"--web.config.file={self.config}", "--log.level=debug"], stderr=stderr)
-        self.port = 0
-        until = time.monotonic() + 120
-        while time.monotonic() < until and self.process.poll() is None:
-            found = re.search(r"address=127\.0\.0\.1:(\d+)", self.log())
-            if found:
-                self.port = int(found.group(1))
-                return
-            time.sleep(0.1)
-        raise SystemExit("the exporter does not listen:\n" + self.log())
-
-    def write(self, config):
-        temporary = self.folder / "web.yml.new"
-        temporary.write_text(config)
-        os.rename(temporary, self.config)
-
-    def log(self):
-        return self.log_file.read_text()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        check(self.process.wait(120) == 0, "the exporter ended with an error")
-        log = self.log()
-        for password in PASSWORDS.values():
-            check(password not in log and base64.b64encode(password.encode()).decode() not in log, "a password is in the log")
-        check("u" * 21 not in log, "a hash is in the log")
+class WebClient:
+    """curl and openssl against `port`; their CA is in `folder`."""
 
     def curl(self, *arguments, path="/metrics", scheme="https"):
         """Status and output; status 0: no answer."""
@@ -124,12 +72,32 @@ class Exporter:
         return re.search(r"Serial Number:\s+(\S+)", openssl("x509", "-noout", "-text", input=self.s_client("-showcerts"))).group(1)
 
 
+class WebExporter(WebClient, Exporter):
+    """With a web configuration; log and configuration are in `folder`, with the files that the configuration names."""
+
+    def __init__(self, binary, folder, config, *arguments, log=None):
+        self.folder, self.config = folder, folder / "web.yml"
+        self.write(config)
+        super().__init__(binary, folder / "log" if log is None else log, f"--web.config.file={self.config}",
+                         *(arguments or ["--simulate=asleep", "--log.level=debug"]))
+
+    def write(self, config):
+        replace_file(self.config, config)
+
+    def stop(self):
+        super().stop()
+        log = self.log()
+        for password in PASSWORDS.values():
+            check(password not in log and base64.b64encode(password.encode()).decode() not in log, "a password is in the log")
+        check("u" * 21 not in log, "a hash is in the log")
+
+
 def login(name, password=None):
     return ["-u", f"{name}:{PASSWORDS[name] if password is None else password}"]
 
 
 def check_passwords(binary, folder):
-    with Exporter(binary, folder, users("alice")) as exporter:
+    with WebExporter(binary, folder, users("alice")) as exporter:
         def get(*arguments, **options):
             return exporter.curl(*arguments, scheme="http", **options)
 
@@ -171,7 +139,7 @@ def check_passwords(binary, folder):
         # A broken file changes nothing but the gauge, and is told of once.
         exporter.write("basic_auth_users: {bob: " + PASSWORDS["bob"] + "}\n")
         wait_for(lambda: "web_config_last_reload_successful 0" in get(*login("bob"))[1], "the gauge becomes 0")
-        time.sleep(2.5)
+        time.sleep(2.5)  # two checks of the file, which report nothing
         check(ask("bob") == 200 and connection.sock is socket, "an earlier state stays in use")
         lines = [line for line in exporter.log().splitlines() if "level=error" in line]
         check(len(lines) == 1 and "web.yml:1" in lines[0] and "hint=" in lines[0], f"one line tells of it: {lines}")
@@ -185,7 +153,7 @@ def check_passwords(binary, folder):
 
 def check_flood(binary, folder):
     """Wrong passwords, each another one, all the time: who is known passes, and nobody else comes in."""
-    with Exporter(binary, folder, users("alice")) as exporter:
+    with WebExporter(binary, folder, users("alice")) as exporter:
         check(exporter.status(*login("alice"), scheme="http") == 200, "before the flood")
         code = ("import base64, http.client, sys\n"
                 "for i in range(6):\n"
@@ -238,7 +206,7 @@ sys.stdin.read()  # until whoever started this has gone
 def check_flood_after_start(binary, folder):
     """Nobody is known yet, and a hundred threads try passwords from the good client's address, with its name among others."""
     for _ in range(3):
-        with Exporter(binary, folder, users("alice", "bob")) as exporter:
+        with WebExporter(binary, folder, users("alice", "bob")) as exporter:
             flood = subprocess.Popen([sys.executable, "-c", FLOOD, str(exporter.port), "100"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             check(flood.stdout.readline() == "503\n", "the flood is more than can be checked")
             try:
@@ -260,7 +228,7 @@ def check_flood_after_start(binary, folder):
 def check_headers_and_limit(binary, folder):
     config = ("http_server_config:\n  http2: true\n  headers:\n    Strict-Transport-Security: max-age=1\n    X-Frame-Options: deny\n"
               "    X-Content-Type-Options: nosniff\n    Content-Security-Policy: default-src 'none'\nrate_limit: {interval: 1h, burst: 3}\n")
-    with Exporter(binary, folder, config) as exporter:
+    with WebExporter(binary, folder, config) as exporter:
         for path, expected in [("/metrics", 200), ("/", 200), ("/nothing", 404), ("/metrics", 429)]:
             status, answer = exporter.curl("-i", path=path, scheme="http")
             head = answer.replace("\r", "").partition("\n\n")[0].lower()
@@ -271,7 +239,7 @@ def check_headers_and_limit(binary, folder):
 
 
 def check_tls(binary, folder, authority):
-    with Exporter(binary, folder, TLS) as exporter:
+    with WebExporter(binary, folder, TLS) as exporter:
         check(exporter.status() == 200, "curl")
         check(exporter.status("--tlsv1.3") == 200 and exporter.status("--tls-max", "1.2") == 200, "both versions")
         check(exporter.curl("--http2", "-i")[1].startswith("HTTP/1.1 200"), "curl agrees on HTTP/1.1")
@@ -313,12 +281,12 @@ def check_tls(binary, folder, authority):
         wait_for(lambda: exporter.status() == 200 and "weaker than before: min_version; restart to accept" in exporter.log(), "a lost min_version is told of")
         check(exporter.status("--tls-max", "1.2") == 0 and exporter.status() == 200, "TLS 1.2 is refused, still")
 
-    with Exporter(binary, folder, TLS + "  max_version: TLS12\n") as exporter:
+    with WebExporter(binary, folder, TLS + "  max_version: TLS12\n") as exporter:
         exporter.write(TLS + "  max_version: TLS12\n  cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]\n  curve_preferences: [CurveP384]\n")
         wait_for(lambda: "ECDHE-ECDSA-AES256-GCM-SHA384" in exporter.s_client(), "the one cipher suite")
         check(exporter.s_client("-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256") == "", "another suite is refused")
         check("ECDH, secp384r1" in exporter.s_client(), "the one curve")
-    with Exporter(binary, folder, TLS + "  min_version: TLS10\n") as exporter:
+    with WebExporter(binary, folder, TLS + "  min_version: TLS10\n") as exporter:
         check("TLSv1.1" in exporter.s_client("-tls1_1", "-cipher", "ALL:@SECLEVEL=0"), "TLS 1.1, if somebody insists")
 
 
@@ -338,10 +306,10 @@ def check_client_certificates(binary, folder):
     def admitted(*versions):
         return [name for name in names if exporter.status(*versions, *certificate(name)) == 200]
 
-    with Exporter(binary, folder, TLS + "  client_auth_type: VerifyClientCertIfGiven\n" + ca) as exporter:
+    with WebExporter(binary, folder, TLS + "  client_auth_type: VerifyClientCertIfGiven\n" + ca) as exporter:
         check(admitted() == ["", "client", "nameless"], f"VerifyClientCertIfGiven lets in {admitted()}")
         check(admitted("--tls-max", "1.2") == ["", "client", "nameless"], "VerifyClientCertIfGiven with TLS 1.2")
-    with Exporter(binary, folder, TLS) as exporter:
+    with WebExporter(binary, folder, TLS) as exporter:
         context = ssl.create_default_context(cafile=folder / "ca.pem")
         earlier = http.client.HTTPSConnection("localhost", exporter.port, timeout=120, context=context)
 
@@ -354,7 +322,7 @@ def check_client_certificates(binary, folder):
         check(ask_earlier() == (200, None), "a connection from before client certificates are asked for")
         for policy, (more, expected) in policies.items():
             exporter.write(f"{TLS}  client_auth_type: {policy}\n{more}")
-            wait_for(lambda: admitted() == expected, f"{policy} lets in {expected}, not {admitted()}")
+            wait_for(lambda: admitted() == expected, lambda: f"{policy} lets in {expected}, not {admitted()}")
             check(admitted("--tls-max", "1.2") == expected, f"{policy} with TLS 1.2")
         exporter.write(f"{TLS}  client_auth_type: RequireAndVerifyClientCert\n{ca}  client_allowed_sans: [prometheus.example]\n")
         wait_for(lambda: admitted() == ["client"], "only the named client is let in")
@@ -372,16 +340,16 @@ def check_client_certificates(binary, folder):
 def check_prometheus(binary, folder):
     config = (TLS + "  client_auth_type: RequireAndVerifyClientCert\n  client_ca_file: ca.pem\n  client_allowed_sans: [prometheus.example]\n"
               "  min_version: TLS13\n" + users("alice"))
-    with Exporter(binary, folder, config) as exporter:
+    with WebExporter(binary, folder, config) as exporter:
         def job(name, user, certificate):
             keys = f", cert_file: {folder}/{certificate}.pem, key_file: {folder}/{certificate}.key" if certificate else ""
             return (f"- job_name: {name}\n  scheme: https\n  basic_auth: {{username: {user}, password: '{PASSWORDS[user]}'}}\n"
                     f"  tls_config: {{ca_file: {folder}/ca.pem, server_name: localhost{keys}}}\n"
                     f"  static_configs: [{{targets: ['127.0.0.1:{exporter.port}']}}]\n")
 
-        prometheus = prometheus_scrape.Prometheus(folder, {}, job("good", "alice", "client") + job("wrong-user", "bob", "client") +
-                                                  job("no-certificate", "alice", "") + job("stranger", "alice", "stranger"))
-        try:
+        jobs = (job("good", "alice", "client") + job("wrong-user", "bob", "client") +
+                job("no-certificate", "alice", "") + job("stranger", "alice", "stranger"))
+        with Prometheus(folder, "global: {scrape_interval: 1s}\nscrape_configs:\n" + jobs) as prometheus:
             def healths():
                 return {target["labels"]["job"]: target["health"] for target in prometheus.api("targets")["activeTargets"]}
 
@@ -394,8 +362,6 @@ def check_prometheus(binary, folder):
             check(prometheus.value('count(intel_gpu_info{job="good"})') == 2, "both GPUs of the profile")
             errors = {target["labels"]["job"]: target["lastError"] for target in prometheus.api("targets")["activeTargets"]}
             check("401" in errors["wrong-user"], f"a wrong user is told so: {errors['wrong-user']}")
-        finally:
-            prometheus.stop()
 
 
 def check_doctor(binary, folder):
@@ -434,14 +400,16 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         authority = make_certificates(folder)
-        for part in [lambda: check_passwords(binary, folder), lambda: check_flood(binary, folder), lambda: check_flood_after_start(binary, folder),
-                     lambda: check_headers_and_limit(binary, folder), lambda: check_tls(binary, folder, authority),
-                     lambda: check_client_certificates(binary, folder), lambda: check_prometheus(binary, folder),
-                     lambda: check_doctor(binary, folder)]:
-            part()
-    print(f"{prometheus_scrape.failures} failures")
-    return 1 if prometheus_scrape.failures else 0
+        check_passwords(binary, folder)
+        check_flood(binary, folder)
+        check_flood_after_start(binary, folder)
+        check_headers_and_limit(binary, folder)
+        check_tls(binary, folder, authority)
+        check_client_certificates(binary, folder)
+        check_prometheus(binary, folder)
+        check_doctor(binary, folder)
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,39 +5,25 @@
 usage: web_config_parity.py EXPORTER_BINARY REPOSITORY_ROOT
 """
 import pathlib
-import subprocess
 import sys
 import tempfile
-import time
 
-sys.dont_write_bytecode = True  # the sources may be read-only
-
-import prometheus_scrape
-from prometheus_scrape import check
-from web_config import TLS, Exporter, login, make_certificates, users
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import OnFreePort, check, finish  # noqa: E402
+from web_config import TLS, WebClient, WebExporter, login, make_certificates, users  # noqa: E402
 
 
-class NodeExporter(Exporter):
+class NodeExporter(WebClient, OnFreePort):
     """What exporter-toolkit itself makes of the same file."""
-    def __init__(self, folder, config):
-        self.folder, self.config, self.log_file = folder, folder / "web.yml", folder / "node.log"
-        self.write(config)
-        for self.port in prometheus_scrape.free_ports(20):
-            with open(self.log_file, "w") as stderr:
-                self.process = subprocess.Popen(["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{self.port}", "--collector.disable-defaults",
-                                                 f"--web.config.file={self.config}"], stderr=stderr)
-            for _ in range(1200):
-                if "TLS is" in self.log():  # the last thing that it says
-                    return
-                if self.process.poll() is not None:
-                    break
-                time.sleep(0.1)
-            self.process.kill()
-        raise SystemExit("node_exporter does not listen:\n" + self.log())
+    name = "node_exporter"
 
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(120)
+    def __init__(self, folder, config):
+        self.folder = folder
+        (folder / "web.yml").write_text(config)
+        super().__init__(["prometheus-node-exporter", "--collector.disable-defaults", f"--web.config.file={folder}/web.yml"], folder / "node.log")
+
+    def ready(self):
+        return "TLS is" in self.log()  # the last thing that it says
 
 
 def check_parity(binary, folder):
@@ -70,7 +56,7 @@ def check_parity(binary, folder):
     for config in configs:
         with NodeExporter(folder, config) as theirs:
             expected = answers(theirs, config)
-        with Exporter(binary, folder, config) as ours:
+        with WebExporter(binary, folder, config) as ours:
             found = answers(ours, config)
         for name in clients:
             check(found[name] == expected[name], f"{config}{name}: we say {found[name]}, node_exporter {expected[name]}")
@@ -83,9 +69,8 @@ def main():
         folder = pathlib.Path(name)
         make_certificates(folder)
         check_parity(sys.argv[1], folder)
-    print(f"{prometheus_scrape.failures} failures")
-    return 1 if prometheus_scrape.failures else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
