@@ -16,27 +16,9 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 
-failures = 0
-
-
-def check(condition, what):
-    global failures
-    if not condition:
-        failures += 1
-        print("FAIL", what)
-
-
-def wait_for(condition, what, seconds=60):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.05)
-    raise SystemExit(f"{what} did not happen within {seconds} s")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import Exporter, bcrypt, check, fetch, finish, wait_for  # noqa: E402
 
 
 def add_gpu(root, number, address, pmu):
@@ -77,32 +59,31 @@ def make_certificate(folder, name):
     os.replace(folder / "cert.new", folder / "cert.pem")
 
 
-class Traced:
-    def __init__(self, binary, folder, arguments):
+class Traced(Exporter):
+    """Under strace, with a service manager that wants to hear of it."""
+
+    def __init__(self, binary, folder, *arguments):
         self.trace = folder / "trace"
-        self.log = folder / "log"
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.manager.bind(str(folder / "notify"))
         self.manager.settimeout(60)
         environment = dict(os.environ, NOTIFY_SOCKET=str(folder / "notify"), WATCHDOG_USEC="600000")
-        with open(self.log, "w") as stderr:
-            self.process = subprocess.Popen(["strace", "-f", "-qq", "-s", "200", "-o", self.trace, binary, "--web.listen-address=127.0.0.1:0", *arguments],
-                                            stderr=stderr, env=environment)
-        address = wait_for(lambda: re.search(r"address=127\.0\.0\.1:(\d+)", self.log.read_text()), "listening")
-        self.port = int(address.group(1))
+        super().__init__(binary, folder / "log", *arguments, env=environment, prefix=["strace", "-f", "-qq", "-s", "200", "-o", self.trace])
 
-    def stop(self):
-        # strace lets the signal through to nobody: the program itself is told.
+    def get(self, target="/metrics", context=None, headers={}):
+        return fetch(f"{'https' if context else 'http'}://127.0.0.1:{self.port}{target}", context=context, headers=headers)
+
+    def signal_end(self):
+        # strace passes no signal on: the program itself gets it.
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGTERM)
-        check(self.process.wait(60) == 0, f"the program ended with {self.process.returncode}: {self.log.read_text()}")
 
     def lines_within(self):
         """After the filter was put on."""
         lines = self.trace.read_text(errors="replace").splitlines()
         began = [i for i, line in enumerate(lines) if re.search(r"seccomp\(SECCOMP_SET_MODE_FILTER|prctl\(PR_SET_SECCOMP", line)]
         if not began:
-            raise SystemExit("no filter was put on:\n" + self.log.read_text())
+            raise SystemExit("no filter was put on:\n" + self.log())
         return lines[began[-1] + 1:]
 
 
@@ -121,13 +102,6 @@ def judge(traced, what):
     writing = [line for line in lines if re.search(r"\bopen(at)?\(", line) and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND", line)]
     check(not writing, f"{what}: opened for writing: {writing[:5]}")
     return lines
-
-
-def get(port, target="/metrics", context=None, headers={}):
-    scheme = "https" if context else "http"
-    request = urllib.request.Request(f"{scheme}://127.0.0.1:{port}{target}", headers=headers)
-    with urllib.request.urlopen(request, timeout=60, context=context) as answer:
-        return answer.read()
 
 
 def calls_of_unit(unit):
@@ -171,33 +145,32 @@ def plain(binary, work):
     other = subprocess.Popen([*(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if root_user else []), "sleep", "600"])
     folder = work / "plain"
     folder.mkdir()
-    traced = Traced(binary, folder, [f"--path.sysfs={root}/sys", f"--path.devfs={root}/dev", "--scrape.min-window=10ms"])
     try:
-        for headers in ({}, {"Accept-Encoding": "gzip"}, {"Accept": "application/openmetrics-text;version=1.0.0"}):
-            get(traced.port, headers=headers)
-        for target in ("/", "/-/healthy", "/-/ready", "/metrics?collect[]=rc6"):
-            get(traced.port, target)
-        add_gpu(root, 1, "0000:03:00.0", "i915_0000_03_00.0")
-        # A file of it that does not come back: its collector is left behind, and the next scrape needs another thread.
-        stuck = root / "sys/class/drm/card1/gt_act_freq_mhz"
-        os.mkfifo(stuck)
-        get(traced.port)
-        page = get(traced.port).decode()
-        check('collector_success{collector="frequency"} 0' in page, "a collector hangs")
-        os.close(os.open(stuck, os.O_WRONLY))
-        check('device="0000:03:00.0"' in page, "a GPU that comes later shows")
-        check('intel_gpu_exporter_sandbox{layer="seccomp"} 1' in page, "the filter is on")
-        connections = [socket.create_connection(("127.0.0.1", traced.port)) for _ in range(40)]
-        for connection in connections:
-            connection.close()
-        shutil.rmtree(root / "sys/class/drm")
-        (root / "sys/class/drm").mkdir()
-        check("intel_gpu_info{" not in get(traced.port).decode(), "a GPU that went is gone")
-        seen = b""
-        while seen.count(b"WATCHDOG=1") < 2:
-            seen += traced.manager.recv(512)
+        with Traced(binary, folder, f"--path.sysfs={root}/sys", f"--path.devfs={root}/dev", "--scrape.min-window=10ms") as traced:
+            for headers in ({}, {"Accept-Encoding": "gzip"}, {"Accept": "application/openmetrics-text;version=1.0.0"}):
+                traced.get(headers=headers)
+            for target in ("/", "/-/healthy", "/-/ready", "/metrics?collect[]=rc6"):
+                traced.get(target)
+            add_gpu(root, 1, "0000:03:00.0", "i915_0000_03_00.0")
+            # A file of it that does not come back: its collector is left behind, and the next scrape needs another thread.
+            stuck = root / "sys/class/drm/card1/gt_act_freq_mhz"
+            os.mkfifo(stuck)
+            traced.get()
+            page = traced.get().decode()
+            check('collector_success{collector="frequency"} 0' in page, "a collector hangs")
+            os.close(os.open(stuck, os.O_WRONLY))
+            check('device="0000:03:00.0"' in page, "a GPU that comes later shows")
+            check('intel_gpu_exporter_sandbox{layer="seccomp"} 1' in page, "the filter is on")
+            connections = [socket.create_connection(("127.0.0.1", traced.port)) for _ in range(40)]
+            for connection in connections:
+                connection.close()
+            shutil.rmtree(root / "sys/class/drm")
+            (root / "sys/class/drm").mkdir()
+            check("intel_gpu_info{" not in traced.get().decode(), "a GPU that went is gone")
+            seen = b""
+            while seen.count(b"WATCHDOG=1") < 2:
+                seen += traced.manager.recv(512)
     finally:
-        traced.stop()
         other.terminate()
         other.wait()
     lines = judge(traced, "plain")
@@ -218,45 +191,39 @@ def tls(binary, work):
     folder.mkdir()
     make_certificate(folder, "first")
     config = folder / "web.yml"
-    # The password is "secret".
-    stored = subprocess.run(["/usr/bin/python3", "-c", "import crypt; print(crypt.crypt('secret', '$2b$04$' + 'abcdefghijklmnopqrstuu'))"],
-                            check=True, capture_output=True, text=True).stdout.strip()
-    config.write_text(f"tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\nbasic_auth_users:\n  me: {stored}\n")
-    traced = Traced(binary, folder, ["--simulate=rack", f"--web.config.file={config}"])
+    config.write_text(f"tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\nbasic_auth_users:\n  me: {bcrypt('secret', 4)}\n")
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     headers = {"Authorization": "Basic " + base64.b64encode(b"me:secret").decode()}
-    try:
-        check(b"intel_gpu_info" in get(traced.port, context=context, headers=headers), "a page through TLS")
+    with Traced(binary, folder, "--simulate=rack", f"--web.config.file={config}") as traced:
+        check(b"intel_gpu_info" in traced.get(context=context, headers=headers), "a page through TLS")
         before = ssl.get_server_certificate(("127.0.0.1", traced.port))
         make_certificate(folder, "second")
         wait_for(lambda: ssl.get_server_certificate(("127.0.0.1", traced.port)) != before, "the new certificate")
-        check(b"intel_gpu_info" in get(traced.port, context=context, headers=headers), "a page with the new certificate")
-        if re.search(r"msg=sandbox on=\S*landlock", traced.log.read_text()):
+        check(b"intel_gpu_info" in traced.get(context=context, headers=headers), "a page with the new certificate")
+        if re.search(r"msg=sandbox on=\S*landlock", traced.log()):
             elsewhere = work / "elsewhere"
             elsewhere.mkdir()
             make_certificate(elsewhere, "third")
             config.write_text(config.read_text().replace(" cert.pem", f" {elsewhere}/cert.pem").replace(" key.pem", f" {elsewhere}/key.pem"))
-            ask = lambda: get(traced.port, context=context, headers=headers) and "a folder that was not named at start" in traced.log.read_text()
+            ask = lambda: traced.get(context=context, headers=headers) and "a folder that was not named at start" in traced.log()
             wait_for(ask, "a reload that names another folder asks for a restart")
         else:
             print("not checked: files elsewhere, as this kernel has no Landlock")
-    finally:
-        traced.stop()
     judge(traced, "TLS")
 
 
 def main():
     if os.environ.get("IGPU_INSTRUMENTED"):
         print("The filter stays off in builds with a sanitizer or coverage (docs/sandbox.md); the others are looked at.")
-        return 0
+        return
     binary = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
         plain(binary, pathlib.Path(name))
         tls(binary, pathlib.Path(name))
-    return 1 if failures else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
