@@ -5,7 +5,6 @@ twenty simulated hosts, and no rule has an error there.
 
 usage: dashboard_queries.py EXPORTER_BINARY REPOSITORY_ROOT
 """
-import json
 import pathlib
 import re
 import sys
@@ -13,8 +12,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(sys.argv[2])
-sys.path.insert(0, str(ROOT / "tests/grafana"))
-from rack import Rack, dashboards, expand, get, queries  # noqa: E402
+sys.path[:0] = [str(ROOT / "tests/grafana"), str(ROOT / "tests/support")]
+from exporter_under_test import check, finish  # noqa: E402
+from rack import Rack, dashboards, expand, queries  # noqa: E402
 
 WAIT = 120  # seconds for all that has no data yet
 
@@ -30,7 +30,7 @@ def has_data(rack, expression, until):
 
 def main():
     described = set(re.findall(r"`(intel_gpu_\w+|process_\w+)`", (ROOT / "collectors/METRICS.md").read_text()))
-    failures = count = records = 0
+    count = records = 0
     with tempfile.TemporaryDirectory() as name, Rack(sys.argv[1], ROOT, pathlib.Path(name)) as rack:
         rack.wait_for_samples(12)
         rack.stop_last_exporter()
@@ -38,27 +38,19 @@ def main():
         for file, dashboard in dashboards(ROOT):
             for where, expression in queries(dashboard):
                 count += 1
-                if not has_data(rack, expand(expression), until):
-                    failures += 1
-                    print(f"FAIL {file}: {where}: no data for: {expression}")
+                check(has_data(rack, expand(expression), until), f"{file}: {where}: no data for: {expression}")
                 unknown = set(re.findall(r"\b(?:intel_gpu|process)_\w+", re.sub(r'"[^"]*"', "", expression))) - described
-                if unknown:
-                    failures += 1
-                    print(f"FAIL {file}: {where}: not in METRICS.md: {', '.join(sorted(unknown))}")
+                check(not unknown, f"{file}: {where}: not in METRICS.md: {', '.join(sorted(unknown))}")
         for rules in sorted((ROOT / "deploy/prometheus/rules").glob("*.yml")):
             for record in sorted(set(re.findall(r"record: (\S+)", rules.read_text()))):
                 records += 1
-                if not has_data(rack, f'{{__name__="{record}"}}', until):
-                    failures += 1
-                    print(f"FAIL {rules.name}: {record}: no data")
-        for group in json.loads(get(f"{rack.base}/api/v1/rules"))["data"]["groups"]:
+                check(has_data(rack, f'{{__name__="{record}"}}', until), f"{rules.name}: {record}: no data")
+        for group in rack.api("rules")["groups"]:
             for rule in group["rules"]:
-                if rule["health"] != "ok":
-                    failures += 1
-                    print(f"FAIL {group['name']}: {rule['name']}: {rule['health']}: {rule.get('lastError')}")
-    print(f"{count} queries, {records} recorded metrics, {failures} failures")
-    return 1 if failures or count < 50 or not records else 0
+                check(rule["health"] == "ok", f"{group['name']}: {rule['name']}: {rule['health']}: {rule.get('lastError')}")
+    check(count >= 50 and records, "too little was found to check")
+    finish(f"{count} queries, {records} recorded metrics, ")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -14,6 +14,9 @@ import tempfile
 
 import jsonschema
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import check, finish  # noqa: E402
+
 # What Grafana 11 and 12 have; graph, singlestat, table-old, worldmap and their kind are gone.
 PANELS = {"row", "stat", "timeseries", "table", "bargauge", "gauge", "heatmap", "state-timeline", "status-history", "text", "barchart", "piechart"}
 NOTHING = "nothing here: see Health, and Why panels are empty"  # what a panel says that has no words of its own
@@ -78,13 +81,6 @@ ANSWERS = [
         'intel_gpu_throttled{instance="a",device="0000:00:02.0",gt="0",reason="any"}': "0x20",
         'intel_gpu_info{instance="a",device="0000:03:00.0",card="card1",name="DG2 [Arc A770]"}': "1x20"},
      {'{instance="a",device="0000:03:00.0",card="card1",name="DG2 [Arc A770]"}': 1})]
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print("FAIL", what)
 
 
 def check_layout(name, dashboard):
@@ -263,9 +259,8 @@ def main():
     check("engine_busy" in features and len(features) > 20, f"features in METRICS.md: {features}")
     check_reasons(parsed, features)
     check_answers(parsed)
-    print(f"{len(parsed)} dashboards, {sum(len(one['panels']) for one in parsed.values())} panels, {len(failures)} failures")
-    return 1 if failures else 0
+    finish(f"{len(parsed)} dashboards, {sum(len(one['panels']) for one in parsed.values())} panels, ")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

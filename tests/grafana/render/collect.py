@@ -43,7 +43,8 @@ def main():
             for panel in panels(dashboard):
                 for target in panel.get("targets", []):
                     expression = fill(target["expr"], CHOSEN.get(file, ".*"))
-                    target["result"] = rack.query(expression) if target["instant"] else rack.query_range(expression, start, end, step)
+                    target["result"] = rack.query(expression) if target["instant"] else rack.api(
+                        "query_range", query=expression, start=start, end=end, step=step)["result"]
             dashboard["chosen"] = CHOSEN.get(file, "All")
             output["dashboards"][file] = dashboard
         pathlib.Path(sys.argv[4]).write_text(json.dumps(output))
