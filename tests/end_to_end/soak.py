@@ -10,6 +10,7 @@ An hour: soak.py build/release/exporter/intel-gpu-exporter . 3600
 --instrumented: a sanitizer's build, whose memory is not the program's own; it looks for leaks itself at the end.
 """
 import base64
+import contextlib
 import gzip
 import http.client
 import os
@@ -17,61 +18,32 @@ import pathlib
 import random
 import re
 import shutil
-import signal
 import socket
 import ssl
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True  # the sources may be read-only
-
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from sandbox_calls import add_gpu, make_certificate
-from web_config import login, users
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import check, finish  # noqa: E402
+from sandbox_calls import add_gpu, make_certificate  # noqa: E402
+from web_config import WebExporter, login, users  # noqa: E402
 
 ADDRESSES = {0: "0000:00:02.0", 1: "0000:03:00.0"}
 PMUS = {0: "i915", 1: "i915_0000_03_00.0"}
-problems = []
 
 
-def check(condition, what):
-    if not condition:
-        problems.append(what)
-        print("FAIL", what, flush=True)
-
-
-class Exporter:
+class Exporter(WebExporter):
     def __init__(self, binary, work, name, tree, config=""):
-        self.folder = work / name
-        self.folder.mkdir()
-        self.config = self.folder / "web.yml"
+        self.name, folder = name, work / name
+        folder.mkdir()
         if config:
-            make_certificate(self.folder, "soak")
-        self.write(config)
-        with open(self.folder / "log", "w") as stderr:
-            self.process = subprocess.Popen(
-                [binary, "--web.listen-address=127.0.0.1:0", f"--web.config.file={self.config}", "--scrape.min-window=100ms",
-                 f"--path.sysfs={tree}/sys", f"--path.devfs={tree}/dev"], stderr=stderr)
-        for _ in range(1200):
-            found = re.search(r"address=127\.0\.0\.1:(\d+)", self.log())
-            if found:
-                self.port = int(found.group(1))
-                return
-            time.sleep(0.1)
-        raise SystemExit("the exporter does not listen:\n" + self.log())
-
-    def write(self, config):
-        temporary = self.folder / "web.yml.new"
-        temporary.write_text(config)
-        os.rename(temporary, self.config)
-
-    def log(self):
-        return (self.folder / "log").read_text()
+            make_certificate(folder, "soak")
+        super().__init__(binary, folder, config, "--scrape.min-window=100ms", f"--path.sysfs={tree}/sys", f"--path.devfs={tree}/dev")
 
     def footprint(self):
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -79,20 +51,12 @@ class Exporter:
         return {"resident KiB": number("VmRSS"), "threads": number("Threads"),
                 "descriptors": len(os.listdir(f"/proc/{self.process.pid}/fd"))}
 
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            check(self.process.wait(120) == 0, f"{self.folder.name} ended with an error:\n" + self.log()[-2000:])
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            check(False, f"{self.folder.name} did not end")
-
 
 class Scraper(threading.Thread):
     """Scrapes as often as it can with a short pause; holds every page against the one before."""
 
     def __init__(self, exporter, name, headers, tls, stop):
-        super().__init__(name=name)
+        super().__init__(name=name, daemon=True)
         self.exporter, self.headers, self.tls, self.stopped = exporter, headers, tls, stop
         self.pages, self.last = 0, {}
 
@@ -188,12 +152,12 @@ def main():
     instrumented = "--instrumented" in sys.argv
     tls = "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\n"
     configs = [tls + users("alice"), tls + users("alice", "bob")]
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as programs:
         work = pathlib.Path(name)
         tree = work / "tree"
         for number, address in ADDRESSES.items():
             add_gpu(tree, number, address, PMUS[number])
-        plain, secure, private = (Exporter(binary, work, *rest) for rest in
+        plain, secure, private = (programs.enter_context(Exporter(binary, work, *rest)) for rest in
                                   (("plain", tree), ("tls", tree, tls), ("password", tree, configs[0])))
         exporters = [plain, secure, private]
         stop = threading.Event()
@@ -201,8 +165,8 @@ def main():
         scrapers = [Scraper(plain, "plain", {}, False, stop), Scraper(plain, "openmetrics, gzip", openmetrics, False, stop),
                     Scraper(secure, "tls", {}, True, stop),
                     Scraper(private, "tls, password", dict(Authorization=login_header()), True, stop)]
-        others = [threading.Thread(target=disturb, args=(exporters, stop)), threading.Thread(target=replug, args=(tree, stop)),
-                  threading.Thread(target=reload, args=(secure, private, configs, stop))]
+        others = [threading.Thread(target=target, args=arguments, daemon=True) for target, arguments in (
+            (disturb, (exporters, stop)), (replug, (tree, stop)), (reload, (secure, private, configs, stop)))]
         for thread in scrapers + others:
             thread.start()
         time.sleep(min(seconds / 3, 60))
@@ -213,19 +177,16 @@ def main():
         for thread in scrapers + others:
             thread.join()
         for exporter, before, after in zip(exporters, early, late):
-            print(exporter.folder.name, before, "->", after)
-            check(after["threads"] <= before["threads"], f"{exporter.folder.name}: more threads")
+            print(exporter.name, before, "->", after)
+            check(after["threads"] <= before["threads"], f"{exporter.name}: more threads")
             # A look may meet some clients more than another; what leaks at each scrape is hundreds.
-            check(after["descriptors"] <= before["descriptors"] + 10, f"{exporter.folder.name}: more descriptors")
+            check(after["descriptors"] <= before["descriptors"] + 10, f"{exporter.name}: more descriptors")
             if not instrumented:
-                check(after["resident KiB"] < before["resident KiB"] * 1.1 + 512, f"{exporter.folder.name}: more memory")
+                check(after["resident KiB"] < before["resident KiB"] * 1.1 + 512, f"{exporter.name}: more memory")
         for scraper in scrapers:
             print(f"{scraper.name}: {scraper.pages} whole pages")
             check(scraper.pages > seconds / 4, f"{scraper.name}: {scraper.pages} pages only")
-        for exporter in exporters:
-            exporter.stop()
-    print("problems:", len(problems))
-    return 1 if problems else 0
+    finish()
 
 
 def login_header():
@@ -243,4 +204,4 @@ def settled(exporter):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
