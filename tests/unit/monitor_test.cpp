@@ -231,7 +231,7 @@ TEST_CASE("a scrape whose client has gone returns at once, whether its run has b
   behind_it.request_stop();
   CHECK_FALSE(sharing.get());
   CHECK_FALSE(queued.get());
-  CHECK(waiting_for_run(*scene.monitor) == 0);
+  scene.wait_for_waiting(0);
   scene.walking.open();
   CHECK(success(first.get(), "fdinfo") == 1);
 }
