@@ -1,58 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/web_config_file.h"
 
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <stdexcept>
-#include <system_error>
 
-#include "service/descriptor.h"
 #include "web_config/weaker.h"
 
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kLargest = 1U << 20;
+constexpr ReloadLog::Messages kMessages{
+    .invalid = "the web configuration is not valid; the earlier one stays in use",
+    .reloaded = "the web configuration was reloaded",
+    .valid_again = "the web configuration is valid again",
+};
 
-std::string error_text(int error) { return std::generic_category().message(error); }
-
-// name: prefix of error messages. Reads regular files of up to a megabyte.
+// name: prefix of error messages.
 std::string read_file(const std::string& path, const std::string& name, bool at_start) {
-  const auto fail = [&](int error) {
-    std::string text = name + " cannot be read: " + error_text(error);
-    if (error == EACCES)
-      text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", which needs read permission";
-    if (error == EACCES && !at_start) text += "; reading from a folder that was not named at start requires a restart";
-    if (error == ENOENT && name != path) text += "; paths are relative to the folder of the configuration";
+  try {
+    return read_config_file(path, name);
+  } catch (const FileError& error) {
+    std::string text = error.what();
+    if (error.error() == EACCES && !at_start)
+      text += "; reading from a folder that was not named at start requires a restart";
+    if (error.error() == ENOENT && name != path) text += "; paths are relative to the folder of the configuration";
     throw std::runtime_error(text);
-  };
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) fail(errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail(errno);
-  if (S_ISDIR(status.st_mode)) fail(EISDIR);
-  if (!S_ISREG(status.st_mode)) throw std::runtime_error(name + " is not a regular file, so it cannot be read again");
-  std::string text(kLargest + 1, '\0');  // allocated once: growing would leave copies of a key in memory
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(errno);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
   }
-  if (size > kLargest) throw std::runtime_error(name + " is larger than 1 MiB");
-  text.resize(size);
-  return text;
 }
 
 class Digest {
@@ -76,15 +55,6 @@ class Digest {
  private:
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
-
-// Changed so recently that another change may not alter the time stamp.
-bool recent(const timespec& changed) {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return changed.tv_sec >= now.tv_sec - 2 && changed.tv_sec <= now.tv_sec + 2;
-}
-
-bool same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
 // A number that differs if the rules for client certificates differ.
 std::uint64_t tls_policy_of(const TlsSettings& tls, std::string_view client_ca) {
@@ -115,59 +85,32 @@ struct Wiped {
 }  // namespace
 
 struct WebConfigFile::Attempt {
-  std::vector<Stamp> stamps;
-  bool settled = true;
+  FileStamps stamps;
   std::shared_ptr<LoadedWebConfig> loaded;  // null: error
   std::vector<TlsWarning> warnings;
   std::string digest;
   std::string error;
 };
 
-bool WebConfigFile::Stamp::operator==(const Stamp& other) const {
-  return path == other.path && error == other.error && device == other.device && inode == other.inode &&
-         size == other.size && same(modified, other.modified) && same(changed, other.changed);
-}
-
-WebConfigFile::Stamp WebConfigFile::stamp_of(const std::string& path) {
-  Stamp stamp;
-  stamp.path = path;
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    stamp.error = errno;
-    return stamp;
-  }
-  stamp.device = status.st_dev;
-  stamp.inode = status.st_ino;
-  stamp.size = status.st_size;
-  stamp.modified = status.st_mtim;
-  stamp.changed = status.st_ctim;
-  return stamp;
-}
-
-bool WebConfigFile::unchanged(const std::vector<Stamp>& stamps) {
-  for (const Stamp& stamp : stamps) {
-    if (!(stamp_of(stamp.path) == stamp)) return false;
-  }
-  return true;
-}
-
-WebConfigFile::WebConfigFile(std::string path, Log& log) : path_(std::move(path)), log_(log) {
+WebConfigFile::WebConfigFile(std::string path, Log& log)
+    : path_(std::move(path)),
+      log_(log),
+      reload_log_(log, kMessages, path_,
+                  "correct it; `intel-gpu-exporter doctor --web.config.file=" + path_ + "` checks it") {
   Attempt attempt = load();
   if (!attempt.loaded) throw std::runtime_error("--web.config.file: " + attempt.error);
   for (const TlsWarning& warning : attempt.warnings)
     log_.write(LogLevel::warn, warning.message, {{"hint", warning.hint}});
   stamps_ = std::move(attempt.stamps);
-  settled_ = attempt.settled;
   digest_ = std::move(attempt.digest);
   loaded_ = std::move(attempt.loaded);
 }
 
-// The stamps are taken before the files are read: the next check finds a change in between.
 WebConfigFile::Attempt WebConfigFile::load() const {
   Attempt attempt;
   const bool at_start = loaded_ == nullptr;
   try {
-    attempt.stamps.push_back(stamp_of(path_));
+    attempt.stamps.add(path_);
     const Wiped text{read_file(path_, path_, at_start)};
     auto loaded = std::make_shared<LoadedWebConfig>();
     loaded->config = parse_web_config(text.text, path_);
@@ -176,7 +119,7 @@ WebConfigFile::Attempt WebConfigFile::load() const {
     if (const std::optional<TlsSettings>& tls = loaded->config.tls) {
       const std::array<const PemSource*, 3> sources{&tls->certificate, &tls->private_key, &tls->client_ca};
       for (const PemSource* source : sources) {
-        if (!source->path.empty()) attempt.stamps.push_back(stamp_of(source->path));
+        if (!source->path.empty()) attempt.stamps.add(source->path);
       }
       TlsMaterial material;
       const std::array<std::string*, 3> contents{&material.certificate, &material.private_key, &material.client_ca};
@@ -196,7 +139,6 @@ WebConfigFile::Attempt WebConfigFile::load() const {
   } catch (const std::exception& error) {
     attempt.error = error.what();
   }
-  for (const Stamp& stamp : attempt.stamps) attempt.settled = attempt.settled && !recent(stamp.changed);
   return attempt;
 }
 
@@ -206,12 +148,11 @@ std::shared_ptr<const LoadedWebConfig> WebConfigFile::loaded() const {
 }
 
 void WebConfigFile::reload_if_changed() {
-  if (!settled_ || !unchanged(stamps_)) accept(load());
+  if (stamps_.may_have_changed()) accept(load());
 }
 
 void WebConfigFile::accept(Attempt attempt) {
   stamps_ = std::move(attempt.stamps);
-  settled_ = attempt.settled;
   const std::shared_ptr<const LoadedWebConfig> before = loaded();
   if (attempt.loaded) {
     const std::string change = restart_reason(before->config, attempt.loaded->config);
@@ -222,19 +163,12 @@ void WebConfigFile::accept(Attempt attempt) {
   }
   if (!attempt.loaded) {
     successful_ = false;
-    if (attempt.error == last_error_) return;
-    last_error_ = attempt.error;
-    const std::string hint = "correct it; `intel-gpu-exporter doctor --web.config.file=" + path_ + "` checks it";
-    log_.write(LogLevel::error, "the web configuration is not valid; the earlier one stays in use",
-               {{"error", attempt.error}, {"hint", hint}});
+    reload_log_.failed(attempt.error);
     return;
   }
   successful_ = true;
   const bool changed = attempt.digest != digest_;
-  if (!changed && last_error_.empty()) return;  // touched, or replaced by a copy
-  last_error_.clear();
-  log_.write(LogLevel::info, changed ? "the web configuration was reloaded" : "the web configuration is valid again",
-             {{"file", path_}});
+  reload_log_.succeeded(changed);
   if (!changed) return;
   for (const TlsWarning& warning : attempt.warnings)
     log_.write(LogLevel::warn, warning.message, {{"hint", warning.hint}});

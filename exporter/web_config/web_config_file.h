@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "igpu/log.h"
+#include "service/watched_files.h"
 #include "web_config/config.h"
 #include "web_config/tls_context.h"
 
@@ -54,29 +53,15 @@ class WebConfigFile {
   std::vector<std::string> files() const;
 
  private:
-  // Differs if a file has changed.
-  struct Stamp {
-    std::string path;
-    int error = 0;  // errno of stat
-    dev_t device = 0;
-    ino_t inode = 0;
-    off_t size = 0;
-    timespec modified{};
-    timespec changed{};
-    bool operator==(const Stamp& other) const;
-  };
   struct Attempt;
-  static Stamp stamp_of(const std::string& path);
-  static bool unchanged(const std::vector<Stamp>& stamps);
 
   Attempt load() const;
   void accept(Attempt attempt);
 
   const std::string path_;
   Log& log_;
-  std::vector<Stamp> stamps_;  // of the last attempt
-  bool settled_ = true;        // false: a file was written during the read, or just before
-  std::string last_error_;
+  ReloadLog reload_log_;
+  FileStamps stamps_;   // of the last attempt
   std::string digest_;  // of all content of loaded_
 
   mutable std::mutex mutex_;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
-#include <ctime>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "igpu/log.h"
 #include "igpu/workload_rules.h"
+#include "service/watched_files.h"
 
 // --workload.rules: how processes are grouped (docs/workloads.md).
 //
@@ -25,7 +23,7 @@ namespace igpu::exporter {
 // expected".
 WorkloadRules parse_workload_rules(std::string_view text, const std::string& path);
 
-// The last valid content of the file. An invalid change is ignored, and logged once with its reason. One thread at a
+// The last valid content of the file. An invalid change is ignored and logged once. One thread at a
 // time.
 class WorkloadRulesFile final : public WorkloadRuleSource {
  public:
@@ -36,22 +34,11 @@ class WorkloadRulesFile final : public WorkloadRuleSource {
   std::shared_ptr<const WorkloadRules> current() override;
 
  private:
-  struct Stamp {
-    int error = 0;  // errno of stat
-    dev_t device = 0;
-    ino_t inode = 0;
-    off_t size = 0;
-    timespec modified{};
-    timespec changed{};
-    bool operator==(const Stamp& other) const;
-  };
-  Stamp stamp() const;
+  WorkloadRules load();
 
   const std::string path_;
-  Log& log_;
-  Stamp stamp_;
-  bool settled_ = true;  // false: written just before it was read, and may change again within the same time stamp
-  std::string last_error_;
+  ReloadLog reload_log_;
+  FileStamps stamps_;  // of the last attempt
   std::shared_ptr<const WorkloadRules> rules_;
 };
 

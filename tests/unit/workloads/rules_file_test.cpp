@@ -47,19 +47,19 @@ TEST_CASE("rules in their order, with one pattern or several") {
 
 TEST_CASE("an error names file, line and what would be right") {
   CHECK(error_of("") == "rules.yml:1: the file is empty; it needs rules:");
-  CHECK(error_of("rules:\n") == "rules.yml:1: rules has to be a list");
+  CHECK(error_of("rules:\n") == "rules.yml:1: rules must be a list");
   CHECK(error_of("rules: []\n") == "rules.yml:1: no rule; each has a name and a match");
-  CHECK(error_of("- a\n") == "rules.yml:1: the file has to be a mapping of keys to values");
-  CHECK(error_of("\nrule: []\n") == "rules.yml:2: unknown key \"rule\"; known is rules");
-  CHECK(error_of("rules:\n  - video\n") == "rules.yml:2: a rule has to be a mapping of keys to values");
+  CHECK(error_of("- a\n") == "rules.yml:1: the file must be a mapping of keys to values");
+  CHECK(error_of("\nrule: []\n") == "rules.yml:2: unknown key \"rule\"; expected rules");
+  CHECK(error_of("rules:\n  - video\n") == "rules.yml:2: a rule must be a mapping of keys to values");
   CHECK(error_of("rules:\n  - name: a\n    matches: {}\n") ==
-        "rules.yml:3: unknown key \"matches\" of a rule; known are name, match");
+        "rules.yml:3: unknown key \"matches\" of a rule; expected name or match");
   CHECK(error_of("rules:\n  - name: a\n    match:\n      command: x\n") ==
-        "rules.yml:4: match: unknown key \"command\"; known are comm, exe, cgroup, user, ancestor");
-  CHECK(error_of("rules:\n  - name: a\n    match:\n      comm: {}\n") == "rules.yml:4: comm has to be text");
+        "rules.yml:4: match: unknown key \"command\"; expected comm, exe, cgroup, user or ancestor");
+  CHECK(error_of("rules:\n  - name: a\n    match:\n      comm: {}\n") == "rules.yml:4: comm must be text");
   CHECK(error_of("rules:\n  - name: a\n    match:\n      comm: []\n") ==
         "rules.yml:4: comm: an empty list matches nothing");
-  CHECK(error_of("rules:\n  - name: [a]\n") == "rules.yml:2: name has to be text");
+  CHECK(error_of("rules:\n  - name: [a]\n") == "rules.yml:2: name must be text");
   CHECK(error_of("rules:\n  - match: {comm: a}\n") == "rules.yml:2: name is missing");
   CHECK(error_of("rules:\n\n  - name: \"{pid}\"\n    match: {comm: a}\n")
             .starts_with("rules.yml:3: name: unknown placeholder {pid}"));
@@ -73,9 +73,9 @@ TEST_CASE("a file that is bad, or missing, at start is an error") {
   const test::ScratchFolder folder;
   test::RecordingLog log;
   const std::string path = folder.write("rules.yml", "rules: 1\n");
-  CHECK_THROWS_WITH(WorkloadRulesFile(path, log), ("--workload.rules: " + path + ":1: rules has to be a list").c_str());
+  CHECK_THROWS_WITH(WorkloadRulesFile(path, log), ("--workload.rules: " + path + ":1: rules must be a list").c_str());
   CHECK_THROWS_WITH(WorkloadRulesFile(folder.path("no"), log),
-                    ("--workload.rules: " + folder.path("no") + ": cannot be read: No such file or directory").c_str());
+                    ("--workload.rules: " + folder.path("no") + " cannot be read: No such file or directory").c_str());
   CHECK_THROWS(WorkloadRulesFile(folder.path(""), log));
 }
 
@@ -92,7 +92,10 @@ TEST_CASE("a change is read, a bad one changes nothing and is logged once, and t
   folder.write("rules.yml", "rules:\n");
   CHECK(file.current() == first);
   CHECK(file.current() == first);
-  CHECK(log.lines().size() == 1);
+  REQUIRE(log.lines().size() == 1);
+  CHECK(log.count(LogLevel::error) == 1);
+  CHECK(log.lines().back().text.find("rules.yml:1: rules must be a list") != std::string::npos);
+  CHECK(log.lines().back().text.find("hint=correct the file") != std::string::npos);
   folder.write("rules.yml", "rules:\n  - name: other\n    match: {comm: mpv}\n");
   const auto second = file.current();
   CHECK(second != first);

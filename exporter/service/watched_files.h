@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <ctime>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/log.h"
+
+// Configuration files that are read again when they change.
+namespace igpu::exporter {
+
+// The file cannot be read; what() is one line.
+class FileError : public std::runtime_error {
+ public:
+  FileError(const std::string& what, int error) : std::runtime_error(what), error_(error) {}
+  int error() const { return error_; }  // errno; 0: not a regular file, or too large
+
+ private:
+  int error_;
+};
+
+// Reads a regular file of up to 1 MiB. name: prefix of error messages. Throws FileError.
+std::string read_config_file(const std::string& path, const std::string& name);
+
+// The files of one read, as stat(2) describes them. Add each before it is read: a change in between is then detected.
+class FileStamps {
+ public:
+  void add(const std::string& path);
+  // Whether a file has changed since, or was written so shortly before add() that another change may have left its
+  // time stamp as it is.
+  bool may_have_changed() const;
+
+ private:
+  struct Stamp {
+    std::string path;
+    int error = 0;  // errno of stat
+    dev_t device = 0;
+    ino_t inode = 0;
+    off_t size = 0;
+    timespec modified{};
+    timespec changed{};
+    bool operator==(const Stamp& other) const;
+  };
+  static Stamp stamp_of(const std::string& path);
+
+  std::vector<Stamp> stamps_;
+  bool recently_written_ = false;
+};
+
+// Logs the outcome of each reload: an error once, not at every check.
+class ReloadLog {
+ public:
+  struct Messages {
+    std::string_view invalid;      // the earlier content stays in use
+    std::string_view reloaded;     // new content is in use
+    std::string_view valid_again;  // the content in use, after an error
+  };
+  // path: the file; hint: what to do about an error. log must outlive the object.
+  ReloadLog(Log& log, const Messages& messages, std::string path, std::string hint);
+
+  void failed(const std::string& error);
+  void succeeded(bool changed);
+
+ private:
+  Log& log_;
+  const Messages messages_;
+  const std::string path_;
+  const std::string hint_;
+  std::string last_error_;
+};
+
+}  // namespace igpu::exporter
