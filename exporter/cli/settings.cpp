@@ -8,17 +8,12 @@
 #include <system_error>
 
 #include "cli/usage_error.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(kBlanks);
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(kBlanks) - start + 1);
-}
 
 bool is_switch(const CommandFlag& flag) { return flag.placeholder.empty(); }
 
@@ -60,9 +55,9 @@ std::vector<std::string> file_values(std::string_view text, const std::string& o
   if (!list) return {unquoted(text)};
   std::vector<std::string> values;
   std::string_view rest = text.substr(1, text.size() - 2);
-  while (!trimmed(rest).empty()) {
+  while (!trimmed(rest, kBlanks).empty()) {
     const std::size_t end = std::min(rest.find(','), rest.size());
-    const std::string_view item = trimmed(rest.substr(0, end));
+    const std::string_view item = trimmed(rest.substr(0, end), kBlanks);
     if (item.empty()) throw UsageError(origin + ": an empty entry in the list");
     values.push_back(unquoted(item));
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -118,7 +113,7 @@ void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, 
     if (value == nullptr || *value == '\0') continue;  // many tools unset a variable by making it empty
     Settings::Setting setting{{}, name};
     if (is_switch(flag)) {
-      setting.values = {switch_value(trimmed(value), negated, name)};
+      setting.values = {switch_value(trimmed(value, kBlanks), negated, name)};
     } else if (flag.repeatable) {
       setting.values = split(value);
     } else {
@@ -134,17 +129,17 @@ void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, 
   std::string section;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = trimmed(without_comment(text.substr(0, end)));
+    std::string_view line = trimmed(without_comment(text.substr(0, end)), kBlanks);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     const std::string where = std::string(name) + ":" + std::to_string(number) + ": ";
     if (line.front() == '[' && line.back() == ']') {
-      section = std::string(trimmed(line.substr(1, line.size() - 2))) + ".";
+      section = std::string(trimmed(line.substr(1, line.size() - 2), kBlanks)) + ".";
       continue;
     }
     while (line.starts_with('-')) line.remove_prefix(1);
     const std::size_t equals = line.find('=');
-    const std::string key = section + std::string(trimmed(line.substr(0, equals)));
+    const std::string key = section + std::string(trimmed(line.substr(0, equals), kBlanks));
     bool negated = false;
     const CommandFlag* flag = find_flag(flags, key, negated);
     if (flag == nullptr || flag->name == "config") throw UsageError(where + "unknown flag \"" + key + "\"");
@@ -152,7 +147,7 @@ void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, 
     const std::string origin = where + key;
     std::vector<std::string> values = equals == std::string_view::npos
                                           ? std::vector<std::string>{"true"}
-                                          : file_values(trimmed(line.substr(equals + 1)), origin);
+                                          : file_values(trimmed(line.substr(equals + 1), kBlanks), origin);
     if (is_switch(*flag)) {
       if (values.size() != 1) throw UsageError(origin + ": one value is expected");
       values.front() = switch_value(values.front(), negated, origin);

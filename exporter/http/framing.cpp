@@ -6,25 +6,14 @@
 #include <limits>
 #include <optional>
 
+#include "text/ascii.h"
+
 namespace igpu::exporter {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter_or_digit(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z'); }
-bool is_hex(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f'); }
+bool is_letter_or_digit(char c) { return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z'); }
+bool is_hex(char c) { return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f'); }
 
 // The size of the head; 0: incomplete; npos: not a request head.
 std::size_t head_size(std::string_view bytes) {
@@ -106,11 +95,11 @@ class Headers {
     ++framing_.headers;
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trimmed(line.substr(colon + 1));
-    if (same(name, "content-length")) return length(value);
-    if (same(name, "transfer-encoding")) return codings(value);
-    if (same(name, "connection")) {
+    if (equal_ignoring_case(name, "content-length")) return length(value);
+    if (equal_ignoring_case(name, "transfer-encoding")) return codings(value);
+    if (equal_ignoring_case(name, "connection")) {
       if (has_token(value, "close")) framing_.keep_alive = false;
-    } else if (same(name, "host")) {
+    } else if (equal_ignoring_case(name, "host")) {
       ++hosts_;
       return is_host(value);
     }
@@ -127,7 +116,7 @@ class Headers {
     bool some = false;
     bool valid = true;
     for_each_item(list, [&](std::string_view coding) {
-      if (!same(coding, "chunked")) {
+      if (!equal_ignoring_case(coding, "chunked")) {
         framing_.unknown_coding = true;
       } else if (again || some) {
         valid = framing_.unknown_coding;  // 501 is more specific than 400
@@ -184,7 +173,7 @@ bool read_head(std::string_view head, RequestFraming& framing) {
 
 std::optional<Target> split_target(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!same(target.substr(0, scheme.size()), scheme)) continue;
+    if (!equal_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
     const std::size_t end = std::min(target.find_first_of("/?", scheme.size()), target.size());
     const std::string_view authority = target.substr(scheme.size(), end - scheme.size());
     const std::size_t bracket = authority.find(']');
@@ -212,7 +201,7 @@ std::string for_strict_parser(std::string_view head) {
 
 bool has_token(std::string_view list, std::string_view token) {
   bool found = false;
-  for_each_item(list, [&](std::string_view item) { found = found || same(item, token); });
+  for_each_item(list, [&](std::string_view item) { found = found || equal_ignoring_case(item, token); });
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include "report/fixes.h"
 #include "report/gpu_summary.h"
 #include "self/build_info.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
@@ -72,11 +73,6 @@ void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> f
     }
     html.markup("</ul></div>\n");
   }
-}
-
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text;
 }
 
 void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary) {

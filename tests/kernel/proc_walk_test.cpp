@@ -22,31 +22,18 @@
 #include <thread>
 #include <vector>
 
-#include "machine/machine.h"
 #include "machine/unique_fd.h"
 #include "source/client_walk.h"
 #include "source/fdinfo.h"
 #include "source/process.h"
 #include "support/proc_tree.h"
+#include "support/real_machine.h"
 
 using namespace igpu;
 using namespace igpu::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-// This machine; only /proc is used.
-struct RealMachine {
-  std::unique_ptr<Directory> sys = open_root("/sys");
-  std::unique_ptr<Directory> proc = open_root("/proc");
-  std::unique_ptr<Directory> dev = open_root("/dev");
-  std::unique_ptr<PerfEvents> perf = system_perf_events();
-  std::unique_ptr<DrmNodes> nodes = system_drm_nodes("/dev");
-  std::unique_ptr<Clock> clock = system_clock();
-  std::unique_ptr<Privileges> privileges = system_privileges();
-  std::unique_ptr<Names> names = system_names();
-  Machine machine{*sys, *proc, *dev, *perf, *nodes, *clock, *privileges, *names};
-};
 
 constexpr uid_t kNobody = 65534;
 

@@ -11,27 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <memory>
 
 #include "base/tree_usage.h"
-#include "machine/machine.h"
+#include "support/real_machine.h"
 
 using namespace igpu;
+using namespace igpu::test;
 
 namespace {
-
-// This machine; only /proc is used.
-struct RealMachine {
-  std::unique_ptr<Directory> sys = open_root("/sys");
-  std::unique_ptr<Directory> proc = open_root("/proc");
-  std::unique_ptr<Directory> dev = open_root("/dev");
-  std::unique_ptr<PerfEvents> perf = system_perf_events();
-  std::unique_ptr<DrmNodes> nodes = system_drm_nodes("/dev");
-  std::unique_ptr<Clock> clock = system_clock();
-  std::unique_ptr<Privileges> privileges = system_privileges();
-  std::unique_ptr<Names> names = system_names();
-  Machine machine{*sys, *proc, *dev, *perf, *nodes, *clock, *privileges, *names};
-};
 
 struct Pipe {
   Pipe() { REQUIRE(::pipe(ends.data()) == 0); }
