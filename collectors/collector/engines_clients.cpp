@@ -75,7 +75,7 @@ void ClientEngineTime::take(std::size_t engine_class, const Gain& gain, Nanoseco
 
 void ClientEngineTime::advance(std::size_t engine_class, std::uint32_t capacity, Nanoseconds now) {
   ClassState& state = classes_[engine_class];
-  const auto delta = state.window.advance(now, {totals_.nanoseconds[engine_class] + state.elsewhere});
+  const auto delta = state.window.advance(now, {totals_.nanoseconds[engine_class] + state.pmu});
   if (!delta) return;
   const std::uint32_t engines = std::max({capacity, engines_[engine_class], std::uint32_t{1}});
   state.ratio =
@@ -88,7 +88,7 @@ void ClientEngineTime::pmu_measured(Nanoseconds now, const ByClass& counted, boo
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     ClassState& state = classes_[i];
     state.ratio.reset();
-    state.elsewhere += counted[i] - before[i];
+    state.pmu += counted[i] - before[i];
     state.known = engines_[i] != 0;
     if (spoiled || state.cycles != 0) state.window.restart();
     advance(i, 0, now);
@@ -166,33 +166,32 @@ bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
     return std::none_of(client.engines.begin(), client.engines.end(),
                         [](const ClientEngine& engine) { return engine.present(); });
   });
-  const bool tells_all = snapshot.shows_all() && !some_silent;
+  const bool all_report = snapshot.shows_all() && !some_silent;
   bool moved = false;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     // A walk that missed clients gives no ratio.
     gains[i].spoiled = gains[i].spoiled || !snapshot.complete;
     moved = moved || gains[i].nanoseconds != 0 || gains[i].cycles != 0;
     ClassState& state = classes_[i];
-    state.known = gains[i].clients > 0 || (tells_all && (totals_.reported[i] || engines_[i] != 0));
+    state.known = gains[i].clients > 0 || (all_report && (totals_.reported[i] || engines_[i] != 0));
     state.has_zero = !some_silent && (state.has_zero || state.known);
     take(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
   }
   return moved;
 }
 
-void ClientEngineTime::hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere) {
+void ClientEngineTime::count_gap(const ClientSnapshot& snapshot, const PmuCount& pmu) {
   const auto clients = clients_of(snapshot, device_);
   const auto hertz = clock().hertz();
-  if (last_scan_ && hertz && !clients.empty() && elsewhere.until > elsewhere.from) {
-    const double gap = static_cast<double>((elsewhere.from - *last_scan_).count());
+  if (last_scan_ && hertz && !clients.empty() && pmu.until > pmu.from) {
+    const double gap = static_cast<double>((pmu.from - *last_scan_).count());
     // Both counts at the same time.
-    const double share =
-        to_seconds(clients.front().time - elsewhere.from).value / to_seconds(elsewhere.until - elsewhere.from).value;
+    const double share = to_seconds(clients.front().time - pmu.from).value / to_seconds(pmu.until - pmu.from).value;
     const std::array<Gain, kEngineClasses> gains = gather(snapshot);
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
       const double ours =
           static_cast<double>(gains[i].nanoseconds) + static_cast<double>(gains[i].cycles) * 1e9 / *hertz;
-      const double missed = ours - static_cast<double>(elsewhere.nanoseconds[i]) * share;
+      const double missed = ours - static_cast<double>(pmu.nanoseconds[i]) * share;
       const double most = gap * gains[i].capacity;
       if (missed > 0 && most > 0) totals_.nanoseconds[i] += static_cast<std::uint64_t>(std::min(missed, most));
     }

@@ -32,7 +32,7 @@ class ClientEngineTime {
   void forget();
 
   // What the PMU has counted since it took over, by class.
-  struct Elsewhere {
+  struct PmuCount {
     ByClass nanoseconds{};
     Nanoseconds from{};   // when it began; a little after our last scan
     Nanoseconds until{};  // when it was read
@@ -40,7 +40,7 @@ class ClientEngineTime {
   // Instead of forget(), shortly after the PMU took over: counts what the clients did between the last scan and the
   // start of the PMU, which neither has counted: their work since the scan, minus what the PMU has counted. Then
   // forgets.
-  void hand_over(const ClientSnapshot& snapshot, const Elsewhere& elsewhere);
+  void count_gap(const ClientSnapshot& snapshot, const PmuCount& pmu);
   // The PMU measures. counted: its totals. spoiled: one of its counts stepped back.
   void pmu_begins(const ByClass& counted) { pmu_counted_ = counted; }
   void pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled);
@@ -79,9 +79,9 @@ class ClientEngineTime {
   };
   struct ClassState {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}
-    std::uint64_t cycles = 0;     // not converted yet: the clock's rate is unknown
-    CounterWindow<1> window;      // nanoseconds, from clients and PMU
-    std::uint64_t elsewhere = 0;  // nanoseconds of the PMU in it
+    std::uint64_t cycles = 0;  // not converted yet: the clock's rate is unknown
+    CounterWindow<1> window;   // nanoseconds, from clients and PMU
+    std::uint64_t pmu = 0;     // nanoseconds of the PMU in it
     std::optional<Ratio> ratio;
     bool known = false;     // every client that could work on it was visible at the last scan
     bool has_zero = false;  // no client has reported it, but it was known to be idle

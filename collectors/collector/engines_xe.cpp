@@ -177,13 +177,13 @@ ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
 
 // Some milliseconds lie between the last scan of the clients and the opening of the PMU, more on a machine with many
 // processes. The clients' counters include that time; this reads them once more.
-void XeEngineMeter::hand_over(ScrapePass& pass, Nanoseconds read_at) {
-  ClientEngineTime::Elsewhere elsewhere = *std::exchange(hand_over_, std::nullopt);
+void XeEngineMeter::count_gap_before_pmu(ScrapePass& pass, Nanoseconds read_at) {
+  ClientEngineTime::PmuCount counted = *std::exchange(pmu_start_, std::nullopt);
   const auto sums = busy_by_class();
-  for (std::size_t i = 0; i < kEngineClasses; ++i) elsewhere.nanoseconds[i] = sums[i] - elsewhere.nanoseconds[i];
-  elsewhere.until = read_at;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) counted.nanoseconds[i] = sums[i] - counted.nanoseconds[i];
+  counted.until = read_at;
   if (const auto snapshot = pass.clients()) {
-    clients_.hand_over(**snapshot, elsewhere);
+    clients_.count_gap(**snapshot, counted);
   } else {
     clients_.forget();
   }
@@ -193,7 +193,7 @@ void XeEngineMeter::hand_over(ScrapePass& pass, Nanoseconds read_at) {
 void XeEngineMeter::close_pmu(ScrapePass& pass, SampleSink& out) {
   pmu_.close();
   open_ = false;
-  hand_over_.reset();
+  pmu_start_.reset();
   // The PMU has counted what the clients did so far.
   clients_.forget();
   const auto snapshot = pass.clients();
@@ -224,7 +224,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
   if (source_ != XeEngineSource::automatic) return;
   if (clients_.awaits_rate())
     if (const auto snapshot = pass.clients()) clients_.learn_rate(**snapshot);
-  if (hand_over_) hand_over(pass, read_at);
+  if (pmu_start_) count_gap_before_pmu(pass, read_at);
   clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
   clients_ratio_ = awaits_ratio_;
   if (sleep_.should_close(pass.now(), active)) {
@@ -261,14 +261,14 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
       }
     }
     if (usable_ && sleep_.should_open(pass.now(), moved, some_hidden)) {
-      const ClientEngineTime::Elsewhere begin{busy_by_class(), pass.now(), {}};
+      const ClientEngineTime::PmuCount begin{busy_by_class(), pass.now(), {}};
       clients_.pmu_begins(begin.nanoseconds);
       usable_ = try_pmu(pass);
       if (usable_) {
         (void)take_ticks();
         open_ = true;
         awaits_ratio_ = true;
-        hand_over_ = begin;
+        pmu_start_ = begin;
         sleep_.opened(pass.now());
         write_engines(false, out);
         return;
@@ -328,7 +328,7 @@ void XeEngineMeter::gpu_is_suspended() {
   if (open_ || pmu_.is_open()) {
     pmu_.close();
     open_ = false;
-    hand_over_.reset();
+    pmu_start_.reset();
     clients_.lost();
   }
   sleep_.restart();

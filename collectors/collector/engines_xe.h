@@ -46,7 +46,7 @@ class XeEngineMeter final : public EngineMeter {
   void ask_node();
   bool take_ticks();
   ClientEngineTime::ByClass busy_by_class() const;
-  void hand_over(ScrapePass& pass, Nanoseconds read_at);
+  void count_gap_before_pmu(ScrapePass& pass, Nanoseconds read_at);
   void close_pmu(ScrapePass& pass, SampleSink& out);
   void watch_clients(ScrapePass& pass, SampleSink& out);
   void read_pmu(ScrapePass& pass, SampleSink& out);
@@ -66,11 +66,11 @@ class XeEngineMeter final : public EngineMeter {
   bool open_ = false;                // the PMU measures
   Nanoseconds last_time_{};          // in the PMU's own time
   std::uint64_t generation_ = 0;
-  bool stepped_back_ = false;                             // some active ticks, at the last read
-  bool awaits_ratio_ = false;                             // the PMU has taken over; its own windows are too short yet
-  bool clients_ratio_ = false;                            // of this scrape: the classes' ratios are those to write
-  std::optional<Absent> hidden_;                          // the clients measure, but why not all of them are seen
-  std::optional<ClientEngineTime::Elsewhere> hand_over_;  // the PMU has just taken over: where it began
+  bool stepped_back_ = false;                            // some active ticks, at the last read
+  bool awaits_ratio_ = false;                            // the PMU has taken over; its own windows are too short yet
+  bool clients_ratio_ = false;                           // of this scrape: the classes' ratios are those to write
+  std::optional<Absent> hidden_;                         // the clients measure, but why not all of them are seen
+  std::optional<ClientEngineTime::PmuCount> pmu_start_;  // the PMU has just taken over: where it began
   XeSleepWatch sleep_;
   ClientEngineTime clients_;
 };

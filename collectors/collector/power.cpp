@@ -58,7 +58,7 @@ PowerCollector::PowerCollector(const CollectorContext& context)
   if (stands_for_package(gpu_)) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power", "power/");
 }
 
-void PowerCollector::look_for_sources() {
+void PowerCollector::find_sources() {
   if (!scans_.due(!pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty())) return;
   if (gpu_.kind == GpuKind::discrete) {
     Hwmon hwmon = Hwmon::of_gpu(machine_.sys, gpu_);
@@ -113,19 +113,19 @@ Nanoseconds PowerCollector::read_within() const {
 }
 
 void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
-  look_for_sources();
+  find_sources();
   // The feature of perf, unless there is only the file, which needs root.
   const FeatureDescriptor& feature = !rapl_ ? kPowerOfCard : pmu_domains_.empty() ? kPowerByFile : kPowerFeature;
   const bool any_source = !pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty();
   FeatureReport report(out, feature, {any_source || gpu_.virtual_function ? Reason::hardware : Reason::kernel});
-  std::vector<std::string_view> told;
-  if (rapl_) collect_pmu(pass, out, report, told);
-  collect_files(powercap_, "powercap", kMostRaplPower, pass, out, report, told);
-  collect_files(hwmon_, "hwmon", card_power_, pass, out, report, told);
+  std::vector<std::string_view> reported;
+  if (rapl_) collect_pmu(pass, out, report, reported);
+  collect_files(powercap_, "powercap", kMostRaplPower, pass, out, report, reported);
+  collect_files(hwmon_, "hwmon", card_power_, pass, out, report, reported);
 }
 
 void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report,
-                                 std::vector<std::string_view>& told) {
+                                 std::vector<std::string_view>& reported) {
   if (pmu_domains_.empty()) return;
   const Nanoseconds begin = pass.now();
   const auto read = rapl_->refresh(pass.number());
@@ -134,7 +134,7 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
     report.note(read);
     // A single failure is no reason to report the same joules under another source.
     if (read.is_failure())
-      for (const PmuDomain& domain : pmu_domains_) told.push_back(domain.domain);
+      for (const PmuDomain& domain : pmu_domains_) reported.push_back(domain.domain);
     return;
   }
   if (std::exchange(rapl_generation_, rapl_->generation()) != rapl_->generation())
@@ -147,7 +147,7 @@ void PowerCollector::collect_pmu(ScrapePass& pass, SampleSink& out, FeatureRepor
       (void)report.note(joules);
       continue;
     }
-    told.push_back(domain.domain);
+    reported.push_back(domain.domain);
     const auto delta = domain.window.advance(rapl_->time(), {*raw});
     if (*count == 0) continue;
     report.available();
@@ -194,9 +194,9 @@ std::optional<std::uint64_t> PowerCollector::read(FileDomain& domain, Watts most
 
 void PowerCollector::collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most,
                                    ScrapePass& pass, SampleSink& out, FeatureReport& report,
-                                   const std::vector<std::string_view>& told) {
+                                   const std::vector<std::string_view>& reported) {
   for (FileDomain& domain : domains) {
-    domain.is_read = std::find(told.begin(), told.end(), domain.domain) == told.end();
+    domain.is_read = std::find(reported.begin(), reported.end(), domain.domain) == reported.end();
     if (!domain.is_read) continue;
     const Nanoseconds now = pass.now();
     const auto microjoules = read(domain, most, pass, report);

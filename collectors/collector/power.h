@@ -54,13 +54,13 @@ class PowerCollector final : public Collector {
     bool has_counted = false;
     bool is_read = false;  // no other source has this domain
   };
-  void look_for_sources();
+  void find_sources();
   void add_pmu_domain(std::string_view domain, std::string_view event);
   void add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key,
                      Attribute energy, std::uint64_t range);
-  void collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& told);
+  void collect_pmu(ScrapePass& pass, SampleSink& out, FeatureReport& report, std::vector<std::string_view>& reported);
   void collect_files(std::vector<FileDomain>& domains, std::string_view source, Watts most, ScrapePass& pass,
-                     SampleSink& out, FeatureReport& report, const std::vector<std::string_view>& told);
+                     SampleSink& out, FeatureReport& report, const std::vector<std::string_view>& reported);
 
   std::optional<std::uint64_t> read(FileDomain& domain, Watts most, ScrapePass& pass, FeatureReport& report);
 

@@ -16,7 +16,7 @@ class MachineParts {
   virtual Machine& machine() = 0;
 };
 
-// A monitor over any machine; the seam for tests and for the simulation. options' roots and simulate are not looked at.
+// A monitor over any machine; for tests and the simulation. The roots and simulate in options are ignored.
 std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
 
 // Scrapes that wait for a run to begin.

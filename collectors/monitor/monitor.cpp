@@ -32,7 +32,7 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
   const CollectorSet& collectors = request.collectors;
   std::shared_ptr<ScrapeRun> run;
   {
-    const State::Wish wish(s, lock, collectors);
+    const State::RunRequest waiting(s, lock, collectors);
     while (State::SteadyClock::now() < s.first_scrape_at && !s.stopping) {
       if (limit.over()) return nullptr;
       s.changed.wait_until(lock, limit.gone, std::min(limit.until, s.first_scrape_at), [&] { return s.stopping; });

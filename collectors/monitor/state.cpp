@@ -20,8 +20,8 @@ Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const Monitor
   (void)registry.run({});
   plan_accumulating();
   first_scrape_at = SteadyClock::now() + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
-  keeps_house = true;
-  housekeeping = std::thread([this] { keep_house(); });
+  has_housekeeping = true;
+  housekeeping = std::thread([this] { run_housekeeping(); });
 }
 
 Monitor::State::~State() {
@@ -36,11 +36,11 @@ Monitor::State::~State() {
 
 std::thread Monitor::State::make_thread(std::function<void()> body) {
   std::unique_lock lock(mutex);
-  if (!keeps_house || stopping || std::this_thread::get_id() == housekeeper) {
+  if (!has_housekeeping || stopping || std::this_thread::get_id() == housekeeping_id) {
     lock.unlock();
     return std::thread(std::move(body));
   }
-  wanted_thread = std::move(body);  // one scrape runs at a time: no other wish is open
+  wanted_thread = std::move(body);  // one scrape runs at a time: no other request is open
   housekeeping_wanted.notify_all();
   changed.wait(lock, [&] { return made_thread.joinable() || made_none; });
   if (made_none) std::rethrow_exception(std::exchange(made_none, nullptr));
@@ -49,7 +49,7 @@ std::thread Monitor::State::make_thread(std::function<void()> body) {
 
 void Monitor::State::plan_accumulating() {
   accumulating_due = SteadyClock::now() + registry.accumulating_due_after();
-  if (accumulating_due < house_waits_until) housekeeping_wanted.notify_all();  // a GPU came that cannot wait as long
+  if (accumulating_due < housekeeping_due) housekeeping_wanted.notify_all();  // a GPU came that cannot wait as long
 }
 
 void Monitor::State::plan_after(const std::shared_ptr<ScrapeRun>& run) {
@@ -57,10 +57,10 @@ void Monitor::State::plan_after(const std::shared_ptr<ScrapeRun>& run) {
   if (run == shared_run && !std::exchange(shared_run_planned, true)) plan_accumulating();
 }
 
-void Monitor::State::keep_house() {
+void Monitor::State::run_housekeeping() {
   ::pthread_setname_np(::pthread_self(), "housekeeping");
   std::unique_lock lock(mutex);
-  housekeeper = std::this_thread::get_id();
+  housekeeping_id = std::this_thread::get_id();
   while (!stopping || wanted_thread) {
     if (wanted_thread) {
       try {
@@ -72,8 +72,8 @@ void Monitor::State::keep_house() {
       continue;
     }
     if (SteadyClock::now() < accumulating_due || running || (shared_run && !shared_run->ended())) {
-      house_waits_until = std::max(accumulating_due, SteadyClock::now() + std::chrono::milliseconds(10));
-      housekeeping_wanted.wait_until(lock, house_waits_until);
+      housekeeping_due = std::max(accumulating_due, SteadyClock::now() + std::chrono::milliseconds(10));
+      housekeeping_wanted.wait_until(lock, housekeeping_due);
       continue;
     }
     running = true;

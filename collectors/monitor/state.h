@@ -34,12 +34,12 @@ struct Monitor::State {
   std::list<CollectorSet> wanted;               // by those who wait for a run
 
   SteadyClock::time_point accumulating_due;  // when counters that advance only when read must be read at the latest
-  SteadyClock::time_point house_waits_until;
+  SteadyClock::time_point housekeeping_due;
   SteadyClock::time_point first_scrape_at;
   bool stopping = false;
   std::thread housekeeping;
-  bool keeps_house = false;             // that thread exists
-  std::thread::id housekeeper;          // once it runs
+  bool has_housekeeping = false;        // that thread exists
+  std::thread::id housekeeping_id;      // once it runs
   std::function<void()> wanted_thread;  // that it is to make
   std::thread made_thread;
   std::exception_ptr made_none;
@@ -61,7 +61,7 @@ struct Monitor::State {
   void plan_after(const std::shared_ptr<ScrapeRun>& run);
 
   // RC6 and hwmon energy wrap unnoticed when they are not read for long: the one thing that runs between scrapes.
-  void keep_house();
+  void run_housekeeping();
 
   // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that
   // takes longer than a collector may is shared no more: what it read first is old. One that began after the call is as
@@ -70,16 +70,16 @@ struct Monitor::State {
                                       std::unique_lock<std::mutex>& lock);
 
   // A caller that waits for a run with these collectors.
-  class Wish {
+  class RunRequest {
    public:
-    Wish(State& state, std::unique_lock<std::mutex>& lock, const CollectorSet& collectors)
+    RunRequest(State& state, std::unique_lock<std::mutex>& lock, const CollectorSet& collectors)
         : state_(state), lock_(lock), place_(state.wanted.insert(state.wanted.end(), collectors)) {}
-    ~Wish() {
+    ~RunRequest() {
       if (!lock_.owns_lock()) lock_.lock();
       state_.wanted.erase(place_);
     }
-    Wish(const Wish&) = delete;
-    Wish& operator=(const Wish&) = delete;
+    RunRequest(const RunRequest&) = delete;
+    RunRequest& operator=(const RunRequest&) = delete;
 
    private:
     State& state_;

@@ -36,7 +36,7 @@ std::vector<ConnectionTable::Number> ConnectionTable::numbers() const {
 }
 
 Connection* ConnectionTable::next_to_evict() {
-  const std::optional<Number> number = places_.next_to_go();
+  const std::optional<Number> number = places_.next_to_evict();
   return number ? find(*number) : nullptr;
 }
 

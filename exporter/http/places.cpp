@@ -30,14 +30,14 @@ void Places::leave(Ticket ticket) {
   hold(*entry.address, entry.address->held - 1);
 }
 
-std::optional<Places::Ticket> Places::next_to_go() const {
+std::optional<Places::Ticket> Places::next_to_evict() const {
   for (const Address* address : order_) {
-    if (const std::optional<Ticket> ticket = address->next_to_go()) return ticket;
+    if (const std::optional<Ticket> ticket = address->next_to_evict()) return ticket;
   }
   return std::nullopt;
 }
 
-std::optional<Places::Ticket> Places::Address::next_to_go() const {
+std::optional<Places::Ticket> Places::Address::next_to_evict() const {
   const auto oldest = [this](Kind kind) { return of(kind).front(); };
   if (!of(Kind::lingering).empty()) return oldest(Kind::lingering);
   if (2 * of(Kind::newcomer).size() > held) return oldest(Kind::newcomer);

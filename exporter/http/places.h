@@ -39,7 +39,7 @@ class Places {
 
   std::size_t size() const { return entries_.size(); }
   // nullopt if all are being answered.
-  std::optional<Ticket> next_to_go() const;
+  std::optional<Ticket> next_to_evict() const;
 
  private:
   static constexpr std::size_t kKinds = 5;
@@ -52,7 +52,7 @@ class Places {
 
     const std::list<Ticket>& of(Kind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
     std::list<Ticket>& of(Kind kind) { return by_kind[static_cast<std::size_t>(kind)]; }
-    std::optional<Ticket> next_to_go() const;
+    std::optional<Ticket> next_to_evict() const;
   };
   struct Entry {
     Address* address;

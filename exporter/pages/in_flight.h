@@ -78,7 +78,7 @@ class InFlight {
   }
 
  private:
-  using Places = std::list<Place*>;  // in order of admission
+  using Places = std::list<Place*>;  // in order of entry
 
   struct Leave {
     Place& place;

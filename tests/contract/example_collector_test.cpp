@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipe of collectors/README.md as a whole collector: what one looks like, built and run. It exports the GPU's
+// The recipe of collectors/README.md as a whole collector: built and run. It exports the GPU's
 // engine timeslice from /sys/class/drm/card<N>/engine/<name>/timeslice_duration_ms, of the render engine.
 #include <doctest/doctest.h>
 

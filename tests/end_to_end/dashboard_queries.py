@@ -20,7 +20,7 @@ WAIT = 120  # seconds for all that has no data yet
 
 
 def has_data(rack, expression, until):
-    """Some look at points in time of their own, a quarter of a minute apart, of which the first is still to come."""
+    """Some query points in time of their own, a quarter of a minute apart, of which the first is still to come."""
     while not rack.query(expression):
         if time.monotonic() > until:
             return False

@@ -78,7 +78,7 @@ def check_scrapes(exporter, folder):
         for job in jobs:
             check(prometheus.value(f'count(intel_gpu_info{{job="{job}"}})') == 3, f"{job}: three GPUs")
             check(prometheus.value(f'min(intel_gpu_scrape_collector_success{{job="{job}"}})') == 1, f"{job}: a collector failed")
-            # A counter's rate and the gauge beside it tell the same.
+            # A counter's rate and the gauge beside it agree.
             for rate, gauge in [("intel_gpu_energy_joules_total", "intel_gpu_power_watts"),
                                 ("intel_gpu_engine_busy_seconds_total", "intel_gpu_engine_busy_ratio")]:
                 by_rate = prometheus.value(f'sum(rate({rate}{{job="{job}"}}[8s]))')

@@ -177,11 +177,11 @@ def plain(binary, work):
     check(any("perf_event_open" in line for line in lines), "events of the GPU that came later were opened")
     judge_unit(traced, pathlib.Path(sys.argv[2]))
     if not root_user:
-        print("strace sees no paths of a program that is not dumpable: which processes were looked at is told to root only")
+        print("strace sees no paths of a program that is not dumpable: only root sees which processes were read")
         return
-    # The kernel lets nobody look into others who is confined by Landlock: the collectors' thread is not.
+    # Landlock forbids reading other processes; the thread of the collectors is outside it.
     opened = [line for line in lines if f'"{other.pid}/fdinfo"' in line and "openat" in line]
-    check(opened, "the other user's process was looked at")
+    check(opened, "the other user's process was read")
     check(len({line.split()[0] for line in opened}) > 1, "by the thread that came in the place of the one that hung, too")
     check(all("EACCES" not in line for line in opened), f"other users' processes cannot be read: {opened[:3]}")
 
@@ -216,7 +216,7 @@ def tls(binary, work):
 
 def main():
     if os.environ.get("IGPU_INSTRUMENTED"):
-        print("The filter stays off in builds with a sanitizer or coverage (docs/sandbox.md); the others are looked at.")
+        print("The filter stays off in builds with a sanitizer or coverage (docs/sandbox.md); the others are tested.")
         return
     binary = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:

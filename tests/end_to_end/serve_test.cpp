@@ -157,7 +157,7 @@ TEST_CASE("collect[] and exclude[] choose collectors; what cannot be chosen is a
   }
 }
 
-TEST_CASE("the exporter tells of itself") {
+TEST_CASE("the exporter reports its own metrics") {
   ExporterProcess exporter({"--simulate=asleep"});
   http_get(exporter.port(), "/nowhere");
   const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
@@ -190,7 +190,7 @@ TEST_CASE("SIGTERM and SIGINT let the scrape under way finish and end with 0") {
   }
 }
 
-TEST_CASE("it listens where it is told, by flag, environment and file") {
+TEST_CASE("it listens on the configured address, by flag, environment and file") {
   const std::string path = "/tmp/igpu-e2e-" + std::to_string(::getpid()) + ".sock";
   ExporterProcess exporter({"--simulate=asleep", "--web.listen-address=unix:" + path,
                             "--web.listen-address=localhost:0", "--web.listen-address", ":0"});

@@ -102,7 +102,7 @@ def watchdog(binary, work):
         program.process.send_signal(signal.SIGCONT)
         check(manager.next() == ["WATCHDOG=1"], "it is alive again")
 
-    # Without the manager's wish nothing runs between scrapes.
+    # Unless the manager asks for it, nothing runs between scrapes.
     with Manager(work / "quiet") as manager, Service(binary, work / "log", [LOOPBACK], {"NOTIFY_SOCKET": str(work / "quiet")}):
         check(manager.next()[0] == "READY=1", "ready")
         check(manager.is_silent(1), "unasked it says nothing")

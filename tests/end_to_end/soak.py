@@ -7,7 +7,7 @@ After it nothing has grown, no counter has stepped back, every page was whole, n
 usage: soak.py EXPORTER_BINARY REPOSITORY_ROOT [SECONDS] [--instrumented]
 
 An hour: soak.py build/release/exporter/intel-gpu-exporter . 3600
---instrumented: a sanitizer's build, whose memory is not the program's own; it looks for leaks itself at the end.
+--instrumented: a sanitizer's build, whose memory is not the program's own; it checks for leaks itself at the end.
 """
 import base64
 import contextlib
@@ -179,7 +179,7 @@ def main():
         for exporter, before, after in zip(exporters, early, late):
             print(exporter.name, before, "->", after)
             check(after["threads"] <= before["threads"], f"{exporter.name}: more threads")
-            # A look may meet some clients more than another; what leaks at each scrape is hundreds.
+            # One sample may include more clients than another; what leaks at each scrape is hundreds.
             check(after["descriptors"] <= before["descriptors"] + 10, f"{exporter.name}: more descriptors")
             if not instrumented:
                 check(after["resident KiB"] < before["resident KiB"] * 1.1 + 512, f"{exporter.name}: more memory")
@@ -195,12 +195,12 @@ def login_header():
 
 
 def settled(exporter):
-    """The largest of some looks: clients and a card come and go all the time."""
-    looks = []
+    """The largest of some samples: clients and a card come and go all the time."""
+    samples = []
     for _ in range(60):
-        looks.append(exporter.footprint())
+        samples.append(exporter.footprint())
         time.sleep(0.1)
-    return {key: max(look[key] for look in looks) for key in looks[0]}
+    return {key: max(sample[key] for sample in samples) for key in samples[0]}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Nobody reads the log, and its pipe is full: new connections and scrapes go on, and the program ends when it is told to.
+"""Nobody reads the log, and its pipe is full: new connections and scrapes go on, and the program ends on request.
 
 usage: unread_log.py EXPORTER_BINARY REPOSITORY_ROOT
 """

@@ -136,13 +136,13 @@ def check_passwords(binary, folder):
         check(ask("alice") == 401 and ask("bob") == 200, "the same on a kept connection")
         check(connection.sock is socket, "the connection was kept")
 
-        # A broken file changes nothing but the gauge, and is told of once.
+        # A broken file changes nothing but the gauge, and is logged once.
         exporter.write("basic_auth_users: {bob: " + PASSWORDS["bob"] + "}\n")
         wait_for(lambda: "web_config_last_reload_successful 0" in get(*login("bob"))[1], "the gauge becomes 0")
         time.sleep(2.5)  # two checks of the file, which report nothing
         check(ask("bob") == 200 and connection.sock is socket, "an earlier state stays in use")
         lines = [line for line in exporter.log().splitlines() if "level=error" in line]
-        check(len(lines) == 1 and "web.yml:1" in lines[0] and "hint=" in lines[0], f"one line tells of it: {lines}")
+        check(len(lines) == 1 and "web.yml:1" in lines[0] and "hint=" in lines[0], f"one log line: {lines}")
         exporter.write(users("alice", "bob"))
         wait_for(lambda: "web_config_last_reload_successful 1" in get(*login("alice"))[1], "the gauge becomes 1 again")
         exporter.write(TLS + users("alice"))
@@ -192,11 +192,11 @@ def flood():
             answer = b""
         if not answer or b"Connection: close" in answer:
             connection = connection and connection.close()
-        if b" 503 " in answer[:20] and not told.is_set():
-            told.set()
+        if b" 503 " in answer[:20] and not refused.is_set():
+            refused.set()
             print("503", flush=True)
 
-told = threading.Event()
+refused = threading.Event()
 for _ in range(threads):
     threading.Thread(target=flood, daemon=True).start()
 sys.stdin.read()  # until whoever started this has gone
@@ -266,7 +266,7 @@ def check_tls(binary, folder, authority):
         wait_for(lambda: exporter.serial() != before, "the new certificate is in use")
         check(ask() == 200 and connection.sock is socket, "the connection goes on")
         os.rename(folder / "server.key", folder / "server.key.away")
-        wait_for(lambda: ask() == 200 and "server.key cannot be read" in exporter.log(), "a missing key is told of")
+        wait_for(lambda: ask() == 200 and "server.key cannot be read" in exporter.log(), "a missing key is logged")
         check(ask() == 200 and connection.sock is socket and exporter.status() == 200, "an earlier state stays in use")
         os.rename(folder / "server.key.away", folder / "server.key")
         wait_for(lambda: "web_config_last_reload_successful 1" in exporter.curl()[1], "all is well again")
@@ -278,7 +278,7 @@ def check_tls(binary, folder, authority):
 
         # What was refused stays refused until a restart.
         exporter.write(TLS)
-        wait_for(lambda: exporter.status() == 200 and "weaker than before: min_version; restart to accept" in exporter.log(), "a lost min_version is told of")
+        wait_for(lambda: exporter.status() == 200 and "weaker than before: min_version; restart to accept" in exporter.log(), "a lost min_version is logged")
         check(exporter.status("--tls-max", "1.2") == 0 and exporter.status() == 200, "TLS 1.2 is refused, still")
 
     with WebExporter(binary, folder, TLS + "  max_version: TLS12\n") as exporter:
@@ -361,7 +361,7 @@ def check_prometheus(binary, folder):
             check(not prometheus.value('sum_over_time(up{job!="good"}[10m])'), "no scrape of the others succeeded")
             check(prometheus.value('count(intel_gpu_info{job="good"})') == 2, "both GPUs of the profile")
             errors = {target["labels"]["job"]: target["lastError"] for target in prometheus.api("targets")["activeTargets"]}
-            check("401" in errors["wrong-user"], f"a wrong user is told so: {errors['wrong-user']}")
+            check("401" in errors["wrong-user"], f"a wrong user is rejected: {errors['wrong-user']}")
 
 
 def check_doctor(binary, folder):

@@ -161,7 +161,7 @@ int found(const RecordingLog& log) {
   return times;
 }
 
-std::string told(const RecordingLog& log, int last) {
+std::string last_lines(const RecordingLog& log, int last) {
   std::string text;
   for (const RecordingLog::Line& line : log.lines()) {
     if (line.level == LogLevel::warn || line.level == LogLevel::error) text = line.text + "\n" + text;
@@ -256,7 +256,7 @@ void steady(std::string_view profile) {
       for (const std::string& collector : hurt.failed) CHECK_MESSAGE(affected.contains(collector), collector);
       check_no_step_back(last, hurt);
       const int lines = complaints(pair.bad.log) - said;
-      INFO(told(pair.bad.log, lines));
+      INFO(last_lines(pair.bad.log, lines));
       // Sizes of memory and what of them is used are two permissions with two fixes.
       const int allowed = operation.starts_with("ioctl") && fault == Fault::eacces ? 2 : 1;
       CHECK(lines <= allowed);

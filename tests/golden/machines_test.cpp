@@ -28,8 +28,8 @@ namespace {
 const fs::path kFolder = fs::path(IGPU_SOURCE_DIR) / "tests/golden";
 
 bool updating() {
-  const char* wish = std::getenv("IGPU_UPDATE");
-  return wish != nullptr && std::string_view(wish) == "1";
+  const char* value = std::getenv("IGPU_UPDATE");
+  return value != nullptr && std::string_view(value) == "1";
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -224,7 +224,7 @@ def check_dashboard(name, dashboard, uids):
         check_names(where, panel)
         for target in panel["targets"]:
             check(target["datasource"]["uid"] == "${datasource}", f"{where}: another data source")
-            check("$instance" in target["expr"] or "ALERTS" in target["expr"], f"{where}: does not look at the variables")
+            check("$instance" in target["expr"] or "ALERTS" in target["expr"], f"{where}: ignores the variables")
         for text in json.dumps(panel).split("/d/")[1:]:
             check(text.split("?")[0] in uids, f"{where}: links to a dashboard that is not there")
 

@@ -38,7 +38,7 @@ class Rack:
             time.sleep(self.stagger)  # their loads follow the time since their start: those of one moment are all alike
             exporter = Exporter(self.binary, self.folder / f"exporter-{number}.log", f"--simulate={profile}")
             self.exporters.append(self.programs.enter_context(exporter))
-        # Instances with names: a dashboard of twenty times 127.0.0.1 tells nothing.
+        # Instances with names: a dashboard of twenty times 127.0.0.1 says nothing.
         groups = [{"targets": [f"127.0.0.1:{exporter.port}"], "labels": {"instance": f"encoder-{number:02}"}}
                   for number, exporter in enumerate(self.exporters, 1)]
         shutil.copytree(self.root / "deploy/prometheus/rules", self.folder / "rules")

@@ -95,7 +95,7 @@ std::size_t open_files() {
   return count;
 }
 
-std::string told(const Reading<Unit>& outcome) {
+std::string text_of(const Reading<Unit>& outcome) {
   if (outcome) return "counts";
   if (outcome.is_absent())
     return std::string(to_string(outcome.absent().reason)) + " " + std::to_string(outcome.absent().os_error);
@@ -140,7 +140,7 @@ TEST_CASE("a group is opened, read as one, and advances with the clock") {
   const auto switches = pmu.want("switches");
   const auto first = pmu.refresh(1);
   if (!may_count(soft.privileges())) {
-    CHECK(told(first) == "permission " + std::to_string(EACCES));
+    CHECK(text_of(first) == "permission " + std::to_string(EACCES));
     return;
   }
   REQUIRE(first);
@@ -183,7 +183,7 @@ TEST_CASE("an unknown PMU type is an absence") {
   PmuSession pmu = soft.session();
   (void)pmu.want("cpu-clock");
   const auto outcome = pmu.refresh(1);
-  CHECK(told(outcome) ==
+  CHECK(text_of(outcome) ==
         (may_count(soft.privileges()) ? "kernel " + std::to_string(ENOENT) : "permission " + std::to_string(EACCES)));
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("after close and reopen the count continues; no descriptor leaks") {
   if (!may_count(soft.privileges())) {
     PmuSession pmu = soft.session();
     (void)pmu.want("cpu-clock");
-    CHECK(told(pmu.refresh(1)) == "permission " + std::to_string(EACCES));
+    CHECK(text_of(pmu.refresh(1)) == "permission " + std::to_string(EACCES));
     return;
   }
   const std::size_t files = open_files();
@@ -241,7 +241,7 @@ TEST_CASE("an unprivileged process gets EACCES, or access, exactly as perf_event
     const auto clock = pmu.want("cpu-clock");
     const auto first = pmu.refresh(1);
     if (first && !pmu.count(clock)) return std::string("no count");
-    return told(first);
+    return text_of(first);
   });
   CHECK(outcome == (paranoid() <= 0 ? "counts" : "permission " + std::to_string(EACCES)));
 }
@@ -261,7 +261,7 @@ TEST_CASE(
         return std::string("no seccomp");
       PmuSession pmu = soft.session();
       (void)pmu.want("cpu-clock");
-      return told(pmu.refresh(1));
+      return text_of(pmu.refresh(1));
     });
     CHECK(outcome == "permission " + std::to_string(error));
   }
@@ -272,7 +272,7 @@ TEST_CASE("running out of file descriptors is a failure, and counting starts as 
   if (!may_count(soft.privileges())) {
     PmuSession pmu = soft.session();
     (void)pmu.want("cpu-clock");
-    CHECK(told(pmu.refresh(1)) == "permission " + std::to_string(EACCES));
+    CHECK(text_of(pmu.refresh(1)) == "permission " + std::to_string(EACCES));
     return;
   }
   const std::string outcome = in_child([&] {
@@ -287,11 +287,11 @@ TEST_CASE("running out of file descriptors is a failure, and counting starts as 
     const rlim_t soft_limit = limit.rlim_cur;
     limit.rlim_cur = 1;  // of one that is taken already
     setrlimit(RLIMIT_NOFILE, &limit);
-    const std::string refused = told(pmu.refresh(2));
+    const std::string refused = text_of(pmu.refresh(2));
     limit.rlim_cur = soft_limit;
     setrlimit(RLIMIT_NOFILE, &limit);
     const bool nothing_left = open_files() == files;
-    return refused + (nothing_left ? ", " : ", files left, ") + told(pmu.refresh(3));
+    return refused + (nothing_left ? ", " : ", files left, ") + text_of(pmu.refresh(3));
   });
   CHECK(outcome == "failure " + std::to_string(EMFILE) + ", counts");
 }

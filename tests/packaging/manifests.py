@@ -186,8 +186,8 @@ def apparmor(chart):
     for kubernetes, has_field in (("v1.29.14+k3s1", False), ("v1.30.0", True), ("v1.31.2-eks-7f9249a", True)):
         template = next(pods(chart({"rights": {"processes": True}}, kubernetes)))[1]
         field = template["spec"]["containers"][0]["securityContext"].get("appArmorProfile")
-        told = (template["metadata"].get("annotations") or {}).get(annotation)
-        equal(f"the chart says the AppArmor profile in the way of Kubernetes {kubernetes}, and once", (field, told),
+        stated = (template["metadata"].get("annotations") or {}).get(annotation)
+        equal(f"the chart says the AppArmor profile in the way of Kubernetes {kubernetes}, and once", (field, stated),
               ({"type": "Unconfined"}, None) if has_field else (None, "unconfined"))
 
 
@@ -523,7 +523,7 @@ def compose():
     equal("it scrapes the exporter", target, ["exporter:10068"])
     with open(f"{folder}/grafana/dashboards.yaml") as f:
         path = yaml.safe_load(f)["providers"][0]["options"]["path"]
-    check("Grafana looks where the dashboards are mounted", any(v.split(":")[1] == path for v in services["grafana"]["volumes"]), path)
+    check("Grafana reads the folder where the dashboards are mounted", any(v.split(":")[1] == path for v in services["grafana"]["volumes"]), path)
 
 
 def main():

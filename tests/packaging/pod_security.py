@@ -67,8 +67,8 @@ def presets(chart):
         strictest = min((level_of(template) for _, template in templates), key=LEVELS.index)
         equal(f"values-{preset}.yaml is what its level is for", strictest, expected)
         notes = chart.notes_of(values)
-        told = re.search(r'namespace that allows "(\w+)"', notes)
-        equal(f"NOTES.txt names that level after values-{preset}.yaml", told and told.group(1), strictest)
+        stated = re.search(r'namespace that allows "(\w+)"', notes)
+        equal(f"NOTES.txt names that level after values-{preset}.yaml", stated and stated.group(1), strictest)
         equal("and how to allow it", f"namespace monitoring {ENFORCE}=privileged" in notes, strictest == "privileged")
     both = {**values_file("privileged"), **values_file("mixed")}
     levels = {level_of(template) for name, template in pods(chart(both)) if name.startswith("DaemonSet")}
@@ -82,8 +82,8 @@ def notes_for_single_rights(chart):
                    {"extraVolumes": [{"name": "x", "hostPath": {"path": "/x"}}]}, {"daemonSets": [{"name": "a", "rights": {"perf": True}}]},
                    {"devices": {"resources": ["gpu.intel.com/xe_monitoring"]}}, {"devices": {"resourceClaim": {"enabled": True}}}):
         found = min((level_of(template) for _, template in pods(chart(values))), key=LEVELS.index)
-        told = re.search(r'namespace that allows "(\w+)"', chart.notes_of(values)).group(1)
-        equal(f"NOTES.txt names the level of {values}", told, found)
+        stated = re.search(r'namespace that allows "(\w+)"', chart.notes_of(values)).group(1)
+        equal(f"NOTES.txt names the level of {values}", stated, found)
 
 
 def overlays():

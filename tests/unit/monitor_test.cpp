@@ -48,7 +48,7 @@ class GatedParts final : public MachineParts {
 
 struct Scene {
   std::shared_ptr<GatedParts> parts = std::make_shared<GatedParts>();
-  Gate& looking = parts->sys.gate;
+  Gate& discovery = parts->sys.gate;
   Gate& walking = parts->proc.gate;
   std::unique_ptr<Monitor> monitor;
 
@@ -59,7 +59,7 @@ struct Scene {
     monitor = make_monitor(parts, options, parts->log);
   }
   ~Scene() {
-    looking.open();
+    discovery.open();
     walking.open();
   }
   Page scrape(CollectorSet collectors = {}, Nanoseconds deadline = Nanoseconds::max(), std::stop_token gone = {}) {
@@ -138,7 +138,7 @@ TEST_CASE("a run without waiters finishes, and the next scrape uses it") {
 TEST_CASE(
     "before the GPUs are listed, a scrape that cannot wait has none of its collectors and the GPUs of the last run") {
   Scene scene;
-  scene.looking.close();
+  scene.discovery.close();
   const Page page = scene.scrape({}, 20ms);
   REQUIRE(page);
   CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
@@ -146,7 +146,7 @@ TEST_CASE(
     if (collector.always_on || collector.enabled_by_default)
       CHECK(success(page, std::string(collector.name).c_str()) == 0);
   }
-  scene.looking.open();
+  scene.discovery.open();
   CHECK(whole(scene.scrape()));
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("whatever collectors are requested, a scrape waits for at most one run
   REQUIRE(others.size() >= 20);
   auto good = scene.scrape_meanwhile();
   scene.wait_for_waiting(others.size() + 1);
-  const int runs = scene.looking.arrived();
+  const int runs = scene.discovery.arrived();
   scene.walking.open();
   CHECK(whole(good.get()));
   std::size_t i = 0, j = 1;
@@ -216,7 +216,7 @@ TEST_CASE("whatever collectors are requested, a scrape waits for at most one run
       CHECK(success(page, name.c_str()).has_value() == (name == names[i] || name == names[j]));
     if (++j == names.size()) j = ++i + 1;
   }
-  CHECK(scene.looking.arrived() == runs + 1);
+  CHECK(scene.discovery.arrived() == runs + 1);
   CHECK(success(first.get(), "fdinfo") == 1);
 }
 

@@ -190,7 +190,7 @@ TEST_CASE("all clients visible, none busy: every class of the GPU is 0 from the 
     engines.collect(b.client(4 * kTicksPerSecond));
     CHECK(*engines.value(kBusy, {{"class", "render"}, {"source", "fdinfo"}}) >= 2.0);
   }
-  SUBCASE("a client of a kernel that does not tell engine time may do anything: unknown again") {
+  SUBCASE("a client of a kernel that does not report engine time may do anything: unknown again") {
     ClientSnapshot silent = b.client(0);
     b.pass_time(8s);
     silent.time = b.m.clock.now();

@@ -365,7 +365,7 @@ TEST_CASE("a correction or an incomplete walk does not turn a shared client into
   scene.pass_time(10s);
   std::uint64_t busy = 50 * kSecond;
   SUBCASE("a millisecond") { busy -= kMegahertz; }
-  SUBCASE("half a second, the holder from before was not looked at") {
+  SUBCASE("half a second, the holder from before was not scanned") {
     busy -= kSecond / 2;
     scene.snapshot().complete = false;
     scene.snapshot().pids = {7};
@@ -419,10 +419,10 @@ TEST_CASE(
       last = sample.value;
     }
   }
-  double told = 0, used = 0;
-  for (const auto& [labels, value] : series) told += value;
+  double reported = 0, used = 0;
+  for (const auto& [labels, value] : series) reported += value;
   for (const std::uint64_t value : busy) used += static_cast<double>(value) / 1e9;
-  CHECK(told == doctest::Approx(used));
+  CHECK(reported == doctest::Approx(used));
 }
 
 TEST_CASE("a client passed to another process counts there only from then on") {

@@ -175,8 +175,8 @@ TEST_CASE("without permission for the render node both features are absent; it i
   CHECK(memory.count("intel_gpu_memory_size_bytes") == 0);
   CHECK(memory.missing("memory_size") == Reason::permission);
   CHECK(memory.missing("memory_used") == Reason::permission);
-  for (const auto& told : memory.sink().features())
-    CHECK(told.feature->need == Need::render_node);  // no capability opens it
+  for (const auto& availability : memory.sink().features())
+    CHECK(availability.feature->need == Need::render_node);  // no capability opens it
   CHECK(memory.failures() == 0);
   m.drm.add("renderD128", [](unsigned long r, void* a) { return answer_as_xe(r, a, 1, 1); });
   memory.collect();
@@ -188,9 +188,9 @@ TEST_CASE("a render node in sysfs but not in /dev/dri was not passed to the cont
   CollectorRun<MemoryCollector> memory(m, gpu_of(Driver::xe));
   memory.collect();
   REQUIRE(memory.sink().features().size() == 2);
-  for (const auto& told : memory.sink().features()) {
-    CHECK(told.absent == Absent{Reason::permission, ENOENT});
-    CHECK(told.feature->need == Need::render_node);
+  for (const auto& availability : memory.sink().features()) {
+    CHECK(availability.absent == Absent{Reason::permission, ENOENT});
+    CHECK(availability.feature->need == Need::render_node);
   }
 }
 

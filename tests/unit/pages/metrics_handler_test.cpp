@@ -261,13 +261,13 @@ TEST_CASE("when all slots are in use the answer is a 503 after one check") {
     handler.handle(FakeRequest(), response);
   });
   started.get_future().wait();
-  int looks = 0;
+  int notices = 0;
   FakeRequest second;
-  second.on_notice_resets = [&] { ++looks; };
+  second.on_notice_resets = [&] { ++notices; };
   HttpResponse response;
   handler.handle(second, response);
   CHECK(response.status == 503);
-  CHECK(looks == 1);
+  CHECK(notices == 1);
   end.set_value();
   first.wait();
 }

@@ -52,7 +52,7 @@ class GoodCollector final : public Collector {
 class ShakyCollector final : public Collector {
  public:
   static constexpr CollectorInfo kInfo{.name = "shaky",
-                                       .help = "Does as told.",
+                                       .help = "Does what the test says.",
                                        .accumulates_on_read = true,
                                        .metrics = kShakyMetrics,
                                        .features = kShakyFeatures};

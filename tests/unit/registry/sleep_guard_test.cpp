@@ -37,7 +37,7 @@ TEST_CASE("a GPU that is no longer used is not read until it suspends, however o
 
 TEST_CASE("an unused GPU is still read for some seconds: its first read does not make it unused") {
   SleepGuard guard;
-  for (int look = 0; look < 50; ++look) CHECK(guard.judge(awake(0), look * 200ms) == GpuPower::awake);
+  for (int i = 0; i < 50; ++i) CHECK(guard.judge(awake(0), i * 200ms) == GpuPower::awake);
 }
 
 TEST_CASE("a GPU that is idle now and then, but in use, is read each time") {

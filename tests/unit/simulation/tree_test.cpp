@@ -90,7 +90,7 @@ TEST_CASE_FIXTURE(Fixture, "links in a circle end with a failure") {
   CHECK(os_error(root.resolve("a")) == ELOOP);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a directory lists its entries and stops when told to") {
+TEST_CASE_FIXTURE(Fixture, "a directory lists its entries and stops on request") {
   tree.file("hwmon1/name", "xe\n");
   tree.file("hwmon1/energy1_input", "1\n");
   tree.directory("hwmon1/power");
@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(Fixture, "a directory lists its entries and stops when told to
   CHECK(*(*directory)->resolve("name") == "hwmon1/name");
 }
 
-TEST_CASE_FIXTURE(Fixture, "stat tells type, permissions, owner and device number") {
+TEST_CASE_FIXTURE(Fixture, "stat reports type, permissions, owner and device number") {
   tree.file("energy_uj", "1\n", 0400);
   tree.directory("1000").uid = 1000;
   tree.device("dri/renderD128", 226, 128, 0660);

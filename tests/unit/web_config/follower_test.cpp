@@ -102,9 +102,9 @@ TEST_CASE("while a file system hangs the previous configuration is served withou
   clock.advance(1);
   while (first_header(follower) == "other") std::this_thread::yield();
   CHECK(log.count(LogLevel::error) == 1);
-  bool told = false;
-  for (const auto& line : log.lines()) told = told || line.text == "the web configuration can be read again";
-  CHECK(told);
+  bool logged = false;
+  for (const auto& line : log.lines()) logged = logged || line.text == "the web configuration can be read again";
+  CHECK(logged);
 }
 
 TEST_CASE("the program ends while a check hangs, and nothing is logged afterwards") {

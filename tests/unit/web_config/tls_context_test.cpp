@@ -437,7 +437,7 @@ TEST_CASE("a file truncated at any byte accepts no client that was rejected befo
     CAPTURE(whole);
     RecordingLog log;
     WebConfigFile file(folder.write("web.yml", whole), log);
-    const auto look = [&](const std::string& text) {
+    const auto context_of = [&](const std::string& text) {
       folder.write("web.yml", text);
       file.reload_if_changed();
       return file.loaded();
@@ -446,7 +446,7 @@ TEST_CASE("a file truncated at any byte accepts no client that was rejected befo
     const std::vector<bool> admitted = let_in(start->tls);
     auto state = start;
     for (std::size_t size = 0; size < whole.size(); ++size) {
-      const auto next = look(whole.substr(0, size));
+      const auto next = context_of(whole.substr(0, size));
       if (next == state) continue;
       state = next;
       CAPTURE(whole.substr(0, size));
