@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/monotonic_counter.h"
 #include "base/option.h"
+#include "device/engine_class.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/log.h"
 #include "igpu/metric.h"
 #include "igpu/options.h"
+#include "igpu/workload_rules.h"
 #include "machine/machine.h"
 #include "metric/sample_sink.h"
 #include "source/clients.h"
 #include "source/pmu_session.h"
 
-// The interface of a collector, its input and its output. One instance per collector and GPU: the registry creates it
-// when the GPU is bound, calls collect() at each scrape, never on two threads at once, and destroys it when the GPU
-// disappears. A collector uses only the clock and paths it is given, and no globals.
+// The interface of a collector, its input and its output. Most collectors read a GPU: one instance per collector and
+// GPU, which the registry creates when the GPU is bound and destroys when the GPU disappears. A MachineCollector reads
+// the whole machine: one instance, whatever GPUs there are. The registry calls collect() at each scrape, never on two
+// threads at once. A collector uses only the clock and paths it is given, and no globals.
 namespace igpu {
 
 // Static description; exists before any instance.
@@ -47,6 +55,11 @@ struct CollectorContext {
   Log& log;
 };
 
+// Seconds of engine time by EngineClass, added up over the engines of the class; nothing where the GPU has no such
+// engine.
+using EngineSeconds = std::array<std::optional<double>, kEngineClasses>;
+using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;  // by PCI address
+
 enum class GpuPower {
   awake,
   unused,     // still awake, but unused: a read would keep it from going to sleep
@@ -66,6 +79,8 @@ class ScrapePass {
   virtual Reading<bool> suspended() const = 0;
   // One scan of /proc per scrape, on first demand, shared by all collectors of all GPUs.
   virtual Reading<const ClientSnapshot*> clients() = 0;
+  // From the collector that reads the PMU, when it counts: all engine time so far, for the machine's collectors.
+  virtual void engines_measured(const EngineSeconds&) {}
 };
 
 class Collector {
@@ -79,15 +94,48 @@ class Collector {
   virtual Nanoseconds read_within() const { return Nanoseconds::max(); }
 };
 
+struct MachineContext {
+  Machine& machine;
+  const OptionValues& options;  // of CollectorInfo::options
+  Nanoseconds min_window;
+  std::shared_ptr<WorkloadRuleSource> workload_rules;  // null: none
+  Log& log;
+};
+
+// One scrape, as seen by a collector of the whole machine. Those run in their place in the list, so what a GPU's
+// collectors report in the same scrape is known if they come earlier.
+class MachinePass {
+ public:
+  virtual ~MachinePass() = default;
+  virtual Nanoseconds now() const = 0;
+  virtual Reading<const ClientSnapshot*> clients() = 0;  // as ScrapePass::clients(): the same scan
+  // PCI addresses of the GPUs that are not awake: their clients are not in the snapshot.
+  virtual std::span<const std::string> asleep() const = 0;
+  // Of the GPUs whose PMU was read in this scrape.
+  virtual EngineSecondsByDevice engines_measured() const = 0;
+};
+
+class MachineCollector {
+ public:
+  virtual ~MachineCollector() = default;
+  virtual void collect(MachinePass& pass, SampleSink& out) = 0;
+};
+
+// One of the two creates it.
 struct CollectorEntry {
   const CollectorInfo* info;
-  std::unique_ptr<Collector> (*create)(const CollectorContext&);
+  std::unique_ptr<Collector> (*create)(const CollectorContext&) = nullptr;
+  std::unique_ptr<MachineCollector> (*create_for_machine)(const MachineContext&) = nullptr;
 };
 
 // entry<EnginesCollector>(): the class has static constexpr CollectorInfo kInfo and static create(context).
 template <class C>
 constexpr CollectorEntry entry() {
-  return {&C::kInfo, &C::create};
+  if constexpr (std::is_base_of_v<MachineCollector, C>) {
+    return {&C::kInfo, nullptr, &C::create};
+  } else {
+    return {&C::kInfo, &C::create, nullptr};
+  }
 }
 
 // All collectors, in the order they run. registration.cpp

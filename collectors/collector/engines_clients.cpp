@@ -213,6 +213,14 @@ void ClientEngineTime::lost() {
   }
 }
 
+EngineSeconds ClientEngineTime::total_with(const ByClass& counted) const {
+  EngineSeconds seconds;
+  for (std::size_t i = 0; i < kEngineClasses; ++i)
+    if (engines_[i] != 0 || totals_.reported[i])
+      seconds[i] = static_cast<double>(counted[i] + totals_.nanoseconds[i]) / 1e9;
+  return seconds;
+}
+
 void ClientEngineTime::write(SampleSink& out, bool with_ratios) const {
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const ClassState& state = classes_[i];

@@ -58,6 +58,9 @@ class ClientEngineTime {
   bool awaits_rate() const;
   void learn_rate(const ClientSnapshot& snapshot);
 
+  // Of both sources together, given what the PMU has counted: the classes that the GPU has, or a client reported.
+  EngineSeconds total_with(const ByClass& counted) const;
+
   // The classes that a client has reported; where all clients are visible, all classes that the GPU has: what no client
   // works on is idle. Ratios only after a scan that had a window, and only of classes that it covered.
   void write(SampleSink& out, bool with_ratios) const;

@@ -221,12 +221,16 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
   const bool active = take_ticks();
   const Nanoseconds read_at = pass.now();
   write_engines(true, out);
-  if (source_ != XeEngineSource::automatic) return;
+  if (source_ != XeEngineSource::automatic) {
+    pass.engines_measured(clients_.total_with(busy_by_class()));
+    return;
+  }
   if (clients_.awaits_rate())
     if (const auto snapshot = pass.clients()) clients_.learn_rate(**snapshot);
   if (pmu_start_) count_gap_before_pmu(pass, read_at);
   clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
   clients_ratio_ = awaits_ratio_;
+  pass.engines_measured(clients_.total_with(busy_by_class()));
   if (sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
     close_pmu(pass, out);

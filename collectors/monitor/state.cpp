@@ -11,11 +11,11 @@ namespace igpu {
 Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log)
     : parts(std::move(machine_parts)),
       options(monitor_options),
-      registry(
-          parts, parts->machine(),
-          {options.gpus, options.min_window, options.collector_timeout,
-           [this](std::function<void()> body) { return make_thread(std::move(body)); }, options.accumulator_interval},
-          configure(all_collectors(), options), log) {
+      registry(parts, parts->machine(),
+               {options.gpus, options.min_window, options.collector_timeout,
+                [this](std::function<void()> body) { return make_thread(std::move(body)); },
+                options.accumulator_interval, options.workload_rules},
+               configure(all_collectors(), options), log) {
   // The first state of every counter: windows of the first scrape reach back to here.
   (void)registry.run({});
   plan_accumulating();

@@ -32,6 +32,13 @@ void Registry::Core::follow_devices() {
   units = std::move(next);
 }
 
+Slot& Registry::Core::add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const {
+  Slot& slot = slots.emplace_back();
+  slot.configured = &collector;
+  slot.info = collector.entry.info;
+  return slot;
+}
+
 std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* before) {
   auto unit = std::make_shared<GpuUnit>();
   unit->gpu = gpu;
@@ -44,12 +51,10 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
       machine, *unit->pmu_memory,
       gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
   for (const ConfiguredCollector& collector : collectors) {
-    if (!collector.enabled) continue;
+    if (!collector.enabled || !collector.entry.create) continue;
     auto& counters = memory.collectors[collector.entry.info->name];
     if (!counters) counters = std::make_shared<CounterMemory>();
-    Slot& slot = unit->slots.emplace_back();
-    slot.configured = &collector;
-    slot.info = collector.entry.info;
+    Slot& slot = add_slot(unit->slots, collector);
     slot.memory = counters;
     if (slot.info->accumulates_on_read) slot.reading.emplace(machine.clock.now(), options.accumulator_interval);
     try {

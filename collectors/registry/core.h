@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,7 @@ struct Registry::Core {
   std::mutex discovery_mutex;
   Discovery discovery;
   std::vector<std::shared_ptr<GpuUnit>> units;
+  std::list<Slot> machine_slots;  // all of them, from the start
   std::map<std::string, DeviceMemory> memories;
 
   mutable std::mutex known_mutex;
@@ -54,13 +56,21 @@ struct Registry::Core {
         log(the_log),
         walk(the_machine, {}),
         discovery(the_machine, options.gpus),
-        scrape_log(the_log) {}
+        scrape_log(the_log) {
+    for (const ConfiguredCollector& collector : collectors)
+      if (collector.enabled && collector.entry.create_for_machine) add_slot(machine_slots, collector);
+  }
 
   void follow_devices();
   std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
+  Slot& add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const;
   std::unique_ptr<Collector> make_collector(const Slot& slot, GpuUnit& unit) {
     return slot.configured->entry.create(
         {machine, unit.gpu, *unit.pmu, *slot.memory, slot.configured->options, options.min_window, log});
+  }
+  std::unique_ptr<MachineCollector> make_machine_collector(const Slot& slot) {
+    return slot.configured->entry.create_for_machine(
+        {machine, slot.configured->options, options.min_window, options.workload_rules, log});
   }
 };
 

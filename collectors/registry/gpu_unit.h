@@ -18,13 +18,15 @@
 
 namespace igpu {
 
-// A collector of one GPU.
+// A collector of one GPU or of the machine.
 struct Slot {
   const ConfiguredCollector* configured = nullptr;
   const CollectorInfo* info = nullptr;
   std::shared_ptr<CounterMemory> memory;
-  std::unique_ptr<Collector> collector;  // nullptr: it could not be made so far
-  std::atomic<bool> busy{false};         // on some thread, perhaps for longer than anybody waits
+  // nullptr: it could not be made so far, or is one of the other kind.
+  std::unique_ptr<Collector> collector;
+  std::unique_ptr<MachineCollector> machine_collector;
+  std::atomic<bool> busy{false};  // on some thread, perhaps for longer than anybody waits
   std::atomic<Nanoseconds> read_within{Nanoseconds::max()};
   std::optional<ReadingSchedule> reading;  // of one that accumulates on read; used by the thread that owns the run
 };

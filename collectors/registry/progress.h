@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "metric/sample_sink.h"
@@ -13,15 +14,17 @@ namespace igpu {
 // What became of a step.
 enum class Outcome { pending, collected, suspended, left_behind, late };
 
-// One collector of one GPU in one run.
+// One collector of one GPU, or of the machine, in one run.
 struct Step {
-  std::shared_ptr<GpuUnit> unit;
+  std::shared_ptr<GpuUnit> unit;  // nullptr: of the machine
   Slot* slot;
   GpuUnit::PowerReading power;
   std::shared_ptr<SampleSink> sink;
   Outcome outcome = Outcome::pending;
   Nanoseconds duration{};
   bool walked = false;  // it asked for the clients
+
+  std::string device() const { return unit ? unit->gpu.address : std::string(); }
 };
 
 struct WalkFacts {

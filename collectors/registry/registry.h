@@ -26,6 +26,7 @@ struct RegistryOptions {
   // that makes it.
   std::function<std::thread(std::function<void()>)> make_thread = {};
   Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
+  std::shared_ptr<WorkloadRuleSource> workload_rules = {};      // as MonitorOptions
 };
 
 class Worker;

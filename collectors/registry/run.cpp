@@ -16,6 +16,29 @@ class Registry::Run::Pass final : public ScrapePass {
     step_.walked = true;
     return run_.clients();
   }
+  void engines_measured(const EngineSeconds& seconds) override {
+    const std::lock_guard lock(run_.mutex_);
+    run_.engines_measured_.insert_or_assign(step_.unit->gpu.address, seconds);
+  }
+
+ private:
+  Run& run_;
+  Step& step_;
+};
+
+class Registry::Run::WholePass final : public MachinePass {
+ public:
+  WholePass(Run& run, Step& step) : run_(run), step_(step) {}
+  Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
+  Reading<const ClientSnapshot*> clients() override {
+    step_.walked = true;
+    return run_.clients();
+  }
+  std::span<const std::string> asleep() const override { return run_.asleep_; }
+  EngineSecondsByDevice engines_measured() const override {
+    const std::lock_guard lock(run_.mutex_);
+    return run_.engines_measured_;
+  }
 
  private:
   Run& run_;
@@ -66,6 +89,9 @@ void Registry::Run::prepare() {
   // Topic by topic rather than GPU by GPU: families stay together on the page.
   for (const ConfiguredCollector& collector : core_->collectors) {
     if (!wanted(*collector.entry.info)) continue;
+    for (Slot& slot : core_->machine_slots)
+      if (slot.configured == &collector)
+        found.steps.push_back({nullptr, &slot, {}, core_->sinks->take(), Outcome::pending, {}});
     for (std::size_t i = 0; i < found.units.size(); ++i)
       for (Slot& slot : found.units[i]->slots)
         if (slot.configured == &collector)
@@ -78,17 +104,30 @@ void Registry::Run::prepare() {
   prepared_ = true;
 }
 
-Outcome Registry::Run::collect(Step& step) {
+Outcome Registry::Run::collect_gpu(Step& step) {
   std::unique_ptr<Collector>& collector = step.slot->collector;
   if (step.power.power != GpuPower::awake && !step.slot->info->always_on) {
     if (collector) collector->gpu_is_suspended();
     return Outcome::suspended;
   }
   Pass pass(*this, step);
+  if (!collector) collector = core_->make_collector(*step.slot, *step.unit);
+  collector->collect(pass, *step.sink);
+  step.slot->read_within = collector->read_within();
+  return Outcome::collected;
+}
+
+Outcome Registry::Run::collect_machine(Step& step) {
+  std::unique_ptr<MachineCollector>& collector = step.slot->machine_collector;
+  WholePass pass(*this, step);
+  if (!collector) collector = core_->make_machine_collector(*step.slot);
+  collector->collect(pass, *step.sink);
+  return Outcome::collected;
+}
+
+Outcome Registry::Run::collect(Step& step) {
   try {
-    if (!collector) collector = core_->make_collector(*step.slot, *step.unit);
-    collector->collect(pass, *step.sink);
-    step.slot->read_within = collector->read_within();
+    return step.unit ? collect_gpu(step) : collect_machine(step);
   } catch (const std::exception& error) {
     step.sink->clear();
     step.sink->failed(

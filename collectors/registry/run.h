@@ -48,6 +48,8 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
 
  private:
   class Pass;
+  class WholePass;
+  struct Account;
   // For waiting on threads; what collectors measure uses Machine::clock.
   using SteadyClock = std::chrono::steady_clock;
 
@@ -55,6 +57,8 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   void prepare();
   bool wanted(const CollectorInfo& info) const;
   Outcome collect(Step& step);
+  Outcome collect_gpu(Step& step);
+  Outcome collect_machine(Step& step);
   Reading<const ClientSnapshot*> clients();
 
   // Waiting for it, and watching over its thread: run_wait.cpp
@@ -69,7 +73,13 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole);
   KeptFindings::List report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
                             std::vector<std::string_view>& failed);
-  void note_features(const Step& step, std::vector<Finding>& findings) const;
+  KeptFindings::List explain(std::vector<Finding>&& noted, const Progress& progress) const;
+  std::size_t device_count(const Progress& progress) const;
+  void add_collector(const ConfiguredCollector& collector, const Progress& progress, Account& account,
+                     SampleSink& out) const;
+  static void add_step(const Step& step, Account& account);
+  static void note_failures(const Step& step, Account& account);
+  static void note_features(const Step& step, std::vector<Finding>& findings);
   void plan_readings(const Progress& progress);
 
   const std::shared_ptr<Core> core_;
@@ -96,6 +106,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   std::mutex clients_mutex_;
   std::optional<Reading<ClientSnapshot>> clients_;
   std::vector<std::string> asleep_;
+  EngineSecondsByDevice engines_measured_;  // guarded by mutex_
 };
 
 }  // namespace igpu

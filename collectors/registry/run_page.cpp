@@ -46,14 +46,41 @@ std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress
   return result;
 }
 
-void Registry::Run::note_features(const Step& step, std::vector<Finding>& findings) const {
+// What a page says of its own run.
+struct Registry::Run::Account {
+  std::vector<Finding> noted;
+  std::set<ScrapeLog::Trouble> failures;
+  std::vector<std::string_view> late, failed;  // names of collectors
+  bool walked = false;
+};
+
+namespace {
+
+// A collector that somebody turned off. One that is off by default is not missed.
+void note_disabled(const CollectorInfo& info, std::span<const std::shared_ptr<GpuUnit>> units,
+                   std::vector<Finding>& findings) {
+  if (!info.enabled_by_default || units.empty()) return;
+  const auto note = [&](const FeatureDescriptor& feature, const std::string& device) {
+    findings.push_back({&feature, info.name, device, false, {Reason::disabled}, {}, {}});
+  };
+  for (const FeatureDescriptor* feature : info.features) {
+    if (feature->machine_wide) {
+      note(*feature, {});
+      continue;
+    }
+    for (const auto& unit : units) note(*feature, unit->gpu.address);
+  }
+}
+
+}  // namespace
+
+void Registry::Run::note_features(const Step& step, std::vector<Finding>& findings) {
   const auto note = [&](const FeatureDescriptor& feature, bool available, Absent absent) {
-    const std::string_view device =
-        feature.machine_wide ? std::string_view() : std::string_view(step.unit->gpu.address);
+    const std::string device = feature.machine_wide ? std::string() : step.device();
     const auto known = std::find_if(findings.begin(), findings.end(),
                                     [&](const Finding& f) { return f.feature == &feature && f.device == device; });
     if (known == findings.end()) {
-      findings.push_back({&feature, step.slot->info->name, std::string(device), available, absent, {}, {}});
+      findings.push_back({&feature, step.slot->info->name, device, available, absent, {}, {}});
     } else if (available && !known->available) {  // machine-wide: one GPU has it
       known->available = true;
       known->absent = {};
@@ -67,91 +94,103 @@ void Registry::Run::note_features(const Step& step, std::vector<Finding>& findin
   }
 }
 
+void Registry::Run::note_failures(const Step& step, Account& account) {
+  for (const Failure& failure : step.sink->failures()) {
+    if (failure.code == kWaitsForAnother) continue;  // the failure behind it is reported
+    account.failures.insert({std::string(step.slot->info->name), step.device(), failure.where, failure.code.message()});
+  }
+}
+
+// Of a step that has come to its end.
+void Registry::Run::add_step(const Step& step, Account& account) {
+  if (step.outcome == Outcome::left_behind) {
+    account.failures.insert(
+        {std::string(step.slot->info->name), step.device(), "collector", "a read hangs; skipped until it returns"});
+    return;
+  }
+  note_failures(step, account);
+  note_features(step, account.noted);
+}
+
+void Registry::Run::add_collector(const ConfiguredCollector& collector, const Progress& progress, Account& account,
+                                  SampleSink& out) const {
+  const std::string_view name = collector.entry.info->name;
+  // Without the list of GPUs nobody knows which steps there are; a collector of the machine has one in any case.
+  bool in_time = progress.listed || collector.entry.create_for_machine;
+  bool success = true;
+  bool has_steps = false;
+  Nanoseconds duration{};
+  for (const Step& step : progress.steps) {
+    if (step.slot->configured != &collector) continue;
+    has_steps = true;
+    duration += step.duration;
+    account.walked = account.walked || step.walked;
+    if (step.outcome == Outcome::pending || step.outcome == Outcome::late) {
+      in_time = false;
+      continue;
+    }
+    success = success && step.outcome != Outcome::left_behind && step.sink->failures().empty();
+    add_step(step, account);
+  }
+  if (collector.entry.create_for_machine) in_time = in_time && has_steps;
+  if (!in_time) account.late.push_back(name);
+  if (!success || !in_time) account.failed.push_back(name);
+  out.add(kCollectorSuccess, {name}, flag(success && in_time));
+  out.add(kCollectorDuration, {name}, to_seconds(duration));
+}
+
+// If they were not listed (yet, or at all) those known last are the best answer.
+std::size_t Registry::Run::device_count(const Progress& progress) const {
+  if (progress.listed) return progress.units.size();
+  const std::lock_guard lock(core_->known_mutex);
+  return core_->known_gpus.size();
+}
+
 KeptFindings::List Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole,
                                          SampleSink& out, std::vector<std::string_view>& failed) {
-  std::vector<Finding> noted;
+  Account account;
   constexpr std::size_t kFeaturesByGpu = 32;
-  noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
-  std::size_t devices = progress.units.size();
-  if (!progress.listed) {  // not yet, or not at all: the last known GPUs are the best answer
-    const std::lock_guard lock(core_->known_mutex);
-    devices = core_->known_gpus.size();
-  }
-  out.add(kDevices, Count{static_cast<double>(devices)});
-  std::set<ScrapeLog::Trouble> failures;
-  std::vector<std::string_view> late;
+  account.noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
+  out.add(kDevices, Count{static_cast<double>(device_count(progress))});
   if (!progress.listed && whole)
-    failures.insert({{}, {}, "looking for GPUs", "a read hangs; skipped until it returns"});
+    account.failures.insert({{}, {}, "looking for GPUs", "a read hangs; skipped until it returns"});
   if (progress.discovery_failed)
-    failures.insert({{}, {}, progress.discovery_failed->where, progress.discovery_failed->code.message()});
-  bool walked = false;
+    account.failures.insert({{}, {}, progress.discovery_failed->where, progress.discovery_failed->code.message()});
   for (const ConfiguredCollector& collector : core_->collectors) {
     const CollectorInfo& info = *collector.entry.info;
     if (!collector.enabled) {
-      for (const FeatureDescriptor* feature : info.features)
-        for (const auto& unit : progress.units)
-          if (!feature->machine_wide || &unit == &progress.units.front())
-            noted.push_back({feature,
-                             info.name,
-                             feature->machine_wide ? std::string() : unit->gpu.address,
-                             false,
-                             {Reason::disabled},
-                             {},
-                             {}});
-      continue;
+      note_disabled(info, progress.units, account.noted);
+    } else if (wanted(info) && (whole || info.always_on || collectors.has(info.name))) {
+      add_collector(collector, progress, account, out);
     }
-    if (!wanted(info) || !(whole || info.always_on || collectors.has(info.name))) continue;
-    bool in_time = progress.listed;
-    bool success = true;
-    Nanoseconds duration{};
-    for (const Step& step : progress.steps) {
-      if (step.slot->configured != &collector) continue;
-      duration += step.duration;
-      walked = walked || step.walked;
-      if (step.outcome == Outcome::pending || step.outcome == Outcome::late) {
-        in_time = false;
-        continue;
-      }
-      if (step.outcome == Outcome::left_behind) {
-        success = false;
-        failures.insert(
-            {std::string(info.name), step.unit->gpu.address, "collector", "a read hangs; skipped until it returns"});
-        continue;
-      }
-      for (const Failure& failure : step.sink->failures()) {
-        success = false;
-        if (failure.code == kWaitsForAnother) continue;  // the failure behind it is reported
-        failures.insert({std::string(info.name), step.unit->gpu.address, failure.where, failure.code.message()});
-      }
-      note_features(step, noted);
-    }
-    if (!in_time) late.push_back(info.name);
-    if (!success || !in_time) failed.push_back(info.name);
-    out.add(kCollectorSuccess, {info.name}, flag(success && in_time));
-    out.add(kCollectorDuration, {info.name}, to_seconds(duration));
   }
-  if (walked && progress.walk) {
+  if (account.walked && progress.walk) {
     out.add(kClientWalkDuration, to_seconds(progress.walk->duration));
     out.add(kClientWalkComplete, flag(progress.walk->complete));
     out.add(kClientBlocksSkipped, Count{static_cast<double>(progress.walk->blocks_skipped)});
   }
-  KeptFindings::List findings = core_->findings.explain(std::move(noted), core_->machine, [&](std::string_view device) {
-    const auto unit = std::find_if(progress.units.begin(), progress.units.end(),
-                                   [&](const auto& known) { return known->gpu.address == device; });
-    return unit == progress.units.end() ? nullptr : &(*unit)->gpu;
-  });
+  failed = std::move(account.failed);
+  KeptFindings::List findings = explain(std::move(account.noted), progress);
   for (const Finding& finding : *findings) {
     out.add(kFeatureAvailable,
             {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
             flag(finding.available));
   }
   if (!whole) {  // the caller could not wait for all; this is no finding about the machine
-    core_->scrape_log.late(late, core_->machine.clock.now());
+    core_->scrape_log.late(account.late, core_->machine.clock.now());
     return findings;
   }
   if (progress.listed && progress.units.empty()) core_->scrape_log.no_device();
-  core_->scrape_log.scrape(findings, failures, only_accumulating_ || !collectors_.all());
+  core_->scrape_log.scrape(findings, account.failures, only_accumulating_ || !collectors_.all());
   return findings;
+}
+
+KeptFindings::List Registry::Run::explain(std::vector<Finding>&& noted, const Progress& progress) const {
+  return core_->findings.explain(std::move(noted), core_->machine, [&](std::string_view device) {
+    const auto unit = std::find_if(progress.units.begin(), progress.units.end(),
+                                   [&](const auto& known) { return known->gpu.address == device; });
+    return unit == progress.units.end() ? nullptr : &(*unit)->gpu;
+  });
 }
 
 // Only collectors that really read are done: not those that this run skipped, or that failed, hung or were late. A

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "igpu/units.h"
+#include "igpu/workload_rules.h"
 
 namespace igpu {
 
@@ -22,6 +24,9 @@ struct MonitorOptions {
   // By flag, as CollectorDescription::options names them: "collector.engines.xe-source" -> {"auto"}; several values for
   // a repeatable one.
   std::map<std::string, std::vector<std::string>, std::less<>> collector_options;
+
+  // How collector `workloads` groups processes before it groups them by --workload.by; null: no rules.
+  std::shared_ptr<WorkloadRuleSource> workload_rules;
 
   Nanoseconds min_window = std::chrono::seconds(1);
   Nanoseconds collector_timeout =

@@ -57,6 +57,7 @@ struct Subject {
     PmuSession pmu(m.machine(), pmu_memory,
                    gpu_pmu_name(m.machine().sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
     for (const CollectorEntry& entry : all_collectors()) {
+      if (!entry.create) continue;  // of the machine
       CounterMemory memory;
       const OptionValues options(entry.info->options, {});
       const auto collector = entry.create({m.machine(), gpu, pmu, memory, options, std::chrono::seconds(1), m.log});
