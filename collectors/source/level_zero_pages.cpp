@@ -188,33 +188,44 @@ bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after) {
 LevelZeroPages::LevelZeroPages(std::unique_ptr<PageFolder> folder)
     : folder_(std::move(folder)), buffer_(kLevelZeroHeadBytes) {}
 
-Reading<LevelZeroSnapshot> LevelZeroPages::read() {
+Reading<LevelZeroSnapshot> LevelZeroPages::read(const std::function<bool(std::string_view name)>& skip) {
   auto names = folder_->names();
   if (!names) return names.propagate<LevelZeroSnapshot>();
   LevelZeroSnapshot snapshot;
-  const auto reject = [&](PageRejection reason) { ++snapshot.rejected[static_cast<std::size_t>(reason)]; };
+  Rejected rejected;
+  const auto reject = [&](const std::string& name, PageRejection reason) {
+    const auto [place, first] = rejected.emplace(name, reason);
+    if (first && !rejected_.contains(*place)) ++snapshot.rejected[static_cast<std::size_t>(reason)];
+  };
   Known now;
-  std::vector<Candidate> candidates = newest_first(std::move(*names));
-  for (std::size_t i = kMostPages; i < candidates.size(); ++i) reject(PageRejection::too_many);
-  if (candidates.size() > kMostPages) candidates.resize(kMostPages);
-  for (const Candidate& candidate : candidates) {
+  std::size_t opened = 0;
+  for (const Candidate& candidate : newest_first(std::move(*names))) {
+    if (skip && skip(candidate.name)) {
+      snapshot.skipped.push_back(candidate.name);
+      continue;
+    }
+    if (++opened > kMostPages) {
+      reject(candidate.name, PageRejection::too_many);
+      continue;
+    }
     auto file = folder_->open(candidate.name);
     if (file.is_absent()) {
-      if (file.absent().reason == Reason::permission) reject(PageRejection::denied);
+      if (file.absent().reason == Reason::permission) reject(candidate.name, PageRejection::denied);
       continue;  // or removed since
     }
     if (!file) {
-      reject(file.failure().code == std::errc::invalid_argument ? PageRejection::not_a_file
-                                                                : PageRejection::unreadable);
+      reject(candidate.name, file.failure().code == std::errc::invalid_argument ? PageRejection::not_a_file
+                                                                                : PageRejection::unreadable);
       continue;
     }
     auto program = read_one(**file, candidate.name, now);
     if (const auto* reason = std::get_if<PageRejection>(&program))
-      reject(*reason);
+      reject(candidate.name, *reason);
     else
       snapshot.programs.push_back(std::move(std::get<LevelZeroProgram>(program)));
   }
   known_ = std::move(now);
+  rejected_ = std::move(rejected);
   return snapshot;
 }
 
@@ -230,6 +241,7 @@ std::variant<LevelZeroProgram, PageRejection> LevelZeroPages::read_one(PageFile&
   auto parsed = parse_level_zero_page(buffer_, file.size());
   if (const auto* reason = std::get_if<PageRejection>(&parsed)) return *reason;
   LevelZeroProgram program;
+  program.name = name;
   program.page = std::move(std::get<LevelZeroPage>(parsed));
   const Identity identity{std::string(name), file.inode()};
   const auto before = known_.find(identity);

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,14 +69,17 @@ std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const
 bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after);
 
 struct LevelZeroProgram {
+  std::string name;  // of its file
   LevelZeroPage page;
   bool alive = false;
   std::int32_t pid = 0;  // in the exporter's pid namespace, while alive; 0 if the exporter cannot see it
 };
 
 struct LevelZeroSnapshot {
-  std::vector<LevelZeroProgram> programs;                 // newest first
-  std::array<std::uint64_t, kPageRejections> rejected{};  // files of this reading, by reason
+  std::vector<LevelZeroProgram> programs;  // newest first
+  std::vector<std::string> skipped;        // files that were to be left alone, and are still there
+  std::array<std::uint64_t, kPageRejections>
+      rejected{};  // files by reason; each is counted once for as long as it lasts
 
   std::uint64_t rejected_for(PageRejection reason) const { return rejected[static_cast<std::size_t>(reason)]; }
 };
@@ -84,16 +89,18 @@ class LevelZeroPages {
   static constexpr std::size_t kMostPages = 1024;
 
   explicit LevelZeroPages(std::unique_ptr<PageFolder> folder);
-  // Absent without the folder.
-  Reading<LevelZeroSnapshot> read();
+  // Absent without the folder. skip: files that need not be read again, because their programs have ended.
+  Reading<LevelZeroSnapshot> read(const std::function<bool(std::string_view name)>& skip = {});
 
  private:
   using Identity = std::pair<std::string, std::uint64_t>;  // name, inode
   using Known = std::map<Identity, LevelZeroPage>;
+  using Rejected = std::set<std::pair<std::string, PageRejection>>;
   std::variant<LevelZeroProgram, PageRejection> read_one(PageFile& file, std::string_view name, Known& now);
 
   std::unique_ptr<PageFolder> folder_;
   Known known_;
+  Rejected rejected_;
   std::vector<std::byte> buffer_;
 };
 

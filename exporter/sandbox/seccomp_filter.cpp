@@ -229,8 +229,8 @@ void add_conditional_calls(Rules& rules) {
 
   // Reading limits, not setting them.
   rules.allow(SCMP_SYS(prlimit64), {is_null(2)});
-  // Not the commands that request signals.
-  for (const int command : {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC}) {
+  // Not the commands that request signals. Of locks only the question who holds one.
+  for (const int command : {F_GETFD, F_SETFD, F_GETFL, F_DUPFD, F_DUPFD_CLOEXEC, F_GETLK}) {
     rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
   }
   rules.allow(SCMP_SYS(fcntl), {is_int(1, F_SETFL), masked(2, O_ASYNC, 0)});

@@ -59,6 +59,20 @@ bool reads(const char* path) {
   return read;
 }
 
+bool locks(const char* path, int command) {
+  const int fd = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
+  if (fd < 0) return false;
+  struct ::flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  const bool done_so = done(::syscall(SYS_fcntl, fd, command, &lock));
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return done_so;
+}
+
 const sockaddr* generic(const sockaddr_in& address) {
   const void* const raw = &address;
   return static_cast<const sockaddr*>(raw);
@@ -345,6 +359,9 @@ constexpr Attempt kAttempts[] = {
      }},
     {"copy_out", For::nobody_yet, [](const S& s) { return done(::syscall(SYS_sendfile, s.pair, s.listening, nullptr, 1UL)); }},
     {"splice", For::nobody_yet, [](const S& s) { return done(::syscall(SYS_splice, s.pair, nullptr, s.pair, nullptr, 1UL, 0U)); }},
+    {"lock_holder", For::everybody, [](const S& s) { return locks(s.file, F_GETLK); }},
+    {"take_lock", For::nobody, [](const S& s) { return locks(s.file, F_SETLK); }},
+    {"take_lock_of_description", For::nobody, [](const S& s) { return locks(s.file, F_OFD_SETLK); }},
     {"own_signals", For::nobody, [](const S& s) { return done(::syscall(SYS_fcntl, s.pair, F_SETOWN, ::getpid())); }},
     {"signals_when_ready", For::nobody, [](const S& s) { return done(::syscall(SYS_fcntl, s.pair, F_SETFL, O_ASYNC | O_NONBLOCK)); }},
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/level_zero.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace igpu {
+namespace {
+
+struct Program {
+  std::string pid, comm;
+  auto operator<=>(const Program&) const = default;
+};
+
+// A program in a namespace that cannot be seen from here has only its own number.
+Program label(std::int32_t pid, const LevelZeroPage& page) {
+  Program program{pid > 0 ? std::to_string(pid) : std::to_string(page.pid), {}};
+  append_valid_utf8(program.comm, page.comm);
+  return program;
+}
+
+// What a kind that has bytes is called among memories.
+std::optional<std::string_view> memory_of(std::string_view kind) {
+  constexpr std::string_view kPrefix = "memory_";
+  if (kind.starts_with(kPrefix)) return kind.substr(kPrefix.size());
+  if (kind == "virtual_memory") return "virtual";
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Several files may have the same labels: a program that executed itself again, or containers that cannot be told
+// apart. Their numbers add up, because a series must not appear twice.
+struct LevelZeroCollector::Sums {
+  struct Calls {
+    std::uint64_t calls = 0, errors = 0;
+  };
+  struct Running {
+    std::uint64_t invalid_destroys = 0, untracked = 0;
+    std::map<std::string_view, LevelZeroResources> resources;
+    std::map<std::string_view, Calls> calls;
+  };
+  struct Left {
+    std::uint64_t exited = 0, killed = 0;
+    std::map<std::string_view, LevelZeroResources> resources;
+  };
+  std::map<Program, Running> running;
+  std::map<Program, Left> left;
+
+  static void add(std::map<std::string_view, LevelZeroResources>& sums, const LevelZeroPage& page) {
+    for (const LevelZeroResources& one : page.resources) {
+      LevelZeroResources& sum = sums[one.kind];
+      sum.kind = one.kind;
+      sum.created += one.created;
+      sum.destroyed += one.destroyed;
+      sum.live += one.live;
+      sum.live_peak += one.live_peak;
+      sum.bytes += one.bytes;
+      sum.bytes_peak += one.bytes_peak;
+      sum.bytes_allocated += one.bytes_allocated;
+    }
+  }
+
+  void add_running(std::int32_t pid, const LevelZeroPage& page) {
+    Running& sum = running[label(pid, page)];
+    sum.invalid_destroys += page.invalid_destroys;
+    sum.untracked += page.untracked;
+    add(sum.resources, page);
+    for (const LevelZeroCalls& one : page.calls) {
+      sum.calls[one.function].calls += one.calls;
+      sum.calls[one.function].errors += one.errors;
+    }
+  }
+
+  void add_ended(std::int32_t pid, const LevelZeroPage& page) {
+    Left& sum = left[label(pid, page)];
+    ++(page.ended_realtime_ns != 0 ? sum.exited : sum.killed);
+    add(sum.resources, page);
+  }
+
+  void write(SampleSink& out) const {
+    for (const auto& [program, sum] : running) write(program, sum, out);
+    for (const auto& [program, sum] : left) write(program, sum, out);
+  }
+
+  static void write(const Program& program, const Running& sum, SampleSink& out) {
+    const auto& [pid, comm] = program;
+    for (const auto& [kind, of] : sum.resources) {
+      out.add(kResources, {pid, comm, kind}, count(of.live));
+      out.add(kResourcesPeak, {pid, comm, kind}, count(of.live_peak));
+      out.add(kCreated, {pid, comm, kind}, count(of.created));
+      out.add(kDestroyed, {pid, comm, kind}, count(of.destroyed));
+      const auto memory = memory_of(kind);
+      if (!memory) continue;
+      out.add(kMemory, {pid, comm, *memory}, bytes(of.bytes));
+      out.add(kMemoryPeak, {pid, comm, *memory}, bytes(of.bytes_peak));
+      out.add(kAllocated, {pid, comm, *memory}, bytes(of.bytes_allocated));
+    }
+    for (const auto& [function, of] : sum.calls) {
+      out.add(kCalls, {pid, comm, function}, count(of.calls));
+      out.add(kErrors, {pid, comm, function}, count(of.errors));
+    }
+    out.add(kInvalidDestroys, {pid, comm}, count(sum.invalid_destroys));
+    out.add(kUntracked, {pid, comm}, count(sum.untracked));
+  }
+
+  static void write(const Program& program, const Left& sum, SampleSink& out) {
+    const auto& [pid, comm] = program;
+    if (sum.exited != 0) out.add(kEnded, {pid, comm, "exit"}, count(sum.exited));
+    if (sum.killed != 0) out.add(kEnded, {pid, comm, "killed"}, count(sum.killed));
+    for (const auto& [kind, of] : sum.resources) {
+      out.add(kLeaked, {pid, comm, kind}, count(of.live));
+      if (const auto memory = memory_of(kind)) out.add(kLeakedBytes, {pid, comm, *memory}, bytes(of.bytes));
+    }
+  }
+
+  static Count count(std::uint64_t value) { return Count{static_cast<double>(value)}; }
+  static Bytes bytes(std::uint64_t value) { return Bytes{static_cast<double>(value)}; }
+};
+
+LevelZeroCollector::LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention)
+    : pages_(std::move(folder)), retention_(retention) {}
+
+void LevelZeroCollector::collect(Nanoseconds now, SampleSink& out) {
+  auto snapshot = pages_.read([this](std::string_view name) { return ended_.find(name) != ended_.end(); });
+  if (!snapshot) {
+    // Nobody has set the tracker up; that is a choice, not a lack.
+    if (snapshot.is_absent() && snapshot.absent().reason == Reason::kernel)
+      out.absent(kFeature, {Reason::disabled, snapshot.absent().os_error});
+    else
+      out.missing(kFeature, snapshot);
+    return;
+  }
+  out.available(kFeature);
+  Sums sums;
+  follow(*snapshot, now, sums);
+  sums.write(out);
+  for (std::size_t i = 0; i < kPageRejections; ++i) {
+    rejected_[i] += snapshot->rejected[i];
+    out.add(kRejected, {to_string(static_cast<PageRejection>(i))}, Count{static_cast<double>(rejected_[i])});
+  }
+}
+
+void LevelZeroCollector::follow(LevelZeroSnapshot& snapshot, Nanoseconds now, Sums& sums) {
+  const std::set<std::string, std::less<>> still_there(snapshot.skipped.begin(), snapshot.skipped.end());
+  std::erase_if(ended_, [&](const auto& entry) { return !still_there.contains(entry.first); });
+  std::map<std::string, std::int32_t> running;
+  for (LevelZeroProgram& program : snapshot.programs) {
+    if (program.alive) {
+      running.emplace(program.name, program.pid);
+      sums.add_running(program.pid, program.page);
+      continue;
+    }
+    const auto known = pids_.find(program.name);
+    ended_.emplace(program.name, Ended{std::move(program.page), known == pids_.end() ? 0 : known->second, now});
+  }
+  pids_ = std::move(running);
+  for (auto& [name, ended] : ended_) {
+    if (ended.reported && now - ended.since > retention_) {
+      ended.reported = false;
+      ended.page = {};
+    }
+    if (ended.reported) sums.add_ended(ended.pid, ended.page);
+  }
+}
+
+}  // namespace igpu

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/option.h"
+#include "igpu/feature.h"
+#include "igpu/metric.h"
+#include "metric/sample_sink.h"
+#include "source/level_zero_pages.h"
+
+namespace igpu {
+
+// What Level Zero programs hold, have called and left behind, from the pages that the tracker keeps inside them.
+class LevelZeroCollector {
+ public:
+  static constexpr Metric<Count, 3> kResources{"intel_gpu_level_zero_resources",
+                                               Kind::gauge,
+                                               "Live resources of a Level Zero program by kind.",
+                                               {"pid", "comm", "resource"}};
+  static constexpr Metric<Count, 3> kResourcesPeak{"intel_gpu_level_zero_resources_peak",
+                                                   Kind::gauge,
+                                                   "The most live resources of this kind at once so far.",
+                                                   {"pid", "comm", "resource"}};
+  static constexpr Metric<Count, 3> kCreated{"intel_gpu_level_zero_resources_created_total",
+                                             Kind::counter,
+                                             "Resources that the program created.",
+                                             {"pid", "comm", "resource"}};
+  static constexpr Metric<Count, 3> kDestroyed{"intel_gpu_level_zero_resources_destroyed_total",
+                                               Kind::counter,
+                                               "Resources that the program destroyed.",
+                                               {"pid", "comm", "resource"}};
+  static constexpr Metric<Bytes, 3> kMemory{"intel_gpu_level_zero_memory_bytes",
+                                            Kind::gauge,
+                                            "Bytes of the program's live allocations, as requested.",
+                                            {"pid", "comm", "memory"}};
+  static constexpr Metric<Bytes, 3> kMemoryPeak{"intel_gpu_level_zero_memory_peak_bytes",
+                                                Kind::gauge,
+                                                "The most bytes allocated at once so far.",
+                                                {"pid", "comm", "memory"}};
+  static constexpr Metric<Bytes, 3> kAllocated{"intel_gpu_level_zero_memory_allocated_bytes_total",
+                                               Kind::counter,
+                                               "Bytes of all allocations so far, freed or not.",
+                                               {"pid", "comm", "memory"}};
+  static constexpr Metric<Count, 3> kCalls{"intel_gpu_level_zero_calls_total",
+                                           Kind::counter,
+                                           "Calls of a tracked function: those that create, destroy, append or reset.",
+                                           {"pid", "comm", "function"}};
+  static constexpr Metric<Count, 3> kErrors{"intel_gpu_level_zero_errors_total",
+                                            Kind::counter,
+                                            "Calls of a tracked function that returned an error.",
+                                            {"pid", "comm", "function"}};
+  static constexpr Metric<Count, 2> kInvalidDestroys{
+      "intel_gpu_level_zero_invalid_destroys_total",
+      Kind::counter,
+      "Handles that the driver destroyed though the program had not created them, or had destroyed them before.",
+      {"pid", "comm"}};
+  static constexpr Metric<Count, 2> kUntracked{
+      "intel_gpu_level_zero_untracked_resources_total",
+      Kind::counter,
+      "Resources that are in no other series because the tracker had no memory left.",
+      {"pid", "comm"}};
+  static constexpr Metric<Count, 3> kEnded{
+      "intel_gpu_level_zero_ended",
+      Kind::gauge,
+      "Programs that ended: by exit, or killed (also by exec, _exit or a crash). Kept for a while after the end.",
+      {"pid", "comm", "how"}};
+  static constexpr Metric<Count, 3> kLeaked{"intel_gpu_level_zero_leaked_resources",
+                                            Kind::gauge,
+                                            "Resources that an ended program had not destroyed.",
+                                            {"pid", "comm", "resource"}};
+  static constexpr Metric<Bytes, 3> kLeakedBytes{"intel_gpu_level_zero_leaked_bytes",
+                                                 Kind::gauge,
+                                                 "Bytes that an ended program had not freed.",
+                                                 {"pid", "comm", "memory"}};
+  static constexpr Metric<Count, 1> kRejected{
+      "intel_gpu_level_zero_pages_rejected_total",
+      Kind::counter,
+      "Files in the folder that are not a tracker's pages, cannot be read, or contradict themselves.",
+      {"reason"}};
+
+  static constexpr FeatureDescriptor kFeature{
+      "level_zero", "Resources of Level Zero programs that run with the tracker (docs/level-zero.md).",
+      Need::nothing_special, true};
+
+  static constexpr TextOption kPath{{.flag = "path.level-zero",
+                                     .default_value = "/run/intel-gpu-exporter/level-zero",
+                                     .help = "Where the tracker inside Level Zero programs keeps its pages."},
+                                    "DIR"};
+  static constexpr DurationOption kRetention{{.flag = "collector.level_zero.retention",
+                                              .default_value = "15m",
+                                              .help = "How long an ended program is reported with what it leaked."}};
+
+  static constexpr std::array<const MetricDescriptor*, 15> kMetrics{
+      &kResources, &kResourcesPeak,   &kCreated,   &kDestroyed, &kMemory, &kMemoryPeak,  &kAllocated, &kCalls,
+      &kErrors,    &kInvalidDestroys, &kUntracked, &kEnded,     &kLeaked, &kLeakedBytes, &kRejected};
+  static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+  static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kPath, &kRetention};
+
+  LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention);
+
+  void collect(Nanoseconds now, SampleSink& out);
+
+ private:
+  struct Ended {
+    LevelZeroPage page;  // empty once it is no longer reported
+    std::int32_t pid = 0;
+    Nanoseconds since{};
+    bool reported = true;
+  };
+  struct Sums;
+
+  void follow(LevelZeroSnapshot& snapshot, Nanoseconds now, Sums& sums);
+
+  LevelZeroPages pages_;
+  const Nanoseconds retention_;
+  std::map<std::string, std::int32_t> pids_;         // of programs that run, as seen from here
+  std::map<std::string, Ended, std::less<>> ended_;  // by file
+  std::array<std::uint64_t, kPageRejections> rejected_{};
+};
+
+}  // namespace igpu
