@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "source/pmu_name.h"
+
 namespace igpu {
 
 // Makes units for GPUs that were bound since the last scrape and closes those that are gone, with all their files.
