@@ -6,11 +6,13 @@ import subprocess
 import time
 
 from model import MIB, POWER, apply_machine, machine, script
-from vm import (CTL, Exporter, Load, absent, ctl, equal, near, points, present, rate, read, run_tool, state, verdict,
-                wait_for)
+from vm import (CTL, Exporter, Load, absent, ctl, equal, near, points, present, rate, read, run_tool, slack_for, state,
+                verdict, wait_for)
 import values
 
 SUCCESS = "intel_gpu_scrape_collector_success"
+DEADLINE = 180  # seconds for what happens at once on a fast machine
+HANG = 20  # seconds
 
 
 def others_whole(name, page, failed, gpu, others=()):
@@ -73,17 +75,18 @@ def attributes(exporter, gpus, scripts):
             page = settle(exporter)
             near(f"{name}: power is right again",
                  page.get("intel_gpu_power_watts", domain="card" if g.xe else "package", **d), s.hwmon["power"])
-        # a file that hangs: longer than a collector may take
-        g.ctl("fault hwmon:temp* delay=7000")
+        # a file that hangs: far longer than a collector may take (5 s)
+        g.ctl(f"fault hwmon:temp* delay={HANG * 1000}")
         began = time.monotonic()
         page = exporter.scrape()
         took = time.monotonic() - began
-        verdict(took < 8, f"{g.name} hwmon hangs: the page comes", f"{took:.1f} s", "about 5 s")
+        verdict(took < HANG, f"{g.name} hwmon hangs: the page does not wait for it", f"{took:.1f} s",
+                f"less than {HANG} s")
         absent(f"{g.name} hwmon hangs: no temperature", page, "intel_gpu_temperature_celsius", **d)
         others_whole(f"{g.name} hwmon hangs", page, {"hwmon"}, g, others)
         ctl("fault clear")
-        back = wait_for(lambda: exporter.scrape().all("intel_gpu_temperature_celsius", **d), 25, 1)
-        verdict(back, f"{g.name} hwmon hung: temperature comes back", "nothing within 25 s", "a temperature")
+        back = wait_for(lambda: exporter.scrape().all("intel_gpu_temperature_celsius", **d), DEADLINE, 1)
+        verdict(back, f"{g.name} hwmon hung: temperature comes back", f"nothing within {DEADLINE} s", "a temperature")
 
 
 def jumps(exporter, gpus, scripts):
@@ -92,13 +95,15 @@ def jumps(exporter, gpus, scripts):
         d = {"device": g.address, "engine": "rcs0"}
         busy = s.busy["rcs0"] / 100
         unit = 1 if not g.xe else 0.0192
-        for delta in (-3_000_000_000, 3_000_000_000, -1_000_000):
+        # forward by more than any window is long, so that the ratio of that window is above 1 before it is clamped
+        for delta in (-3_000_000_000, 1_000_000_000_000, -1_000_000):
             settle(exporter)
             g.ctl(f"jump rcs0-busy {int(delta * unit)}")
             page = settle(exporter)
             ratio = page.get("intel_gpu_engine_busy_ratio", source="pmu", **d)
             if abs(delta) > 1e9:
-                verdict(ratio is None or ratio == 1 or delta < 0 and abs(ratio - busy) < 0.02,
+                verdict(ratio is None or ratio == 1 or
+                        delta < 0 and abs(ratio - busy) < slack_for(ratio, busy, 0, 0.02),
                         f"{g.name} rcs0 jumps by {delta / 1e9:g} s: no false ratio", ratio, "none, or within bounds")
             settle(exporter, 1.3)
             page = settle(exporter, 1.3)
@@ -179,13 +184,20 @@ def garbage(exporter, gpus, scripts):
             "device": gpu.address, "pid": str(load.pid), "class": "render"}), 0.20 / gpu.capacity("render"))
         ident = next(c["id"] for c in state()["gpus"][gpu.index]["clients"] if c["pid"] == load.pid)
         gpu.ctl(f"jump client:{ident}:{'rcs' if gpu.xe else 'render'} -900000000")
-        page = settle(exporter)
-        settle(exporter, 1.3)
-        page = settle(exporter, 1.3)
-        ratio = page.get("intel_gpu_process_engine_busy_ratio", **{
-            "device": gpu.address, "pid": str(load.pid), "class": "render"})
-        verdict(ratio is None or abs(ratio - 0.2) < 0.01 or ratio == 0, "a client steps back: no false ratio", ratio,
-                "0.2, 0 while it is caught up, or none")
+        # at most 0.2 until the client has reached its old count, and 0.2 again from then on
+        expected, ratios = 0.2 / gpu.capacity("render"), []
+
+        def right():
+            page = settle(exporter)
+            ratio = page.get("intel_gpu_process_engine_busy_ratio", **{
+                "device": gpu.address, "pid": str(load.pid), "class": "render"})
+            if ratio is not None:
+                ratios.append(ratio)
+            return ratio is not None and abs(ratio - expected) <= slack_for(ratio, expected, 0, 0.01)
+
+        verdict(wait_for(right, DEADLINE), "a client steps back: right again", ratios, expected)
+        verdict(all(r <= expected + slack_for(r, expected, 0, 0.01) for r in ratios),
+                "a client steps back: no false ratio", ratios, f"none above {expected}")
 
 
 def refused_node(exporter, gpus, scripts):
@@ -244,8 +256,8 @@ def unload(exporter, gpus):
     page = exporter.scrape()
     equal("all unplugged: devices", page.get("intel_gpu_exporter_devices"), 0)
     equal("all unplugged: no perf event is open", exporter.perf_fds(), 0)
-    verdict(wait_for(lambda: read("/sys/module/fakegpu/refcnt") == "0", 3), "all unplugged: the driver is not pinned",
-            read("/sys/module/fakegpu/refcnt"), "0")
+    verdict(wait_for(lambda: read("/sys/module/fakegpu/refcnt") == "0", DEADLINE),
+            "all unplugged: the driver is not pinned", read("/sys/module/fakegpu/refcnt"), "0")
     done = subprocess.run(["rmmod", "fakegpu"], capture_output=True, text=True)
     equal("rmmod while the exporter runs", done.stderr.strip(), "")
     page = exporter.scrape()
@@ -261,7 +273,8 @@ def group(personality, *steps):
             s.apply()
         loads = [Load("bcs0=1", "--dev", "/dev/dri/" + next(
             n for n in os.listdir(g.sys + "/drm") if n.startswith("render"))) for g in gpus]
-        with Exporter(what=f"faults on {personality}") as exporter:
+        # 10 s, the default, are less than a slow machine needs while a file hangs
+        with Exporter("--web.timeout=60s", what=f"faults on {personality}") as exporter:
             exporter.scrape()
             settle(exporter)
             for step in steps:

@@ -41,7 +41,7 @@ def parity(personality):
     with Exporter(what=f"parity on {personality}") as exporter:
         with open(OUTPUT, "wb") as out:
             top = subprocess.Popen(["intel_gpu_top", "-J", "-s", "1000"], stdout=out, stderr=out)
-        speaks = wait_for(lambda: len(records(output())) >= 2, 30)
+        speaks = wait_for(lambda: len(records(output())) >= 2, 120)
         exporter.scrape()
         _, page = exporter.window(seconds=2.5)
         top.send_signal(signal.SIGINT)

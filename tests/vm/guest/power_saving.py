@@ -37,7 +37,7 @@ def sleeping(personality):
     gpus = machine(personality)
     xe = [g for g in gpus if g.xe]
     for g in gpus:
-        verdict(wait_for(lambda: asleep(g), 8), f"{g.name}: an idle GPU sleeps", "awake", "suspended")
+        verdict(wait_for(lambda: asleep(g), 120), f"{g.name}: an idle GPU sleeps", "awake", "suspended")
     before = {g.name: resumes(g) for g in gpus}
     with Exporter(what=f"asleep, {personality}") as exporter:
         for n in range(100):
@@ -96,7 +96,7 @@ def sleeping(personality):
         for g in gpus:
             if not g.xe:
                 # scrapes faster than its idle timer (a second here) must not keep it awake forever
-                verdict(wait_for(lambda: exporter.scrape() and asleep(g), 30, 0.3),
+                verdict(wait_for(lambda: exporter.scrape() and asleep(g), 120, 0.3),
                         f"{g.name}: sleeps again though it is scraped all the time", "awake", "suspended")
                 again(g, exporter)
         if xe:
@@ -174,7 +174,7 @@ def pinned():
             equal("pmu: sources", {l["source"] for l, _ in b.all(BUSY)}, {"pmu"})
             points("pmu: ratio", b.get("intel_gpu_engine_busy_ratio", engine="vcs0", **d), 0.60)
             rate("pmu: seconds", a, b, BUSY, 0.60, absolute=0.001, **d)
-    verdict(wait_for(lambda: asleep(gpu), 8), "after the exporter has gone it sleeps", "awake", "suspended")
+    verdict(wait_for(lambda: asleep(gpu), 120), "after the exporter has gone it sleeps", "awake", "suspended")
     code = None
     try:
         Exporter("--collector.engines.xe-source=nonsense", what="nonsense").stop()

@@ -17,6 +17,8 @@ import time
 BINARY = "/tmp/intel-gpu-exporter"
 PORT = 10068
 CTL = "/dev/fakegpu-ctl"
+MIN_WINDOW = 1.0  # seconds: the default of --scrape.min-window
+DURATION = "intel_gpu_scrape_collector_duration_seconds"
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
 
@@ -34,9 +36,14 @@ def equal(name, got, expected):
     return verdict(got == expected, name, repr(got), repr(expected))
 
 
+def slack_for(got, expected, relative, absolute):
+    """The tolerance of a value: as given, or the uncertainty of the window that it was computed over if that is larger."""
+    return max(abs(expected) * relative, absolute, abs(expected) * getattr(got, "uncertainty", 0))
+
+
 def near(name, got, expected, relative=0.01, absolute=0.0):
     """Within 1 % (or the given tolerance), or within `absolute`."""
-    slack = max(abs(expected) * relative, absolute)
+    slack = slack_for(got, expected, relative, absolute)
     good = got is not None and abs(got - expected) <= slack
     return verdict(good, name, got, f"{expected} +- {slack:g}")
 
@@ -66,14 +73,36 @@ class BadPage(Exception):
     pass
 
 
+class Computed(float):
+    """A gauge that the exporter computes over a window. A collector reads the time and the counter one after the other:
+    on a slow machine they are so far apart that the value is uncertain."""
+
+    def __new__(cls, value, uncertainty):
+        self = super().__new__(cls, value)
+        self.uncertainty = uncertainty  # relative
+        return self
+
+
+def computed(name):
+    return name.endswith(("_ratio", "_average_hertz")) or name == "intel_gpu_power_watts"
+
+
 class Page:
     """Prometheus text 0.0.4, parsed strictly."""
 
-    def __init__(self, raw, before, after):
+    def __init__(self, raw, before, after, earlier=()):
+        """earlier: the pages at which the window of a computed gauge may have begun."""
         self.before, self.after = before, after  # monotonic seconds around the request
         self.types, self.helps = {}, {}
         self.samples = collections.defaultdict(dict)  # name -> {labels: value}
         self._parse(raw)
+        # A collector reads the time and its counters within this time.
+        self.slowest = min(max(self.samples.get(DURATION, {}).values(), default=0), after - before)
+        shares = [(self.slowest + page.slowest) / (before - page.after) for page in earlier
+                  if before - page.after >= MIN_WINDOW]
+        uncertainty = min(max(shares, default=self.slowest / MIN_WINDOW), 0.5)  # no check accepts everything
+        for name in filter(computed, list(self.samples)):
+            self.samples[name] = {labels: Computed(value, uncertainty) for labels, value in self.samples[name].items()}
 
     def _parse(self, raw):
         try:
@@ -167,6 +196,7 @@ class Exporter:
         self.address = f"127.0.0.1:{PORT}"
         self.stderr_path = f"/tmp/exporter-{time.monotonic_ns()}.log"
         self.last, self.pages, self.problems = {}, 0, []
+        self.recent = collections.deque(maxlen=4)
         with open(self.stderr_path, "wb") as err:
             self.process = subprocess.Popen(
                 [*prefix, BINARY, "--web.listen-address", self.address, *flags],
@@ -180,7 +210,7 @@ class Exporter:
                     break
             except OSError:
                 pass
-            if self.process.poll() is not None or time.monotonic() - self.started > 20:
+            if self.process.poll() is not None or time.monotonic() - self.started > 120:
                 raise RuntimeError(f"{what} does not come up: exit {self.process.poll()}, waits in {self.waits()}, "
                                    f"log: {self.log()[-600:]}")
             time.sleep(0.05)
@@ -195,7 +225,7 @@ class Exporter:
     def pid(self):
         return self.process.pid
 
-    def request(self, path, headers=(), timeout=20):
+    def request(self, path, headers=(), timeout=120):
         connection = http.client.HTTPConnection(self.address, timeout=timeout)
         try:
             connection.request("GET", path, headers=dict(headers))
@@ -209,7 +239,8 @@ class Exporter:
         status, headers, body = self.request("/metrics" + query)
         if status != 200:
             raise BadPage(f"status {status}: {body[:200]!r}")
-        page = Page(body, before, time.monotonic())
+        page = Page(body, before, time.monotonic(), self.recent)
+        self.recent.append(page)
         self.pages += 1
         if headers.get("content-type") != "text/plain; version=0.0.4; charset=utf-8":
             self.problems.append(f"content type {headers.get('content-type')}")
@@ -281,7 +312,7 @@ class Exporter:
         if alive:
             self.process.send_signal(signal.SIGTERM)
             try:
-                code = self.process.wait(15)
+                code = self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 code = "killed: SIGTERM was not heard"
@@ -296,7 +327,7 @@ class Exporter:
                 f"{len(unique)} problems: " + "; ".join(unique[:4]), "none")
 
 
-def run_tool(*arguments, prefix=(), timeout=30):
+def run_tool(*arguments, prefix=(), timeout=120):
     """A subcommand of the program: (exit code, stdout and stderr)."""
     done = subprocess.run([*prefix, BINARY, *arguments], capture_output=True, timeout=timeout, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
