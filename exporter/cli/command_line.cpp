@@ -125,7 +125,9 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(explained(error, flags, !app.get_subcommands().empty()));
+    const std::vector<CLI::App*> begun = app.get_subcommands();
+    const Command* command = begun.empty() ? nullptr : find_command(begun.front()->get_name());
+    throw UsageError(explained(error, flags, command != nullptr), command ? command->usage_status : EXIT_FAILURE);
   }
 
   CommandLine result;

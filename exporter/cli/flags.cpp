@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "text/wrap.h"
@@ -80,7 +81,7 @@ const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands{
       {"serve", "Serve the metrics over HTTP (the default command)."},
       {"list", "Print the GPUs of this machine and what each offers."},
-      {"stats", "Print one reading, or a stream of them."},
+      {"stats", "Print one reading, or a stream of them.", false, kUsageStatus},
       {"doctor",
        "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing."},
       {"healthcheck",
@@ -131,9 +132,17 @@ std::vector<CommandFlag> all_flags() {
   add("config", "FILE", "", "Read flags from a file, one per line: web.listen-address = :10068");
   add("json", "", "", "Print JSON: one object, or one line per reading for stats.").commands = {"list", "stats",
                                                                                                 "doctor"};
-  add("format", "table|json", "table", "Output format; json is the same as --json.").commands = {"stats"};
+  add("format", "table|json|csv|influx|intel_gpu_top", "table",
+      "Output format; docs/stats.md describes each. json is what --json prints, with its version.")
+      .commands = {"stats"};
   add("interval", "DURATION", "1s", "Time between readings; with it, stats prints a stream.").commands = {"stats"};
-  add("count", "N", "", "Number of readings. Without --count and --interval: one.").commands = {"stats"};
+  add("count", "N", "", "Number of readings. Without --count, --for and --interval: one.").commands = {"stats"};
+  add("for", "DURATION", "", "Print a stream of readings for this long.").commands = {"stats"};
+  CommandFlag& summary = add("summary", "", "enabled",
+                             "After a stream, print minimum, mean, maximum and 95th percentile of each value to "
+                             "standard error; disabled with --json.");
+  summary.commands = {"stats"};
+  summary.negatable = true;
   return flags;
 }
 

@@ -21,6 +21,7 @@ struct CommandFlag {
 struct Command {
   std::string_view name, help;
   bool hidden = false;
+  int usage_status = 1;  // exit status for invalid arguments
 };
 
 // All flags, those of the collectors generated from the library's descriptions.

@@ -11,6 +11,7 @@
 namespace igpu::exporter {
 namespace {
 
+using namespace std::chrono_literals;
 using Setting = Settings::Setting;
 
 [[noreturn]] void refuse(const Setting& setting, const std::string& why) {
@@ -97,16 +98,27 @@ void check_telemetry_path(const Settings& settings, const std::string& path) {
   }
 }
 
-// --json is short for --format json.
-void read_format(const Settings& settings, Options& options) {
-  enum class Format { table, json };
+void read_stats(const Settings& settings, Options& options) {
   const Reader read(settings);
-  Format format = Format::table;
-  read.choice<Format>("format", {{"table", Format::table}, {"json", Format::json}}, format);
-  read.enabled("json", options.json);
-  const Setting* setting = settings.find("format");
-  if (options.json && setting != nullptr && format != Format::json) refuse(*setting, "contradicts --json");
-  options.json = options.json || format == Format::json;
+  StatsOptions& stats = options.stats;
+  read.choice<StatsFormat>("format",
+                           {{"table", StatsFormat::table},
+                            {"json", StatsFormat::json},
+                            {"csv", StatsFormat::csv},
+                            {"influx", StatsFormat::influx},
+                            {"intel_gpu_top", StatsFormat::intel_gpu_top}},
+                           stats.format);
+  const Setting* format = settings.find("format");
+  if (options.json && format != nullptr && stats.format != StatsFormat::json) refuse(*format, "contradicts --json");
+  stats.json_without_version = options.json && format == nullptr;
+  if (options.json) stats.format = StatsFormat::json;
+  read.duration("interval", 1ms, stats.interval);
+  stats.count = read.number("count", 1, 1'000'000'000);
+  if (settings.has("for")) read.duration("for", 1ms, stats.duration.emplace());
+  if (!stats.count && !settings.has("interval") && !stats.duration) stats.count = 1;
+  read.enabled("summary", stats.summary);
+  // --json prints what it always printed.
+  if (stats.json_without_version && !settings.has("summary")) stats.summary = false;
 }
 
 void read_collectors(const Settings& settings, MonitorOptions& monitor) {
@@ -131,7 +143,6 @@ void read_collectors(const Settings& settings, MonitorOptions& monitor) {
 }  // namespace
 
 Options options_from(const Settings& settings) {
-  using namespace std::chrono_literals;
   Options options;
   const Reader read(settings);
   read_listen_addresses(settings, options);
@@ -156,6 +167,7 @@ Options options_from(const Settings& settings) {
   read.text("path.devfs", monitor.devfs_root);
   read.text("simulate", monitor.simulate);
   read.duration("scrape.min-window", 1ms, monitor.min_window);
+  options.min_window_given = settings.has("scrape.min-window");
 
   read.choice<LogLevel>(
       "log.level",
@@ -163,10 +175,8 @@ Options options_from(const Settings& settings) {
       options.log_level);
   read.choice<LogFormat>("log.format", {{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}}, options.log_format);
 
-  read_format(settings, options);
-  read.duration("interval", 1ms, options.interval);
-  options.count = read.number("count", 1, 1'000'000'000);
-  if (!options.count && !settings.has("interval")) options.count = 1;
+  read.enabled("json", options.json);
+  read_stats(settings, options);
   return options;
 }
 

@@ -14,6 +14,17 @@
 
 namespace igpu::exporter {
 
+enum class StatsFormat { table, json, csv, influx, intel_gpu_top };
+
+struct StatsOptions {
+  StatsFormat format = StatsFormat::table;
+  Nanoseconds interval = std::chrono::seconds(1);
+  std::optional<std::uint64_t> count;   // nullopt: unlimited
+  std::optional<Nanoseconds> duration;  // of the stream
+  bool summary = true;                  // on standard error, after a stream
+  bool json_without_version = false;    // --json, which is older than the version
+};
+
 // All settings of the program, checked and typed.
 struct Options {
   MonitorOptions monitor;
@@ -30,10 +41,10 @@ struct Options {
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::logfmt;
 
-  bool json = false;
-  std::string gpu_origin;  // origin of monitor.gpus, for errors: "--gpu"
-  Nanoseconds interval = std::chrono::seconds(1);
-  std::optional<std::uint64_t> count;  // nullopt: unlimited
+  bool json = false;              // --json was given
+  std::string gpu_origin;         // origin of monitor.gpus, for errors: "--gpu"
+  bool min_window_given = false;  // monitor.min_window is not the default
+  StatsOptions stats;
 };
 
 // Throws UsageError with the origin of the invalid value.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -25,6 +26,18 @@ int execute(std::string_view command, const Options& options) {
   return serve(options);
 }
 
+Options checked_options(Settings& settings, const std::vector<CommandFlag>& flags, int usage_status) {
+  try {
+    add_environment(settings, flags, [](const char* name) -> const char* { return std::getenv(name); });
+    if (const Settings::Setting* config = settings.find("config")) {
+      add_config_file(settings, flags, config->values.back());
+    }
+    return options_from(settings);
+  } catch (const UsageError& error) {
+    throw UsageError(error.what(), usage_status);
+  }
+}
+
 int dispatch(const std::vector<std::string>& arguments) {
   const std::vector<CommandFlag> flags = all_flags();
   CommandLine line = parse_command_line(arguments, flags);
@@ -36,26 +49,28 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (line.version || line.command == "version") return print(version_text());
   if (line.command == "metrics-reference") return print(metrics_reference());
 
-  add_environment(line.settings, flags, [](const char* name) -> const char* { return std::getenv(name); });
-  if (const Settings::Setting* config = line.settings.find("config")) {
-    add_config_file(line.settings, flags, config->values.back());
-  }
+  const int usage_status = find_command(line.command)->usage_status;
   try {
-    return execute(line.command, options_from(line.settings));
+    return execute(line.command, checked_options(line.settings, flags, usage_status));
   } catch (const OptionError& error) {
     const Settings::Setting* setting = line.settings.find(error.flag());
-    throw UsageError((setting ? setting->origin : "--" + error.flag()) + ": " + error.reason());
+    throw UsageError((setting ? setting->origin : "--" + error.flag()) + ": " + error.reason(), usage_status);
   }
 }
 
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
+  const auto report = [](const std::string& line) {
+    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(kProgramName.size()), kProgramName.data(), line.c_str());
+  };
   try {
     return dispatch(arguments);
+  } catch (const UsageError& error) {
+    report(error.what());
+    return error.status();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(kProgramName.size()), kProgramName.data(),
-                 explained(error, process_limits()).c_str());
+    report(explained(error, process_limits()));
     return EXIT_FAILURE;
   }
 }

@@ -1,56 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <thread>
 
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
-#include "cli/output.h"
-#include "cli/stats_table.h"
-#include "format/json_lines.h"
+#include "cli/stats_output.h"
+#include "cli/stats_summary.h"
+#include "cli/stats_writer.h"
+#include "format/gauge_columns.h"
+#include "igpu/duration.h"
 #include "igpu/monitor.h"
-#include "report/fixes.h"
 #include "self/build_info.h"
 
 namespace igpu::exporter {
-
 namespace {
 
-// Printed once, with the first table.
-std::string note_on_missing(std::span<const Finding> findings) {
-  const auto missing = std::count_if(findings.begin(), findings.end(), is_missing);
-  if (missing == 0) return {};
-  const std::string what = missing == 1 ? "1 feature is" : std::to_string(missing) + " features are";
-  return "\n" + what + " missing: `" + std::string(kProgramName) + " doctor` shows how to fix this.\n";
+using SteadyClock = std::chrono::steady_clock;
+using Outcome = StatsOutput::Outcome;
+
+std::string seconds_text(SteadyClock::duration duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
+}
+
+std::string progress_text(std::uint64_t readings, SteadyClock::duration elapsed, const StatsOptions& options) {
+  std::string text = std::to_string(readings) + (readings == 1 ? " reading" : " readings");
+  if (options.count) text += " of " + std::to_string(*options.count);
+  text += " in " + seconds_text(elapsed);
+  if (options.duration) text += " of " + seconds_text(*options.duration);
+  return text;
+}
+
+// The windows of the values are as long as the interval, unless the user chose otherwise.
+MonitorOptions monitor_options(const Options& options) {
+  MonitorOptions monitor = options.monitor;
+  const bool as_before = options.stats.format == StatsFormat::table || options.stats.json_without_version;
+  if (!as_before && !options.min_window_given)
+    monitor.min_window = std::min(monitor.min_window, options.stats.interval);
+  return monitor;
 }
 
 }  // namespace
 
 int stats(const Options& options) {
+  const StatsOptions& wanted = options.stats;
+  const bool streams = wanted.count != 1;
+  StatsOutput output(streams);
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
-  Monitor monitor(options.monitor, log);
-  auto next = std::chrono::steady_clock::now();
-  for (std::uint64_t number = 0; !options.count || number < *options.count; ++number) {
-    if (number > 0) {
-      next = std::max(next + options.interval, std::chrono::steady_clock::now());
-      std::this_thread::sleep_until(next);
+  const auto start = SteadyClock::now();
+  const MonitorOptions monitored = monitor_options(options);
+  const Nanoseconds first_window = std::min<Nanoseconds>(monitored.min_window, std::chrono::seconds(1));
+  Monitor monitor(monitored, log);
+  const std::unique_ptr<StatsWriter> writer = make_stats_writer(options, monitor.gpus());
+  // --json writes to standard error only what it always wrote.
+  ProgressLine progress(streams && output.to_file() && !wanted.json_without_version);
+  GaugeColumns columns;
+  StatsSummary summary;
+  Outcome outcome = Outcome::goes_on;
+  auto previous = start;
+  SteadyClock::time_point next;
+  std::uint64_t readings = 0;
+  for (; outcome == Outcome::goes_on && (!wanted.count || readings < *wanted.count); ++readings) {
+    if (readings > 0) {
+      next = std::max(next + wanted.interval, SteadyClock::now());
+      // Half an interval of tolerance: a reading takes time, and each of them is one interval's.
+      if (wanted.duration && next > start + *wanted.duration + wanted.interval / 2) break;
+      outcome = output.wait_until(next);
+      if (outcome != Outcome::goes_on) break;
     }
+    // When its collectors start to read; the first scrape waits for min_window.
+    const auto now = std::max(SteadyClock::now(), readings == 0 ? start + first_window : start);
     const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
-    if (number == 0) next = std::chrono::steady_clock::now();  // the first scrape waited for min_window
+    if (readings == 0) next = now;
     const PageView page(result->lists());
+    const Nanoseconds elapsed = now - std::exchange(previous, now);
+    const std::vector<Gpu> gpus = wanted.format == StatsFormat::table ? monitor.gpus() : std::vector<Gpu>();
     std::string out;
-    if (options.json) {
-      write_json_line(page, std::chrono::system_clock::now(), out);
-    } else {
-      const std::vector<Gpu> gpus = monitor.gpus();
-      if (number > 0) out += '\n';
-      out += gpus.empty() ? "No Intel GPU bound to i915 or xe.\n" : stats_table(page, gpus);
-      if (number == 0) out += note_on_missing(result->findings());
+    writer->write({page, gpus, result->findings(), std::chrono::system_clock::now(), elapsed}, out);
+    outcome = output.write(out);
+    if (streams && wanted.summary) {
+      columns.each(page, elapsed, [&](std::string_view device, const std::string& column, double value) {
+        summary.add(device, column, value);
+      });
     }
-    if (print(out) != EXIT_SUCCESS) return EXIT_FAILURE;
+    progress.show(progress_text(readings + 1, now - start, wanted));
   }
+  progress.end();
+  if (outcome == Outcome::reader_gone) return EXIT_SUCCESS;  // it has what it wanted
+  std::string out;
+  writer->finish(out);
+  (void)output.write(out);
+  std::string notes = writer->note();
+  if (wanted.summary && readings > 1) {
+    const std::string table = summary.text();
+    if (!table.empty()) notes += progress_text(readings, previous - start, {}) + "\n" + table;
+  }
+  (void)std::fputs(notes.c_str(), stderr);
   return EXIT_SUCCESS;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/json_writer.h"
+#include "format/number.h"
 
 namespace igpu::exporter {
 namespace {
@@ -23,13 +24,10 @@ void append_chars(std::string& out, Number value) {
 }
 
 void append_value(std::string& out, double value) {
-  constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
-  if (!std::isfinite(value)) {
-    out += "null";
-  } else if (std::fabs(value) <= kExactIntegers && value == std::trunc(value)) {
-    append_chars(out, static_cast<std::int64_t>(value));
+  if (std::isfinite(value)) {
+    append_number(out, value);
   } else {
-    append_chars(out, value);
+    out += "null";
   }
 }
 
@@ -111,8 +109,9 @@ void append_metrics(std::string& out, const PageView& page, std::string_view dev
 
 }  // namespace
 
-void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
-  out += "{\"time\":";
+void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out,
+                     JsonVersion version) {
+  out += version == JsonVersion::stated ? "{\"version\":1,\"time\":" : "{\"time\":";
   append_time(out, time);
   out += ",\"gpus\":[";
   bool first = true;

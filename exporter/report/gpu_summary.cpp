@@ -4,48 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <functional>
 #include <initializer_list>
 #include <map>
 #include <utility>
+
+#include "format/device_series.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr double kIdle = 0.0005;  // shown as 0.0 %
 
-struct Series {
-  const MetricDescriptor* metric;
-  PageView::Entry entry;
-
-  std::string_view label(std::string_view name) const {
-    for (std::size_t i = 0; i < metric->label_count; ++i) {
-      if (metric->label_names[i] == name) return entry.list->label_value(*entry.sample, i);
-    }
-    return {};
-  }
-  double value() const { return entry.sample->value; }
-};
-
-// The series of one GPU.
-class Device {
- public:
-  Device(const PageView& page, std::string_view address) : address_(address) {
-    for (const PageView::Family& family : page.families()) families_.emplace(family.metric->name, &family);
-  }
-  void each(std::string_view metric, const std::function<void(const Series&)>& use) const {
-    const auto it = families_.find(metric);
-    if (it == families_.end()) return;
-    for (const PageView::Entry& entry : it->second->entries) {
-      const Series series{it->second->metric, entry};
-      if (series.label("device") == address_) use(series);
-    }
-  }
-
- private:
-  std::string_view address_;
-  std::map<std::string_view, const PageView::Family*> families_;
-};
+using Device = DeviceSeries;
 
 std::string formatted(const char* format, double value) {
   char text[64];

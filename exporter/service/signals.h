@@ -18,6 +18,7 @@ class TerminationSignals {
   int wait();
   // The same with a timeout.
   std::optional<int> wait(std::chrono::milliseconds timeout);
+  int descriptor() const { return descriptor_.get(); }  // readable: one of them has come
 
  private:
   Descriptor descriptor_;

@@ -98,19 +98,24 @@ TEST_CASE("the position of --collector.disable-defaults does not matter") {
 }
 
 TEST_CASE("stats prints one reading, a number of them, or a stream") {
-  CHECK(options({"stats"}).count == 1);
-  CHECK(options({"stats", "--count=3"}).count == 3);
-  CHECK_FALSE(options({"stats", "--interval=500ms"}).count);
-  CHECK(options({"stats", "--interval=500ms"}).interval == 500ms);
-  CHECK(options({"stats", "--json", "--interval=2s", "--count", "2"}).count == 2);
+  CHECK(options({"stats"}).stats.count == 1);
+  CHECK(options({"stats", "--count=3"}).stats.count == 3);
+  CHECK_FALSE(options({"stats", "--interval=500ms"}).stats.count);
+  CHECK(options({"stats", "--interval=500ms"}).stats.interval == 500ms);
+  CHECK(options({"stats", "--json", "--interval=2s", "--count", "2"}).stats.count == 2);
   CHECK(options({"stats", "--json"}).json);
-  CHECK(options({"stats", "--format", "json"}).json);
-  CHECK_FALSE(options({"stats", "--format=table"}).json);
+  CHECK(options({"stats", "--json"}).stats.json_without_version);
+  CHECK_FALSE(options({"stats", "--json", "--format=json"}).stats.json_without_version);
+  CHECK(options({"stats", "--format", "json"}).stats.format == StatsFormat::json);
+  CHECK(options({"stats", "--format=intel_gpu_top"}).stats.format == StatsFormat::intel_gpu_top);
+  CHECK(options({"stats", "--for=10m"}).stats.duration == 10min);
+  CHECK_FALSE(options({"stats", "--for=10m"}).stats.count);
   CHECK(options({"list", "--json"}).json);
   CHECK(options({"doctor", "--json"}).json);
   CHECK_THROWS_WITH_AS(options({"stats", "--json", "--format=table"}), "--format: \"table\" contradicts --json",
                        UsageError);
-  CHECK_THROWS_WITH_AS(options({"stats", "--format=xml"}), "--format: \"xml\" is none of table, json", UsageError);
+  CHECK_THROWS_WITH_AS(options({"stats", "--format=xml"}),
+                       "--format: \"xml\" is none of table, json, csv, influx, intel_gpu_top", UsageError);
   CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, stats, doctor", UsageError);
   CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats", UsageError);
 }

@@ -11,9 +11,10 @@ import values
 import vm
 
 GROUPS = {
-    "tgl": lambda: (values.values("tgl"), odd.formats(), parity.parity("tgl"), faults.refused_events()),
-    "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2")),
-    "mtl": lambda: values.values("mtl"),
+    "tgl": lambda: (values.values("tgl"), odd.formats(), parity.parity("tgl"), parity.same_format("tgl"),
+                    faults.refused_events()),
+    "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2"), parity.same_format("dg2")),
+    "mtl": lambda: (values.values("mtl"), parity.same_format("mtl")),
     "bmg": lambda: values.values("bmg", hwmon_level=2),
     "lnl": lambda: values.values("lnl"),
     "multi": lambda: (values.values("multi"), odd.choices()),

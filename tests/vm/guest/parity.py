@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compared with Debian's intel_gpu_top, which reads the same PMU independently."""
+"""Compared with Debian's intel_gpu_top, which reads the same PMU independently: the page, and `stats --format
+intel_gpu_top`."""
 
 import json
 import re
@@ -7,7 +8,7 @@ import signal
 import subprocess
 
 from model import MHZ, apply_machine, machine, script
-from vm import Exporter, near, verdict, wait_for
+from vm import BINARY, Exporter, Load, equal, near, verdict, wait_for
 
 ENGINES = {"Render/3D": "rcs", "Blitter": "bcs", "Video": "vcs", "VideoEnhance": "vecs",
            "Compute": "ccs", "[unknown]": "ccs", "unknown": "ccs"}
@@ -86,3 +87,100 @@ def parity(personality):
                  page.get("intel_gpu_power_watts", domain=domain, **d), mean("power", key), relative=0.02)
     else:
         verdict(gpu.kind == "discrete", f"{personality}: intel_gpu_top shows power", "none", "GPU and Package")
+
+
+def keys(value):
+    """The shape of a record: names, and the unit at each level. Client ids are those of the same processes."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, str) and not re.match(r"-?[0-9]", value) else type(value).__name__
+    return {key: keys(inner) for key, inner in value.items()}
+
+
+CLASS_NAMES = {"[unknown]": "Compute"}  # igt 1.27 knows no compute engines by name
+
+
+def as_later_versions(record, pid):
+    """A record of igt 1.27 as 1.28 prints it: the mean of each class of engines, and a client's use of the time that passed
+    instead of the nominal period. Only the client that both see: each tool lists the other one or does not."""
+    client = record["clients"].get(str(2**32 - pid), {})
+    if "memory" not in client:
+        used = {CLASS_NAMES.get(name, name): use for name, use in client.get("engine-classes", {}).items()}
+        for use in used.values():
+            use["busy"] = str(float(use["busy"]) * 1000 / record["period"]["duration"])
+        client["engine-classes"] = used
+    record["clients"] = {"ffmpeg": client}
+    classes = {}
+    for name, engine in record["engines"].items():
+        classes.setdefault(CLASS_NAMES.get(re.sub(r"/[0-9]+$", "", name), re.sub(r"/[0-9]+$", "", name)), []).append(engine)
+    record["engines"] = {name: {key: sum(e[key] for e in members) / len(members) if key != "unit" else "%"
+                                for key in members[0]} for name, members in classes.items()}
+    return record
+
+
+def leaves(record, path=()):
+    for key, value in record.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, key))
+        elif key not in ("unit", "name", "pid"):
+            yield (*path, key), float(value)
+
+
+def means(found):
+    values = {}
+    for record in found:
+        for path, value in leaves(record):
+            values.setdefault(path, []).append(value)
+    return {path: sum(all_of) / len(all_of) for path, all_of in values.items()}
+
+
+def same_format(personality):
+    """`stats --format intel_gpu_top` beside the original, at the same time, read by the same parser."""
+    gpu = machine(personality)[0]
+    s = script(gpu)
+    apply_machine()
+    s.apply()
+    outputs = {"theirs": "/tmp/theirs.json", "ours": "/tmp/ours.json"}
+    commands = {"theirs": ["intel_gpu_top", "-J", "-s", "1000"],
+                "ours": [BINARY, "stats", "--format=intel_gpu_top", "--interval=1s", "--no-summary"]}
+    read = lambda who: open(outputs[who], errors="replace").read()  # noqa: E731
+    with Load("render=30 video=25 mem=512M", "--name", "ffmpeg") as load:
+        running = {}
+        for who, command in commands.items():
+            with open(outputs[who], "wb") as out:
+                running[who] = subprocess.Popen(command, stdout=out)
+        speak = wait_for(lambda: all(len(records(read(who))) >= 4 for who in commands), 60)
+        codes = {}
+        for who, program in running.items():
+            program.send_signal(signal.SIGINT)
+            codes[who] = program.wait()
+    name = f"{personality}: stats --format intel_gpu_top"
+    verdict(speak, f"{name} and the original print records", {who: read(who)[:200] for who in commands}, "four records each")
+    equal(f"{name} ends on SIGINT as the original", codes, {"theirs": 0, "ours": 0})
+    equal(f"{name} is one JSON array", len(json.loads(read("ours"))), len(records(read("ours"))))
+    # The first record of the original covers a few milliseconds, and a client's use needs two readings.
+    theirs, ours = ([as_later_versions(record, load.pid) for record in records(read(who))[1:]] for who in ("theirs", "ours"))
+    theirs_shape, ours_shape = keys(theirs[0]), keys(ours[0])
+    # Not in igt 1.27: memory of clients, which 1.28 has; and uncore counters of newer processors, which no version reads.
+    if "memory" not in theirs_shape["clients"]["ffmpeg"]:
+        shown = ours_shape["clients"]["ffmpeg"].pop("memory", None)
+        verdict(shown is not None, f"{name}: the client has memory", shown, "its regions")
+    # The original shows them for a card in a machine without an integrated GPU as well.
+    if "imc-bandwidth" not in theirs_shape or gpu.kind == "discrete":
+        for record in (theirs_shape, ours_shape, *theirs, *ours):
+            record.pop("imc-bandwidth", None)
+    equal(f"{name}: keys and units", ours_shape, theirs_shape)
+    theirs, ours = means(theirs), means(ours)
+    for path, expected in theirs.items():
+        if path[0] == "period":  # each tool's own
+            continue
+        if path[0] in ("frequency", "rc6") and len(s.gts) > 1:
+            # igt 1.27 shows the first GT only; later versions the mean over all of them.
+            if path[0] == "rc6":
+                expected = sum(gt["rc6"] for gt in s.gts) / len(s.gts)
+            else:
+                key = {"actual": "act", "requested": "req"}[path[1]]
+                expected = sum(gt[key] * gt["awake"] / 100 for gt in s.gts) / len(s.gts)
+        # Rates divide by the time between two scrapes, which an emulated processor starts up to 5 % of a second late.
+        slack = {"frequency": 2, "interrupts": 0.06 * expected, "power": 0.02 * expected,
+                 "imc-bandwidth": 0.06 * expected}.get(path[0], 1)
+        near(f"{name}: {' '.join(path)}", ours.get(path), expected, relative=0, absolute=slack)

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "format/gauge_columns.h"
+
+namespace igpu::exporter {
+
+// Readings as CSV (RFC 4180, lines end in \n): a header, then a row for each GPU of each reading. The header is that of
+// the first reading that has a GPU; a column that appears later cannot be added and is only noted.
+class CsvRows {
+ public:
+  void write(const PageView& page, std::chrono::system_clock::time_point time, Nanoseconds elapsed, std::string& out);
+  std::size_t columns_left_out() const { return left_out_.size(); }
+
+ private:
+  GaugeColumns gauges_;
+  std::vector<std::string> columns_;
+  std::map<std::string, std::size_t, std::less<>> index_;  // of a column
+  std::set<std::string, std::less<>> left_out_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`stats` for pipes: each output format is read by an independent reader and compared with another format."""
+import collections
+import csv
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import jsonschema
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from support.exporter_under_test import check, finish  # noqa: E402
+
+binary, source = sys.argv[1], Path(sys.argv[2])
+PROFILES = ["tgl-broadcast", "arc-a770", "battlemage", "rack", "locked", "asleep"]
+TITLES = {"render": "Render/3D", "copy": "Blitter", "video": "Video", "video_enhance": "VideoEnhance", "compute": "Compute"}
+
+
+def stats(*arguments, **how):
+    """Standard output, standard error, exit status."""
+    ran = subprocess.run([binary, "stats", *arguments], capture_output=True, text=True, timeout=120, **how)
+    return ran.stdout, ran.stderr, ran.returncode
+
+
+def stream(profile, form, count=3):
+    out, err, status = stats(f"--simulate={profile}", f"--format={form}", "--interval=200ms", f"--count={count}")
+    check(status == 0, f"{profile}: {form} exits with {status}: {err}")
+    return out, err
+
+
+def json_lines():
+    schema = json.loads((source / "docs/stats.schema.json").read_text())
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+    for profile in PROFILES:
+        out, _ = stream(profile, "json")
+        lines = out.splitlines()
+        check(len(lines) == 3, f"{profile}: three JSON lines: {len(lines)}")
+        for line in lines:
+            for error in validator.iter_errors(json.loads(line)):
+                check(False, f"{profile}: {error.message[:300]}")
+    whole = json.loads(lines[0])
+    for wrong in ({**whole, "version": 2}, {k: v for k, v in whole.items() if k != "version"}, {**whole, "more": 1},
+                  {**whole, "gpus": [{"device": "card1", "metrics": {}}]},
+                  {**whole, "metrics": {"intel_gpu_exporter_devices": [{"value": "1"}]}}):
+        check(not validator.is_valid(wrong), f"the schema rejects {str(wrong)[:80]}")
+    plain, err, _ = stats("--simulate=rack", "--json", "--interval=100ms", "--count=2")
+    check(list(json.loads(plain.splitlines()[0])) == ["time", "gpus", "metrics"], "--json is as it was: no version")
+    check(err == "", f"--json prints no summary: {err[:100]}")
+
+
+def csv_rows():
+    for profile in PROFILES:
+        rows = list(csv.reader(io.StringIO(stream(profile, "csv")[0])))
+        header, rows = rows[0], rows[1:]
+        check(header[:2] == ["time", "device"] and len(set(header)) == len(header), f"{profile}: CSV header {header[:3]}")
+        check(len(rows) % 3 == 0 and rows, f"{profile}: a row for each GPU and reading: {len(rows)}")
+        for row in rows:
+            check(len(row) == len(header), f"{profile}: every row has every column")
+            check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row[0]), f"{profile}: time {row[0]}")
+            for name, cell in zip(header[2:], row[2:]):
+                if cell and "_ratio" in name:
+                    check(0 <= float(cell) <= 1, f"{profile}: {name} is {cell}")
+        if profile == "battlemage":  # whose engine time changes its source while the stream runs
+            video = header.index("intel_gpu_engine_busy_ratio{class=video}")
+            check(all(row[video] for row in rows), f"xe: the video class in every row: {[row[video] for row in rows]}")
+        if profile == "tgl-broadcast":
+            interrupts = header.index("intel_gpu_interrupts_per_second")
+            check(all(float(row[interrupts]) > 0 for row in rows), "interrupts per second")
+
+
+def line_protocol(text):
+    """(measurement, tags, field, value, time) of each line, parsed as the protocol's reference describes."""
+    for line in text.splitlines():
+        parts, last = [""], ""
+        for c in line:  # three parts, separated by spaces that are not escaped
+            if c == " " and last != "\\":
+                parts.append("")
+            else:
+                parts[-1] += c
+            last = c
+        series, fields, time = parts
+        key = [re.sub(r"\\([ ,=])", r"\1", part) for part in re.split(r"(?<!\\)[,=]", series)]
+        field, value = fields.split("=")
+        yield key[0], dict(zip(key[1::2], key[2::2])), field, float(value), int(time)
+
+
+def influx():
+    for profile in PROFILES:
+        out, _ = stream(profile, "influx")
+        points = list(line_protocol(out))
+        times = collections.Counter(point[4] for point in points)
+        check(len(times) == 3, f"{profile}: three timestamps: {times}")
+        check(all(len(str(time)) == 19 for time in times), f"{profile}: nanoseconds: {times}")
+        for name, tags, field, _, _ in points:
+            check(field == ("counter" if name.endswith("_total") else "gauge"), f"{profile}: field {field} of {name}")
+        seen = collections.Counter((name, tuple(sorted(tags.items())), time) for name, tags, _, _, time in points)
+        check(max(seen.values()) == 1, f"{profile}: each series once: {seen.most_common(1)}")
+    first = json.loads(stats("--simulate=arc-a770", "--json")[0])
+    series = sum(len(values) for part in [first, *first["gpus"]] for values in part["metrics"].values())
+    out = list(line_protocol(stats("--simulate=arc-a770", "--format=influx")[0]))
+    check(len(out) == series, f"every series of the page is a line: {len(out)} of {series}")
+
+
+def intel_gpu_top():
+    # What the original printed on an Arc A380 (tests/captures), and its layout: tabs, six decimals, an array.
+    captured = (source / "tests/captures/intel_gpu_top/json-2025-dg2-a380-open-array.txt").read_text()
+    layout = re.sub(r" {8}", "\t", captured[captured.index("[\n"):])
+    without_numbers = lambda text: re.sub(r"\d+\.\d{6}", "N", text)  # noqa: E731
+    out, _ = stream("arc-a770", "intel_gpu_top")
+    check(without_numbers(out).startswith(without_numbers(layout).rstrip()), f"the layout of igt 2.x:\n{out[:1500]}")
+    for profile in PROFILES:
+        out, _ = stream(profile, "intel_gpu_top")
+        check(out.startswith("[\n\n{\n") and out.endswith("\n}\n]\n") and out.count("\n},\n{\n") == 2, f"{profile}: framing")
+        records = json.loads(out, object_pairs_hook=collections.OrderedDict)
+        check(len(records) == 3, f"{profile}: three records")
+        known = ["period", "frequency", "interrupts", "rc6", "power", "imc-bandwidth", "engines", "clients"]
+        for record in records:
+            check([key for key in known if key in record] == list(record), f"{profile}: keys {list(record)}")
+            check(record["period"]["unit"] == "ms" and record["period"]["duration"] > 100, f"{profile}: {record['period']}")
+            for name, engine in record["engines"].items():
+                check(name in TITLES.values() and list(engine) == ["busy", "sema", "wait", "unit"], f"{profile}: {name}")
+                check(0 <= engine["busy"] <= 100, f"{profile}: {name} {engine}")
+            for key, client in record.get("clients", {}).items():
+                check(int(key) == 2**32 - int(client["pid"]), f"{profile}: client {key} of {client['pid']}")
+                for region in client.get("memory", {}).values():
+                    check(list(region) == ["total", "shared", "resident", "purgeable", "active"], f"{profile}: {region}")
+                for used in client.get("engine-classes", {}).values():
+                    check(isinstance(used["busy"], str) and used["unit"] == "%", f"{profile}: {used}")
+        later = [client for record in records[1:] for client in record.get("clients", {}).values()]
+        check(profile in ("asleep", "locked") or all("engine-classes" in client for client in later), f"{profile}: use by client")
+    check("power" in json.loads(stream("tgl-broadcast", "intel_gpu_top")[0])[1], "an integrated GPU has power")
+    check("interrupts" not in json.loads(stream("battlemage", "intel_gpu_top")[0])[1], "xe has no interrupts")
+
+    # The same machine in both formats: the mean by class and the clients' sum. The load varies, so ranges must overlap.
+    out, _ = stream("battlemage", "intel_gpu_top", 10)
+    ours = [record["engines"]["Compute"]["busy"] for record in json.loads(out)]
+    clients = [sum(float(client["engine-classes"]["Compute"]["busy"]) for client in record["clients"].values())
+               for record in json.loads(out)[1:]]
+    lines = [json.loads(line) for line in stream("battlemage", "json", 10)[0].splitlines()]
+    page = [[100 * series["value"] for series in line["gpus"][0]["metrics"].get("intel_gpu_engine_busy_ratio", [])
+             if series["class"] == "compute"] for line in lines]
+    page = [values[0] for values in page if len(values) == 1]
+    for what, values in (("engines", ours), ("clients", clients)):
+        close = min(values) - 5 < sum(page) / len(page) < max(values) + 5
+        check(close, f"{what} of intel_gpu_top {min(values)}..{max(values)} beside {sum(page) / len(page)} of /metrics")
+    _, err, status = stats("--simulate=rack", "--gpu=card1", "--gpu=card2", "--format=intel_gpu_top")
+    check(status == 2 and "one" in err, f"two GPUs are too many for intel_gpu_top: {err}")
+
+
+def streams():
+    _, err, _ = stats("--simulate=arc-a770", "--format=csv", "--interval=250ms", "--for=1s")
+    readings = re.search(r"^(\d+) readings in", err, re.M)
+    check(readings and 2 <= int(readings[1]) <= 5, f"--for=1s at 250ms gives about four readings: {err[:100]}")
+    check(re.search(r"min +mean +max +p95  0000:03:00.0\n", err), f"the summary has a table: {err[:200]}")
+    for low, mean, high, p95 in re.findall(r"^ *(\S+) +(\S+) +(\S+) +(\S+)  intel_gpu", err, re.M):
+        check(float(low) <= float(mean) <= float(high) and float(low) <= float(p95) <= float(high), f"{low} {mean} {high} {p95}")
+    _, err, _ = stats("--simulate=arc-a770", "--format=csv", "--interval=100ms", "--count=2", "--no-summary")
+    check(err == "", f"--no-summary: {err[:100]}")
+
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "out.csv")
+        terminal, other = pty.openpty()
+        with open(target, "w") as out:
+            ran = subprocess.Popen([binary, "stats", "--simulate=arc-a770", "--format=csv", "--interval=100ms", "--count=4",
+                                    "--no-summary"], stdout=out, stderr=other)
+            check(ran.wait(60) == 0, "a stream into a file")
+        os.close(other)
+        shown = os.read(terminal, 65536).decode()
+        check("\r1 reading of 4 in" in shown and "\r4 readings of 4 in" in shown, f"progress on the terminal: {shown!r}")
+        os.close(terminal)
+        check(len(target.read_text().splitlines()) == 5, "the file has the header and four rows")
+        with open(target, "w") as out:
+            err = subprocess.run([binary, "stats", "--simulate=arc-a770", "--format=csv", "--interval=100ms", "--count=3",
+                                  "--no-summary"], stdout=out, stderr=subprocess.PIPE, text=True, timeout=60).stderr
+        check(err.startswith("1 reading of 3 in") and err.count("\n") == 1 and "\r" not in err, f"progress in a log: {err!r}")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        ran = subprocess.Popen([binary, "stats", "--simulate=arc-a770", "--format=intel_gpu_top", "--interval=1h"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first = os.read(ran.stdout.fileno(), 4)
+        ran.send_signal(number)
+        out, _ = ran.communicate(timeout=60)
+        check(ran.returncode == 0, f"{number.name} ends a stream: {ran.returncode}")
+        check(len(json.loads(first + out)) == 1, f"{number.name} completes the array")
+
+
+def pipes():
+    # The reader leaves between two readings, an hour apart, and right away.
+    for form in ("table", "json", "csv", "influx", "intel_gpu_top"):
+        ran = subprocess.Popen([binary, "stats", "--simulate=arc-a770", f"--format={form}", "--interval=1h"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ran.stdout.read(1)
+        ran.stdout.close()
+        check(ran.wait(60) == 0 and ran.stderr.read() == b"", f"{form}: the reader closed the pipe: {ran.returncode}")
+        ran.stderr.close()
+    read, write = os.pipe()
+    os.close(read)
+    ran = subprocess.run([binary, "stats", "--simulate=arc-a770"], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    check(ran.returncode == 0 and ran.stderr == b"", f"a pipe that was closed before: {ran}")
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run([binary, "stats", "--simulate=arc-a770"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    check(ran.returncode == 1 and ran.stderr.count("\n") == 1 and "No space left" in ran.stderr, f"a full disk: {ran}")
+
+
+def bad_flags():
+    for arguments, allowed in ((["--format=xml"], "table, json, csv, influx, intel_gpu_top"), (["--count=0"], "from 1 to"),
+                               (["--for=soon"], "500ms, 1s, 2m"), (["--interval=-1s"], "500ms, 1s, 2m"),
+                               (["--simulate=nothing"], "arc-a770"), (["--fromat=csv"], "--format"),
+                               (["--json", "--format=csv"], "contradicts --json")):
+        out, err, status = stats(*arguments)
+        check(status == 2 and out == "" and allowed in err and err.count("\n") == 1, f"{arguments}: {status} {err}")
+    check(subprocess.run([binary, "serve", "--count=1"], capture_output=True, timeout=60).returncode == 1, "serve is as it was")
+
+
+for part in (json_lines, csv_rows, influx, intel_gpu_top, streams, pipes, bad_flags):
+    part()
+finish("stats: ")

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// CSV, line protocol and intel_gpu_top's JSON from pages that are written here; the end-to-end test reads whole
+// machines.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "format/csv_rows.h"
+#include "format/influx_lines.h"
+#include "format/intel_gpu_top_json.h"
+#include "support/sample_page.h"
+
+TEST_SUITE_BEGIN("stats_formats");
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Metric<Ratio, 5> kBusyRatio{
+    "intel_gpu_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "gt", "engine", "class", "source"}};
+constexpr Metric<Seconds, 4> kProcessBusy{
+    "intel_gpu_process_engine_busy_seconds_total", Kind::counter, "Busy.", {"device", "pid", "comm", "class"}};
+constexpr Metric<Count, 3> kProcessClients{
+    "intel_gpu_process_clients", Kind::gauge, "Clients.", {"device", "pid", "comm"}};
+constexpr Metric<Count, 1> kProcesses{"intel_gpu_processes", Kind::gauge, "Processes.", {"device"}};
+constexpr Metric<Count, 1> kInterrupts{"intel_gpu_interrupts_total", Kind::counter, "Interrupts.", {"device"}};
+constexpr Metric<Watts, 3> kPower{"intel_gpu_power_watts", Kind::gauge, "Power.", {"device", "domain", "source"}};
+
+const char* const kGpu = "0000:00:02.0";
+constexpr std::chrono::system_clock::time_point kTime(std::chrono::nanoseconds(1754000000042000000));
+
+std::string csv(CsvRows& rows, const SampleList& list) {
+  const SampleList* lists[] = {&list};
+  std::string out;
+  rows.write(PageView(lists), kTime, 1s, out);
+  return out;
+}
+
+std::string influx(const SampleList& list) {
+  const SampleList* lists[] = {&list};
+  std::string out;
+  write_influx_lines(PageView(lists), kTime, out);
+  return out;
+}
+
+void write(IntelGpuTopJson& json, const SampleList& list, std::string& out) {
+  const SampleList* lists[] = {&list};
+  json.write(PageView(lists), 2s, out);
+}
+
+}  // namespace
+
+TEST_CASE("a CSV column keeps its place when its value is missing, and a late one is counted") {
+  CsvRows rows;
+  SampleList list;
+  add_sample(list, kPower, {kGpu, "gpu", "rapl_pmu"}, 3.5);
+  add_sample(list, kInterrupts, {kGpu}, 500);
+  CHECK(csv(rows, list) ==
+        "time,device,intel_gpu_power_watts{domain=gpu source=rapl_pmu},intel_gpu_interrupts_per_second\n"
+        "2025-07-31T22:13:20.042Z,0000:00:02.0,3.5,500\n");
+  list.clear();
+  add_sample(list, kInterrupts, {kGpu}, 750);
+  add_sample(list, kPower, {kGpu, "package", "rapl_pmu"}, 9);
+  CHECK(csv(rows, list) == "2025-07-31T22:13:20.042Z,0000:00:02.0,,250\n");
+  CHECK(rows.columns_left_out() == 1);
+}
+
+TEST_CASE("CSV quotes what holds a comma or a quote, and a machine without GPUs writes nothing") {
+  CsvRows rows;
+  CHECK(csv(rows, SampleList()).empty());
+  SampleList list;
+  add_sample(list, kPower, {kGpu, "a\"b,c", ""}, 1);
+  CHECK(csv(rows, list).starts_with("time,device,\"intel_gpu_power_watts{domain=a\"\"b,c}\"\n"));
+}
+
+TEST_CASE("a class is a column of its own, from the engines if they are known and from the processes otherwise") {
+  CsvRows rows;
+  SampleList list;
+  add_sample(list, kBusyRatio, {kGpu, "", "video", "video", "fdinfo"}, 0.5);
+  CHECK(csv(rows, list) ==
+        "time,device,intel_gpu_engine_busy_ratio{class=video}\n2025-07-31T22:13:20.042Z,0000:00:02.0,0.5\n");
+  add_sample(list, kBusyRatio, {kGpu, "0", "vcs0", "video", "pmu"}, 0.25);
+  add_sample(list, kBusyRatio, {kGpu, "0", "vcs1", "video", "pmu"}, 0.75);
+  CHECK(csv(rows, list) == "2025-07-31T22:13:20.042Z,0000:00:02.0,0.5\n");
+  list.clear();
+  add_sample(list, kBusyRatio, {kGpu, "0", "vcs0", "video", "pmu"}, 0.25);
+  add_sample(list, kBusyRatio, {kGpu, "", "video", "video", "fdinfo"}, 0.5);
+  CHECK(csv(rows, list) == "2025-07-31T22:13:20.042Z,0000:00:02.0,0.25\n");
+}
+
+TEST_CASE("line protocol escapes tags, and replaces what it cannot express") {
+  SampleList list;
+  add_sample(list, kProcessClients, {kGpu, "7", "a b,c=d\\"}, 1);
+  add_sample(list, kProcessClients, {kGpu, "8", "\\\\"}, 2);
+  add_sample(list, kProcessClients, {kGpu, "9", "x\ny"}, 3);
+  add_sample(list, kInterrupts, {kGpu}, 0.5);
+  add_sample(list, kPower, {kGpu, "gpu", ""}, std::nan(""));
+  CHECK(influx(list) ==
+        "intel_gpu_process_clients,device=0000:00:02.0,pid=7,comm=a\\ b\\,c\\=d gauge=1 1754000000042000000\n"
+        "intel_gpu_process_clients,device=0000:00:02.0,pid=8,comm=_ gauge=2 1754000000042000000\n"
+        "intel_gpu_process_clients,device=0000:00:02.0,pid=9,comm=x\\ y gauge=3 1754000000042000000\n"
+        "intel_gpu_interrupts_total,device=0000:00:02.0 counter=0.5 1754000000042000000\n");
+}
+
+TEST_CASE("intel_gpu_top: a client has no use in its first record, then percent of one engine, not capped") {
+  IntelGpuTopJson json(kGpu);
+  std::string out;
+  SampleList list;
+  add_sample(list, kBusyRatio, {kGpu, "0", "vcs0", "video", "pmu"}, 1);
+  add_sample(list, kBusyRatio, {kGpu, "0", "vcs1", "video", "pmu"}, 0.5);
+  add_sample(list, kProcesses, {kGpu}, 1);
+  add_sample(list, kProcessClients, {kGpu, "1234", "a\"b"}, 1);
+  add_sample(list, kProcessBusy, {kGpu, "1234", "a\"b", "video"}, 10);
+  write(json, list, out);
+  list.clear();
+  add_sample(list, kProcesses, {kGpu}, 1);
+  add_sample(list, kProcessClients, {kGpu, "1234", "a\"b"}, 1);
+  add_sample(list, kProcessBusy, {kGpu, "1234", "a\"b", "video"}, 13);
+  write(json, list, out);
+  json.finish(out);
+  const auto records = nlohmann::json::parse(out);
+  REQUIRE(records.size() == 2);
+  CHECK(records[0]["engines"]["Video"]["busy"] == 75);
+  const auto& first = records[0]["clients"]["4294966062"];
+  CHECK(first["name"] == "a\"b");
+  CHECK_FALSE(first.contains("engine-classes"));
+  CHECK(records[1]["clients"]["4294966062"]["engine-classes"]["Video"]["busy"] == "150.000000");
+  CHECK_FALSE(records[1].contains("power"));
+}
+
+TEST_CASE("intel_gpu_top: power of a card is not shown, that of a processor is") {
+  IntelGpuTopJson json(kGpu);
+  std::string out;
+  SampleList list;
+  add_sample(list, kPower, {kGpu, "card", "hwmon"}, 100);
+  add_sample(list, kPower, {kGpu, "package", "hwmon"}, 90);
+  write(json, list, out);
+  add_sample(list, kPower, {kGpu, "package", "rapl_pmu"}, 15);
+  write(json, list, out);
+  json.finish(out);
+  const auto records = nlohmann::json::parse(out);
+  CHECK_FALSE(records[0].contains("power"));
+  CHECK(records[1]["power"]["Package"] == 15);
+  CHECK(records[1]["power"]["GPU"] == 0);
+  CHECK_FALSE(records[0].contains("clients"));
+}
+
+TEST_CASE("intel_gpu_top: an empty list is an array as well") {
+  std::string out;
+  IntelGpuTopJson(kGpu).finish(out);
+  CHECK(nlohmann::json::parse(out).empty());
+}
+
+TEST_SUITE_END();
