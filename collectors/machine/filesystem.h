@@ -37,6 +37,7 @@ struct FileFacts {
   std::uint32_t uid = 0;
   std::uint64_t rdev = 0;
   std::uint64_t inode = 0;  // changes when sysfs recreates a directory
+  std::uint64_t size = 0;   // of /proc/<pid>/fd: the number of open descriptors, from Linux 6.2
 };
 
 class Directory {

@@ -16,6 +16,7 @@
 #include "registry/registry.h"
 #include "registry/scrape_log.h"
 #include "registry/sink_pool.h"
+#include "source/client_finder.h"
 #include "source/client_walk.h"
 
 namespace igpu {
@@ -30,7 +31,7 @@ struct Registry::Core {
   std::shared_ptr<SinkPool> sinks = std::make_shared<SinkPool>();
 
   std::mutex walk_mutex;
-  ClientWalk walk;
+  std::unique_ptr<ClientFinder> finder;
 
   // Used by the thread that owns the current run; discovery_mutex guards them against one that was left behind.
   std::mutex discovery_mutex;
@@ -54,7 +55,7 @@ struct Registry::Core {
         options(std::move(registry_options)),
         collectors(std::move(configured)),
         log(the_log),
-        walk(the_machine, {}),
+        finder(std::make_unique<ClientWalk>(the_machine, ClientWalk::Limits{})),
         discovery(the_machine, options.gpus),
         scrape_log(the_log) {
     for (const ConfiguredCollector& collector : collectors)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "metric/sample_sink.h"
@@ -31,6 +32,8 @@ struct WalkFacts {
   Nanoseconds duration{};
   bool complete = false;
   std::size_t blocks_skipped = 0;
+  std::string_view way;
+  std::optional<Nanoseconds> age;  // of the oldest scan of a process
 };
 
 // A run as far as it has come.

@@ -29,6 +29,12 @@ inline constexpr Metric<Flag, 0> kClientWalkComplete{
 inline constexpr Metric<Count, 0> kClientBlocksSkipped{
     "intel_gpu_exporter_client_blocks_skipped", Kind::gauge,
     "Fdinfo blocks that this scrape skipped because they were truncated, malformed, or without client id or address."};
+inline constexpr Metric<Count, 1> kClientFinderInfo{
+    "intel_gpu_exporter_client_finder_info", Kind::info, "How this scrape found the DRM clients.", {"way"}};
+inline constexpr Metric<Seconds, 0> kClientScanAge{
+    "intel_gpu_exporter_client_scan_age_seconds", Kind::gauge,
+    "Age of the oldest scan of a process whose descriptors this page relies on. Known clients are read in every "
+    "scrape."};
 inline constexpr Metric<Flag, 3> kFeatureAvailable{
     "intel_gpu_exporter_feature_available",
     Kind::gauge,
@@ -41,6 +47,8 @@ inline constexpr const MetricDescriptor* kRegistryMetrics[] = {&kDevices,
                                                                &kClientWalkDuration,
                                                                &kClientWalkComplete,
                                                                &kClientBlocksSkipped,
+                                                               &kClientFinderInfo,
+                                                               &kClientScanAge,
                                                                &kFeatureAvailable};
 
 }  // namespace igpu

@@ -57,11 +57,12 @@ Reading<const ClientSnapshot*> Registry::Run::clients() {
   if (!clients_) {
     const std::unique_lock walk_lock(core_->walk_mutex, std::try_to_lock);
     if (!walk_lock) return late;
-    clients_.emplace(core_->walk.walk(asleep_));
+    clients_.emplace(core_->finder->find(asleep_));
     if (*clients_) {
       const ClientSnapshot& snapshot = **clients_;
       const std::lock_guard guard(mutex_);
-      progress_.walk = WalkFacts{snapshot.duration, snapshot.complete, snapshot.blocks_skipped};
+      progress_.walk = WalkFacts{snapshot.duration, snapshot.complete, snapshot.blocks_skipped, snapshot.way, {}};
+      if (snapshot.oldest_scan) progress_.walk->age = snapshot.time + snapshot.duration - *snapshot.oldest_scan;
     }
   }
   if (!*clients_) return clients_->propagate<const ClientSnapshot*>();

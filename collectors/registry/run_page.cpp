@@ -168,6 +168,8 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
     out.add(kClientWalkDuration, to_seconds(progress.walk->duration));
     out.add(kClientWalkComplete, flag(progress.walk->complete));
     out.add(kClientBlocksSkipped, Count{static_cast<double>(progress.walk->blocks_skipped)});
+    out.add(kClientFinderInfo, {progress.walk->way}, Count{1});
+    if (progress.walk->age) out.add(kClientScanAge, to_seconds(*progress.walk->age));
   }
   failed = std::move(account.failed);
   KeptFindings::List findings = explain(std::move(account.noted), progress);

@@ -88,6 +88,7 @@ class ProcRenderer {
     Node& fd = proc_.directory(path + "fd");
     Node& fdinfo = proc_.directory(path + "fdinfo");
     fd.permissions = 0500;
+    fd.inode = 0;  // unknown: descriptors of a simulated process may change without any other sign
     if (!process.kernel_thread) {
       descriptor(process.pid, 0, "/dev/null", "");
       descriptor(process.pid, 1, "socket:[20311]", "");

@@ -7,12 +7,23 @@
 
 #include "igpu/reading.h"
 #include "machine/machine.h"
-#include "source/clients.h"
+#include "source/client_finder.h"
 
-// Finds the DRM clients of a machine in one walk over /proc/<pid>/fdinfo (fs/proc/fd.c), every file once.
+// Finds the DRM clients of a machine in /proc/<pid>/fdinfo (fs/proc/fd.c).
 //
 // Permissions: fdinfo of other users' processes needs ptrace read access (CAP_SYS_PTRACE), nothing else;
 // /proc/<pid>/fd would need CAP_DAC_READ_SEARCH as well and is optional, see below.
+//
+// What is remembered: a process is listed descriptor by descriptor (scanned) at its first two walks. After that only
+// the descriptors that showed a client are read, until
+//   - the number of its descriptors changes: the size of /proc/<pid>/fd, which kernels before 6.2 do not report. There
+//     its descriptors are listed, which costs less than reading what they are, and their numbers are compared;
+//   - one of its known descriptors is closed or shows no client any more;
+//   - /proc/<pid>/fd is another inode: another process, or the kernel has dropped the inode from its cache;
+//   - it was last scanned kMostWalks walks ago: every walk scans that share of the processes, the oldest scan first.
+// So a process that opens a render node is found in the next walk, and where none of these signs shows it (it closed
+// another file meanwhile) within kMostWalks walks. A tree that is not the machine's own procfs is scanned whole each
+// time.
 //
 // Sleeping devices: reading the fdinfo of an xe client resumes its GPU, and nothing inside the file can be known
 // without reading it. While an xe GPU sleeps a file is therefore read only if it is known to belong to another Intel
@@ -22,20 +33,18 @@
 // or when that GPU wakes. Reading the fdinfo of an i915 client touches memory only.
 namespace igpu {
 
-// Walks /proc and collects every DRM client of i915 and xe, deduplicated, with the facts of the processes that hold
-// one. The exporter's own process is skipped: it opens nodes only to measure. One thread at a time.
-class ClientWalk {
+class ClientWalk final : public ClientFinder {
  public:
+  static constexpr unsigned kMostWalks = 16;
+
   struct Limits {
     // Checked between files. A walk that reaches it ends as incomplete, and the next one begins where it ended.
     Nanoseconds time{std::chrono::seconds(2)};
   };
   ClientWalk(Machine& machine, Limits limits);
-  ~ClientWalk();
+  ~ClientWalk() override;
 
-  // asleep: PCI addresses of suspended GPUs; their clients are skipped. Absent or Failure only if /proc itself cannot
-  // be listed; what happens to single processes (gone, denied) is counted in the snapshot.
-  Reading<ClientSnapshot> walk(std::span<const std::string> asleep);
+  Reading<ClientSnapshot> find(std::span<const std::string> asleep) override;
 
  private:
   struct State;

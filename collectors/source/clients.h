@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/engine_class.h"
@@ -56,11 +57,13 @@ struct ClientProcess {
 };
 
 struct ClientSnapshot {
-  Nanoseconds time{};                    // when the walk began
-  std::vector<DrmClient> clients;        // sorted by (device, pid, id)
-  std::vector<ClientProcess> processes;  // those that hold a client; sorted by pid
-  std::vector<std::uint32_t> pids;       // all running processes, visited or not; sorted
-  std::uint64_t processes_denied = 0;    // fdinfo of another user's process: needs CAP_SYS_PTRACE
+  Nanoseconds time{};                      // when the scan began
+  std::string_view way = "walk";           // how it was made: walk or bpf
+  std::optional<Nanoseconds> oldest_scan;  // when the process with the oldest scan was scanned; nothing: no scan needed
+  std::vector<DrmClient> clients;          // sorted by (device, pid, id)
+  std::vector<ClientProcess> processes;    // those that hold a client; sorted by pid
+  std::vector<std::uint32_t> pids;         // all running processes, visited or not; sorted
+  std::uint64_t processes_denied = 0;      // fdinfo of another user's process: needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
   std::uint64_t blocks_skipped = 0;  // truncated or hostile text, client without id or address
   std::uint64_t files_left_out =

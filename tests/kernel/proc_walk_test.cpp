@@ -105,7 +105,7 @@ TEST_CASE("every process of this machine is listed, except the exporter's own") 
   RealMachine real;
   const Child child;
   ClientWalk walk(real.machine, {});
-  const auto snapshot = walk.walk({});
+  const auto snapshot = walk.find({});
   REQUIRE(snapshot);
   CHECK(snapshot->complete);
   for (const std::uint32_t pid : {1u, child.pid(), static_cast<std::uint32_t>(::getpid())})
@@ -121,7 +121,7 @@ TEST_CASE("an unprivileged process is denied others' fdinfo, counts that, and go
     become_nobody();
     RealMachine real;
     ClientWalk walk(real.machine, {});
-    const auto snapshot = walk.walk({});
+    const auto snapshot = walk.find({});
     if (!snapshot) return 1;
     if (snapshot->processes_denied == 0) return 2;
     if (snapshot->processes_denied > snapshot->processes_seen) return 3;
@@ -144,7 +144,7 @@ TEST_CASE("a process whose fdinfo cannot be read costs only itself") {
   const int answer = in_child([&] {
     become_nobody();
     ClientWalk walk(tree.machine(), {});
-    const auto snapshot = walk.walk({});
+    const auto snapshot = walk.find({});
     if (!snapshot || snapshot->clients.size() != 1 || snapshot->clients[0].pid != 7) return 1;
     return snapshot->processes_denied == 2 ? 0 : 2;
   });
@@ -233,12 +233,12 @@ TEST_CASE(
   });
   RealMachine real;
   ClientWalk whole(real.machine, {});
-  CHECK(whole.walk({})->complete);
+  CHECK(whole.find({})->complete);
 
   ClientWalk tight(real.machine, {.time = 200us});
   bool incomplete = false;
   for (int i = 0; i < 5; ++i) {
-    const auto snapshot = tight.walk({});
+    const auto snapshot = tight.find({});
     REQUIRE(snapshot);
     incomplete = incomplete || !snapshot->complete;
     CHECK(snapshot->duration < 1s);
@@ -258,7 +258,7 @@ TEST_CASE("processes that come and go meanwhile are normal") {
   RealMachine real;
   ClientWalk walk(real.machine, {});
   for (int i = 0; i < 50; ++i) {
-    const auto snapshot = walk.walk({});
+    const auto snapshot = walk.find({});
     CHECK(static_cast<bool>(snapshot));
   }
   stop = true;
@@ -268,9 +268,9 @@ TEST_CASE("processes that come and go meanwhile are normal") {
 TEST_CASE("a hundred walks leave no file open") {
   RealMachine real;
   ClientWalk walk(real.machine, {});
-  (void)walk.walk({});
+  (void)walk.find({});
   const std::size_t before = open_files();
-  for (int i = 0; i < 100; ++i) (void)walk.walk({});
+  for (int i = 0; i < 100; ++i) (void)walk.find({});
   CHECK(open_files() == before);
 }
 

@@ -21,10 +21,10 @@ namespace {
 class WatchedDirectory final : public Directory {
  public:
   using Counts = std::map<std::string, int, std::less<>>;
-  using Devices = std::map<std::string, std::uint64_t, std::less<>>;
+  using Facts = std::map<std::string, FileFacts, std::less<>>;
   WatchedDirectory(std::unique_ptr<Directory> real, std::string prefix, std::shared_ptr<Counts> counts,
-                   std::shared_ptr<Devices> devices)
-      : real_(std::move(real)), prefix_(std::move(prefix)), counts_(std::move(counts)), devices_(std::move(devices)) {}
+                   std::shared_ptr<Facts> facts)
+      : real_(std::move(real)), prefix_(std::move(prefix)), counts_(std::move(counts)), facts_(std::move(facts)) {}
 
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
     note(path);
@@ -39,7 +39,7 @@ class WatchedDirectory final : public Directory {
     auto opened = real_->open_directory(path);
     if (!opened) return opened;
     return std::unique_ptr<Directory>(
-        std::make_unique<WatchedDirectory>(*std::move(opened), prefix_ + "/" + std::string(path), counts_, devices_));
+        std::make_unique<WatchedDirectory>(*std::move(opened), prefix_ + "/" + std::string(path), counts_, facts_));
   }
   Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
     return real_->for_each(path, visit);
@@ -47,10 +47,8 @@ class WatchedDirectory final : public Directory {
   Reading<std::string> read_link(std::string_view path) const override { return real_->read_link(path); }
   Reading<std::string> resolve(std::string_view path) const override { return real_->resolve(path); }
   Reading<FileFacts> stat(std::string_view path) const override {
-    const auto device = devices_->find(prefix_ + "/" + std::string(path));
-    if (device != devices_->end())
-      return FileFacts{.mode = S_IFCHR | 0660, .uid = 0, .rdev = device->second, .inode = 1};
-    return real_->stat(path);
+    const auto told = facts_->find(prefix_ + "/" + std::string(path));
+    return told == facts_->end() ? real_->stat(path) : told->second;
   }
 
  private:
@@ -59,7 +57,7 @@ class WatchedDirectory final : public Directory {
   std::unique_ptr<Directory> real_;
   std::string prefix_;
   std::shared_ptr<Counts> counts_;
-  std::shared_ptr<Devices> devices_;
+  std::shared_ptr<Facts> facts_;
 };
 
 class SteppingClock final : public Clock {
@@ -80,10 +78,10 @@ struct ProcTree::Parts {
   explicit Parts(const MachineTree& tree)
       : sys(open_root(tree.path("sys"))),
         dev(open_root(tree.path("dev"))),
-        proc(open_root(tree.path("proc")), "proc", counts, devices) {}
+        proc(open_root(tree.path("proc")), "proc", counts, facts) {}
 
   std::shared_ptr<WatchedDirectory::Counts> counts = std::make_shared<WatchedDirectory::Counts>();
-  std::shared_ptr<WatchedDirectory::Devices> devices = std::make_shared<WatchedDirectory::Devices>();
+  std::shared_ptr<WatchedDirectory::Facts> facts = std::make_shared<WatchedDirectory::Facts>();
   std::unique_ptr<Directory> sys, dev;
   WatchedDirectory proc;
   SteppingClock clock;
@@ -99,7 +97,14 @@ ProcTree::ProcTree() : parts_(std::make_unique<Parts>(tree)) {}
 ProcTree::~ProcTree() = default;
 
 void ProcTree::set_device(std::string_view path, unsigned major, unsigned minor) {
-  (*parts_->devices)[std::string(path)] = makedev(major, minor);
+  (*parts_->facts)[std::string(path)] = {.mode = S_IFCHR | 0660, .rdev = makedev(major, minor), .inode = 1};
+}
+
+void ProcTree::set_descriptors(std::uint32_t pid, std::uint64_t inode, std::uint64_t count) {
+  const FileFacts facts{.mode = S_IFDIR | 0500, .inode = inode, .size = count};
+  (*parts_->facts)["proc/" + std::to_string(pid) + "/fd"] = facts;
+  const auto self = parts_->proc.read_link("self");
+  if (self && *self == std::to_string(pid)) (*parts_->facts)["proc/self/fd"] = facts;
 }
 
 void add_process(MachineTree& tree, std::uint32_t pid, const ProcessSpec& process) {

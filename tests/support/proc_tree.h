@@ -50,6 +50,8 @@ class ProcTree {
   Machine& machine();
   // The character device behind a descriptor of the tree, as stat reports it; "proc/7/fd/3".
   void set_device(std::string_view path, unsigned major, unsigned minor);
+  // /proc/<pid>/fd as a live kernel reports it: its inode, and the number of descriptors as its size (0 before 6.2).
+  void set_descriptors(std::uint32_t pid, std::uint64_t inode, std::uint64_t count);
   // How often a file of the tree was read since the last question; "proc/7/fdinfo/3".
   int reads(std::string_view path);
   // Every read of the clock moves it by this much.

@@ -752,7 +752,7 @@ TEST_CASE("from /proc to the page: two processes, a copied descriptor, a hostile
   ClientWalk walk(tree.machine(), {});
   TestMachine machine;
   CollectorRun<FdinfoCollector> page(machine, gpu_of(Driver::i915));
-  (void)page.collect(walk.walk({}));
+  (void)page.collect(walk.find({}));
   CHECK(page.value(kBusy, {{"pid", "7"}, {"comm", "ff\xef\xbf\xbdmpeg) S"}, {"class", "video"}}) == 2.0);
   CHECK(page.value(kBusy, {{"pid", "8"}}) == 5e-9);
   CHECK(page.value(kMemory, {{"pid", "7"}, {"state", "resident"}}) == 8.0 * 1024 * 1024);

@@ -59,7 +59,7 @@ class Scene {
   }
   void scan() {
     tree.tree.write("proc/uptime", std::to_string(uptime) + ".00 1.00\n");
-    const auto snapshot = walk_.walk({});
+    const auto snapshot = walk_.find({});
     REQUIRE(snapshot);
     ClientSnapshot moved = *snapshot;
     moved.time = std::chrono::seconds(uptime);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ const std::vector<std::string> kNobody;
 struct Walker {
   explicit Walker(ProcTree& tree, ClientWalk::Limits limits = {}) : walk(tree.machine(), limits) {}
   ClientSnapshot operator()(const std::vector<std::string>& asleep = kNobody) {
-    auto snapshot = walk.walk(asleep);
+    auto snapshot = walk.find(asleep);
     REQUIRE(snapshot);
     return *std::move(snapshot);
   }
@@ -336,6 +337,202 @@ TEST_CASE("a process without a readable stat is treated as ended, with its clien
   const ClientSnapshot snapshot = Walker(tree)();
   CHECK(snapshot.clients.empty());
   CHECK(snapshot.processes.empty());
+}
+
+// A live procfs: our own process is 1, and process 2 is the kernel's.
+struct LiveTree : ProcTree {
+  explicit LiveTree(bool counts_descriptors = true) : counts(counts_descriptors) {
+    set_self(1);
+    add_process(1);
+    set_descriptors(1, 1, counts ? 9 : 0);
+  }
+  void start(std::uint32_t pid, std::uint64_t start_time_ticks = 1000) {
+    add_process(pid, {.start_time_ticks = start_time_ticks});
+    set_descriptors(pid, ++inodes, 0);
+    add_file(pid, 0, "pos:\t0\n");
+    open_files[pid] = {0};
+    note_count(pid);
+  }
+  void open(std::uint32_t pid, std::uint32_t fd, std::string_view text) {
+    add_file(pid, fd, text);
+    open_files[pid].insert(fd);
+    note_count(pid);
+  }
+  void close(std::uint32_t pid, std::uint32_t fd) {
+    tree.remove("proc/" + std::to_string(pid) + "/fdinfo/" + std::to_string(fd));
+    open_files[pid].erase(fd);
+    note_count(pid);
+  }
+  void note_count(std::uint32_t pid) { set_descriptors(pid, inodes, counts ? open_files[pid].size() : 0); }
+
+  const bool counts;
+  std::uint64_t inodes = 100;
+  std::map<std::uint32_t, std::set<std::uint32_t>> open_files;
+};
+
+TEST_CASE("from its third walk on, a process without a client is not listed, and of others only the clients are read") {
+  LiveTree tree;
+  tree.start(7);
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  Walker walk(tree);
+  (void)walk();
+  (void)walk();
+  (void)tree.reads("proc/7/fdinfo/0");
+  int client_reads = 0, other_reads = 0;
+  constexpr int kWalks = 3 * ClientWalk::kMostWalks;
+  for (int i = 0; i < kWalks; ++i) {
+    CHECK(clients_of(walk()) == Clients{"0000:00:02.0 7 1"});
+    client_reads += tree.reads("proc/7/fdinfo/5");
+    other_reads += tree.reads("proc/7/fdinfo/0");
+  }
+  CHECK(client_reads == kWalks + 2);  // those of the first two walks were not asked for
+  CHECK(other_reads <= kWalks);
+}
+
+TEST_CASE("a client that an old process opens is found in the next walk, also where the kernel counts no descriptors") {
+  bool counts = true;
+  SUBCASE("Linux 6.2") {}
+  SUBCASE("older") { counts = false; }
+  LiveTree tree(counts);
+  tree.start(7);
+  Walker walk(tree);
+  for (int i = 0; i < 5; ++i) CHECK(walk().clients.empty());
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  CHECK(clients_of(walk()) == Clients{"0000:00:02.0 7 1"});
+}
+
+TEST_CASE("a client that no sign shows is found within the stated number of walks") {
+  for (const bool counts : {true, false}) {
+    CAPTURE(counts);
+    constexpr unsigned bound = ClientWalk::kMostWalks;
+    for (unsigned walks_before = 2; walks_before < 2 * bound; ++walks_before) {
+      LiveTree tree(counts);
+      for (std::uint32_t pid = 10; pid < 60; ++pid) tree.start(pid);
+      Walker walk(tree);
+      for (unsigned i = 0; i < walks_before; ++i) (void)walk();
+      tree.open(33, 0, i915_block(kIgpu, 1));  // closed its only file, and the node got the number
+      unsigned walks = 1;
+      while (walk().clients.empty() && walks <= 2 * bound) ++walks;
+      CHECK(walks <= bound);
+    }
+  }
+}
+
+TEST_CASE("a walk scans a share of the processes, and its oldest scan is not older than the bound") {
+  LiveTree tree;
+  for (std::uint32_t pid = 10; pid < 170; ++pid) tree.start(pid);
+  Walker walk(tree);
+  tree.set_time_per_look(1us);
+  (void)walk();
+  (void)walk();
+  for (std::uint32_t pid = 10; pid < 170; ++pid) (void)tree.reads("proc/" + std::to_string(pid) + "/fdinfo/0");
+  std::vector<Nanoseconds> times;
+  for (unsigned i = 0; i < 4 * ClientWalk::kMostWalks; ++i) {
+    const ClientSnapshot snapshot = walk();
+    times.push_back(snapshot.time);
+    int scanned = 0;
+    for (std::uint32_t pid = 10; pid < 170; ++pid) scanned += tree.reads("proc/" + std::to_string(pid) + "/fdinfo/0");
+    CHECK(scanned == 160 / ClientWalk::kMostWalks);
+    REQUIRE(snapshot.oldest_scan);
+    if (times.size() > ClientWalk::kMostWalks)
+      CHECK(*snapshot.oldest_scan >= times[times.size() - 1 - ClientWalk::kMostWalks]);
+  }
+}
+
+TEST_CASE("the scan is as old as the walk where every process is scanned") {
+  ProcTree tree;
+  tree.add_process(7);
+  const ClientSnapshot snapshot = Walker(tree)();
+  CHECK(snapshot.oldest_scan == snapshot.time);
+  CHECK(snapshot.way == "walk");
+}
+
+TEST_CASE("another process under a known PID is scanned") {
+  LiveTree tree;
+  tree.start(7);
+  Walker walk(tree);
+  for (int i = 0; i < 3; ++i) (void)walk();
+  tree.start(7, 2000);
+  tree.add_file(7, 0, i915_block(kIgpu, 5));  // as many descriptors as before
+  CHECK(clients_of(walk()) == Clients{"0000:00:02.0 7 5"});
+}
+
+TEST_CASE("a process that closes a client's descriptor and opens another is scanned again in the same walk") {
+  LiveTree tree(false);
+  tree.start(7);
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  tree.open(7, 6, i915_block(kIgpu, 2));
+  Walker walk(tree);
+  for (int i = 0; i < 3; ++i) CHECK(walk().clients.size() == 2);
+  SUBCASE("closed") {
+    tree.close(7, 5);
+    tree.open(7, 9, i915_block(kIgpu, 3));
+    CHECK(clients_of(walk()) == Clients{"0000:00:02.0 7 2", "0000:00:02.0 7 3"});
+  }
+  SUBCASE("its number now belongs to a file of another type") {
+    tree.open(7, 5, "pos:\t0\n");
+    tree.open(7, 9, i915_block(kIgpu, 3));
+    CHECK(clients_of(walk()) == Clients{"0000:00:02.0 7 2", "0000:00:02.0 7 3"});
+  }
+  SUBCASE("its number now belongs to another client") {
+    tree.open(7, 5, i915_block(kIgpu, 3));
+    CHECK(clients_of(walk()) == Clients{"0000:00:02.0 7 2", "0000:00:02.0 7 3"});
+  }
+}
+
+TEST_CASE("a process that has ended is forgotten with its clients") {
+  LiveTree tree;
+  tree.start(7);
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  Walker walk(tree);
+  for (int i = 0; i < 3; ++i) CHECK(walk().clients.size() == 1);
+  tree.tree.remove("proc/7");
+  const ClientSnapshot snapshot = walk();
+  CHECK(snapshot.clients.empty());
+  CHECK(snapshot.processes.empty());
+  CHECK(snapshot.pids == std::vector<std::uint32_t>{1});
+}
+
+TEST_CASE("what a scan could not read stays counted until the next scan of the process") {
+  LiveTree tree;
+  tree.start(7);
+  tree.open(7, 5, "drm-driver:\ti915\ndrm-pdev:\t0000:00:02.0\n");
+  Walker walk(tree);
+  for (int i = 0; i < 5; ++i) CHECK(walk().blocks_skipped == 1);
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  const ClientSnapshot snapshot = walk();
+  CHECK(snapshot.blocks_skipped == 0);
+  CHECK(snapshot.clients.size() == 1);
+}
+
+TEST_CASE("a walk that runs out of time still shows the known clients") {
+  LiveTree tree;
+  for (std::uint32_t pid = 10; pid < 100; ++pid) tree.start(pid);
+  tree.open(99, 5, i915_block(kIgpu, 1));
+  Walker walk(tree, {.time = 250ms});
+  for (int i = 0; i < 3; ++i) (void)walk();
+  tree.set_time_per_look(1ms);
+  for (std::uint32_t pid = 200; pid < 900; ++pid) tree.start(pid);
+  tree.open(899, 5, i915_block(kIgpu, 2));
+  int walks = 1;
+  while (walk().clients.size() == 1 && walks < 20) ++walks;
+  CHECK(walks > 1);
+  CHECK(walks < 20);
+}
+
+TEST_CASE("clients of a GPU that sleeps are not read, and shown again when it wakes") {
+  LiveTree tree;
+  tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
+  tree.add_gpu(kCard, "xe", "card1", "renderD129");
+  tree.start(7);
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  tree.open(7, 6, xe_block(kCard, 2));
+  Walker walk(tree);
+  for (int i = 0; i < 3; ++i) CHECK(walk().clients.size() == 2);
+  (void)tree.reads("proc/7/fdinfo/6");
+  for (int i = 0; i < 40; ++i) CHECK(clients_of(walk({kCard})) == Clients{"0000:00:02.0 7 1"});
+  CHECK(tree.reads("proc/7/fdinfo/6") == 0);
+  CHECK(walk().clients.size() == 2);
 }
 
 TEST_SUITE_END();

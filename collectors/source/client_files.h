@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/machine.h"
+#include "source/clients.h"
+#include "source/process.h"
+#include "source/sleeping_gpus.h"
+
+namespace igpu {
+
+struct FdinfoBlock;
+
+// A descriptor that showed a DRM client, or DRM text of which no client can be made.
+struct ClientFile {
+  std::uint32_t fd = 0;
+  std::string device;  // PCI address; "" if its text does not show one
+};
+
+// What is kept of a process between two scans.
+struct ClientFiles {
+  std::vector<ClientFile> files;       // sorted by fd
+  std::uint64_t start_time_ticks = 0;  // of the process that they belong to
+  bool denied = false;
+  std::uint64_t skipped = 0;   // texts that are truncated or malformed
+  std::uint64_t left_out = 0;  // files of unknown owner that were not read because a GPU sleeps
+};
+
+// Reads the clients of single processes into a snapshot.
+class ClientFileReader {
+ public:
+  struct Scan {
+    ClientSnapshot& snapshot;
+    const SleepingGpus& gpus;
+    Nanoseconds deadline;
+    bool live;  // /proc is this machine's and not a captured tree: links lead to open files
+  };
+  ClientFileReader(Machine& machine, UserNames& users, const Scan& scan)
+      : machine_(machine), users_(users), scan_(scan) {}
+
+  // Both return false if the deadline stopped them.
+  // All descriptors, from the skip-th on. `visited` becomes the number of those that are done.
+  bool read_all(std::uint32_t pid, ClientFiles& process, std::size_t skip, std::size_t& visited);
+  // Those that are known. `changed` becomes true if one of them is gone or shows no DRM text any more.
+  bool read_known(std::uint32_t pid, ClientFiles& process, bool& changed);
+
+ private:
+  enum class Visit { client, unreadable, left_out, nothing, gone, denied, stopped };
+
+  void begin(std::uint32_t pid, const ClientFiles& known);
+  bool end(ClientFiles& process);
+  Visit visit(std::uint32_t fd, bool known_file);
+  Visit take(const FdinfoBlock& block, Nanoseconds now);
+  bool note(Visit visit, std::uint32_t fd, ClientFiles& found);
+  std::optional<std::string> link_target(std::uint32_t fd);
+  Reading<FileFacts> opened_device(std::uint32_t fd) const;
+  bool is_no_drm_file(std::uint32_t fd);
+  std::optional<Visit> why_not_readable(std::uint32_t fd);
+  const ClientFile* seen_earlier(std::uint32_t fd);
+
+  Machine& machine_;
+  UserNames& users_;
+  const Scan scan_;
+
+  // Of the current process.
+  std::uint32_t pid_ = 0;
+  const ClientFiles* known_ = nullptr;
+  std::unique_ptr<Directory> directory_;  // opened at its first file: most processes have no DRM file
+  std::size_t first_client_ = 0;
+  std::optional<std::uint64_t> start_time_;
+  bool links_readable_ = true;
+  std::string device_;  // of the file that was read last
+};
+
+}  // namespace igpu

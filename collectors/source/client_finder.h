@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "igpu/reading.h"
+#include "source/clients.h"
+
+namespace igpu {
+
+// Finds every DRM client of i915 and xe on the machine, deduplicated, with the facts of the processes that hold one.
+// The exporter's own process is skipped: it opens nodes only to measure. One thread at a time.
+class ClientFinder {
+ public:
+  virtual ~ClientFinder() = default;
+  // asleep: PCI addresses of suspended GPUs; their clients are skipped. Absent or Failure only if /proc itself cannot
+  // be read; what happens to single processes (gone, denied) is counted in the snapshot.
+  virtual Reading<ClientSnapshot> find(std::span<const std::string> asleep) = 0;
+};
+
+}  // namespace igpu

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/sleeping_gpus.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/scan.h"
+#include "source/drm_descriptor.h"
+#include "source/fdinfo.h"
+
+namespace igpu {
+namespace {
+
+template <class Range, class Value>
+bool contains(const Range& range, const Value& value) {
+  return std::find(range.begin(), range.end(), value) != range.end();
+}
+
+}  // namespace
+
+SleepingGpus::SleepingGpus(const Directory& sys, std::span<const std::string> asleep) : asleep_(asleep) {
+  if (asleep.empty()) return;
+  std::vector<std::string_view> harmless;  // i915: reading its clients touches memory only
+  (void)sys.for_each("class/drm", [&](std::string_view name) {
+    take_node(sys, name, harmless);
+    return true;
+  });
+  guarding_ = std::any_of(asleep.begin(), asleep.end(),
+                          [&](const std::string& address) { return !contains(harmless, address); });
+}
+
+bool SleepingGpus::is_asleep(std::string_view address) const { return contains(asleep_, address); }
+
+bool SleepingGpus::is_awake_node(std::string_view target) const {
+  return target.starts_with('/') && contains(awake_nodes_, last_part(target));
+}
+
+bool SleepingGpus::is_awake_number(std::uint64_t minor) const { return contains(awake_minors_, minor); }
+
+void SleepingGpus::take_node(const Directory& sys, std::string_view name, std::vector<std::string_view>& harmless) {
+  const bool is_node =
+      (name.starts_with("card") || name.starts_with("renderD")) && name.find('-') == std::string_view::npos;
+  if (!is_node) return;
+  // "../../devices/pci0000:00/0000:00:02.0/drm/card1"
+  const auto link = sys.read_link("class/drm/" + std::string(name));
+  if (!link) return;
+  const std::size_t begin = link->find("devices/");
+  const std::size_t end = link->rfind("/drm/");
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return;
+  const std::string device = link->substr(begin, end - begin);
+  const auto driver_link = sys.read_link(device + "/driver");
+  const auto driver = driver_link ? intel_driver(last_part(*driver_link)) : std::nullopt;
+  if (!driver) return;
+  const auto sleeper = std::find(asleep_.begin(), asleep_.end(), last_part(device));
+  if (sleeper == asleep_.end()) {
+    awake_nodes_.emplace_back(name);
+    std::array<char, 32> buffer;
+    const auto number = sys.read("class/drm/" + std::string(name) + "/dev", buffer);  // "226:128"
+    if (const auto minor = number ? scan_u64(trim(number->substr(number->find(':') + 1))) : std::nullopt)
+      awake_minors_.push_back(*minor);
+  } else if (driver == Driver::i915) {
+    harmless.push_back(*sleeper);
+  }
+}
+
+}  // namespace igpu
