@@ -49,7 +49,7 @@ bool I915EngineMeter::find_events() {
   bool has_media_gt = false;
   for (const std::string& event : *events) {
     has_media_gt = has_media_gt || event.ends_with("-gt1");
-    if (event == "interrupts") interrupts_ = pmu_.add_event(event);
+    if (event == "interrupts") interrupts_ = pmu_.want(event);
     const std::size_t dash = event.find('-');
     if (dash == std::string::npos) continue;
     const std::string_view name = std::string_view(event).substr(0, dash);
@@ -59,7 +59,7 @@ bool I915EngineMeter::find_events() {
     if (kind != "-busy" && !(sampled_ && (kind == "-wait" || kind == "-sema"))) continue;
     auto engine = std::find_if(engines_.begin(), engines_.end(), [&](const Engine& e) { return e.name == name; });
     if (engine == engines_.end()) engine = engines_.emplace(engines_.end(), name, parsed->engine_class, min_window_);
-    (kind == "-busy" ? engine->busy : kind == "-wait" ? engine->wait : engine->sema).handle = pmu_.add_event(event);
+    (kind == "-busy" ? engine->busy : kind == "-wait" ? engine->wait : engine->sema).handle = pmu_.want(event);
   }
   // i915 does not report the GT of an engine. The only parts with two GTs (the Meteor Lake family) have a separate GT
   // for all of media and nothing else.

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "source/pmu_name.h"
 #include "source/xe_gt_idle.h"
 
 namespace igpu {
@@ -42,8 +41,8 @@ XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, C
     : gt(std::to_string(instance.gt)),
       name(name_of(instance)),
       engine_class(instance.engine_class),
-      active(pmu.add_event(kActiveEvent, terms_of(instance))),
-      total(pmu.add_event(kTotalEvent, terms_of(instance))),
+      active(pmu.want(kActiveEvent, terms_of(instance))),
+      total(pmu.want(kTotalEvent, terms_of(instance))),
       busy_nanoseconds(memory.counter("busy/gt" + gt + "/" + name)),
       window(min_window) {}
 
@@ -70,7 +69,7 @@ Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
       for (std::uint16_t instance = 0; instance < kMostInstances[i]; ++instance) {
         const EngineInstance engine{static_cast<EngineClass>(i), instance, static_cast<std::uint16_t>(gt)};
-        candidates.emplace_back(engine, probe.add_event(kActiveEvent, terms_of(engine)));
+        candidates.emplace_back(engine, probe.want(kActiveEvent, terms_of(engine)));
       }
     }
   }

@@ -81,7 +81,7 @@ void FrequencyCollector::find_averages() {
       std::string_view suffix = std::string_view(name).substr(event.size());
       if (!suffix.empty() && !suffix.starts_with("-gt")) continue;
       const std::string gt(suffix.empty() ? std::string_view("0") : suffix.substr(3));
-      averages_.push_back({gt, kind, pmu_.add_event(name), CounterWindow<1>(min_window_)});
+      averages_.push_back({gt, kind, pmu_.want(name), CounterWindow<1>(min_window_)});
     }
   }
 }

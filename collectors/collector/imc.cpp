@@ -40,8 +40,8 @@ void ImcCollector::find_boxes() {
   for (const ImcPmu& found : imc_pmus(machine_.sys)) {
     Box& box = boxes_.emplace_back();
     box.pmu = std::make_unique<PmuSession>(machine_, memory_, found.name, found.name + "/");
-    for (const std::string& event : found.reads) box.reads.push_back(box.pmu->add_event(event));
-    for (const std::string& event : found.writes) box.writes.push_back(box.pmu->add_event(event));
+    for (const std::string& event : found.reads) box.reads.push_back(box.pmu->want(event));
+    for (const std::string& event : found.writes) box.writes.push_back(box.pmu->want(event));
   }
 }
 

@@ -123,6 +123,11 @@ struct LevelZeroCollector::Sums {
   static Bytes bytes(std::uint64_t value) { return Bytes{static_cast<double>(value)}; }
 };
 
+std::unique_ptr<MachineCollector> LevelZeroCollector::create(const MachineContext& context) {
+  auto folder = context.machine.page_folder ? context.machine.page_folder(context.options[kPath]) : nullptr;
+  return std::make_unique<LevelZeroCollector>(std::move(folder), context.options[kRetention]);
+}
+
 LevelZeroCollector::LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention)
     : pages_(std::move(folder)), retention_(retention) {}
 

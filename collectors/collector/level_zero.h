@@ -8,16 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "base/option.h"
-#include "igpu/feature.h"
-#include "igpu/metric.h"
-#include "metric/sample_sink.h"
+#include "collector/collector.h"
 #include "source/level_zero_pages.h"
 
 namespace igpu {
 
 // What Level Zero programs hold, have called and left behind, from the pages that the tracker keeps inside them.
-class LevelZeroCollector {
+class LevelZeroCollector final : public MachineCollector {
  public:
   static constexpr Metric<Count, 3> kResources{"intel_gpu_level_zero_resources",
                                                Kind::gauge,
@@ -86,7 +83,7 @@ class LevelZeroCollector {
 
   static constexpr FeatureDescriptor kFeature{
       "level_zero", "Resources of Level Zero programs that run with the tracker (docs/level-zero.md).",
-      Need::nothing_special, true};
+      Need::tracker_folder, true};
 
   static constexpr TextOption kPath{{.flag = "path.level-zero",
                                      .default_value = "/run/intel-gpu-exporter/level-zero",
@@ -102,8 +99,22 @@ class LevelZeroCollector {
   static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
   static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kPath, &kRetention};
 
+  static constexpr CollectorInfo kInfo{
+      .name = "level_zero",
+      .help = "Resources, memory, calls and leaks of Level Zero programs that run with the tracker.",
+      .metrics = kMetrics,
+      .features = kFeatures,
+      .options = kOptions,
+      .notes =
+          "Only programs that run with the tracker are reported (docs/level-zero.md). Handles are counted, so "
+          "leaks are exact. pid is as the exporter sees it, or the program's own if it runs in a namespace that "
+          "the exporter cannot see; programs with the same pid and comm are added up.",
+  };
+
+  static std::unique_ptr<MachineCollector> create(const MachineContext& context);
   LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention);
 
+  void collect(MachinePass& pass, SampleSink& out) override { collect(pass.now(), out); }
   void collect(Nanoseconds now, SampleSink& out);
 
  private:

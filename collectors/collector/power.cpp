@@ -81,7 +81,7 @@ void PowerCollector::find_sources() {
 void PowerCollector::add_pmu_domain(std::string_view domain, std::string_view event) {
   MonotonicCounter& total = memory_.counter("bounded " + std::string(event));
   total.rebase();
-  pmu_domains_.push_back({domain, rapl_->add_event(event), CounterWindow<1>(min_window_), total});
+  pmu_domains_.push_back({domain, rapl_->want(event), CounterWindow<1>(min_window_), total});
 }
 
 void PowerCollector::add_file_part(std::vector<FileDomain>& domains, std::string_view domain, const std::string& key,

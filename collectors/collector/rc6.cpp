@@ -62,9 +62,9 @@ void Rc6Collector::want_events() {
   for (const std::string& event : *events) {
     // One GT: no suffix. Several: -gt0, -gt1.
     constexpr std::string_view kEvent = "rc6-residency";
-    if (event == kEvent) gt("0").event = pmu_.add_event(event);
-    if (event.starts_with("rc6-residency-gt")) gt(event.substr(kEvent.size() + 3)).event = pmu_.add_event(event);
-    if (event == "software-gt-awake-time" || event == "software-gt-awake-time-gt0") awake_ = pmu_.add_event(event);
+    if (event == kEvent) gt("0").event = pmu_.want(event);
+    if (event.starts_with("rc6-residency-gt")) gt(event.substr(kEvent.size() + 3)).event = pmu_.want(event);
+    if (event == "software-gt-awake-time" || event == "software-gt-awake-time-gt0") awake_ = pmu_.want(event);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "collector/hwmon.h"
 #include "collector/identity.h"
 #include "collector/imc.h"
+#include "collector/level_zero.h"
 #include "collector/memory.h"
 #include "collector/pcie.h"
 #include "collector/power.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr CollectorEntry kCollectors[] = {
     entry<IdentityCollector>(), entry<EnginesCollector>(), entry<FrequencyCollector>(), entry<Rc6Collector>(),
     entry<PowerCollector>(),    entry<HwmonCollector>(),   entry<MemoryCollector>(),    entry<PcieCollector>(),
-    entry<ImcCollector>(),      entry<FdinfoCollector>(),
+    entry<ImcCollector>(),      entry<FdinfoCollector>(),  entry<LevelZeroCollector>(),
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "igpu/units.h"
 #include "machine/drm_node.h"
 #include "machine/filesystem.h"
+#include "machine/page_folder.h"
 #include "machine/perf_events.h"
 
 namespace igpu {
@@ -60,6 +61,8 @@ struct Machine {
   Clock& clock;
   Privileges& privileges;
   Names& names;
+  // For files of other programs; null: this machine has none.
+  std::unique_ptr<PageFolder> (*page_folder)(std::string path) = nullptr;
 };
 
 std::unique_ptr<Clock> system_clock();

@@ -17,8 +17,7 @@ struct PerfEventConfig {
   std::uint64_t config = 0;  // 0 is a valid event (rcs0-busy)
 };
 
-// One opened event. Closing the leader leaves the siblings counting alone: keep them together (source/pmu_group.h
-// does).
+// One opened event. Closing the leader leaves the siblings counting alone: keep them together (source/pmu.h does).
 class PerfEvent {
  public:
   virtual ~PerfEvent() = default;

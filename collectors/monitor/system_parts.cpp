@@ -21,7 +21,7 @@ class SystemParts final : public MachineParts {
         clock_(system_clock()),
         privileges_(system_privileges()),
         names_(system_names()),
-        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_} {}
+        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder} {}
   Machine& machine() override { return machine_; }
 
  private:

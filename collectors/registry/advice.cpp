@@ -88,6 +88,11 @@ Advice links_advice() {
       "GPU wakes"};
 }
 
+Advice no_tracker_folder() {
+  return {"nobody has set up the tracker of Level Zero programs: its folder does not exist",
+          "create the folder (docs/level-zero.md); the packages do it with systemd-tmpfiles --create"};
+}
+
 Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts) {
   switch (feature.need) {
     case Need::perf_events:
@@ -118,6 +123,9 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::root_only_file:
       return {"the file is readable by root only",
               "run as root, or give it CAP_DAC_READ_SEARCH (setcap cap_dac_read_search+ep, --cap-add DAC_READ_SEARCH)"};
+    case Need::tracker_folder:
+      return {"the folder of the tracker's pages can be listed by its group only",
+              "start the exporter with that group (docs/level-zero.md): SupplementaryGroups=, --group-add"};
     case Need::card_hwmon:
     case Need::nothing_special:
       break;
@@ -178,6 +186,7 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       if (feature.need == Need::descriptor_links) return links_advice();
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled:
+      if (feature.need == Need::tracker_folder && absent.os_error != 0) return no_tracker_folder();
       return {"turned off by a flag", "--collector.NAME"};
   }
   return {};

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <exception>
 
-#include "source/pmu_name.h"
-
 namespace igpu {
 
 // Makes units for GPUs that were bound since the last scrape and closes those that are gone, with all their files.

@@ -23,7 +23,9 @@ void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, s
   Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
   finding.cause = std::move(advice.cause);
   finding.hint = std::move(advice.hint);
-  if (finding.absent.reason == Reason::disabled) finding.hint = "--collector." + std::string(finding.collector);
+  // Without an errno a flag turned it off.
+  if (finding.absent.reason == Reason::disabled && finding.absent.os_error == 0)
+    finding.hint = "--collector." + std::string(finding.collector);
 }
 
 }  // namespace igpu

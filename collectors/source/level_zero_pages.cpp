@@ -2,6 +2,7 @@
 #include "source/level_zero_pages.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <initializer_list>
 
@@ -189,6 +190,7 @@ LevelZeroPages::LevelZeroPages(std::unique_ptr<PageFolder> folder)
     : folder_(std::move(folder)), buffer_(kLevelZeroHeadBytes) {}
 
 Reading<LevelZeroSnapshot> LevelZeroPages::read(const std::function<bool(std::string_view name)>& skip) {
+  if (!folder_) return Absent{Reason::disabled, ENOENT};
   auto names = folder_->names();
   if (!names) return names.propagate<LevelZeroSnapshot>();
   LevelZeroSnapshot snapshot;

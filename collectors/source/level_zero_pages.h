@@ -88,7 +88,7 @@ class LevelZeroPages {
  public:
   static constexpr std::size_t kMostPages = 1024;
 
-  explicit LevelZeroPages(std::unique_ptr<PageFolder> folder);
+  explicit LevelZeroPages(std::unique_ptr<PageFolder> folder);  // null: the machine has no such folders
   // Absent without the folder. skip: files that need not be read again, because their programs have ended.
   Reading<LevelZeroSnapshot> read(const std::function<bool(std::string_view name)>& skip = {});
 

@@ -2,22 +2,38 @@
 #include "source/pmu_session.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <mutex>
-#include <optional>
-#include <utility>
+#include <span>
 
 #include "base/held_counter.h"
-#include "source/pmu_description.h"
-#include "source/pmu_group.h"
+#include "base/scan.h"
+#include "source/pmu_format.h"
 
 namespace igpu {
 namespace {
 
-Failure failure(std::errc code, std::string where) { return {std::make_error_code(code), std::move(where)}; }
+constexpr std::string_view kPmus = "bus/event_source/devices/";
+// Suffixes of the files that describe an event, in addition to its own file.
+constexpr std::array<std::string_view, 4> kSiblings{".scale", ".unit", ".per-pkg", ".snapshot"};
+constexpr std::size_t kHeaderWords = 3;  // nr, time_enabled, time_running
+
+// A step back of at most this much is an estimate that is being corrected (GuC busyness of i915, in-progress ticks of
+// xe): a second in either unit. Anything else only steps back when it was reset.
+std::uint64_t largest_correction(std::string_view event, std::string_view unit) {
+  if (unit == "ns") return 1'000'000'000;
+  if (event.ends_with("-ticks")) return 19'200'000;
+  return 0;
+}
+
+// The PMU of a GPU counts for the whole machine; opened on two CPUs it would count twice.
+bool counts_for_whole_machine(std::string_view pmu) { return pmu.starts_with("i915") || pmu.starts_with("xe_"); }
+
+Failure trouble(std::errc code, std::string where) { return {std::make_error_code(code), std::move(where)}; }
 Failure hangs(const std::string& pmu) {
-  return failure(kWaitsForAnother, "an earlier read of the perf group of " + pmu + " has not come back");
+  return trouble(kWaitsForAnother, "an earlier read of the perf group of " + pmu + " has not come back");
 }
 
 }  // namespace
@@ -25,9 +41,13 @@ Failure hangs(const std::string& pmu) {
 struct PmuSession::State {
   struct Event {
     std::string name;
-    PmuDescription::Terms terms;
+    std::vector<std::pair<std::string, std::uint64_t>> terms;
     MonotonicCounter* total = nullptr;
-    PmuDescription::Event described;
+
+    // From the description of the PMU.
+    Reading<std::uint64_t> config = Absent{Reason::kernel, ENOENT};
+    std::optional<double> scale;
+    std::uint64_t held = 0;
 
     // Of the open group.
     Reading<Unit> counts = Absent{Reason::kernel, 0};
@@ -36,42 +56,67 @@ struct PmuSession::State {
     std::uint64_t base = 0;  // where raw starts
     std::uint64_t raw = 0;
   };
+  struct Member {
+    std::size_t event = 0;
+    std::uint64_t last = 0;   // as read
+    std::uint64_t count = 0;  // extrapolated
+  };
+  // All events on one CPU. The leader goes first, and last when closing.
+  struct Group {
+    std::vector<std::unique_ptr<PerfEvent>> files;
+    std::vector<Member> members;
+    std::uint64_t enabled = 0;
+    std::uint64_t running = 0;
+
+    Group() = default;
+    Group(Group&&) = default;
+    Group& operator=(Group&&) = default;
+    ~Group() {
+      while (!files.empty()) files.pop_back();
+    }
+  };
 
   State(Machine& the_machine, CounterMemory& the_memory, std::string pmu, std::string prefix)
       : machine(the_machine),
         memory(the_memory),
         name(std::move(pmu)),
-        memory_prefix(std::move(prefix)),
-        description(machine.sys, name) {}
+        directory(std::string(kPmus) + name),
+        memory_prefix(std::move(prefix)) {}
 
   Reading<Unit> update();
-  Reading<std::uint32_t> identify();
+  Reading<std::uint32_t> read_type();
   void describe();
+  std::vector<PmuField> fields() const;
+  Reading<std::uint64_t> config_of(const Event& event, const std::vector<PmuField>& formats) const;
+  std::vector<int> cpus() const;
   Reading<Unit> open(std::uint32_t type);
-  Reading<Unit> open_group(std::uint32_t type, int cpu, PmuGroup& group);
+  Reading<Unit> open_group(std::uint32_t type, int cpu, Group& group);
   Reading<Unit> read();
-  Reading<Unit> lost();
+  Reading<Unit> read_group(Group& group, std::uint64_t& elapsed);
   void take_values();
   void close_groups() {
     groups.clear();
     is_open = false;
   }
+  Reading<Unit> lost();
   template <class T, class F>
   Reading<T> value(Handle handle, F&& pick);
 
   Machine& machine;
   CounterMemory& memory;
   const std::string name;
+  const std::string directory;
   const std::string memory_prefix;
 
   // Held by the one thread that reads; a thread that hangs in a read must not block the others.
   std::mutex mutex;
   std::vector<Event> events;
-  PmuDescription description;
+  std::unique_ptr<File> type_file;
   std::uint32_t described_type = 0;
   bool described = false;
-  bool has_new_events = false;  // events that are not in the open group
-  std::vector<PmuGroup> groups;
+  bool announced = false;  // events that are not in the open group
+  std::vector<Group> groups;
+  std::vector<std::uint64_t> words;
   std::atomic<Nanoseconds> time{};
   std::atomic<std::uint64_t> generation{0};
   std::atomic<bool> is_open{false};
@@ -79,34 +124,94 @@ struct PmuSession::State {
   Reading<Unit> outcome = Absent{Reason::kernel, 0};
 };
 
-Reading<std::uint32_t> PmuSession::State::identify() {
-  auto identity = description.identify();
-  if (identity.may_be_another_pmu) {
+Reading<std::uint32_t> PmuSession::State::read_type() {
+  std::array<char, 32> buffer;
+  if (type_file) {
+    const auto text = type_file->read(buffer);
+    if (text.is_failure()) return text.propagate<std::uint32_t>();
+    const auto number = text ? scan_integer<std::uint32_t>(*text) : std::nullopt;
+    if (number && *number == described_type) return *number;
+    // The PMU is gone, or another one replaced it.
     close_groups();
+    type_file.reset();
     described = false;
   }
-  return std::move(identity.type);
+  auto file = machine.sys.open(directory + "/type");
+  if (!file) return file.propagate<std::uint32_t>();
+  const auto text = (*file)->read(buffer);
+  if (!text) return text.propagate<std::uint32_t>();
+  const auto number = scan_integer<std::uint32_t>(*text);
+  if (!number) return Absent{Reason::kernel, ENODEV};
+  type_file = std::move(*file);
+  return *number;
+}
+
+std::vector<PmuField> PmuSession::State::fields() const {
+  std::vector<PmuField> found;
+  const std::string folder = directory + "/format";
+  for (const std::string& field : sorted_names(machine.sys, folder)) {
+    std::array<char, 128> buffer;
+    const auto text = machine.sys.read(folder + "/" + field, buffer);
+    if (!text) continue;
+    if (auto parsed = parse_pmu_field(field, *text)) found.push_back(std::move(*parsed));
+  }
+  return found;
+}
+
+Reading<std::uint64_t> PmuSession::State::config_of(const Event& event, const std::vector<PmuField>& formats) const {
+  std::array<char, 512> buffer;
+  const auto text = machine.sys.read(directory + "/events/" + event.name, buffer);
+  if (!text) return text.propagate<std::uint64_t>();
+  const Absent not_understood{Reason::kernel, EINVAL};
+  auto config = parse_pmu_event(*text, formats);
+  if (!config) return not_understood;
+  for (const auto& [term, value] : event.terms)
+    if (!place_pmu_term(term, value, formats, *config)) return not_understood;
+  // No GPU, RAPL or memory PMU has an event that needs another word.
+  if (std::any_of(config->begin() + 1, config->end(), [](std::uint64_t word) { return word != 0; }))
+    return not_understood;
+  return config->front();
 }
 
 void PmuSession::State::describe() {
-  const std::vector<PmuField> fields = description.fields();
-  for (Event& event : events) event.described = description.describe(event.name, event.terms, fields);
+  const std::vector<PmuField> formats = fields();
+  for (Event& event : events) {
+    event.config = config_of(event, formats);
+    const std::string path = directory + "/events/" + event.name;
+    std::array<char, 128> buffer;
+    const auto scale = machine.sys.read(path + ".scale", buffer);
+    event.scale = scale ? scan_double(*scale) : std::nullopt;
+    const auto unit = machine.sys.read(path + ".unit", buffer);
+    event.held = largest_correction(event.name, unit ? trim(*unit) : std::string_view());
+  }
 }
 
-Reading<Unit> PmuSession::State::open_group(std::uint32_t type, int cpu, PmuGroup& group) {
+std::vector<int> PmuSession::State::cpus() const {
+  std::array<char, 4096> buffer;
+  const auto text = machine.sys.read(directory + "/cpumask", buffer);
+  std::vector<int> found = text ? parse_cpu_list(*text) : std::vector<int>();
+  if (found.empty()) found.push_back(0);
+  if (counts_for_whole_machine(name)) found.resize(1);
+  return found;
+}
+
+Reading<Unit> PmuSession::State::open_group(std::uint32_t type, int cpu, Group& group) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     Event& event = events[i];
-    if (!event.described.config) {
-      event.counts = event.described.config.propagate<Unit>();
+    if (!event.config) {
+      event.counts = event.config.propagate<Unit>();
       continue;
     }
-    const auto added = group.add(machine.perf, {type, *event.described.config}, cpu, i);
-    if (added) {
-      event.counts = added;
-    } else if (added.is_failure() || added.absent().reason == Reason::permission) {
-      return added;
+    PerfEvent* leader = group.files.empty() ? nullptr : group.files.front().get();
+    auto file = machine.perf.open({type, *event.config}, cpu, leader);
+    if (file) {
+      group.files.push_back(std::move(*file));
+      group.members.push_back({i});
+      event.counts = Unit{};
+    } else if (file.is_failure() || file.absent().reason == Reason::permission) {
+      return file.propagate<Unit>();
     } else if (!event.counts) {  // else it counts on another CPU
-      event.counts = added.absent();
+      event.counts = file.absent();
     }
   }
   return Unit{};
@@ -114,19 +219,22 @@ Reading<Unit> PmuSession::State::open_group(std::uint32_t type, int cpu, PmuGrou
 
 Reading<Unit> PmuSession::State::open(std::uint32_t type) {
   for (Event& event : events) event.counts = Absent{Reason::kernel, 0};
-  for (const int cpu : description.cpus()) {
-    PmuGroup group;
+  std::size_t most = 0;
+  for (const int cpu : cpus()) {
+    Group group;
     if (const auto opened = open_group(type, cpu, group); !opened) {
       close_groups();
       for (Event& event : events) event.counts = opened;
       return opened;
     }
-    if (!group.members().empty()) groups.push_back(std::move(group));
+    most = std::max(most, group.members.size());
+    if (!group.files.empty()) groups.push_back(std::move(group));
   }
   if (groups.empty()) {
     if (events.empty()) return Absent{Reason::kernel, ENOENT};
     return events.front().counts;
   }
+  words.assign(kHeaderWords + most + 1, 0);  // one more, to detect an answer that is too long
   for (Event& event : events) {
     event.counter = HeldCounter::from_zero();
     event.base = event.raw = 0;
@@ -139,17 +247,45 @@ Reading<Unit> PmuSession::State::open(std::uint32_t type) {
 // The group is not the one that was opened: its device is gone.
 Reading<Unit> PmuSession::State::lost() {
   close_groups();
-  if (const auto type = identify(); !type) return type.propagate<Unit>();
-  return failure(std::errc::no_such_device, "perf group of " + name + " was dissolved");
+  if (const auto type = read_type(); !type) return type.propagate<Unit>();
+  return trouble(std::errc::no_such_device, "perf group of " + name + " was dissolved");
+}
+
+Reading<Unit> PmuSession::State::read_group(Group& group, std::uint64_t& elapsed) {
+  const auto answer = group.files.front()->read(words);
+  if (answer.is_failure()) return answer.propagate<Unit>();
+  if (!answer || answer->size() != kHeaderWords + group.members.size() || answer->front() != group.members.size())
+    return lost();
+  const std::span<const std::uint64_t> read = *answer;
+  const std::uint64_t enabled = read[1] - group.enabled;
+  const std::uint64_t running = read[2] - group.running;
+  group.enabled = read[1];
+  group.running = read[2];
+  const bool stood_still = running == 0 && enabled != 0;
+  const bool shared = running < enabled;
+  for (std::size_t i = 0; i < group.members.size(); ++i) {
+    Member& member = group.members[i];
+    const std::uint64_t value = read[kHeaderWords + i];
+    std::uint64_t gained = value - member.last;
+    member.last = value;
+    if (shared && !stood_still && static_cast<std::int64_t>(gained) > 0)
+      gained = static_cast<std::uint64_t>(static_cast<double>(gained) * static_cast<double>(enabled) /
+                                          static_cast<double>(running));
+    member.count += gained;
+  }
+  if (stood_still)
+    return trouble(std::errc::device_or_resource_busy, "perf group of " + name + " is open but does not count");
+  elapsed = enabled;
+  return Unit{};
 }
 
 void PmuSession::State::take_values() {
   for (Event& event : events) event.sum = 0;
-  for (const PmuGroup& group : groups)
-    for (const PmuGroup::Member& member : group.members()) events[member.event].sum += member.count;
+  for (const Group& group : groups)
+    for (const Member& member : group.members) events[member.event].sum += member.count;
   for (Event& event : events) {
     if (!event.counts) continue;
-    const HeldCounter::Step step = event.counter.advance(event.sum, event.described.largest_correction);
+    const HeldCounter::Step step = event.counter.advance(event.sum, event.held);
     event.total->add(step.gained);
     if (step.restarted) event.base = event.sum;
     const std::uint64_t raw = event.sum - event.base;
@@ -161,22 +297,11 @@ Reading<Unit> PmuSession::State::read() {
   std::uint64_t elapsed = 0;
   // One failed group of several invalidates only this refresh: the next one includes what the others counted.
   Reading<Unit> result = Unit{};
-  for (PmuGroup& group : groups) {
-    const auto read = group.read();
-    if (!read) {
-      result = read.propagate<Unit>();
-      continue;
-    }
-    switch (*read) {
-      case PmuGroup::Outcome::counted:
-        elapsed = group.elapsed();
-        break;
-      case PmuGroup::Outcome::did_not_run:
-        result = failure(std::errc::device_or_resource_busy, "perf group of " + name + " is open but does not count");
-        break;
-      case PmuGroup::Outcome::dissolved:
-        return lost();
-    }
+  for (Group& group : groups) {
+    const auto outcome_of_group = read_group(group, elapsed);
+    if (outcome_of_group) continue;
+    result = outcome_of_group;
+    if (groups.empty()) return result;  // lost: all of them were closed
   }
   if (!result) return result;
   time = time.load() + Nanoseconds(static_cast<Nanoseconds::rep>(elapsed));
@@ -185,18 +310,18 @@ Reading<Unit> PmuSession::State::read() {
 }
 
 Reading<Unit> PmuSession::State::update() {
-  const auto type = identify();
+  const auto type = read_type();
   if (!type) {
     if (type.is_absent()) close_groups();
     return type.propagate<Unit>();
   }
-  if (has_new_events) close_groups();
+  if (announced) close_groups();
   if (groups.empty()) {
-    if (!described || has_new_events || described_type != *type) describe();
+    if (!described || announced || described_type != *type) describe();
     // What failed to be read is tried again at the next opening.
-    described = std::none_of(events.begin(), events.end(),
-                             [](const Event& event) { return event.described.config.is_failure(); });
-    has_new_events = false;
+    described =
+        std::none_of(events.begin(), events.end(), [](const Event& event) { return event.config.is_failure(); });
+    announced = false;
     described_type = *type;
     if (const auto opened = open(*type); !opened) return opened;
   }
@@ -208,24 +333,39 @@ PmuSession::PmuSession(Machine& machine, CounterMemory& memory, std::string pmu,
 
 PmuSession::~PmuSession() = default;
 
-Reading<std::vector<std::string>> PmuSession::events() const { return state_->description.events(); }
+Reading<std::vector<std::string>> PmuSession::events() const {
+  const Directory& sys = state_->machine.sys;
+  std::vector<std::string> names;
+  const auto listed = sys.for_each(state_->directory + "/events", [&](std::string_view entry) {
+    if (std::none_of(kSiblings.begin(), kSiblings.end(), [&](std::string_view end) { return entry.ends_with(end); }))
+      names.emplace_back(entry);
+    return true;
+  });
+  if (!listed) {
+    if (listed.is_failure()) return listed.failure();
+    // A PMU need not name any events.
+    if (const auto facts = sys.stat(state_->directory + "/type"); !facts) return listed.absent();
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
-PmuSession::Handle PmuSession::add_event(std::string_view event, std::span<const Term> terms) {
+PmuSession::Handle PmuSession::want(std::string_view event, std::span<const Term> terms) {
   const std::lock_guard lock(state_->mutex);
-  State::Event added;
-  added.name = event;
-  std::string key = state_->memory_prefix + added.name;
+  State::Event wanted;
+  wanted.name = event;
+  std::string key = state_->memory_prefix + wanted.name;
   for (const Term& term : terms) {
-    added.terms.emplace_back(term.name, term.value);
+    wanted.terms.emplace_back(term.name, term.value);
     key.append(",").append(term.name).append("=").append(std::to_string(term.value));
   }
   const auto known = std::find_if(state_->events.begin(), state_->events.end(), [&](const State::Event& e) {
-    return e.name == added.name && e.terms == added.terms;
+    return e.name == wanted.name && e.terms == wanted.terms;
   });
   if (known != state_->events.end()) return static_cast<Handle>(known - state_->events.begin());
-  added.total = &state_->memory.counter(key);
-  state_->events.push_back(std::move(added));
-  state_->has_new_events = true;
+  wanted.total = &state_->memory.counter(key);
+  state_->events.push_back(std::move(wanted));
+  state_->announced = true;
   return state_->events.size() - 1;
 }
 
@@ -254,7 +394,7 @@ Reading<std::uint64_t> PmuSession::count(Handle handle) const {
 }
 Reading<double> PmuSession::scaled(Handle handle, double usual_scale) const {
   return state_->value<double>(handle, [&](const State::Event& event) {
-    return static_cast<double>(event.total->total()) * event.described.scale.value_or(usual_scale);
+    return static_cast<double>(event.total->total()) * event.scale.value_or(usual_scale);
   });
 }
 Reading<std::uint64_t> PmuSession::raw(Handle handle) const {
@@ -270,6 +410,24 @@ void PmuSession::close() {
   if (!lock) return;  // the destructor will
   state_->close_groups();
   state_->pass.reset();
+}
+
+std::string gpu_pmu_name(const Directory& sys, std::string_view driver, std::string_view address, bool integrated) {
+  std::string suffix(address);
+  std::replace(suffix.begin(), suffix.end(), ':', '_');
+  const std::string own = std::string(driver) + "_" + suffix;
+  if (driver != "i915") return own;
+  const auto exists = [&](std::string_view pmu) { return bool(sys.stat(std::string(kPmus) + std::string(pmu))); };
+  constexpr std::string_view kPlain = "i915";
+  // Drivers up to 6.12 give the plain name to any GPU at 0000:00:02.0, later ones to integrated GPUs at any address.
+  // Before 5.10 all GPUs had it.
+  if (exists(own)) return own;
+  if (integrated || address == "0000:00:02.0") return std::string(kPlain);
+  if (!exists(kPlain)) return own;
+  // A card that is being removed no longer has its own PMU or an entry among the driver's devices.
+  std::vector<std::string> devices = sorted_names(sys, "bus/pci/drivers/i915");
+  std::erase_if(devices, [](const std::string& entry) { return entry.find(':') == std::string::npos; });
+  return devices.size() == 1 && devices.front() == address ? std::string(kPlain) : own;
 }
 
 }  // namespace igpu

@@ -15,8 +15,8 @@
 #include "igpu/units.h"
 #include "machine/machine.h"
 
-// One perf PMU as one group: all its added events are opened together and read by one read(2). Several collectors share
-// the session of a GPU (engines, frequency, rc6), so all of them add their events before the first read. Sources:
+// One perf PMU as one group: all wanted events are opened together and read by one read(2). Several collectors share
+// the session of a GPU (engines, frequency, rc6), so all of them announce their events before the first read. Sources:
 // kernel/events/core.c, drivers/gpu/drm/i915/i915_pmu.c, arch/x86/events/rapl.c, .../uncore_snb.c.
 namespace igpu {
 
@@ -41,11 +41,11 @@ class PmuSession {
   // Names in events/, without .unit and .scale; sorted. Absent if the kernel has no such PMU.
   Reading<std::vector<std::string>> events() const;
 
-  // Adds an event; best before the first refresh() (later the whole group is reopened at the next one). Unknown
-  // names are accepted: they stay absent. The same event added twice is one.
-  Handle add_event(std::string_view event, std::span<const Term> terms = {});
+  // Announces an event; best before the first refresh() (later the whole group is reopened at the next one). Unknown
+  // names are accepted: they stay absent. The same event announced twice is one.
+  Handle want(std::string_view event, std::span<const Term> terms = {});
 
-  // Opens what was added if it is not open (events that the kernel rejects are dropped one by one, the others
+  // Opens what was announced if it is not open (events that the kernel rejects are dropped one by one, the others
   // count; EACCES and EPERM end the attempt), then reads the group once. Call with the same pass number again and the
   // values of that pass stay as they are. The outcome is that of the PMU as a whole: a value if at least one event
   // counts. A group that the kernel could not run all the time (counters shared with others) is extrapolated; one that
@@ -73,5 +73,9 @@ class PmuSession {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// "i915", "i915_0000_03_00.0" or "xe_0000_00_02.0" for a GPU, as it exists in the tree: integrated i915 parts are
+// `i915`, and so are kernels that do not name PMUs by device.
+std::string gpu_pmu_name(const Directory& sys, std::string_view driver, std::string_view address, bool integrated);
 
 }  // namespace igpu

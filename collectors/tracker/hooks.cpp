@@ -76,6 +76,10 @@ struct Stub {
         entry = process->take(pick<kRole.handle>(parameters...), kRole.kinds);
       before = Process::current();
     }
+    const bool logged = __builtin_expect(load(logging) != 0, false);
+    ProcessMemory memory = {};
+    if (logged)
+      if (const Process* process = Process::current(); process != nullptr) memory = process->memory();
     const Result result = driver(parameters...);
     Process* process = Process::current();  // a driver that forks returns twice
     if (process == nullptr) return result;
@@ -91,7 +95,15 @@ struct Stub {
     if constexpr (kRole.act == Act::extension) {
       if (result == kSuccess) wrap(pick<1>(parameters...), pick<2>(parameters...));
     }
+    if (logged) process->log_call(id, result, handle(parameters...), memory);
     return result;
+  }
+
+  // For the log: what was created or destroyed; the command list of an append.
+  static std::uint64_t handle(Parameters... parameters) {
+    if constexpr (kRole.act == Act::create) return written(pick<kRole.handle>(parameters...));
+    if constexpr (kRole.act == Act::destroy) return pick<kRole.handle>(parameters...);
+    return pick<0>(parameters...);
   }
 
   static void created(Process& process, Result result, const Caller& caller, Parameters... parameters) {

@@ -86,6 +86,7 @@ Process* Process::begin() {
   if (made == nullptr) return nullptr;
   const std::uint32_t frames = wanted_frames();
   new (static_cast<void*>(&made->file_)) PageFile();
+  new (static_cast<void*>(&made->log_)) EventLog();
   auto* page =
       static_cast<unsigned char*>(made->file_.create(folder(), entries_offset(frames) + kFirstEntries * sizeof(Entry)));
   if (page == nullptr) return nullptr;
@@ -96,6 +97,7 @@ Process* Process::begin() {
   made->describe(frames);
   made->sites_.begin(*made->header_, frames, reinterpret_cast<Module*>(page + kModulesOffset), page + kSitesOffset);
   made->live_.begin(made->file_, *made->header_, reinterpret_cast<Entry*>(page + entries_offset(frames)));
+  made->begin_log();
   store(made->header_->magic, kMagic);  // from here on a reader takes it for a page
   return made;
 }
@@ -118,6 +120,46 @@ void Process::describe(std::uint32_t frames_per_site) {
     close(comm);
   }
   if (readlink("/proc/self/exe", header.executable, sizeof header.executable - 1) < 0) header.executable[0] = '\0';
+}
+
+void Process::begin_log() {
+  LogHeader header = {};
+  header.pid = header_->pid;
+  header.started_realtime_ns = header_->started_realtime_ns;
+  memcpy(header.comm, header_->comm, sizeof header.comm);
+  log_.begin(header);
+}
+
+void Process::log_call(std::uint32_t function, std::uint32_t result, std::uint64_t handle,
+                       const ProcessMemory& before) {
+  if (!log_.on()) return;
+  LogEvent event = {};
+  event.since_start_ns = now(CLOCK_MONOTONIC) - header_->started_monotonic_ns;
+  event.handle = handle;
+  event.thread = thread.id;
+  event.result = result;
+  event.function = static_cast<std::uint16_t>(function);
+  // A column of the known CSV may be several of our kinds.
+  static constexpr Kind kCounted[kLogCounts + 1] = {Kind::context,
+                                                    Kind::command_queue,
+                                                    Kind::module,
+                                                    Kind::kernel,
+                                                    Kind::event_pool,
+                                                    Kind::command_list,
+                                                    Kind::event,
+                                                    Kind::fence,
+                                                    Kind::image,
+                                                    Kind::sampler,
+                                                    Kind::command_list_immediate};
+  const auto live = [this](Kind kind) {
+    const auto count = static_cast<std::int64_t>(load(counters(static_cast<std::uint8_t>(kind)).live));
+    return count < 0 ? 0u : static_cast<std::uint32_t>(count);
+  };
+  for (std::uint32_t i = 0; i < kLogCounts; ++i) event.counts[i] = live(kCounted[i]);
+  event.counts[5] += live(kCounted[kLogCounts]);
+  static constexpr Kind kMemories[] = {Kind::memory_device, Kind::memory_host, Kind::memory_shared};
+  for (const Kind kind : kMemories) event.total_bytes += load(counters(static_cast<std::uint8_t>(kind)).bytes);
+  log_.append(event, before, log_.memory());
 }
 
 void Process::count_call(std::uint32_t function, bool failed) {

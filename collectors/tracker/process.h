@@ -7,6 +7,7 @@
 
 #include "tracker/api_table.h"
 #include "tracker/call_site.h"
+#include "tracker/event_log.h"
 #include "tracker/live_table.h"
 #include "tracker/page_file.h"
 #include "tracker/page_layout.h"
@@ -33,17 +34,22 @@ class Process {
   // entry: what take() gave, before the driver was called.
   void destroyed(std::uint32_t entry);
   void not_destroyed(std::uint32_t entry) { live_.put_back(entry); }
+  // Around a call, while `logging`.
+  ProcessMemory memory() const { return log_.memory(); }
+  void log_call(std::uint32_t function, std::uint32_t result, std::uint64_t handle, const ProcessMemory& before);
   // Exit handlers run: what is live now is about to leak. Calls still count.
   static void ending();
 
  private:
   static Process* begin();
+  void begin_log();
   void describe(std::uint32_t frames_per_site);
   KindCounters& counters(std::uint8_t kind) { return kinds_[kind]; }
 
   PageFile file_;
   LiveTable live_;
   CallSites sites_;
+  EventLog log_;
   Header* header_;
   KindCounters* kinds_;
   CallCounters* calls_;

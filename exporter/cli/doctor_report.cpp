@@ -45,7 +45,7 @@ constexpr State kStates[] = {
      [](const Finding& finding) { return lacks(finding, Reason::kernel) && is_missing(finding); }},
     {"-", "the GPU is asleep and is not woken for it: ",
      [](const Finding& finding) { return lacks(finding, Reason::suspended); }},
-    {"-", "turned off by a flag: ", [](const Finding& finding) { return lacks(finding, Reason::disabled); }},
+    {"-", "turned off or not set up: ", [](const Finding& finding) { return lacks(finding, Reason::disabled); }},
     {"-", "no version of this driver has it: ",
      [](const Finding& finding) { return lacks(finding, Reason::kernel) && !is_missing(finding); }},
     {"-", "this hardware does not have it: ", [](const Finding& finding) { return lacks(finding, Reason::hardware); }}};

@@ -19,6 +19,20 @@ bool reads_processes(const MonitorOptions& options) {
                      [](const CollectorDescription& collector) { return collector.reads_processes; });
 }
 
+// What collectors read elsewhere: the values of their options --path.*.
+std::vector<std::string> folders_of_collectors(const MonitorOptions& options) {
+  std::vector<std::string> folders;
+  for (const CollectorDescription& collector : describe_collectors(options)) {
+    for (const OptionDescriptor* const option : collector.options) {
+      if (!option->flag().starts_with("path.")) continue;
+      const auto given = options.collector_options.find(option->flag());
+      folders.push_back(given == options.collector_options.end() ? std::string(option->default_value())
+                                                                 : given->second.back());
+    }
+  }
+  return folders;
+}
+
 // Other files in them may be private keys.
 constexpr std::array<std::string_view, 5> kMixedFolders{"/", "/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls"};
 
@@ -66,6 +80,7 @@ SandboxPlan sandbox_plan(const Options& options) {
   std::vector<std::string>& readable = plan.files.readable;
   if (monitor.simulate.empty()) {
     readable.push_back(monitor.sysfs_root);
+    for (std::string& folder : folders_of_collectors(monitor)) readable.push_back(std::move(folder));
     plan.files.listable.push_back(monitor.procfs_root);
     plan.files.listable.push_back(monitor.devfs_root);
     plan.files.devices.push_back(monitor.devfs_root + "/dri");

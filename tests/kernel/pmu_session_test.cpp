@@ -136,8 +136,8 @@ TEST_SUITE_BEGIN("perf events of the kernel");
 TEST_CASE("a group is opened, read as one, and advances with the clock") {
   SoftwarePmu soft;
   PmuSession pmu = soft.session();
-  const auto clock = pmu.add_event("cpu-clock");
-  const auto switches = pmu.add_event("switches");
+  const auto clock = pmu.want("cpu-clock");
+  const auto switches = pmu.want("switches");
   const auto first = pmu.refresh(1);
   if (!may_count(soft.privileges())) {
     CHECK(text_of(first) == "permission " + std::to_string(EACCES));
@@ -162,8 +162,8 @@ TEST_CASE("a group is opened, read as one, and advances with the clock") {
 TEST_CASE("an event that the kernel does not know is dropped, also as the first one") {
   SoftwarePmu soft;
   PmuSession pmu = soft.session();
-  const auto unknown = pmu.add_event("unknown");
-  const auto clock = pmu.add_event("cpu-clock");
+  const auto unknown = pmu.want("unknown");
+  const auto clock = pmu.want("cpu-clock");
   const auto outcome = pmu.refresh(1);
   if (!may_count(soft.privileges())) {
     CHECK(outcome.is_absent());
@@ -181,7 +181,7 @@ TEST_CASE("an unknown PMU type is an absence") {
   SoftwarePmu soft;
   soft.write("type", "54321\n");
   PmuSession pmu = soft.session();
-  (void)pmu.add_event("cpu-clock");
+  (void)pmu.want("cpu-clock");
   const auto outcome = pmu.refresh(1);
   CHECK(text_of(outcome) ==
         (may_count(soft.privileges()) ? "kernel " + std::to_string(ENOENT) : "permission " + std::to_string(EACCES)));
@@ -191,7 +191,7 @@ TEST_CASE("a CPU that does not exist is an absence") {
   SoftwarePmu soft;
   soft.write("cpumask", "60000\n");
   PmuSession pmu = soft.session();
-  (void)pmu.add_event("cpu-clock");
+  (void)pmu.want("cpu-clock");
   const auto outcome = pmu.refresh(1);
   REQUIRE(outcome.is_absent());
   if (may_count(soft.privileges())) CHECK(outcome.absent().reason == Reason::kernel);
@@ -201,15 +201,15 @@ TEST_CASE("after close and reopen the count continues; no descriptor leaks") {
   SoftwarePmu soft;
   if (!may_count(soft.privileges())) {
     PmuSession pmu = soft.session();
-    (void)pmu.add_event("cpu-clock");
+    (void)pmu.want("cpu-clock");
     CHECK(text_of(pmu.refresh(1)) == "permission " + std::to_string(EACCES));
     return;
   }
   const std::size_t files = open_files();
   {
     PmuSession pmu = soft.session();
-    const auto clock = pmu.add_event("cpu-clock");
-    (void)pmu.add_event("switches");
+    const auto clock = pmu.want("cpu-clock");
+    (void)pmu.want("switches");
     std::uint64_t last = 0;
     for (std::uint64_t pass = 1; pass <= 500; ++pass) {
       REQUIRE(pmu.refresh(pass));
@@ -238,7 +238,7 @@ TEST_CASE("an unprivileged process gets EACCES, or access, exactly as perf_event
   const std::string outcome = in_child([&] {
     if (!give_up_root()) return std::string("cannot give up root");
     PmuSession pmu = soft.session();
-    const auto clock = pmu.add_event("cpu-clock");
+    const auto clock = pmu.want("cpu-clock");
     const auto first = pmu.refresh(1);
     if (first && !pmu.count(clock)) return std::string("no count");
     return text_of(first);
@@ -260,7 +260,7 @@ TEST_CASE(
       if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         return std::string("no seccomp");
       PmuSession pmu = soft.session();
-      (void)pmu.add_event("cpu-clock");
+      (void)pmu.want("cpu-clock");
       return text_of(pmu.refresh(1));
     });
     CHECK(outcome == "permission " + std::to_string(error));
@@ -271,14 +271,14 @@ TEST_CASE("running out of file descriptors is a failure, and counting starts as 
   SoftwarePmu soft;
   if (!may_count(soft.privileges())) {
     PmuSession pmu = soft.session();
-    (void)pmu.add_event("cpu-clock");
+    (void)pmu.want("cpu-clock");
     CHECK(text_of(pmu.refresh(1)) == "permission " + std::to_string(EACCES));
     return;
   }
   const std::string outcome = in_child([&] {
     PmuSession pmu = soft.session();
-    (void)pmu.add_event("cpu-clock");
-    (void)pmu.add_event("switches");
+    (void)pmu.want("cpu-clock");
+    (void)pmu.want("switches");
     if (!pmu.refresh(1)) return std::string("does not count");
     pmu.close();
     const std::size_t files = open_files();

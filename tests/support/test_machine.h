@@ -14,7 +14,6 @@
 #include "device/discovery.h"
 #include "machine/machine.h"
 #include "monitor/machine_parts.h"
-#include "source/pmu_name.h"
 #include "support/fake_clock.h"
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"

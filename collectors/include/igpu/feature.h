@@ -24,6 +24,7 @@ enum class Need {
   descriptor_links,    // /proc/<pid>/fd of other users: which file it is, without reading it (while a GPU sleeps)
   perfmon_capability,  // values that the drivers report only to CAP_PERFMON
   root_only_file,      // files of mode 0400/0600
+  tracker_folder,      // where the tracker inside Level Zero programs keeps its pages
 };
 
 struct FeatureDescriptor {

@@ -82,4 +82,15 @@ TEST_CASE("the system's certificates can be read again, private keys beside them
   }
 }
 
+TEST_CASE("collectors' own folders are readable, and only while their collector runs") {
+  Options options;
+  CHECK(holds(sandbox_plan(options).files.readable, "/run/intel-gpu-exporter/level-zero"));
+  CHECK_FALSE(holds(sandbox_plan(options).client_files.readable, "/run/intel-gpu-exporter/level-zero"));
+  options.monitor.collector_options["path.level-zero"] = {"/elsewhere"};
+  CHECK(holds(sandbox_plan(options).files.readable, "/elsewhere"));
+  CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/run/intel-gpu-exporter/level-zero"));
+  options.monitor.collectors = {{"level_zero", false}};
+  CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/elsewhere"));
+}
+
 TEST_SUITE_END();

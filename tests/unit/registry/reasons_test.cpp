@@ -11,7 +11,6 @@
 
 #include "collector/collector.h"
 #include "registry/advice.h"
-#include "source/pmu_name.h"
 #include "support/test_machine.h"
 
 using namespace igpu;

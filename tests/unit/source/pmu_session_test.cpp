@@ -70,7 +70,7 @@ TEST_CASE("a PMU that is not there is absent") {
   CounterMemory memory;
   PmuSession pmu(m.machine(), memory, "i915");
   CHECK(pmu.events().is_absent());
-  const auto handle = pmu.add_event("rcs0-busy");
+  const auto handle = pmu.want("rcs0-busy");
   const auto outcome = pmu.refresh(1);
   REQUIRE(outcome.is_absent());
   CHECK(outcome.absent() == Absent{Reason::kernel, ENOENT});
@@ -89,11 +89,11 @@ TEST_CASE("a PMU without events has an empty list") {
 TEST_CASE("all listed events form one group, opened on the CPU of the cpumask and read by one read") {
   I915 i915;
   i915.write("cpumask", "3\n");
-  const auto render = i915.pmu->add_event("rcs0-busy");
-  const auto video = i915.pmu->add_event("vcs0-busy");
-  CHECK(i915.pmu->add_event("rcs0-busy") == render);  // shared
-  CHECK(i915.pmu->count(render).is_absent());         // nothing was read yet
-  i915.counter(0) = 5'000'000'000;                    // before we opened it
+  const auto render = i915.pmu->want("rcs0-busy");
+  const auto video = i915.pmu->want("vcs0-busy");
+  CHECK(i915.pmu->want("rcs0-busy") == render);  // shared
+  CHECK(i915.pmu->count(render).is_absent());    // nothing was read yet
+  i915.counter(0) = 5'000'000'000;               // before we opened it
   REQUIRE(i915.refresh());
   CHECK(i915.m.perf.opens == 2);
   CHECK(i915.m.perf.cpus == std::vector<int>{3, 3});
@@ -113,7 +113,7 @@ TEST_CASE("all listed events form one group, opened on the CPU of the cpumask an
 
 TEST_CASE("the group is read once per scrape") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.pmu->refresh(1));
   i915.counter(0) += 10;
   REQUIRE(i915.pmu->refresh(1));
@@ -138,7 +138,7 @@ TEST_CASE("scale turns a count into the unit of the PMU") {
   m.perf.add_pmu(9);
   CounterMemory memory;
   PmuSession pmu(m.machine(), memory, "power");
-  const auto gpu = pmu.add_event("energy-gpu");
+  const auto gpu = pmu.want("energy-gpu");
   REQUIRE(pmu.refresh(1));
   m.perf.counter(9, 4) += 3ull << 32;
   REQUIRE(pmu.refresh(2));
@@ -156,7 +156,7 @@ TEST_CASE("one PMU for several packages is opened on each CPU of the cpumask and
   m.perf.add_pmu(9);
   CounterMemory memory;
   PmuSession pmu(m.machine(), memory, "uncore_imc");
-  const auto reads = pmu.add_event("data_reads");
+  const auto reads = pmu.want("data_reads");
   REQUIRE(pmu.refresh(1));
   CHECK(m.perf.cpus == std::vector<int>{0, 8});
   m.perf.counter(9, 1) += 100;
@@ -168,7 +168,7 @@ TEST_CASE("one PMU for several packages is opened on each CPU of the cpumask and
 TEST_CASE("a GPU's PMU counts for the whole machine and is opened on one CPU, whatever its cpumask") {
   I915 i915;
   i915.write("cpumask", "0-3\n");
-  (void)i915.pmu->add_event("rcs0-busy");
+  (void)i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   CHECK(i915.m.perf.cpus == std::vector<int>{0});
 }
@@ -177,9 +177,9 @@ TEST_CASE("an event that the kernel refuses is left out, the others count") {
   for (const int error : {ENOENT, ENODEV, EINVAL, EOPNOTSUPP}) {
     I915 i915;
     i915.m.perf.refuse(kType, 0, error);
-    const auto render = i915.pmu->add_event("rcs0-busy");  // it would have been the leader
-    const auto video = i915.pmu->add_event("vcs0-busy");
-    const auto unknown = i915.pmu->add_event("vecs7-busy");
+    const auto render = i915.pmu->want("rcs0-busy");  // it would have been the leader
+    const auto video = i915.pmu->want("vcs0-busy");
+    const auto unknown = i915.pmu->want("vecs7-busy");
     REQUIRE(i915.refresh());
     i915.counter(0x2000) += 5;
     REQUIRE(i915.refresh());
@@ -193,7 +193,7 @@ TEST_CASE("an event that the kernel refuses is left out, the others count") {
 TEST_CASE("a PMU that refuses every event is absent with the reason") {
   I915 i915;
   i915.m.perf.refuse(kType, 0, ENODEV);
-  (void)i915.pmu->add_event("rcs0-busy");
+  (void)i915.pmu->want("rcs0-busy");
   const auto outcome = i915.refresh();
   REQUIRE(outcome.is_absent());
   CHECK(outcome.absent() == Absent{Reason::kernel, ENODEV});
@@ -203,8 +203,8 @@ TEST_CASE("without permission the PMU is absent after one call; permission grant
   for (const int error : {EACCES, EPERM}) {
     I915 i915;
     i915.m.perf.refuse_all(error);
-    const auto render = i915.pmu->add_event("rcs0-busy");
-    (void)i915.pmu->add_event("vcs0-busy");
+    const auto render = i915.pmu->want("rcs0-busy");
+    (void)i915.pmu->want("vcs0-busy");
     const auto outcome = i915.refresh();
     REQUIRE(outcome.is_absent());
     CHECK(outcome.absent() == Absent{Reason::permission, error});
@@ -219,8 +219,8 @@ TEST_CASE("without permission the PMU is absent after one call; permission grant
 TEST_CASE("permission lost while a group is opened leaves nothing open") {
   I915 i915;
   i915.m.perf.refuse(kType, 0x2000, EACCES);
-  (void)i915.pmu->add_event("rcs0-busy");
-  (void)i915.pmu->add_event("vcs0-busy");
+  (void)i915.pmu->want("rcs0-busy");
+  (void)i915.pmu->want("vcs0-busy");
   CHECK(i915.refresh().is_absent());
   CHECK(i915.m.perf.open_now == 0);
   CHECK_FALSE(i915.pmu->is_open());
@@ -229,15 +229,15 @@ TEST_CASE("permission lost while a group is opened leaves nothing open") {
 TEST_CASE("too many open files is a failure, not an absence") {
   I915 i915;
   i915.m.perf.refuse(kType, 0x2000, EMFILE);
-  (void)i915.pmu->add_event("rcs0-busy");
-  (void)i915.pmu->add_event("vcs0-busy");
+  (void)i915.pmu->want("rcs0-busy");
+  (void)i915.pmu->want("vcs0-busy");
   CHECK(i915.refresh().is_failure());
   CHECK(i915.m.perf.open_now == 0);
 }
 
 TEST_CASE("one failed read keeps the group and its counts") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 10;
   REQUIRE(i915.refresh());
@@ -253,8 +253,8 @@ TEST_CASE("one failed read keeps the group and its counts") {
 
 TEST_CASE("a group without its leader is closed and reopened; counts continue") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
-  const auto video = i915.pmu->add_event("vcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
+  const auto video = i915.pmu->want("vcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 10;
   i915.counter(0x2000) += 7;
@@ -276,7 +276,7 @@ TEST_CASE("a group without its leader is closed and reopened; counts continue") 
 TEST_CASE("an answer that is too short, or empty, closes the group") {
   for (const std::size_t words : {std::size_t{1}, std::size_t{3}}) {
     I915 i915;
-    (void)i915.pmu->add_event("rcs0-busy");
+    (void)i915.pmu->want("rcs0-busy");
     REQUIRE(i915.refresh());
     i915.m.perf.cut_reads(words);
     CHECK_FALSE(i915.refresh());
@@ -288,7 +288,7 @@ TEST_CASE("an answer that is too short, or empty, closes the group") {
 
 TEST_CASE("a PMU with another type number is a new PMU: the old group is closed, counts continue") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 10;
   REQUIRE(i915.refresh());
@@ -303,7 +303,7 @@ TEST_CASE("a PMU with another type number is a new PMU: the old group is closed,
 
 TEST_CASE("a PMU that disappeared is closed, and absent") {
   I915 i915;
-  (void)i915.pmu->add_event("rcs0-busy");
+  (void)i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.write("type", "");  // the file that we hold open is that of a PMU that is no more
   i915.m.tree.remove("sys/bus/event_source/devices/i915");
@@ -315,12 +315,12 @@ TEST_CASE("a PMU that disappeared is closed, and absent") {
 
 TEST_CASE("a new session with the same memory, as after a rebind, continues its counts") {
   I915 i915;
-  (void)i915.pmu->add_event("rcs0-busy");
+  (void)i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 10;
   REQUIRE(i915.refresh());
   i915.open_session();
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   CHECK(*i915.pmu->count(render) == 10);
   CHECK(*i915.pmu->raw(render) == 0);
@@ -328,20 +328,20 @@ TEST_CASE("a new session with the same memory, as after a rebind, continues its 
 
 TEST_CASE("a GPU's counters go on when its PMU has another name after a re-binding") {
   I915 i915;
-  (void)i915.pmu->add_event("rcs0-busy");
+  (void)i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 10;
   REQUIRE(i915.refresh());
   i915.m.tree.move("sys/bus/event_source/devices/i915", "sys/bus/event_source/devices/i915_0000_00_02.0");
   i915.pmu = std::make_unique<PmuSession>(i915.m.machine(), i915.memory, "i915_0000_00_02.0");
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   CHECK(*i915.pmu->count(render) == 10);
 }
 
 TEST_CASE("busy time that the firmware corrects downwards is held at its last value") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 500'000'000;
   REQUIRE(i915.refresh());
@@ -356,7 +356,7 @@ TEST_CASE("busy time that the firmware corrects downwards is held at its last va
 
 TEST_CASE("a counter reset far below its opening value continues from its last value") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   i915.counter(0) = 100'000'000'000;
   REQUIRE(i915.refresh());
   i915.counter(0) += 5'000'000'000;
@@ -373,7 +373,7 @@ TEST_CASE("a counter reset far below its opening value continues from its last v
 
 TEST_CASE("a closed session keeps its last counts, and reopens when refreshed") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 10;
   REQUIRE(i915.refresh());
@@ -390,11 +390,11 @@ TEST_CASE("a closed session keeps its last counts, and reopens when refreshed") 
 
 TEST_CASE("an event listed later is added at the next refresh") {
   I915 i915;
-  const auto render = i915.pmu->add_event("rcs0-busy");
+  const auto render = i915.pmu->want("rcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0) += 10;
   REQUIRE(i915.refresh());
-  const auto video = i915.pmu->add_event("vcs0-busy");
+  const auto video = i915.pmu->want("vcs0-busy");
   REQUIRE(i915.refresh());
   i915.counter(0x2000) += 2;
   REQUIRE(i915.refresh());
@@ -440,7 +440,7 @@ struct Scripted {
                   i915.m.drm,           i915.m.clock,          i915.m.privileges,    i915.m.names};
   CounterMemory memory;
   PmuSession pmu{machine, memory, "i915"};
-  PmuSession::Handle render = pmu.add_event("rcs0-busy");
+  PmuSession::Handle render = pmu.want("rcs0-busy");
 };
 
 }  // namespace
