@@ -37,13 +37,17 @@ struct CollectorInfo {
   std::string_view help;
   bool enabled_by_default = true;
   bool always_on = false;
-  bool accumulates_on_read = false;  // its counters advance only when read: read in time even without scrapes
-  bool reads_processes = false;      // ScrapePass::clients(): the sandbox must allow /proc/<pid>
+  bool runs_while_suspended = false;  // collect() is called then, and must read nothing that resumes the GPU
+  bool accumulates_on_read = false;   // its counters advance only when read: read in time even without scrapes
+  bool reads_processes = false;       // ScrapePass::clients(): the sandbox must allow /proc/<pid>
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
   std::span<const OptionDescriptor* const> options = {};  // base/option.h
   std::string_view notes = {};                            // for METRICS.md: what concerns several of its metrics
 };
+
+// KernelAbsence::cause of what only i915 has.
+inline constexpr std::string_view kNotInXe = "the xe driver does not offer it, in any version";
 
 struct CollectorContext {
   Machine& machine;
@@ -73,7 +77,7 @@ class ScrapePass {
   virtual std::uint64_t number() const = 0;  // for PmuSession::refresh
   virtual Nanoseconds now() const = 0;       // reads the clock at each call
   // If the GPU is not awake: read nothing that resumes it, emit nothing, report the features as Absent{suspended}. The
-  // registry does that for collectors that are not always_on, and does not call them.
+  // registry does that for collectors without runs_while_suspended, and does not call them.
   virtual GpuPower power() const = 0;
   // The kernel's own power status, if it reports one; power() is derived from it.
   virtual Reading<bool> suspended() const = 0;

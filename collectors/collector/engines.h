@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <memory>
 
 #include "collector/collector.h"
@@ -61,16 +62,46 @@ class EnginesCollector final : public Collector {
   static constexpr Metric<Count, 1> kInterrupts{
       "intel_gpu_interrupts_total", Kind::counter, "Interrupts raised by the GPU.", {"device"}};
 
+  static constexpr std::array<KernelAbsence, 3> kNoBusy{{
+      {Driver::i915,
+       {},
+       "this kernel's i915 driver has no PMU, or not the events of the engines",
+       "Linux 4.16 or newer"},
+      {Driver::xe,
+       {},
+       "the xe PMU does not list engine-active-ticks and engine-total-ticks: the GPU's firmware (GuC) is too old for "
+       "them",
+       "install current GuC firmware (package firmware-intel-graphics or linux-firmware) and reboot",
+       EOPNOTSUPP},
+      {Driver::xe,
+       {},
+       "this kernel's xe driver has no PMU",
+       "Linux 6.17 or newer (the PMU came with 6.15 to 6.17); until then engine time comes from fdinfo"},
+  }};
+  static constexpr std::array<KernelAbsence, 2> kNoWait{{
+      {Driver::i915,
+       {},
+       "this kernel's i915 driver has no PMU, or not the events wait and sema",
+       "Linux 4.16 or newer"},
+      {Driver::xe, {}, kNotInXe, ""},
+  }};
+  static constexpr std::array<KernelAbsence, 2> kNoInterrupts{{
+      {Driver::i915, {}, "this kernel's i915 driver has no PMU, or not the event interrupts", "Linux 4.16 or newer"},
+      {Driver::xe, {}, kNotInXe, ""},
+  }};
   static constexpr FeatureDescriptor kBusyFeature{
-      "engine_busy", "Busy time of every engine; otherwise only the visible clients' time by class.",
-      Need::perf_events};
+      "engine_busy", "Busy time of every engine; otherwise only the visible clients' time by class.", Need::perf_events,
+      false, kNoBusy};
   // The same feature with other needs: xe's PMU is closed while the GPU seems idle, and clients may be hidden.
-  static constexpr FeatureDescriptor kBusyByClients{"engine_busy", kBusyFeature.meaning, Need::other_processes};
-  static constexpr FeatureDescriptor kBusyByLink{"engine_busy", kBusyFeature.meaning, Need::descriptor_links};
-  static constexpr FeatureDescriptor kWaitFeature{
-      "engine_wait_sema", "Time that engines wait for events and semaphores (i915).", Need::perf_events};
+  static constexpr FeatureDescriptor kBusyByClients{"engine_busy", kBusyFeature.meaning, Need::other_processes, false,
+                                                    kNoBusy};
+  static constexpr FeatureDescriptor kBusyByLink{"engine_busy", kBusyFeature.meaning, Need::descriptor_links, false,
+                                                 kNoBusy};
+  static constexpr FeatureDescriptor kWaitFeature{"engine_wait_sema",
+                                                  "Time that engines wait for events and semaphores (i915).",
+                                                  Need::perf_events, false, kNoWait};
   static constexpr FeatureDescriptor kInterruptsFeature{"interrupts", "Interrupts raised by the GPU (i915).",
-                                                        Need::perf_events};
+                                                        Need::perf_events, false, kNoInterrupts};
 
   static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
       &kBusy, &kBusyRatio, &kWait, &kWaitRatio, &kSema, &kSemaRatio, &kActiveTicks, &kTicks, &kInterrupts};

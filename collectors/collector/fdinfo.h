@@ -64,8 +64,21 @@ class FdinfoCollector final : public Collector {
   // The same feature where it is not a process but a descriptor of it that may not be read.
   static constexpr FeatureDescriptor kProcessesByLink{
       "processes", "Processes that started to use the GPU while another GPU sleeps.", Need::descriptor_links, true};
-  static constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process."};
-  static constexpr FeatureDescriptor kMemoryFeature{"process_memory", "GPU memory by process."};
+  static constexpr std::array<KernelAbsence, 2> kNoEngineTime{{
+      {Driver::i915,
+       {},
+       "this kernel's i915 driver leaves engine time out of fdinfo for this GPU",
+       "Linux 5.19 or newer; for GPUs with GuC submission (Alder Lake-P, Arc and newer) 6.5; Gen7 and older have none"},
+      {Driver::xe, {}, "this kernel's xe driver leaves engine time out of fdinfo", "Linux 6.11 or newer"},
+  }};
+  static constexpr std::array<KernelAbsence, 2> kNoMemory{{
+      {Driver::i915, {}, "this kernel's i915 driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
+      {Driver::xe, {}, "this kernel's xe driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
+  }};
+  static constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process.",
+                                                        Need::nothing_special, false, kNoEngineTime};
+  static constexpr FeatureDescriptor kMemoryFeature{"process_memory", "GPU memory by process.", Need::nothing_special,
+                                                    false, kNoMemory};
 
   static constexpr std::array<const MetricDescriptor*, 10> kMetrics{
       &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};

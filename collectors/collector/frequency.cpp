@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/frequency.h"
 
+#include <array>
 #include <utility>
 
 #include "collector/shared/sampled_events.h"
@@ -29,9 +30,33 @@ constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled",
                                      "Whether this reason currently limits the frequency.",
                                      {"device", "gt", "reason"}};
 
-constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits."};
-constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events};
-constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is limited."};
+constexpr std::array<KernelAbsence, 2> kNoFrequency{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver has no frequency files for this GPU",
+     "Linux 5.19 or newer, on GPUs of Gen6 and newer"},
+    {Driver::xe, {}, "this kernel's xe driver has no freq0 folder for this GPU's GTs", "Linux 6.8 or newer"},
+}};
+constexpr std::array<KernelAbsence, 2> kNoAverage{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver has no PMU, or not the events actual-frequency and requested-frequency",
+     "Linux 4.16 or newer"},
+    {Driver::xe, {}, kNotInXe, ""},
+}};
+constexpr std::array<KernelAbsence, 2> kNoThrottle{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver shows no throttle reasons",
+     "Linux 5.19 or newer, on GPUs of Gen11 and newer"},
+    {Driver::xe, {}, "this kernel's xe driver shows no throttle reasons", "Linux 6.8 or newer"},
+}};
+constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits.", Need::nothing_special,
+                                              false, kNoFrequency};
+constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events,
+                                            false, kNoAverage};
+constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is limited.", Need::nothing_special,
+                                             false, kNoThrottle};
 
 constexpr const MetricDescriptor* kMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit, &kThrottled};
 constexpr const FeatureDescriptor* kFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/hwmon.h"
 
+#include <array>
 #include <cerrno>
 
 #include "metric/feature_report.h"
@@ -23,10 +24,38 @@ constexpr Metric<Watts, 3> kPowerLimit{
 constexpr Metric<Amperes, 2> kCurrentLimit{
     "intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};
 
-constexpr FeatureDescriptor kTemperatureFeature{"temperature", "Temperatures."};
-constexpr FeatureDescriptor kFanFeature{"fan", "Fan speed."};
-constexpr FeatureDescriptor kVoltageFeature{"voltage", "Voltage."};
-constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current limits."};
+constexpr std::array<KernelAbsence, 4> kNoTemperature{{
+    {Driver::i915, GpuKind::integrated, "no driver shows the CPU package's temperature: coretemp is not loaded",
+     "modprobe coretemp; a virtual machine has no such sensor"},
+    {Driver::xe, GpuKind::integrated, "no driver shows the CPU package's temperature: coretemp is not loaded",
+     "modprobe coretemp; a virtual machine has no such sensor"},
+    {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no temperature of the card in hwmon",
+     "Linux 6.14 or newer, with CONFIG_HWMON (it came with 6.12 to 6.14)"},
+    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no temperature of the card in hwmon",
+     "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17)"},
+}};
+constexpr std::array<KernelAbsence, 2> kNoFan{{
+    {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no fans of the card in hwmon",
+     "Linux 6.12 or newer, with CONFIG_HWMON, if the card has a fan"},
+    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no fans of the card in hwmon",
+     "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17), if the card has a fan"},
+}};
+constexpr std::array<KernelAbsence, 2> kNoVoltage{{
+    {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
+     "Linux 6.2 or newer, with CONFIG_HWMON"},
+    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
+}};
+constexpr std::array<KernelAbsence, 2> kNoLimits{{
+    {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
+     "Linux 6.2 or newer, with CONFIG_HWMON"},
+    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
+}};
+constexpr FeatureDescriptor kTemperatureFeature{"temperature", "Temperatures.", Need::nothing_special, false,
+                                                kNoTemperature};
+constexpr FeatureDescriptor kFanFeature{"fan", "Fan speed.", Need::nothing_special, false, kNoFan};
+constexpr FeatureDescriptor kVoltageFeature{"voltage", "Voltage.", Need::nothing_special, false, kNoVoltage};
+constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current limits.", Need::nothing_special, false,
+                                          kNoLimits};
 
 constexpr const MetricDescriptor* kMetrics[] = {&kTemperature, &kFan, &kVoltage, &kPowerLimit, &kCurrentLimit};
 constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kFanFeature, &kVoltageFeature, &kLimitFeature};

@@ -21,7 +21,11 @@ constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended",
                                      {"device"}};
 constexpr Metric<Flag, 1> kErrorState{
     "intel_gpu_error_state", Kind::gauge, "Whether the kernel holds a captured GPU hang.", {"device"}};
-constexpr FeatureDescriptor kErrorFeature{"error_state", "GPU hangs captured by the kernel.", Need::root_only_file};
+constexpr std::array<KernelAbsence, 1> kNoErrorState{{
+    {Driver::i915, {}, "this kernel's i915 driver captures no hangs", "a kernel with CONFIG_DRM_I915_CAPTURE_ERROR"},
+}};
+constexpr FeatureDescriptor kErrorFeature{"error_state", "GPU hangs captured by the kernel.", Need::root_only_file,
+                                          false, kNoErrorState};
 constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kSuspended, &kErrorState};
 constexpr const FeatureDescriptor* kFeatures[] = {&kErrorFeature};
 
@@ -38,6 +42,7 @@ constexpr CollectorInfo IdentityCollector::kInfo{
     .name = "identity",
     .help = "Identity of each GPU, whether it is suspended, and whether it hung.",
     .always_on = true,
+    .runs_while_suspended = true,
     .metrics = kMetrics,
     .features = kFeatures};
 

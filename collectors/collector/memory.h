@@ -17,10 +17,32 @@ class MemoryCollector final : public Collector {
       "intel_gpu_memory_size_bytes", Kind::gauge, "Size of a memory region.", {"device", "memory_region"}};
   static constexpr Metric<Bytes, 2> kUsed{
       "intel_gpu_memory_used_bytes", Kind::gauge, "Allocated memory of a memory region.", {"device", "memory_region"}};
-  static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node};
-  static constexpr FeatureDescriptor kUsedFeature{"memory_used", "GPU memory in use.", Need::perfmon_capability};
+  static constexpr std::array<KernelAbsence, 2> kNoSize{{
+      {Driver::i915,
+       {},
+       "this kernel's i915 driver has no query of memory regions, or no render node",
+       "Linux 5.15 or newer"},
+      {Driver::xe,
+       {},
+       "this kernel's xe driver has no query of memory regions, or no render node",
+       "Linux 6.8 or newer"},
+  }};
+  static constexpr std::array<KernelAbsence, 3> kNoUsed{{
+      {Driver::i915, GpuKind::integrated,
+       "the i915 driver keeps no account of system memory, in any version; intel_gpu_process_memory_bytes shows what "
+       "processes hold",
+       ""},
+      {Driver::i915, GpuKind::discrete, "this kernel's i915 driver does not say how much device memory is in use",
+       "Linux 6.1 or newer"},
+      {Driver::xe, {}, "this kernel's xe driver does not say how much memory is in use", "Linux 6.17 or newer"},
+  }};
+  static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node,
+                                                  false, kNoSize};
+  static constexpr FeatureDescriptor kUsedFeature{"memory_used", "GPU memory in use.", Need::perfmon_capability, false,
+                                                  kNoUsed};
   // The same feature while there is no node to ask.
-  static constexpr FeatureDescriptor kUsedByNode{kUsedFeature.name, kUsedFeature.meaning, Need::render_node};
+  static constexpr FeatureDescriptor kUsedByNode{kUsedFeature.name, kUsedFeature.meaning, Need::render_node, false,
+                                                 kNoUsed};
 
   static constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kSize, &kUsed};
   static constexpr std::array<const FeatureDescriptor*, 2> kFeatures{&kSizeFeature, &kUsedFeature};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/pcie.h"
 
+#include <array>
+
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -14,7 +16,14 @@ constexpr Metric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes",
                                   Kind::gauge,
                                   "Width of the link between card and slot; bound is current or max.",
                                   {"device", "bound"}};
-constexpr FeatureDescriptor kFeature{"pcie_link", "Speed and width of the slot's link."};
+constexpr std::array<KernelAbsence, 2> kNoLink{{
+    {Driver::i915, GpuKind::discrete, "no PCI function in front of the GPU shows a link, as in a virtual machine",
+     "read it on the host"},
+    {Driver::xe, GpuKind::discrete, "no PCI function in front of the GPU shows a link, as in a virtual machine",
+     "read it on the host"},
+}};
+constexpr FeatureDescriptor kFeature{"pcie_link", "Speed and width of the slot's link.", Need::nothing_special, false,
+                                     kNoLink};
 constexpr const MetricDescriptor* kMetrics[] = {&kSpeed, &kWidth};
 constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
 

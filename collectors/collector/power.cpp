@@ -15,10 +15,22 @@ constexpr Metric<Joules, 3> kEnergy{"intel_gpu_energy_joules_total",
 constexpr Metric<Watts, 3> kPower{
     "intel_gpu_power_watts", Kind::gauge, "Mean power over the window.", {"device", "domain", "source"}};
 
+constexpr std::array<KernelAbsence, 4> kNoPower{{
+    {Driver::i915, GpuKind::integrated,
+     "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
+     "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
+    {Driver::xe, GpuKind::integrated,
+     "this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
+     "modprobe -a rapl intel_rapl_msr; a virtual machine has neither"},
+    {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no energy counter of the card in hwmon",
+     "Linux 6.2 or newer, with CONFIG_HWMON"},
+    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no energy counter of the card in hwmon",
+     "Linux 6.8 or newer, with CONFIG_HWMON"},
+}};
 // One feature for users; its requirements depend on the source of the energy.
-constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::rapl_pmu};
-constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::powercap_file};
-constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon};
+constexpr FeatureDescriptor kPowerFeature{"power", "Energy and power.", Need::rapl_pmu, false, kNoPower};
+constexpr FeatureDescriptor kPowerByFile{"power", "Energy and power.", Need::powercap_file, false, kNoPower};
+constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::card_hwmon, false, kNoPower};
 constexpr const MetricDescriptor* kMetrics[] = {&kEnergy, &kPower};
 constexpr const FeatureDescriptor* kFeatures[] = {&kPowerFeature};
 

@@ -2,6 +2,7 @@
 #include "collector/rc6.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -22,9 +23,25 @@ constexpr Metric<Ratio, 2> kRatio{"intel_gpu_rc6_residency_ratio",
 constexpr Metric<Seconds, 2> kAwake{
     "intel_gpu_awake_seconds_total", Kind::counter, "Time the GT was held awake by software (i915).", {"device", "gt"}};
 
-constexpr FeatureDescriptor kRc6Feature{"rc6", "Time in the power-saving state.", Need::perf_events};
-constexpr FeatureDescriptor kRc6ByFile{kRc6Feature.name, kRc6Feature.meaning};  // xe: gtidle, no PMU
-constexpr FeatureDescriptor kAwakeFeature{"awake_time", "Time the GT was held awake.", Need::awake_event};
+constexpr std::array<KernelAbsence, 2> kNoRc6{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver has neither the event rc6-residency nor the file rc6_residency_ms",
+     "Linux 4.16 or newer"},
+    {Driver::xe, {}, "this kernel's xe driver has no gtidle folder for this GPU's GTs", "Linux 6.8 or newer"},
+}};
+constexpr std::array<KernelAbsence, 2> kNoAwakeTime{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver has no PMU, or not the event software-gt-awake-time",
+     "Linux 5.15 or newer"},
+    {Driver::xe, {}, kNotInXe, ""},
+}};
+constexpr FeatureDescriptor kRc6Feature{"rc6", "Time in the power-saving state.", Need::perf_events, false, kNoRc6};
+constexpr FeatureDescriptor kRc6ByFile{kRc6Feature.name, kRc6Feature.meaning, Need::nothing_special, false,
+                                       kNoRc6};  // xe: gtidle, no PMU
+constexpr FeatureDescriptor kAwakeFeature{"awake_time", "Time the GT was held awake.", Need::awake_event, false,
+                                          kNoAwakeTime};
 
 constexpr std::uint64_t kNanosecondsPerMillisecond = 1'000'000;
 // No more residency than time, but for rounding and for the clock of the GPU.

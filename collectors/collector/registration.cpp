@@ -16,11 +16,21 @@ namespace igpu {
 namespace {
 
 // In the order they run. To add a collector: one line here, its file pair, its test.
+// clang-format off
 constexpr CollectorEntry kCollectors[] = {
-    entry<IdentityCollector>(), entry<EnginesCollector>(), entry<FrequencyCollector>(), entry<Rc6Collector>(),
-    entry<PowerCollector>(),    entry<HwmonCollector>(),   entry<MemoryCollector>(),    entry<PcieCollector>(),
-    entry<ImcCollector>(),      entry<FdinfoCollector>(),  entry<LevelZeroCollector>(),
+    entry<IdentityCollector>(),
+    entry<EnginesCollector>(),
+    entry<FrequencyCollector>(),
+    entry<Rc6Collector>(),
+    entry<PowerCollector>(),
+    entry<HwmonCollector>(),
+    entry<MemoryCollector>(),
+    entry<PcieCollector>(),
+    entry<ImcCollector>(),
+    entry<FdinfoCollector>(),
+    entry<LevelZeroCollector>(),
 };
+// clang-format on
 
 }  // namespace
 

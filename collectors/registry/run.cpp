@@ -107,7 +107,7 @@ void Registry::Run::prepare() {
 
 Outcome Registry::Run::collect_gpu(Step& step) {
   std::unique_ptr<Collector>& collector = step.slot->collector;
-  if (step.power.power != GpuPower::awake && !step.slot->info->always_on) {
+  if (step.power.power != GpuPower::awake && !step.slot->info->runs_while_suspended) {
     if (collector) collector->gpu_is_suspended();
     return Outcome::suspended;
   }

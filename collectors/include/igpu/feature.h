@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "igpu/device.h"
 #include "igpu/reading.h"
 
 // What a machine offers and what it does not, reported beside the data: the rows of
@@ -27,11 +30,23 @@ enum class Need {
   tracker_folder,      // where the tracker inside Level Zero programs keeps its pages
 };
 
+// Why a kernel does not offer a feature (Reason::kernel), in words. Features themselves are detected, never derived
+// from a version, because distributions backport drivers. Where the first release is not known exactly, the range of
+// releases that holds it.
+struct KernelAbsence {
+  std::optional<Driver> driver;  // nullopt: either
+  std::optional<GpuKind> kind;   // nullopt: either
+  std::string_view cause;
+  std::string_view hint;  // "": no version has it
+  int os_error = 0;       // 0: any
+};
+
 struct FeatureDescriptor {
   std::string_view name;     // snake_case, value of the feature label
   std::string_view meaning;  // what the feature covers; a sentence
   Need need = Need::nothing_special;
-  bool machine_wide = false;  // carries no device label
+  bool machine_wide = false;                            // carries no device label
+  std::span<const KernelAbsence> kernel_absences = {};  // the first matching row applies
 };
 
 struct Finding {
