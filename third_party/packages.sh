@@ -4,11 +4,11 @@
 
 # shellcheck disable=SC2034
 {
-  build_packages=(g++ cmake ninja-build git xz-utils prometheus-cpp-dev zlib1g-dev libssl-dev libcli11-dev
+  build_packages=(g++ cmake ninja-build git xz-utils prometheus-cpp-dev libdeflate-dev libssl-dev libcli11-dev
     libyaml-dev libcrypt-dev libseccomp-dev libcap-dev)
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
-  test_packages=(ccache clang-format doctest-dev nlohmann-json3-dev python3 python3-jsonschema python3-prometheus-client prometheus
+  test_packages=(ccache clang-format doctest-dev nlohmann-json3-dev zlib1g-dev python3 python3-jsonschema python3-prometheus-client prometheus
     prometheus-node-exporter curl jq strace procps util-linux libcap2-bin openssl systemd gzip libze1
     libze-dev)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc

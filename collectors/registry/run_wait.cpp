@@ -60,11 +60,13 @@ void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
     for (Step& step : steps)
       if (step.outcome == Outcome::pending) step.outcome = Outcome::late;
     end(lock);
+    lock.lock();
   }
   changed_.notify_all();
 }
 
-// By the one thread that settled the last step. Readers of the machine (for hints) run without the lock.
+// By the one thread that settled the last step. Readers of the machine (for hints) run without the lock. Returns
+// unlocked.
 void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
   ending_ = true;
   const Progress all = progress();
@@ -81,6 +83,8 @@ void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
   result_ = std::move(result);
   no_result_ = error;
   finished_ = true;
+  // Unlocked first: the thread that wakes up needs the lock at once.
+  lock.unlock();
   changed_.notify_all();
 }
 

@@ -63,7 +63,7 @@ struct MetricsHandler::Workspace {
   SampleList own;
   std::vector<const SampleList*> lists;
   std::string text;
-  std::unique_ptr<Gzip> gzip;  // a quarter of a megabyte: created for the first client that accepts it
+  std::unique_ptr<Gzip> gzip;  // 200 KiB: created for the first client that accepts it
 };
 
 MetricsHandler::MetricsHandler(const MetricsHandlerOptions& options, ScrapeSource& source,
