@@ -8,9 +8,7 @@ namespace igpu {
 
 // dddd:bb:ss.f, as the kernel writes it; the domain may have up to eight digits (VMD numbers them from 10000).
 constexpr bool is_pci_address(std::string_view text) {
-  constexpr auto is_hex = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  };
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
   if (text.size() < 12 || text.size() > 16) return false;
   const std::size_t colon = text.size() - 8;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -84,6 +84,12 @@ class Scene {
     group_.clear();
     now += 10s;
   }
+  // A user of the GPU, and the scan that finds it.
+  void scan_with(std::uint32_t pid, const std::string& group, std::uint64_t id, std::uint64_t nanoseconds,
+                 std::uint64_t start = 1) {
+    user(pid, group, id, nanoseconds, start);
+    scan();
+  }
   std::uint64_t ticks() const { return static_cast<std::uint64_t>(now / 1s) * kTicksPerSecond; }
   ClientSnapshot& snapshot() { return snapshot_; }
 
@@ -128,12 +134,10 @@ TEST_SUITE_BEGIN("workload table");
 
 TEST_CASE("a client that is there at the first scan counts from then on") {
   Scene scene;
-  scene.user(7, "a", 1, 500 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 500 * kSecond);
   CHECK(scene.busy("a") == 0);
   CHECK(scene.find("a")->started == 0);
-  scene.user(7, "a", 1, 504 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 504 * kSecond);
   CHECK(scene.busy("a") == 4);
   CHECK(scene.find("a")->devices.at(kGpu).ratio[kVideo]->value == doctest::Approx(0.2));  // of two engines
 }
@@ -141,8 +145,7 @@ TEST_CASE("a client that is there at the first scan counts from then on") {
 TEST_CASE("a later client counts whole, and as one that began") {
   Scene scene;
   scene.scan();
-  scene.user(7, "a", 1, 3 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 3 * kSecond);
   CHECK(scene.busy("a") == 3);
   CHECK(scene.find("a")->started == 1);
 }
@@ -150,8 +153,7 @@ TEST_CASE("a later client counts whole, and as one that began") {
 TEST_CASE("a client with more time on it than fits since the last scan was there before, and counts from now") {
   Scene scene;
   scene.scan();
-  scene.user(7, "a", 1, 3600 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 3600 * kSecond);
   CHECK(scene.busy("a") == 0);
   CHECK(scene.find("a")->started == 0);
 }
@@ -163,8 +165,7 @@ TEST_CASE("after a scan that was cut short a client counts from now, unless its 
   const std::uint64_t last = scene.ticks();
   scene.scan();
   scene.user(7, "old", 1, 3 * kSecond);
-  scene.user(8, "young", 2, 3 * kSecond, last + 1);
-  scene.scan();
+  scene.scan_with(8, "young", 2, 3 * kSecond, last + 1);
   CHECK(scene.busy("old") == 0);
   CHECK(scene.busy("young") == 3);
 }
@@ -172,16 +173,14 @@ TEST_CASE("after a scan that was cut short a client counts from now, unless its 
 TEST_CASE("what ended processes and closed clients used stays") {
   Scene scene;
   scene.scan();
-  scene.user(7, "a", 1, 3 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 3 * kSecond);
   for (int i = 0; i < 200; ++i) scene.scan();
   CHECK(scene.busy("a") == 3);
   CHECK(scene.find("a")->processes == 0);
   CHECK(scene.find("a")->resident_bytes == 0);
   CHECK(scene.find("a")->devices.at(kGpu).clients == 0);
   CHECK(scene.find("a")->devices.at(kGpu).ratio[kVideo]->value == 0);
-  scene.user(9, "a", 2, kSecond, scene.ticks());
-  scene.scan();
+  scene.scan_with(9, "a", 2, kSecond, scene.ticks());
   CHECK(scene.busy("a") == 4);
 }
 
@@ -202,12 +201,9 @@ TEST_CASE("two clients of a workload add up, on two GPUs apart") {
 
 TEST_CASE("exec, another cgroup: what follows belongs to the new workload, and nothing is counted twice") {
   Scene scene;
-  scene.user(7, "sh", 1, 0);
-  scene.scan();
-  scene.user(7, "sh", 1, kSecond);
-  scene.scan();
-  scene.user(7, "ffmpeg", 1, 3 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "sh", 1, 0);
+  scene.scan_with(7, "sh", 1, kSecond);
+  scene.scan_with(7, "ffmpeg", 1, 3 * kSecond);
   CHECK(scene.busy("sh") == 1);
   CHECK(scene.busy("ffmpeg") == 2);
   CHECK(scene.find("ffmpeg")->started == 0);
@@ -215,10 +211,8 @@ TEST_CASE("exec, another cgroup: what follows belongs to the new workload, and n
 
 TEST_CASE("fork, SCM_RIGHTS: a client that goes over to another holder takes its count along once") {
   Scene scene;
-  scene.user(7, "compositor", 1, 0);
-  scene.scan();
-  scene.user(7, "compositor", 1, kSecond);
-  scene.scan();
+  scene.scan_with(7, "compositor", 1, 0);
+  scene.scan_with(7, "compositor", 1, kSecond);
   scene.user(9, "app", 1, 4 * kSecond);  // the one that opened it has ended
   scene.scan();
   CHECK(scene.busy("compositor") == 1);
@@ -228,12 +222,9 @@ TEST_CASE("fork, SCM_RIGHTS: a client that goes over to another holder takes its
 
 TEST_CASE("a PID that is used again, with an id that is given again, is another client") {
   Scene scene;
-  scene.user(7, "a", 1, 0);
-  scene.scan();
-  scene.user(7, "a", 1, 9 * kSecond);
-  scene.scan();
-  scene.user(7, "b", 1, 2 * kSecond, scene.ticks() - 1);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 0);
+  scene.scan_with(7, "a", 1, 9 * kSecond);
+  scene.scan_with(7, "b", 1, 2 * kSecond, scene.ticks() - 1);
   CHECK(scene.busy("a") == 9);
   CHECK(scene.busy("b") == 2);
   CHECK(scene.find("b")->started == 1);
@@ -241,11 +232,9 @@ TEST_CASE("a PID that is used again, with an id that is given again, is another 
 
 TEST_CASE("a step back is held, and never lowers a count") {
   Scene scene;
-  scene.user(7, "a", 1, 0);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 0);
   for (const std::uint64_t value : {5 * kSecond, 5 * kSecond - 100'000'000, 6 * kSecond}) {
-    scene.user(7, "a", 1, value);
-    scene.scan();
+    scene.scan_with(7, "a", 1, value);
     CHECK(scene.busy("a") >= 5);
   }
   CHECK(scene.busy("a") == 6);
@@ -253,16 +242,13 @@ TEST_CASE("a step back is held, and never lowers a count") {
 
 TEST_CASE("a client that was hidden while its GPU slept goes on, however long that was") {
   Scene scene;
-  scene.user(7, "a", 1, 0);
-  scene.scan();
-  scene.user(7, "a", 1, kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 0);
+  scene.scan_with(7, "a", 1, kSecond);
   for (int i = 0; i < 200; ++i) {
     scene.process(7, {.group = "a"});
     scene.scan();
   }
-  scene.user(7, "a", 1, kSecond + kSecond / 2);
-  scene.scan();
+  scene.scan_with(7, "a", 1, kSecond + kSecond / 2);
   CHECK(scene.busy("a") == 1.5);
 }
 
@@ -349,8 +335,7 @@ TEST_CASE("workloads beyond the limit fold into other, and no second is lost") {
   Scene scene(2);
   scene.scan();
   for (std::uint32_t i = 0; i < 4; ++i)
-    scene.user(10 + i, "w" + std::to_string(i), i + 1, (i + 1) * kSecond, scene.ticks() - 1);
-  scene.scan();
+    scene.scan_with(10 + i, "w" + std::to_string(i), i + 1, (i + 1) * kSecond, scene.ticks() - 1);
   CHECK(scene.table.workloads().size() == 3);
   CHECK(scene.busy("w3") == 4);
   CHECK(scene.busy("w2") == 3);
@@ -360,8 +345,7 @@ TEST_CASE("workloads beyond the limit fold into other, and no second is lost") {
   CHECK(scene.find("w0") == nullptr);
 
   // One that was folded stays: its series would begin again at zero.
-  scene.user(10, "w0", 1, 9 * kSecond);
-  scene.scan();
+  scene.scan_with(10, "w0", 1, 9 * kSecond);
   CHECK(scene.busy("other") == 11);
   CHECK(scene.find("w0") == nullptr);
   CHECK(scene.sum() == 18);
@@ -371,8 +355,7 @@ TEST_CASE("a flood of short workloads leaves the table bounded, and its sum righ
   Scene scene(16);
   scene.scan();
   for (std::uint32_t i = 0; i < 5000; ++i) {
-    scene.user(100 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
-    scene.scan();
+    scene.scan_with(100 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
     CHECK(scene.table.workloads().size() <= 17);
   }
   CHECK(scene.sum() == doctest::Approx(5000));
@@ -380,12 +363,10 @@ TEST_CASE("a flood of short workloads leaves the table bounded, and its sum righ
 
 TEST_CASE("what the PMU measured and no workload explains is unattributed: workloads and it add up to the PMU") {
   Scene scene;
-  scene.user(7, "a", 1, 100 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 100 * kSecond);
   scene.table.measured(kGpu, video(777));  // counted before us
   CHECK(scene.unattributed() == 0);
-  scene.user(7, "a", 1, 104 * kSecond);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 104 * kSecond);
   scene.table.measured(kGpu, video(777 + 9));
   CHECK(scene.unattributed() == doctest::Approx(5));
   CHECK(scene.sum() + scene.unattributed() == doctest::Approx(9));
@@ -393,8 +374,7 @@ TEST_CASE("what the PMU measured and no workload explains is unattributed: workl
 
 TEST_CASE("what is unattributed never falls, and one late reading does not add up") {
   Scene scene;
-  scene.user(7, "a", 1, 0);
-  scene.scan();
+  scene.scan_with(7, "a", 1, 0);
   scene.table.measured(kGpu, video(0));
   double before = 0;
   for (std::uint64_t i = 1; i <= 100; ++i) {
@@ -412,8 +392,8 @@ TEST_CASE("folding changes nothing of what is attributed") {
   Scene scene(1);
   scene.scan();
   scene.table.measured(kGpu, video(0));
-  for (std::uint32_t i = 0; i < 3; ++i) scene.user(10 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
-  scene.scan();
+  for (std::uint32_t i = 0; i < 3; ++i)
+    scene.scan_with(10 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
   scene.table.measured(kGpu, video(3));
   CHECK(scene.unattributed() == doctest::Approx(0));
   CHECK(scene.sum() == doctest::Approx(3));
