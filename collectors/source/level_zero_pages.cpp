@@ -165,6 +165,7 @@ std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const
 
   LevelZeroPage page;
   page.comm = *comm;
+  page.executable = text_of(header.executable).value_or("");
   page.pid = header.pid;
   page.started_realtime_ns = header.started_realtime_ns;
   page.ended_realtime_ns = header.ended_realtime_ns;

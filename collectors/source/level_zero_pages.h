@@ -49,6 +49,7 @@ struct LevelZeroCalls {
 
 struct LevelZeroPage {
   std::string comm;
+  std::string executable;
   std::uint32_t pid = 0;  // in the program's own pid namespace
   std::uint64_t started_realtime_ns = 0;
   std::uint64_t ended_realtime_ns = 0;  // 0: its exit handlers have not run

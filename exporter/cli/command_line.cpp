@@ -115,6 +115,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
     sub->set_help_flag();
     sub->fallthrough();  // flags of the program are also accepted after the command
     if (command.name == "help") sub->add_option("COMMAND", topic);
+    if (command.own_arguments) sub->fallthrough(false)->prefix_command();
     for (const CommandFlag& flag : flags) {
       const auto& commands = flag.commands;
       if (std::find(commands.begin(), commands.end(), command.name) != commands.end())
@@ -134,6 +135,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   result.command = chosen.empty() ? std::string(all_commands().front().name) : chosen.front()->get_name();
   result.command_given = !chosen.empty();
+  if (!chosen.empty() && find_command(result.command)->own_arguments) result.arguments = chosen.front()->remaining();
   result.help_topic = topic;
   if (!topic.empty() && find_command(topic) == nullptr) throw UsageError(unknown_command(topic));
   result.help = help->count() > 0;

@@ -11,8 +11,9 @@ namespace igpu::exporter {
 
 struct CommandLine {
   std::string command;
-  bool command_given = false;  // false: the default command
-  std::string help_topic;      // of `help COMMAND`; "" for help on everything
+  bool command_given = false;          // false: the default command
+  std::string help_topic;              // of `help COMMAND`; "" for help on everything
+  std::vector<std::string> arguments;  // of a command that reads its own
   bool help = false;
   bool version = false;
   Settings settings;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/options.h"
 
 // The commands. Each returns the exit status; an exception is printed as one line and gives status 1.
@@ -10,6 +13,8 @@ int serve(const Options& options);
 int list(const Options& options);
 int stats(const Options& options);
 int doctor(const Options& options);
+// arguments: what follows the word level-zero
+int level_zero(const Options& options, const std::vector<std::string>& arguments);
 int healthcheck(const Options& options);  // of a running exporter with the same flags
 
 }  // namespace igpu::exporter

@@ -84,6 +84,10 @@ const std::vector<Command>& all_commands() {
       {"stats", "Print one reading, or a stream of them.", false, kUsageStatus},
       {"doctor",
        "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing."},
+      {"level-zero",
+       "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what programs "
+       "left: level-zero run|list|report|csv|clean. Without an action it prints their flags.",
+       false, EXIT_FAILURE, true},
       {"healthcheck",
        "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise."},
       {"help", "Print this help, or the help of a command."},

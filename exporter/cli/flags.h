@@ -22,6 +22,7 @@ struct Command {
   std::string_view name, help;
   bool hidden = false;
   int usage_status = 1;  // exit status for invalid arguments
+  bool own_arguments = false;  // what follows its name is read by the command itself
 };
 
 // All flags, those of the collectors generated from the library's descriptions.

@@ -18,10 +18,12 @@
 namespace igpu::exporter {
 namespace {
 
-int execute(std::string_view command, const Options& options) {
+int execute(const CommandLine& line, const Options& options) {
+  const std::string& command = line.command;
   if (command == "list") return list(options);
   if (command == "stats") return stats(options);
   if (command == "doctor") return doctor(options);
+  if (command == "level-zero") return level_zero(options, line.arguments);
   if (command == "healthcheck") return healthcheck(options);
   return serve(options);
 }
@@ -51,7 +53,7 @@ int dispatch(const std::vector<std::string>& arguments) {
 
   const int usage_status = find_command(line.command)->usage_status;
   try {
-    return execute(line.command, checked_options(line.settings, flags, usage_status));
+    return execute(line, checked_options(line.settings, flags, usage_status));
   } catch (const OptionError& error) {
     const Settings::Setting* setting = line.settings.find(error.flag());
     throw UsageError((setting ? setting->origin : "--" + error.flag()) + ": " + error.reason(), usage_status);

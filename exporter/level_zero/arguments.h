@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace igpu::exporter {
+
+// What follows `level-zero` on the command line.
+struct LevelZeroArguments {
+  std::string action;  // run, list, report, csv, clean; "" for help
+  std::string csv, report, log, html;
+  std::uint32_t stacks = 1;
+  bool fail_on_leak = false;
+  std::string folder;                // --path.level-zero; "" if it is not given here
+  std::vector<std::string> files;    // of report and csv
+  std::vector<std::string> program;  // of run
+};
+
+// Throws UsageError.
+LevelZeroArguments parse_level_zero_arguments(const std::vector<std::string>& arguments);
+std::string level_zero_help();
+
+}  // namespace igpu::exporter

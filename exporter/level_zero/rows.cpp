@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "level_zero/rows.h"
+
+#include <algorithm>
+#include <charconv>
+#include <istream>
+#include <ostream>
+
+#include "igpu/level_zero.h"
+
+namespace igpu::exporter {
+
+const std::array<std::string_view, kResourceColumns> kResourceColumnNames = {
+    "Contexts",     "CommandQueues", "Modules", "Kernels", "EventPools",
+    "CommandLists", "Events",        "Fences",  "Images",  "Samplers"};
+
+namespace {
+
+constexpr std::string_view kHeader =
+    "CallNumber,TimeMs,APICall,VmSize_KB,VmRSS_KB,VmData_KB,VmPeak_KB,Threads,Delta_VmSize_KB,Delta_VmRSS_KB,"
+    "Delta_VmData_KB,Contexts,CommandQueues,Modules,Kernels,EventPools,CommandLists,Events,Fences,Images,Samplers,"
+    "TotalMemory_Bytes";
+constexpr std::size_t kColumns = 22;
+constexpr std::size_t kLongestLine = 4096;
+constexpr std::size_t kMostFunctions = 4096;
+
+class FunctionNumbers {
+ public:
+  explicit FunctionNumbers(Rows& rows) : rows_(rows) {}
+
+  std::uint32_t of(std::string_view name) {
+    const auto known = numbers_.find(name);
+    if (known != numbers_.end()) return known->second;
+    // Garbage in the column must not fill the memory.
+    if (rows_.functions.size() >= kMostFunctions) return of("(others)", true);
+    return of(name, true);
+  }
+
+ private:
+  std::uint32_t of(std::string_view name, bool) {
+    const auto [place, added] = numbers_.emplace(name, static_cast<std::uint32_t>(rows_.functions.size()));
+    if (added) rows_.functions.emplace_back(name);
+    return place->second;
+  }
+
+  Rows& rows_;
+  std::map<std::string, std::uint32_t, std::less<>> numbers_;
+};
+
+template <class Number>
+bool scan(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool split(std::string_view line, std::array<std::string_view, kColumns>& fields) {
+  std::size_t count = 0;
+  while (count < kColumns) {
+    const std::size_t comma = line.find(',');
+    fields[count++] = line.substr(0, comma);
+    if (comma == std::string_view::npos) return count == kColumns;
+    line.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+bool read_row(std::string_view line, FunctionNumbers& functions, Row& row) {
+  std::array<std::string_view, kColumns> f;
+  if (!split(line, f) || f[2].empty()) return false;
+  bool good = scan(f[1], row.milliseconds) && scan(f[3], row.size) && scan(f[4], row.resident) &&
+              scan(f[5], row.data) && scan(f[8], row.size_change) && scan(f[9], row.resident_change) &&
+              scan(f[21], row.total_bytes);
+  for (std::size_t i = 0; i < kResourceColumns; ++i) good = good && scan(f[11 + i], row.counts[i]);
+  if (good) row.function = functions.of(f[2]);
+  return good;
+}
+
+std::string_view without_line_end(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+void append(std::string& text, std::int64_t value) {
+  text += std::to_string(value);
+  text += ',';
+}
+
+}  // namespace
+
+std::optional<Rows> read_csv(std::istream& in) {
+  std::string line;
+  if (!std::getline(in, line) || without_line_end(line) != kHeader) return std::nullopt;
+  Rows rows;
+  FunctionNumbers functions(rows);
+  while (std::getline(in, line)) {
+    Row row;
+    // Without a line end it may be cut within a number.
+    const bool whole = !in.eof();
+    if (whole && line.size() <= kLongestLine && read_row(without_line_end(line), functions, row))
+      rows.rows.push_back(row);
+    else
+      ++rows.unreadable;
+  }
+  return rows;
+}
+
+std::optional<Rows> read_log(std::span<const std::byte> log) {
+  auto reader = LevelZeroLogReader::open(log);
+  if (!reader) return std::nullopt;
+  Rows rows;
+  rows.with_memory = reader->with_memory();
+  FunctionNumbers functions(rows);
+  while (const auto event = reader->next()) {
+    Row& row = rows.rows.emplace_back();
+    row.milliseconds = static_cast<double>(event->since_start_ns) / 1e6;
+    row.function = functions.of(event->function);
+    row.counts = event->counts;
+    row.size = static_cast<std::int64_t>(event->vm_size);
+    row.resident = static_cast<std::int64_t>(event->vm_resident);
+    row.data = static_cast<std::int64_t>(event->vm_data);
+    row.size_change = event->size_change;
+    row.resident_change = event->resident_change;
+    row.total_bytes = event->total_bytes;
+  }
+  rows.unreadable = reader->unreadable();
+  return rows;
+}
+
+bool write_csv(std::span<const std::byte> log, std::ostream& out) {
+  auto reader = LevelZeroLogReader::open(log);
+  if (!reader) return false;
+  out << kHeader << '\n';
+  std::string line;
+  std::int64_t number = 0;
+  while (const auto event = reader->next()) {
+    line.clear();
+    append(line, ++number);
+    append(line, static_cast<std::int64_t>(event->since_start_ns / 1'000'000));
+    line.append(event->function).append(",");
+    for (const std::uint64_t value :
+         {event->vm_size, event->vm_resident, event->vm_data, event->vm_peak, event->threads})
+      append(line, static_cast<std::int64_t>(value));
+    for (const std::int64_t value : {event->size_change, event->resident_change, event->data_change})
+      append(line, value);
+    for (const std::uint32_t count : event->counts) append(line, count);
+    out << line << event->total_bytes << '\n';
+  }
+  return true;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "igpu/level_zero.h"
+#include "level_zero/arguments.h"
+
+// Runs a program with the tracker inside.
+namespace igpu::exporter {
+
+struct TrackedRun {
+  int status = 0;  // as a shell reports it: 128 + N for signal N
+  std::vector<LevelZeroProcess> processes;
+  std::vector<std::string> logs;  // event logs for the report, in `scratch`
+  std::vector<std::string> warnings;
+};
+
+// The folder of the layer beside this program: of the build tree or of an installation; "" if there is none.
+std::string tracker_folder();
+
+// Files of the run that nobody wants afterwards; removed with the object.
+class ScratchSpace {
+ public:
+  ScratchSpace();
+  ~ScratchSpace();
+  ScratchSpace(const ScratchSpace&) = delete;
+  ScratchSpace& operator=(const ScratchSpace&) = delete;
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+// folder: where pages go if this user may write there. Throws std::runtime_error.
+TrackedRun run_tracked(const LevelZeroArguments& arguments, const std::string& folder, const ScratchSpace& scratch);
+
+// Throws std::runtime_error if it cannot be read, or is larger than `most`.
+std::vector<std::byte> read_whole(const std::string& path, std::size_t most);
+
+}  // namespace igpu::exporter
