@@ -11,18 +11,19 @@ foreach(line IN LISTS project_lines)
   set(project_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
 endforeach()
 
-# The man page and the completions come from --help of the program that was just built, so they are never out of date.
+# The man pages and the completions come from --help of the program that was just built, so they are never out of date.
 find_package(Python3 COMPONENTS Interpreter)
 set(described_dir "${PROJECT_BINARY_DIR}/described")
 if(Python3_FOUND AND NOT IGPU_SANITIZE AND NOT IGPU_COVERAGE AND NOT IGPU_FUZZ)  # instrumented builds are not packaged
-  set(described "${described_dir}/${PROJECT_NAME}.1" "${described_dir}/${PROJECT_NAME}.bash"
+  set(described "${described_dir}/man/${PROJECT_NAME}.1" "${described_dir}/${PROJECT_NAME}.bash"
     "${described_dir}/_${PROJECT_NAME}" "${described_dir}/${PROJECT_NAME}.fish")
   file(MAKE_DIRECTORY "${described_dir}")
   add_custom_command(OUTPUT ${described}
     COMMAND "${Python3_EXECUTABLE}" "${package_dir}/describe" "$<TARGET_FILE:intel-gpu-exporter>" "${described_dir}"
-    DEPENDS intel-gpu-exporter "${package_dir}/describe" VERBATIM COMMENT "Man page and completions from --help")
+    DEPENDS intel-gpu-exporter "${package_dir}/describe" VERBATIM COMMENT "Man pages and completions from --help")
   add_custom_target(described ALL DEPENDS ${described})
-  install(FILES "${described_dir}/${PROJECT_NAME}.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT exporter)
+  # With one page for each command, whichever there are.
+  install(DIRECTORY "${described_dir}/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT exporter)
   install(FILES "${described_dir}/${PROJECT_NAME}.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
     RENAME "${PROJECT_NAME}" COMPONENT exporter)
   install(FILES "${described_dir}/_${PROJECT_NAME}" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions"
@@ -63,7 +64,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/deploy/prometheus" DESTINATION "${CMAKE
   COMPONENT exporter FILES_MATCHING PATTERN "*.yml" PATTERN rules EXCLUDE)
 if(EXISTS "${PROJECT_SOURCE_DIR}/docs")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
-    COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN images EXCLUDE)
+    COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN images EXCLUDE)
 endif()
 # Below the prefix unless cpack moves it: a manual installation puts no file into /etc.
 install(FILES "${package_dir}/${PROJECT_NAME}.default" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}"

@@ -20,7 +20,10 @@ endfunction()
 
 file(MAKE_DIRECTORY "${root}/etc/default")
 file(RENAME "${share}/${CPACK_PACKAGE_NAME}/${CPACK_PACKAGE_NAME}.default" "${root}/etc/default/${CPACK_PACKAGE_NAME}")
-compress("${share}/man/man1/${CPACK_PACKAGE_NAME}.1")
+file(GLOB pages "${share}/man/man1/*.1")
+foreach(page IN LISTS pages)
+  compress("${page}")
+endforeach()
 
 if(CPACK_GENERATOR STREQUAL "DEB")
   # Debian 12's tools search for units in /lib.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
@@ -9,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/sandbox_plan.h"
 #include "igpu/monitor.h"
+#include "self/build_info.h"
 #include "web_config/web_config_file.h"
 
 namespace igpu::exporter {
@@ -22,6 +26,20 @@ std::string web_config_error(const std::string& file, Log& log) {
   } catch (const std::exception& error) {
     return error.what();
   }
+}
+
+std::optional<int> paranoid_level(const Options& options, const PlaceEvidence& evidence) {
+  const std::string path = options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid";
+  const std::optional<std::string> text = evidence.read(path.c_str());
+  int level = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), level).ec != std::errc()) return std::nullopt;
+  return level;
+}
+
+std::string program_path() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string(kProgramName) : path.string();
 }
 
 }  // namespace
@@ -41,6 +59,10 @@ int doctor(const Options& options) {
   diagnosis.failed_collectors = result->failed_collectors();
   diagnosis.web_config_file = options.web_config_file;
   diagnosis.web_config_error = web_config_error(options.web_config_file, log);
+  const PlaceEvidence evidence = real_evidence();
+  diagnosis.place = detect_place(evidence);
+  diagnosis.grants = how_to_grant(missing_grants(diagnosis.findings, paranoid_level(options, evidence)),
+                                  diagnosis.place, program_path());
   diagnosis.sysfs_root = options.monitor.sysfs_root;
   const int printed = print(options.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
   return diagnosis.complete() ? printed : EXIT_FAILURE;

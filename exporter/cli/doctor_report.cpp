@@ -119,6 +119,13 @@ void add_web_config(std::string& out, const Diagnosis& diagnosis) {
            "fix: correct it; until then the exporter does not start, and a running one keeps its configuration");
 }
 
+// Not wrapped: lines to copy.
+void add_place(std::string& out, const Diagnosis& diagnosis) {
+  add_title(out, "Where it runs: " + title(diagnosis.place));
+  if (diagnosis.grants.empty()) add_line(out, "ok", "no permission is missing here");
+  for (const std::string& line : diagnosis.grants) out += "  " + terminal_safe(line) + '\n';
+}
+
 void add_no_gpu(std::string& out, const std::string& sysfs_root) {
   add_title(out, "No Intel GPU is bound to i915 or xe.");
   add_line(out, "", "why: no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers");
@@ -171,6 +178,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   add_sandbox(out, diagnosis.sandbox);
   if (diagnosis.gpus.empty()) add_no_gpu(out, diagnosis.sysfs_root);
   add_fixes(out, fixes_for(diagnosis.findings));
+  add_place(out, diagnosis);
   add_title(out, verdict(diagnosis));
   return out;
 }
@@ -202,7 +210,11 @@ std::string doctor_json(const Diagnosis& diagnosis) {
     }
     json.end_array().end_object();
   }
-  json.end_array().name("failed_collectors").begin_array();
+  json.end_array().name("place").begin_object().member("kind", to_string(diagnosis.place.kind));
+  if (!diagnosis.place.unit.empty()) json.member("unit", diagnosis.place.unit);
+  json.name("grants").begin_array();
+  for (const std::string& line : diagnosis.grants) json.value(line);
+  json.end_array().end_object().name("failed_collectors").begin_array();
   for (const std::string_view collector : diagnosis.failed_collectors) json.value(collector);
   json.end_array();
   if (!diagnosis.web_config_file.empty()) {

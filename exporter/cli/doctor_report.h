@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/place.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "sandbox/sandbox.h"
@@ -22,6 +23,8 @@ struct Diagnosis {
   std::string web_config_error;                         // "" if it is valid
   SandboxOutcomes sandbox;
   std::string sysfs_root;  // where GPUs were searched
+  Place place;
+  std::vector<std::string> grants;  // lines that grant what is missing there
 
   std::size_t missing() const;  // features, failed collectors, a bad web configuration
   bool complete() const { return missing() == 0 && !gpus.empty(); }

@@ -79,20 +79,38 @@ std::string described(const CommandFlag& flag) {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands{
-      {"serve", "Serve the metrics over HTTP (the default command)."},
-      {"list", "Print the GPUs of this machine and what each offers."},
-      {"stats", "Print one reading, or a stream of them.", false, kUsageStatus},
-      {"doctor",
-       "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing."},
-      {"level-zero",
-       "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what programs "
-       "left: level-zero run|list|report|csv|clean. Without an action it prints their flags.",
-       false, EXIT_FAILURE, true},
-      {"healthcheck",
-       "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise."},
-      {"help", "Print this help, or the help of a command."},
-      {"version", "Print version, revision and compiler."},
-      {"metrics-reference", "Print the reference of all metrics.", true}};
+      {.name = "serve",
+       .help = "Serve the metrics over HTTP (the default command).",
+       .exits = {{"0", "After SIGTERM or SIGINT."},
+                 {"1", "A flag or the configuration is invalid, or an address is in use."}}},
+      {.name = "list",
+       .help = "Print the GPUs of this machine and what each offers.",
+       .exits = {{"0", "Printed, also without a GPU."}, {"1", "A flag is invalid, or --gpu names a missing GPU."}}},
+      {.name = "stats",
+       .help = "Print one reading, or a stream of them.",
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a stream."},
+                 {"1", "--gpu names a missing GPU, or the output cannot be written."},
+                 {"2", "A flag is invalid."}}},
+      {.name = "doctor",
+       .help =
+           "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing.",
+       .exits = {{"0", "Nothing is missing."},
+                 {"1",
+                  "Something is missing: a GPU, a permission, a feature of the kernel, a valid web configuration; or a "
+                  "collector failed, or a flag is invalid."}}},
+      {.name = "level-zero",
+       .help = "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what "
+               "programs left: level-zero run|list|report|csv|clean. Without an action it prints their flags.",
+       .own_arguments = true,
+       .exits = {{"0", "Done. level-zero run exits with the program's own status."},
+                 {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}}},
+      {.name = "healthcheck",
+       .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
+       .exits = {{"0", "It is ready."}, {"1", "It is not, or does not answer, or a flag is invalid."}}},
+      {.name = "help", .help = "Print this help, or the help of a command."},
+      {.name = "version", .help = "Print version, revision and compiler."},
+      {.name = "metrics-reference", .help = "Print the reference of all metrics.", .hidden = true}};
   return commands;
 }
 
@@ -216,6 +234,8 @@ std::string help_text(const std::vector<CommandFlag>& flags, const Command& comm
     if (flag.commands.empty() && (serves || !concerns_serving(flag)))
       append_entry(out, left_side(flag), described(flag));
   }
+  if (!command.exits.empty()) out += "\nExit status:\n";
+  for (const ExitStatus& exit : command.exits) append_entry(out, std::string(exit.status), exit.meaning);
   out += kFooter;
   return out;
 }

@@ -18,11 +18,16 @@ struct CommandFlag {
   std::vector<std::string_view> commands = {};  // the only commands that accept it; empty: all
 };
 
+struct ExitStatus {
+  std::string_view status, meaning;
+};
+
 struct Command {
   std::string_view name, help;
   bool hidden = false;
-  int usage_status = 1;  // exit status for invalid arguments
+  int usage_status = 1;        // exit status for invalid arguments
   bool own_arguments = false;  // what follows its name is read by the command itself
+  std::vector<ExitStatus> exits = {};
 };
 
 // All flags, those of the collectors generated from the library's descriptions.

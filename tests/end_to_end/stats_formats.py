@@ -157,9 +157,9 @@ def intel_gpu_top():
 
 
 def streams():
-    _, err, _ = stats("--simulate=arc-a770", "--format=csv", "--interval=250ms", "--for=1s")
+    _, err, _ = stats("--simulate=arc-a770", "--format=csv", "--interval=250ms", "--for=3s")
     readings = re.search(r"^(\d+) readings in", err, re.M)
-    check(readings and 2 <= int(readings[1]) <= 5, f"--for=1s at 250ms gives about four readings: {err[:100]}")
+    check(readings and 2 <= int(readings[1]) <= 13, f"--for=3s at 250ms gives at most 12 readings: {err[:100]}")
     check(re.search(r"min +mean +max +p95  0000:03:00.0\n", err), f"the summary has a table: {err[:200]}")
     for low, mean, high, p95 in re.findall(r"^ *(\S+) +(\S+) +(\S+) +(\S+)  intel_gpu", err, re.M):
         check(float(low) <= float(mean) <= float(high) and float(low) <= float(p95) <= float(high), f"{low} {mean} {high} {p95}")

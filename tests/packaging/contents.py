@@ -8,16 +8,20 @@ import re
 import shutil
 import tempfile
 
-from checks import NAME, PACKAGES, SOURCE, check, equal, finish, help_flags, output, run
+from checks import BINARY, NAME, PACKAGES, SOURCE, check, equal, finish, help_flags, output, run
 
 FILES = {
     "/usr/bin/intel-gpu-exporter", "/usr/lib/sysctl.d/60-intel-gpu-exporter.conf", "/etc/default/intel-gpu-exporter",
-    "/usr/share/man/man1/intel-gpu-exporter.1.gz", "/usr/share/bash-completion/completions/intel-gpu-exporter",
+    "/usr/share/bash-completion/completions/intel-gpu-exporter",
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
     "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}
 # Files shipped unchanged from the repository: (pattern, without, its folder here, its folder there).
+COMMANDS = re.findall(r"^  ([a-z-]+) ", output(BINARY, "--help").partition("\nCommands:\n")[2].split("\n\n")[0], re.M)
+MAN_PAGES = [NAME] + [f"{NAME}-{command}" for command in COMMANDS if command not in ("help", "version")]
+FILES |= {f"/usr/share/man/man1/{page}.1.gz" for page in MAN_PAGES}
 COPIES = [("*.yml", "", "deploy/prometheus/rules", "/usr/share/intel-gpu-exporter/prometheus/rules"),
           ("*.json", "", "grafana", "/usr/share/intel-gpu-exporter/grafana"), ("**/*.md", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
+          ("*.json", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
           ("**/*.yml", "rules/", "deploy/prometheus", "/usr/share/doc/intel-gpu-exporter/examples/prometheus")]
 COPIED = {f"{there}/{os.path.relpath(path, f'{SOURCE}/{here}')}": path for pattern, without, here, there in COPIES
           for path in glob.glob(f"{SOURCE}/{here}/{pattern}", recursive=True)
@@ -141,14 +145,22 @@ def descriptions(root):
     in_page = set(re.findall(r"--[a-z][a-z0-9.-]*", page.replace("--[no-]", "--").replace("‐", "-")))
     missing = [flag for flag in flags if flag.replace("--no-", "--") not in in_page]
     equal("the man page has every flag", missing, [])
-    equal("man has nothing to complain about",
-          output("man", "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l", f"{root}/usr/share/man/man1/{NAME}.1.gz",
-                 env={**os.environ, "LC_ALL": "C.UTF-8"}).count("warning"), 0)
+    for name in MAN_PAGES:
+        equal(f"man accepts the page {name}",
+              output("man", "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l", f"{root}/usr/share/man/man1/{name}.1.gz",
+                     env={**os.environ, "LC_ALL": "C.UTF-8"}).count("warning"), 0)
+    page = output("man", "--local-file", "--encoding=UTF-8", f"{root}/usr/share/man/man1/{NAME}-stats.1.gz",
+                  env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8"})
+    check("the page of a command has its flags and exit status", "--interval" in page and "EXIT STATUS" in page, page)
 
     COMPLETIONS["bash"] = f"{root}/usr/share/bash-completion/completions/{NAME}"
     COMPLETIONS["fish"] = f"{root}/usr/share/fish/vendor_completions.d/{NAME}.fish"
     zsh = f"{root}/usr/share/zsh/vendor-completions/_{NAME}"
-    stats_only = {"--json", "--format", "--interval", "--count"}
+    stats_only = set(re.findall(r"--(?:no-)?[a-z.-]+", output(f"{root}/usr/bin/{NAME}", "--help")
+                                .replace("--[no-]summary", "--summary --no-summary")
+                                .partition("\nFlags of stats:\n")[2].split("\n\n")[0]))
+    stats_only = {flag for flag in stats_only if flag in flags}
+    check("stats has flags of its own", {"--format", "--count", "--no-summary"} <= stats_only, sorted(stats_only))
     for shell in ("bash", "fish"):
         offered = set(completes(shell, NAME, "--"))
         equal(f"{shell} offers every flag", sorted(set(flags) - offered - stats_only), [])

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/place.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace igpu::exporter {
+namespace {
+
+constexpr int kMainlineParanoidLevel = 2;  // the highest at which CAP_PERFMON is enough
+
+bool contains(std::string text, std::string_view part) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text.find(part) != std::string::npos;
+}
+
+// The service in whose cgroup this process is: "0::/system.slice/intel-gpu-exporter.service". Not one of a user's
+// session, from which people start programs by hand.
+std::string system_unit(const std::string& cgroup) {
+  constexpr std::string_view kSlice = "/system.slice/";
+  const std::size_t slice = cgroup.find(kSlice);
+  if (slice == std::string::npos) return {};
+  const std::size_t begin = slice + kSlice.size();
+  const std::size_t end = std::min(cgroup.find_first_of("/\n", begin), cgroup.size());
+  const std::string unit = cgroup.substr(begin, end - begin);
+  return unit.ends_with(".service") ? unit : std::string();
+}
+
+std::string joined(const std::set<std::string>& capabilities, std::string_view prefix, std::string_view separator) {
+  std::string text;
+  for (const std::string& name : capabilities)
+    text += (text.empty() ? "" : std::string(separator)) + std::string(prefix) + name;
+  return text;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+using Lines = std::vector<std::string>;
+
+Lines on_bare_metal(const Grants& grants, const std::string& program) {
+  Lines lines;
+  if (!grants.capabilities.empty()) {
+    lines.push_back("sudo setcap " + lower(joined(grants.capabilities, "cap_", ",")) + "+ep \\");
+    lines.push_back("  " + program);
+  }
+  if (grants.render_node) lines.emplace_back("sudo usermod -aG render \"$USER\"   # then log in again");
+  return lines;
+}
+
+Lines in_unit(const Grants& grants, const std::string& unit) {
+  const std::string capabilities = joined(grants.capabilities, "CAP_", " ");
+  Lines lines{"sudo systemctl edit " + unit + "   # and add:", "[Service]"};
+  if (!grants.capabilities.empty()) {
+    lines.push_back("AmbientCapabilities=" + capabilities);
+    lines.push_back("CapabilityBoundingSet=" + capabilities);
+  }
+  if (grants.render_node) lines.emplace_back("SupplementaryGroups=render");
+  lines.push_back("# then: sudo systemctl restart " + unit);
+  return lines;
+}
+
+Lines in_engine(const Grants& grants, std::string_view engine) {
+  Lines lines{"sudo " + std::string(engine) + " run \\"};
+  if (grants.render_node)
+    lines.emplace_back("  --device /dev/dri --group-add \"$(stat -c %g /dev/dri/renderD128)\" \\");
+  if (grants.host_processes) {
+    lines.emplace_back("  --pid host --security-opt apparmor=unconfined \\");
+    lines.emplace_back("  --security-opt label=disable \\");
+  }
+  for (const std::string& name : grants.capabilities) lines.push_back("  --cap-add " + name + " \\");
+  lines.emplace_back("  ...   # the flags and the image as before");
+  return lines;
+}
+
+Lines in_kubernetes(const Grants& grants) {
+  Lines lines{"kubectl -n NAMESPACE patch daemonset intel-gpu-exporter -p '", "spec:", "  template:", "    spec:"};
+  if (grants.host_processes) lines.emplace_back("      hostPID: true");
+  if (grants.render_node) lines.emplace_back("      securityContext: {supplementalGroups: [GID]}");
+  if (!grants.capabilities.empty()) {
+    lines.insert(lines.end(), {"      containers:", "      - name: intel-gpu-exporter", "        securityContext:",
+                               "          capabilities: {add: [" + joined(grants.capabilities, "", ", ") + "]}"});
+  }
+  lines.back() += '\'';
+  if (grants.render_node) {
+    lines.emplace_back("# GID: stat -c %g /dev/dri/renderD128 on the node;");
+    lines.emplace_back("# the device: a hostPath, or a device plugin (docs/kubernetes.md)");
+  }
+  return lines;
+}
+
+Lines in_lxc(const Grants& grants) {
+  Lines lines;
+  if (grants.render_node) {
+    lines.emplace_back("pct set ID -dev0 /dev/dri/renderD128,gid=GID   # Proxmox VE, on the host;");
+    lines.emplace_back("# GID: getent group render, in the container");
+  }
+  if (!grants.capabilities.empty()) {
+    lines.emplace_back("# An unprivileged container cannot get the rest: run the exporter on the");
+    lines.emplace_back("# host, where it reports this container as well (docs/lxc-proxmox.md)");
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string_view to_string(PlaceKind kind) {
+  switch (kind) {
+    case PlaceKind::systemd_unit:
+      return "systemd unit";
+    case PlaceKind::docker:
+      return "Docker";
+    case PlaceKind::podman:
+      return "Podman";
+    case PlaceKind::kubernetes:
+      return "Kubernetes";
+    case PlaceKind::lxc:
+      return "LXC";
+    case PlaceKind::wsl:
+      return "WSL";
+    case PlaceKind::bare_metal:
+      break;
+  }
+  return "bare metal";
+}
+
+std::string title(const Place& place) {
+  return std::string(to_string(place.kind)) + (place.unit.empty() ? "" : " " + place.unit);
+}
+
+PlaceEvidence real_evidence() {
+  return {.read = [](const char* path) -> std::optional<std::string> {
+            std::ifstream file(path);
+            if (!file) return std::nullopt;
+            std::string text(4096, '\0');
+            file.read(text.data(), static_cast<std::streamsize>(text.size()));
+            text.resize(static_cast<std::size_t>(file.gcount()));
+            return text;
+          },
+          .exists = [](const char* path) { return ::access(path, F_OK) == 0; },
+          .environment = [](const char* name) -> std::optional<std::string> {
+            const char* const value = std::getenv(name);
+            return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+          }};
+}
+
+// From the innermost place outwards: a pod's container also has the marks of its engine, and a container in WSL those
+// of WSL's kernel.
+Place detect_place(const PlaceEvidence& evidence) {
+  // systemd and the engines name the manager of a container here.
+  const std::string container =
+      evidence.environment("container").value_or("") + evidence.read("/run/systemd/container").value_or("");
+  if (evidence.environment("KUBERNETES_SERVICE_HOST") || evidence.exists("/var/run/secrets/kubernetes.io"))
+    return {PlaceKind::kubernetes, {}};
+  if (evidence.exists("/run/.containerenv") || contains(container, "podman")) return {PlaceKind::podman, {}};
+  if (evidence.exists("/.dockerenv") || contains(container, "docker")) return {PlaceKind::docker, {}};
+  if (contains(container, "lxc")) return {PlaceKind::lxc, {}};
+  if (contains(evidence.read("/proc/sys/kernel/osrelease").value_or(""), "microsoft")) return {PlaceKind::wsl, {}};
+  const std::string unit = system_unit(evidence.read("/proc/self/cgroup").value_or(""));
+  if (!unit.empty()) return {PlaceKind::systemd_unit, unit};
+  return {};
+}
+
+Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf_event_paranoid) {
+  Grants grants;
+  for (const Finding& finding : findings) {
+    if (finding.available || finding.feature == nullptr || finding.absent.reason != Reason::permission) continue;
+    switch (finding.feature->need) {
+      case Need::perf_events:
+      case Need::awake_event:
+      case Need::rapl_pmu:
+      case Need::imc_pmu:
+        grants.paranoid_level = perf_event_paranoid.value_or(0) > kMainlineParanoidLevel;
+        grants.capabilities.insert("PERFMON");
+        break;
+      case Need::perfmon_capability:
+        grants.capabilities.insert("PERFMON");
+        break;
+      case Need::other_processes:
+        grants.capabilities.insert("SYS_PTRACE");
+        grants.host_processes = true;
+        break;
+      case Need::descriptor_links:
+      case Need::powercap_file:
+      case Need::root_only_file:
+        grants.capabilities.insert("DAC_READ_SEARCH");
+        break;
+      case Need::render_node:
+        grants.render_node = true;
+        break;
+      case Need::card_hwmon:
+      case Need::nothing_special:
+        break;
+    }
+  }
+  return grants;
+}
+
+std::vector<std::string> how_to_grant(const Grants& grants, const Place& place, const std::string& program) {
+  if (place.kind == PlaceKind::wsl) return {"# WSL has no i915 or xe device: run the exporter under Linux itself"};
+  if (grants.none()) return {};
+  Lines lines;
+  switch (place.kind) {
+    case PlaceKind::bare_metal:
+    case PlaceKind::wsl:
+      lines = on_bare_metal(grants, program);
+      break;
+    case PlaceKind::systemd_unit:
+      lines = in_unit(grants, place.unit);
+      break;
+    case PlaceKind::docker:
+      lines = in_engine(grants, "docker");
+      break;
+    case PlaceKind::podman:
+      lines = in_engine(grants, "podman");
+      break;
+    case PlaceKind::kubernetes:
+      lines = in_kubernetes(grants);
+      break;
+    case PlaceKind::lxc:
+      return in_lxc(grants);
+  }
+  if (grants.paranoid_level) {
+    const bool here = place.kind == PlaceKind::bare_metal || place.kind == PlaceKind::systemd_unit;
+    lines.push_back(std::string("sudo sysctl kernel.perf_event_paranoid=2") + (here ? "" : "   # on the host"));
+  }
+  return lines;
+}
+
+}  // namespace igpu::exporter
