@@ -42,8 +42,9 @@ struct CollectorInfo {
   bool reads_processes = false;       // ScrapePass::clients(): the sandbox must allow /proc/<pid>
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
-  std::span<const OptionDescriptor* const> options = {};  // base/option.h
-  std::string_view notes = {};                            // for METRICS.md: what concerns several of its metrics
+  std::span<const OptionDescriptor* const> options = {};     // base/option.h
+  std::span<const OptionDescriptor* const> enabled_by = {};  // those of them that turn it on when they are given
+  std::string_view notes = {};                               // for METRICS.md: what concerns several of its metrics
 };
 
 // KernelAbsence::cause of what only i915 has.

@@ -31,6 +31,13 @@ struct ByDevice {
   bool operator()(const std::string& address, const DrmClient& client) const { return address < client.device; }
 };
 
+// Processes; clients are sorted by PID.
+std::size_t holders(std::span<const DrmClient> clients) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < clients.size(); ++i) count += i == 0 || clients[i].pid != clients[i - 1].pid;
+  return count;
+}
+
 bool has_engine_time(const DrmClient& client) {
   return std::any_of(client.engines.begin(), client.engines.end(),
                      [](const ClientEngine& engine) { return engine.present(); });
@@ -47,6 +54,7 @@ FdinfoCollector::FdinfoCollector(const CollectorContext& context)
       gpu_(context.gpu),
       min_window_(context.min_window),
       max_processes_(context.options[kMaxProcesses]),
+      per_process_(context.options[kPerProcess]),
       table_(context.memory.own<UsageTable>()) {
   table_.device_was_bound();
 }
@@ -63,6 +71,10 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
   const std::span<const DrmClient> clients(begin, end);
   report_features(snapshot, clients, out);
 
+  if (!per_process_) {
+    if (snapshot.files_left_out == 0) out.add(kProcesses, {gpu_.address}, Count{static_cast<double>(holders(clients))});
+    return;
+  }
   if (!clients.empty()) ask_for_clock();
   const UsageTable::Update update = table_.update(snapshot, clients, max_processes_, min_window_);
   for (const ProcessUsage& usage : update.processes) write(usage, out);

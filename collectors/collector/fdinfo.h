@@ -90,7 +90,12 @@ class FdinfoCollector final : public Collector {
        .help =
            "Maximum number of processes per GPU with series of their own; the smallest recent users beyond it are only "
            "counted."}};
-  static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kMaxProcesses};
+  static constexpr SwitchOption kPerProcess{
+      {.flag = "collector.fdinfo.per-process",
+       .default_value = "enabled",
+       .help =
+           "Series by process. Without them only intel_gpu_processes is left; collector workloads sums up by group."}};
+  static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kMaxProcesses, &kPerProcess};
   static constexpr CollectorInfo kInfo{
       .name = "fdinfo",
       .help = "GPU time and memory by process.",
@@ -119,7 +124,6 @@ class FdinfoCollector final : public Collector {
 
   void report_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out);
   void write(const ProcessUsage& usage, SampleSink& out);
-
   void ask_for_clock();
 
   Machine& machine_;
@@ -129,6 +133,7 @@ class FdinfoCollector final : public Collector {
   Shown memory_shown_ = Shown::unknown;
   const Nanoseconds min_window_;
   const std::size_t max_processes_;
+  const bool per_process_;
   UsageTable& table_;
   std::vector<std::pair<std::string_view, std::array<double, 5>>> regions_;  // kept to reuse its memory
 };

@@ -3,6 +3,7 @@
 #include "collector/engines.h"
 #include "collector/fdinfo.h"
 #include "collector/frequency.h"
+#include "collector/host.h"
 #include "collector/hwmon.h"
 #include "collector/identity.h"
 #include "collector/imc.h"
@@ -11,6 +12,7 @@
 #include "collector/pcie.h"
 #include "collector/power.h"
 #include "collector/rc6.h"
+#include "collector/workloads.h"
 
 namespace igpu {
 namespace {
@@ -28,6 +30,8 @@ constexpr CollectorEntry kCollectors[] = {
     entry<PcieCollector>(),
     entry<ImcCollector>(),
     entry<FdinfoCollector>(),
+    entry<WorkloadsCollector>(),
+    entry<HostCollector>(),
     entry<LevelZeroCollector>(),
 };
 // clang-format on

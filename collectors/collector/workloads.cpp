@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <utility>
 
 #include "base/scan.h"
@@ -39,7 +40,24 @@ std::optional<WorkloadTree> parse_workload_tree(std::string_view text) {
   return tree;
 }
 
-Workloads::Workloads(Machine& machine, WorkloadSettings settings, Nanoseconds min_window)
+std::string refusal_of_workload_tree(std::string_view text) {
+  return parse_workload_tree(text) ? std::string() : "is no process: write PID or NAME=PID";
+}
+
+std::unique_ptr<MachineCollector> WorkloadsCollector::create(const MachineContext& context) {
+  WorkloadSettings settings;
+  settings.by = context.options[kBy];
+  settings.most = context.options[kMost];
+  settings.rules = context.workload_rules;
+  settings.root = context.machine.root;
+  for (const std::string& tree : context.options[kTree])
+    if (auto parsed = parse_workload_tree(tree)) settings.trees.push_back(*std::move(parsed));
+  if (!settings.rules && !context.options[kRules].empty())
+    throw std::logic_error("--workload.rules is given, but MonitorOptions::workload_rules is not");
+  return std::make_unique<WorkloadsCollector>(context.machine, std::move(settings), context.min_window);
+}
+
+WorkloadsCollector::WorkloadsCollector(Machine& machine, WorkloadSettings settings, Nanoseconds min_window)
     : machine_(machine),
       settings_(std::move(settings)),
       names_(settings_.root == nullptr ? std::nullopt : std::optional<ContainerNames>(std::in_place, *settings_.root)),
@@ -47,22 +65,38 @@ Workloads::Workloads(Machine& machine, WorkloadSettings settings, Nanoseconds mi
       tree_(machine),
       table_(settings_.most, min_window) {}
 
-void Workloads::collect(const Pass& pass, SampleSink& out) {
-  if (settings_.rules) naming_.use(settings_.rules->current());
-  if (names_) names_->begin_scan(pass.snapshot.time);
-  for (const std::string& device : pass.asleep) table_.pause_clock(device);
-
-  // Without the processes nothing is counted now, and nothing is lost: the next scan continues from the last one.
-  const auto found = tree_.below(roots(pass.snapshot));
-  if (found) {
-    advance(pass.snapshot, *found);
-    for (const auto& [device, busy] : pass.measured) table_.measured(device, busy);
-  } else if (found.is_failure()) {
-    out.failed(found.failure());
-  }
-
-  for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, pass, out);
+void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
+  const Now now = scan(pass, out);
+  for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, now, out);
   write_unattributed(out);
+  report_names(out);
+}
+
+// Without the clients or the processes nothing is counted now, and nothing is lost: the next scan continues from the
+// last one.
+WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& out) {
+  Now now;
+  now.asleep = pass.asleep();
+  const auto clients = pass.clients();
+  if (clients.is_failure()) out.failed(clients.failure());
+  if (!clients) return now;
+  const ClientSnapshot& snapshot = **clients;
+  if (settings_.rules) naming_.use(settings_.rules->current());
+  if (names_) names_->begin_scan(snapshot.time);
+  for (const std::string& device : now.asleep) table_.pause_clock(device);
+  const auto found = tree_.below(roots(snapshot));
+  if (found.is_failure()) out.failed(found.failure());
+  if (!found) return now;
+  advance(snapshot, *found);
+  now.clients = true;
+  now.processes = found->complete;
+  // What a scan that was cut short has not read would be nobody's for ever.
+  if (!snapshot.complete) return now;
+  for (const auto& [device, busy] : pass.engines_measured()) table_.measured(device, busy);
+  return now;
+}
+
+void WorkloadsCollector::report_names(SampleSink& out) const {
   if (!names_) {
     out.absent(kNames, {Reason::disabled, 0});
   } else if (const auto missing = names_->why_missing()) {
@@ -72,14 +106,14 @@ void Workloads::collect(const Pass& pass, SampleSink& out) {
   }
 }
 
-std::vector<std::uint32_t> Workloads::roots(const ClientSnapshot& snapshot) const {
+std::vector<std::uint32_t> WorkloadsCollector::roots(const ClientSnapshot& snapshot) const {
   std::vector<std::uint32_t> pids;
   for (const ClientProcess& process : snapshot.processes) pids.push_back(process.pid);
   for (const WorkloadTree& tree : settings_.trees) pids.push_back(tree.pid);
   return pids;
 }
 
-void Workloads::advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found) {
+void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found) {
   for (const WorkloadTree& tree : settings_.trees)
     if (const TreeProcess* root = find_process(found.processes, tree.pid))
       tree_starts_.try_emplace(tree.pid, root->start_ticks);
@@ -96,7 +130,7 @@ void Workloads::advance(const ClientSnapshot& snapshot, const ProcessTree::Found
                   }});
 }
 
-std::optional<WorkloadLabels> Workloads::tree_of(std::uint32_t pid, const ProcessTree::Found& found) {
+std::optional<WorkloadLabels> WorkloadsCollector::tree_of(std::uint32_t pid, const ProcessTree::Found& found) {
   if (settings_.trees.empty()) return std::nullopt;
   const TreeProcess* process = find_process(found.processes, pid);
   for (std::size_t steps = 0; process != nullptr && steps < found.processes.size(); ++steps) {
@@ -114,7 +148,7 @@ std::optional<WorkloadLabels> Workloads::tree_of(std::uint32_t pid, const Proces
   return std::nullopt;
 }
 
-WorkloadLabels Workloads::labels_of(const ClientProcess& process) {
+WorkloadLabels WorkloadsCollector::labels_of(const ClientProcess& process) {
   std::string exe;
   if (naming_.asks_for_exe())
     exe = machine_.proc.read_link(std::to_string(process.pid) + "/exe").value_or(std::string());
@@ -122,7 +156,7 @@ WorkloadLabels Workloads::labels_of(const ClientProcess& process) {
   return naming_.labels_of({process, exe, ancestors});
 }
 
-std::vector<std::string> Workloads::ancestors_of(std::uint32_t pid) const {
+std::vector<std::string> WorkloadsCollector::ancestors_of(std::uint32_t pid) const {
   std::vector<std::string> names;
   std::array<char, 2048> buffer;
   for (bool is_first = true; pid != 0 && names.size() < kMostAncestors; is_first = false) {
@@ -136,39 +170,46 @@ std::vector<std::string> Workloads::ancestors_of(std::uint32_t pid) const {
   return names;
 }
 
-void Workloads::write(const WorkloadTable::Workload& workload, const Pass& pass, SampleSink& out) const {
-  const std::string& name = workload.labels.workload;
-  for (const auto& [address, device] : workload.devices) {
-    const bool asleep = contains(pass.asleep, address);
-    for (const EngineClassNames& names : kEngineClassNames) {
-      const auto i = static_cast<std::size_t>(names.engine_class);
-      if (!device.shown[i]) continue;
-      out.add(kBusy, {address, name, names.label}, Seconds{device.busy[i]});
-      if (device.ratio[i] && !asleep) out.add(kBusyRatio, {address, name, names.label}, *device.ratio[i]);
-    }
-    if (asleep) continue;
-    out.add(kClients, {address, name}, Count{static_cast<double>(device.clients)});
-    for (const auto& [key, bytes] : device.memory)
-      out.add(kMemory, {address, name, key.first, key.second}, Bytes{bytes});
+void WorkloadsCollector::write_device(const std::string& name, const std::string& address,
+                                      const WorkloadTable::Device& device, bool now, SampleSink& out) {
+  for (const EngineClassNames& names : kEngineClassNames) {
+    const auto i = static_cast<std::size_t>(names.engine_class);
+    if (!device.shown[i]) continue;
+    out.add(kBusy, {address, name, names.label}, Seconds{device.busy[i]});
+    if (device.ratio[i] && now) out.add(kBusyRatio, {address, name, names.label}, *device.ratio[i]);
   }
-  out.add(kProcesses, {name}, Count{static_cast<double>(workload.processes)});
-  out.add(kStarted, {name}, Count{static_cast<double>(workload.started)});
+  if (!now) return;
+  out.add(kClients, {address, name}, Count{static_cast<double>(device.clients)});
+  for (const auto& [key, bytes] : device.memory) out.add(kMemory, {address, name, key.first, key.second}, Bytes{bytes});
+}
+
+void WorkloadsCollector::write_tree(const WorkloadTable::Workload& workload, bool now, SampleSink& out) {
+  const std::string& name = workload.labels.workload;
+  if (now) {
+    out.add(kProcesses, {name}, Count{static_cast<double>(workload.processes)});
+    out.add(kResident, {name}, Bytes{static_cast<double>(workload.resident_bytes)});
+  }
   out.add(kCpu, {name, "user"}, Seconds{static_cast<double>(workload.user_ticks) / kTicksPerSecond});
   out.add(kCpu, {name, "system"}, Seconds{static_cast<double>(workload.system_ticks) / kTicksPerSecond});
-  out.add(kResident, {name}, Bytes{static_cast<double>(workload.resident_bytes)});
-  if (workload.disk_known) {
-    out.add(kRead, {name}, Bytes{static_cast<double>(workload.read_bytes)});
-    out.add(kWritten, {name}, Bytes{static_cast<double>(workload.written_bytes)});
-  }
+  if (!workload.disk_known) return;
+  out.add(kRead, {name}, Bytes{static_cast<double>(workload.read_bytes)});
+  out.add(kWritten, {name}, Bytes{static_cast<double>(workload.written_bytes)});
+}
+
+void WorkloadsCollector::write(const WorkloadTable::Workload& workload, const Now& now, SampleSink& out) {
   const WorkloadLabels& labels = workload.labels;
-  if (name == WorkloadTable::kOther) return;
+  for (const auto& [address, device] : workload.devices)
+    write_device(labels.workload, address, device, now.clients && !contains(now.asleep, address), out);
+  out.add(kStarted, {labels.workload}, Count{static_cast<double>(workload.started)});
+  write_tree(workload, now.processes, out);
+  if (labels.workload == WorkloadTable::kOther) return;
   out.add(kWorkloadInfo,
-          {name, labels.kind, labels.name_space, labels.pod, labels.container, labels.container_id, labels.pod_uid,
-           labels.systemd_unit},
+          {labels.workload, labels.kind, labels.name_space, labels.pod, labels.container, labels.container_id,
+           labels.pod_uid, labels.systemd_unit},
           Count{1});
 }
 
-void Workloads::write_unattributed(SampleSink& out) const {
+void WorkloadsCollector::write_unattributed(SampleSink& out) const {
   for (const auto& [address, busy] : table_.unattributed())
     for (const EngineClassNames& names : kEngineClassNames)
       if (const auto& seconds = busy[static_cast<std::size_t>(names.engine_class)])

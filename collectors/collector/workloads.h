@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/collector.h"
 #include "collector/workloads_naming.h"
 #include "collector/workloads_table.h"
 #include "igpu/feature.h"
@@ -24,13 +25,15 @@
 
 namespace igpu {
 
-// A tree that --workload.tree names.
+// A process tree that --workload.tree names.
 struct WorkloadTree {
   std::string name;
   std::uint32_t pid = 0;
 };
 // "PID" or "NAME=PID"; nothing for anything else.
 std::optional<WorkloadTree> parse_workload_tree(std::string_view text);
+// As OptionDescriptor::refusal().
+std::string refusal_of_workload_tree(std::string_view text);
 
 struct WorkloadSettings {
   WorkloadBy by = WorkloadBy::pod;
@@ -40,9 +43,9 @@ struct WorkloadSettings {
   const Directory* root = nullptr;  // of the host's file system; null: no names of pods and containers
 };
 
-// Who uses the GPUs of the machine, by workload. One object for all GPUs: a workload's processors and memory are not
-// those of one of them.
-class Workloads {
+// Who uses the GPUs of the machine, by workload. One object for all GPUs: a workload's CPU time and main memory belong
+// to none of them.
+class WorkloadsCollector final : public MachineCollector {
  public:
   static constexpr Metric<Seconds, 3> kBusy{
       "intel_gpu_workload_engine_busy_seconds_total",
@@ -91,29 +94,89 @@ class Workloads {
       {"workload", "kind", "namespace", "pod", "container", "container_id", "pod_uid", "systemd_unit"}};
 
   static constexpr FeatureDescriptor kNames{"workload_names", "Names of pods and containers; without them only ids.",
-                                            Need::nothing_special, true};
+                                            Need::container_files, true};
 
-  // machine must outlive the object.
-  Workloads(Machine& machine, WorkloadSettings settings, Nanoseconds min_window);
-
-  struct Pass {
-    const ClientSnapshot& snapshot;
-    // Of GPUs that sleep nothing is known now.
-    std::span<const std::string> asleep;
-    // The PMU's engine time of a GPU by class, where it counts; read after the snapshot.
-    const std::map<std::string, WorkloadTable::Measured5>& measured;
+  static constexpr std::array<Choice<WorkloadBy>, 6> kByChoices{{{"auto", WorkloadBy::pod},
+                                                                 {"container", WorkloadBy::container},
+                                                                 {"pod", WorkloadBy::pod},
+                                                                 {"systemd_unit", WorkloadBy::systemd_unit},
+                                                                 {"comm", WorkloadBy::comm},
+                                                                 {"user", WorkloadBy::user}}};
+  static constexpr ChoiceOption<WorkloadBy> kBy{
+      {.flag = "workload.by",
+       .default_value = "auto",
+       .help = "What makes a workload. auto is the pod; outside of pods the container; outside of containers the "
+               "systemd unit; else comm. Each other choice falls back in the same order."},
+      kByChoices};
+  static constexpr TextOption kRules{
+      {.flag = "workload.rules",
+       .default_value = "",
+       .help = "YAML file with rules that name workloads; what no rule matches is grouped by --workload.by. Read again "
+               "when it changes. Enables collector workloads."},
+      "FILE"};
+  static constexpr TextListOption kTree{
+      {.flag = "workload.tree",
+       .default_value = "",
+       .help = "Makes the process PID and all processes below it one workload, with or without a GPU. Enables "
+               "collector workloads."},
+      "[NAME=]PID",
+      &refusal_of_workload_tree};
+  static constexpr NumberOption kMost{
+      {.flag = "workload.max",
+       .default_value = "256",
+       .help = "Maximum number of workloads with series of their own; the smallest recent users beyond it are added to "
+               "workload=\"other\"."},
+      1,
+      65536};
+  static constexpr std::array<const OptionDescriptor*, 4> kOptions{&kBy, &kRules, &kTree, &kMost};
+  static constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
+  static constexpr std::array<const MetricDescriptor*, 11> kMetrics{&kBusy,      &kBusyRatio, &kMemory,      &kClients,
+                                                                    &kProcesses, &kStarted,   &kCpu,         &kResident,
+                                                                    &kRead,      &kWritten,   &kWorkloadInfo};
+  static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kNames};
+  static constexpr CollectorInfo kInfo{
+      .name = "workloads",
+      .help = "GPU time, GPU memory, CPU time, memory and disk bytes by container, pod, unit or process tree.",
+      .enabled_by_default = false,
+      .reads_processes = true,
+      .metrics = kMetrics,
+      .features = kFeatures,
+      .options = kOptions,
+      .enabled_by = kEnabling,
+      .notes =
+          "A workload's counters include what its ended processes and closed clients used up to the last scan, and "
+          "never decrease. A client's engine time belongs to the workload of the process that holds it when it is "
+          "read: the lowest PID where several hold it. A client that is there at the first scan counts from then on; a "
+          "later one counts whole, unless it comes with more time than fits since the last scan. "
+          "workload=\"unattributed\" is the engine time that the PMU counted and no visible client explains; it "
+          "needs collector engines in the same scrape. Series of the process tree include all processes below those "
+          "that hold a client.",
   };
-  void collect(const Pass& pass, SampleSink& out);
 
-  const WorkloadTable& table() const { return table_; }
+  static std::unique_ptr<MachineCollector> create(const MachineContext& context);
+  // machine must outlive the object.
+  WorkloadsCollector(Machine& machine, WorkloadSettings settings, Nanoseconds min_window);
+
+  void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
+  // What is known now, and not only up to the last scan.
+  struct Now {
+    std::span<const std::string> asleep;
+    bool clients = false;
+    bool processes = false;
+  };
+  Now scan(MachinePass& pass, SampleSink& out);
+  void report_names(SampleSink& out) const;
   std::vector<std::uint32_t> roots(const ClientSnapshot& snapshot) const;
   void advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found);
   std::optional<WorkloadLabels> tree_of(std::uint32_t pid, const ProcessTree::Found& found);
   WorkloadLabels labels_of(const ClientProcess& process);
   std::vector<std::string> ancestors_of(std::uint32_t pid) const;
-  void write(const WorkloadTable::Workload& workload, const Pass& pass, SampleSink& out) const;
+  static void write(const WorkloadTable::Workload& workload, const Now& now, SampleSink& out);
+  static void write_device(const std::string& name, const std::string& address, const WorkloadTable::Device& device,
+                           bool now, SampleSink& out);
+  static void write_tree(const WorkloadTable::Workload& workload, bool now, SampleSink& out);
   void write_unattributed(SampleSink& out) const;
 
   Machine& machine_;

@@ -8,19 +8,9 @@
 namespace igpu {
 namespace {
 
-// As in the fdinfo collector: corrections of running contexts are far below a second.
-constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
-constexpr std::uint64_t kHeldCycles = 19'200'000;
-constexpr std::uint64_t kSpoilingPart = 100;
 constexpr Nanoseconds kRemember = std::chrono::minutes(15);
 constexpr std::size_t kMostClients = 65536;
 constexpr std::size_t kMostFolded = 65536;
-constexpr double kFastestClock = 38.4e6;
-
-// The most that an engine class can have worked. It is published in steps, hence a little more than the elapsed time.
-double plausible(double passed, double slack, std::uint32_t capacity) {
-  return (passed * 1.25 + slack) * std::min<std::uint32_t>(std::max<std::uint32_t>(capacity, 1), 64);
-}
 
 std::uint64_t nanoseconds_of(std::uint64_t cycles, double hertz) {
   return static_cast<std::uint64_t>(static_cast<double>(cycles) * 1e9 / hertz + 0.5);
@@ -114,9 +104,7 @@ bool WorkloadTable::is_another(const Client& known, const DrmClient& client, std
       std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), known.pid))
     return false;
   for (std::size_t i = 0; i < kEngineClasses; ++i)
-    if (const auto& busy = client.engines[i].busy_ns;
-        busy && known.engines[i].would_step_back(*busy, kHeldNanoseconds / kSpoilingPart))
-      return true;
+    if (client.engines[i].busy_ns && known.engines[i].would_step_back(client.engines[i])) return true;
   return false;
 }
 
@@ -135,45 +123,25 @@ void WorkloadTable::count_client(const DrmClient& client, std::uint64_t start_ti
   auto& engines = group.engines[client.device];
   if (engines.empty()) engines.assign(kEngineClasses, ClassState(min_window_));
   ClockRate& clock = clocks_[client.device];
-  const double elapsed = last_scan_ ? to_seconds(scan.snapshot.time - *last_scan_).value : 0;
+  const Nanoseconds elapsed = last_scan_ ? scan.snapshot.time - *last_scan_ : Nanoseconds::zero();
 
-  std::array<HeldCounter::Step, kEngineClasses> steps{};
-  std::array<bool, kEngineClasses> in_cycles{};
+  std::array<ClientEngineCounter::Step, kEngineClasses> steps{};
   bool fits = true;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const ClientEngine& engine = client.engines[i];
     if (!engine.present()) continue;
     device.shown[i] = true;
     engines[i].capacity = std::max<std::uint32_t>({engines[i].capacity, engine.capacity, 1});
-    double most;
-    if (engine.busy_ns) {
-      steps[i] = known.engines[i].advance(*engine.busy_ns, kHeldNanoseconds);
-      most = plausible(elapsed * 1e9, static_cast<double>(kHeldNanoseconds) / 10, engine.capacity);
-    } else {
-      in_cycles[i] = true;
-      std::uint64_t lap = 0;
-      auto& last_total = known.total_cycles[i];
-      if (engine.total_cycles) {
-        if (last_total && *engine.total_cycles > *last_total)
-          lap = static_cast<std::uint64_t>(plausible(static_cast<double>(*engine.total_cycles - *last_total),
-                                                     static_cast<double>(kHeldCycles), engine.capacity));
-        last_total = engine.total_cycles;
-        clock.observe(client.time, *engine.total_cycles);
-      }
-      steps[i] = known.engines[i].advance(*engine.cycles, kHeldCycles, lap);
-      most = plausible(elapsed * clock.hertz().value_or(kFastestClock), static_cast<double>(kHeldCycles) / 10,
-                       engine.capacity);
-    }
-    fits = fits && static_cast<double>(steps[i].gained) <= most;
-    if (steps[i].stepped_back > (engine.busy_ns ? kHeldNanoseconds : kHeldCycles) / kSpoilingPart)
-      engines[i].window.restart();
+    steps[i] = known.engines[i].advance(engine, client.time, clock);
+    fits = fits && static_cast<double>(steps[i].gained) <= ClientEngineCounter::most(engine, elapsed, clock);
+    if (steps[i].spoiled) engines[i].window.restart();
   }
   const bool is_born = last_ticks_ && start_ticks >= *last_ticks_;
   const bool began = is_new && last_scan_ && (is_born || (last_showed_all_ && fits));
   if (began) ++group.workload.started;
   if (is_new && !began) return;
   for (std::size_t i = 0; i < kEngineClasses; ++i)
-    (in_cycles[i] ? engines[i].cycles : engines[i].nanoseconds) += steps[i].gained;
+    (steps[i].in_cycles ? engines[i].cycles : engines[i].nanoseconds) += steps[i].gained;
 }
 
 void WorkloadTable::add_memory(const DrmClient& client, Device& device) const {
@@ -309,7 +277,17 @@ void WorkloadTable::forget_clients(const ClientSnapshot& snapshot) {
   });
 }
 
+bool WorkloadTable::awaits_rate(const std::string& device) const {
+  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& entry) {
+    const auto engines = entry.second.engines.find(device);
+    return engines != entry.second.engines.end() &&
+           std::any_of(engines->second.begin(), engines->second.end(),
+                       [](const ClassState& state) { return state.cycles > 0; });
+  });
+}
+
 void WorkloadTable::measured(const std::string& device, const Measured5& busy) {
+  if (awaits_rate(device)) return;
   const Seconds5& attributed = attributed_[device];
   auto& beginnings = beginnings_[device];
   Measured5& rest = unattributed_[device];

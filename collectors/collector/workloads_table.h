@@ -16,8 +16,8 @@
 
 #include "base/clock_rate.h"
 #include "base/counter_window.h"
-#include "base/held_counter.h"
 #include "base/tree_usage.h"
+#include "collector/shared/client_engine_counter.h"
 #include "source/clients.h"
 
 namespace igpu {
@@ -90,8 +90,8 @@ class WorkloadTable {
   };
   void advance(const Scan& scan);
 
-  // The PMU's engine time by class since some beginning, read just after the scan: what workloads do not explain.
-  // Time before the first call is not counted.
+  // The PMU's engine time by class since some beginning, read at about the time of the scan: what workloads do not
+  // explain. Time before the first call is not counted. Skipped while clients' cycles wait for the rate of their clock.
   using Measured5 = std::array<std::optional<double>, kEngineClasses>;  // nothing: the GPU has no such engine
   void measured(const std::string& device, const Measured5& busy);
   // Empty until something was measured.
@@ -120,8 +120,7 @@ class WorkloadTable {
     Nanoseconds last_active{};
   };
   struct Client {
-    std::array<HeldCounter, kEngineClasses> engines;
-    std::array<std::optional<std::uint64_t>, kEngineClasses> total_cycles;
+    std::array<ClientEngineCounter, kEngineClasses> engines;
     std::uint32_t pid = 0;
     std::uint64_t start_ticks = 0;
     Nanoseconds seen{};
@@ -138,6 +137,7 @@ class WorkloadTable {
   void count_processes(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
   void add_memory(const DrmClient& client, Device& device) const;
   void finish(const Scan& scan);
+  bool awaits_rate(const std::string& device) const;
   void fold();
   void fold_into_other(Group& group);
   void forget_clients(const ClientSnapshot& snapshot);

@@ -63,6 +63,7 @@ struct Machine {
   Names& names;
   // For files of other programs; null: this machine has none.
   std::unique_ptr<PageFolder> (*page_folder)(std::string path) = nullptr;
+  Directory* root = nullptr;  // the host's file system, for names of pods and containers; null: not available
 };
 
 std::unique_ptr<Clock> system_clock();

@@ -16,12 +16,13 @@ class SystemParts final : public MachineParts {
       : sys_(open_tree(options.sysfs_root, "sysfs")),
         proc_(open_tree(options.procfs_root, "procfs")),
         dev_(open_tree(options.devfs_root, "devfs")),
+        root_(open_tree(options.rootfs_root, "rootfs")),
         perf_(system_perf_events()),
         drm_(system_drm_nodes(options.devfs_root)),
         clock_(system_clock()),
         privileges_(system_privileges()),
         names_(system_names()),
-        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder} {}
+        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder, root_.get()} {}
   Machine& machine() override { return machine_; }
 
  private:
@@ -33,7 +34,7 @@ class SystemParts final : public MachineParts {
     }
   }
 
-  std::unique_ptr<Directory> sys_, proc_, dev_;
+  std::unique_ptr<Directory> sys_, proc_, dev_, root_;
   std::unique_ptr<PerfEvents> perf_;
   std::unique_ptr<DrmNodes> drm_;
   std::unique_ptr<Clock> clock_;

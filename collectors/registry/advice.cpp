@@ -93,6 +93,19 @@ Advice no_tracker_folder() {
           "create the folder (docs/level-zero.md); the packages do it with systemd-tmpfiles --create"};
 }
 
+Advice container_files_advice(const Absent& absent) {
+  if (absent.os_error == EACCES) {
+    return {"the container engine's state files are readable by root only",
+            "give it CAP_DAC_READ_SEARCH (setcap cap_dac_read_search+ep, AmbientCapabilities=CAP_DAC_READ_SEARCH, "
+            "--cap-add DAC_READ_SEARCH), or group by rules (--workload.rules)"};
+  }
+  return {
+      "the host has no file that names a pod or container in use: its file system is not visible here, or the "
+      "container engine keeps no such file",
+      "in a container mount the host's /var/log/pods and /var/log/containers (Docker: /var/lib/docker/containers, "
+      "Podman: /var/lib/containers/storage) read-only below one folder, and set --path.rootfs to it"};
+}
+
 Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts) {
   switch (feature.need) {
     case Need::perf_events:
@@ -126,6 +139,8 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::tracker_folder:
       return {"the folder of the tracker's pages can be listed by its group only",
               "start the exporter with that group (docs/level-zero.md): SupplementaryGroups=, --group-add"};
+    case Need::container_files:
+      return container_files_advice(absent);
     case Need::card_hwmon:
     case Need::nothing_special:
       break;

@@ -32,6 +32,10 @@ bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options) {
   if (collector.always_on) return true;
   const auto chosen = options.collectors.find(std::string(collector.name));
   if (chosen != options.collectors.end()) return chosen->second;
+  const auto is_given = [&](const OptionDescriptor* option) {
+    return options.collector_options.contains(option->flag());
+  };
+  if (std::any_of(collector.enabled_by.begin(), collector.enabled_by.end(), is_given)) return true;
   return collector.enabled_by_default && !options.disable_default_collectors;
 }
 

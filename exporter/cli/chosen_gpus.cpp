@@ -31,6 +31,7 @@ std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
   options.sysfs_root = chosen.sysfs_root;
   options.procfs_root = chosen.procfs_root;
   options.devfs_root = chosen.devfs_root;
+  options.rootfs_root = chosen.rootfs_root;
   options.simulate = chosen.simulate;
   options.disable_default_collectors = true;
   options.min_window = std::chrono::milliseconds(1);

@@ -11,6 +11,7 @@
 #include "cli/doctor_report.h"
 #include "cli/output.h"
 #include "cli/sandbox_plan.h"
+#include "cli/workload_rules.h"
 #include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "web_config/web_config_file.h"
@@ -46,7 +47,7 @@ std::string program_path() {
 
 int doctor(const Options& options) {
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
-  MonitorOptions monitor_options = options.monitor;
+  MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   const SandboxPlan plan = sandbox_plan(options);
   Diagnosis diagnosis;
   diagnosis.sandbox = try_sandbox(plan);  // before any other thread exists

@@ -147,6 +147,8 @@ std::vector<CommandFlag> all_flags() {
   add("path.sysfs", "DIR", "/sys", "Where sysfs is mounted.");
   add("path.procfs", "DIR", "/proc", "Where procfs is mounted.");
   add("path.devfs", "DIR", "/dev", "Where the device nodes are.");
+  add("path.rootfs", "DIR", "/",
+      "Root of the host's file system, in which collector workloads finds names of pods and containers.");
   add("simulate", "PROFILE", "", profile_help());
   add("scrape.min-window", "DURATION", "1s", "Minimum time over which ratios and averages are computed.");
   add("log.level", "LEVEL", "info", "debug, info, warn or error.");

@@ -6,6 +6,7 @@
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/workload_rules.h"
 #include "igpu/monitor.h"
 #include "report/gpu_json.h"
 #include "text/wrap.h"
@@ -86,7 +87,7 @@ std::string as_json(const std::vector<Gpu>& gpus, std::span<const Finding> findi
 int list(const Options& options) {
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
-  MonitorOptions monitor_options = options.monitor;
+  MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   monitor_options.min_window = std::chrono::milliseconds(1);  // no rates are printed
   Monitor monitor(monitor_options, log);
   const std::vector<Gpu> gpus = monitor.gpus();

@@ -165,6 +165,7 @@ Options options_from(const Settings& settings) {
   read.text("path.sysfs", monitor.sysfs_root);
   read.text("path.procfs", monitor.procfs_root);
   read.text("path.devfs", monitor.devfs_root);
+  read.text("path.rootfs", monitor.rootfs_root);
   read.text("simulate", monitor.simulate);
   read.duration("scrape.min-window", 1ms, monitor.min_window);
   options.min_window_given = settings.has("scrape.min-window");

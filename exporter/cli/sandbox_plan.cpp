@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/workload_rules.h"
 #include "igpu/monitor.h"
 
 namespace igpu::exporter {
@@ -72,15 +73,18 @@ SandboxPlan sandbox_plan(const Options& options) {
   SandboxPlan plan;
   plan.on = options.sandbox;
   plan.uses.reads_kernel = monitor.simulate.empty();
-  plan.uses.reads_files = !options.web_config_file.empty();
+  const std::string rules = workload_rules_file(monitor);
+  plan.uses.reads_files = !options.web_config_file.empty() || !rules.empty();
   plan.reads_processes = reads_processes(monitor);
 
   plan.client_files.readable = files_of_clients(options);
   plan.files = plan.client_files;
   std::vector<std::string>& readable = plan.files.readable;
+  for (std::string& folder : folders_of(rules)) readable.push_back(std::move(folder));
   if (monitor.simulate.empty()) {
     readable.push_back(monitor.sysfs_root);
     for (std::string& folder : folders_of_collectors(monitor)) readable.push_back(std::move(folder));
+    readable.push_back(monitor.procfs_root + "/stat");  // collector host
     plan.files.listable.push_back(monitor.procfs_root);
     plan.files.listable.push_back(monitor.devfs_root);
     plan.files.devices.push_back(monitor.devfs_root + "/dri");

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/sandbox_plan.h"
+#include "cli/workload_rules.h"
 #include "http/exposure.h"
 #include "http/listener.h"
 #include "http/listening_sockets.h"
@@ -156,8 +157,9 @@ int serve(const Options& options) {
   std::optional<WebConfigFollower> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
+  const MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   sandbox.drop_privileges();
-  Monitor monitor(options.monitor, log);
+  Monitor monitor(monitor_options, log);
   if (monitor.simulated()) {
     log.write(LogLevel::warn, "the metrics are those of a simulated machine",
               {{"profile", options.monitor.simulate}, {"hint", "start without --simulate to monitor this machine"}});

@@ -9,6 +9,7 @@
 #include "cli/stats_output.h"
 #include "cli/stats_summary.h"
 #include "cli/stats_writer.h"
+#include "cli/workload_rules.h"
 #include "format/gauge_columns.h"
 #include "igpu/duration.h"
 #include "igpu/monitor.h"
@@ -32,9 +33,11 @@ std::string progress_text(std::uint64_t readings, SteadyClock::duration elapsed,
   return text;
 }
 
-// The windows of the values are as long as the interval, unless the user chose otherwise.
-MonitorOptions monitor_options(const Options& options) {
-  MonitorOptions monitor = options.monitor;
+// The windows of the values are as long as the interval, unless the user chose otherwise. The machine's processors are
+// shown beside its GPUs.
+MonitorOptions monitor_options(const Options& options, Log& log) {
+  MonitorOptions monitor = with_workload_rules(options.monitor, log);
+  if (!monitor.disable_default_collectors) monitor.collectors.try_emplace("host", true);
   const bool as_before = options.stats.format == StatsFormat::table || options.stats.json_without_version;
   if (!as_before && !options.min_window_given)
     monitor.min_window = std::min(monitor.min_window, options.stats.interval);
@@ -50,7 +53,7 @@ int stats(const Options& options) {
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   const auto start = SteadyClock::now();
-  const MonitorOptions monitored = monitor_options(options);
+  const MonitorOptions monitored = monitor_options(options, log);
   const Nanoseconds first_window = std::min<Nanoseconds>(monitored.min_window, std::chrono::seconds(1));
   Monitor monitor(monitored, log);
   const std::unique_ptr<StatsWriter> writer = make_stats_writer(options, monitor.gpus());

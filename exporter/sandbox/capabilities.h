@@ -29,7 +29,7 @@ std::string names_of(CapabilitySet set);  // "CAP_PERFMON CAP_SYS_PTRACE"; "none
 // Activities of the program that may need a capability.
 struct CapabilityUses {
   bool reads_kernel = true;  // this machine's GPUs and processes (not a simulated machine)
-  bool reads_files = false;  // of the web configuration, which may belong to another user
+  bool reads_files = false;  // that the user names, and that may belong to another user
 };
 
 // Whether the kernel allows this thread to count events of a whole CPU with the given effective set.

@@ -64,13 +64,36 @@ class TestPass final : public ScrapePass {
     return &*snapshot;
   }
 
+  void engines_measured(const EngineSeconds& seconds) override { measured = seconds; }
+
   bool is_suspended = false;
   Reading<bool> told_suspended = false;
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
+  std::optional<EngineSeconds> measured;
 
  private:
   const Clock& clock_;
   std::uint64_t number_;
+};
+
+// A scrape of one collector of the whole machine, without registry.
+class TestMachinePass final : public MachinePass {
+ public:
+  explicit TestMachinePass(const Clock& clock) : clock_(clock) {}
+  Nanoseconds now() const override { return clock_.now(); }
+  Reading<const ClientSnapshot*> clients() override {
+    if (!snapshot) return snapshot.propagate<const ClientSnapshot*>();
+    return &*snapshot;
+  }
+  std::span<const std::string> asleep() const override { return sleeping; }
+  EngineSecondsByDevice engines_measured() const override { return measured; }
+
+  Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
+  std::vector<std::string> sleeping;
+  EngineSecondsByDevice measured;
+
+ private:
+  const Clock& clock_;
 };
 
 // One collector on one GPU of a test machine.
@@ -103,6 +126,7 @@ class CollectorRun {
     pass.is_suspended = is_suspended;
     pass.told_suspended = told_suspended ? Reading<bool>(is_suspended) : told_suspended;
     collector_->collect(pass, sink_);
+    measured = pass.measured;
     return sink_;
   }
   SampleSink& collect_after(Nanoseconds time, Reading<ClientSnapshot> clients = ClientSnapshot{}) {
@@ -143,6 +167,7 @@ class CollectorRun {
 
   OptionValues::Given options;  // by flag; those that are not given have their defaults
   Nanoseconds min_window = std::chrono::seconds(1);
+  std::optional<EngineSeconds> measured;                // by the last scrape, for collectors of the machine
   bool is_suspended = false;                            // for collectors that run while the GPU is suspended
   Reading<bool> told_suspended = Reading<bool>(false);  // unless set to absent or failed
 

@@ -28,6 +28,7 @@ enum class Need {
   perfmon_capability,  // values that the drivers report only to CAP_PERFMON
   root_only_file,      // files of mode 0400/0600
   tracker_folder,      // where the tracker inside Level Zero programs keeps its pages
+  container_files,     // what kubelet and container engines keep on the host's file system
 };
 
 // Why a kernel does not offer a feature (Reason::kernel), in words. Features themselves are detected, never derived

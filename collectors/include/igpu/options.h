@@ -16,7 +16,8 @@ struct MonitorOptions {
   std::string sysfs_root = "/sys";
   std::string procfs_root = "/proc";
   std::string devfs_root = "/dev";
-  std::string simulate;  // profile name; "" reads the real machine
+  std::string rootfs_root = "/";  // of the host, where its container engines keep their state
+  std::string simulate;           // profile name; "" reads the real machine
 
   std::vector<std::string> gpus;  // PCI address, cardN or renderDN; empty: all
   bool disable_default_collectors = false;

@@ -64,6 +64,16 @@ TEST_CASE(
   CHECK_FALSE(holds(plan.files.readable, "/proc"));
 }
 
+TEST_CASE("the folder of the workload rules can be read again, by threads that run collectors only") {
+  Options options;
+  options.monitor.simulate = "rack";  // reads no other processes: files are confined
+  options.monitor.collector_options = {{"workload.rules", {"/srv/exporter/rules.yml"}}};
+  const SandboxPlan plan = sandbox_plan(options);
+  CHECK(plan.uses.reads_files);
+  CHECK(holds(plan.files.readable, "/srv/exporter"));
+  CHECK_FALSE(holds(plan.client_files.readable, "/srv/exporter"));
+}
+
 TEST_CASE("the system's certificates can be read again, private keys beside them cannot") {
   Options options;
   CHECK_FALSE(holds(sandbox_plan(options).client_files.readable, "/etc/ssl/certs"));  // without TLS there are none

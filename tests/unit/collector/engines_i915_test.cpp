@@ -108,6 +108,25 @@ TEST_CASE("busy, wait and sema of every engine that the PMU lists") {
   CHECK(t.m.perf.open_now == 13);
 }
 
+TEST_CASE("what the PMU measured is handed to the machine's collectors by class; without the PMU there is nothing") {
+  TigerLake t;
+  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  engines.collect();
+  t.counter(0x2000) += 500'000'000;
+  t.counter(0x2010) += 1'500'000'000;
+  engines.collect_after(2s);
+  REQUIRE(engines.measured);
+  CHECK((*engines.measured)[static_cast<std::size_t>(EngineClass::video)] == doctest::Approx(2));
+  CHECK((*engines.measured)[static_cast<std::size_t>(EngineClass::render)] == 0.0);
+  CHECK_FALSE((*engines.measured)[static_cast<std::size_t>(EngineClass::compute)]);  // it has no such engine
+
+  TestMachine without;
+  CollectorRun<EnginesCollector> blind(without, integrated());
+  blind.collect(Clients(1s).client(1, 5'000'000'000).snapshot);
+  CHECK(blind.value(kBusy, {{"source", "fdinfo"}}) == 0);
+  CHECK_FALSE(blind.measured);
+}
+
 TEST_CASE("an event with an unknown name is ignored") {
   TigerLake t;
   t.m.tree.write("sys/bus/event_source/devices/i915/events/rcs0", "config=0x9\n");

@@ -140,6 +140,22 @@ struct SimpleScene : Scene {
 
 TEST_SUITE_BEGIN("collector fdinfo");
 
+TEST_CASE("without series by process only their number is left, and the features are still reported") {
+  Scene scene(Driver::i915);
+  scene.collector().options["collector.fdinfo.per-process"] = {"false"};
+  scene.collector().bind();
+  scene.process(7);
+  scene.process(9);
+  scene.client(7, 1, {{EngineClass::video, kSecond}});
+  scene.client(7, 2, {{EngineClass::video, kSecond}});
+  scene.client(9, 3, {{EngineClass::video, kSecond}});
+  CollectorRun<FdinfoCollector>& run = scene.scrape();
+  CHECK(run.value("intel_gpu_processes") == 2);
+  CHECK(run.sink().samples().samples().size() == 1);
+  CHECK(run.available("processes"));
+  CHECK(run.available("process_engine_time"));
+}
+
 TEST_CASE("i915: time since the client was opened, then the share of the window") {
   SimpleScene scene(Driver::i915);
   auto& page = scene.scrape_with(5 * kSecond);

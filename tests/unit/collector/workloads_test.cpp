@@ -13,6 +13,7 @@
 
 #include "source/client_walk.h"
 #include "support/proc_tree.h"
+#include "support/test_machine.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;
@@ -57,14 +58,34 @@ class Scene {
                                    "drm-engine-video:\t" + std::to_string(video_seconds) +
                                        "000000000 ns\ndrm-resident-system0:\t4 KiB\n"));
   }
+  // A scan that ends early: clients that it has not reached are missing.
+  void scan_in_part() {
+    complete = false;
+    scan();
+    complete = true;
+  }
+  // A scrape without the clients: /proc is gone, or may not be read.
+  void scrape_without(Reading<ClientSnapshot> outcome) {
+    sink.clear();
+    test::TestMachinePass pass(tree.machine().clock);
+    pass.snapshot = std::move(outcome);
+    pass.measured = measured;
+    workloads_.collect(pass, sink);
+    uptime += 10;
+  }
   void scan() {
     tree.tree.write("proc/uptime", std::to_string(uptime) + ".00 1.00\n");
     const auto snapshot = walk_.find({});
     REQUIRE(snapshot);
     ClientSnapshot moved = *snapshot;
     moved.time = std::chrono::seconds(uptime);
+    moved.complete = complete;
     sink.clear();
-    workloads_.collect({moved, asleep, measured}, sink);
+    test::TestMachinePass pass(tree.machine().clock);
+    pass.snapshot = std::move(moved);
+    pass.sleeping = asleep;
+    pass.measured = measured;
+    workloads_.collect(pass, sink);
     uptime += 10;
   }
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
@@ -87,13 +108,14 @@ class Scene {
 
   test::ProcTree tree;
   std::uint64_t uptime = 1000;
+  bool complete = true;
   std::vector<std::string> asleep;
-  std::map<std::string, WorkloadTable::Measured5> measured;
+  EngineSecondsByDevice measured;
   SampleSink sink;
 
  private:
   ClientWalk walk_{tree.machine(), {}};
-  Workloads workloads_;
+  WorkloadsCollector workloads_;
 };
 
 }  // namespace
@@ -239,6 +261,124 @@ TEST_CASE("a process that is hidden for one scan loses none of its engine time")
   scene.tree.tree.move("hidden", "proc/7");
   scene.scan();
   CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 3);
+}
+
+TEST_CASE("while the clients or /proc are gone, counters stay and nothing is said of now; then all of it counts") {
+  Scene scene;
+  scene.process(7, {.user_ticks = 100});
+  scene.client(7, 3, 1, 1);
+  scene.scan();
+  scene.process(7, {.user_ticks = 150});
+  scene.client(7, 3, 1, 4);
+  scene.scan();
+  const auto check_counters = [&] {
+    CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 3);
+    CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", "ffmpeg"}, {"mode", "user"}}) == 0.5);
+    CHECK(scene.value("intel_gpu_workload_info", {{"workload", "ffmpeg"}}) == 1);
+    for (const char* gauge :
+         {"intel_gpu_workload_clients", "intel_gpu_workload_memory_bytes", "intel_gpu_workload_engine_busy_ratio",
+          "intel_gpu_workload_processes", "intel_gpu_workload_resident_memory_bytes"})
+      CHECK_FALSE(scene.value(gauge));
+  };
+  scene.scrape_without(Absent{Reason::permission, EACCES});
+  check_counters();
+  CHECK(scene.sink.failures().empty());
+  scene.scrape_without(Failure{std::make_error_code(std::errc::io_error), "proc"});
+  check_counters();
+  CHECK(scene.sink.failures().size() == 1);
+  scene.client(7, 3, 1, 9);
+  scene.process(7, {.user_ticks = 250});
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 8);
+  CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", "ffmpeg"}, {"mode", "user"}}) == 1.5);
+  CHECK(scene.value("intel_gpu_workload_processes", {{"workload", "ffmpeg"}}) == 1);
+}
+
+TEST_CASE("what a scan that was cut short has not read never becomes unattributed") {
+  Scene scene;
+  constexpr auto kVideo = static_cast<std::size_t>(EngineClass::video);
+  scene.process(7);
+  scene.client(7, 3, 1, 100);
+  scene.measured[kGpu][kVideo] = 500;
+  scene.scan();
+  scene.tree.tree.move("proc/7", "hidden");
+  scene.measured[kGpu][kVideo] = 504;
+  scene.scan_in_part();
+  scene.tree.tree.move("hidden", "proc/7");
+  scene.client(7, 3, 1, 106);
+  scene.measured[kGpu][kVideo] = 506;
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 6);
+  CHECK(scene.value(kBusy, {{"workload", "unattributed"}}) == 0);
+}
+
+TEST_CASE("a client that a compositor opened for another is the compositor's until it is handed over") {
+  Scene scene;
+  scene.scan();
+  const std::uint64_t young = (scene.uptime - 5) * 100;
+  scene.process(7, {.comm = "compositor", .start = young});
+  scene.client(7, 3, 1, 1);
+  scene.scan();
+  // Both hold it: the lower PID counts.
+  scene.process(9, {.comm = "game", .start = young});
+  scene.client(7, 3, 1, 2);
+  scene.client(9, 5, 1, 2);
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "compositor"}}) == 2);
+  CHECK_FALSE(scene.value(kBusy, {{"workload", "game"}}));
+  scene.tree.tree.remove("proc/7/fdinfo/3");
+  scene.client(9, 5, 1, 5);
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "compositor"}}) == 2);
+  CHECK(scene.value(kBusy, {{"workload", "game"}}) == 3);
+}
+
+TEST_CASE("rules that change start new workloads; the earlier ones keep what they counted") {
+  auto rules = std::make_shared<FixedRules>(WorkloadRules{{.name = "old", .comm = {"ffmpeg"}}});
+  WorkloadSettings settings;
+  settings.rules = rules;
+  Scene scene(std::move(settings));
+  scene.process(7);
+  scene.client(7, 3, 1, 1);
+  scene.scan();
+  scene.client(7, 3, 1, 3);
+  scene.scan();
+  *rules = FixedRules(WorkloadRules{{.name = "new", .comm = {"ffmpeg"}}});
+  scene.client(7, 3, 1, 8);
+  scene.scan();
+  CHECK(scene.value(kBusy, {{"workload", "old"}}) == 2);
+  CHECK(scene.value(kBusy, {{"workload", "new"}}) == 5);
+}
+
+TEST_CASE("a fork bomb of clients with hostile names leaves the page bounded, and its sum right") {
+  WorkloadSettings settings;
+  settings.most = 16;
+  Scene scene(std::move(settings));
+  scene.scan();
+  constexpr std::uint32_t kMany = 300;
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t young = (scene.uptime - 5) * 100;
+    for (std::uint32_t i = 0; i < kMany; ++i) {
+      const std::uint32_t pid = 1000 + static_cast<std::uint32_t>(round) * kMany + i;
+      const std::string name = std::to_string(pid) + "\n\"\xff" + std::string(4096, 'x');
+      scene.process(pid, {.start = young, .cgroup = "0::/system.slice/" + name + ".service\n"});
+      scene.client(pid, 3, pid, 1);
+    }
+    scene.scan();
+    for (std::uint32_t i = 0; i < kMany; ++i)
+      scene.tree.tree.remove("proc/" + std::to_string(1000 + static_cast<std::uint32_t>(round) * kMany + i));
+  }
+  scene.scan();
+  double sum = 0;
+  std::size_t workloads = 0;
+  for (const auto& sample : scene.sink.samples().samples()) {
+    if (sample.metric == &WorkloadsCollector::kBusy) sum += sample.value;
+    if (sample.metric != &WorkloadsCollector::kProcesses) continue;
+    ++workloads;
+    CHECK(scene.sink.samples().label_value(sample, 0).size() <= kLongestWorkloadName + 16);
+  }
+  CHECK(sum == 3 * kMany);
+  CHECK(workloads == 17);
 }
 
 TEST_CASE("names of hosts that are not shown are a feature that is missing") {

@@ -28,6 +28,17 @@ TEST_CASE("a collector runs by its default unless it is chosen or all defaults a
   CHECK(enabled("identity", {.disable_default_collectors = true}));
 }
 
+TEST_CASE("an option that needs a collector turns it on, unless it was turned off") {
+  const MonitorOptions tree{.collector_options = {{"workload.tree", {"1"}}}};
+  CHECK_FALSE(enabled("workloads", {}));
+  CHECK(enabled("workloads", tree));
+  CHECK(enabled("workloads", {.collector_options = {{"workload.rules", {"rules.yml"}}}}));
+  CHECK_FALSE(enabled("workloads", {.collector_options = {{"workload.max", {"1"}}}}));
+  MonitorOptions off = tree;
+  off.collectors = {{"workloads", false}};
+  CHECK_FALSE(enabled("workloads", off));
+}
+
 TEST_CASE("what is described as running is what runs") {
   const MonitorOptions options{.disable_default_collectors = true, .collectors = {{"fdinfo", true}}};
   for (const CollectorDescription& collector : describe_collectors(options)) CHECK(enabled(collector.name, options));
