@@ -9,6 +9,7 @@ import power_saving
 import rights
 import values
 import vm
+import workloads
 
 GROUPS = {
     "tgl": lambda: (values.values("tgl"), odd.formats(), parity.parity("tgl"), parity.same_format("tgl"),
@@ -36,6 +37,7 @@ GROUPS = {
     "sleep-xe": lambda: power_saving.sleeping("lnl+bmg"),
     "pinned-xe": power_saving.pinned,
     "growth": odd.growth,
+    "workloads": workloads.workloads,
 }
 
 if __name__ == "__main__":
