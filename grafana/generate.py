@@ -16,11 +16,13 @@ SELECT = HOST + ',device=~"$device"'
 NODE = "cluster, job, instance"
 GPU = NODE + ", device"
 PROCESS = NODE + ", pid, comm"
+WORKLOAD = NODE + ", workload"
 OF_A_GPU = SELECT + ',device!=""'  # excludes machine-wide series
 VIDEO, RENDER = (f'{SELECT},class="{name}"' for name in ("video", "render"))
 BY_HOST = "{{instance}}"
 BY_GPU = "{{name}} {{card}} · {{instance}}"
 BY_PROCESS = "{{comm}} {{pid}} · {{instance}}"
+BY_WORKLOAD = "{{workload}} · {{instance}}"
 # Shows "DG2 [Arc A770] card2 · host" as "Arc A770 #2 · host", a GPU without a name as "GPU #2", and a series without a GPU as its host.
 SHORT_NAMES = [{"id": "renameByRegex", "options": {"regex": pattern, "renamePattern": text}} for pattern, text in (
     (r"((?:[^:·]*: )?)(?:[^·\[]*\[([^\]]*)\]|([^·\[]*?)) card(\d+)(.*)", "$1$2$3 #$4$5"), (r"((?:[^:·]*: )?) ?(#\d+.*)", "$1GPU $2"), (r"\s*· (.*)", "$1"))]
@@ -298,6 +300,7 @@ JOB = ("job", "Job", 'label_values(intel_gpu_exporter_devices{cluster=~"$cluster
 INSTANCE = ("instance", "Host", 'label_values(intel_gpu_exporter_devices{cluster=~"$cluster",job=~"$job"}, instance)')
 DEVICE = ("device", "GPU", f"label_values(intel_gpu_info{{{HOST}}}, device)")
 PROGRAM = ("comm", "Program", f"label_values(intel_gpu_process_clients{{{SELECT}}}, comm)")
+WORKLOADS = ("workload", "Workload", f"label_values(intel_gpu_workload_engine_busy_seconds_total{{{SELECT}}}, workload)")
 HOSTS = [CLUSTER, JOB, INSTANCE]
 
 
@@ -488,6 +491,54 @@ def overview():
         why_row(SELECT)])
 
 
+def workload_rows():
+    """Of the collector workloads. The time of an ended process stays in its workload's counters."""
+    used = 'intel_gpu_workload_engine_busy_seconds_total{' + SELECT + ',workload=~"$workload"'
+    everything = f"intel_gpu_workload_engine_busy_seconds_total{{{SELECT}}}"
+    nobody = "no workload: they need --collector.workloads"
+
+    def seconds(name):
+        return f'sum by ({WORKLOAD}) (increase({used},class="{name}"}}[$__range])) > 0'
+
+    def engines(name):
+        return f'sum by ({WORKLOAD}) (rate({used},class="{name}"}}[$__rate_interval]))'
+
+    def share(numerator, keys):
+        """Of the engine time of each GPU in the time range."""
+        return f"sum by ({keys}) (increase({numerator}[$__range])) / on ({GPU}) group_left () (sum by ({GPU}) (increase({everything}[$__range])) > 0)"
+
+    def by_class(name):
+        title, color = CLASSES[name]
+        return series(f"{title} engines by workload", "Engines that a workload keeps busy on all its GPUs; the eight largest.",
+                      [target(top(f"{engines(name)} > 0", WORKLOAD), BY_WORKLOAD)], "short", 12, 8, stack=True, axis="engines", shade=color, empty=nobody)
+
+    joules = (f"sum by ({WORKLOAD}) ({share(used + '}', GPU + ', workload')} * on ({GPU}) group_left () "
+              f"{own('intel_gpu_energy_joules_total', SELECT, 'increase({}[$__range])')})")
+    daily = series("Encoder seconds by workload and day", "Video engine time of the 24 hours before each bar, by UTC days of the last week; the eight largest of each day.",
+                   [target(f'topk(8, sum by ({WORKLOAD}) (increase({used},class="video"}}[1d])) > 0)', BY_WORKLOAD)], "s", 12, 9, stack=True, axis="engine time", empty=nobody)
+    daily.update(timeFrom="7d", interval="1d")
+    daily["fieldConfig"]["defaults"]["custom"].update(drawStyle="bars", fillOpacity=80)
+    memory = f'sum by ({WORKLOAD}) (intel_gpu_workload_memory_bytes{{state="resident",{SELECT},workload=~"$workload"}})'
+    return [
+        ("Workloads in the time range", [
+            table("Who used which engine", "Engine time of each workload in the time range, by class, including processes that ended; and its memory now.", [
+                *(target(seconds(name), instant=True, table=True) for name in ("video", "video_enhance", "render", "compute", "copy")),
+                target(f"{memory} > 0", instant=True, table=True)],
+                [*(column(name, "s", decimals=1, width=110) for name in ("Video", "Enhance", "Render", "Compute", "Copy")), column("Memory", "bytes", decimals=1, width=100)],
+                [{"id": "merge", "options": {}},
+                 organize(["Time", "cluster", "job"], ["workload", "instance", *(f"Value #{letter}" for letter in "ABCDEF")],
+                          {"workload": "Workload", "instance": "Host", "Value #A": "Video", "Value #B": "Enhance", "Value #C": "Render", "Value #D": "Compute",
+                           "Value #E": "Copy", "Value #F": "Memory"})], 16, 10, "Video", empty=nobody),
+            bars("Energy by workload (estimate)", "GPU energy of the time range, shared by engine time: an estimate. An engine of one class counts as much as one of another; a GPU without work charges nobody. The eight largest.",
+                 f"topk(8, {joules} > 0)", BY_WORKLOAD, "joule", PLAIN, None, 8, 10, "power", decimals=0)]),
+        ("Workloads over time", [
+            daily,
+            series("Unattributed engine time", "Share of the engine time of the time range that no visible client explains; the eight largest GPUs.",
+                   [target(named(top("sum by (" + GPU + ") (rate(intel_gpu_workload_engine_busy_seconds_total{" + SELECT + ',workload="unattributed"}[$__rate_interval]))'
+                                     f" / (sum by ({GPU}) (rate({everything}[$__rate_interval])) > 0)")), BY_GPU)], "percentunit", 12, 9, maximum=1, empty=nobody),
+            by_class("video"), by_class("render")])]
+
+
 def processes():
     chosen = SELECT + ',comm=~"$comm"'
     who = GPU + ", pid, comm"
@@ -513,8 +564,9 @@ def processes():
         return series(title, description, [target(top(expression, keys), legend)], "short", 12, 8, stack=True, axis="engines", features=features, empty=nobody, **more)
 
     busy_somewhere = f"sum by ({who}) (intel_gpu_process_engine_busy_ratio{{{chosen}}}) > 0 or {resident} > 0"
-    return dashboard("intel-gpu-processes", "Intel GPU processes", "Engine time and GPU memory by process, user, container and program.", [*HOSTS, DEVICE, PROGRAM], [
+    return dashboard("intel-gpu-processes", "Intel GPU workloads and processes", "Engine time, energy and GPU memory by workload, process, user, container and program.", [*HOSTS, DEVICE, WORKLOADS, PROGRAM], [
         health_banner(),
+        *workload_rows(),
         ("Now", [
             stat("Processes", "Visible processes that hold a client of a GPU. A process that uses two GPUs counts once.", f"sum({processes_of(chosen)})", width=4, features=features),
             stat("Without series", "The smallest recent users beyond --collector.fdinfo.max-processes: counted per GPU, not listed.", f"sum(intel_gpu_processes_dropped{{{SELECT}}})", thresholds=[("green", None), ("orange", 1)], width=4, graph="none", features=features),

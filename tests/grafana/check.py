@@ -53,6 +53,24 @@ ANSWERS = [
         f'{name}{{job="{job}",instance="a",device="0000:00:02.0",pid="1",comm="ffmpeg",{labels}}}': values for job in "gh" for name, labels, values in (
             ("intel_gpu_process_info", 'user="live"', "1x20"), ("intel_gpu_process_engine_busy_seconds_total", 'class="video"', "0+30x20"))},
      {'{user="live"}': 1}),
+    # Two channels of one GPU have 9 and 3 of 15 seconds of a minute, nobody knows who has the rest: of 600 J a minute they get 360 and 120.
+    *(("processes.json", panel, 0, {
+        **{f'intel_gpu_workload_engine_busy_seconds_total{{instance="a",device="0000:03:00.0",workload="{workload}",class="{name}"}}': f"0+{gain}x20"
+           for workload, name, gain in (("one", "video", 6), ("one", "render", 3), ("two", "video", 3), ("unattributed", "video", 3))},
+        'intel_gpu_energy_joules_total{instance="a",device="0000:03:00.0",domain="card",source="hwmon"}': "0+600x20"}, answer)
+      for panel, answer in (
+          ("Energy by workload (estimate)", {f'{{instance="a",workload="{workload}"}}': value for workload, value in (("one", 5400), ("two", 1800), ("unattributed", 1800))}),
+          ("Who used which engine", {f'{{instance="a",workload="{workload}"}}': value for workload, value in (("one", 90), ("two", 45), ("unattributed", 45))}),
+          ("Unattributed engine time", {}))),
+    ("processes.json", "Unattributed engine time", 0, {
+        'intel_gpu_info{instance="a",device="0000:03:00.0",card="card1",name="DG2 [Arc A770]"}': "1x20",
+        **{f'intel_gpu_workload_engine_busy_seconds_total{{instance="a",device="0000:03:00.0",workload="{workload}",class="video"}}': f"0+{gain}x20"
+           for workload, gain in (("one", 9), ("unattributed", 3))}}, {'{instance="a",device="0000:03:00.0",card="card1",name="DG2 [Arc A770]"}': 0.25}),
+    # A channel on two GPUs; its time of a day, whatever the time range; who used nothing is not shown.
+    ("processes.json", "Encoder seconds by workload and day", 0, {
+        'intel_gpu_workload_engine_busy_seconds_total{instance="a",device="0000:03:00.0",workload="one",class="video"}': "0+6x20",
+        'intel_gpu_workload_engine_busy_seconds_total{instance="a",device="0000:07:00.0",workload="one",class="video"}': "0+12x20",
+        'intel_gpu_workload_engine_busy_seconds_total{instance="a",device="0000:07:00.0",workload="idle",class="video"}': "100x20"}, {'{instance="a",workload="one"}': 270}),
     # One process on two GPUs is one; the same pid of two hosts are two.
     *((name, "Processes", 0, {f'intel_gpu_process_clients{{job="g",instance="{instance}",device="{device}",pid="{pid}",comm="ffmpeg"}}': "1x20"
                               for instance, device, pid in (("a", "0000:00:02.0", 1), ("a", "0000:03:00.0", 1), ("a", "0000:03:00.0", 2), ("b", "0000:03:00.0", 1))},

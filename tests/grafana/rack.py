@@ -36,7 +36,7 @@ class Rack:
     def start(self):
         for number, profile in enumerate(self.profiles):
             time.sleep(self.stagger)  # their loads follow the time since their start: those of one moment are all alike
-            exporter = Exporter(self.binary, self.folder / f"exporter-{number}.log", f"--simulate={profile}")
+            exporter = Exporter(self.binary, self.folder / f"exporter-{number}.log", f"--simulate={profile}", "--collector.workloads")
             self.exporters.append(self.programs.enter_context(exporter))
         # Instances with names: a dashboard of twenty times 127.0.0.1 says nothing.
         groups = [{"targets": [f"127.0.0.1:{exporter.port}"], "labels": {"instance": f"encoder-{number:02}"}}
