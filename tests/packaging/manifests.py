@@ -27,10 +27,11 @@ NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/
        "@kubernetes-models/keda": "2.0.0"}
 # The packages with the types of resources outside Kubernetes.
 TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "keda.sh": "@kubernetes-models/keda"}
-KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/monitoring",
-                  "overlays/dashboards", "sidecar", "compat", "autoscaling/hpa", "autoscaling/keda"]
+KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/workloads",
+                  "overlays/monitoring", "overlays/dashboards", "sidecar", "compat", "autoscaling/hpa", "autoscaling/keda"]
 EVERYTHING = {
     "rights": {"perf": True, "processes": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
+    "workloads": {"enabled": True, "by": "container"},
     "supplementalGroups": [104], "extraArgs": ["--no-collector.imc"], "env": [{"name": "TZ", "value": "UTC"}], "webConfigSecret": "gpu-web",
     "image": {"tag": "9.9.9"}, "imagePullSecrets": [{"name": "registry"}], "tolerations": [{"operator": "Exists"}], "nodeSelector": {"rack": "7"},
     "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},
@@ -51,12 +52,14 @@ CHART_VALUES = {
     "defaults": {}, "perf": {"rights": {"perf": True}}, "everything": EVERYTHING,
     "bare": {"nodeFeatureDiscovery": False, "serviceAccount": {"create": False}, "fullnameOverride": "gpu", "resources": {}, "tolerations": [],
              "image": {"digest": "sha256:" + "0" * 64}},
+    "workloads": {"rights": {"perf": True, "processes": True}, "devices": {"hostPath": True}, "workloads": {"enabled": True}},
+    "unnamed": {"rights": {"processes": True}, "workloads": {"enabled": True, "names": False}},
     "dra": {"rights": {"perf": True, "processes": True}, "devices": {"resourceClaim": {"enabled": True}}},
     "mixed": merged(values_file("privileged"), values_file("mixed")),
     **{preset: values_file(preset) for preset in PRESETS if preset != "mixed"}}
 REFUSED = {
     "an unknown value": {"righs": {}}, "a right that is no switch": {"rights": {"perf": "yes"}},
-    "a privileged port": {"port": 80}, "a resource without a domain": {"devices": {"resources": ["gpu"]}},
+    "an unknown way to group workloads": {"workloads": {"by": "node"}}, "a privileged port": {"port": 80}, "a resource without a domain": {"devices": {"resources": ["gpu"]}},
     "one resource as a word": {"devices": {"resources": "gpu.intel.com/xe_monitoring"}},
     "a flag that is none": {"extraArgs": ["serve"]}, "a flag of a map with its dashes": {"extraArgs": {"--collector.imc": False}},
     "a scheme that is none": {"serviceMonitor": {"scheme": "tls"}}, "a digest without its kind": {"image": {"digest": "0" * 64}},
@@ -224,6 +227,25 @@ def extra_arguments(chart):
     equal("the same as a map", sorted(flags_of(chart, mapped)), sorted(listed))
     equal("a switch that is on, a fraction, and one that is taken back", flags_of(chart, {"collector.imc": True, "a": 0.5, "b": None}),
           ["--a=0.5", "--collector.imc"])
+
+
+def workloads(chart, groups):
+    """The switch: its flags, and read-only mounts below the folder that --path.rootfs names."""
+    for group in ("overlays/workloads", "chart/workloads", "chart/everything"):
+        for name, template in pods(groups[group]):
+            if name.startswith("Pod/"):
+                continue
+            container = template["spec"]["containers"][0]
+            flags = container["args"]
+            check(f"{group}: workloads are on, with the host's names", {"--collector.workloads", "--path.rootfs=/host"} <= set(flags), flags)
+            volumes = {v["name"]: v["hostPath"]["path"] for v in template["spec"]["volumes"] if "hostPath" in v}
+            mounts = {m["mountPath"]: (volumes.get(m["name"]), m.get("readOnly")) for m in container["volumeMounts"] if m["mountPath"].startswith("/host")}
+            equal(f"{group}: what is mounted for names", mounts, {f"/host{path}": (path, True) for path in ("/var/log/pods", "/var/log/containers")})
+    equal("chart: workloads are off by default", [f for f in flags_of(chart, []) if "workload" in f or "rootfs" in f], [])
+    _, template = next(pods(groups["chart/unnamed"]))
+    equal("chart: workloads without names", template["spec"]["containers"][0]["args"][1:], ["--collector.workloads", "--workload.by=auto"])
+    status, _, complaints = chart.try_to_render({"workloads": {"enabled": True}})
+    check("the chart refuses workloads without the right to see processes", status != 0 and "rights.processes" in complaints, complaints)
 
 
 def own_affinity(chart):
@@ -503,6 +525,11 @@ def compose():
                 check(f"docs/home-media.md has its command", f"-f {media} up" in f.read(), media)
 
     real, simulated = read("compose.yaml", "compose.override.yaml"), read("compose.yaml", "compose.simulate.yaml")
+    named = read("compose.yaml", "compose.override.yaml", "compose.workloads.yaml")
+    equal("with workloads: its flags, and Docker's state files read-only",
+          (named.get("command"), named.get("volumes"), named.get("cap_add"), named.get("privileged")),
+          (["--collector.workloads", "--path.rootfs=/host"], ["/var/lib/docker/containers:/host/var/lib/docker/containers:ro"], ["PERFMON", "SYS_PTRACE"],
+           None))
     equal("the exporter has the rights that the table lists",
           (real.get("cap_drop"), real.get("cap_add"), real.get("pid"), real.get("devices")),
           (["ALL"], ["PERFMON", "SYS_PTRACE"], "host", ["/dev/dri:/dev/dri"]))
@@ -537,11 +564,12 @@ def main():
             golden(name, documents)
             # overlays/monitoring is combined with one of the others.
             connected(name, documents + groups["overlays/node"] if name == "overlays/monitoring" else documents)
-        both, perf, dri = ["PERFMON", "SYS_PTRACE"], ["PERFMON"], ["/dev/dri"]
+        both, perf, dri, logs = ["PERFMON", "SYS_PTRACE"], ["PERFMON"], ["/dev/dri"], ["/var/log/containers", "/var/log/pods"]
         rights = {
             "base": ([], False), "overlays/perf": (perf, False), "overlays/node": (both, True, dri), "overlays/i915": (both, True),
-            "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/dra": (both, True), "sidecar": ([], False),
-            "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["DAC_READ_SEARCH"], True),
+            "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/dra": (both, True), "sidecar": ([], False), "overlays/workloads": (both, True, dri + logs),
+            "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["DAC_READ_SEARCH"], True, logs),
+            "chart/workloads": (both, True, dri + logs), "chart/unnamed": (["SYS_PTRACE"], True),
             "chart/bare": ([], False), "chart/dra": (both, True), "chart/privileged": (both, True, dri), "chart/baseline": ([], False),
             "chart/restricted": ([], False), "chart/sidecar": ([], False)}
         for name in groups:
@@ -552,6 +580,7 @@ def main():
         sidecar_monitored(groups["sidecar"], groups["overlays/monitoring"] + groups["chart/everything"])
         apparmor(chart)
         extra_arguments(chart)
+        workloads(chart, groups)
         own_affinity(chart)
         mixed_fleet(groups)
         taints(groups)
