@@ -335,7 +335,8 @@ TEST_CASE("workloads beyond the limit fold into other, and no second is lost") {
   Scene scene(2);
   scene.scan();
   for (std::uint32_t i = 0; i < 4; ++i)
-    scene.scan_with(10 + i, "w" + std::to_string(i), i + 1, (i + 1) * kSecond, scene.ticks() - 1);
+    scene.user(10 + i, "w" + std::to_string(i), i + 1, (i + 1) * kSecond, scene.ticks() - 1);
+  scene.scan();
   CHECK(scene.table.workloads().size() == 3);
   CHECK(scene.busy("w3") == 4);
   CHECK(scene.busy("w2") == 3);
@@ -392,8 +393,8 @@ TEST_CASE("folding changes nothing of what is attributed") {
   Scene scene(1);
   scene.scan();
   scene.table.measured(kGpu, video(0));
-  for (std::uint32_t i = 0; i < 3; ++i)
-    scene.scan_with(10 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
+  for (std::uint32_t i = 0; i < 3; ++i) scene.user(10 + i, "w" + std::to_string(i), i + 1, kSecond, scene.ticks() - 1);
+  scene.scan();
   scene.table.measured(kGpu, video(3));
   CHECK(scene.unattributed() == doctest::Approx(0));
   CHECK(scene.sum() == doctest::Approx(3));
