@@ -143,7 +143,8 @@ std::uint64_t ClientWalk::State::descriptor_numbers(std::uint32_t pid) const {
 
 bool ClientWalk::State::must_scan(const WalkedProcess& process) const {
   return process.inode_now == 0 || process.inode_now != process.inode || process.scans < 2 || process.resume_at > 0 ||
-         process.descriptors_now != process.descriptors || process.clients.left_out > 0;
+         process.descriptors_now != process.descriptors || process.clients.left_out > 0 ||
+         (process.lost_in > 0 && number - process.lost_in < kMostWalks);
 }
 
 void ClientWalk::State::read(const SleepingGpus& gpus) {
@@ -178,6 +179,7 @@ bool ClientWalk::State::scan(ClientFileReader& reader, WalkedProcess& process) {
   if (begin >= deadline) return false;
   const std::size_t skip = process.resume_at;
   std::size_t visited = 0;
+  const std::size_t files_before = process.clients.files.size();
   const bool whole = reader.read_all(process.pid, process.clients, skip, visited);
   process.resume_at = whole ? 0 : visited;
   if (!whole) return false;
@@ -185,6 +187,7 @@ bool ClientWalk::State::scan(ClientFileReader& reader, WalkedProcess& process) {
   process.inode = process.inode_now;
   process.descriptors = process.descriptors_now;
   process.scanned_in = number;
+  if (process.clients.files.size() < files_before) process.lost_in = number;
   if (skip == 0) process.scanned = begin;
   return true;
 }

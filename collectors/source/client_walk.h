@@ -18,7 +18,8 @@
 // the descriptors that showed a client are read, until
 //   - the number of its descriptors changes: the size of /proc/<pid>/fd, which kernels before 6.2 do not report. There
 //     its descriptors are listed, which costs less than reading what they are, and their numbers are compared;
-//   - one of its known descriptors is closed or shows no client any more;
+//   - one of its known descriptors is closed or shows no client any more: then every one of the next kMostWalks walks
+//     scans it, because the kernel may only have failed to show the client;
 //   - /proc/<pid>/fd is another inode: another process, or the kernel has dropped the inode from its cache;
 //   - it was last scanned kMostWalks walks ago: every walk scans that share of the processes, the oldest scan first.
 // So a process that opens a render node is found in the next walk, and where none of these signs shows it (it closed

@@ -16,6 +16,7 @@ struct WalkedProcess {
   std::uint32_t pid = 0;
   unsigned scans = 0;                 // whole ones of this process, 2 at most
   std::uint64_t scanned_in = 0;       // number of the walk with the last one
+  std::uint64_t lost_in = 0;          // of the last one that found fewer clients than before; 0: none did
   Nanoseconds scanned{};              // when the last one began; before the first: when it was listed
   std::uint64_t inode = 0;            // of /proc/<pid>/fd; 0: unknown
   std::uint64_t descriptors = 0;      // when it was scanned; 0: the kernel does not report it

@@ -197,6 +197,8 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
         grants.render_node = true;
         break;
       case Need::card_hwmon:
+      case Need::tracker_folder:   // its own hint names the command
+      case Need::container_files:  // likewise
       case Need::nothing_special:
         break;
     }

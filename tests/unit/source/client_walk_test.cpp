@@ -480,6 +480,20 @@ TEST_CASE("a process that closes a client's descriptor and opens another is scan
   }
 }
 
+TEST_CASE("a client whose text is of no use for some walks is there again in the first walk in which it is") {
+  LiveTree tree;
+  tree.start(7);
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  Walker walk(tree);
+  for (int i = 0; i < 3; ++i) CHECK(walk().clients.size() == 1);
+  for (const std::string_view text : {"pos:\t0\n", "", "\xff\xfe:\n::::\n\ndrm-", "drm-driver", "pos:\t0\n"}) {
+    tree.open(7, 5, text);
+    CHECK(walk().clients.empty());
+  }
+  tree.open(7, 5, i915_block(kIgpu, 1));
+  CHECK(clients_of(walk()) == Clients{"0000:00:02.0 7 1"});
+}
+
 TEST_CASE("a process that has ended is forgotten with its clients") {
   LiveTree tree;
   tree.start(7);
