@@ -225,8 +225,10 @@ std::vector<std::string> sorted_names(const Directory& directory, std::string_vi
   return names;
 }
 
+// As a place to open files from, not to list: that needs no permission to read the root itself, which the sandbox does
+// not give to every thread.
 std::unique_ptr<Directory> open_root(const std::string& root) {
-  UniqueFd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) throw std::system_error(errno, std::generic_category(), root);
   std::string real = LinuxDirectory::path_of(fd.get());
   return std::make_unique<LinuxDirectory>(std::move(fd), std::move(real));

@@ -98,7 +98,8 @@ TEST_CASE("list, doctor and stats print JSON on request") {
   REQUIRE(gpus.at("gpus").size() == 3);
   CHECK(gpus.at("gpus").at(1).at("device_id") == "0x56a0");
   CHECK(gpus.at("gpus").at(1).at("render_node") == "renderD129");
-  CHECK(gpus.at("machine").at("features").size() == 1);
+  CHECK(gpus.at("machine").at("features").at(0).at("feature") == "processes");
+  CHECK(gpus.at("machine").at("features").at(1).at("feature") == "level_zero");
 
   const ProgramOutcome locked = run({"doctor", "--simulate=locked", "--json"});
   CHECK(locked.status == 1);

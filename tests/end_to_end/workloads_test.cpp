@@ -169,7 +169,7 @@ TEST_CASE("a rules file that is wrong ends the start with one line: file, line a
     const ProgramOutcome outcome = run(host.arguments({command, "--workload.rules=" + file}));
     CHECK(outcome.status == 1);
     CHECK(outcome.output.find(file + ":3: ") != std::string::npos);
-    CHECK(outcome.output.find("known are name, match") != std::string::npos);
+    CHECK(outcome.output.find("expected name or match") != std::string::npos);
     CHECK(outcome.output.find('\n') == outcome.output.size() - 1);
   }
   const ProgramOutcome missing = run(host.arguments({"--workload.rules=" + file + ".not"}));

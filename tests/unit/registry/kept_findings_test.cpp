@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr FeatureDescriptor kBusy{"engine_busy", "x.", Need::perf_events};
-constexpr FeatureDescriptor kFan{"fan", "x."};
+constexpr KernelAbsence kNoFan[] = {{{}, {}, "no fan", "Linux 6.12 or newer"}};
+constexpr FeatureDescriptor kFan{"fan", "x.", Need::nothing_special, false, kNoFan};
 
 struct Kept {
   TestMachine m;
