@@ -90,7 +90,7 @@ Advice links_advice() {
 
 Advice no_tracker_folder() {
   return {"nobody has set up the tracker of Level Zero programs: its folder does not exist",
-          "create the folder (docs/level-zero.md); the packages do it with systemd-tmpfiles --create"};
+          "create the folder (docs/level-zero.md)"};
 }
 
 Advice container_files_advice(const Absent& absent) {

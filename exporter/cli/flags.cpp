@@ -102,6 +102,7 @@ const std::vector<Command>& all_commands() {
       {.name = "level-zero",
        .help = "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what "
                "programs left: level-zero run|list|report|csv|clean. Without an action it prints their flags.",
+       .hidden = true,  // until packages bring the tracker
        .own_arguments = true,
        .exits = {{"0", "Done. level-zero run exits with the program's own status."},
                  {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}}},
