@@ -108,7 +108,7 @@ function Grid({ panel, width, height }: any) {
     const column = panel.targets.length > 1 ? `Value #${target.refId}` : 'Value';
     target.result.forEach((series: any) => {
       const labels = Object.fromEntries(Object.entries(series.metric).filter(([k]) => k !== '__name__' && k !== 'job'));
-      const join = panel.targets.length > 1 ? ['instance', 'device', 'pid', 'comm'].map((k) => series.metric[k] ?? '').join('|') : JSON.stringify(labels);
+      const join = panel.targets.length > 1 ? ['instance', 'device', 'pid', 'comm', 'workload'].map((k) => series.metric[k] ?? '').join('|') : JSON.stringify(labels);
       const row = rows.get(join) ?? {};
       Object.assign(row, labels, { [column]: Number(series.value[1]) });
       rows.set(join, row);
