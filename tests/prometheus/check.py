@@ -16,7 +16,7 @@ from exporter_under_test import check, finish  # noqa: E402
 
 
 def run(*command, cwd=None):
-    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600)
     return result.returncode, result.stdout + result.stderr
 
 
