@@ -30,8 +30,9 @@ struct ClientWalk::State {
   Reading<ClientSnapshot> walk(std::span<const std::string> asleep);
   Reading<Unit> list_processes();
   bool pids_are_hidden() const;
-  void plan(bool guarding);
-  bool must_scan(const WalkedProcess& process) const;
+  void plan();
+  bool examine_others();
+  bool has_changed(const WalkedProcess& process) const;
   void examine(WalkedProcess& process) const;
   std::uint64_t descriptor_numbers(std::uint32_t pid) const;
   void read(const SleepingGpus& gpus);
@@ -46,8 +47,8 @@ struct ClientWalk::State {
   // Kept from walk to walk.
   WalkMemory memory;
   std::uint64_t number = 0;
+  std::uint32_t examine_from = 0;  // PID
   std::size_t usual_clients = 0;
-  std::vector<std::string> asleep_before;
 
   // State of the current walk.
   ClientSnapshot snapshot;
@@ -74,8 +75,7 @@ Reading<ClientSnapshot> ClientWalk::State::walk(std::span<const std::string> asl
 
   // While all Intel GPUs sleep there is no client to find.
   if (!(gpus.guarding() && gpus.nobody_awake())) {
-    plan(!std::equal(asleep.begin(), asleep.end(), asleep_before.begin(), asleep_before.end()));
-    asleep_before.assign(asleep.begin(), asleep.end());
+    plan();
     read(gpus);
     sum_up();
   }
@@ -109,18 +109,45 @@ bool ClientWalk::State::pids_are_hidden() const {
   return !comm || trim(*comm) != "kthreadd";
 }
 
-void ClientWalk::State::plan(bool other_gpus_sleep) {
+// What shows without looking at a process that it must be scanned.
+void ClientWalk::State::plan() {
   const auto own = self ? machine.proc.stat("self/fd") : Reading<FileFacts>(Absent{Reason::kernel, 0});
   counts_descriptors = own && own->size > 0;
   for (WalkedProcess& process : memory.processes()) {
-    examine(process);
-    process.must_scan = must_scan(process) || (other_gpus_sleep && process.clients.left_out > 0);
+    process.examined = false;
+    const bool lost_some = process.lost_in > 0 && number - process.lost_in < kMostWalks;
+    process.must_scan = !self || process.inode == 0 || process.scans < 2 || process.resume_at > 0 ||
+                        process.clients.left_out > 0 || lost_some;
   }
   memory.choose_oldest(number, kMostWalks);
 }
 
+// The other processes, each in turn. Takes half of the time at most: the other half is for the scans. False: the next
+// walk goes on where this one stopped.
+bool ClientWalk::State::examine_others() {
+  const Nanoseconds end = deadline - limits.time / 2;
+  const auto processes = memory.processes();
+  const auto first =
+      std::lower_bound(processes.begin(), processes.end(), examine_from,
+                       [](const WalkedProcess& process, std::uint32_t pid) { return process.pid < pid; });
+  const auto offset = static_cast<std::size_t>(first - processes.begin());
+  examine_from = 0;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    WalkedProcess& process = processes[(offset + i) % processes.size()];
+    if (process.must_scan || process.examined) continue;
+    if (machine.clock.now() >= end) {
+      examine_from = process.pid;
+      return false;
+    }
+    examine(process);
+    process.must_scan = has_changed(process);
+  }
+  return true;
+}
+
 // One system call for a process that did not change, from Linux 6.2.
 void ClientWalk::State::examine(WalkedProcess& process) const {
+  process.examined = true;
   process.inode_now = 0;
   process.descriptors_now = 0;
   if (!self) return;
@@ -141,26 +168,30 @@ std::uint64_t ClientWalk::State::descriptor_numbers(std::uint32_t pid) const {
   return hash;
 }
 
-bool ClientWalk::State::must_scan(const WalkedProcess& process) const {
-  return process.inode_now == 0 || process.inode_now != process.inode || process.scans < 2 || process.resume_at > 0 ||
-         process.descriptors_now != process.descriptors || process.clients.left_out > 0 ||
-         (process.lost_in > 0 && number - process.lost_in < kMostWalks);
+bool ClientWalk::State::has_changed(const WalkedProcess& process) const {
+  return process.inode_now == 0 || process.inode_now != process.inode || process.descriptors_now != process.descriptors;
 }
 
 void ClientWalk::State::read(const SleepingGpus& gpus) {
   ClientFileReader reader(machine, users, {snapshot, gpus, deadline, self.has_value()});
   snapshot.complete = read_known(reader);
-  const std::vector<WalkedProcess*> chosen = memory.to_scan();
+  // A walk that has no time for all processes still scans some.
+  const bool examined_all = !snapshot.complete || examine_others();
+  const std::vector<WalkedProcess*> chosen = memory.to_scan(self.has_value());
   // A process whose scan was cut short: its remaining descriptors first, then the whole process again at the end.
   WalkedProcess* const half = !chosen.empty() && chosen.front()->resume_at > 0 ? chosen.front() : nullptr;
   for (WalkedProcess* process : chosen) snapshot.complete = snapshot.complete && scan(reader, *process);
   if (half) snapshot.complete = snapshot.complete && scan(reader, *half);
+  snapshot.complete = snapshot.complete && examined_all;
 }
 
 // The clients of processes that need no scan. False: the time limit was reached.
 bool ClientWalk::State::read_known(ClientFileReader& reader) {
   for (WalkedProcess& process : memory.processes()) {
     if (process.must_scan || !process.holds_clients()) continue;
+    examine(process);
+    process.must_scan = has_changed(process);
+    if (process.must_scan) continue;
     bool changed = false;
     const std::size_t clients = snapshot.clients.size();
     const std::size_t processes = snapshot.processes.size();
@@ -177,6 +208,7 @@ bool ClientWalk::State::read_known(ClientFileReader& reader) {
 bool ClientWalk::State::scan(ClientFileReader& reader, WalkedProcess& process) {
   const Nanoseconds begin = machine.clock.now();
   if (begin >= deadline) return false;
+  if (!process.examined) examine(process);
   const std::size_t skip = process.resume_at;
   std::size_t visited = 0;
   const std::size_t files_before = process.clients.files.size();

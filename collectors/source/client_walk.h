@@ -39,7 +39,8 @@ class ClientWalk final : public ClientFinder {
   static constexpr unsigned kMostWalks = 16;
 
   struct Limits {
-    // Checked between files. A walk that reaches it ends as incomplete, and the next one begins where it ended.
+    // Checked between files. A walk that reaches it ends as incomplete, and the next one begins where it ended. Known
+    // clients are read first, and finding out which processes changed takes half of it at most.
     Nanoseconds time{std::chrono::seconds(2)};
   };
   ClientWalk(Machine& machine, Limits limits);

@@ -39,14 +39,16 @@ void WalkMemory::choose_oldest(std::uint64_t walk, unsigned walks) {
                 [&](WalkedProcess* process) { process->must_scan = walk - process->scanned_in >= walks; });
 }
 
-std::vector<WalkedProcess*> WalkMemory::to_scan() {
+std::vector<WalkedProcess*> WalkMemory::to_scan(bool holders_first) {
   std::vector<WalkedProcess*> chosen;
   for (WalkedProcess& process : processes_)
     if (process.must_scan) chosen.push_back(&process);
-  std::stable_sort(chosen.begin(), chosen.end(), [](const WalkedProcess* a, const WalkedProcess* b) {
+  const auto rank = [holders_first](const WalkedProcess* process) {
     // A scan that was cut short goes on first.
-    return std::tuple(a->resume_at == 0, a->scanned_in) < std::tuple(b->resume_at == 0, b->scanned_in);
-  });
+    return std::tuple(process->resume_at == 0, holders_first && !process->holds_clients(), process->scanned_in);
+  };
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&rank](const WalkedProcess* a, const WalkedProcess* b) { return rank(a) < rank(b); });
   return chosen;
 }
 

@@ -23,6 +23,7 @@ struct WalkedProcess {
   std::uint64_t inode_now = 0;        // in the current walk
   std::uint64_t descriptors_now = 0;  // likewise
   std::size_t resume_at = 0;          // descriptors of a scan that was cut short
+  bool examined = false;              // inode_now and descriptors_now are known
   bool must_scan = false;
   ClientFiles clients;
 
@@ -41,7 +42,7 @@ class WalkMemory {
   // walks. walk: the number of the current one.
   void choose_oldest(std::uint64_t walk, unsigned walks);
   // Those that must be scanned, the oldest scan first.
-  std::vector<WalkedProcess*> to_scan();
+  std::vector<WalkedProcess*> to_scan(bool holders_first);
 
  private:
   std::vector<WalkedProcess> processes_;

@@ -534,6 +534,28 @@ TEST_CASE("a walk that runs out of time still shows the known clients") {
   CHECK(walks < 20);
 }
 
+TEST_CASE("where there is no time to examine every process, known clients are shown and new ones are found in time") {
+  for (const bool counts : {true, false}) {
+    CAPTURE(counts);
+    LiveTree tree(counts);
+    for (std::uint32_t pid = 10; pid < 410; ++pid) tree.start(pid);
+    tree.open(300, 5, i915_block(kIgpu, 1));
+    Walker walk(tree, {.time = 100ms});
+    for (int i = 0; i < 3; ++i) CHECK(walk().clients.size() == 1);
+    tree.set_time_per_look(1ms);
+    tree.open(200, 5, i915_block(kIgpu, 2));
+    unsigned walks = 0;
+    for (std::size_t clients = 1; clients == 1 && walks < 40; ++walks) {
+      const ClientSnapshot snapshot = walk();
+      clients = snapshot.clients.size();
+      CHECK(clients >= 1);
+      CHECK_FALSE(snapshot.complete);
+      CHECK(snapshot.duration < 110ms);
+    }
+    CHECK(walks <= 10);  // 400 processes, 50 of them in half of the time
+  }
+}
+
 TEST_CASE("clients of a GPU that sleeps are not read, and shown again when it wakes") {
   LiveTree tree;
   tree.add_gpu(kIgpu, "i915", "card0", "renderD128");
