@@ -142,7 +142,7 @@ def descriptions(root):
     check("--help names flags", len(flags) > 30, flags)
     page = output("man", "--local-file", "--encoding=UTF-8", f"{root}/usr/share/man/man1/{NAME}.1.gz",
                   env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8"})
-    in_page = set(re.findall(r"--[a-z][a-z0-9.-]*", page.replace("--[no-]", "--").replace("‐", "-")))
+    in_page = set(re.findall(r"--[a-z][a-z0-9._-]*", page.replace("--[no-]", "--").replace("‐", "-")))
     missing = [flag for flag in flags if flag.replace("--no-", "--") not in in_page]
     equal("the man page has every flag", missing, [])
     for name in MAN_PAGES:
