@@ -77,8 +77,8 @@ class ScrapePass {
   virtual ~ScrapePass() = default;
   virtual std::uint64_t number() const = 0;  // for PmuSession::refresh
   virtual Nanoseconds now() const = 0;       // reads the clock at each call
-  // If the GPU is not awake: read nothing that resumes it, emit nothing, report the features as Absent{suspended}. The
-  // registry does that for collectors without runs_while_suspended, and does not call them.
+  // If the GPU is not awake the registry does not call a collector and reports its features as Absent{suspended}. One
+  // with runs_while_suspended is called, and reads nothing that resumes the GPU.
   virtual GpuPower power() const = 0;
   // The kernel's own power status, if it reports one; power() is derived from it.
   virtual Reading<bool> suspended() const = 0;
