@@ -208,7 +208,10 @@ std::uint32_t CallSites::intern(const std::uint64_t* frames, std::uint32_t depth
 void CallSites::note_module(std::uint64_t address) {
   Search search = {address - 1, {}};  // a call that never returns may be the last instruction
   if (dl_iterate_phdr(find_module, &search) == 0) return;
-  if (search.found.path[0] == '\0') strncpy(search.found.path, header_->executable, sizeof search.found.path - 1);
+  if (search.found.path[0] == '\0') {
+    static_assert(sizeof search.found.path <= sizeof header_->executable);
+    memcpy(search.found.path, header_->executable, sizeof search.found.path - 1);  // a long path is cut
+  }
   SpinGuard guard(lock_);
   for (std::uint32_t i = 0; i < module_count_; ++i)
     if (modules_[i].begin == search.found.begin &&
