@@ -53,6 +53,11 @@ install(FILES "${described_dir}/copyright" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
 install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.service"
   "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.socket" DESTINATION "lib/systemd/system" COMPONENT exporter)
 install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/60-${PROJECT_NAME}.conf" DESTINATION "lib/sysctl.d" COMPONENT exporter)
+# The folder for the tracker's pages, and the group that reads them.
+install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/tmpfiles.conf" DESTINATION "lib/tmpfiles.d"
+  RENAME "${PROJECT_NAME}.conf" COMPONENT exporter)
+install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/sysusers.conf" DESTINATION "lib/sysusers.d"
+  RENAME "${PROJECT_NAME}.conf" COMPONENT exporter)
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/collectors/METRICS.md" "${PROJECT_SOURCE_DIR}/LICENSE"
   "${PROJECT_SOURCE_DIR}/CHANGELOG.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT exporter)
 # Files for Prometheus and Grafana, and documentation. The context of an image build lacks some of them.
@@ -117,13 +122,14 @@ set(CPACK_RPM_PACKAGE_REQUIRES_POSTUN systemd)
 # Reproducible at any time and in any folder: deploy/package/build sets SOURCE_DATE_EPOCH.
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost reproducible
 %define use_source_date_epoch_as_buildtime 1
-%define clamp_mtime_to_source_date_epoch 1")
+%define clamp_mtime_to_source_date_epoch 1
+%global __provides_exclude_from ^/usr/lib/intel-gpu-exporter/.*$")  # the tracker is no validation layer for other packages
 set(CPACK_RPM_POST_INSTALL_SCRIPT_FILE "${package_dir}/rpm/post")
 set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/preun")
 set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/postun")
 set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/default/${PROJECT_NAME}")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
-  /etc /etc/default /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysctl.d /usr/share/bash-completion
+  /etc /etc/default /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysctl.d /usr/lib/tmpfiles.d /usr/lib/sysusers.d /usr/share/bash-completion
   /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions /usr/share/fish
   /usr/share/fish/vendor_completions.d /usr/share/licenses /usr/share/man /usr/share/man/man1)
 include(CPack)

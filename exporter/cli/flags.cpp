@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cli/level_zero_arguments.h"
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "self/build_info.h"
@@ -101,11 +102,11 @@ const std::vector<Command>& all_commands() {
                   "collector failed, or a flag is invalid."}}},
       {.name = "level-zero",
        .help = "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what "
-               "programs left: level-zero run|list|report|csv|clean. Without an action it prints their flags.",
-       .hidden = true,  // until packages bring the tracker
+               "programs left: level-zero run|list|report|csv|clean|install. Without an action it prints their flags.",
        .own_arguments = true,
        .exits = {{"0", "Done. level-zero run exits with the program's own status."},
-                 {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}}},
+                 {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}},
+       .actions = level_zero_actions()},
       {.name = "healthcheck",
        .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
        .exits = {{"0", "It is ready."}, {"1", "It is not, or does not answer, or a flag is invalid."}}},
@@ -225,9 +226,12 @@ std::string help_text(const std::vector<CommandFlag>& flags) {
 }
 
 std::string help_text(const std::vector<CommandFlag>& flags, const Command& command) {
-  std::string out = "usage: " + std::string(kProgramName) + " " + std::string(command.name) + " [FLAGS]\n\n";
+  std::string out = "usage: " + std::string(kProgramName) + " " + std::string(command.name) +
+                    (command.actions.empty() ? " [FLAGS]\n\n" : " ACTION\n\n");
   append_wrapped(out, command.help, 0);
-  out += "\n\nFlags:\n";
+  out += "\n\n";
+  if (!command.actions.empty()) out += std::string(command.actions) + "\n";
+  out += command.actions.empty() ? "Flags:\n" : "Flags, before the word " + std::string(command.name) + ":\n";
   const bool serves = command.name == "serve" || command.name == "healthcheck" || command.name == "doctor";
   for (const CommandFlag& flag : flags) {
     if (is_for(flag, command.name)) append_entry(out, left_side(flag), described(flag));

@@ -28,6 +28,7 @@ struct Command {
   int usage_status = 1;        // exit status for invalid arguments
   bool own_arguments = false;  // what follows its name is read by the command itself
   std::vector<ExitStatus> exits = {};
+  std::string_view actions = {};  // with own_arguments: their description, ready to print
 };
 
 // All flags, those of the collectors generated from the library's descriptions.

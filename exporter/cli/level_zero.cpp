@@ -13,9 +13,9 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/level_zero_arguments.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
-#include "level_zero/arguments.h"
 #include "level_zero/report.h"
 #include "level_zero/tracked_run.h"
 
@@ -173,6 +173,10 @@ int level_zero(const Options& options, const std::vector<std::string>& words) {
   if (arguments.action == "report") return report(arguments);
   if (arguments.action == "csv") return csv(arguments);
   if (arguments.action == "clean") return clean(folder_of(arguments, options));
+  if (arguments.action == "install") {
+    install_tracker(arguments.files.front());
+    return EXIT_SUCCESS;
+  }
   return print(level_zero_help());
 }
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "cli/workload_rules.h"
 #include "igpu/monitor.h"
@@ -32,6 +34,16 @@ std::vector<std::string> folders_of_collectors(const MonitorOptions& options) {
     }
   }
   return folders;
+}
+
+// The folder of the Level Zero pages may be made, or made again, while the exporter runs. Landlock's rules belong to
+// folders that exist, so the nearest one above is allowed.
+std::string existing_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path found = fs::absolute(folder, error).lexically_normal();
+  while (!error && found.has_relative_path() && !fs::exists(found, error)) found = found.parent_path();
+  return error || !found.has_relative_path() ? folder : found.string();
 }
 
 // Other files in them may be private keys.
@@ -83,7 +95,10 @@ SandboxPlan sandbox_plan(const Options& options) {
   for (std::string& folder : folders_of(rules)) readable.push_back(std::move(folder));
   if (monitor.simulate.empty()) {
     readable.push_back(monitor.sysfs_root);
-    for (std::string& folder : folders_of_collectors(monitor)) readable.push_back(std::move(folder));
+    for (const std::string& folder : folders_of_collectors(monitor)) {
+      readable.push_back(folder);
+      readable.push_back(existing_folder(folder));
+    }
     readable.push_back(monitor.procfs_root + "/stat");  // collector host
     plan.files.listable.push_back(monitor.procfs_root);
     plan.files.listable.push_back(monitor.devfs_root);

@@ -9,17 +9,13 @@ namespace igpu::exporter {
 
 // What follows `level-zero` on the command line.
 struct LevelZeroArguments {
-  std::string action;  // run, list, report, csv, clean; "" for help
+  std::string action;  // run, list, report, csv, clean, install; "" for help
   std::string csv, report, log, html;
   std::uint32_t stacks = 1;
   bool fail_on_leak = false;
   std::string folder;                // --path.level-zero; "" if it is not given here
-  std::vector<std::string> files;    // of report and csv
+  std::vector<std::string> files;    // of report and csv; of install the folder
   std::vector<std::string> program;  // of run
 };
-
-// Throws UsageError.
-LevelZeroArguments parse_level_zero_arguments(const std::vector<std::string>& arguments);
-std::string level_zero_help();
 
 }  // namespace igpu::exporter

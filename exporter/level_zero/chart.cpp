@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "text/html.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -21,7 +23,7 @@ std::string pixel(double value) {
 
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text, std::string_view more = {}) {
   return "<text x='" + pixel(x) + "' y='" + pixel(y) + "' text-anchor='" + std::string(anchor) + "'" +
-         std::string(more) + ">" + escaped_html(text) + "</text>";
+         std::string(more) + ">" + html_escaped(text) + "</text>";
 }
 
 std::string frame(const ChartTitle& title) {
@@ -108,33 +110,6 @@ class Thinned {
 };
 
 }  // namespace
-
-std::string escaped_html(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        // Control characters are not allowed in XML; a tab does no harm.
-        out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 std::string short_number(double value) {
   char text[32];

@@ -20,7 +20,6 @@ struct ChartTitle {
 
 inline constexpr double kChartWidth = 560, kChartHeight = 300;
 
-std::string escaped_html(std::string_view text);
 std::string short_number(double value);
 
 // However many points there are, no more than a few for each column of pixels are drawn: its lowest and highest.

@@ -5,6 +5,7 @@
 #include "level_zero/chart.h"
 #include "level_zero/report.h"
 #include "level_zero/statistics.h"
+#include "text/html.h"
 
 namespace igpu::exporter {
 namespace {
@@ -121,7 +122,7 @@ std::string charts(const Rows& rows) {
   return svg + "</svg>\n";
 }
 
-std::string cell(std::string_view text) { return "<td>" + escaped_html(text) + "</td>"; }
+std::string cell(std::string_view text) { return "<td>" + html_escaped(text) + "</td>"; }
 std::string cell(std::uint64_t number) { return "<td class='n'>" + std::to_string(number) + "</td>"; }
 std::string cell(double number) { return "<td class='n'>" + short_number(number) + "</td>"; }
 
@@ -139,7 +140,7 @@ std::string leak_table(const LevelZeroProcess& process, Symbols& symbols) {
   for (const LevelZeroSite& site : process.live) {
     std::string place;
     for (const LevelZeroFrame& frame : site.frames)
-      place += (place.empty() ? "" : "<br>") + escaped_html(symbols.describe(frame));
+      place += (place.empty() ? "" : "<br>") + html_escaped(symbols.describe(frame));
     html += "<tr>" + cell(site.kind) + cell(site.count) + cell(site.bytes) + cell(age(process, site)) +
             cell(site.first_seconds) + cell(site.last_seconds) + cell(site.function) + "<td>" + place + "</td></tr>\n";
   }
@@ -147,8 +148,8 @@ std::string leak_table(const LevelZeroProcess& process, Symbols& symbols) {
 }
 
 std::string program_section(const LevelZeroProcess& process, Symbols& symbols) {
-  std::string html = "<h2>" + escaped_html(process.comm) + ", pid " + std::to_string(process.pid) + "</h2>\n<p>" +
-                     escaped_html(process.executable) + ": " + std::to_string(process.calls) + " calls, " +
+  std::string html = "<h2>" + html_escaped(process.comm) + ", pid " + std::to_string(process.pid) + "</h2>\n<p>" +
+                     html_escaped(process.executable) + ": " + std::to_string(process.calls) + " calls, " +
                      std::to_string(process.errors) + " errors, " + std::to_string(process.invalid_destroys) +
                      " handles destroyed that were not live.</p>\n";
   html += "<table><tr><th>kind<th>created<th>destroyed<th>live<th>peak<th>failed<th>bytes<th>peak bytes</tr>\n";
@@ -163,11 +164,11 @@ std::string program_section(const LevelZeroProcess& process, Symbols& symbols) {
 
 std::string report_html(const ReportInput& input, Symbols& symbols) {
   std::string html =
-      "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Level Zero: " + escaped_html(input.title) +
+      "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Level Zero: " + html_escaped(input.title) +
       "</title>\n<style>body{font:14px sans-serif;margin:1em}table{border-collapse:collapse}"
       "td,th{border:1px solid #ccc;padding:2px 8px;text-align:left;vertical-align:top}.n{text-align:right}"
       "svg{width:100%;height:auto;font-family:sans-serif}</style></head><body>\n<h1>Level Zero: " +
-      escaped_html(input.title) + "</h1>\n";
+      html_escaped(input.title) + "</h1>\n";
   if (!input.rows.rows.empty()) html += charts(input.rows);
   for (const LevelZeroProcess& process : input.processes) html += program_section(process, symbols);
   if (!input.rows.rows.empty())

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestPage = std::size_t{128} << 20;
 constexpr const char* kLayer = "libze_validation_layer.so.1";
+constexpr std::array<const char*, 3> kTrackerFiles = {kLayer, "liblevel_zero_preload.so", "liblevel_zero_audit.so"};
 
 std::string environment_value(const char* name) {
   const char* const value = std::getenv(name);
@@ -175,6 +176,22 @@ std::string tracker_folder() {
     if (fs::exists(folder / kLayer, error)) return fs::canonical(folder, error).string();
   }
   return {};
+}
+
+void install_tracker(const std::string& folder) {
+  const std::string tracker = tracker_folder();
+  if (tracker.empty()) throw std::runtime_error(std::string(kLayer) + " is not installed beside this program");
+  try {
+    fs::create_directories(folder);
+    for (const char* const file : kTrackerFiles) {
+      const fs::path temporary = fs::path(folder) / (std::string(".") + file);
+      fs::copy_file(fs::path(tracker) / file, temporary, fs::copy_options::overwrite_existing);
+      fs::permissions(temporary, fs::perms(0644));  // the applications run as other users
+      fs::rename(temporary, fs::path(folder) / file);
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw std::runtime_error(folder + ": " + error.code().message());
+  }
 }
 
 ScratchSpace::ScratchSpace() {

@@ -20,6 +20,10 @@ struct TrackedRun {
 // The folder of the layer beside this program: of the build tree or of an installation; "" if there is none.
 std::string tracker_folder();
 
+// Copies the tracker into a folder, which is made if it is missing. A program that starts meanwhile finds the old files
+// or the new ones. Throws std::runtime_error.
+void install_tracker(const std::string& folder);
+
 // Files of the run that nobody wants afterwards; removed with the object.
 class ScratchSpace {
  public:

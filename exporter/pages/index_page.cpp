@@ -8,6 +8,7 @@
 #include "report/gpu_summary.h"
 #include "self/build_info.h"
 #include "text/ascii.h"
+#include "text/html.h"
 
 namespace igpu::exporter {
 namespace {
@@ -129,33 +130,6 @@ void add_not_here(Html& html, std::span<const Finding> findings) {
 }
 
 }  // namespace
-
-std::string html_escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
                        const PageView& page) {

@@ -16,7 +16,4 @@ namespace igpu::exporter {
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
                        const PageView& page);
 
-// For text and for attribute values in double quotes.
-std::string html_escaped(std::string_view text);
-
 }  // namespace igpu::exporter

@@ -203,6 +203,38 @@ TEST_CASE("the sandbox depends on nothing, and only it makes its system calls") 
   CHECK(seen > 3);
 }
 
+TEST_CASE("Level Zero runs and reports know the library and no flags, pages or sockets") {
+  std::size_t seen = 0;
+  for (const Include& include : includes_below("exporter/level_zero")) {
+    const std::string target = first_part(include.target);
+    INFO(include.file << " includes " << include.target);
+    if (include.system) {
+      CHECK(include.target != "sys/socket.h");
+      continue;
+    }
+    ++seen;
+    CHECK((target == "level_zero" || target == "text" || include.target == "igpu/level_zero.h"));
+  }
+  CHECK(seen > 10);
+}
+
+TEST_CASE("the tracker includes nothing of the library, which includes only its layouts and names") {
+  std::size_t seen = 0;
+  for (const Include& include : includes_below("collectors")) {
+    if (include.system) continue;
+    INFO(include.file << " includes " << include.target);
+    if (include.file.starts_with("collectors/tracker/")) {
+      ++seen;
+      CHECK(first_part(include.target) == "tracker");
+    } else if (first_part(include.target) == "tracker") {
+      ++seen;
+      const std::string header = include.target.substr(include.target.find('/') + 1);
+      CHECK((header == "page_layout.h" || header == "log_layout.h" || header == "api_table.h"));
+    }
+  }
+  CHECK(seen > 20);
+}
+
 TEST_CASE("kernel paths are written relative to a root everywhere but in machine/") {
   for (const auto& entry : fs::recursive_directory_iterator(kRoot / "collectors")) {
     const std::string name = fs::relative(entry.path(), kRoot).string();

@@ -11,6 +11,9 @@ import tempfile
 from checks import BINARY, NAME, PACKAGES, SOURCE, check, equal, finish, help_flags, output, run
 
 FILES = {
+    "/usr/lib/intel-gpu-exporter/level-zero/libze_validation_layer.so.1",
+    "/usr/lib/intel-gpu-exporter/level-zero/liblevel_zero_preload.so", "/usr/lib/intel-gpu-exporter/level-zero/liblevel_zero_audit.so",
+    "/usr/lib/sysusers.d/intel-gpu-exporter.conf", "/usr/lib/tmpfiles.d/intel-gpu-exporter.conf",
     "/usr/bin/intel-gpu-exporter", "/usr/lib/sysctl.d/60-intel-gpu-exporter.conf", "/etc/default/intel-gpu-exporter",
     "/usr/share/bash-completion/completions/intel-gpu-exporter",
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
@@ -92,6 +95,20 @@ def deb_package(deb, root):
         equal("the unit is the repository's", theirs.read(), ours.read())
 
 
+def tracker(root):
+    """The packaged program finds the tracker beside it, and a sidecar can hand it on; unpacked elsewhere, as in an image."""
+    folder = f"{root}/usr/lib/{NAME}/level-zero"
+    with tempfile.TemporaryDirectory() as copy:
+        run(f"{root}/usr/bin/{NAME}", "level-zero", "install", f"{copy}/tracker")
+        for name in os.listdir(folder):
+            with open(f"{folder}/{name}", "rb") as ours, open(f"{copy}/tracker/{name}", "rb") as theirs:
+                equal(f"level-zero install copies {name}", theirs.read() == ours.read(), True)
+        equal("and nothing else", sorted(os.listdir(f"{copy}/tracker")), sorted(os.listdir(folder)))
+        # true makes no Level Zero call: run says so, which it can only after it found the tracker.
+        _, text = run(f"{root}/usr/bin/{NAME}", "level-zero", "run", "--", "true")
+        check("level-zero run finds the tracker of the package", "left no page" in text, text)
+
+
 def rpm_package(rpm):
     entries = [line.split(" ", 1) for line in output("rpm", "-qp", "--queryformat", "[%{FILEMODES:perms} %{FILENAMES}\n]", rpm).splitlines()]
     files = {name for mode, name in entries if not mode.startswith("d")}
@@ -101,6 +118,8 @@ def rpm_package(rpm):
     project = project_env()
     equal("its home page", output("rpm", "-qp", "--queryformat", "%{URL}", rpm), project["HOMEPAGE"])
     equal("its licence", output("rpm", "-qp", "--queryformat", "%{LICENSE}", rpm), "Apache-2.0")
+    provided = output("rpm", "-qp", "--provides", rpm)
+    check("it does not offer the tracker to other packages as the validation layer", "libze" not in provided and NAME in provided, provided)
     check("its libraries are found by soname", "libssl.so.3()(64bit)" in output("rpm", "-qp", "--requires", rpm), "")
 
 
@@ -153,6 +172,10 @@ def descriptions(root):
                   env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8"})
     check("the page of a command has its flags and exit status", "--interval" in page and "EXIT STATUS" in page, page)
 
+    page = output("man", "--local-file", "--encoding=UTF-8", f"{root}/usr/share/man/man1/{NAME}-level-zero.1.gz",
+                  env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8"}).replace("‐", "-")
+    check("the page of level-zero has its actions", "run [FLAGS] -- PROGRAM" in page and "--fail-on-leak" in page, page)
+
     COMPLETIONS["bash"] = f"{root}/usr/share/bash-completion/completions/{NAME}"
     COMPLETIONS["fish"] = f"{root}/usr/share/fish/vendor_completions.d/{NAME}.fish"
     zsh = f"{root}/usr/share/zsh/vendor-completions/_{NAME}"
@@ -168,6 +191,8 @@ def descriptions(root):
               stats_only <= set(completes(shell, f"{NAME} stats", "--")) and not stats_only & offered, sorted(offered))
         equal(f"{shell} offers the profiles", {"rack", "asleep"} - set(completes(shell, f"{NAME} --simulate", "")), set())
         equal(f"{shell} offers the commands", completes(shell, NAME, "health"), ["healthcheck"])
+        offered = set(completes(shell, f"{NAME} level-zero", ""))
+        check(f"{shell} offers the actions of level-zero", {"run", "list", "report", "csv", "clean", "install"} <= offered, sorted(offered))
     with open(zsh) as f:
         text = f.read()
     equal("zsh has every flag", [flag for flag in flags if not re.search(rf"'\*?{re.escape(flag)}[=\[]", text)], [])
@@ -181,6 +206,7 @@ def main():
     try:
         deb_package(deb[0], root)
         bill_of_materials(root)
+        tracker(root)
         rpm_package(rpm[0])
         versions(deb[0], rpm[0], f"{root}/usr/bin/{NAME}")
         descriptions(root)

@@ -74,6 +74,9 @@ def contents(root):
     others = sorted(f for f in files if not re.match(
         r"(usr/)?lib(64)?/|usr/share/doc/[^/]+/(copyright|LICENSE)$|etc/(passwd|group|nsswitch\.conf)$|usr/share/misc/pci\.ids$|usr/bin/", f))
     equal("beside it: libraries, licences, users, names of GPUs", others, [])
+    equal("the Level Zero tracker is beside the program", sorted(f for f in files if "/level-zero/" in f),
+          [f"usr/lib/{NAME}/level-zero/{name}" for name in
+           ("liblevel_zero_audit.so", "liblevel_zero_preload.so", "libze_validation_layer.so.1")])
     libraries = [f for f in files if ".so" in f]
     licences = {f.split("/")[3] for f in files if f.startswith("usr/share/doc/")}
     check("every library has its licence", len(licences) >= 8 and {"libc6", "libssl3", NAME} <= licences,

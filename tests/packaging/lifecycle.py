@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import tempfile
 import time
 
@@ -126,6 +127,12 @@ def debian(root, deb):
     check("without a complaint, though systemd does not run", not re.search(r"(?i)error|fail|cannot", text), text)
     check("the service is enabled", root.exists(WANTED), root.ours())
     check("it finds its settings, its sysctl and its unit", root.exists(unit) and root.exists(f"usr/lib/sysctl.d/60-{NAME}.conf"), "")
+
+    pages = os.stat(f"{root.path}/run/{NAME}/level-zero")
+    group = output("chroot", root.path, "getent", "group", "intel-gpu-level-zero").split(":")[2]
+    equal("any user's programs may add pages, the group reads them",
+          (stat.S_IMODE(pages.st_mode), pages.st_uid, str(pages.st_gid)), (0o3773, 0, group))
+    check("the service is in that group", re.search(r"^SupplementaryGroups=.*\bintel-gpu-level-zero\b", root.read(unit), re.M), "")
 
     # The administrator's changes: port 0 so that tests may run side by side.
     root.write(f"etc/default/{NAME}", root.read(f"etc/default/{NAME}") + "INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=127.0.0.1:0\n")

@@ -98,9 +98,18 @@ TEST_CASE("collectors' own folders are readable, and only while their collector 
   CHECK_FALSE(holds(sandbox_plan(options).client_files.readable, "/run/intel-gpu-exporter/level-zero"));
   options.monitor.collector_options["path.level-zero"] = {"/elsewhere"};
   CHECK(holds(sandbox_plan(options).files.readable, "/elsewhere"));
+  CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/"));
   CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/run/intel-gpu-exporter/level-zero"));
   options.monitor.collectors = {{"level_zero", false}};
   CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/elsewhere"));
+}
+
+TEST_CASE("a folder that does not exist yet is readable once it does: the nearest folder above it is allowed") {
+  Options options;
+  options.monitor.collector_options["path.level-zero"] = {"/usr/lib/not-there/yet"};
+  CHECK(holds(sandbox_plan(options).files.readable, "/usr/lib"));
+  options.monitor.collector_options["path.level-zero"] = {"/usr/lib"};
+  CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/usr"));
 }
 
 TEST_SUITE_END();

@@ -5,12 +5,14 @@
 
 #include <string>
 
+#include "text/html.h"
+
 using namespace igpu::exporter;
 
 TEST_SUITE_BEGIN("level zero charts");
 
 TEST_CASE("nothing that a program is called becomes markup") {
-  CHECK(escaped_html("<a b='c' d=\"e\">&\x01") == "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp; ");
+  CHECK(html_escaped("<a b='c' d=\"e\">&\x01") == "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp; ");
   CHECK(bar_chart({"t", "x", "y"}, {{"<script>", 1}}, "none").find("<script") == std::string::npos);
 }
 

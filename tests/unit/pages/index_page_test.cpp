@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "support/sample_page.h"
+#include "text/html.h"
 
 using namespace igpu;
 using exporter::html_escaped;

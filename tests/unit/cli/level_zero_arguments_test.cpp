@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/arguments.h"
+#include "cli/level_zero_arguments.h"
 
 #include <doctest/doctest.h>
 

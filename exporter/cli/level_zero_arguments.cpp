@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/arguments.h"
+#include "cli/level_zero_arguments.h"
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ constexpr std::array<Flag, 5> kTextFlags = {{{"--csv", "run", &LevelZeroArgument
                                              {"--html", "report", &LevelZeroArguments::html},
                                              {"--path.level-zero", "run list clean", &LevelZeroArguments::folder}}};
 
-const std::vector<std::string> kActions = {"run", "list", "report", "csv", "clean"};
+const std::vector<std::string> kActions = {"run", "list", "report", "csv", "clean", "install"};
 
 [[noreturn]] void refuse(const std::string& text) {
   throw UsageError("level-zero: " + text + " (see level-zero --help)");
@@ -82,6 +82,7 @@ void check(const LevelZeroArguments& arguments) {
   if (arguments.action == "report" && arguments.files.empty()) refuse("report: which CSV, log or page?");
   if (arguments.action == "csv" && (arguments.files.empty() || arguments.files.size() > 2))
     refuse("csv: one log, and perhaps the file to write");
+  if (arguments.action == "install" && arguments.files.size() != 1) refuse("install: into which folder?");
   if ((arguments.action == "list" || arguments.action == "clean") && !arguments.files.empty())
     refuse("unexpected argument " + arguments.files.front());
 }
@@ -119,20 +120,25 @@ LevelZeroArguments parse_level_zero_arguments(const std::vector<std::string>& ar
 }
 
 std::string level_zero_help() {
-  return "Usage: intel-gpu-exporter level-zero ACTION\n"
+  return "Usage: intel-gpu-exporter level-zero ACTION\n\n" + std::string(level_zero_actions());
+}
+
+std::string_view level_zero_actions() {
+  return "Actions:\n"
+         "  run [FLAGS] -- PROGRAM ...   run a Level Zero program with the tracker; its\n"
+         "                               exit status is kept\n"
+         "    --csv FILE                 one line for each call, in FILE_pidN\n"
+         "    --log FILE                 the same, compact, in FILE_pidN\n"
+         "    --report FILE              a report; HTML if the name ends in .html\n"
+         "    --stacks N                 frames of each call site, 1 to 16 (default: 1)\n"
+         "    --fail-on-leak             exit with 1 if the program succeeds but leaks\n"
+         "  list                         programs that run with the tracker, or did\n"
+         "  report [--html FILE] FILE... a report of CSVs, logs or pages\n"
+         "  csv LOG [FILE]               a log as CSV\n"
+         "  clean                        remove the pages of programs that ended\n"
+         "  install DIR                  copy the tracker there, for another container\n"
          "\n"
-         "  run [FLAGS] -- PROGRAM [ARGUMENTS]   run a Level Zero program with the tracker; its exit status is kept\n"
-         "    --csv FILE       one line for each call, in FILE_pidN\n"
-         "    --log FILE       the same, compact, in FILE_pidN\n"
-         "    --report FILE    a report; HTML if the name ends in .html\n"
-         "    --stacks N       keep N frames of each call site, 1 to 16 (default: 1)\n"
-         "    --fail-on-leak   exit with 1 if the program succeeds but leaks\n"
-         "  list                                 programs that run with the tracker, or did\n"
-         "  report [--html FILE] FILE...         a report of CSVs, logs or pages\n"
-         "  csv LOG [FILE]                       a log as CSV\n"
-         "  clean                                remove the pages of programs that ended\n"
-         "\n"
-         "  --path.level-zero DIR                where pages are, for run, list and clean\n";
+         "  --path.level-zero DIR        where pages are, for run, list and clean\n";
 }
 
 }  // namespace igpu::exporter

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace igpu::exporter {
+
+// For text and for attribute values in quotes, in HTML and in SVG. Control characters, which XML forbids, become
+// spaces.
+std::string html_escaped(std::string_view text);
+
+}  // namespace igpu::exporter

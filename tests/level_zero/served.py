@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with the tracker on the page that the exporter serves: from their start to what they leaked."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from page import pages
+from programs import BUILD, PROGRAMS, environment, no_core, run
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'support'))
+from exporter_under_test import Exporter, get, wait_for  # noqa: E402
+
+EXPORTER = BUILD / 'exporter' / 'intel-gpu-exporter'
+RUNS_FOR_LONG = [PROGRAMS / 'application_linked', 'threads', '100000000']
+# New pid and mount namespaces, as containers have; the program is process 1 in its own, or the child of it.
+CONTAINER = ('unshare', '--pid', '--mount', '--mount-proc', '--fork', '--kill-child')
+
+
+def child_of(process):
+    [pid] = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+    return int(pid)
+
+
+class ContainedExporter(Exporter):
+    def signal_end(self):
+        os.kill(child_of(self.process), signal.SIGTERM)  # unshare itself does not pass it on
+
+
+class Served(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+        self.folder = self.scratch / 'pages'
+
+    def exporter(self, kind=Exporter, prefix=()):
+        exporter = kind(EXPORTER, self.scratch / 'log', f'--path.level-zero={self.folder}', '--no-collector.fdinfo',
+                        prefix=prefix)
+
+        def stop():
+            exporter.stop()
+            self.assertEqual(exporter.process.returncode, 0, exporter.log())
+
+        self.addCleanup(stop)
+        self.url = exporter.url
+        return exporter
+
+    def application(self, *prefix):
+        program = subprocess.Popen([*prefix, *RUNS_FOR_LONG], env=environment(self.folder), preexec_fn=no_core,
+                                   stdout=subprocess.DEVNULL)
+
+        def end():
+            program.kill()
+            program.wait()
+
+        self.addCleanup(end)
+        return program
+
+    def samples(self, name):
+        """{labels: value} of the series of one metric now."""
+        lines = re.findall(rf'(?m)^intel_gpu_level_zero_{name}\{{(.*)\}} (\S+)$', get(self.url))
+        return {labels: float(value) for labels, value in lines}
+
+    def wait_for_sample(self, name, pattern):
+        def found():
+            return [labels for labels in self.samples(name) if re.search(pattern, labels)]
+        return wait_for(found, lambda: f'no {name} with {pattern}: {self.samples(name)}')
+
+    def test_a_folder_that_is_made_while_the_exporter_runs(self):
+        # No collector reads other processes, so Landlock confines also the threads that read pages.
+        exporter = self.exporter()
+        self.assertIn('feature="level_zero",reason="disabled"', get(self.url))
+        if not re.search(r'msg=sandbox on=\S*landlock', exporter.log()):
+            print('not checked: the files that Landlock allows, as this kernel has no Landlock')
+        self.folder.mkdir()
+        program = self.application()
+        self.wait_for_sample('calls_total', rf'pid="{program.pid}",comm="application_lin",function="zeMemFree"')
+        self.assertIn('feature="level_zero",reason="ok"', get(self.url))
+
+    def test_what_a_program_leaves_is_served_after_its_end(self):
+        self.folder.mkdir()
+        self.exporter()
+        run('application_linked', 'growing_heap', env=environment(self.folder))
+        [page] = pages(self.folder)
+        program = f'pid="{page.pid}",comm="application_lin"'
+        self.wait_for_sample('ended', f'^{program},how="exit"$')
+        self.assertEqual(self.samples('leaked_bytes')[f'{program},memory="device"'], 500_012_345)
+        self.assertEqual(self.samples('leaked_resources')[f'{program},resource="memory_device"'], 6)
+        run('application_linked', 'kill', '50', env=environment(self.folder))
+        self.wait_for_sample('ended', 'how="killed"$')
+
+    def test_an_application_in_namespaces_of_its_own(self):
+        self.folder.mkdir()
+        self.exporter()
+        program = self.application(*CONTAINER)
+        found = self.wait_for_sample('calls_total', 'function="zeMemFree"')
+        # The page has the number in the program's own namespace; what is served is the number that the exporter sees.
+        [page] = pages(self.folder)
+        self.assertLess(page.pid, 10)
+        pid = child_of(program)
+        self.assertIn(f'pid="{pid}",', found[0])
+        os.kill(pid, signal.SIGKILL)
+        self.wait_for_sample('ended', f'^pid="{pid}",comm="application_lin",how="killed"$')
+
+    def test_application_and_exporter_in_namespaces_of_their_own(self):
+        self.folder.mkdir()
+        self.exporter(ContainedExporter, prefix=CONTAINER)
+        program = self.application(*CONTAINER)
+        [found] = self.wait_for_sample('calls_total', 'function="zeMemFree"')
+        [page] = pages(self.folder)
+        self.assertIn(f'pid="{page.pid}",', found)  # neither sees the other: its own number is the only one
+        os.kill(child_of(program), signal.SIGKILL)
+        self.wait_for_sample('ended', f'^pid="{page.pid}",comm="application_lin",how="killed"$')
+
+    def test_files_that_are_no_pages_do_not_hide_those_that_are(self):
+        self.folder.mkdir()
+        run('application_linked', 'plain', '50', env=environment(self.folder))
+        [page] = self.folder.iterdir()
+        good = page.read_bytes()
+        made = {
+            'fifo': lambda path: os.mkfifo(path),
+            'link': lambda path: path.symlink_to(page),
+            'folder': lambda path: path.mkdir(),
+            'short': lambda path: path.write_bytes(good[:5000]),
+            'long': lambda path: path.write_bytes(good + bytes(100_000_000)),
+            'sparse': lambda path: (path.write_bytes(good), os.truncate(path, 1 << 40)),
+            'random': lambda path: path.write_bytes(good[:4096] + os.urandom(len(good) - 4096)),
+            'noise': lambda path: path.write_bytes(os.urandom(len(good))),
+            'empty': lambda path: path.write_bytes(b''),
+        }
+        for number, make in enumerate(made.values()):
+            make(self.folder / f'{number + 1}-{number + 1}.l0')
+        self.exporter()
+        self.wait_for_sample('ended', 'how="exit"$')
+        rejected = self.samples('pages_rejected_total')
+        self.assertEqual(sum(rejected.values()), len(made), rejected)
+        self.assertEqual(rejected['reason="not_a_file"'], 3)
+        self.assertEqual(len(self.samples('leaked_bytes')), 1)
+
+    def test_ten_thousand_files(self):
+        self.folder.mkdir()
+        run('application_linked', 'plain', '50', env=environment(self.folder))
+        [page] = self.folder.iterdir()
+        start = int(page.stem.split('-')[1])
+        for number in range(10_000):
+            (self.folder / f'{number + 2}-{start - number - 1}.l0').write_bytes(b'')
+        self.exporter()
+        self.wait_for_sample('ended', 'how="exit"$')  # the newest is read
+        self.assertGreaterEqual(self.samples('pages_rejected_total')['reason="too_many"'], 8_000)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=['served'], verbosity=2)
