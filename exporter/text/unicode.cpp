@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/unicode.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace igpu::exporter {
+namespace {
+
+constexpr char32_t kReplacement = 0xfffd;
+
+struct Range {
+  char32_t first, last;
+};
+
+// Combining marks, zero-width and direction marks, variation selectors, tags.
+constexpr Range kNoWidth[] = {
+    {0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},   {0x61c, 0x61c},
+    {0x64b, 0x65f},   {0x900, 0x902},   {0x93c, 0x93c},   {0x941, 0x948},   {0xe31, 0xe31},
+    {0xe34, 0xe3a},   {0xe47, 0xe4e},   {0x180b, 0x180e}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff},
+    {0x200b, 0x200f}, {0x202a, 0x202e}, {0x2028, 0x2029}, {0x2060, 0x206f}, {0x20d0, 0x20ff},
+    {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
+// Unicode's East_Asian_Width W and F, in blocks.
+constexpr Range kWide[] = {{0x1100, 0x115f},   {0x231a, 0x231b},   {0x2329, 0x232a},   {0x23e9, 0x23ec},
+                           {0x25fd, 0x25fe},   {0x2614, 0x2615},   {0x2648, 0x2653},   {0x26a1, 0x26a1},
+                           {0x2705, 0x2705},   {0x270a, 0x270b},   {0x2728, 0x2728},   {0x274c, 0x274c},
+                           {0x2753, 0x2755},   {0x2795, 0x2797},   {0x2e80, 0x303e},   {0x3041, 0x33ff},
+                           {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xa960, 0xa97f},
+                           {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe10, 0xfe19},   {0xfe30, 0xfe6f},
+                           {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x16fe0, 0x18cff}, {0x1b000, 0x1b2ff},
+                           {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1faff}, {0x20000, 0x3fffd}};
+
+template <std::size_t N>
+bool is_in(const Range (&ranges)[N], char32_t character) {
+  return std::any_of(std::begin(ranges), std::end(ranges),
+                     [=](const Range& range) { return character >= range.first && character <= range.last; });
+}
+
+bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
+
+}  // namespace
+
+char32_t take_character(std::string_view& text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  text.remove_prefix(1);
+  if (first < 0x80) return first;
+  const std::size_t more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : 1;
+  if (first < 0xc2 || first > 0xf4 || text.size() < more) return kReplacement;
+  char32_t character = first & (0x3fU >> more);
+  for (std::size_t i = 0; i < more; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xc0U) != 0x80U) return kReplacement;
+    character = (character << 6U) | (byte & 0x3fU);
+  }
+  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+  const bool surrogate = character >= 0xd800 && character <= 0xdfff;
+  if (character < kLeast[more] || character > 0x10ffff || surrogate) return kReplacement;
+  text.remove_prefix(more);
+  return character;
+}
+
+void append_character(std::string& out, char32_t character) {
+  const auto byte = [&out](std::uint32_t value) { out += static_cast<char>(value); };
+  if (character < 0x80) return byte(character);
+  if (character < 0x800) {
+    byte(0xc0U | (character >> 6U));
+  } else {
+    if (character < 0x10000) {
+      byte(0xe0U | (character >> 12U));
+    } else {
+      byte(0xf0U | (character >> 18U));
+      byte(0x80U | ((character >> 12U) & 0x3fU));
+    }
+    byte(0x80U | ((character >> 6U) & 0x3fU));
+  }
+  byte(0x80U | (character & 0x3fU));
+}
+
+int cell_width(char32_t character) {
+  if (character < 0x300) return 1;
+  if (is_in(kNoWidth, character)) return 0;
+  return is_in(kWide, character) ? 2 : 1;
+}
+
+int cell_width(std::string_view text) {
+  int width = 0;
+  while (!text.empty()) width += cell_width(take_character(text));
+  return width;
+}
+
+std::string clean_text(std::string_view text, std::size_t max_bytes) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t before = out.size();
+    const char32_t character = take_character(text);
+    if (is_control(character)) {
+      out += '?';
+    } else if (cell_width(character) > 0) {
+      append_character(out, character);
+    }
+    if (out.size() > max_bytes) {
+      out.resize(before);
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace igpu::exporter
