@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/canvas.h"
+
+#include <algorithm>
+
+#include "text/unicode.h"
+
+namespace igpu::exporter::top {
+
+Canvas::Canvas(Size size) : width_(std::max(size.width, 1)), grows_(size.height <= 0) {
+  if (!grows_) rows_.assign(static_cast<std::size_t>(size.height), std::vector<Cell>(static_cast<std::size_t>(width_)));
+}
+
+bool Canvas::has_row(int y) {
+  if (y < 0) return false;
+  const auto wanted = static_cast<std::size_t>(y) + 1;
+  if (grows_ && rows_.size() < wanted) rows_.resize(wanted, std::vector<Cell>(static_cast<std::size_t>(width_)));
+  return rows_.size() >= wanted;
+}
+
+void Canvas::put(int x, int y, char32_t character, Style style) {
+  if (!has_row(y) || x < 0) return;
+  const int cells = cell_width(character);
+  if (cells == 0 || x + cells > width_) return;
+  auto& row = rows_[static_cast<std::size_t>(y)];
+  row[static_cast<std::size_t>(x)] = {character, style};
+  if (cells == 2) row[static_cast<std::size_t>(x) + 1] = {0, style};
+}
+
+int Canvas::put(int x, int y, std::string_view text, Style style, int end) {
+  const int limit = end < 0 ? width_ : std::min(end, width_);
+  while (!text.empty()) {
+    const char32_t character = take_character(text);
+    const int cells = cell_width(character);
+    if (x + cells > limit) break;
+    put(x, y, character, style);
+    x += cells;
+  }
+  return x;
+}
+
+void Canvas::put_right(int end, int y, std::string_view text, Style style) {
+  (void)put(std::max(end - cell_width(text), 0), y, text, style, end);
+}
+
+void Canvas::fill(int y, Style style) { restyle(0, width_, y, style); }
+
+void Canvas::restyle(int x, int end, int y, Style style) {
+  if (!has_row(y)) return;
+  auto& row = rows_[static_cast<std::size_t>(y)];
+  for (int i = std::max(x, 0); i < std::min(end, width_); ++i) row[static_cast<std::size_t>(i)].style = style;
+}
+
+std::string Canvas::row_text(int y) const {
+  std::string out;
+  for (const Cell& cell : row(y)) {
+    if (cell.character != 0) append_character(out, cell.character);
+  }
+  out.erase(out.find_last_not_of(' ') + 1);
+  return out;
+}
+
+std::string Canvas::text() const {
+  std::string out;
+  for (int y = 0; y < height(); ++y) out += row_text(y) + '\n';
+  return out;
+}
+
+}  // namespace igpu::exporter::top

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/history.h"
+
+#include <algorithm>
+
+namespace igpu::exporter::top {
+
+std::string History::key(const GpuFrame& gpu, const EngineRow& engine) {
+  return gpu.device + '\0' + engine.gt + '\0' + engine.name;
+}
+
+void History::add(std::size_t host, const HostFrame& frame) {
+  auto& engines = hosts_[host];
+  for (auto& [name, kept] : engines) kept.added = false;
+  const auto add_value = [](Kept& kept, std::optional<double> value) {
+    kept.values.push_back(value);
+    if (kept.values.size() > kKept) kept.values.pop_front();
+    kept.added = true;
+  };
+  for (const GpuFrame& gpu : frame.gpus) {
+    for (const EngineRow& engine : gpu.engines) add_value(engines[key(gpu, engine)], engine.busy);
+  }
+  // An engine that is gone for longer than is kept is forgotten.
+  for (auto it = engines.begin(); it != engines.end();) {
+    Kept& kept = it->second;
+    if (!kept.added) add_value(kept, std::nullopt);
+    const bool known = std::any_of(kept.values.begin(), kept.values.end(), [](const auto& v) { return v.has_value(); });
+    it = known ? std::next(it) : engines.erase(it);
+  }
+}
+
+const History::Values& History::of(std::size_t host, const GpuFrame& gpu, const EngineRow& engine) const {
+  static const Values none;
+  const auto engines = hosts_.find(host);
+  if (engines == hosts_.end()) return none;
+  const auto found = engines->second.find(key(gpu, engine));
+  return found == engines->second.end() ? none : found->second.values;
+}
+
+}  // namespace igpu::exporter::top

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/screen.h"
+
+#include <algorithm>
+#include <array>
+
+#include "text/unicode.h"
+#include "top/gpu_panel.h"
+#include "top/table.h"
+
+namespace igpu::exporter::top {
+namespace {
+
+constexpr int kMinTableRows = 4;
+
+std::string counted(std::size_t number, const char* one, const char* several) {
+  return std::to_string(number) + " " + (number == 1 ? one : several);
+}
+
+void draw_title(Canvas& canvas, const Frame& frame, const ViewState& view, const ScreenContext& context) {
+  std::size_t gpus = 0, processes = 0, failed = 0;
+  for (const HostFrame& host : frame.hosts) {
+    gpus += host.gpus.size();
+    processes += host.processes.size();
+    failed += host.state == HostState::failed ? 1 : 0;
+  }
+  canvas.fill(0, Style::bar_title);
+  std::string left =
+      context.source + "  " + counted(gpus, "GPU", "GPUs") + ", " + counted(processes, "process", "processes");
+  if (failed > 0 && frame.hosts.size() > 1) left += ", " + counted(failed, "host failed", "hosts failed");
+  if (view.focus) left += "  only GPU " + std::to_string(gpu_number(frame, *view.focus));
+  if (!view.filter.empty() && !view.editing_filter) left += "  filter: " + view.filter;
+  std::string right = view.paused ? "PAUSED  " : "";
+  if (!context.interval.empty()) right += "every " + context.interval + "  ";
+  right += context.clock;
+  const int end = canvas.width() - cell_width(right) - 1;
+  (void)canvas.put(0, 0, left, Style::bar_title, end);
+  canvas.put_right(canvas.width(), 0, right, Style::bar_title);
+}
+
+struct KeyHint {
+  std::string_view key, text;
+};
+
+void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& context, int y) {
+  canvas.fill(y, Style::plain);
+  if (view.editing_filter) {
+    (void)canvas.put(0, y, "Filter: " + view.filter + "_   Enter keeps it, Esc clears it", Style::strong);
+    return;
+  }
+  if (!context.notice.empty()) {
+    (void)canvas.put(0, y, context.notice, Style::warning);
+    return;
+  }
+  const std::string sorted = "sort: " + std::string(sort_name(view.sort));
+  const std::array<KeyHint, 9> hints{{{"?", "help"},
+                                      {"q", "quit"},
+                                      {"/", "filter"},
+                                      {"t", view.tree ? "list" : "tree"},
+                                      {"<>", sorted},
+                                      {"r", "reverse"},
+                                      {"Tab", "GPU"},
+                                      {"d", "detail"},
+                                      {"w", view.workloads ? "processes" : "workloads"}}};
+  int x = 0;
+  for (const KeyHint& hint : hints) {
+    const int width = static_cast<int>(hint.key.size() + hint.text.size()) + 1;
+    if (x + width > canvas.width()) break;
+    x = canvas.put(x, y, hint.key, Style::strong);
+    x = canvas.put(x + 1, y, hint.text, Style::dim) + 2;
+  }
+}
+
+constexpr std::array<KeyHint, 19> kHelp{{
+    {"Up Down PgUp PgDn", "select a row; Home, End: the first, the last"},
+    {"Left Right", "scroll the GPUs, if they do not fit"},
+    {"Tab, Shift-Tab", "only the next GPU and its processes; Esc: all GPUs"},
+    {"d", "detail of the GPUs: automatic, full, brief, one line each"},
+    {"/, \\, F3, F4", "filter by command, user, unit, container, host or PID"},
+    {"t, F5", "tree: processes below their unit or container, with sums"},
+    {"w", "workloads instead of processes (collector workloads)"},
+    {"<, >, F6", "sort by the column to the left, to the right"},
+    {"r, I", "reverse the order"},
+    {"P M T N", "sort by busiest engine, memory, CPU, PID"},
+    {"+ -", "refresh less often, more often"},
+    {"p, Space", "pause"},
+    {"Ctrl-L", "draw everything again"},
+    {"q, F10", "quit; Ctrl-Z suspends"},
+    {"mouse", "click a row, a column to sort by or a GPU; wheel: scroll"},
+    {"", ""},
+    {"wants", "clock that the driver asked for"},
+    {"ENHNC", "video enhancement engines"},
+    {"MEM", "resident GPU memory; CPU%: of one processor"},
+}};
+
+void draw_help(Canvas& canvas) {
+  for (int y = 1; y < canvas.height(); ++y) {
+    for (int x = 0; x < canvas.width(); ++x) canvas.put(x, y, U' ', Style::plain);
+  }
+  (void)canvas.put(0, 1, "Keys", Style::strong);
+  int y = 2;
+  for (const KeyHint& line : kHelp) {
+    (void)canvas.put(2, y, line.key, Style::strong, 20);
+    (void)canvas.put(21, y++, line.text, Style::plain);
+  }
+  (void)canvas.put(0, std::min(y + 1, canvas.height() - 1), "Press any key to return.", Style::dim);
+}
+
+// The most detailed panel that leaves room for the table.
+GpuPanel chosen_panel(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context,
+                      Size size, int room) {
+  switch (view.detail) {
+    case Detail::automatic:
+      break;
+    default:
+      return draw_gpus(frame, history, view, context, size.width, view.detail);
+  }
+  GpuPanel panel = draw_gpus(frame, history, view, context, size.width, Detail::full, kRoomyEngineCell);
+  if (room >= 0 && panel.canvas.height() > room)
+    panel = draw_gpus(frame, history, view, context, size.width, Detail::full);
+  for (const Detail detail : {Detail::brief, Detail::line}) {
+    if (room < 0 || panel.canvas.height() <= room) break;
+    panel = draw_gpus(frame, history, view, context, size.width, detail);
+  }
+  return panel;
+}
+
+}  // namespace
+
+Screen draw(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context,
+            Size size) {
+  Screen screen{.canvas = Canvas(size)};
+  Canvas& canvas = screen.canvas;
+  const bool bounded = size.height > 0;
+  draw_title(canvas, frame, view, context);
+  const int footer = bounded && context.keys && size.height > 2 ? size.height - 1 : size.height;
+  // Title of the table and a share of the screen, but no more than it has rows.
+  std::size_t rows = 0;
+  for (const HostFrame& host : frame.hosts) rows += view.workloads ? host.workloads.size() : host.processes.size();
+  const int table =
+      std::max(kMinTableRows, std::min(static_cast<int>(std::min<std::size_t>(rows, 1000)), size.height / 4));
+  const int room = bounded ? std::max(footer - 2 - table, 1) : -1;
+  const GpuPanel panel = chosen_panel(frame, history, view, context, size, room);
+  const int lines = panel.canvas.height();
+  const int shown = bounded ? std::min(lines, room) : lines;
+  screen.last_first_gpu_line = lines - shown;
+  screen.first_gpu_line = std::clamp(view.first_gpu_line, 0, screen.last_first_gpu_line);
+  for (int i = 0; i < shown; ++i) {
+    const auto& row = panel.canvas.row(screen.first_gpu_line + i);
+    for (int x = 0; x < canvas.width(); ++x) {
+      const Cell& cell = row[static_cast<std::size_t>(x)];
+      if (cell.character != 0) canvas.put(x, 1 + i, cell.character, cell.style);
+    }
+  }
+  for (Region region : panel.regions) {
+    region.y = std::max(region.y - screen.first_gpu_line, 0) + 1;
+    region.bottom = std::min(region.bottom - screen.first_gpu_line, shown) + 1;
+    if (region.y < region.bottom) screen.regions.push_back(region);
+  }
+  if (lines > shown && shown > 0) {
+    const std::string more = " " + std::to_string(lines - shown) + " more lines: Left, Right ";
+    canvas.put_right(canvas.width(), shown, more, Style::dim);
+  }
+  draw_table(screen, frame, view, context, {1 + shown, bounded ? footer : -1});
+  if (footer < size.height) draw_footer(canvas, view, context, footer);
+  if (view.help) draw_help(canvas);
+  return screen;
+}
+
+}  // namespace igpu::exporter::top

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "top/canvas.h"
+#include "top/frame.h"
+#include "top/history.h"
+#include "top/view_state.h"
+
+namespace igpu::exporter::top {
+
+// Beside the frame; the same for all of its drawings.
+struct ScreenContext {
+  std::string clock;     // "14:05:09"
+  std::string interval;  // "1 s"
+  std::string source;    // "this machine", "simulation rack", "3 hosts"
+  std::string notice;    // the newest message of the library; "" for none
+  bool unicode = true;   // bars and histories of block characters
+  bool keys = true;      // false: printed once, no key can be pressed
+};
+
+// Where the mouse finds something.
+struct Region {
+  enum class Kind { column, row, gpu } kind = Kind::row;
+  int x = 0, end = 0, y = 0, bottom = 0;  // end and bottom are excluded
+  SortKey sort = SortKey::busy;
+  std::string row;
+  GpuPlace gpu;
+};
+
+struct Screen {
+  Canvas canvas;
+  std::vector<Region> regions;
+  std::vector<std::string> rows;  // keys of all rows of the table, in its order
+  int page_rows = 0;              // rows of the table that are visible
+  int first_row = 0;              // as drawn: the selected row is visible
+  int first_gpu_line = 0, last_first_gpu_line = 0;
+};
+
+// Draws everything. Pure: the same arguments give the same cells. height 0: as high as necessary.
+Screen draw(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context, Size size);
+
+}  // namespace igpu::exporter::top

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The screens of `top` for every simulation profile, as text, at the sizes of a serial console, a laptop and a wall.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "format/prometheus_text.h"
+#include "igpu/monitor.h"
+#include "monitor/machine_parts.h"
+#include "simulation/simulation.h"
+#include "support/fake_clock.h"
+#include "support/recording_log.h"
+#include "top/frame_builder.h"
+#include "top/screen.h"
+
+using namespace igpu;
+using namespace igpu::simulation;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+namespace top = igpu::exporter::top;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Parts final : public MachineParts {
+ public:
+  explicit Parts(std::string_view profile)
+      : simulated(SimulatedMachine::create(profile, clock)), machine_(simulated->machine()) {}
+  Machine& machine() override { return machine_; }
+
+  FakeClock clock;
+  std::unique_ptr<SimulatedMachine> simulated;
+
+ private:
+  Machine machine_;
+};
+
+// Twelve seconds of a profile, a frame each second.
+struct Watched {
+  explicit Watched(std::string_view profile) : parts(std::make_shared<Parts>(profile)) {
+    MonitorOptions options;
+    options.collectors["workloads"] = true;
+    const auto monitor = make_monitor(parts, options, log);
+    for (int i = 0; i < 12; ++i) {
+      parts->clock.advance(1s);
+      const auto result = monitor->scrape({});
+      const PageView page(result->lists());
+      top::HostFrame host = top::frame_of(page);
+      text.clear();
+      exporter::write_prometheus_text(page, text);
+      host.time = parts->clock.now();
+      if (!frame.hosts.empty()) top::add_rates(host, frame.hosts.front());
+      history.add(0, host);
+      frame.hosts = {host};
+    }
+  }
+  std::string screen(top::Size size, const top::ViewState& view = {}) const {
+    const top::ScreenContext context{.clock = "14:05:09", .interval = "1 s", .source = "simulation"};
+    return top::draw(frame, history, view, context, size).canvas.text();
+  }
+
+  RecordingLog log;
+  std::shared_ptr<Parts> parts;
+  top::Frame frame;
+  top::History history;
+  std::string text;  // the last page, as /metrics serves it
+};
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+void compare(const std::string& name, const std::string& screen) {
+  const fs::path path = fs::path(IGPU_SOURCE_DIR) / "tests/screens" / (name + ".txt");
+  if (std::getenv("IGPU_UPDATE") != nullptr) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << screen;
+  }
+  INFO(path.string() << "\n" << screen);
+  CHECK(screen == read(path));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("top_screens");
+
+TEST_CASE("every simulation profile has its screens") {
+  for (const SimulationProfile& profile : simulation_profiles()) {
+    const Watched watched(profile.name);
+    for (const top::Size size : {top::Size{80, 24}, top::Size{120, 40}, top::Size{200, 60}}) {
+      compare(std::string(profile.name) + "-" + std::to_string(size.width) + "x" + std::to_string(size.height),
+              watched.screen(size));
+    }
+  }
+}
+
+TEST_CASE("the page of /metrics gives the same screen as the readings that it was written from") {
+  for (const SimulationProfile& profile : simulation_profiles()) {
+    const Watched watched(profile.name);
+    INFO(profile.name);
+    top::Frame parsed;
+    parsed.hosts = {top::frame_of(std::string_view(watched.text))};
+    top::Frame own = watched.frame;
+    for (top::HostFrame* host : {&own.hosts.front(), &parsed.hosts.front()}) {  // they need the frame before
+      for (top::ProcessRow& row : host->processes) row.cpu_ratio.reset();
+      for (top::WorkloadRow& row : host->workloads) row.cpu_ratio.reset();
+      for (top::GpuFrame& gpu : host->gpus) gpu.bandwidth.clear();
+    }
+    for (const top::ViewState& view : {top::ViewState{}, top::ViewState{.workloads = true}}) {
+      const auto text = [&](const top::Frame& frame) {
+        return top::draw(frame, watched.history, view, {}, {200, 60}).canvas.text();
+      };
+      CHECK(text(own) == text(parsed));
+    }
+  }
+}
+
+TEST_CASE("tree, workloads, brief, one line each, help") {
+  const Watched watched("rack");
+  const top::Size size{120, 40};
+  compare("rack-tree", watched.screen(size, {.tree = true}));
+  compare("rack-workloads", watched.screen(size, {.workloads = true}));
+  compare("rack-brief", watched.screen(size, {.detail = top::Detail::brief}));
+  compare("rack-line", watched.screen(size, {.detail = top::Detail::line}));
+  compare("help", watched.screen({80, 24}, {.help = true}));
+}
+
+TEST_SUITE_END();

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/screen.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "text/unicode.h"
+#include "top/format.h"
+#include "top/frame_builder.h"
+
+using namespace igpu::exporter;
+using namespace igpu::exporter::top;
+
+namespace {
+
+Frame frame(const std::string& page) {
+  Frame frame;
+  frame.hosts = {frame_of(std::string_view(page + "intel_gpu_exporter_devices 1\n"))};
+  return frame;
+}
+
+std::string text(const Frame& shown, const ViewState& view = {}, Size size = {80, 24}, ScreenContext context = {}) {
+  return draw(shown, {}, view, context, size).canvas.text();
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::string process(const std::string& pid, const std::string& comm, const std::string& video) {
+  return "intel_gpu_process_engine_busy_ratio{device=\"d\",pid=\"" + pid + "\",comm=\"" + comm +
+         "\",class=\"video\"} " + video + "\n";
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("screen");
+
+TEST_CASE("what limits the clock is shown, and a GPU that hung") {
+  const std::string shown =
+      text(frame("intel_gpu_frequency_hertz{device=\"d\",gt=\"0\",kind=\"actual\"} 1.2e9\n"
+                 "intel_gpu_frequency_limit_hertz{device=\"d\",gt=\"0\",limit=\"rp0\"} 2.4e9\n"
+                 "intel_gpu_frequency_limit_hertz{device=\"d\",gt=\"0\",limit=\"max\"} 2.0e9\n"
+                 "intel_gpu_throttled{device=\"d\",gt=\"0\",reason=\"pl1\"} 1\n"
+                 "intel_gpu_error_state{device=\"d\"} 1\n"));
+  CHECK(has(shown, "clock 1200/2400 MHz max 2000"));
+  CHECK(has(shown, "throttled: pl1"));
+  CHECK(has(shown, "GPU hang recorded"));
+}
+
+TEST_CASE("a host that failed has its line, and the others are shown") {
+  Frame two = frame(process("1", "ffmpeg", "0.5"));
+  two.hosts.front().name = "a:10068";
+  two.hosts.push_back({.name = "b:10068", .state = HostState::failed, .problem = "no answer within 5 s"});
+  two.hosts.push_back({.name = "c:10068"});
+  for (const Detail detail : {Detail::automatic, Detail::full, Detail::brief, Detail::line}) {
+    const std::string shown = text(two, {.detail = detail});
+    CHECK(has(shown, "b:10068: no answer within 5 s"));
+    CHECK(has(shown, "c:10068: waiting for the first reading"));
+    CHECK(has(shown, "ffmpeg"));
+    CHECK(has(shown, "1 host failed"));
+  }
+}
+
+TEST_CASE("sorting, filter and focus") {
+  Frame shown = frame(process("1", "zoo", "0.1") + process("2", "ant", "0.9") + process("3", "Bee", "0.5") +
+                      "intel_gpu_processes{device=\"e\"} 0\n");
+  const auto rows = [&](const ViewState& view) {
+    std::string order;
+    for (const std::string& key : draw(shown, {}, view, {}, {80, 24}).rows)
+      order += key.substr(key.rfind('\n') + 1) + " ";
+    return order;
+  };
+  CHECK(rows({}) == "ant Bee zoo ");
+  CHECK(rows({.reversed = true}) == "zoo Bee ant ");
+  CHECK(rows({.sort = SortKey::pid}) == "zoo ant Bee ");
+  CHECK(rows({.sort = SortKey::pid, .reversed = true}) == "Bee ant zoo ");
+  CHECK(rows({.sort = SortKey::command}) == "Bee ant zoo ");
+  CHECK(rows({.filter = "bE"}) == "Bee ");
+  CHECK(rows({.filter = "2"}) == "ant ");
+  CHECK(rows({.focus = GpuPlace{0, 1}}).empty());
+  CHECK(has(text(shown, {.filter = "none"}), "nothing matches \"none\""));
+}
+
+TEST_CASE("the selected row is visible, wherever the table is scrolled to") {
+  std::string page;
+  for (int i = 100; i < 200; ++i) page += process(std::to_string(i), "p", "0.5");
+  const Frame many = frame(page);
+  ViewState view{.sort = SortKey::pid};
+  const Screen first = draw(many, {}, view, {}, {80, 24});
+  REQUIRE(first.rows.size() == 100);
+  REQUIRE(first.page_rows > 3);
+  view.selected = first.rows.back();
+  const Screen last = draw(many, {}, view, {}, {80, 24});
+  CHECK(last.first_row == 100 - last.page_rows);
+  CHECK(has(last.canvas.text(), "199"));
+  view.first_row = last.first_row;
+  view.selected = first.rows.front();
+  CHECK(draw(many, {}, view, {}, {80, 24}).first_row == 0);
+}
+
+TEST_CASE("any size and any content gives a screen of that size without control characters") {
+  std::string page;
+  for (int i = 0; i < 12; ++i) {
+    const std::string device = "0000:" + std::to_string(i);
+    page += "intel_gpu_info{device=\"" + device + "\",card=\"card\\n\",name=\"\033[31m日本語\",driver=\"xe\"} 1\n";
+    for (int e = 0; e < 9; ++e)
+      page += "intel_gpu_engine_busy_ratio{device=\"" + device + "\",gt=\"0\",engine=\"vcs" + std::to_string(e) +
+              "\",class=\"video\"} 1e300\n";
+    page += "intel_gpu_power_watts{device=\"" + device + "\",domain=\"card\"} -1e300\n";
+    page += "intel_gpu_memory_used_bytes{device=\"" + device + "\",memory_region=\"m\"} 1e300\n";
+    page += "intel_gpu_memory_size_bytes{device=\"" + device + "\",memory_region=\"m\"} -1\n";
+    page += "intel_gpu_process_info{device=\"" + device + "\",pid=\"\033c\",comm=\"\xf0\x9f\x94\xa5\",user=\"" +
+            std::string(400, 'u') + "\"} 1\n";
+  }
+  const Frame odd = frame(page);
+  for (const Size size : {Size{1, 1}, Size{2, 2}, Size{7, 3}, Size{20, 5}, Size{80, 24}, Size{500, 200}}) {
+    for (const Detail detail : {Detail::automatic, Detail::full, Detail::brief, Detail::line}) {
+      for (const bool flag : {false, true}) {
+        const ViewState view{.tree = flag, .help = flag && size.width == 20, .detail = detail};
+        const Screen screen = draw(odd, {}, view, {.unicode = flag}, size);
+        REQUIRE(screen.canvas.width() == size.width);
+        REQUIRE(screen.canvas.height() == size.height);
+        for (int y = 0; y < size.height; ++y) {
+          const std::string row = screen.canvas.row_text(y);
+          CHECK(clean_text(row) == row);
+          CHECK(cell_width(row) <= size.width);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("without Unicode the screen is ASCII") {
+  Frame shown = frame("intel_gpu_engine_busy_ratio{device=\"d\",gt=\"0\",engine=\"vcs0\",class=\"video\"} 0.5\n" +
+                      process("1", "a", "0.5"));
+  History history;
+  history.add(0, shown.hosts.front());
+  for (const bool tree : {false, true}) {
+    for (const char c : draw(shown, history, {.tree = tree}, {.unicode = false}, {120, 40}).canvas.text())
+      REQUIRE(static_cast<unsigned char>(c) < 0x80);
+  }
+}
+
+TEST_CASE("values in few characters") {
+  CHECK(percent(0.345) == "34.5%");
+  CHECK(percent(1) == "100%");
+  CHECK(percent(std::nullopt) == "-");
+  CHECK(percent_cell(1e300) == "9999");
+  CHECK(short_bytes(0) == "0B");
+  CHECK(short_bytes(380.0 * 1024 * 1024) == "380M");
+  CHECK(short_bytes(1000.0 * 1024) == "1.0M");
+  CHECK(short_bytes(15.94 * 1024 * 1024 * 1024) == "15.9G");
+  CHECK(short_bytes(1e300) == ">999P");
+  for (double value = 1; value < 1e19; value *= 1.7) CHECK(short_bytes(value).size() <= 5);
+}
+
+TEST_SUITE_END();
