@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igpu/page.h"
 
+#include <cassert>
+
 #include "base/utf8.h"
 
 namespace igpu {
 
 void SampleList::add(const MetricDescriptor& metric, std::span<const std::string_view> values, double value) {
-  samples_.push_back({&metric, value, static_cast<std::uint32_t>(label_ends_.size())});
+  samples_.push_back({&metric, value, static_cast<std::uint32_t>(label_ends_.size()), 0});
   for (const std::string_view label : values) {
     append_valid_utf8(text_, label);
     label_ends_.push_back(static_cast<std::uint32_t>(text_.size()));
   }
 }
 
+void SampleList::add(const MetricDescriptor& metric, std::span<const std::string_view> values,
+                     std::span<const std::uint64_t> counts, double sum) {
+  assert(counts.size() == metric.bounds.size() + 1);
+  add(metric, values, sum);
+  samples_.back().first_bucket = static_cast<std::uint32_t>(bucket_counts_.size());
+  bucket_counts_.insert(bucket_counts_.end(), counts.begin(), counts.end());
+}
+
 void SampleList::clear() {
   samples_.clear();
   label_ends_.clear();
+  bucket_counts_.clear();
   text_.clear();
 }
 

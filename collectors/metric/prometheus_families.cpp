@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "metric/prometheus_families.h"
 
+#include <cmath>
+
 namespace igpu {
 namespace {
+
+prometheus::MetricType type_of(Kind kind) {
+  if (kind == Kind::counter) return prometheus::MetricType::Counter;
+  return kind == Kind::histogram ? prometheus::MetricType::Histogram : prometheus::MetricType::Gauge;
+}
+
+prometheus::ClientMetric::Histogram to_histogram(const PageView::Entry& entry) {
+  const std::span<const double> bounds = entry.sample->metric->bounds;
+  prometheus::ClientMetric::Histogram result;
+  for (const std::uint64_t count : entry.list->bucket_counts(*entry.sample)) {
+    const std::size_t bucket = result.bucket.size();
+    result.sample_count += count;
+    result.bucket.push_back({result.sample_count, bucket < bounds.size() ? bounds[bucket] : HUGE_VAL});
+  }
+  result.sample_sum = entry.sample->value;
+  return result;
+}
 
 prometheus::ClientMetric to_client_metric(const MetricDescriptor& metric, const PageView::Entry& entry) {
   prometheus::ClientMetric result;
@@ -13,6 +32,8 @@ prometheus::ClientMetric to_client_metric(const MetricDescriptor& metric, const 
   }
   if (metric.kind == Kind::counter) {
     result.counter.value = entry.sample->value;
+  } else if (metric.kind == Kind::histogram) {
+    result.histogram = to_histogram(entry);
   } else {
     result.gauge.value = entry.sample->value;
   }
@@ -29,7 +50,7 @@ std::vector<prometheus::MetricFamily> to_prometheus_families(const PageView& pag
     prometheus::MetricFamily& out = result.emplace_back();
     out.name = metric.name;
     out.help = metric.help;
-    out.type = metric.kind == Kind::counter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+    out.type = type_of(metric.kind);
     out.metric.reserve(family.entries.size());
     for (const PageView::Entry& entry : family.entries) out.metric.push_back(to_client_metric(metric, entry));
   }

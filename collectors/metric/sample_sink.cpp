@@ -7,11 +7,18 @@
 namespace igpu {
 
 void SampleSink::append(const MetricDescriptor& metric, std::span<const std::string_view> labels, double value) {
-  if (!std::isfinite(value)) {
-    failures_.push_back({std::make_error_code(std::errc::result_out_of_range), std::string(metric.name)});
-    return;
-  }
-  samples_.add(metric, labels, value);
+  if (is_finite(metric, value)) samples_.add(metric, labels, value);
+}
+
+void SampleSink::append(const MetricDescriptor& metric, std::span<const std::string_view> labels,
+                        std::span<const std::uint64_t> counts, double sum) {
+  if (is_finite(metric, sum)) samples_.add(metric, labels, counts, sum);
+}
+
+bool SampleSink::is_finite(const MetricDescriptor& metric, double value) {
+  if (std::isfinite(value)) return true;
+  failures_.push_back({std::make_error_code(std::errc::result_out_of_range), std::string(metric.name)});
+  return false;
 }
 
 void SampleSink::clear() {

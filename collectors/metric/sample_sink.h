@@ -31,6 +31,12 @@ class SampleSink {
   void add(const Metric<Q, 0>& metric, Q value) {
     append(metric, {}, value.value);
   }
+  // out.add(kWait, {gpu.address}, {counts, Seconds{1.5}});
+  template <class Q, std::size_t N, std::size_t B>
+  void add(const HistogramMetric<Q, N, B>& metric, const std::string_view (&labels)[N],
+           const Observations<Q, B + 1>& observed) {
+    append(metric, std::span<const std::string_view>(labels), observed.counts, observed.sum.value);
+  }
 
   // Call one of these for every declared feature of the collector in every collect().
   void available(const FeatureDescriptor& feature) { features_.push_back({&feature, true, {}}); }
@@ -51,6 +57,9 @@ class SampleSink {
 
  private:
   void append(const MetricDescriptor& metric, std::span<const std::string_view> labels, double value);
+  void append(const MetricDescriptor& metric, std::span<const std::string_view> labels,
+              std::span<const std::uint64_t> counts, double sum);
+  bool is_finite(const MetricDescriptor& metric, double value);
 
   SampleList samples_;
   std::vector<FeatureState> features_;

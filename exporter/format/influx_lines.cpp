@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "format/number.h"
@@ -19,6 +20,24 @@ void append_tag_value(std::string& out, std::string_view value) {
     if (c == ',' || c == '=' || c == ' ' || control) out += '\\';
     out += control ? ' ' : c;
   }
+}
+
+// One field for each bucket, named by its upper bound; counts are cumulative.
+void append_histogram(std::string& out, const PageView::Entry& entry) {
+  const std::span<const double> bounds = entry.sample->metric->bounds;
+  const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
+  std::uint64_t cumulative = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    cumulative += counts[i];
+    if (i < bounds.size()) {
+      append_number(out, bounds[i]);
+    } else {
+      out += "+Inf";
+    }
+    out += '=' + std::to_string(cumulative) + ',';
+  }
+  out += "count=" + std::to_string(cumulative) + ",sum=";
+  append_number(out, entry.sample->value);
 }
 
 }  // namespace
@@ -39,8 +58,13 @@ void write_influx_lines(const PageView& page, std::chrono::system_clock::time_po
         out += '=';
         append_tag_value(out, value);
       }
-      out += metric.kind == Kind::counter ? " counter=" : " gauge=";
-      append_number(out, entry.sample->value);
+      out += ' ';
+      if (metric.kind == Kind::histogram) {
+        append_histogram(out, entry);
+      } else {
+        out += metric.kind == Kind::counter ? "counter=" : "gauge=";
+        append_number(out, entry.sample->value);
+      }
       out += ' ';
       out += timestamp;
       out += '\n';

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -66,6 +67,26 @@ std::vector<std::string_view> devices_of(const PageView& page) {
   return devices;
 }
 
+// Cumulative counts by upper bound, as in the text formats; the bucket up to +Inf, which JSON cannot write, is "count".
+// The value is the sum of the observations.
+void append_histogram(std::string& out, const PageView::Entry& entry) {
+  const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
+  const std::span<const double> bounds = entry.sample->metric->bounds;
+  out += "\"buckets\":[";
+  std::uint64_t cumulative = 0;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    cumulative += counts[i];
+    out += i == 0 ? "[" : ",[";
+    append_number(out, bounds[i]);
+    out += ',';
+    append_chars(out, cumulative);
+    out += ']';
+  }
+  out += "],\"count\":";
+  append_chars(out, cumulative + counts.back());
+  out += ',';
+}
+
 void append_sample(std::string& out, const MetricDescriptor& metric, const PageView::Entry& entry,
                    std::size_t omitted) {
   out += '{';
@@ -77,6 +98,7 @@ void append_sample(std::string& out, const MetricDescriptor& metric, const PageV
     append_json_string(out, value);
     out += ',';
   }
+  if (metric.kind == Kind::histogram) append_histogram(out, entry);
   out += "\"value\":";
   append_value(out, entry.sample->value);
   out += '}';

@@ -23,6 +23,8 @@ std::string_view openmetrics_type(Kind kind) {
       return "gauge";
     case Kind::info:
       return "info";
+    case Kind::histogram:
+      return "histogram";
   }
   return "unknown";
 }

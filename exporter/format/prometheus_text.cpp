@@ -4,6 +4,14 @@
 #include "format/text_writer.h"
 
 namespace igpu::exporter {
+namespace {
+
+std::string_view type_line_end(Kind kind) {
+  if (kind == Kind::counter) return " counter\n";
+  return kind == Kind::histogram ? " histogram\n" : " gauge\n";
+}
+
+}  // namespace
 
 void write_prometheus_text(const PageView& page, std::string& out) {
   TextWriter writer(out);
@@ -16,7 +24,7 @@ void write_prometheus_text(const PageView& page, std::string& out) {
     writer.put_escaped(metric.help, false);
     writer.put("\n# TYPE ");
     writer.put(metric.name);
-    writer.put(metric.kind == Kind::counter ? std::string_view(" counter\n") : std::string_view(" gauge\n"));
+    writer.put(type_line_end(metric.kind));
     write_samples(writer, family);
   }
   writer.finish();

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace igpu::exporter {
 namespace {
@@ -35,7 +37,96 @@ class LabelPieces {
   std::size_t total_ = 0;
 };
 
+using LabelValues = std::array<std::string_view, kMaxLabels>;
+
+// Returns how much space the labels need.
+std::size_t read_labels(const MetricDescriptor& metric, const PageView::Entry& entry, LabelValues& values) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    values[i] = entry.list->label_value(*entry.sample, i);
+    size += 2 * values[i].size();
+  }
+  return size;
+}
+
+// Writes the labels without the last one's closing quote. Returns whether there are any.
+bool put_labels(TextWriter& writer, const MetricDescriptor& metric, const LabelPieces& pieces,
+                const LabelValues& values) {
+  bool labelled = false;
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    if (values[i].empty()) continue;
+    if (labelled) {
+      writer.put(pieces.piece(i));
+    } else {
+      labelled = true;
+      writer.put('{');
+      writer.put(pieces.piece(i).substr(2));
+    }
+    writer.put_escaped(values[i], true);
+  }
+  return labelled;
+}
+
+// The labels are written once for each series and copied for each of its buckets.
+void write_histograms(TextWriter& writer, const PageView::Family& family) {
+  const MetricDescriptor& metric = *family.metric;
+  const LabelPieces pieces(metric);
+  std::vector<std::string> ends;  // of a bucket's labels
+  for (const double bound : metric.bounds) ends.push_back("le=\"" + bound_text(bound) + "\"} ");
+  ends.push_back("le=\"+Inf\"} ");
+
+  std::string labels;
+  for (const PageView::Entry& entry : family.entries) {
+    LabelValues values;
+    labels.clear();
+    TextWriter label_writer(labels);
+    label_writer.ensure(read_labels(metric, entry, values) + pieces.total_size());
+    const bool labelled = put_labels(label_writer, metric, pieces, values);
+    label_writer.finish();
+
+    constexpr std::size_t kRest = 64;  // suffix, le, quotes and braces, value, newline
+    const std::size_t line = metric.name.size() + labels.size() + kRest + TextWriter::kNumberSize;
+    const auto put_name = [&](std::string_view suffix) {
+      writer.ensure(line);
+      writer.put(metric.name);
+      writer.put(suffix);
+      writer.put(labels);
+    };
+    std::uint64_t cumulative = 0;
+    const std::span<const std::uint64_t> counts = entry.list->bucket_counts(*entry.sample);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      cumulative += counts[i];
+      put_name("_bucket");
+      writer.put(labelled ? std::string_view("\",") : std::string_view("{"));
+      writer.put(ends[i]);
+      writer.put_count(cumulative);
+      writer.put('\n');
+    }
+    const std::string_view end = labelled ? "\"} " : " ";
+    put_name("_sum");
+    writer.put(end);
+    writer.put_number(entry.sample->value);
+    writer.put('\n');
+    put_name("_count");
+    writer.put(end);
+    writer.put_count(cumulative);
+    writer.put('\n');
+  }
+}
+
 }  // namespace
+
+std::string bound_text(double bound) {
+  char digits[TextWriter::kNumberSize];
+  const auto written = [&](std::chars_format format) {
+    return std::string(digits, std::to_chars(digits, digits + sizeof digits, bound, format).ptr);
+  };
+  const double size = std::fabs(bound);
+  if (size != 0 && (size < 1e-4 || size >= 1e6)) return written(std::chars_format::scientific);
+  std::string text = written(std::chars_format::fixed);
+  if (text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
 
 void TextWriter::grow(std::size_t bytes) {
   const auto used = static_cast<std::size_t>(at_ - out_.data());
@@ -56,35 +147,20 @@ void TextWriter::put_number(double value) {
   }
 }
 
+void TextWriter::put_count(std::uint64_t count) { at_ = std::to_chars(at_, at_ + kNumberSize, count).ptr; }
+
 void write_samples(TextWriter& writer, const PageView::Family& family) {
+  if (family.metric->kind == Kind::histogram) return write_histograms(writer, family);
   const MetricDescriptor& metric = *family.metric;
   const LabelPieces pieces(metric);
   constexpr std::size_t kSeparators = 4;  // closing quote and brace, blank, newline
   const std::size_t fixed = metric.name.size() + pieces.total_size() + kSeparators + TextWriter::kNumberSize;
 
   for (const PageView::Entry& entry : family.entries) {
-    std::array<std::string_view, kMaxLabels> values;
-    std::size_t size = fixed;
-    for (std::size_t i = 0; i < metric.label_count; ++i) {
-      values[i] = entry.list->label_value(*entry.sample, i);
-      size += 2 * values[i].size();
-    }
-    writer.ensure(size);
-
+    LabelValues values;
+    writer.ensure(fixed + read_labels(metric, entry, values));
     writer.put(metric.name);
-    bool labelled = false;
-    for (std::size_t i = 0; i < metric.label_count; ++i) {
-      if (values[i].empty()) continue;
-      if (labelled) {
-        writer.put(pieces.piece(i));
-      } else {
-        labelled = true;
-        writer.put('{');
-        writer.put(pieces.piece(i).substr(2));
-      }
-      writer.put_escaped(values[i], true);
-    }
-    if (labelled) writer.put("\"}");
+    if (put_labels(writer, metric, pieces, values)) writer.put("\"}");
     writer.put(' ');
     writer.put_number(entry.sample->value);
     writer.put('\n');

@@ -72,6 +72,7 @@ class TextWriter {
   // Integers without a decimal point, all others in the shortest form that parses to the same value. At most
   // kNumberSize bytes.
   void put_number(double value);
+  void put_count(std::uint64_t count);  // likewise
 
   void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
 
@@ -84,6 +85,11 @@ class TextWriter {
   char* at_;
   char* end_;
 };
+
+// A finite bucket bound as the value of le, in OpenMetrics' canonical form: the shortest text that parses to the same
+// value, always recognisable as a floating-point number (1.0, 0.001, 1.6e-05, 1e+06). Both formats use it, so that a
+// series keeps its name when a scraper changes the format.
+std::string bound_text(double bound);
 
 // Writes the sample lines of one family. Labels without a value are omitted.
 void write_samples(TextWriter& writer, const PageView::Family& family);

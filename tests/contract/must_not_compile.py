@@ -12,6 +12,8 @@ PRELUDE = """
 #include "metric/sample_sink.h"
 using namespace igpu;
 constexpr Metric<Seconds, 2> kBusy{"x_busy_seconds_total", Kind::counter, "Busy.", {"device", "engine"}};
+constexpr std::array kBounds{0.1, 1.0};
+constexpr HistogramMetric<Seconds, 1, 2> kWait{"x_wait_seconds", "Wait.", {"device"}, kBounds};
 [[maybe_unused]] void write(SampleSink& out);
 """
 
@@ -28,6 +30,15 @@ CASES = [
     ("a gauge with _total", 'constexpr Metric<Count, 1> k{"x_total", Kind::gauge, "E.", {"device"}};', "check"),
     ("an info without _info", 'constexpr Metric<Flag, 1> k{"x", Kind::info, "I.", {"device"}};', "check"),
     ("help that is no sentence", 'constexpr Metric<Flag, 1> k{"x", Kind::gauge, "no dot", {"device"}};', "check"),
+    ("a histogram", "void f(SampleSink& out, std::array<std::uint64_t, 3>& c) { out.add(kWait, {\"a\"}, {c, Seconds{1}}); }", None),
+    ("a bucket too few", "void f(SampleSink& out, std::array<std::uint64_t, 2>& c) { out.add(kWait, {\"a\"}, {c, Seconds{1}}); }", "add"),
+    ("a sum in bytes", "void f(SampleSink& out, std::array<std::uint64_t, 3>& c) { out.add(kWait, {\"a\"}, {c, Bytes{1}}); }", "add"),
+    ("a single value for a histogram", 'void f(SampleSink& out) { out.add(kWait, {"a"}, Seconds{1}); }', "add"),
+    ("a histogram without bounds", 'constexpr Metric<Seconds, 1> k{"x_seconds", Kind::histogram, "W.", {"device"}};', "check"),
+    ("a histogram with _sum", 'constexpr HistogramMetric<Count, 1, 2> k{"x_sum", "W.", {"device"}, kBounds};', "suffix"),
+    ("a histogram without its unit", 'constexpr HistogramMetric<Seconds, 1, 2> k{"x", "W.", {"device"}, kBounds};', "unit"),
+    ("a histogram with a label le", 'constexpr HistogramMetric<Count, 1, 2> k{"x", "W.", {"le"}, kBounds};', "le is"),
+    ("bounds that descend", 'constexpr std::array kDown{2.0, 1.0}; constexpr HistogramMetric<Count, 1, 2> k{"x", "W.", {"d"}, kDown};', "ascend"),
     ("units that are mixed", "bool f(Joules a, Watts b) { return a < b; }", "operator<"),
     ("units that are compared", "bool f(Joules a, Joules b) { return a < b; }", None),
 ]

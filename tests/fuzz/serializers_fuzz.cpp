@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any label values and numbers: the strict parser accepts what both serializers write and reads back what was put in.
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -51,12 +52,33 @@ void require(bool condition) {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
+void check_histogram(const Exposition& page, const SampleList& list, const SampleList::Sample& sample) {
+  const std::string name(sample.metric->name);
+  const std::string_view device = list.label_value(sample, 0);
+  const auto buckets = page.find(name + "_bucket", {{"device", device}});
+  const auto counts = list.bucket_counts(sample);
+  require(buckets.size() == counts.size());
+  std::uint64_t cumulative = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    cumulative += counts[i];
+    require(same(buckets[i]->value, static_cast<double>(cumulative)));
+    require(buckets[i]->label("class") == list.label_value(sample, 1));
+    if (i + 1 < counts.size()) require(std::stod(std::string(buckets[i]->label("le"))) == sample.metric->bounds[i]);
+  }
+  require(same(page.value(name + "_sum", {{"device", device}}).value(), sample.value));
+  require(same(page.value(name + "_count", {{"device", device}}).value(), static_cast<double>(cumulative)));
+}
+
 void check_page(const Exposition& page, const SampleList& list) {
   std::size_t samples = 0;
   for (const auto& family : page.families) samples += family.samples.size();
-  require(samples == list.samples().size());
+  require(samples == sample_lines(list));
   for (std::size_t i = 0; i < list.samples().size(); ++i) {
     const SampleList::Sample& sample = list.samples()[i];
+    if (sample.metric->kind == Kind::histogram) {
+      check_histogram(page, list, sample);
+      continue;
+    }
     const auto found = page.find(sample.metric->name, {{"device", list.label_value(sample, 0)}});
     require(found.size() == 1);
     require(same(found[0]->value, sample.value));
@@ -73,7 +95,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input input(data, size);
   SampleList list;
   for (int i = 0; i < 50 && !input.empty(); ++i) {
-    const MetricDescriptor& metric = *kMetrics[input.byte() % 4];
+    const std::uint8_t kind = input.byte();
+    const bool histogram = kind >= 0xf0;
+    const MetricDescriptor& metric = histogram ? static_cast<const MetricDescriptor&>(kPageWait) : *kMetrics[kind % 4];
     std::string values[kMaxLabels];
     std::string_view views[kMaxLabels];
     for (std::size_t label = 0; label < metric.label_count; ++label) {
@@ -82,6 +106,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       views[label] = values[label];
     }
     double value = input.number();
+    if (histogram) {
+      std::array<std::uint64_t, decltype(kPageWait)::kBuckets> counts{};
+      for (std::uint64_t& count : counts) count = (std::uint64_t{input.byte()} << (input.byte() % 50u));
+      list.add(metric, std::span<const std::string_view>(views, metric.label_count), counts, value);
+      continue;
+    }
     if (metric.kind == Kind::info) value = 1;
     if (metric.kind == Kind::counter) value = std::isnan(value) ? 0 : std::fabs(value);
     list.add(metric, std::span<const std::string_view>(views, metric.label_count), value);

@@ -236,6 +236,47 @@ class Parser {
     if (family.type.empty()) throw ExpositionError(line, "family " + family.name + " has no TYPE");
     if (seen_.count(kHelp) == 0) throw ExpositionError(line, "family " + family.name + " has no HELP");
     if (family.samples.empty()) throw ExpositionError(line, "family " + family.name + " has no samples");
+    if (family.type == "histogram") check_histogram(family, line);
+  }
+
+  // Each series: its buckets in ascending order with counts that never fall, up to +Inf; then the sum; then the count,
+  // which is that of the last bucket.
+  static void check_histogram(const ExpositionFamily& family, std::size_t last_line) {
+    using Labels = std::vector<ExpositionSample::Label>;
+    std::optional<Labels> series;  // of the buckets read last
+    double bound = -HUGE_VAL, count = 0;
+    bool summed = false;
+    const auto whole = [&] { return bound == HUGE_VAL; };
+    for (const ExpositionSample& sample : family.samples) {
+      const auto fail = [&](const std::string& what) { throw ExpositionError(sample.line, what); };
+      Labels labels;
+      for (const auto& label : sample.labels)
+        if (label.first != "le") labels.push_back(label);
+      const std::string suffix = sample.name.substr(family.name.size());
+      if (suffix == "_bucket") {
+        if (!series) bound = -HUGE_VAL, count = 0, summed = false;
+        if (series && *series != labels) fail("a histogram without its sum and count before this one");
+        series = labels;
+        std::size_t at = 0;
+        const std::string le(sample.label("le"));
+        const double next = le == "+Inf" ? HUGE_VAL : std::stod(le, &at);
+        if (le != "+Inf" && (at != le.size() || le.find_first_of(".e") == std::string::npos))
+          fail("le=\"" + le + "\" is not canonical");
+        if (sample.labels.back().first != "le") fail("le is not the last label");
+        if (!(next > bound)) fail("buckets do not ascend");
+        if (sample.value < count) fail("a bucket holds less than the one before it");
+        bound = next;
+        count = sample.value;
+      } else if (suffix == "_sum") {
+        if (series != labels || !whole() || summed) fail("a sum apart from its buckets");
+        summed = true;
+      } else if (suffix == "_count") {
+        if (series != labels || !summed) fail("a count apart from its sum");
+        if (sample.value != count) fail("the count is not that of the last bucket");
+        series.reset();
+      }
+    }
+    if (series) throw ExpositionError(last_line, "a histogram without its count");
   }
 
   // Two families must not be able to produce a sample of the same name.

@@ -15,6 +15,18 @@ void add_sample(SampleList& list, const MetricDescriptor& metric, std::initializ
   list.add(metric, std::span(labels.begin(), labels.size()), value);
 }
 
+void add_histogram(SampleList& list, const MetricDescriptor& metric, std::initializer_list<std::string_view> labels,
+                   std::initializer_list<std::uint64_t> counts, double sum) {
+  list.add(metric, std::span(labels.begin(), labels.size()), std::span(counts.begin(), counts.size()), sum);
+}
+
+std::size_t sample_lines(const SampleList& list) {
+  std::size_t lines = 0;
+  for (const SampleList::Sample& sample : list.samples())
+    lines += sample.metric->kind == Kind::histogram ? sample.metric->bounds.size() + 3 : 1;
+  return lines;
+}
+
 void fill_varied_page(SampleList& list) {
   add_sample(list, kPageInfo, {"0000:00:02.0", "UHD Graphics 770", ""}, 1);
   add_sample(list, kPageInfo, {"0000:03:00.0", "Arc \"A770\"\\\n16G", "0"}, 1);
@@ -31,6 +43,10 @@ void fill_varied_page(SampleList& list) {
   add_sample(list, kPageMemory, {"0000:03:00.0", "5", "日本語", "gtt", "total", ""}, -0.0);
   add_sample(list, kPageMemory, {"0000:03:00.0", "6", "\r\t\x01", "gtt", "total", ""}, -1.5);
   add_sample(list, kPageDevices, {}, 2);
+  add_histogram(list, kPageWait, {"0000:03:00.0", "quote\"back\\slash"}, {1, 0, 2, 0, 3}, 1e9);
+  add_histogram(list, kPageWait, {"0000:00:02.0", ""}, {0, 0, 0, 0, 0}, 0);
+  add_histogram(list, kPageWait, {"", ""}, {0, 0, 0, 0, 18446744073709551615u}, 1.5);
+  add_histogram(list, kPageSize, {""}, {5, 0}, 0.25);
 }
 
 void fill_large_page(SampleList& list, std::size_t series) {

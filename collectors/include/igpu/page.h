@@ -20,12 +20,16 @@ class SampleList {
  public:
   struct Sample {
     const MetricDescriptor* metric;
-    double value;
-    std::uint32_t first_label;  // index of the first label value
+    double value;                // of a histogram: the sum of the observations
+    std::uint32_t first_label;   // index of the first label value
+    std::uint32_t first_bucket;  // of a histogram: index of the first count
   };
 
   // values are in the order of metric.label_names; an empty value means the label is absent.
   void add(const MetricDescriptor& metric, std::span<const std::string_view> values, double value);
+  // A histogram: counts has one more element than metric.bounds and is not cumulative.
+  void add(const MetricDescriptor& metric, std::span<const std::string_view> values,
+           std::span<const std::uint64_t> counts, double sum);
   void clear();  // keeps the memory
 
   std::span<const Sample> samples() const { return samples_; }
@@ -34,10 +38,15 @@ class SampleList {
     const std::size_t begin = index == 0 ? 0 : label_ends_[index - 1];
     return {text_.data() + begin, label_ends_[index] - begin};
   }
+  // Of a histogram: one count per bucket, not cumulative.
+  std::span<const std::uint64_t> bucket_counts(const Sample& sample) const {
+    return std::span(bucket_counts_).subspan(sample.first_bucket, sample.metric->bounds.size() + 1);
+  }
 
  private:
   std::vector<Sample> samples_;
   std::vector<std::uint32_t> label_ends_;
+  std::vector<std::uint64_t> bucket_counts_;
   std::string text_;
 };
 

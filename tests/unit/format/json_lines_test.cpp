@@ -53,6 +53,13 @@ TEST_CASE("a series without a value for its device label is listed outside the G
   CHECK(written(list).find("\"gpus\":[],\"metrics\":{\"test_engine_busy_ratio\":[{\"gt\":\"0\"") != std::string::npos);
 }
 
+TEST_CASE("a histogram has its cumulative buckets and its count beside its sum") {
+  SampleList list;
+  add_histogram(list, kPageWait, {"0000:03:00.0", "video"}, {1, 0, 2, 0, 3}, 12.5);
+  CHECK(written(list).find("\"test_wait_seconds\":[{\"class\":\"video\",\"buckets\":[[1.6e-05,1],[1e-04,1],[1,3],"
+                           "[1000000,3]],\"count\":6,\"value\":12.5}]") != std::string::npos);
+}
+
 TEST_CASE("numbers that JSON cannot express are null") {
   SampleList list;
   add_sample(list, kPageDevices, {}, std::nan(""));

@@ -77,6 +77,47 @@ TEST_CASE("a whole page") {
         "test_devices 1\n");
 }
 
+TEST_CASE("a histogram has its cumulative buckets up to +Inf, the sum and the count") {
+  SampleList list;
+  add_histogram(list, kPageWait, {"0000:03:00.0", "video"}, {1, 0, 2, 0, 3}, 12.5);
+  add_histogram(list, kPageSize, {""}, {0, 4}, 40);
+  CHECK(written(list) ==
+        "# HELP test_wait_seconds Time in the queue.\n"
+        "# TYPE test_wait_seconds histogram\n"
+        "test_wait_seconds_bucket{device=\"0000:03:00.0\",class=\"video\",le=\"1.6e-05\"} 1\n"
+        "test_wait_seconds_bucket{device=\"0000:03:00.0\",class=\"video\",le=\"0.0001\"} 1\n"
+        "test_wait_seconds_bucket{device=\"0000:03:00.0\",class=\"video\",le=\"1.0\"} 3\n"
+        "test_wait_seconds_bucket{device=\"0000:03:00.0\",class=\"video\",le=\"1e+06\"} 3\n"
+        "test_wait_seconds_bucket{device=\"0000:03:00.0\",class=\"video\",le=\"+Inf\"} 6\n"
+        "test_wait_seconds_sum{device=\"0000:03:00.0\",class=\"video\"} 12.5\n"
+        "test_wait_seconds_count{device=\"0000:03:00.0\",class=\"video\"} 6\n"
+        "# HELP test_size_bytes Size of a batch.\n"
+        "# TYPE test_size_bytes histogram\n"
+        "test_size_bytes_bucket{le=\"2.5\"} 0\n"
+        "test_size_bytes_bucket{le=\"+Inf\"} 4\n"
+        "test_size_bytes_sum 40\n"
+        "test_size_bytes_count 4\n");
+}
+
+TEST_CASE("a bound is the shortest text that reads back, and always a floating-point number") {
+  const std::pair<double, std::string_view> kBounds[] = {{0, "0.0"},
+                                                         {1, "1.0"},
+                                                         {-1, "-1.0"},
+                                                         {0.1, "0.1"},
+                                                         {0.0001, "0.0001"},
+                                                         {1.6e-05, "1.6e-05"},
+                                                         {0.000128, "0.000128"},
+                                                         {100000, "100000.0"},
+                                                         {1000000, "1e+06"},
+                                                         {16777216, "1.6777216e+07"},
+                                                         {16.777216, "16.777216"},
+                                                         {5e-324, "5e-324"}};
+  for (const auto& [bound, text] : kBounds) {
+    CHECK(exporter::bound_text(bound) == text);
+    CHECK(std::strtod(exporter::bound_text(bound).c_str(), nullptr) == bound);
+  }
+}
+
 TEST_CASE("a page without samples is empty") { CHECK(written(SampleList{}).empty()); }
 
 TEST_CASE("a family whose labels are all absent has no braces") {

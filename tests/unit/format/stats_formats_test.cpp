@@ -108,6 +108,16 @@ TEST_CASE("line protocol escapes tags, and replaces what it cannot express") {
         "intel_gpu_interrupts_total,device=0000:00:02.0 counter=0.5 1754000000042000000\n");
 }
 
+TEST_CASE("line protocol has a field for each bucket of a histogram; CSV leaves histograms out") {
+  SampleList list;
+  add_histogram(list, kPageWait, {kGpu, "video"}, {1, 0, 2, 0, 3}, 12.5);
+  CHECK(influx(list) ==
+        "test_wait_seconds,device=0000:00:02.0,class=video 1.6e-05=1,1e-04=1,1=3,1000000=3,+Inf=6,count=6,sum=12.5 "
+        "1754000000042000000\n");
+  CsvRows rows;
+  CHECK(csv(rows, list).empty());
+}
+
 TEST_CASE("intel_gpu_top: a client has no use in its first record, then percent of one engine, not capped") {
   IntelGpuTopJson json(kGpu);
   std::string out;

@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cmath>
+#include <cstdint>
+
 TEST_SUITE_BEGIN("prometheus_families");
 
 using namespace igpu;
@@ -35,6 +39,28 @@ TEST_CASE("a page becomes prometheus-cpp's families: names whole, empty labels l
   CHECK(families[1].name == "test_info");
   CHECK(families[1].type == prometheus::MetricType::Gauge);
   CHECK(families[1].metric[0].gauge.value == 1);
+}
+
+TEST_CASE("a histogram becomes prometheus-cpp's, with cumulative counts up to infinity") {
+  static constexpr std::array kBounds{0.1, 1.0};
+  static constexpr HistogramMetric<Seconds, 1, 2> kWait{"test_wait_seconds", "Wait.", {"device"}, kBounds};
+  SampleList list;
+  const std::string_view device[] = {"0000:03:00.0"};
+  const std::uint64_t counts[] = {1, 2, 3};
+  list.add(kWait, device, counts, 12.5);
+  const SampleList* lists[] = {&list};
+  const auto families = to_prometheus_families(PageView(lists));
+  REQUIRE(families.size() == 1);
+  CHECK(families[0].type == prometheus::MetricType::Histogram);
+  const auto& histogram = families[0].metric[0].histogram;
+  CHECK(histogram.sample_count == 6);
+  CHECK(histogram.sample_sum == 12.5);
+  REQUIRE(histogram.bucket.size() == 3);
+  CHECK(histogram.bucket[0].cumulative_count == 1);
+  CHECK(histogram.bucket[0].upper_bound == 0.1);
+  CHECK(histogram.bucket[1].cumulative_count == 3);
+  CHECK(histogram.bucket[2].cumulative_count == 6);
+  CHECK(histogram.bucket[2].upper_bound == HUGE_VAL);
 }
 
 TEST_SUITE_END();

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 TEST_SUITE_BEGIN("sample_sink");
@@ -13,6 +16,8 @@ using namespace igpu;
 namespace {
 
 constexpr Metric<Ratio, 1> kLoad{"test_load_ratio", Kind::gauge, "Load.", {"device"}};
+constexpr std::array kBounds{0.1, 1.0};
+constexpr HistogramMetric<Seconds, 1, 2> kWait{"test_wait_seconds", "Wait.", {"device"}, kBounds};
 constexpr FeatureDescriptor kFeature{"load", "The load."};
 
 }  // namespace
@@ -43,6 +48,26 @@ TEST_CASE("NaN never reaches the page: it is a failure of its metric") {
   CHECK(sink.samples().samples().empty());
   REQUIRE(sink.failures().size() == 3);
   CHECK(sink.failures()[0].where == "test_load_ratio");
+}
+
+TEST_CASE("a histogram keeps its counts; one whose sum is not finite is a failure") {
+  SampleSink sink;
+  const std::array<std::uint64_t, 3> first{1, 2, 3}, second{4, 5, 6};
+  sink.add(kWait, {"a"}, {first, Seconds{1.5}});
+  sink.add(kLoad, {"a"}, Ratio{0.5});
+  sink.add(kWait, {"b"}, {second, Seconds{2.5}});
+  sink.add(kWait, {"c"}, {second, Seconds{std::nan("")}});
+  const auto samples = sink.samples().samples();
+  REQUIRE(samples.size() == 3);
+  CHECK(std::ranges::equal(sink.samples().bucket_counts(samples[0]), first));
+  CHECK(std::ranges::equal(sink.samples().bucket_counts(samples[2]), second));
+  CHECK(sink.samples().label_value(samples[2], 0) == "b");
+  CHECK(samples[2].value == 2.5);
+  REQUIRE(sink.failures().size() == 1);
+  CHECK(sink.failures()[0].where == "test_wait_seconds");
+  sink.clear();
+  sink.add(kWait, {"d"}, {second, Seconds{1}});
+  CHECK(std::ranges::equal(sink.samples().bucket_counts(sink.samples().samples()[0]), second));
 }
 
 TEST_SUITE_END();
