@@ -69,6 +69,7 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
   const auto [begin, end] =
       std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), gpu_.address, ByDevice{});
   const std::span<const DrmClient> clients(begin, end);
+  report_finder(snapshot, out);
   report_features(snapshot, clients, out);
 
   if (!per_process_) {
@@ -87,6 +88,16 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
 void FdinfoCollector::ask_for_clock() {
   if (gpu_.driver != Driver::xe || std::exchange(asked_for_clock_, true)) return;
   if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) table_.know_clock(*hertz);
+}
+
+void FdinfoCollector::report_finder(const ClientSnapshot& snapshot, SampleSink& out) const {
+  if (snapshot.way == "bpf") {
+    out.available(kFinderFeature);
+  } else if (machine_.drm_users) {  // it was refused later
+    out.absent(kFinderFeature, {Reason::permission, EPERM});
+  } else if (machine_.why_no_drm_users) {
+    out.absent(kFinderFeature, *machine_.why_no_drm_users);
+  }
 }
 
 void FdinfoCollector::report_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients,

@@ -7,6 +7,7 @@
 
 #include "collector/collector.h"
 #include "collector/fdinfo_usage.h"
+#include "collector/shared/client_finder.h"
 
 namespace igpu {
 
@@ -64,6 +65,11 @@ class FdinfoCollector final : public Collector {
   // The same feature where it is not a process but a descriptor of it that may not be read.
   static constexpr FeatureDescriptor kProcessesByLink{
       "processes", "Processes that started to use the GPU while another GPU sleeps.", Need::descriptor_links, true};
+  static constexpr FeatureDescriptor kFinderFeature{
+      "client_finder",
+      "The kernel reports which processes use a GPU (BPF); otherwise scrapes search /proc, which takes longer the more "
+      "processes there are.",
+      Need::client_finder, true};
   static constexpr std::array<KernelAbsence, 2> kNoEngineTime{{
       {Driver::i915,
        {},
@@ -82,8 +88,8 @@ class FdinfoCollector final : public Collector {
 
   static constexpr std::array<const MetricDescriptor*, 10> kMetrics{
       &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
-  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kProcessesFeature, &kEngineTimeFeature,
-                                                                     &kMemoryFeature};
+  static constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kProcessesFeature, &kFinderFeature,
+                                                                     &kEngineTimeFeature, &kMemoryFeature};
   static constexpr NumberOption kMaxProcesses{
       {.flag = "collector.fdinfo.max-processes",
        .default_value = "4096",
@@ -95,7 +101,7 @@ class FdinfoCollector final : public Collector {
        .default_value = "enabled",
        .help =
            "Series by process. Without them only intel_gpu_processes is left; collector workloads sums up by group."}};
-  static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kMaxProcesses, &kPerProcess};
+  static constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
   static constexpr CollectorInfo kInfo{
       .name = "fdinfo",
       .help = "GPU time and memory by process.",
@@ -122,6 +128,7 @@ class FdinfoCollector final : public Collector {
   // What the driver writes into fdinfo: unknown before the first client, and proven by one that has it.
   enum class Shown { unknown, no, yes };
 
+  void report_finder(const ClientSnapshot& snapshot, SampleSink& out) const;
   void report_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out);
   void write(const ProcessUsage& usage, SampleSink& out);
   void ask_for_clock();

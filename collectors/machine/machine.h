@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "igpu/units.h"
+#include "machine/device_users.h"
 #include "machine/drm_node.h"
 #include "machine/filesystem.h"
 #include "machine/page_folder.h"
@@ -64,6 +66,9 @@ struct Machine {
   // For files of other programs; null: this machine has none.
   std::unique_ptr<PageFolder> (*page_folder)(std::string path) = nullptr;
   Directory* root = nullptr;  // the host's file system, for names of pods and containers; null: not available
+  // Of DRM nodes. Null where there is no such interface: why not, or nothing if the machine is not a real one.
+  DeviceUsers* drm_users = nullptr;
+  std::optional<Absent> why_no_drm_users{};
 };
 
 std::unique_ptr<Clock> system_clock();

@@ -11,8 +11,8 @@ namespace igpu {
 
 Monitor::Monitor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Monitor::Monitor(const MonitorOptions& options, Log& log)
-    : state_(std::make_unique<State>(make_machine_parts(options), options, log)) {}
+Monitor::Monitor(const MonitorOptions& options, Log& log, std::shared_ptr<EarlyAccess> early)
+    : state_(std::make_unique<State>(make_machine_parts(options, std::move(early)), options, log)) {}
 
 Monitor::~Monitor() = default;
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/system_parts.h"
 
+#include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "igpu/monitor.h"
+#include "monitor/early_access.h"
 #include "simulation/simulation.h"
 
 namespace igpu {
@@ -12,8 +15,9 @@ namespace {
 
 class SystemParts final : public MachineParts {
  public:
-  explicit SystemParts(const MonitorOptions& options)
-      : sys_(open_tree(options.sysfs_root, "sysfs")),
+  SystemParts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early)
+      : early_(early ? std::move(early) : open_early(options)),
+        sys_(open_tree(options.sysfs_root, "sysfs")),
         proc_(open_tree(options.procfs_root, "procfs")),
         dev_(open_tree(options.devfs_root, "devfs")),
         root_(open_tree(options.rootfs_root, "rootfs")),
@@ -22,7 +26,14 @@ class SystemParts final : public MachineParts {
         clock_(system_clock()),
         privileges_(system_privileges()),
         names_(system_names()),
-        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder, root_.get()} {}
+        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder, root_.get()} {
+    if (early_->drm_users) {
+      machine_.drm_users = early_->drm_users->get();
+    } else {
+      machine_.why_no_drm_users =
+          early_->drm_users.is_absent() ? early_->drm_users.absent() : Absent{Reason::kernel, EINVAL};
+    }
+  }
   Machine& machine() override { return machine_; }
 
  private:
@@ -34,6 +45,7 @@ class SystemParts final : public MachineParts {
     }
   }
 
+  std::shared_ptr<EarlyAccess> early_;
   std::unique_ptr<Directory> sys_, proc_, dev_, root_;
   std::unique_ptr<PerfEvents> perf_;
   std::unique_ptr<DrmNodes> drm_;
@@ -64,8 +76,8 @@ class SimulatedParts final : public MachineParts {
 
 }  // namespace
 
-std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options) {
-  if (options.simulate.empty()) return std::make_shared<SystemParts>(options);
+std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early) {
+  if (options.simulate.empty()) return std::make_shared<SystemParts>(options, std::move(early));
   return std::make_shared<SimulatedParts>(options.simulate);
 }
 

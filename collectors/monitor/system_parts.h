@@ -9,6 +9,7 @@
 namespace igpu {
 
 // The real machine, or the simulated one that the options name. Throws OptionError.
-std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options);
+// early: null to open it now.
+std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early);
 
 }  // namespace igpu

@@ -123,6 +123,11 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
               "the device and its group (--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128))"};
     case Need::other_processes:
       return processes_advice(absent, facts);
+    case Need::client_finder:
+      return {
+          "BPF programs are denied",
+          "give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep, AmbientCapabilities=CAP_BPF CAP_PERFMON, "
+          "--cap-add BPF --cap-add PERFMON); a container also needs a seccomp profile that allows bpf"};
     case Need::descriptor_links:
       return links_advice();
     case Need::perfmon_capability:
@@ -177,6 +182,10 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
     case Need::card_hwmon:
       return {"this kernel's driver offers no energy counter of the card in hwmon",
               "a newer kernel with CONFIG_HWMON: i915 has it for cards since 6.2, xe since 6.8"};
+    case Need::client_finder:
+      return {"this kernel does not run the BPF programs, or the exporter has a PID namespace of its own",
+              "Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF; in a container the host's PID namespace (--pid host, "
+              "hostPID: true)"};
     default:
       return {"this kernel's driver does not offer it", "a newer kernel, if the hardware has it at all"};
   }
@@ -210,6 +219,10 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled:
       if (feature.need == Need::tracker_folder && absent.os_error != 0) return no_tracker_folder();
+      if (feature.need == Need::client_finder) {
+        return {"turned off by --collector.fdinfo.finder=walk, or built without BPF",
+                "--collector.fdinfo.finder=auto, in a program built with clang and libbpf"};
+      }
       return {"turned off by a flag", "--collector.NAME"};
   }
   return {};

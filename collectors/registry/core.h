@@ -17,7 +17,6 @@
 #include "registry/scrape_log.h"
 #include "registry/sink_pool.h"
 #include "source/client_finder.h"
-#include "source/client_walk.h"
 
 namespace igpu {
 
@@ -55,7 +54,7 @@ struct Registry::Core {
         options(std::move(registry_options)),
         collectors(std::move(configured)),
         log(the_log),
-        finder(std::make_unique<ClientWalk>(the_machine, ClientWalk::Limits{})),
+        finder(make_client_finder(the_machine)),
         discovery(the_machine, options.gpus),
         scrape_log(the_log) {
     for (const ConfiguredCollector& collector : collectors)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 
 #include "igpu/reading.h"
+#include "machine/machine.h"
 #include "source/clients.h"
 
 namespace igpu {
@@ -18,5 +20,8 @@ class ClientFinder {
   // be read; what happens to single processes (gone, denied) is counted in the snapshot.
   virtual Reading<ClientSnapshot> find(std::span<const std::string> asleep) = 0;
 };
+
+// By BPF where the machine has it, else by a walk over /proc.
+std::unique_ptr<ClientFinder> make_client_finder(Machine& machine);
 
 }  // namespace igpu

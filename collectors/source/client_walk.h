@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <span>
 #include <string>
 
 #include "igpu/reading.h"
 #include "machine/machine.h"
 #include "source/client_finder.h"
+#include "source/client_scan.h"
 
 // Finds the DRM clients of a machine in /proc/<pid>/fdinfo (fs/proc/fd.c).
 //
@@ -43,14 +44,17 @@ class ClientWalk final : public ClientFinder {
     // clients are read first, and finding out which processes changed takes half of it at most.
     Nanoseconds time{std::chrono::seconds(2)};
   };
-  ClientWalk(Machine& machine, Limits limits);
-  ~ClientWalk() override;
+  ClientWalk(Machine& machine, Limits limits) : machine_(machine), scan_(machine, limits.time) {}
 
   Reading<ClientSnapshot> find(std::span<const std::string> asleep) override;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  Reading<Unit> list_processes();
+  bool examine_others();
+
+  Machine& machine_;
+  ClientScan scan_;
+  std::uint32_t examine_from_ = 0;  // PID
 };
 
 }  // namespace igpu

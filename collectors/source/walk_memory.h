@@ -24,6 +24,7 @@ struct WalkedProcess {
   std::uint64_t descriptors_now = 0;  // likewise
   std::size_t resume_at = 0;          // descriptors of a scan that was cut short
   bool examined = false;              // inode_now and descriptors_now are known
+  std::uint64_t listed_files = 0;     // descriptors of DRM nodes, as a BPF finder listed them last
   bool must_scan = false;
   ClientFiles clients;
 

@@ -188,6 +188,10 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
         grants.capabilities.insert("SYS_PTRACE");
         grants.host_processes = true;
         break;
+      case Need::client_finder:
+        grants.capabilities.insert("BPF");
+        grants.capabilities.insert("PERFMON");
+        break;
       case Need::descriptor_links:
       case Need::powercap_file:
       case Need::root_only_file:

@@ -158,8 +158,9 @@ int serve(const Options& options) {
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
   const MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
+  std::shared_ptr<EarlyAccess> early = open_early(monitor_options);
   sandbox.drop_privileges();
-  Monitor monitor(monitor_options, log);
+  Monitor monitor(monitor_options, log, std::move(early));
   if (monitor.simulated()) {
     log.write(LogLevel::warn, "the metrics are those of a simulated machine",
               {{"profile", options.monitor.simulate}, {"hint", "start without --simulate to monitor this machine"}});

@@ -2,6 +2,7 @@
 #include "sandbox/seccomp_filter.h"
 
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -217,6 +218,8 @@ void add_conditional_calls(Rules& rules) {
   // Events of a whole CPU, never of a process or a control group. The event's type is in memory, which a filter cannot
   // read.
   rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32), is_int(4, PERF_FLAG_FD_CLOEXEC)});
+  // One pass of a BPF iterator that was attached before. Of bpf(2) nothing else: no program, no map, no link.
+  rules.allow(SCMP_SYS(bpf), {is_int(0, BPF_ITER_CREATE)});
   // Queries of render nodes, which submit no work to the GPU.
   rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Query)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, kXeDeviceQuery)});
@@ -277,7 +280,8 @@ LayerOutcome filter_calls_of_clients() {
   const Filter filter(::seccomp_init(SCMP_ACT_ALLOW));
   if (!filter) return failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
-  for (const int call : {SCMP_SYS(perf_event_open), SCMP_SYS(seccomp)}) rules.answer(call, SCMP_ACT_ERRNO(EPERM));
+  for (const int call : {SCMP_SYS(perf_event_open), SCMP_SYS(bpf), SCMP_SYS(seccomp)})
+    rules.answer(call, SCMP_ACT_ERRNO(EPERM));
   for (const unsigned long request : {kI915Query, kXeDeviceQuery}) {
     rules.answer(SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), {is_int(1, request)});
   }

@@ -100,6 +100,12 @@ void ProcTree::set_device(std::string_view path, unsigned major, unsigned minor)
   (*parts_->facts)[std::string(path)] = {.mode = S_IFCHR | 0660, .rdev = makedev(major, minor), .inode = 1};
 }
 
+void ProcTree::end(std::uint32_t pid) {
+  const std::string folder = "proc/" + std::to_string(pid);
+  tree.remove(folder);
+  parts_->facts->erase(folder + "/fd");
+}
+
 void ProcTree::set_descriptors(std::uint32_t pid, std::uint64_t inode, std::uint64_t count) {
   const FileFacts facts{.mode = S_IFDIR | 0500, .inode = inode, .size = count};
   (*parts_->facts)["proc/" + std::to_string(pid) + "/fd"] = facts;

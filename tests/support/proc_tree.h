@@ -41,6 +41,8 @@ class ProcTree {
   void add_file(std::uint32_t pid, std::uint32_t fd, std::string_view fdinfo, std::string_view target = {}) {
     test::add_file(tree, pid, fd, fdinfo, target);
   }
+  // The process is gone.
+  void end(std::uint32_t pid);
   // A GPU as /sys/class/drm shows it.
   void add_gpu(const std::string& address, const std::string& driver, const std::string& card,
                const std::string& render_node);

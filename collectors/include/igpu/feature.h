@@ -24,6 +24,7 @@ enum class Need {
   card_hwmon,          // the hwmon device that the driver creates for a card
   render_node,         // opening /dev/dri/renderD*
   other_processes,     // /proc/<pid>/fdinfo of other users
+  client_finder,       // BPF programs
   descriptor_links,    // /proc/<pid>/fd of other users: which file it is, without reading it (while a GPU sleeps)
   perfmon_capability,  // values that the drivers report only to CAP_PERFMON
   root_only_file,      // files of mode 0400/0600

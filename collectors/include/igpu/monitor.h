@@ -66,11 +66,16 @@ class ScrapeResult {
   virtual std::span<const std::string_view> failed_collectors() const = 0;
 };
 
+// What a monitor opens with privileges that a program may drop before it makes the monitor: BPF programs (CAP_BPF and
+// CAP_PERFMON). A monitor that is not given it opens it by itself. Throws OptionError.
+class EarlyAccess;
+std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options);
+
 class Monitor {
  public:
   // Throws OptionError for an invalid option (unknown collector or profile, a root that is not a directory); its what()
   // is one line. A machine without a GPU is not an error. log must outlive the monitor.
-  Monitor(const MonitorOptions& options, Log& log);
+  Monitor(const MonitorOptions& options, Log& log, std::shared_ptr<EarlyAccess> early = nullptr);
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "bpf/device_users_object.h"
+#include "machine/device_users.h"
+#include "machine/filesystem.h"
+#include "machine/unique_fd.h"
+
+namespace igpu {
+namespace {
+
+struct CloseObject {
+  void operator()(bpf_object* object) const { ::bpf_object__close(object); }
+};
+using Object = std::unique_ptr<bpf_object, CloseObject>;
+struct DestroyLink {
+  void operator()(bpf_link* link) const { ::bpf_link__destroy(link); }
+};
+using Link = std::unique_ptr<bpf_link, DestroyLink>;
+struct FreeRing {
+  void operator()(ring_buffer* ring) const { ::ring_buffer__free(ring); }
+};
+using Ring = std::unique_ptr<ring_buffer, FreeRing>;
+
+constexpr const char* kLister = "list_holders";
+constexpr std::array kReporters{"descriptor_installed", "process_forked", "thread_ended"};
+
+// Mirrors struct lost_changes of device_users.bpf.c.
+struct LostChanges {
+  std::uint64_t count, holders_missing;
+};
+
+// The first element of an array map, mapped.
+class LostCounter {
+ public:
+  explicit LostCounter(int map) {
+    void* const page = ::mmap(nullptr, sizeof(LostChanges), PROT_READ, MAP_SHARED, map, 0);
+    if (page != MAP_FAILED) changes_ = static_cast<const LostChanges*>(page);
+  }
+  ~LostCounter() {
+    if (changes_) ::munmap(const_cast<LostChanges*>(changes_), sizeof(LostChanges));
+  }
+  LostCounter(const LostCounter&) = delete;
+  LostCounter& operator=(const LostCounter&) = delete;
+  bool mapped() const { return changes_ != nullptr; }
+  std::uint64_t count() const { return __atomic_load_n(&changes_->count, __ATOMIC_ACQUIRE); }
+
+ private:
+  const LostChanges* changes_ = nullptr;
+};
+
+int be_silent(libbpf_print_level, const char*, va_list) { return 0; }
+
+bpf_program* program(const Object& object, const char* name) {
+  return ::bpf_object__find_program_by_name(object.get(), name);
+}
+
+// errno says why there is none. The kernel may have the iterator and yet refuse the programs that report changes:
+// without CONFIG_FUNCTION_TRACER, for example.
+Object load(std::uint32_t major, bool with_reporters) {
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = "igpu_users";
+  Object object(::bpf_object__open_mem(kDeviceUsersObject.data(), kDeviceUsersObject.size(), &options));
+  if (!object) return nullptr;
+  bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
+  const int set = constants ? ::bpf_map__set_initial_value(constants, &major, sizeof major) : -EINVAL;
+  if (set != 0) {
+    errno = -set;
+    return nullptr;
+  }
+  if (!with_reporters)
+    for (const char* name : kReporters) ::bpf_program__set_autoload(program(object, name), false);
+  const int error = ::bpf_object__load(object.get());
+  if (error == 0) return object;
+  errno = -error;
+  return nullptr;
+}
+
+class BpfDeviceUsers final : public DeviceUsers {
+ public:
+  BpfDeviceUsers(Object object, Link lister) : object_(std::move(object)), lister_(std::move(lister)) {}
+
+  // False: nothing is reported.
+  bool attach_reporters() {
+    for (std::size_t i = 0; i < kReporters.size(); ++i) {
+      reporters_[i].reset(::bpf_program__attach(program(object_, kReporters[i])));
+      if (!reporters_[i]) return false;
+    }
+    lost_ = std::make_unique<LostCounter>(map("lost"));
+    ring_.reset(::ring_buffer__new(map("changed"), &BpfDeviceUsers::take, this, nullptr));
+    return lost_->mapped() && ring_;
+  }
+
+  Reading<std::vector<std::uint32_t>> list() override {
+    const UniqueFd pass(create_pass());
+    if (!pass) return outcome_of_errno<std::vector<std::uint32_t>>(errno, "bpf(BPF_ITER_CREATE)");
+    std::vector<std::uint32_t> processes;
+    std::array<std::uint32_t, 1024> buffer;
+    std::size_t kept = 0;  // bytes at the start of the buffer
+    char* const bytes = reinterpret_cast<char*>(buffer.data());
+    for (;;) {
+      const ssize_t count = ::read(pass.get(), bytes + kept, sizeof buffer - kept);
+      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;  // EAGAIN: a million files without a match
+      if (count < 0) return outcome_of_errno<std::vector<std::uint32_t>>(errno, "BPF iterator of open files");
+      if (count == 0) break;
+      kept += static_cast<std::size_t>(count);
+      const std::size_t whole = kept / sizeof buffer[0];
+      processes.insert(processes.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(whole));
+      kept -= whole * sizeof buffer[0];
+      std::memmove(bytes, bytes + whole * sizeof buffer[0], kept);
+    }
+    std::sort(processes.begin(), processes.end());
+    return processes;
+  }
+
+  bool reports_changes() const override { return ring_ != nullptr; }
+
+  Changes changes() override {
+    taken_ = Changes{};
+    if (!ring_) return {};
+    const std::uint64_t lost = lost_->count();
+    taken_.some_lost = lost != last_lost_;
+    last_lost_ = lost;
+    if (::ring_buffer__consume(ring_.get()) < 0) taken_.some_lost = true;
+    return std::move(taken_);
+  }
+
+ private:
+  // The raw call: after the sandbox is closed it is the only command of bpf(2) that is left.
+  int create_pass() const {
+    bpf_attr attributes;
+    std::memset(&attributes, 0, sizeof attributes);
+    attributes.iter_create.link_fd = static_cast<std::uint32_t>(::bpf_link__fd(lister_.get()));
+    return static_cast<int>(::syscall(SYS_bpf, BPF_ITER_CREATE, &attributes, sizeof attributes));
+  }
+  int map(const char* name) const { return ::bpf_map__fd(::bpf_object__find_map_by_name(object_.get(), name)); }
+  static int take(void* self, void* data, std::size_t size) {
+    std::uint32_t process;
+    if (size >= sizeof process) {
+      std::memcpy(&process, data, sizeof process);
+      static_cast<BpfDeviceUsers*>(self)->taken_.processes.push_back(process);
+    }
+    return 0;
+  }
+
+  Object object_;
+  Link lister_;
+  std::array<Link, kReporters.size()> reporters_;
+  std::unique_ptr<LostCounter> lost_;
+  Ring ring_;
+  Changes taken_;
+  std::uint64_t last_lost_ = 0;
+};
+
+// The programs report the kernel's own numbers of processes.
+bool in_initial_pid_namespace() {
+  constexpr ino_t kInitial = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
+  struct ::stat facts {};
+  return ::stat("/proc/self/ns/pid", &facts) == 0 && facts.st_ino == kInitial;
+}
+
+std::unique_ptr<BpfDeviceUsers> make(std::uint32_t major, bool with_reporters) {
+  Object object = load(major, with_reporters);
+  if (!object) return nullptr;
+  Link lister(::bpf_program__attach_iter(program(object, kLister), nullptr));
+  if (!lister) return nullptr;
+  auto users = std::make_unique<BpfDeviceUsers>(std::move(object), std::move(lister));
+  if (with_reporters && !users->attach_reporters()) return nullptr;
+  return users;
+}
+
+}  // namespace
+
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major) {
+  if (!in_initial_pid_namespace()) return Absent{Reason::kernel, ENOENT};
+  ::libbpf_set_print(&be_silent);
+  std::unique_ptr<BpfDeviceUsers> users = make(major, true);
+  if (!users) users = make(major, false);
+  if (users) return std::unique_ptr<DeviceUsers>(std::move(users));
+  const bool denied = errno == EPERM || errno == EACCES;
+  return Absent{denied ? Reason::permission : Reason::kernel, errno};
+}
+
+bool built_with_bpf() { return true; }
+
+static_assert(LIBBPF_MAJOR_VERSION > 1 || (LIBBPF_MAJOR_VERSION == 1 && LIBBPF_MINOR_VERSION >= 1));
+
+}  // namespace igpu

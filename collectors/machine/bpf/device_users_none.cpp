@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+
+#include "machine/device_users.h"
+
+// In a build without BPF (-DIGPU_BPF=OFF).
+namespace igpu {
+
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t) { return Absent{Reason::disabled, ENOSYS}; }
+
+bool built_with_bpf() { return false; }
+
+}  // namespace igpu

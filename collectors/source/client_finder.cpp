@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/client_finder.h"
+
+#include "source/bpf_finder.h"
+#include "source/client_walk.h"
+
+namespace igpu {
+
+std::unique_ptr<ClientFinder> make_client_finder(Machine& machine) {
+  const ClientWalk::Limits limits;
+  if (machine.drm_users) return std::make_unique<BpfFinder>(machine, *machine.drm_users, limits);
+  return std::make_unique<ClientWalk>(machine, limits);
+}
+
+}  // namespace igpu
