@@ -18,6 +18,8 @@ if(NOT IGPU_BPF STREQUAL "OFF")
   endif()
 endif()
 message(STATUS "BPF: ${IGPU_HAS_BPF}")
+string(REPLACE ON true IGPU_HAS_BPF_LITERAL "${IGPU_HAS_BPF}")
+string(REPLACE OFF false IGPU_HAS_BPF_LITERAL "${IGPU_HAS_BPF_LITERAL}")  # in version.h
 
 # igpu_embed_bpf(target source header variable): compiles source and writes header, which defines the array `variable`.
 function(igpu_embed_bpf target source header variable)

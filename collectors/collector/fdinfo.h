@@ -69,7 +69,10 @@ class FdinfoCollector final : public Collector {
       "client_finder",
       "The kernel reports which processes use a GPU (BPF); otherwise scrapes search /proc, which takes longer the more "
       "processes there are.",
-      Need::client_finder, true};
+      Need::client_finder,
+      true,
+      {},
+      true};
   static constexpr std::array<KernelAbsence, 2> kNoEngineTime{{
       {Driver::i915,
        {},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "igpu/reading.h"
@@ -31,10 +32,11 @@ class DeviceUsers {
 
 // Loads the programs. Requires CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN; afterwards list() requires the system call
 // bpf(BPF_ITER_CREATE) and no capability. Absent{permission}: denied; Absent{kernel}: this kernel cannot run them, or
-// the processes of our PID namespace have other numbers in the kernel's; Absent{disabled}: built without BPF.
-Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major);
+// processes have other numbers below procfs_root than in the kernel (a PID namespace of a container);
+// Absent{disabled}: built without BPF (-DIGPU_BPF=OFF).
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major, const std::string& procfs_root);
 
-// False in a build without BPF (-DIGPU_BPF=OFF).
-bool built_with_bpf();
+// Whether a kernel shows its processes there, rather than a copy.
+bool is_procfs(const std::string& folder);
 
 }  // namespace igpu

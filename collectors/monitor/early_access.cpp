@@ -4,34 +4,58 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string>
+#include <utility>
 
 #include "collector/shared/client_finder.h"
 #include "source/drm_descriptor.h"
 
 namespace igpu {
+namespace {
+
+bool reads_processes(const MonitorOptions& options) {
+  const std::vector<CollectorDescription> collectors = describe_collectors(options);
+  return std::any_of(collectors.begin(), collectors.end(),
+                     [](const CollectorDescription& collector) { return collector.reads_processes; });
+}
+
+std::string why_not(const Absent& absent) {
+  switch (absent.reason) {
+    case Reason::disabled:
+      return "bpf: this program was built without BPF; use auto or walk";
+    case Reason::permission:
+      return "bpf: the kernel denies BPF programs: give it CAP_BPF and CAP_PERFMON, or use auto";
+    default:
+      return "bpf: this kernel does not run the programs: use auto, or Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF, "
+             "and the host's PID namespace";
+  }
+}
+
+}  // namespace
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
-  using Users = Reading<std::unique_ptr<DeviceUsers>>;
-  const auto none = [](Absent why) { return std::make_shared<EarlyAccess>(Users(why)); };
-  const std::vector<CollectorDescription> collectors = describe_collectors(options);
-  const bool wanted = options.simulate.empty() &&
-                      std::any_of(collectors.begin(), collectors.end(),
-                                  [](const CollectorDescription& collector) { return collector.reads_processes; });
+  auto early = std::make_shared<EarlyAccess>();
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
-  if (!wanted || choice == FinderChoice::walk) return none({Reason::disabled, ENOSYS});
-
-  Users users = open_device_users(kDrmMajor);
-  if (!users && choice == FinderChoice::bpf) {
-    const std::string flag(kFinder.flag());
-    if (!built_with_bpf()) throw OptionError(flag, "bpf: this program was built without BPF; use auto or walk");
-    if (users.is_absent() && users.absent().reason == Reason::permission)
-      throw OptionError(flag, "bpf: the kernel denies BPF programs: give it CAP_BPF and CAP_PERFMON, or use auto");
-    throw OptionError(flag,
-                      "bpf: this kernel does not run the programs: use auto, or Linux 6.1 or newer with "
-                      "CONFIG_DEBUG_INFO_BTF, and the host's PID namespace");
+  if (!options.simulate.empty() || !reads_processes(options)) return early;
+  if (choice == FinderChoice::walk) {
+    early->why_no_drm_users = Absent{Reason::disabled};
+    return early;
   }
-  return std::make_shared<EarlyAccess>(std::move(users));
+  if (!is_procfs(options.procfs_root)) {
+    if (choice == FinderChoice::bpf)
+      throw OptionError(std::string(kFinder.flag()),
+                        "bpf: " + options.procfs_root + " is not a kernel's /proc; use auto or walk");
+    return early;
+  }
+  Reading<std::unique_ptr<DeviceUsers>> users = open_device_users(kDrmMajor, options.procfs_root);
+  if (users) {
+    early->drm_users = *std::move(users);
+  } else {
+    early->why_no_drm_users = users.is_absent() ? users.absent() : Absent{Reason::kernel, EINVAL};
+    if (choice == FinderChoice::bpf) throw OptionError(std::string(kFinder.flag()), why_not(*early->why_no_drm_users));
+  }
+  return early;
 }
 
 }  // namespace igpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "igpu/monitor.h"
 #include "igpu/reading.h"
@@ -11,8 +12,8 @@ namespace igpu {
 
 class EarlyAccess {
  public:
-  explicit EarlyAccess(Reading<std::unique_ptr<DeviceUsers>> users) : drm_users(std::move(users)) {}
-  Reading<std::unique_ptr<DeviceUsers>> drm_users;
+  std::unique_ptr<DeviceUsers> drm_users;
+  std::optional<Absent> why_no_drm_users;  // nothing: not a matter of this machine (simulated, or a copied /proc)
 };
 
 }  // namespace igpu

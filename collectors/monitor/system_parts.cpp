@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/system_parts.h"
 
-#include <cerrno>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -27,12 +26,8 @@ class SystemParts final : public MachineParts {
         privileges_(system_privileges()),
         names_(system_names()),
         machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder, root_.get()} {
-    if (early_->drm_users) {
-      machine_.drm_users = early_->drm_users->get();
-    } else {
-      machine_.why_no_drm_users =
-          early_->drm_users.is_absent() ? early_->drm_users.absent() : Absent{Reason::kernel, EINVAL};
-    }
+    machine_.drm_users = early_->drm_users.get();
+    machine_.why_no_drm_users = early_->why_no_drm_users;
   }
   Machine& machine() override { return machine_; }
 

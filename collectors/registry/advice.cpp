@@ -219,10 +219,12 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled:
       if (feature.need == Need::tracker_folder && absent.os_error != 0) return no_tracker_folder();
-      if (feature.need == Need::client_finder) {
-        return {"turned off by --collector.fdinfo.finder=walk, or built without BPF",
-                "--collector.fdinfo.finder=auto, in a program built with clang and libbpf"};
+      if (feature.need == Need::client_finder && absent.os_error == ENOSYS) {
+        return {"this program was built without BPF",
+                "build it with clang and libbpf installed, and not with IGPU_BPF=OFF"};
       }
+      if (feature.need == Need::client_finder)
+        return {"turned off by --collector.fdinfo.finder=walk", "--collector.fdinfo.finder=auto"};
       return {"turned off by a flag", "--collector.NAME"};
   }
   return {};

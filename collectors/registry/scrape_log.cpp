@@ -57,7 +57,7 @@ void ScrapeLog::log_findings(const std::vector<Finding>& findings) {
   }
   for (const auto& [key, group] : fresh) {
     const Finding& finding = *group.first;
-    const bool permission = finding.absent.reason == Reason::permission;
+    const bool permission = finding.absent.reason == Reason::permission && !finding.feature->optional;
     log_.write(permission ? LogLevel::warn : LogLevel::debug, permission ? "not permitted" : "not available",
                {{"feature", group.features},
                 {"device", finding.device},

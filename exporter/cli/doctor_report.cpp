@@ -34,7 +34,7 @@ struct State {
 };
 
 constexpr bool lacks(const Finding& finding, Reason reason) {
-  return !finding.available && finding.absent.reason == reason;
+  return !finding.available && !finding.feature->optional && finding.absent.reason == reason;
 }
 
 // One line each, by interest: what works, what is missing, what is absent by design.
@@ -58,6 +58,13 @@ void add_states(std::string& out, std::span<const Finding> findings, const std::
       text += (text.empty() ? std::string(state.explanation) : ", ") + std::string(finding.feature->name);
     }
     if (!text.empty()) add_line(out, state.mark, text);
+  }
+  for (const Finding& finding : findings) {
+    if (finding.device != device || finding.feature == nullptr || !finding.feature->optional || finding.available)
+      continue;
+    add_line(out, "-", "optional: " + std::string(finding.feature->name) + ": " + finding.cause);
+    add_line(out, "", std::string(finding.feature->meaning));
+    if (!finding.hint.empty()) add_line(out, "", "to have it: " + finding.hint);
   }
 }
 
@@ -187,6 +194,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
   const BuildInfo build = build_info();
   JsonWriter json;
   json.begin_object().member("version", build.version).member("revision", build.revision);
+  json.member("bpf", build.has_bpf);
   json.member("complete", diagnosis.complete()).member("missing", std::uint64_t{diagnosis.missing()});
   json.member("asleep", diagnosis.asleep());
   json.name("gpus").begin_array();

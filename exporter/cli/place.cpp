@@ -188,10 +188,6 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
         grants.capabilities.insert("SYS_PTRACE");
         grants.host_processes = true;
         break;
-      case Need::client_finder:
-        grants.capabilities.insert("BPF");
-        grants.capabilities.insert("PERFMON");
-        break;
       case Need::descriptor_links:
       case Need::powercap_file:
       case Need::root_only_file:
@@ -201,6 +197,7 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
         grants.render_node = true;
         break;
       case Need::card_hwmon:
+      case Need::client_finder:    // optional: its own hint names the capabilities
       case Need::tracker_folder:   // its own hint names the command
       case Need::container_files:  // likewise
       case Need::nothing_special:

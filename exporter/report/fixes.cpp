@@ -6,7 +6,7 @@
 namespace igpu::exporter {
 
 bool is_missing(const Finding& finding) {
-  if (finding.available || finding.feature == nullptr) return false;
+  if (finding.available || finding.feature == nullptr || finding.feature->optional) return false;
   return finding.absent.reason == Reason::permission ||
          (finding.absent.reason == Reason::kernel && !finding.hint.empty());
 }

@@ -19,7 +19,8 @@ struct Fix {
 };
 
 // Whether a feature is absent for a reason that can be fixed: a permission, or a kernel or module that provides it. Not
-// missing: what the hardware or every version of the driver lacks, what sleeps and what a flag disables.
+// missing: what the hardware or every version of the driver lacks, what sleeps, what a flag disables and what is
+// optional.
 bool is_missing(const Finding& finding);
 
 // The findings that are missing, grouped by hint, in order of appearance. They point into findings.

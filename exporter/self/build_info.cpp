@@ -16,13 +16,14 @@ constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBuildInfo};
 
 }  // namespace
 
-BuildInfo build_info() { return {build::kVersion, build::kRevision, build::kCompiler}; }
+BuildInfo build_info() { return {build::kVersion, build::kRevision, build::kCompiler, build::kHasBpf}; }
 
 std::string version_text() {
   const BuildInfo build = build_info();
   std::string text(kProgramName);
   text.append(", version ").append(build.version).append(" (revision ").append(build.revision);
-  text.append(", compiler ").append(build.compiler).append(")\n");
+  text.append(", compiler ").append(build.compiler);
+  text.append(build.has_bpf ? ", with BPF)\n" : ", without BPF)\n");
   return text;
 }
 

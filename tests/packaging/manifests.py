@@ -30,7 +30,7 @@ TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "
 KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/workloads",
                   "overlays/monitoring", "overlays/dashboards", "sidecar", "compat", "autoscaling/hpa", "autoscaling/keda"]
 EVERYTHING = {
-    "rights": {"perf": True, "processes": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
+    "rights": {"perf": True, "processes": True, "bpf": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
     "workloads": {"enabled": True, "by": "container"},
     "supplementalGroups": [104], "extraArgs": ["--no-collector.imc"], "env": [{"name": "TZ", "value": "UTC"}], "webConfigSecret": "gpu-web",
     "image": {"tag": "9.9.9"}, "imagePullSecrets": [{"name": "registry"}], "tolerations": [{"operator": "Exists"}], "nodeSelector": {"rack": "7"},
@@ -246,6 +246,8 @@ def workloads(chart, groups):
     equal("chart: workloads without names", template["spec"]["containers"][0]["args"][1:], ["--collector.workloads", "--workload.by=auto"])
     status, _, complaints = chart.try_to_render({"workloads": {"enabled": True}})
     check("the chart refuses workloads without the right to see processes", status != 0 and "rights.processes" in complaints, complaints)
+    status, _, complaints = chart.try_to_render({"rights": {"bpf": True, "perf": True}})
+    check("the chart refuses BPF without what it is for", status != 0 and "rights.bpf" in complaints, complaints)
 
 
 def own_affinity(chart):
@@ -568,7 +570,7 @@ def main():
         rights = {
             "base": ([], False), "overlays/perf": (perf, False), "overlays/node": (both, True, dri), "overlays/i915": (both, True),
             "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/dra": (both, True), "sidecar": ([], False), "overlays/workloads": (both, True, dri + logs),
-            "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["DAC_READ_SEARCH"], True, logs),
+            "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["BPF", "DAC_READ_SEARCH"], True, logs),
             "chart/workloads": (both, True, dri + logs), "chart/unnamed": (["SYS_PTRACE"], True),
             "chart/bare": ([], False), "chart/dra": (both, True), "chart/privileged": (both, True, dri), "chart/baseline": ([], False),
             "chart/restricted": ([], False), "chart/sidecar": ([], False)}

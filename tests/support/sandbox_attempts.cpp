@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
@@ -46,6 +47,63 @@ bool opens(long descriptor) {
 
 bool opens(const char* path, int flags) {
   return opens(::syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0600));
+}
+
+// With descriptors that are not open.
+long bpf(long command) {
+  bpf_attr attributes;
+  std::memset(&attributes, 0, sizeof attributes);
+  constexpr std::uint32_t kNone = 0x7fffffff;
+  switch (command) {
+    case BPF_LINK_CREATE:
+      attributes.link_create.prog_fd = kNone;
+      break;
+    case BPF_RAW_TRACEPOINT_OPEN:
+      attributes.raw_tracepoint.prog_fd = kNone;
+      break;
+    case BPF_LINK_UPDATE:
+      attributes.link_update.link_fd = kNone;
+      break;
+    case BPF_PROG_TEST_RUN:
+      attributes.test.prog_fd = kNone;
+      break;
+    case BPF_ITER_CREATE:
+      attributes.iter_create.link_fd = kNone;
+      break;
+    case BPF_PROG_GET_FD_BY_ID:
+    case BPF_MAP_GET_FD_BY_ID:
+      attributes.start_id = 1;
+      break;
+    default:
+      attributes.map_fd = kNone;
+  }
+  return ::syscall(SYS_bpf, command, &attributes, sizeof attributes);
+}
+
+// The kernel took the command, as it found the descriptor missing.
+bool bpf_knows(long command) { return bpf(command) == -1 && errno == EBADF; }
+
+bool makes_bpf_map(unsigned long high_bits = 0) {
+  bpf_attr attributes;
+  std::memset(&attributes, 0, sizeof attributes);
+  attributes.map_type = BPF_MAP_TYPE_ARRAY;
+  attributes.key_size = 4;
+  attributes.value_size = 8;
+  attributes.max_entries = 1;
+  return opens(::syscall(SYS_bpf, BPF_MAP_CREATE | high_bits, &attributes, sizeof attributes));
+}
+
+bool loads_bpf_program() {
+  const bpf_insn instructions[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
+  bpf_attr attributes;
+  std::memset(&attributes, 0, sizeof attributes);
+  attributes.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+  attributes.insn_cnt = 2;
+  attributes.insns = reinterpret_cast<std::uint64_t>(instructions);
+  attributes.license = reinterpret_cast<std::uint64_t>("GPL");
+  return opens(::syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof attributes));
 }
 
 bool reads(const char* path) {
@@ -383,7 +441,18 @@ constexpr Attempt kAttempts[] = {
     {"kill_group", For::nobody, [](const S&) { return done(::kill(0, 0)); }},
     {"kill_thread", For::nobody, [](const S&) { return done(::syscall(SYS_tgkill, ::getppid(), ::getppid(), 0)); }},
     {"pidfd", For::nobody_yet, [](const S&) { return opens(::syscall(SYS_pidfd_open, ::getppid(), 0U)); }},
-    {"bpf", For::nobody_yet, [](const S&) { return done(::syscall(SYS_bpf, 0, nullptr, 0U)); }},
+    {"bpf_map", For::nobody_yet, [](const S&) { return makes_bpf_map(); }},
+    {"bpf_program", For::nobody_yet, [](const S&) { return loads_bpf_program(); }},
+    {"bpf_attach", For::nobody_yet, [](const S&) { return bpf_knows(BPF_LINK_CREATE); }},
+    {"bpf_attach_raw", For::nobody_yet, [](const S&) { return bpf_knows(BPF_RAW_TRACEPOINT_OPEN); }},
+    {"bpf_read_map", For::nobody_yet, [](const S&) { return bpf_knows(BPF_MAP_LOOKUP_ELEM); }},
+    {"bpf_write_map", For::nobody_yet, [](const S&) { return bpf_knows(BPF_MAP_UPDATE_ELEM); }},
+    {"bpf_change_link", For::nobody_yet, [](const S&) { return bpf_knows(BPF_LINK_UPDATE); }},
+    {"bpf_run", For::nobody_yet, [](const S&) { return bpf_knows(BPF_PROG_TEST_RUN); }},
+    {"bpf_other_program", For::nobody_yet, [](const S&) { return opens(bpf(BPF_PROG_GET_FD_BY_ID)); }},
+    {"bpf_other_map", For::nobody_yet, [](const S&) { return opens(bpf(BPF_MAP_GET_FD_BY_ID)); }},
+    {"bpf_high_bits", For::nobody_yet, [](const S&) { return makes_bpf_map(1UL << 32); }},
+    {"bpf_iterate", For::collectors, [](const S&) { return bpf_knows(BPF_ITER_CREATE); }},
     {"mount", For::nobody_yet, [](const S&) { return done(::mount(nullptr, "/nowhere", nullptr, MS_BIND, nullptr)); }},
     {"kexec", For::nobody_yet, [](const S&) { return done(::syscall(SYS_kexec_load, 0UL, ~0UL, nullptr, 0UL)); }},
     {"module", For::nobody_yet, [](const S&) { return done(::syscall(SYS_init_module, nullptr, 0UL, "")); }},

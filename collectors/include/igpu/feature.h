@@ -49,6 +49,7 @@ struct FeatureDescriptor {
   Need need = Need::nothing_special;
   bool machine_wide = false;                            // carries no device label
   std::span<const KernelAbsence> kernel_absences = {};  // the first matching row applies
+  bool optional = false;                                // without it every value is still there, at a higher cost
 };
 
 struct Finding {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "bpf/device_users_object.h"
@@ -164,11 +165,15 @@ class BpfDeviceUsers final : public DeviceUsers {
   std::uint64_t last_lost_ = 0;
 };
 
-// The programs report the kernel's own numbers of processes.
-bool in_initial_pid_namespace() {
+// The programs report the kernel's own numbers of processes: those of the initial PID namespace, where process 2 is
+// always kthreadd. Below /proc it may be hidden (mount option hidepid).
+bool shows_kernel_numbers(const std::string& procfs_root) {
+  std::ifstream file(procfs_root + "/2/comm");
+  std::string comm;
+  if (std::getline(file, comm)) return comm == "kthreadd";
   constexpr ino_t kInitial = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
   struct ::stat facts {};
-  return ::stat("/proc/self/ns/pid", &facts) == 0 && facts.st_ino == kInitial;
+  return procfs_root == "/proc" && ::stat("/proc/self/ns/pid", &facts) == 0 && facts.st_ino == kInitial;
 }
 
 std::unique_ptr<BpfDeviceUsers> make(std::uint32_t major, bool with_reporters) {
@@ -183,8 +188,8 @@ std::unique_ptr<BpfDeviceUsers> make(std::uint32_t major, bool with_reporters) {
 
 }  // namespace
 
-Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major) {
-  if (!in_initial_pid_namespace()) return Absent{Reason::kernel, ENOENT};
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major, const std::string& procfs_root) {
+  if (!shows_kernel_numbers(procfs_root)) return Absent{Reason::kernel, ENOENT};
   ::libbpf_set_print(&be_silent);
   std::unique_ptr<BpfDeviceUsers> users = make(major, true);
   if (!users) users = make(major, false);
@@ -192,8 +197,6 @@ Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major) {
   const bool denied = errno == EPERM || errno == EACCES;
   return Absent{denied ? Reason::permission : Reason::kernel, errno};
 }
-
-bool built_with_bpf() { return true; }
 
 static_assert(LIBBPF_MAJOR_VERSION > 1 || (LIBBPF_MAJOR_VERSION == 1 && LIBBPF_MINOR_VERSION >= 1));
 

@@ -6,8 +6,8 @@
 // In a build without BPF (-DIGPU_BPF=OFF).
 namespace igpu {
 
-Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t) { return Absent{Reason::disabled, ENOSYS}; }
-
-bool built_with_bpf() { return false; }
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t, const std::string&) {
+  return Absent{Reason::disabled, ENOSYS};
+}
 
 }  // namespace igpu

@@ -88,6 +88,21 @@ TEST_CASE("a feature that no driver version has is not missing, one of a newer k
   CHECK(text.find("  1.       Linux 6.16 or newer\n") != std::string::npos);
 }
 
+TEST_CASE("what only saves time is optional: its hint is shown, and it is not missing") {
+  const FeatureDescriptor faster{"client_finder", "Takes less time.", Need::client_finder, true, {}, true};
+  const Finding findings[] = {absent(faster, "", Reason::permission, "BPF programs are denied", "give it CAP_BPF")};
+  const Diagnosis found = diagnosis(findings);
+  CHECK(found.complete());
+  const std::string text = doctor_text(found);
+  CHECK(section(text, "This machine") ==
+        "This machine\n"
+        "  -        optional: client_finder: BPF programs are denied\n"
+        "           Takes less time.\n"
+        "           to have it: give it CAP_BPF");
+  CHECK(text.find("What to do") == std::string::npos);
+  CHECK(text.ends_with("\nNothing is missing.\n"));
+}
+
 TEST_CASE("the verdict: nothing missing, unknown while asleep, or no GPU") {
   Diagnosis found = diagnosis({});
   CHECK(doctor_text(found).ends_with("\nNothing is missing.\n"));

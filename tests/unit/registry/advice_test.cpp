@@ -105,6 +105,14 @@ TEST_CASE("a missing source is not blamed on another source's kernel version") {
   CHECK_FALSE(says(advise({"f", "x.", Need::card_hwmon}, refused, {}).hint, "CAP_"));
 }
 
+TEST_CASE("why the kernel does not report who uses a GPU") {
+  const FeatureDescriptor finder{"client_finder", "x.", Need::client_finder, true, {}, true};
+  CHECK(says(advise(finder, {Reason::permission, EPERM}, {}).hint, "CAP_BPF and CAP_PERFMON"));
+  CHECK(says(advise(finder, {Reason::kernel, ENOENT}, {}).hint, "--pid host"));
+  CHECK(says(advise(finder, {Reason::disabled, ENOSYS}, {}).cause, "built without BPF"));
+  CHECK(says(advise(finder, {Reason::disabled}, {}).cause, "--collector.fdinfo.finder=walk"));
+}
+
 TEST_CASE("a missing render node: pass it to the container; one without permission: join the group") {
   const FeatureDescriptor memory{"memory_size", "x.", Need::render_node};
   const Advice not_there = advise(memory, {Reason::permission, ENOENT}, {});

@@ -3,6 +3,7 @@
 
 import clients
 import faults
+import finder
 import odd
 import parity
 import power_saving
@@ -38,6 +39,7 @@ GROUPS = {
     "pinned-xe": power_saving.pinned,
     "growth": odd.growth,
     "workloads": workloads.workloads,
+    "finder": finder.finder,
 }
 
 if __name__ == "__main__":

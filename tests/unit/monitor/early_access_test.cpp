@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/early_access.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "support/machine_tree.h"
+
+using namespace igpu;
+using namespace igpu::test;
+
+namespace {
+
+MonitorOptions with_finder(const std::string& way) {
+  MonitorOptions options;
+  options.collector_options["collector.fdinfo.finder"] = {way};
+  return options;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("early access");
+
+TEST_CASE("nothing is opened for a walk, and the reason is the flag") {
+  const auto early = open_early(with_finder("walk"));
+  CHECK(early->drm_users == nullptr);
+  CHECK(early->why_no_drm_users == Absent{Reason::disabled});
+}
+
+TEST_CASE("nothing is opened for a simulation, and there is no reason to report") {
+  MonitorOptions options = with_finder("bpf");
+  options.simulate = "rack";
+  const auto early = open_early(options);
+  CHECK(early->drm_users == nullptr);
+  CHECK_FALSE(early->why_no_drm_users);
+}
+
+TEST_CASE("a folder that is not a kernel's /proc is walked; pinned to the kernel's reports it is an error") {
+  MachineTree tree;
+  MonitorOptions options = with_finder("auto");
+  options.procfs_root = tree.root().string();
+  const auto early = open_early(options);
+  CHECK(early->drm_users == nullptr);
+  CHECK_FALSE(early->why_no_drm_users);
+  options = with_finder("bpf");
+  options.procfs_root = tree.root().string();
+  std::string error;
+  try {
+    (void)open_early(options);
+  } catch (const OptionError& refused) {
+    error = refused.what();
+  }
+  CHECK(error ==
+        "--collector.fdinfo.finder: bpf: " + tree.root().string() + " is not a kernel's /proc; use auto or walk");
+}
+
+TEST_CASE("it is open, or there is a reason") {
+  const auto early = open_early(with_finder("auto"));
+  CHECK((early->drm_users != nullptr) != early->why_no_drm_users.has_value());
+}
+
+TEST_SUITE_END();
