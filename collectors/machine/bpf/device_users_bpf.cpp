@@ -13,7 +13,7 @@
 #include <fstream>
 #include <string>
 
-#include "bpf/device_users_object.h"
+#include "device_users_object.h"
 #include "machine/device_users.h"
 #include "machine/filesystem.h"
 #include "machine/unique_fd.h"
