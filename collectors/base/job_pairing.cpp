@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kShortestHold = 16'000;  // ns; the first bucket of the histograms
 constexpr std::size_t kEngines = 4096;           // engines and queues whose last end is kept
+constexpr std::size_t kEarly = 1024;             // jobs with dependencies that are not submitted yet
 constexpr std::size_t kDependencies = 16;        // of one job
 constexpr std::uint64_t kForgetEngineAfter = 10'000'000'000;
 
@@ -160,6 +161,10 @@ void JobPairing::submit(const JobEvent& event) {
   const auto place = std::prev(flights_.end());
   by_key_[event.key] = place;
   if (flight.number != 0) by_number_[{flight.ring_hash, flight.number}] = place;
+  if (const auto early = early_.find(event.key); early != early_.end()) {
+    for (const JobKey& dependency : early->second) add_dependency(flight, dependency);
+    early_.erase(early);
+  }
 }
 
 // Before Linux 6.16 the event names the waiting job by ring and number, and the ring, in some versions, only by the
@@ -191,16 +196,28 @@ JobPairing::Flight* JobPairing::waiting_job(const JobEvent& event) {
 }
 
 void JobPairing::depend(const JobEvent& event) {
-  Flight* const flight = waiting_job(event);
-  if (flight == nullptr) {
+  if (Flight* const flight = waiting_job(event)) return add_dependency(*flight, event.other);
+  if (event.key == JobKey{}) {
     ++counts_.unmatched;
     return;
   }
-  if (std::find(flight->dependencies.begin(), flight->dependencies.end(), event.other) != flight->dependencies.end())
-    return;
-  if (flight->dependencies.size() >= kDependencies) return;
-  flight->dependencies.push_back(event.other);
-  if (by_key_.contains(event.other)) waiting_.emplace(event.other, flight->job.key);
+  // A driver may add dependencies before it pushes the job.
+  if (early_.size() >= kEarly && !early_.contains(event.key)) {
+    for (const auto& [key, dependencies] : early_) counts_.unmatched += dependencies.size();
+    early_.clear();
+  }
+  std::vector<JobKey>& dependencies = early_[event.key];
+  if (dependencies.size() < kDependencies)
+    dependencies.push_back(event.other);
+  else
+    ++counts_.unmatched;
+}
+
+void JobPairing::add_dependency(Flight& flight, const JobKey& on) {
+  if (std::find(flight.dependencies.begin(), flight.dependencies.end(), on) != flight.dependencies.end()) return;
+  if (flight.dependencies.size() >= kDependencies) return;
+  flight.dependencies.push_back(on);
+  if (by_key_.contains(on)) waiting_.emplace(on, flight.job.key);
 }
 
 void JobPairing::hand_over(const JobEvent& event) {
@@ -355,6 +372,8 @@ void JobPairing::remove(Flights::iterator flight) {
 void JobPairing::finish() {
   while (!flights_.empty()) give_up(flights_.begin(), JobOutcome::unfinished);
   waiting_.clear();
+  for (const auto& [key, dependencies] : early_) counts_.unmatched += dependencies.size();
+  early_.clear();
 }
 
 }  // namespace igpu

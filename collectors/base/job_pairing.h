@@ -75,6 +75,8 @@ class JobPairing {
   explicit JobPairing(Sink sink, std::size_t in_flight = kInFlight);
 
   void add(const JobEvent& event);
+  // A job that will not be submitted here: it is left out by its recorder.
+  void forget(const JobKey& key) { early_.erase(key); }
   // Reports the jobs in flight as unfinished, and forgets them.
   void finish();
 
@@ -111,6 +113,7 @@ class JobPairing {
   void fail(const JobEvent& event);
   Flight* find(const JobKey& key);
   Flight* waiting_job(const JobEvent& event);
+  void add_dependency(Flight& flight, const JobKey& on);
   void complete(Flights::iterator flight, const JobEvent& event);
   void start(Flight& flight);
   static void hold(Flight& flight);
@@ -124,6 +127,7 @@ class JobPairing {
   std::unordered_map<JobKey, Flights::iterator, Hash> by_key_;
   std::unordered_map<JobKey, Flights::iterator, Hash> by_number_;  // {hash of the ring, number}
   std::unordered_multimap<JobKey, JobKey, Hash> waiting_;          // dependency -> job
+  std::unordered_map<JobKey, std::vector<JobKey>, Hash> early_;    // job -> dependencies reported before it
   std::unordered_map<std::uint64_t, std::uint64_t> ring_at_;       // address of a name -> hash of the ring
   std::unordered_map<std::uint64_t, EngineState> engines_;
   std::unordered_map<std::uint64_t, bool> interrupted_;  // contexts; whether a job of it ended from an interrupt

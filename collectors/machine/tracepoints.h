@@ -96,4 +96,7 @@ class Tracepoints {
   virtual Reading<std::unique_ptr<TraceSession>> open(const TraceRequest& request) = 0;
 };
 
+// root: "" for where tracefs is mounted (/sys/kernel/tracing, or below debugfs).
+std::unique_ptr<Tracepoints> system_tracepoints(const std::string& root = {});
+
 }  // namespace igpu

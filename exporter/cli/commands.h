@@ -15,6 +15,8 @@ int stats(const Options& options);
 int doctor(const Options& options);
 // arguments: what follows the word level-zero
 int level_zero(const Options& options, const std::vector<std::string>& arguments);
+// arguments: what follows the word trace
+int trace(const Options& options, const std::vector<std::string>& arguments);
 int healthcheck(const Options& options);  // of a running exporter with the same flags
 
 }  // namespace igpu::exporter

@@ -9,6 +9,7 @@
 #include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "text/wrap.h"
+#include "trace/arguments.h"
 
 namespace igpu::exporter {
 namespace {
@@ -107,6 +108,19 @@ const std::vector<Command>& all_commands() {
        .exits = {{"0", "Done. level-zero run exits with the program's own status."},
                  {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}},
        .actions = level_zero_actions()},
+      {.name = "trace",
+       .help =
+           "Record jobs of the GPUs, with the time each waited and ran, and report, draw or convert what was recorded: "
+           "trace record|report|timeline|export. Without an action it prints their flags.",
+       .hidden = true,  // until it is whole
+       .usage_status = kUsageStatus,
+       .own_arguments = true,
+       .exits = {{"0", "Done. trace record exits with the command's own status."},
+                 {"1",
+                  "No driver reports jobs, a permission is missing, a file cannot be read or written, or a trace is "
+                  "damaged; what is whole is reported."},
+                 {"2", "A flag is invalid, or the file is no trace."}},
+       .actions = trace_actions()},
       {.name = "healthcheck",
        .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
        .exits = {{"0", "It is ready."}, {"1", "It is not, or does not answer, or a flag is invalid."}}},

@@ -164,6 +164,20 @@ TEST_CASE("a dependency that is no job counts until the job is handed over") {
   CHECK(course.last().held_by == JobKey{7, 99});
 }
 
+TEST_CASE("a dependency that is added before its job is submitted counts, too") {
+  Course course;
+  course.submit(0, 1, 1, "rcs1", 100);
+  course.depend(2, 2, 1);
+  course.submit(2, 2, 2, "vcs2", 200);
+  course.hand_over(0, 1);
+  course.end(20, 1);
+  course.hand_over(21, 2);
+  course.end(28, 2);
+  CHECK(course.last().dependency_ns == 18 * kMs);
+  CHECK(course.last().hold == JobHold::dependency);
+  CHECK(course.pairing.counts().unmatched == 0);
+}
+
 TEST_CASE("older kernels name the waiting job by its ring and number") {
   Course course;
   course.submit(0, 1, 1, "rcs1", 100);
@@ -351,6 +365,7 @@ TEST_CASE("events of unknown jobs are counted and make no job") {
   course.end(2, 1);
   course.depend(3, 1, 2);
   CHECK(course.jobs.empty());
+  course.pairing.finish();
   CHECK(course.pairing.counts().unmatched == 3);
 }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/job_recorder.h"
+
+namespace igpu::exporter {
+
+// What follows `trace` on the command line.
+struct TraceArguments {
+  enum class Histogram { none, queue, run, total };
+  std::string action;  // record, report, timeline, export; "" for help
+
+  JobRecorderOptions recorder;  // record
+  std::string output = "gpu.pftrace";
+  std::chrono::milliseconds duration{0};  // 0: until ^C or the command ends
+  std::uint64_t max_size = std::uint64_t{256} << 20;
+  std::vector<std::string> command;
+
+  std::string file;  // the others
+  bool jobs_csv = false;
+  std::size_t top = 0;
+  Histogram histogram = Histogram::none;
+  std::string by;                                  // engine, context, process
+  std::size_t width = 100;                         // timeline
+  std::optional<double> from_seconds, to_seconds;  // since the first event
+  std::string format;                              // export: perfetto, chrome, csv
+  std::int64_t clock_offset_ns = 0;
+};
+
+// Throws UsageError with status 2.
+TraceArguments parse_trace_arguments(const std::vector<std::string>& arguments);
+std::string_view trace_actions();  // as --help prints them
+std::string trace_help();
+
+}  // namespace igpu::exporter

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+// The fields of Perfetto's trace format that are used here: protos/perfetto/trace/*.proto of the Perfetto project.
+namespace igpu::exporter::perfetto {
+
+inline constexpr std::uint32_t kTracePacket = 1;
+namespace packet {
+inline constexpr std::uint32_t kFtraceEvents = 1, kClockSnapshot = 6, kTimestamp = 8, kSequence = 10, kTrackEvent = 11,
+                               kInternedData = 12, kSequenceFlags = 13, kDefaults = 59, kTrackDescriptor = 60;
+}
+inline constexpr std::uint32_t kDefaultsClock = 58;
+inline constexpr std::uint64_t kStateCleared = 1, kNeedsState = 2;
+namespace clock {
+inline constexpr std::uint32_t kClocks = 1, kId = 1, kTimestamp = 2;
+inline constexpr std::uint64_t kRealtime = 1, kMonotonic = 3, kBoottime = 6;
+}  // namespace clock
+namespace track {
+inline constexpr std::uint32_t kUuid = 1, kName = 2, kThread = 4, kParent = 5;
+inline constexpr std::uint32_t kThreadPid = 1, kThreadTid = 2, kThreadName = 5;
+}  // namespace track
+namespace event {
+inline constexpr std::uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kTrack = 11, kName = 23;
+inline constexpr std::uint64_t kBegin = 1, kEnd = 2, kInstant = 3;
+}  // namespace event
+namespace annotation {
+inline constexpr std::uint32_t kNameId = 1, kUnsigned = 3, kSigned = 4, kText = 6;
+}
+namespace interned {
+inline constexpr std::uint32_t kCategories = 1, kAnnotationNames = 3, kId = 1, kName = 2;
+}
+namespace ftrace {
+inline constexpr std::uint32_t kCpu = 1, kEvent = 2, kTimestamp = 1, kPid = 2, kSwitch = 4;
+inline constexpr std::uint32_t kPreviousComm = 1, kPreviousPid = 2, kPreviousPriority = 3, kPreviousState = 4,
+                               kNextComm = 5, kNextPid = 6, kNextPriority = 7;
+}  // namespace ftrace
+
+// Categories of our events, interned under their place + 1.
+enum class Category : std::uint8_t { job, queue, wait, ioctl, recording };
+inline constexpr std::array<std::string_view, 5> kCategories = {"job", "queue", "wait", "ioctl", "recording"};
+
+// Names of our annotations, interned under their place + 1.
+enum class Note : std::uint8_t {
+  source,
+  outcome,
+  hold,
+  engine_class,
+  instance,
+  key_context,
+  key_seqno,
+  context,
+  held_by_context,
+  held_by_seqno,
+  client,
+  pid,
+  tid,
+  comm,
+  device,
+  ring,
+  submit_ns,
+  dependency_ns,
+  handed_over_ns,
+  start_ns,
+  end_ns,
+  error,
+  preempted,
+  begin_ns,
+  command,
+  events,
+  lost,
+  damaged,
+  unknown,
+  unmatched,
+  submitted,
+  recorded,
+  filtered,
+  not_sampled,
+  rate_limited,
+  evicted,
+  ended,
+};
+inline constexpr std::array<std::string_view, 37> kNotes = {"source",
+                                                            "outcome",
+                                                            "held_by",
+                                                            "class",
+                                                            "instance",
+                                                            "key_context",
+                                                            "key_seqno",
+                                                            "context",
+                                                            "held_by_context",
+                                                            "held_by_seqno",
+                                                            "client",
+                                                            "pid",
+                                                            "tid",
+                                                            "comm",
+                                                            "device",
+                                                            "ring",
+                                                            "submit_ns",
+                                                            "dependency_ns",
+                                                            "handed_over_ns",
+                                                            "start_ns",
+                                                            "end_ns",
+                                                            "error",
+                                                            "preempted",
+                                                            "begin_ns",
+                                                            "command",
+                                                            "events",
+                                                            "lost",
+                                                            "damaged",
+                                                            "unknown",
+                                                            "unmatched",
+                                                            "submitted",
+                                                            "recorded",
+                                                            "filtered",
+                                                            "not_sampled",
+                                                            "rate_limited",
+                                                            "evicted",
+                                                            "ended"};
+static_assert(kNotes.size() == static_cast<std::size_t>(Note::ended) + 1);
+
+}  // namespace igpu::exporter::perfetto

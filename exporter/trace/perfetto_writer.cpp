@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/perfetto_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trace/perfetto_fields.h"
+#include "trace/proto_writer.h"
+
+namespace igpu::exporter {
+namespace {
+
+using namespace perfetto;
+
+constexpr std::size_t kFlushAt = std::size_t{1} << 18;
+constexpr std::size_t kLanes = 64;      // of one name; jobs beyond them overlap
+constexpr std::size_t kNames = 16'384;  // of tracks, and threads; then they are described again
+constexpr std::uint64_t kSequence = 1;
+constexpr std::uint64_t kThreadTracks = std::uint64_t{1} << 40;
+
+class Notes {
+ public:
+  explicit Notes(ProtoWriter& proto) : proto_(proto) {}
+  // Zero and "" are left out: they are what the reader takes a missing one for.
+  void number(Note note, std::uint64_t value) const {
+    if (value != 0) write(note, [&] { proto_.number(annotation::kUnsigned, value); });
+  }
+  void signed_number(Note note, std::int64_t value) const {
+    write(note, [&] { proto_.number(annotation::kSigned, static_cast<std::uint64_t>(value)); });
+  }
+  void text(Note note, std::string_view value) const {
+    if (!value.empty()) write(note, [&] { proto_.text(annotation::kText, value); });
+  }
+
+ private:
+  template <class Fill>
+  void write(Note note, Fill&& fill) const {
+    proto_.message(event::kAnnotation, [&] {
+      proto_.number(annotation::kNameId, static_cast<std::uint64_t>(note) + 1);
+      fill();
+    });
+  }
+  ProtoWriter& proto_;
+};
+
+std::string name_of_ring(const Job& job) {
+  std::string name(job.device.view());
+  if (!name.empty()) name += ' ';
+  return name.append(job.ring.empty() ? to_string(job.source) : job.ring.view());
+}
+
+}  // namespace
+
+PerfettoWriter::PerfettoWriter(Output output, const TraceClocks& clocks)
+    : output_(std::move(output)), boottime_offset_(clocks.boottime_ns - clocks.monotonic_ns) {
+  ProtoWriter proto(buffer_);
+  proto.message(kTracePacket, [&] {
+    proto.message(packet::kClockSnapshot, [&] {
+      for (const auto& [id, time] : {std::pair{clock::kRealtime, clocks.realtime_ns},
+                                     {clock::kMonotonic, clocks.monotonic_ns},
+                                     {clock::kBoottime, clocks.boottime_ns}}) {
+        proto.message(clock::kClocks, [&] {
+          proto.number(clock::kId, id);
+          proto.number(clock::kTimestamp, time);
+        });
+      }
+    });
+    proto.number(packet::kSequence, kSequence);
+  });
+  proto.message(kTracePacket, [&] {
+    proto.number(packet::kSequence, kSequence);
+    proto.number(packet::kSequenceFlags, kStateCleared);
+    proto.message(packet::kDefaults, [&] { proto.number(kDefaultsClock, clock::kMonotonic); });
+    proto.message(packet::kInternedData, [&] {
+      const auto names = [&](std::uint32_t field, const auto& all) {
+        for (std::size_t i = 0; i < all.size(); ++i)
+          proto.message(field, [&] {
+            proto.number(interned::kId, i + 1);
+            proto.text(interned::kName, all[i]);
+          });
+      };
+      names(interned::kCategories, kCategories);
+      names(interned::kAnnotationNames, kNotes);
+    });
+  });
+}
+
+void PerfettoWriter::flush() {
+  output_(buffer_);
+  bytes_ += buffer_.size();
+  buffer_.clear();
+}
+
+template <class Fill>
+void PerfettoWriter::packet(std::uint64_t time, Fill&& fill) {
+  ProtoWriter proto(buffer_);
+  proto.message(kTracePacket, [&] {
+    proto.number(packet::kTimestamp, time);
+    proto.number(packet::kSequence, kSequence);
+    proto.number(packet::kSequenceFlags, kNeedsState);
+    proto.message(packet::kTrackEvent, [&] { fill(proto); });
+  });
+  if (buffer_.size() >= kFlushAt) flush();
+}
+
+template <class Fill>
+void PerfettoWriter::slice(std::uint64_t track, int category, std::uint64_t begin, std::uint64_t end,
+                           std::string_view name, Fill&& notes) {
+  const bool has_end = end > begin;
+  packet(begin, [&](ProtoWriter& proto) {
+    proto.number(event::kType, has_end ? event::kBegin : event::kInstant);
+    proto.number(event::kTrack, track);
+    proto.number(event::kCategory, static_cast<std::uint64_t>(category) + 1);
+    proto.text(event::kName, name);
+    notes(Notes(proto));
+  });
+  if (!has_end) return;
+  packet(end, [&](ProtoWriter& proto) {
+    proto.number(event::kType, event::kEnd);
+    proto.number(event::kTrack, track);
+  });
+}
+
+void PerfettoWriter::descriptor(std::uint64_t track, std::string_view name) {
+  ProtoWriter proto(buffer_);
+  proto.message(kTracePacket, [&] {
+    proto.number(packet::kSequence, kSequence);
+    proto.message(packet::kTrackDescriptor, [&] {
+      proto.number(track::kUuid, track);
+      proto.text(track::kName, name);
+    });
+  });
+}
+
+// Slices of one track nest; these may overlap. Tracks of one name are shown as one, with as many rows as they need.
+std::uint64_t PerfettoWriter::lane(const std::string& name, std::uint64_t begin, std::uint64_t end) {
+  if (lanes_.size() >= kNames) lanes_.clear();
+  std::vector<Lane>& lanes = lanes_[name];
+  const auto free = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& lane) { return lane.last_end <= begin; });
+  if (free != lanes.end()) {
+    free->last_end = end;
+    return free->track;
+  }
+  if (lanes.size() >= kLanes) return lanes.front().track;
+  lanes.push_back({next_track_++, end});
+  descriptor(lanes.back().track, name);
+  return lanes.back().track;
+}
+
+std::uint64_t PerfettoWriter::thread_track(std::uint32_t pid, std::uint32_t tid) {
+  if (const auto known = threads_.find(tid); known != threads_.end()) return known->second;
+  if (threads_.size() >= kNames) threads_.clear();
+  const std::uint64_t uuid = kThreadTracks + next_track_++;
+  threads_[tid] = uuid;
+  ProtoWriter proto(buffer_);
+  proto.message(kTracePacket, [&] {
+    proto.number(packet::kSequence, kSequence);
+    proto.message(packet::kTrackDescriptor, [&] {
+      proto.number(track::kUuid, uuid);
+      proto.message(track::kThread, [&] {
+        proto.number(track::kThreadPid, pid);
+        proto.number(track::kThreadTid, tid);
+      });
+    });
+  });
+  return uuid;
+}
+
+void PerfettoWriter::add(const Job& job) {
+  const std::string ring = name_of_ring(job);
+  const std::string name =
+      (job.comm.empty() ? std::string("pid") : std::string(job.comm.view())) + " " + std::to_string(job.pid);
+  const std::uint64_t start = job.start_ns != 0 ? job.start_ns : job.submit_ns;
+  slice(lane(ring, start, std::max(start, job.end_ns)), static_cast<int>(Category::job), start, job.end_ns, name,
+        [&](const Notes& notes) {
+          notes.text(Note::source, to_string(job.source));
+          notes.text(Note::outcome, to_string(job.outcome));
+          if (job.hold != JobHold::nothing) notes.text(Note::hold, to_string(job.hold));
+          notes.text(Note::engine_class, to_string(job.engine_class));
+          if (job.instance >= 0) notes.signed_number(Note::instance, job.instance);
+          notes.number(Note::key_context, job.key.context);
+          notes.number(Note::key_seqno, job.key.seqno);
+          notes.number(Note::context, job.context);
+          notes.number(Note::held_by_context, job.held_by.context);
+          notes.number(Note::held_by_seqno, job.held_by.seqno);
+          notes.number(Note::client, job.client);
+          notes.number(Note::pid, job.pid);
+          notes.number(Note::tid, job.tid);
+          notes.text(Note::comm, job.comm.view());
+          notes.text(Note::device, job.device.view());
+          notes.text(Note::ring, job.ring.view());
+          notes.number(Note::submit_ns, job.submit_ns);
+          notes.number(Note::dependency_ns, job.dependency_ns);
+          notes.number(Note::handed_over_ns, job.handed_over_ns);
+          notes.number(Note::start_ns, job.start_ns);
+          notes.number(Note::end_ns, job.end_ns);
+          if (job.error != 0) notes.signed_number(Note::error, job.error);
+          notes.number(Note::preempted, job.preempted ? 1 : 0);
+        });
+  if (job.start_ns > job.submit_ns)
+    slice(lane(ring + " queue", job.submit_ns, job.start_ns), static_cast<int>(Category::queue), job.submit_ns,
+          job.start_ns, name, [](const Notes&) {});
+}
+
+void PerfettoWriter::add(const FenceWait& wait) {
+  slice(thread_track(wait.pid, wait.tid), static_cast<int>(Category::wait), wait.begin_ns, wait.end_ns, "fence wait",
+        [&](const Notes& notes) {
+          notes.number(Note::pid, wait.pid);
+          notes.number(Note::tid, wait.tid);
+          notes.number(Note::key_context, wait.fence.context);
+          notes.number(Note::key_seqno, wait.fence.seqno);
+          notes.number(Note::begin_ns, wait.begin_ns);
+          notes.number(Note::end_ns, wait.end_ns);
+        });
+}
+
+void PerfettoWriter::add(const IoctlCall& call) {
+  slice(thread_track(call.pid, call.tid), static_cast<int>(Category::ioctl), call.begin_ns, call.end_ns, "ioctl",
+        [&](const Notes& notes) {
+          notes.number(Note::pid, call.pid);
+          notes.number(Note::tid, call.tid);
+          notes.number(Note::command, call.command);
+          notes.number(Note::begin_ns, call.begin_ns);
+          notes.number(Note::end_ns, call.end_ns);
+        });
+}
+
+void PerfettoWriter::add(const CpuSwitch& cpu_switch) {
+  ProtoWriter proto(buffer_);
+  proto.message(kTracePacket, [&] {
+    proto.message(packet::kFtraceEvents, [&] {
+      proto.number(ftrace::kCpu, cpu_switch.cpu);
+      proto.message(ftrace::kEvent, [&] {
+        proto.number(ftrace::kTimestamp, cpu_switch.time_ns + boottime_offset_);
+        proto.number(ftrace::kPid, static_cast<std::uint32_t>(cpu_switch.previous_tid));
+        proto.message(ftrace::kSwitch, [&] {
+          const auto signed_number = [&](std::uint32_t field, std::int64_t value) {
+            proto.number(field, static_cast<std::uint64_t>(value));
+          };
+          proto.text(ftrace::kPreviousComm, cpu_switch.previous_comm.view());
+          signed_number(ftrace::kPreviousPid, cpu_switch.previous_tid);
+          signed_number(ftrace::kPreviousPriority, cpu_switch.previous_priority);
+          signed_number(ftrace::kPreviousState, cpu_switch.previous_state);
+          proto.text(ftrace::kNextComm, cpu_switch.next_comm.view());
+          signed_number(ftrace::kNextPid, cpu_switch.next_tid);
+          signed_number(ftrace::kNextPriority, cpu_switch.next_priority);
+        });
+      });
+    });
+  });
+  if (buffer_.size() >= kFlushAt) flush();
+}
+
+void PerfettoWriter::add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended) {
+  slice(lane("recording", now_ns, now_ns), static_cast<int>(Category::recording), now_ns, 0, "recording",
+        [&](const Notes& notes) {
+          notes.number(Note::events, counts.events);
+          notes.number(Note::lost, counts.lost);
+          notes.number(Note::damaged, counts.damaged);
+          notes.number(Note::unknown, counts.unknown);
+          notes.number(Note::unmatched, counts.unmatched);
+          notes.number(Note::submitted, counts.submitted);
+          notes.number(Note::recorded, counts.recorded);
+          notes.number(Note::filtered, counts.filtered);
+          notes.number(Note::not_sampled, counts.not_sampled);
+          notes.number(Note::rate_limited, counts.rate_limited);
+          notes.number(Note::evicted, counts.evicted);
+          notes.number(Note::ended, ended ? 1 : 0);
+        });
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "igpu/job_recorder.h"
+
+namespace igpu::exporter {
+
+struct TraceClocks {
+  std::uint64_t monotonic_ns = 0, boottime_ns = 0, realtime_ns = 0;  // at one moment
+};
+
+// A Perfetto trace, packet by packet: what is written is readable whenever the program ends. Jobs become slices on
+// tracks by ring, with all their times as annotations, from which trace_file.h reads them again.
+class PerfettoWriter final : public JobSink {
+ public:
+  using Output = std::function<void(std::string_view bytes)>;
+  PerfettoWriter(Output output, const TraceClocks& clocks);
+
+  void add(const Job& job) override;
+  void add(const FenceWait& wait) override;
+  void add(const IoctlCall& call) override;
+  void add(const CpuSwitch& cpu_switch) override;
+  // The newest one counts.
+  void add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended);
+  void flush();
+  std::uint64_t bytes() const { return bytes_ + buffer_.size(); }
+
+ private:
+  struct Lane {
+    std::uint64_t track = 0, last_end = 0;
+  };
+  std::uint64_t lane(const std::string& name, std::uint64_t begin, std::uint64_t end);
+  std::uint64_t thread_track(std::uint32_t pid, std::uint32_t tid);
+  template <class Fill>
+  void packet(std::uint64_t time, Fill&& fill);
+  template <class Fill>
+  void slice(std::uint64_t track, int category, std::uint64_t begin, std::uint64_t end, std::string_view name,
+             Fill&& notes);
+  void descriptor(std::uint64_t track, std::string_view name);
+
+  Output output_;
+  std::uint64_t boottime_offset_;
+  std::string buffer_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t next_track_ = 1;
+  std::unordered_map<std::string, std::vector<Lane>> lanes_;
+  std::unordered_map<std::uint32_t, std::uint64_t> threads_;
+};
+
+}  // namespace igpu::exporter

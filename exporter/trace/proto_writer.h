@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace igpu::exporter {
+
+// Appends protobuf fields to a buffer. A nested message has four bytes for its length, filled in when it ends.
+class ProtoWriter {
+ public:
+  explicit ProtoWriter(std::string& out) : out_(out) {}
+
+  void number(std::uint32_t field, std::uint64_t value) {
+    varint(std::uint64_t{field} << 3);
+    varint(value);
+  }
+  void text(std::uint32_t field, std::string_view value) {
+    varint(std::uint64_t{field} << 3 | 2);
+    varint(value.size());
+    out_.append(value);
+  }
+  template <class Fill>
+  void message(std::uint32_t field, Fill&& fill) {
+    varint(std::uint64_t{field} << 3 | 2);
+    const std::size_t at = out_.size();
+    out_.append(4, '\0');
+    fill();
+    std::size_t length = out_.size() - at - 4;
+    for (std::size_t i = 0; i < 4; ++i) {
+      out_[at + i] = static_cast<char>((length & 0x7f) | (i < 3 ? 0x80 : 0));
+      length >>= 7;
+    }
+  }
+
+ private:
+  void varint(std::uint64_t value) {
+    while (value >= 0x80) {
+      out_.push_back(static_cast<char>(value | 0x80));
+      value >>= 7;
+    }
+    out_.push_back(static_cast<char>(value));
+  }
+
+  std::string& out_;
+};
+
+}  // namespace igpu::exporter

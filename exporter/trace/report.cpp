@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <vector>
+
+#include "cli/output.h"
+
+namespace igpu::exporter {
+namespace {
+
+std::string time_text(std::uint64_t ns) {
+  std::array<char, 32> text{};
+  const auto value = static_cast<double>(ns);
+  if (ns < 1'000'000)
+    std::snprintf(text.data(), text.size(), "%.0f us", value / 1e3);
+  else if (ns < 1'000'000'000)
+    std::snprintf(text.data(), text.size(), "%.2f ms", value / 1e6);
+  else
+    std::snprintf(text.data(), text.size(), "%.3f s", value / 1e9);
+  return text.data();
+}
+
+std::string microseconds(std::uint64_t ns) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", static_cast<double>(ns) / 1e3);
+  return text.data();
+}
+
+std::string plain(std::string_view text) { return terminal_safe(text); }
+
+// For a cell of CSV. The characters that need quotes are replaced: these are names of rings and processes.
+std::string cell(std::string_view text) {
+  std::string safe = terminal_safe(text);
+  for (char& c : safe)
+    if (c == ',' || c == '"') c = '_';
+  return safe;
+}
+
+std::string ring_of(const Job& job) {
+  std::string name = plain(job.device.view());
+  if (!name.empty()) name += ' ';
+  return name + plain(job.ring.empty() ? to_string(job.source) : job.ring.view());
+}
+
+std::string process_of(const Job& job) {
+  return (job.comm.empty() ? "pid" : plain(job.comm.view())) + " " + std::to_string(job.pid);
+}
+
+std::string key_text(const JobKey& key) {
+  if (key == JobKey{}) return {};
+  return std::to_string(key.context) + ":" + std::to_string(key.seqno);
+}
+
+std::uint64_t percentile(std::vector<std::uint64_t>& sorted, unsigned percent) {
+  if (sorted.empty()) return 0;
+  return sorted[std::min(sorted.size() - 1, sorted.size() * percent / 100)];
+}
+
+// Only exact ends: a bound one would show retirement, not the engine.
+bool has_run_time(const Job& job) { return job.outcome == JobOutcome::completed; }
+bool has_queue_time(const Job& job) { return job.start_ns != 0 && job.outcome != JobOutcome::evicted; }
+
+struct Group {
+  std::vector<std::uint64_t> queue, run;
+  std::uint64_t jobs = 0, bound = 0, failed = 0, unfinished = 0;
+  void add(const Job& job) {
+    ++jobs;
+    bound += job.outcome == JobOutcome::bound;
+    failed += job.outcome == JobOutcome::error;
+    unfinished += job.outcome == JobOutcome::unfinished || job.outcome == JobOutcome::evicted;
+    if (has_queue_time(job)) queue.push_back(job.queue_ns());
+    if (has_run_time(job)) run.push_back(job.run_ns());
+  }
+};
+
+constexpr std::size_t kNameWidth = 34, kWidth = 12;
+
+std::string table(std::map<std::string, Group>& groups, std::string_view title) {
+  std::string text = padded(title, kNameWidth);
+  for (const char* const column :
+       {"jobs", "queue p50", "queue p95", "queue max", "run p50", "run p95", "run max", "bound", "errors", "no end"})
+    text += padded(column, kWidth);
+  text += '\n';
+  std::vector<std::pair<const std::string*, Group*>> rows;
+  for (auto& [name, group] : groups) rows.emplace_back(&name, &group);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.second->jobs > b.second->jobs; });
+  for (const auto& [name, group] : rows) {
+    std::sort(group->queue.begin(), group->queue.end());
+    std::sort(group->run.begin(), group->run.end());
+    text += padded(*name, kNameWidth) + padded(std::to_string(group->jobs), kWidth);
+    for (auto* const times : {&group->queue, &group->run})
+      for (const unsigned percent : {50U, 95U, 100U})
+        text += padded(times->empty() ? "-" : time_text(percentile(*times, percent)), kWidth);
+    text += padded(std::to_string(group->bound), kWidth) + padded(std::to_string(group->failed), kWidth) +
+            std::to_string(group->unfinished) + '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view blocker(const Job& job) {
+  if (job.outcome == JobOutcome::error) return "reset or error";
+  if (!job.ended() && job.outcome == JobOutcome::unfinished) return job.start_ns != 0 ? "did not end" : "did not start";
+  if (job.preempted) return "preempted";
+  const bool queue = job.queue_ns() >= job.run_ns();
+  if (queue && job.hold == JobHold::dependency) return "waits for a dependency";
+  if (queue && job.hold == JobHold::other_context) return "waits on another context";
+  return queue ? "long queue" : "slow run";
+}
+
+std::string trace_summary(const TraceFile& file) {
+  if (!file.has_counts)
+    return "events unknown: the recording did not write its counts\n" + std::to_string(file.jobs.size()) + " jobs\n";
+  const JobRecorderCounts& counts = file.counts;
+  std::string text = std::to_string(counts.events) + " events, " + std::to_string(file.jobs.size()) + " jobs, " +
+                     std::to_string(counts.lost) + " events lost, " + std::to_string(counts.unmatched) + " unmatched\n";
+  const auto also = [&](std::uint64_t count, const char* what) {
+    if (count != 0) text += std::to_string(count) + " " + what + "\n";
+  };
+  also(counts.filtered, "jobs left out by filters");
+  also(counts.not_sampled, "jobs left out by --sample");
+  also(counts.rate_limited, "jobs left out by --max-rate");
+  also(counts.evicted, "jobs whose end was lost, or that left the table");
+  also(counts.unknown, "events of unknown kinds");
+  also(counts.damaged, "rings that could not be read to their end");
+  if (!file.ended) text += "the recording did not end by itself: the counts are those of its last second\n";
+  return text;
+}
+
+std::string trace_overview(const TraceFile& file) {
+  std::string text = trace_summary(file);
+  std::map<JobOutcome, std::uint64_t> outcomes;
+  for (const Job& job : file.jobs) ++outcomes[job.outcome];
+  for (const auto& [outcome, count] : outcomes)
+    text += padded(std::string(to_string(outcome)), 16) + std::to_string(count) + "\n";
+  if (!file.jobs.empty()) text += "\n" + jobs_by(file, "engine") + "\n" + jobs_by(file, "process");
+  return text;
+}
+
+std::string jobs_csv(const TraceFile& file, std::int64_t clock_offset_ns) {
+  std::string text =
+      "key,source,device,ring,class,instance,context,client,pid,tid,comm,submit_ns,handed_over_ns,start_ns,end_ns,end,"
+      "queue_us,run_us,total_us,dependency_us,held_by,held_by_key,outcome,error,preempted\n";
+  const auto time = [&](std::uint64_t ns) {
+    return ns == 0 ? std::string() : std::to_string(static_cast<std::int64_t>(ns) + clock_offset_ns);
+  };
+  for (const Job& job : file.jobs) {
+    const std::string end = !job.ended() ? "" : job.outcome == JobOutcome::bound ? "by" : "exact";
+    for (const std::string& part : {key_text(job.key),
+                                    std::string(to_string(job.source)),
+                                    cell(job.device.view()),
+                                    cell(job.ring.view()),
+                                    std::string(to_string(job.engine_class)),
+                                    job.instance < 0 ? std::string() : std::to_string(job.instance),
+                                    std::to_string(job.context),
+                                    job.client == 0 ? std::string() : std::to_string(job.client),
+                                    std::to_string(job.pid),
+                                    std::to_string(job.tid),
+                                    cell(job.comm.view()),
+                                    time(job.submit_ns),
+                                    time(job.handed_over_ns),
+                                    time(job.start_ns),
+                                    time(job.end_ns),
+                                    end,
+                                    job.start_ns == 0 ? std::string() : microseconds(job.queue_ns()),
+                                    job.ended() ? microseconds(job.run_ns()) : std::string(),
+                                    job.ended() ? microseconds(job.total_ns()) : std::string(),
+                                    microseconds(job.dependency_ns),
+                                    std::string(to_string(job.hold)),
+                                    key_text(job.held_by),
+                                    std::string(to_string(job.outcome)),
+                                    job.error == 0 ? std::string() : std::to_string(job.error)})
+      text += part + ',';
+    text += job.preempted ? "1\n" : "0\n";
+  }
+  return text;
+}
+
+std::string top_jobs(const TraceFile& file, std::size_t count) {
+  const auto took = [&](const Job& job) {
+    if (job.ended()) return job.total_ns();
+    return job.outcome == JobOutcome::unfinished && file.last_ns > job.submit_ns ? file.last_ns - job.submit_ns
+                                                                                 : std::uint64_t{0};
+  };
+  std::vector<const Job*> jobs;
+  for (const Job& job : file.jobs) jobs.push_back(&job);
+  std::stable_sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) { return took(*a) > took(*b); });
+  if (jobs.size() > count) jobs.resize(count);
+  std::string text = padded("submitted", 14) + padded("took", 12) + padded("queue", 12) + padded("run", 12) +
+                     padded("engine", 22) + padded("process", 24) + padded("why", 26) + "held by\n";
+  for (const Job* const job : jobs) {
+    text += padded(time_text(job->submit_ns - std::min(file.first_ns, job->submit_ns)), 14) +
+            padded(time_text(took(*job)), 12) + padded(job->start_ns == 0 ? "-" : time_text(job->queue_ns()), 12) +
+            padded(job->ended() ? time_text(job->run_ns()) : "-", 12) + padded(ring_of(*job), 22) +
+            padded(process_of(*job), 24) + padded(blocker(*job), 26);
+    const auto holder = std::find_if(file.jobs.begin(), file.jobs.end(), [&](const Job& other) {
+      return other.key == job->held_by && other.submit_ns <= job->start_ns;
+    });
+    if (job->held_by == JobKey{})
+      text += "-";
+    else
+      text += holder == file.jobs.end() ? key_text(job->held_by) : process_of(*holder) + " on " + ring_of(*holder);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string job_histogram(const TraceFile& file, TraceArguments::Histogram which) {
+  std::array<std::uint64_t, kJobBuckets> buckets{};
+  std::uint64_t most = 1;
+  for (const Job& job : file.jobs) {
+    using enum TraceArguments::Histogram;
+    if (which == queue ? !has_queue_time(job) : !has_run_time(job)) continue;
+    const std::uint64_t time = which == queue ? job.queue_ns() : which == run ? job.run_ns() : job.total_ns();
+    most = std::max(most, ++buckets[job_bucket(time)]);
+  }
+  std::string text = padded("up to", 14) + padded("jobs", 10) + "\n";
+  for (std::size_t i = 0; i < kJobBuckets; ++i) {
+    const bool last = i + 1 == kJobBuckets;
+    text += padded(last ? "more" : time_text(std::uint64_t{16'000} << i), 14) + padded(std::to_string(buckets[i]), 10) +
+            std::string(static_cast<std::size_t>(buckets[i] * 50 / most), '#') + "\n";
+  }
+  return text;
+}
+
+std::string jobs_by(const TraceFile& file, std::string_view what) {
+  std::map<std::string, Group> groups;
+  for (const Job& job : file.jobs) {
+    if (what == "process")
+      groups[process_of(job)].add(job);
+    else if (what == "context")
+      groups[ring_of(job) + " " + std::to_string(job.context)].add(job);
+    else  // xe names a queue, not an engine
+      groups[job.source == JobSource::drm_sched && job.engine_class != JobClass::other
+                 ? (job.device.empty() ? "" : plain(job.device.view()) + " ") + std::string(to_string(job.engine_class))
+                 : ring_of(job)]
+          .add(job);
+  }
+  return table(groups, what);
+}
+
+}  // namespace igpu::exporter

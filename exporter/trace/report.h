@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "trace/arguments.h"
+#include "trace/trace_file.h"
+
+// What `trace report`, `timeline` and `export` print. Pure.
+namespace igpu::exporter {
+
+// Events, jobs, lost, unmatched; every loss by its cause.
+std::string trace_summary(const TraceFile& file);
+std::string trace_overview(const TraceFile& file);
+std::string jobs_csv(const TraceFile& file, std::int64_t clock_offset_ns = 0);
+std::string top_jobs(const TraceFile& file, std::size_t count);
+std::string job_histogram(const TraceFile& file, TraceArguments::Histogram which);
+std::string jobs_by(const TraceFile& file, std::string_view what);
+std::string timeline(const TraceFile& file, const TraceArguments& arguments);
+std::string chrome_trace(const TraceFile& file, std::int64_t clock_offset_ns);
+std::string perfetto_trace(const TraceFile& file, std::int64_t clock_offset_ns);
+
+// "long queue", "slow run", ...
+std::string_view blocker(const Job& job);
+
+}  // namespace igpu::exporter

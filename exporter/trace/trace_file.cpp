@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/trace_file.h"
+
+#include <algorithm>
+#include <array>
+
+#include "trace/perfetto_fields.h"
+
+namespace igpu::exporter {
+namespace {
+
+using namespace perfetto;
+
+// One field of a protobuf message.
+struct Field {
+  std::uint32_t number = 0;
+  std::uint64_t value = 0;
+  std::string_view bytes;  // of a nested message or a text
+};
+
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) : rest_(bytes) {}
+  // False at the end, and where the bytes are no field: then damaged() is true.
+  bool next(Field& field) {
+    if (rest_.empty() || damaged_) return false;
+    std::uint64_t tag = 0;
+    if (!varint(tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff) return damage();
+    field = {};
+    field.number = static_cast<std::uint32_t>(tag >> 3);
+    switch (tag & 7) {
+      case 0:
+        return varint(field.value) || damage();
+      case 1:
+        return skip(8) || damage();
+      case 2: {
+        std::uint64_t length = 0;
+        if (!varint(length) || length > rest_.size()) return damage();
+        field.bytes = rest_.substr(0, static_cast<std::size_t>(length));
+        rest_.remove_prefix(static_cast<std::size_t>(length));
+        return true;
+      }
+      case 5:
+        return skip(4) || damage();
+      default:
+        return damage();
+    }
+  }
+  bool damaged() const { return damaged_; }
+  std::size_t left() const { return rest_.size(); }
+
+ private:
+  bool damage() {
+    damaged_ = true;
+    return false;
+  }
+  bool skip(std::size_t size) {
+    if (rest_.size() < size) return false;
+    rest_.remove_prefix(size);
+    return true;
+  }
+  bool varint(std::uint64_t& value) {
+    value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty()) return false;
+      const auto byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return true;
+    }
+    return false;
+  }
+
+  std::string_view rest_;
+  bool damaged_ = false;
+};
+
+template <class Enum, std::size_t kCount>
+bool named(std::string_view text, Enum& value) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (to_string(static_cast<Enum>(i)) != text) continue;
+    value = static_cast<Enum>(i);
+    return true;
+  }
+  return false;
+}
+
+// Annotations of one event by the place of their name.
+struct Annotations {
+  std::array<std::uint64_t, kNotes.size()> numbers{};
+  std::array<std::string_view, kNotes.size()> texts{};
+  std::uint64_t number(Note note) const { return numbers[static_cast<std::size_t>(note)]; }
+  std::uint32_t number32(Note note) const { return static_cast<std::uint32_t>(number(note)); }
+  std::string_view text(Note note) const { return texts[static_cast<std::size_t>(note)]; }
+};
+
+class Reader {
+ public:
+  bool packet(std::string_view bytes) {
+    Fields fields(bytes);
+    std::string_view track_event, ftrace_events, clocks, interned_data;
+    for (Field field; fields.next(field);) {
+      if (field.number == packet::kTrackEvent) track_event = field.bytes;
+      if (field.number == packet::kFtraceEvents) ftrace_events = field.bytes;
+      if (field.number == packet::kClockSnapshot) clocks = field.bytes;
+      if (field.number == packet::kInternedData) interned_data = field.bytes;
+    }
+    if (fields.damaged()) return false;
+    return (track_event.empty() || event(track_event)) && (ftrace_events.empty() || switches(ftrace_events)) &&
+           (clocks.empty() || snapshot(clocks)) && (interned_data.empty() || names(interned_data));
+  }
+  bool known() const { return known_; }
+  TraceFile& file() { return file_; }
+
+ private:
+  bool names(std::string_view bytes) {
+    Fields fields(bytes);
+    std::size_t count = 0;
+    for (Field field; fields.next(field);) {
+      if (field.number != interned::kAnnotationNames) continue;
+      Fields entry(field.bytes);
+      std::uint64_t id = 0;
+      std::string_view name;
+      for (Field part; entry.next(part);) {
+        if (part.number == interned::kId) id = part.value;
+        if (part.number == interned::kName) name = part.bytes;
+      }
+      if (id >= 1 && id <= kNotes.size() && kNotes[id - 1] == name) ++count;
+    }
+    known_ = known_ || count == kNotes.size();
+    return !fields.damaged();
+  }
+
+  bool snapshot(std::string_view bytes) {
+    Fields fields(bytes);
+    std::uint64_t monotonic = 0, boottime = 0;
+    for (Field field; fields.next(field);) {
+      if (field.number != clock::kClocks) continue;
+      Fields one(field.bytes);
+      std::uint64_t id = 0, time = 0;
+      for (Field part; one.next(part);) {
+        if (part.number == clock::kId) id = part.value;
+        if (part.number == clock::kTimestamp) time = part.value;
+      }
+      if (id == clock::kMonotonic) monotonic = time;
+      if (id == clock::kBoottime) boottime = time;
+    }
+    boottime_offset_ = boottime - monotonic;
+    return !fields.damaged();
+  }
+
+  bool event(std::string_view bytes) {
+    Fields fields(bytes);
+    std::uint64_t category = 0;
+    Annotations notes;
+    for (Field field; fields.next(field);) {
+      if (field.number == event::kCategory) category = field.value;
+      if (field.number == event::kAnnotation && !annotation(field.bytes, notes)) return false;
+    }
+    if (fields.damaged()) return false;
+    if (category == 0 || category > kCategories.size()) return category == 0;
+    switch (static_cast<Category>(category - 1)) {
+      case Category::job:
+        return job(notes);
+      case Category::wait:
+        file_.waits.push_back({notes.number32(Note::pid),
+                               notes.number32(Note::tid),
+                               notes.number(Note::begin_ns),
+                               notes.number(Note::end_ns),
+                               {notes.number(Note::key_context), notes.number(Note::key_seqno)}});
+        return true;
+      case Category::ioctl:
+        file_.calls.push_back({notes.number32(Note::pid), notes.number32(Note::tid), notes.number(Note::begin_ns),
+                               notes.number(Note::end_ns), notes.number32(Note::command)});
+        return true;
+      case Category::recording:
+        counts(notes);
+        return true;
+      case Category::queue:
+        return true;
+    }
+    return false;
+  }
+
+  static bool annotation(std::string_view bytes, Annotations& notes) {
+    Fields fields(bytes);
+    std::uint64_t name = 0, number = 0;
+    std::string_view text;
+    for (Field field; fields.next(field);) {
+      if (field.number == annotation::kNameId) name = field.value;
+      if (field.number == annotation::kUnsigned || field.number == annotation::kSigned) number = field.value;
+      if (field.number == annotation::kText) text = field.bytes;
+    }
+    if (fields.damaged() || name == 0 || name > kNotes.size()) return false;
+    notes.numbers[name - 1] = number;
+    notes.texts[name - 1] = text;
+    return true;
+  }
+
+  bool job(const Annotations& notes) {
+    Job job;
+    if (!named<JobSource, 4>(notes.text(Note::source), job.source) ||
+        !named<JobOutcome, 6>(notes.text(Note::outcome), job.outcome) ||
+        !named<JobClass, 6>(notes.text(Note::engine_class), job.engine_class))
+      return false;
+    if (const std::string_view hold = notes.text(Note::hold); !hold.empty() && !named<JobHold, 5>(hold, job.hold))
+      return false;
+    job.instance = job.source == JobSource::i915 ? static_cast<int>(notes.number(Note::instance)) : -1;
+    job.key = {notes.number(Note::key_context), notes.number(Note::key_seqno)};
+    job.context = notes.number(Note::context);
+    job.held_by = {notes.number(Note::held_by_context), notes.number(Note::held_by_seqno)};
+    job.client = notes.number(Note::client);
+    job.pid = notes.number32(Note::pid);
+    job.tid = notes.number32(Note::tid);
+    job.comm = notes.text(Note::comm);
+    job.device = notes.text(Note::device);
+    job.ring = notes.text(Note::ring);
+    job.submit_ns = notes.number(Note::submit_ns);
+    job.dependency_ns = notes.number(Note::dependency_ns);
+    job.handed_over_ns = notes.number(Note::handed_over_ns);
+    job.start_ns = notes.number(Note::start_ns);
+    job.end_ns = notes.number(Note::end_ns);
+    job.error = static_cast<int>(notes.number(Note::error));
+    job.preempted = notes.number(Note::preempted) != 0;
+    file_.jobs.push_back(job);
+    return true;
+  }
+
+  void counts(const Annotations& notes) {
+    JobRecorderCounts& counts = file_.counts;
+    counts.events = notes.number(Note::events);
+    counts.lost = notes.number(Note::lost);
+    counts.damaged = notes.number(Note::damaged);
+    counts.unknown = notes.number(Note::unknown);
+    counts.unmatched = notes.number(Note::unmatched);
+    counts.submitted = notes.number(Note::submitted);
+    counts.recorded = notes.number(Note::recorded);
+    counts.filtered = notes.number(Note::filtered);
+    counts.not_sampled = notes.number(Note::not_sampled);
+    counts.rate_limited = notes.number(Note::rate_limited);
+    counts.evicted = notes.number(Note::evicted);
+    file_.ended = notes.number(Note::ended) != 0;
+    file_.has_counts = true;
+  }
+
+  bool switches(std::string_view bytes) {
+    Fields fields(bytes);
+    CpuSwitch found;
+    for (Field field; fields.next(field);) {
+      if (field.number == ftrace::kCpu) found.cpu = static_cast<std::uint32_t>(field.value);
+      if (field.number != ftrace::kEvent) continue;
+      Fields event(field.bytes);
+      for (Field part; event.next(part);) {
+        if (part.number == ftrace::kTimestamp) found.time_ns = part.value - boottime_offset_;
+        if (part.number != ftrace::kSwitch) continue;
+        Fields values(part.bytes);
+        for (Field value; values.next(value);) {
+          const auto number = static_cast<std::int32_t>(value.value);
+          switch (value.number) {
+            case ftrace::kPreviousComm:
+              found.previous_comm = value.bytes;
+              break;
+            case ftrace::kPreviousPid:
+              found.previous_tid = number;
+              break;
+            case ftrace::kPreviousPriority:
+              found.previous_priority = number;
+              break;
+            case ftrace::kPreviousState:
+              found.previous_state = static_cast<std::int64_t>(value.value);
+              break;
+            case ftrace::kNextComm:
+              found.next_comm = value.bytes;
+              break;
+            case ftrace::kNextPid:
+              found.next_tid = number;
+              break;
+            case ftrace::kNextPriority:
+              found.next_priority = number;
+              break;
+            default:
+              break;
+          }
+        }
+        if (values.damaged()) return false;
+      }
+      if (event.damaged()) return false;
+    }
+    if (fields.damaged()) return false;
+    file_.switches.push_back(found);
+    return true;
+  }
+
+  TraceFile file_;
+  std::uint64_t boottime_offset_ = 0;
+  bool known_ = false;
+};
+
+void find_times(TraceFile& file) {
+  std::uint64_t first = ~std::uint64_t{0}, last = 0;
+  const auto see = [&](std::uint64_t time) {
+    if (time == 0) return;
+    first = std::min(first, time);
+    last = std::max(last, time);
+  };
+  for (const Job& job : file.jobs)
+    for (const std::uint64_t time : {job.submit_ns, job.start_ns, job.end_ns}) see(time);
+  for (const FenceWait& wait : file.waits) {
+    see(wait.begin_ns);
+    see(wait.end_ns);
+  }
+  for (const IoctlCall& call : file.calls) {
+    see(call.begin_ns);
+    see(call.end_ns);
+  }
+  file.first_ns = first <= last ? first : 0;
+  file.last_ns = last;
+}
+
+}  // namespace
+
+std::optional<TraceFile> read_trace(std::string_view bytes) {
+  Reader reader;
+  TraceFile& file = reader.file();
+  Fields packets(bytes);
+  for (;;) {
+    const std::uint64_t at = bytes.size() - packets.left();
+    Field field;
+    if (!packets.next(field)) {
+      if (!packets.damaged()) break;
+      // What begins as a packet and does not end, ends with the file; anything else is no packet.
+      if (static_cast<unsigned char>(bytes[at]) == (kTracePacket << 3 | 2))
+        file.cut_off_at = at;
+      else if (!file.damaged_at)
+        file.damaged_at = at;
+      break;
+    }
+    if (field.number == kTracePacket && reader.packet(field.bytes)) continue;
+    ++file.damaged;
+    if (!file.damaged_at) file.damaged_at = at;
+  }
+  if (!reader.known()) return std::nullopt;
+  std::stable_sort(file.jobs.begin(), file.jobs.end(),
+                   [](const Job& a, const Job& b) { return a.submit_ns < b.submit_ns; });
+  find_times(file);
+  return std::move(file);
+}
+
+}  // namespace igpu::exporter
