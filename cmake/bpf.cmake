@@ -24,6 +24,8 @@ string(REPLACE OFF false IGPU_HAS_BPF_LITERAL "${IGPU_HAS_BPF_LITERAL}")  # in v
 # igpu_embed_bpf(target source header variable): compiles source and writes header, which defines the array `variable`.
 function(igpu_embed_bpf target source header variable)
   set(object "${CMAKE_CURRENT_BINARY_DIR}/${variable}.bpf.o")
+  get_filename_component(folder "${source}" DIRECTORY)
+  file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.h")
   set(includes "")
   if(CMAKE_LIBRARY_ARCHITECTURE)
     set(includes -idirafter "/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}")  # asm/types.h
@@ -34,7 +36,7 @@ function(igpu_embed_bpf target source header variable)
       "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=." "-fdebug-compilation-dir=." ${includes} -c "${source}" -o "${object}"
     COMMAND "${CMAKE_COMMAND}" "-DOBJECT=${object}" "-DHEADER=${header}" "-DVARIABLE=${variable}"
       -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
-    DEPENDS "${source}" "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
+    DEPENDS "${source}" ${headers} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
     COMMENT "Compiling BPF programs of ${variable}"
     VERBATIM)
   target_sources(${target} PRIVATE "${header}")

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jobs_object.h"
+#include "machine/bpf/job_layout.h"
+#include "machine/bpf/struct_offsets.h"
+#include "machine/filesystem.h"
+#include "machine/job_counters.h"
+#include "machine/unique_fd.h"
+
+namespace igpu {
+namespace {
+
+struct CloseObject {
+  void operator()(bpf_object* object) const { ::bpf_object__close(object); }
+};
+using Object = std::unique_ptr<bpf_object, CloseObject>;
+struct DestroyLink {
+  void operator()(bpf_link* link) const { ::bpf_link__destroy(link); }
+};
+using Link = std::unique_ptr<bpf_link, DestroyLink>;
+
+// A program and what its tracepoint is called: until Linux 6.15 or 6.16, and since then.
+struct Attachment {
+  const char* program;
+  std::array<const char*, 2> tracepoints;
+};
+constexpr Attachment kScheduler[] = {{"scheduler_done", {"drm_sched_process_job", "drm_sched_job_done"}},
+                                     {"scheduler_handed_over", {"drm_run_job", "drm_sched_job_run"}},
+                                     {"scheduler_submitted", {"drm_sched_job", "drm_sched_job_queue"}}};
+constexpr Attachment kI915[] = {{"fence_signalled", {"dma_fence_signaled", nullptr}},
+                                {"request_submitted", {"i915_request_queue", nullptr}}};
+
+std::span<const Attachment> attachments(JobDriver driver) {
+  return driver == JobDriver::i915 ? std::span<const Attachment>(kI915) : std::span<const Attachment>(kScheduler);
+}
+
+constexpr const char* kTypes = "/sys/kernel/btf";
+
+// errno: ENODATA if the kernel does not describe its types, ENOENT if the driver is not there.
+std::optional<job_layout> read_layout(JobDriver driver) {
+  const auto types = StructOffsets::read(kTypes, driver == JobDriver::i915 ? "i915" : "gpu_sched");
+  if (!types) {
+    errno = ENODATA;
+    return std::nullopt;
+  }
+  job_layout layout{};
+  bool whole = true;
+  const auto set = [&](unsigned int& to, std::optional<std::uint32_t> offset) {
+    whole = whole && offset;
+    to = offset.value_or(0);
+  };
+  if (driver == JobDriver::i915) {
+    set(layout.request_fence, types->offset("i915_request", {"fence"}));
+    set(layout.request_engine, types->offset("i915_request", {"engine"}));
+    set(layout.engine_class, types->offset("intel_engine_cs", {"uabi_class"}));
+    set(layout.engine_i915, types->offset("intel_engine_cs", {"i915"}));
+    set(layout.i915_device, types->offset("drm_i915_private", {"drm", "dev"}));
+    set(layout.dma_signalling_bit, types->enumerator("DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT"));
+  } else {
+    set(layout.job_fence, types->offset("drm_sched_job", {"s_fence"}));
+    set(layout.job_scheduler, types->offset("drm_sched_job", {"sched"}));
+    set(layout.fence_finished, types->offset("drm_sched_fence", {"finished"}));
+    set(layout.fence_parent, types->offset("drm_sched_fence", {"parent"}));
+    set(layout.scheduler_name, types->offset("drm_gpu_scheduler", {"name"}));
+    set(layout.scheduler_device, types->offset("drm_gpu_scheduler", {"dev"}));
+  }
+  set(layout.device_name, types->offset("device", {"kobj", "name"}));
+  set(layout.dma_error, types->offset("dma_fence", {"error"}));
+  set(layout.dma_flags, types->offset("dma_fence", {"flags"}));
+  if (whole) return layout;
+  errno = ENOENT;
+  return std::nullopt;
+}
+
+int be_silent(libbpf_print_level, const char*, va_list) { return 0; }
+
+bpf_program* program(const Object& object, const char* name) {
+  return ::bpf_object__find_program_by_name(object.get(), name);
+}
+
+// errno says why there is none.
+Object load(JobDriver driver, const job_layout& layout) {
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = "igpu_jobs";
+  Object object(::bpf_object__open_mem(kJobsObject.data(), kJobsObject.size(), &options));
+  if (!object) return nullptr;
+  bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
+  int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
+  const JobDriver other = driver == JobDriver::i915 ? JobDriver::drm_sched : JobDriver::i915;
+  for (const Attachment& unused : attachments(other))
+    ::bpf_program__set_autoload(program(object, unused.program), false);
+  if (error == 0) error = ::bpf_object__load(object.get());
+  if (error == 0) return object;
+  errno = -error;
+  return nullptr;
+}
+
+Link attach(const Object& object, const Attachment& attachment) {
+  for (const char* name : attachment.tracepoints) {
+    if (name == nullptr) continue;
+    Link link(::bpf_program__attach_raw_tracepoint(program(object, attachment.program), name));
+    if (link || errno != ENOENT) return link;
+  }
+  errno = ENOENT;
+  return nullptr;
+}
+
+class MappedSlots {
+ public:
+  explicit MappedSlots(int map) {
+    void* const memory = ::mmap(nullptr, kSize, PROT_READ, MAP_SHARED, map, 0);
+    if (memory != MAP_FAILED) slots_ = static_cast<const std::uint64_t*>(memory);
+  }
+  ~MappedSlots() {
+    if (slots_ != nullptr) ::munmap(const_cast<std::uint64_t*>(slots_), kSize);
+  }
+  MappedSlots(const MappedSlots&) = delete;
+  MappedSlots& operator=(const MappedSlots&) = delete;
+  const std::uint64_t* get() const { return slots_; }
+
+ private:
+  static constexpr std::size_t kSize = JOB_SLOTS * sizeof(std::uint64_t);
+  const std::uint64_t* slots_ = nullptr;
+};
+
+class BpfJobCounters final : public JobCounters {
+ public:
+  explicit BpfJobCounters(Object object)
+      : object_(std::move(object)), slots_(::bpf_map__fd(::bpf_object__find_map_by_name(object_.get(), "slots"))) {}
+
+  // The end first and the submission last: a job that is counted as submitted is seen to its end. errno: why not.
+  bool attach_all(JobDriver driver) {
+    if (slots_.get() == nullptr) return false;
+    for (const Attachment& attachment : attachments(driver)) {
+      links_.push_back(attach(object_, attachment));
+      if (!links_.back()) return false;
+      const int descriptor = ::bpf_program__fd(program(object_, attachment.program));
+      const std::string path = "/proc/self/fdinfo/" + std::to_string(descriptor);
+      facts_.emplace_back(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    }
+    return true;
+  }
+
+  std::span<const std::uint64_t, JOB_SLOTS> slots() const override {
+    return std::span<const std::uint64_t, JOB_SLOTS>(slots_.get(), JOB_SLOTS);
+  }
+
+  Reading<std::uint64_t> recursion_misses() const override {
+    std::uint64_t sum = 0;
+    for (const UniqueFd& facts : facts_) {
+      if (!facts) return Absent{Reason::kernel, ENOENT};
+      char text[1024];
+      const ssize_t size = ::pread(facts.get(), text, sizeof text, 0);
+      if (size < 0) return outcome_of_errno<std::uint64_t>(errno, "fdinfo of a BPF program");
+      constexpr std::string_view kName = "recursion_misses:\t";
+      const std::string_view line(text, static_cast<std::size_t>(size));
+      const std::size_t at = line.find(kName);
+      std::uint64_t misses = 0;
+      if (at == std::string_view::npos ||
+          std::from_chars(line.data() + at + kName.size(), line.data() + line.size(), misses).ec != std::errc{})
+        return Absent{Reason::kernel, ENOENT};
+      sum += misses;
+    }
+    return sum;
+  }
+
+ private:
+  Object object_;
+  MappedSlots slots_;
+  std::vector<Link> links_;
+  std::vector<UniqueFd> facts_;  // of the programs
+};
+
+}  // namespace
+
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver) {
+  const auto why = [] {
+    const bool denied = errno == EPERM || errno == EACCES;
+    return Absent{denied ? Reason::permission : Reason::kernel, errno};
+  };
+  ::libbpf_set_print(&be_silent);
+  const auto layout = read_layout(driver);
+  if (!layout) return why();
+  Object object = load(driver, *layout);
+  if (!object) return why();
+  auto counters = std::make_unique<BpfJobCounters>(std::move(object));
+  if (!counters->attach_all(driver)) return why();
+  return std::unique_ptr<JobCounters>(std::move(counters));
+}
+
+}  // namespace igpu

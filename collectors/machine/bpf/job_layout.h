@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0-only */
+/* Where the programs find what they read in the running kernel's structures: byte offsets from its BTF. */
+#ifndef IGPU_JOB_LAYOUT_H
+#define IGPU_JOB_LAYOUT_H
+
+struct job_layout {
+  /* struct drm_sched_job, drm_sched_fence and drm_gpu_scheduler */
+  unsigned int job_fence, job_scheduler;
+  unsigned int fence_finished, fence_parent;
+  unsigned int scheduler_name, scheduler_device;
+  /* struct i915_request and intel_engine_cs, drm_i915_private */
+  unsigned int request_fence, request_engine;
+  unsigned int engine_class, engine_i915, i915_device;
+  /* vmlinux: struct device, dma_fence */
+  unsigned int device_name;
+  unsigned int dma_error, dma_flags, dma_signalling_bit;
+};
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause OR GPL-2.0-only */
+/*
+ * The memory that the BPF programs write and the exporter reads: 64 groups of 64 counters. Included by C, C++ and BPF.
+ * Group 0 is about all of them; every other group belongs to a device, a class of engines and a source of jobs.
+ */
+#ifndef IGPU_JOB_SLOTS_H
+#define IGPU_JOB_SLOTS_H
+
+enum {
+  JOB_GROUPS = 64,
+  JOB_GROUP_SLOTS = 64,
+  JOB_SLOTS = JOB_GROUPS * JOB_GROUP_SLOTS,
+  JOB_DEVICE_SIZE = 16, /* with its terminating zero */
+  JOB_BUCKETS = 22,     /* up to 2^(4 + i) us; the last one all longer times */
+
+  /* of group 0 */
+  JOB_GROUPS_USED = 0, /* beside group 0; may exceed what there is room for */
+  JOB_LOST_UNMATCHED = 1,
+  JOB_LOST_TABLE_FULL = 2,
+  JOB_LAST_SWEEP = 3, /* when old jobs were last evicted, in ns */
+
+  /* of every other group */
+  JOB_DEVICE = 0,  /* the device's name, two slots */
+  JOB_KIND = 2,    /* JOB_KIND_KNOWN, source, class; written last */
+  JOB_OUTCOME = 3, /* one counter for each outcome */
+  JOB_QUEUE_NS = 8,
+  JOB_RUN_NS = 9,
+  JOB_QUEUE = 10, /* JOB_BUCKETS counters, not cumulative */
+  JOB_RUN = 32,
+
+  JOB_KIND_KNOWN = 1 << 16,
+  JOB_KIND_SOURCE = 8, /* bits to the left of the class */
+
+  /* numbers of igpu/job.h */
+  JOB_SOURCE_DRM_SCHED = 0,
+  JOB_SOURCE_I915 = 1,
+  JOB_CLASS_RENDER = 0,
+  JOB_CLASS_COPY = 1,
+  JOB_CLASS_VIDEO = 2,
+  JOB_CLASS_VIDEO_ENHANCE = 3,
+  JOB_CLASS_COMPUTE = 4,
+  JOB_CLASS_OTHER = 5,
+  JOB_COMPLETED = 0,
+  JOB_BOUND = 1,
+  JOB_LONG_RUNNING = 2,
+  JOB_ERROR = 3,
+  JOB_EVICTED = 4,
+  JOB_OUTCOMES = 5
+};
+
+#endif

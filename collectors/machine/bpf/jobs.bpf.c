@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+//
+// Counts GPU jobs inside the kernel: time in the queue, time on the engine, outcome. The rules are those of
+// base/job_pairing.h. Raw tracepoints: programs that are attached through perf share one guard per processor and lose
+// events in a flood, uncounted. No CO-RE: libbpf may relocate against a module's BTF only with CAP_SYS_ADMIN, so the
+// loader reads the offsets itself.
+// clang-format off: the other headers need the types of this one
+#include <linux/bpf.h>
+// clang-format on
+#include <bpf/bpf_helpers.h>
+
+#include "job_layout.h"
+#include "job_slots.h"
+
+char kLicense[] SEC("license") = "Dual BSD/GPL";
+
+const volatile struct job_layout layout = {};  // set before the programs are loaded
+
+enum {
+  kInFlight = 16384,
+  kEngines = 4096,
+};
+#define SECOND 1000000000ull
+#define EVICTION_AGE (10 * SECOND)
+
+struct group_key {
+  char device[JOB_DEVICE_SIZE];
+  __u32 kind;
+};
+
+struct flight {
+  __u64 submitted, handed_over;
+  __u64 engine;  // equal for jobs that run one at a time
+  __u32 group;
+  __u32 source;
+};
+
+struct counters {
+  __u64 slot[JOB_GROUPS][JOB_GROUP_SLOTS];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct counters);
+} slots SEC(".maps");
+
+// By the address of the job's fence.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, kInFlight);
+  __type(key, __u64);
+  __type(value, struct flight);
+} in_flight SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, kEngines);
+  __type(key, __u64);
+  __type(value, __u64);
+} last_end SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, JOB_GROUPS);
+  __type(key, struct group_key);
+  __type(value, __u32);
+} groups SEC(".maps");
+
+struct arguments {
+  __u64 at[4];
+};
+
+static __always_inline struct counters* all_counters(void) {
+  const __u32 first = 0;
+  return bpf_map_lookup_elem(&slots, &first);
+}
+
+static __always_inline void add(struct counters* counters, __u32 group, __u32 slot, __u64 value) {
+  __sync_fetch_and_add(&counters->slot[group % JOB_GROUPS][slot % JOB_GROUP_SLOTS], value);
+}
+
+static __always_inline __u64 pointer_at(__u64 address, __u32 offset) {
+  __u64 value = 0;
+  bpf_probe_read_kernel(&value, sizeof value, (void*)(address + offset));
+  return value;
+}
+
+static __always_inline __u32 bucket_of(__u64 nanoseconds) {
+  __u32 bucket = 0;
+  __u64 bound = 16000;
+#pragma unroll
+  for (int i = 0; i + 1 < JOB_BUCKETS; ++i) {
+    bucket += nanoseconds > bound;
+    bound <<= 1;
+  }
+  return bucket;
+}
+
+static __always_inline __u32 class_of_ring(const char* ring) {
+  if (ring[1] == 'c' && ring[2] == 's') {
+    switch (ring[0]) {
+      case 'r':
+        return JOB_CLASS_RENDER;
+      case 'b':
+        return JOB_CLASS_COPY;
+      case 'v':
+        return JOB_CLASS_VIDEO;
+      case 'c':
+        return JOB_CLASS_COMPUTE;
+    }
+  }
+  if (ring[0] == 'v' && ring[1] == 'e' && ring[2] == 'c' && ring[3] == 's') return JOB_CLASS_VIDEO_ENHANCE;
+  return JOB_CLASS_OTHER;
+}
+
+// Group 0: there is no room for another one.
+static __always_inline __u32 group_of(struct counters* counters, const struct group_key* key) {
+  __u32* known = bpf_map_lookup_elem(&groups, key);
+  if (known) return *known;
+  const __u32 number = (__u32)__sync_fetch_and_add(&counters->slot[0][JOB_GROUPS_USED], 1) + 1;
+  if (number >= JOB_GROUPS) return 0;
+  // Another processor may have been first. Its group counts then; this one stays empty.
+  if (bpf_map_update_elem(&groups, key, &number, BPF_NOEXIST) != 0) {
+    known = bpf_map_lookup_elem(&groups, key);
+    return known ? *known : 0;
+  }
+  __u64* const slot = counters->slot[number % JOB_GROUPS];
+  __builtin_memcpy(&slot[JOB_DEVICE], key->device, JOB_DEVICE_SIZE);
+  __sync_fetch_and_add(&slot[JOB_KIND], (__u64)(key->kind | JOB_KIND_KNOWN));
+  return number;
+}
+
+struct sweep {
+  struct counters* counters;
+  __u64 now;
+};
+
+static long evict_if_old(void* map, __u64* key, struct flight* flight, struct sweep* sweep) {
+  if (flight->submitted + EVICTION_AGE > sweep->now) return 0;
+  const __u32 group = flight->group;
+  if (bpf_map_delete_elem(map, key) == 0 && sweep->counters) add(sweep->counters, group, JOB_OUTCOME + JOB_EVICTED, 1);
+  return 0;
+}
+
+// Jobs whose end was never reported, those of killed processes for example, fill the table in the course of time. At
+// most one processor a second looks for them.
+static __always_inline int evict_old_jobs(struct counters* counters, __u64 now) {
+  __u64* const last = &counters->slot[0][JOB_LAST_SWEEP];
+  const __u64 before = *last;
+  if (now - before < SECOND || __sync_val_compare_and_swap(last, before, now) != before) return 0;
+  struct sweep sweep = {.counters = counters, .now = now};
+  bpf_for_each_map_elem(&in_flight, evict_if_old, &sweep, 0);
+  return 1;
+}
+
+static __always_inline void submitted(struct counters* counters, __u64 fence, const struct group_key* key,
+                                      __u64 engine) {
+  struct flight flight = {.submitted = bpf_ktime_get_ns(), .engine = engine, .source = key->kind >> JOB_KIND_SOURCE};
+  flight.group = group_of(counters, key);
+  if (flight.group == 0) {
+    add(counters, 0, JOB_LOST_TABLE_FULL, 1);
+    return;
+  }
+  // An address that is still in the table: the end of its last job was lost.
+  struct flight* const old = bpf_map_lookup_elem(&in_flight, &fence);
+  if (old) add(counters, old->group, JOB_OUTCOME + JOB_EVICTED, 1);
+  if (bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) == 0) return;
+  if (evict_old_jobs(counters, flight.submitted) && bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) == 0)
+    return;
+  add(counters, 0, JOB_LOST_TABLE_FULL, 1);
+}
+
+static __always_inline void ended(struct counters* counters, __u64 fence, const struct flight* in_table,
+                                  __u32 outcome) {
+  const struct flight flight = *in_table;
+  // Two reports of one end: the first one counts.
+  if (bpf_map_delete_elem(&in_flight, &fence) != 0) return;
+  const __u64 now = bpf_ktime_get_ns();
+  __u64 start = flight.handed_over ? flight.handed_over : flight.submitted;
+  const __u64* const before = bpf_map_lookup_elem(&last_end, &flight.engine);
+  if (before && *before > start && *before <= now) start = *before;
+  add(counters, flight.group, JOB_OUTCOME + outcome, 1);
+  if (outcome == JOB_BOUND) return;
+  if (start >= flight.submitted) {
+    const __u64 waited = start - flight.submitted;
+    add(counters, flight.group, JOB_QUEUE + bucket_of(waited), 1);
+    add(counters, flight.group, JOB_QUEUE_NS, waited);
+  }
+  if (outcome == JOB_LONG_RUNNING) return;
+  bpf_map_update_elem(&last_end, &flight.engine, &now, BPF_ANY);
+  if (outcome != JOB_COMPLETED || now < start) return;
+  add(counters, flight.group, JOB_RUN + bucket_of(now - start), 1);
+  add(counters, flight.group, JOB_RUN_NS, now - start);
+}
+
+static __always_inline void read_device(struct group_key* key, __u64 device) {
+  if (device) bpf_probe_read_kernel_str(key->device, sizeof key->device, (void*)pointer_at(device, layout.device_name));
+}
+
+// drm_sched_job and drm_sched_job_queue: (struct drm_sched_job*, struct drm_sched_entity*)
+SEC("raw_tp")
+int scheduler_submitted(struct arguments* event) {
+  struct counters* const counters = all_counters();
+  if (!counters) return 0;
+  const __u64 scheduler = pointer_at(event->at[0], layout.job_scheduler);
+  const __u64 device = pointer_at(scheduler, layout.scheduler_device);
+  char ring[8] = {};
+  bpf_probe_read_kernel_str(ring, sizeof ring, (void*)pointer_at(scheduler, layout.scheduler_name));
+  const __u32 class = class_of_ring(ring);
+  struct group_key key = {.kind = JOB_SOURCE_DRM_SCHED << JOB_KIND_SOURCE | class};
+  read_device(&key, device);
+  // xe names a queue, not an engine; of these classes it has one engine.
+  const int one_engine = class == JOB_CLASS_RENDER || class == JOB_CLASS_COPY || class == JOB_CLASS_COMPUTE;
+  submitted(counters, pointer_at(event->at[0], layout.job_fence), &key, one_engine ? device + 1 + class : scheduler);
+  return 0;
+}
+
+// drm_run_job and drm_sched_job_run: the same
+SEC("raw_tp")
+int scheduler_handed_over(struct arguments* event) {
+  struct counters* const counters = all_counters();
+  const __u64 fence = pointer_at(event->at[0], layout.job_fence);
+  struct flight* const flight = bpf_map_lookup_elem(&in_flight, &fence);
+  if (flight) {
+    if (!flight->handed_over) flight->handed_over = bpf_ktime_get_ns();
+  } else if (counters) {
+    add(counters, 0, JOB_LOST_UNMATCHED, 1);
+  }
+  return 0;
+}
+
+// drm_sched_process_job and drm_sched_job_done: (struct drm_sched_fence*)
+SEC("raw_tp")
+int scheduler_done(struct arguments* event) {
+  struct counters* const counters = all_counters();
+  if (!counters) return 0;
+  const __u64 fence = event->at[0];
+  const struct flight* const flight = bpf_map_lookup_elem(&in_flight, &fence);
+  if (!flight) {
+    add(counters, 0, JOB_LOST_UNMATCHED, 1);
+    return 0;
+  }
+  // Without a fence of the hardware nobody follows the job: a long-running VM, or run_job failed.
+  const __u64 parent = pointer_at(fence, layout.fence_parent);
+  __s32 finished_error = 0, error = 0;
+  bpf_probe_read_kernel(&finished_error, sizeof finished_error,
+                        (void*)(fence + layout.fence_finished + layout.dma_error));
+  if (parent) bpf_probe_read_kernel(&error, sizeof error, (void*)(parent + layout.dma_error));
+  const __u32 outcome = error || finished_error ? JOB_ERROR : parent ? JOB_COMPLETED : JOB_LONG_RUNNING;
+  ended(counters, fence, flight, outcome);
+  return 0;
+}
+
+// i915_request_queue: (struct i915_request*, u32 flags)
+SEC("raw_tp")
+int request_submitted(struct arguments* event) {
+  struct counters* const counters = all_counters();
+  if (!counters) return 0;
+  const __u64 engine = pointer_at(event->at[0], layout.request_engine);
+  const __u64 i915 = pointer_at(engine, layout.engine_i915);
+  __u16 class = 0;
+  bpf_probe_read_kernel(&class, sizeof class, (void*)(engine + layout.engine_class));
+  if (class > JOB_CLASS_OTHER) class = JOB_CLASS_OTHER;
+  struct group_key key = {.kind = JOB_SOURCE_I915 << JOB_KIND_SOURCE | class};
+  read_device(&key, pointer_at(i915, layout.i915_device));
+  submitted(counters, event->at[0] + layout.request_fence, &key, engine);
+  return 0;
+}
+
+// dma_fence_signaled: (struct dma_fence*), of every driver. i915 signals a fence for which nobody asked for an
+// interrupt when it retires the request: the job ended then or earlier.
+SEC("raw_tp")
+int fence_signalled(struct arguments* event) {
+  const __u64 fence = event->at[0];
+  const struct flight* const flight = bpf_map_lookup_elem(&in_flight, &fence);
+  if (!flight || flight->source != JOB_SOURCE_I915) return 0;
+  struct counters* const counters = all_counters();
+  if (!counters) return 0;
+  __s32 error = 0;
+  bpf_probe_read_kernel(&error, sizeof error, (void*)(fence + layout.dma_error));
+  const __u64 flags = pointer_at(fence, layout.dma_flags);
+  const int exact = flags >> (layout.dma_signalling_bit & 63) & 1;
+  ended(counters, fence, flight, error ? JOB_ERROR : exact ? JOB_COMPLETED : JOB_BOUND);
+  return 0;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/bpf/struct_offsets.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+namespace igpu {
+namespace {
+
+struct Member {
+  std::uint32_t type = 0;
+  std::uint32_t offset = 0;  // bytes
+};
+
+// Also inside unnamed structures and unions.
+std::optional<Member> find_member(const btf* types, std::uint32_t structure, std::string_view wanted) {
+  const btf_type* const type = ::btf__type_by_id(types, structure);
+  if (type == nullptr || !(btf_is_struct(type) || btf_is_union(type))) return std::nullopt;
+  const btf_member* const members = btf_members(type);
+  for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
+    const std::uint32_t offset = btf_member_bit_offset(type, i) / 8;
+    const char* const name = ::btf__name_by_offset(types, members[i].name_off);
+    if (name != nullptr && wanted == name) return Member{members[i].type, offset};
+    if (name != nullptr && *name != '\0') continue;
+    if (const auto inner = find_member(types, members[i].type, wanted))
+      return Member{inner->type, offset + inner->offset};
+  }
+  return std::nullopt;
+}
+
+// Without const, volatile and typedef.
+std::uint32_t plain(const btf* types, std::uint32_t id) {
+  for (const btf_type* type = ::btf__type_by_id(types, id);
+       type != nullptr && (btf_is_mod(type) || btf_is_typedef(type)); type = ::btf__type_by_id(types, id))
+    id = type->type;
+  return id;
+}
+
+}  // namespace
+
+std::optional<StructOffsets> StructOffsets::read(const std::string& folder, const std::string& module) {
+  Types kernel(::btf__parse_raw((folder + "/vmlinux").c_str()));
+  if (!kernel) return std::nullopt;
+  const std::string path = folder + '/' + module;
+  if (::access(path.c_str(), R_OK) != 0) return StructOffsets(std::move(kernel), nullptr);  // may be built in
+  Types own(::btf__parse_raw_split(path.c_str(), kernel.get()));
+  if (!own) return std::nullopt;
+  return StructOffsets(std::move(kernel), std::move(own));
+}
+
+std::optional<std::uint32_t> StructOffsets::offset(const char* structure,
+                                                   std::initializer_list<const char*> members) const {
+  const int found = ::btf__find_by_name_kind(types(), structure, BTF_KIND_STRUCT);
+  if (found < 0) return std::nullopt;
+  Member at{static_cast<std::uint32_t>(found), 0};
+  for (const char* name : members) {
+    const auto member = find_member(types(), plain(types(), at.type), name);
+    if (!member) return std::nullopt;
+    at = {member->type, at.offset + member->offset};
+  }
+  return at.offset;
+}
+
+std::optional<std::uint32_t> StructOffsets::enumerator(const char* name) const {
+  const std::uint32_t count = ::btf__type_cnt(types());
+  for (std::uint32_t id = 1; id < count; ++id) {
+    const btf_type* const type = ::btf__type_by_id(types(), id);
+    if (!btf_is_enum(type)) continue;
+    const struct btf_enum* const values = btf_enum(type);
+    for (std::uint32_t i = 0; i < btf_vlen(type); ++i) {
+      const char* const known = ::btf__name_by_offset(types(), values[i].name_off);
+      if (known != nullptr && std::strcmp(known, name) == 0) return static_cast<std::uint32_t>(values[i].val);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace igpu

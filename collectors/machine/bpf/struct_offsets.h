@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bpf/btf.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace igpu {
+
+// Layout of the running kernel's structures, from its type information below /sys/kernel/btf. Everybody may read that,
+// while libbpf's own search for a module's types needs CAP_SYS_ADMIN.
+class StructOffsets {
+ public:
+  // Types of the kernel and, where it is a module of its own, of that module. errno says why there are none.
+  static std::optional<StructOffsets> read(const std::string& folder, const std::string& module);
+
+  // Of a member in bytes; several names: of a member of that member. Nothing if there is no such member.
+  std::optional<std::uint32_t> offset(const char* structure, std::initializer_list<const char*> members) const;
+  std::optional<std::uint32_t> enumerator(const char* name) const;
+
+ private:
+  struct Free {
+    void operator()(btf* types) const { ::btf__free(types); }
+  };
+  using Types = std::unique_ptr<btf, Free>;
+  StructOffsets(Types kernel, Types module) : kernel_(std::move(kernel)), module_(std::move(module)) {}
+  const btf* types() const { return module_ ? module_.get() : kernel_.get(); }
+
+  Types kernel_, module_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "igpu/reading.h"
+#include "igpu/units.h"
+#include "machine/bpf/job_slots.h"
+
+namespace igpu {
+
+// Whose tracepoints report jobs: the scheduler that xe and most drivers share, or i915's own.
+enum class JobDriver { drm_sched, i915 };
+
+// Jobs that the kernel counts for us, from the moment this was opened until it is closed. While it exists the driver's
+// modules cannot be unloaded.
+class JobCounters {
+ public:
+  virtual ~JobCounters() = default;
+
+  // Mapped memory, which the kernel writes while it is read; machine/bpf/job_slots.h is its layout. Makes no system
+  // call.
+  virtual std::span<const std::uint64_t, JOB_SLOTS> slots() const = 0;
+
+  // Events that arrived while the program for them was running on the same processor: the kernel does not run it again.
+  // One read for each program.
+  virtual Reading<std::uint64_t> recursion_misses() const = 0;
+};
+
+// Needs CAP_BPF and CAP_PERFMON. Absent: permission (denied), kernel (ENOENT: the driver is not loaded, or has no such
+// tracepoints; ENODATA: no BTF), disabled (ENOSYS: this program was built without BPF).
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver);
+
+// Those of a machine, opened on demand.
+class JobCounterSource {
+ public:
+  virtual ~JobCounterSource() = default;
+  virtual Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) = 0;
+};
+
+// Once opened, counters stay open. A driver that is not loaded is tried again a minute later: while the process has
+// the rights, a driver that is loaded after the start is picked up.
+class JobCountersOnDemand final : public JobCounterSource {
+ public:
+  using Open = Reading<std::unique_ptr<JobCounters>> (*)(JobDriver);
+  explicit JobCountersOnDemand(Open open = &open_job_counters) : open_(open) {}
+
+  Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) override;
+
+ private:
+  struct Slot {
+    std::optional<Reading<std::unique_ptr<JobCounters>>> outcome;
+    Nanoseconds tried{};
+  };
+  Open open_;
+  std::array<Slot, 2> slots_;
+};
+
+}  // namespace igpu

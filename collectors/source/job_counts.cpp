@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/job_counts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace igpu {
+namespace {
+
+static_assert(kJobBuckets == JOB_BUCKETS);
+static_assert(JOB_RUN + JOB_BUCKETS <= JOB_GROUP_SLOTS && JOB_QUEUE + JOB_BUCKETS <= JOB_RUN);
+static_assert(JOB_OUTCOME + JOB_OUTCOMES <= JOB_QUEUE_NS);
+static_assert(static_cast<int>(JobOutcome::completed) == JOB_COMPLETED &&
+              static_cast<int>(JobOutcome::bound) == JOB_BOUND &&
+              static_cast<int>(JobOutcome::long_running) == JOB_LONG_RUNNING &&
+              static_cast<int>(JobOutcome::error) == JOB_ERROR && static_cast<int>(JobOutcome::evicted) == JOB_EVICTED);
+static_assert(static_cast<int>(JobSource::drm_sched) == JOB_SOURCE_DRM_SCHED &&
+              static_cast<int>(JobSource::i915) == JOB_SOURCE_I915);
+static_assert(static_cast<int>(JobClass::render) == JOB_CLASS_RENDER &&
+              static_cast<int>(JobClass::copy) == JOB_CLASS_COPY &&
+              static_cast<int>(JobClass::video) == JOB_CLASS_VIDEO &&
+              static_cast<int>(JobClass::video_enhance) == JOB_CLASS_VIDEO_ENHANCE &&
+              static_cast<int>(JobClass::compute) == JOB_CLASS_COMPUTE &&
+              static_cast<int>(JobClass::other) == JOB_CLASS_OTHER);
+
+std::uint64_t load(const std::uint64_t& slot) { return __atomic_load_n(&slot, __ATOMIC_RELAXED); }
+
+double seconds(const std::uint64_t& nanoseconds) { return static_cast<double>(load(nanoseconds)) * 1e-9; }
+
+// The name is written once, before the group is known to be in use.
+std::string_view device_of(const std::uint64_t* group) {
+  const char* const name = reinterpret_cast<const char*>(group + JOB_DEVICE);
+  return {name, ::strnlen(name, JOB_DEVICE_SIZE)};
+}
+
+}  // namespace
+
+std::vector<JobCounts> read_job_counts(JobSlots slots, std::string_view device) {
+  std::vector<JobCounts> found;
+  for (std::size_t number = 1; number < JOB_GROUPS; ++number) {
+    const std::uint64_t* const group = slots.data() + number * JOB_GROUP_SLOTS;
+    const std::uint64_t kind = __atomic_load_n(&group[JOB_KIND], __ATOMIC_ACQUIRE);
+    if ((kind & JOB_KIND_KNOWN) == 0 || device_of(group) != device) continue;
+    JobCounts& counts = found.emplace_back();
+    counts.source = ((kind >> JOB_KIND_SOURCE) & 0xff) == JOB_SOURCE_I915 ? JobSource::i915 : JobSource::drm_sched;
+    counts.engine_class = static_cast<JobClass>(std::min<std::uint64_t>(kind & 0xff, JOB_CLASS_OTHER));
+    for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) counts.outcomes[i] = load(group[JOB_OUTCOME + i]);
+    for (std::size_t i = 0; i < JOB_BUCKETS; ++i) {
+      counts.queue[i] = load(group[JOB_QUEUE + i]);
+      counts.run[i] = load(group[JOB_RUN + i]);
+    }
+    counts.queue_seconds = seconds(group[JOB_QUEUE_NS]);
+    counts.run_seconds = seconds(group[JOB_RUN_NS]);
+  }
+  std::sort(found.begin(), found.end(), [](const JobCounts& a, const JobCounts& b) {
+    return std::pair(a.engine_class, a.source) < std::pair(b.engine_class, b.source);
+  });
+  return found;
+}
+
+LostJobEvents read_lost_job_events(JobSlots slots) {
+  return {load(slots[JOB_LOST_UNMATCHED]), load(slots[JOB_LOST_TABLE_FULL])};
+}
+
+}  // namespace igpu
