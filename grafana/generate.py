@@ -539,6 +539,34 @@ def workload_rows():
             by_class("video"), by_class("render")])]
 
 
+def level_zero_row():
+    """Of the collector level_zero: handles are counted, by the program itself."""
+    nobody = "no program runs with the tracker (docs/level-zero.md)"
+    chosen = HOST + ',comm=~"$comm"'
+
+    def lines(title, description, expression, keys, legend, unit="short", **more):
+        return series(title, description, [target(top(f"sum by ({PROCESS}{keys}) ({expression})", PROCESS + keys), BY_PROCESS + legend)], unit, empty=nobody, **more)
+
+    def ended(metric, of):
+        return target(f"sum by ({PROCESS}{of}) ({metric}{{{chosen}}})", instant=True, table=True)
+
+    return ("Level Zero programs", [
+        lines("Live allocations", "Memory that each program has allocated and not freed, by kind; the eight largest. A line that only rises is a leak.",
+              f"intel_gpu_level_zero_memory_bytes{{{chosen}}}", ", memory", " · {{memory}}", "bytes"),
+        lines("Growth in an hour", "Change of the allocated memory in the last hour, or since the start of a younger program; the eight largest.",
+              f"delta(intel_gpu_level_zero_memory_bytes{{{chosen}}}[1h])", "", "", "bytes", minimum=None),
+        lines("Live resources", "Contexts, queues, lists, events and the like that each program has created and not destroyed; the eight largest.",
+              f'intel_gpu_level_zero_resources{{resource!~"memory_.*",{chosen}}}', ", resource", " · {{resource}}", axis="resources"),
+        lines("Failed calls", "Calls a second that returned an error, allocations among them; the eight most frequent.",
+              f"rate(intel_gpu_level_zero_errors_total{{{chosen}}}[$__rate_interval])", ", function", " · {{function}}", "cps"),
+        table("Programs that ended", "How they ended and what they had not destroyed. What a killed program held was not leaked by its code.", [
+            ended("intel_gpu_level_zero_leaked_bytes", ""), ended("intel_gpu_level_zero_leaked_resources", ""), ended("intel_gpu_level_zero_ended", ", how")],
+            [column("Bytes", "bytes", [("text", None), ("red", 1e6)], decimals=1, width=110), column("Resources", "short", decimals=0, width=110), column("Ended", width=90)],
+            [{"id": "merge", "options": {}},
+             organize(["Time", "cluster", "job", "Value #C"], ["instance", "comm", "pid", "how", "Value #A", "Value #B"],
+                      {"instance": "Host", "comm": "Program", "pid": "Pid", "how": "Ended", "Value #A": "Bytes", "Value #B": "Resources"})], 24, 7, "Bytes", empty="no program ended")])
+
+
 def processes():
     chosen = SELECT + ',comm=~"$comm"'
     who = GPU + ", pid, comm"
@@ -604,6 +632,7 @@ def processes():
                    column("Container", width=150)], [organize(["Time", "Value", "cluster", "job"], ["instance", "comm", "pid", "user", "systemd_unit", "pod_uid", "container_id"],
                                 {"instance": "Host", "comm": "Program", "pid": "Pid", "user": "User", "systemd_unit": "Unit",
                                  "pod_uid": "Pod", "container_id": "Container"})], 12, empty=nobody)]),
+        level_zero_row(),
         why_row(SELECT)])
 
 

@@ -57,9 +57,28 @@ const char* csv_of_known_tool() {
                                                                      : secure_getenv("ZEL_SYSTEM_RESOURCE_TRACKER_CSV");
 }
 
-std::uint64_t field(const char* status, const char* name) {
+// The text of a file in /proc of this process; "" if it cannot be read. Keeps errno.
+const char* read_again(int fd, char* text, std::size_t size) {
+  const int error = errno;
+  const ssize_t count = fd < 0 ? -1 : pread(fd, text, size - 1, 0);
+  text[count < 0 ? 0 : count] = '\0';
+  errno = error;
+  return text;
+}
+
+std::uint64_t next_number(const char*& text) {
+  while (*text != '\0' && (*text < '0' || *text > '9')) ++text;
+  std::uint64_t number = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) number = number * 10 + static_cast<std::uint64_t>(*text - '0');
+  return number;
+}
+
+// Fields are asked for in the order of the file, so that it is searched once.
+std::uint64_t field(const char*& status, const char* name) {
   const char* at = strstr(status, name);
-  return at == nullptr ? 0 : strtoull(at + strlen(name), nullptr, 10);
+  if (at == nullptr) return 0;
+  status = at + strlen(name);
+  return next_number(status);
 }
 
 }  // namespace
@@ -96,7 +115,11 @@ void EventLog::begin(const LogHeader& header) {
   const bool compact = open_own(compact_, secure_getenv("INTEL_GPU_LEVEL_ZERO_LOG"));
   const bool csv = open_own(csv_, given != nullptr ? given : csv_of_known_tool());
   with_memory_ = csv || is_on(secure_getenv("INTEL_GPU_LEVEL_ZERO_LOG_MEMORY"));
-  if ((compact || csv) && with_memory_) status_ = high_descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  page_kb_ = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 1024;
+  if ((compact || csv) && with_memory_) {
+    status_ = high_descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+    statm_ = high_descriptor(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  }
   if (compact) {
     LogHeader first = header;
     first.magic = kLogMagic;
@@ -109,17 +132,27 @@ void EventLog::begin(const LogHeader& header) {
   errno = error;
 }
 
-ProcessMemory EventLog::memory() const {
+ProcessMemory EventLog::memory_before() const {
+  char text[160];
+  const char* at = read_again(statm_, text, sizeof text);
   ProcessMemory memory = {};
+  memory.size = next_number(at) * page_kb_;
+  memory.resident = next_number(at) * page_kb_;
+  for (int skipped = 0; skipped < 3; ++skipped) next_number(at);  // shared, text, library
+  memory.data = next_number(at) * page_kb_;
+  return memory;
+}
+
+ProcessMemory EventLog::memory_after() const {
   char text[2048];
-  const int error = errno;
-  const ssize_t size = status_ < 0 ? -1 : pread(status_, text, sizeof text - 1, 0);
-  if (size > 0) {
-    text[size] = '\0';
-    memory = {field(text, "\nVmSize:"), field(text, "\nVmRSS:"), field(text, "\nVmData:"), field(text, "\nVmPeak:"),
-              field(text, "\nThreads:")};
-  }
-  errno = error;
+  const char* at = read_again(status_, text, sizeof text);
+  ProcessMemory memory = {};
+  memory.peak = field(at, "\nVmPeak:");
+  memory.size = field(at, "\nVmSize:");
+  memory.resident = field(at, "\nVmRSS:");
+  memory.data = field(at, "\nVmData:");
+  memory.stack = field(at, "\nVmStk:");
+  memory.threads = field(at, "\nThreads:");
   return memory;
 }
 
@@ -136,7 +169,7 @@ void EventLog::append(const LogEvent& event, const ProcessMemory& before, const 
                    after.peak,
                    change(before.size, after.size),
                    change(before.resident, after.resident),
-                   change(before.data, after.data),
+                   change(before.data, after.data + after.stack),
                    after.threads};
   if (compact_.is_open()) compact_.append(&record, with_memory_ ? sizeof record : sizeof record.event);
   if (csv_.is_open()) append_line(event, record.memory);

@@ -14,9 +14,9 @@ namespace igpu::level_zero {
 // Whether any process of this line of forks writes a log: asked at each call, so it must be cheap.
 extern unsigned logging;
 
-// What /proc/self/status says; zeros if it cannot be read.
+// In kB; zeros if it cannot be read. stack is part of data in /proc/self/statm, and not in /proc/self/status.
 struct ProcessMemory {
-  std::uint64_t size, resident, data, peak, threads;
+  std::uint64_t size, resident, data, stack, peak, threads;
 };
 
 // Appends whole records, and stops when they no longer fit.
@@ -37,8 +37,10 @@ class EventLog {
  public:
   void begin(const LogHeader& header);
   bool on() const { return compact_.is_open() || csv_.is_open(); }
-  // Before and after a call; zeros unless a file has columns for it.
-  ProcessMemory memory() const;
+  // Before and after a call; zeros unless a file has columns for it. statm is several times as cheap as status, but has
+  // neither the peak nor the threads, which are only wanted after it.
+  ProcessMemory memory_before() const;
+  ProcessMemory memory_after() const;
   void append(const LogEvent& event, const ProcessMemory& before, const ProcessMemory& after);
 
  private:
@@ -47,6 +49,8 @@ class EventLog {
   AppendFile compact_, csv_;
   bool with_memory_ = false;
   int status_ = -1;
+  int statm_ = -1;
+  std::uint64_t page_kb_ = 4;
   std::uint64_t lines_ = 0;
 };
 

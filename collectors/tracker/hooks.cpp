@@ -79,7 +79,7 @@ struct Stub {
     const bool logged = __builtin_expect(load(logging) != 0, false);
     ProcessMemory memory = {};
     if (logged)
-      if (const Process* process = Process::current(); process != nullptr) memory = process->memory();
+      if (const Process* process = Process::current(); process != nullptr) memory = process->memory_before();
     const Result result = driver(parameters...);
     Process* process = Process::current();  // a driver that forks returns twice
     if (process == nullptr) return result;

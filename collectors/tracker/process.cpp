@@ -159,7 +159,7 @@ void Process::log_call(std::uint32_t function, std::uint32_t result, std::uint64
   event.counts[5] += live(kCounted[kLogCounts]);
   static constexpr Kind kMemories[] = {Kind::memory_device, Kind::memory_host, Kind::memory_shared};
   for (const Kind kind : kMemories) event.total_bytes += load(counters(static_cast<std::uint8_t>(kind)).bytes);
-  log_.append(event, before, log_.memory());
+  log_.append(event, before, log_.memory_after());
 }
 
 void Process::count_call(std::uint32_t function, bool failed) {

@@ -35,7 +35,7 @@ class Process {
   void destroyed(std::uint32_t entry);
   void not_destroyed(std::uint32_t entry) { live_.put_back(entry); }
   // Around a call, while `logging`.
-  ProcessMemory memory() const { return log_.memory(); }
+  ProcessMemory memory_before() const { return log_.memory_before(); }
   void log_call(std::uint32_t function, std::uint32_t result, std::uint64_t handle, const ProcessMemory& before);
   // Exit handlers run: what is live now is about to leak. Calls still count.
   static void ending();

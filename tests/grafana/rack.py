@@ -1,18 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack on loopback: simulated exporters, and a real Prometheus with all our rules that scrapes them."""
 import contextlib
+import fcntl
 import json
 import pathlib
 import re
 import shutil
+import struct
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, Prometheus, wait_for  # noqa: E402
 
+API_TABLE = pathlib.Path(__file__).resolve().parents[2] / "collectors/tracker/api_table.inc"
 # Mostly the large profile; the others for what it lacks: a host without permissions, one whose cards sleep.
 PROFILES = ["rack"] * 13 + ["tgl-broadcast"] * 2 + ["arc-a770", "battlemage", "locked", "asleep", "rack"]
+
+
+def level_zero_page(pid, ended):
+    """As collectors/tracker/page_layout.h has it: a context, and two allocations on the device of which one is live."""
+    chunk, kinds, calls, modules = 1024, 64, 8 * 192, 128
+    sites = 4096 + kinds * 64 + calls * 16 + modules * 128
+    entries = -(-(sites + 2048 * (16 + 8)) // 4096) * 4096
+    page = bytearray(entries + chunk * 48)
+    known_kinds, known_functions = (len(re.findall(rf"^LEVEL_ZERO_{what}\(", API_TABLE.read_text(), re.M)) for what in ("KIND", "FUNCTION"))
+    struct.pack_into("=QIIQQIIIIQQQQQQII16s", page, 0, 0x004f52455a4c5649, 1, 1, entries, chunk, known_kinds, known_functions, pid, 0,
+                     1_000_000_000, 1, ended, 0, 0, 0, 1, 0, b"trainer")
+    names = re.findall(r"^LEVEL_ZERO_KIND\((\w+)\)", API_TABLE.read_text(), re.M)
+    for kind, counters in (("context", (1, 0, 1, 1, 0, 0, 0, 0)), ("memory_device", (2, 1, 1, 2, 1, 1 << 30, 2 << 30, 2 << 30))):
+        struct.pack_into("=8Q", page, 4096 + names.index(kind) * 64, *counters)
+    struct.pack_into("=2Q", page, 4096 + kinds * 64, 4, 1)
+    return bytes(page)
 
 
 class Rack:
@@ -38,9 +57,11 @@ class Rack:
             time.sleep(self.stagger)  # their loads follow the time since their start: those of one moment are all alike
             exporter = Exporter(self.binary, self.folder / f"exporter-{number}.log", f"--simulate={profile}", "--collector.workloads")
             self.exporters.append(self.programs.enter_context(exporter))
+        trainer = Exporter(self.binary, self.folder / "trainer.log", f"--path.level-zero={self.level_zero_pages()}")
+        self.exporters.insert(0, self.programs.enter_context(trainer))
         # Instances with names: a dashboard of twenty times 127.0.0.1 says nothing.
-        groups = [{"targets": [f"127.0.0.1:{exporter.port}"], "labels": {"instance": f"encoder-{number:02}"}}
-                  for number, exporter in enumerate(self.exporters, 1)]
+        groups = [{"targets": [f"127.0.0.1:{exporter.port}"], "labels": {"instance": f"encoder-{number:02}" if number else "trainer-01"}}
+                  for number, exporter in enumerate(self.exporters)]
         shutil.copytree(self.root / "deploy/prometheus/rules", self.folder / "rules")
         for rules in (self.folder / "rules").glob("*.yml"):  # each group every three seconds, and not by its own interval
             rules.write_text(re.sub(r"^    interval: \w+\n", "", rules.read_text(), flags=re.M))
@@ -49,6 +70,19 @@ class Rack:
             self.folder, "global: {scrape_interval: 1s, evaluation_interval: 3s}\nrule_files: [rules/*.yml]\n"
             "scrape_configs:\n- {job_name: intel-gpu, file_sd_configs: [{files: [targets.json]}]}\n"))
         self.query, self.api = self.prometheus.query, self.prometheus.api
+
+    def level_zero_pages(self):
+        """Simulated machines have no Level Zero programs: a real one that has left a page, and one that keeps the lock on its
+        page, as a program does while it runs."""
+        folder = self.folder / "level-zero"
+        folder.mkdir()
+        for number, ended in enumerate((0, 5_000_000_000)):
+            path = folder / f"{number + 100}-{number + 1}.l0"
+            path.write_bytes(level_zero_page(number + 100, ended))
+            if not ended:
+                self.running = self.programs.enter_context(path.open("r+b"))
+                fcntl.lockf(self.running, fcntl.LOCK_EX, 1)
+        return folder
 
     def wait_for_samples(self, count):
         """Until every exporter has been scraped so often."""
