@@ -28,7 +28,7 @@ NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/
 # The packages with the types of resources outside Kubernetes.
 TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "keda.sh": "@kubernetes-models/keda"}
 KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/workloads",
-                  "overlays/monitoring", "overlays/dashboards", "sidecar", "compat", "autoscaling/hpa", "autoscaling/keda"]
+                  "overlays/monitoring", "overlays/dashboards", "sidecar", "level-zero", "compat", "autoscaling/hpa", "autoscaling/keda"]
 EVERYTHING = {
     "rights": {"perf": True, "processes": True, "bpf": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
     "workloads": {"enabled": True, "by": "container"},
@@ -452,6 +452,21 @@ def native_sidecar(sidecar):
     check("the workload waits for its startup probe", "startupProbe" in spec["initContainers"][0], spec["initContainers"])
 
 
+def level_zero(sidecar):
+    """The program finds the tracker that the image hands out, and writes its pages where the exporter reads them."""
+    spec = next(pods(sidecar))[1]["spec"]
+    install, exporter = spec["initContainers"]
+    [server] = spec["containers"]
+    mounts = {c["name"]: {m["name"]: m["mountPath"] for m in c["volumeMounts"]} for c in (install, exporter, server)}
+    equal("the image copies the tracker into the volume", install["args"], ["level-zero", "install", mounts["level-zero-tracker"]["tracker"]])
+    equal("with the exporter's own image", install["image"], exporter["image"])
+    environment = {e["name"]: e["value"] for e in server["env"]}
+    equal("the loader searches there", environment, {"LD_LIBRARY_PATH": mounts["server"]["tracker"], "ZE_ENABLE_VALIDATION_LAYER": "1"})
+    default = re.search(r"--path.level-zero DIR.*?\(default:\s+([^)]*)\)", output(BINARY, "--help"), re.S).group(1)
+    equal("both have the pages in the default folder", [mounts[c]["pages"] for c in (NAME, "server")], [default, default])
+    check("the group owns the volumes", "fsGroup" in spec["securityContext"], spec["securityContext"])
+
+
 def autoscaling(groups):
     """The recording rules answer the autoscalers' query, from series as the exporter exports them."""
     scaled = next(d for d in groups["autoscaling/keda"] if d["kind"] == "ScaledObject")
@@ -569,7 +584,7 @@ def main():
         both, perf, dri, logs = ["PERFMON", "SYS_PTRACE"], ["PERFMON"], ["/dev/dri"], ["/var/log/containers", "/var/log/pods"]
         rights = {
             "base": ([], False), "overlays/perf": (perf, False), "overlays/node": (both, True, dri), "overlays/i915": (both, True),
-            "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/dra": (both, True), "sidecar": ([], False), "overlays/workloads": (both, True, dri + logs),
+            "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/dra": (both, True), "sidecar": ([], False), "level-zero": ([], False), "overlays/workloads": (both, True, dri + logs),
             "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["BPF", "DAC_READ_SEARCH"], True, logs),
             "chart/workloads": (both, True, dri + logs), "chart/unnamed": (["SYS_PTRACE"], True),
             "chart/bare": ([], False), "chart/dra": (both, True), "chart/privileged": (both, True, dri), "chart/baseline": ([], False),
@@ -597,6 +612,7 @@ def main():
         dashboards(groups)
         helm_test(groups)
         native_sidecar(groups["sidecar"])
+        level_zero(groups["level-zero"])
         autoscaling(groups)
         chart_metadata()
         compose()
