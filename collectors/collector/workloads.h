@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collector/collector.h"
+#include "collector/shared/scan_interval.h"
 #include "collector/workloads_naming.h"
 #include "collector/workloads_table.h"
 #include "igpu/feature.h"
@@ -128,7 +129,7 @@ class WorkloadsCollector final : public MachineCollector {
                "workload=\"other\"."},
       1,
       65536};
-  static constexpr std::array<const OptionDescriptor*, 4> kOptions{&kBy, &kRules, &kTree, &kMost};
+  static constexpr std::array<const OptionDescriptor*, 5> kOptions{&kBy, &kRules, &kTree, &kMost, &kScanInterval};
   static constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
   static constexpr std::array<const MetricDescriptor*, 11> kMetrics{&kBusy,      &kBusyRatio, &kMemory,      &kClients,
                                                                     &kProcesses, &kStarted,   &kCpu,         &kResident,

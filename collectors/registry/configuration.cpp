@@ -2,6 +2,9 @@
 #include "registry/configuration.h"
 
 #include <algorithm>
+#include <chrono>
+
+#include "collector/shared/scan_interval.h"
 
 namespace igpu {
 namespace {
@@ -27,6 +30,16 @@ void check_options(std::span<const CollectorEntry> known, const MonitorOptions& 
 }
 
 }  // namespace
+
+std::optional<Nanoseconds> ConfiguredCollector::read_within(Nanoseconds longest) const {
+  constexpr Nanoseconds kShortest = std::chrono::milliseconds(100);
+  const auto& listed = entry.info->options;
+  if (std::find(listed.begin(), listed.end(), &kScanInterval) != listed.end()) {
+    const Nanoseconds every = options[kScanInterval];
+    if (every > Nanoseconds::zero()) return std::min(std::max(every, kShortest), longest);
+  }
+  return entry.info->accumulates_on_read ? std::optional(longest) : std::nullopt;
+}
 
 bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options) {
   if (collector.always_on) return true;

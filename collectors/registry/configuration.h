@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,9 @@ struct ConfiguredCollector {
   CollectorEntry entry;
   bool enabled = true;  // always_on ones are
   OptionValues options;
+
+  // The longest time between two readings, even without scrapes; nothing if it is read by scrapes only.
+  std::optional<Nanoseconds> read_within(Nanoseconds longest) const;
 };
 
 // Whether the collector runs with these options: the one place that decides it.

@@ -36,6 +36,8 @@ Slot& Registry::Core::add_slot(std::list<Slot>& slots, const ConfiguredCollector
   Slot& slot = slots.emplace_back();
   slot.configured = &collector;
   slot.info = collector.entry.info;
+  if (const auto within = collector.read_within(options.accumulator_interval))
+    slot.reading.emplace(machine.clock.now(), *within);
   return slot;
 }
 
@@ -56,7 +58,6 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
     if (!counters) counters = std::make_shared<CounterMemory>();
     Slot& slot = add_slot(unit->slots, collector);
     slot.memory = counters;
-    if (slot.info->accumulates_on_read) slot.reading.emplace(machine.clock.now(), options.accumulator_interval);
     try {
       slot.collector = make_collector(slot, *unit);
     } catch (const std::exception&) {  // tried again when it is to collect, and reported there

@@ -21,6 +21,9 @@ class ReadingSchedule {
     due_ = std::max(due_, now + std::min(within, longest_) / kRetries);
   }
   Nanoseconds due() const { return due_; }
+  // So soon that a run that reads others reads this one as well. One that is read every second does not bring along one
+  // that is read every few minutes.
+  bool is_near(Nanoseconds now) const { return due_ - now <= longest_ / 2; }
 
  private:
   Nanoseconds longest_;

@@ -45,9 +45,9 @@ class Registry::Run::WholePass final : public MachinePass {
   Step& step_;
 };
 
-bool Registry::Run::wanted(const CollectorInfo& info) const {
-  if (only_accumulating_) return info.accumulates_on_read;
-  return info.always_on || collectors_.has(info.name);
+bool Registry::Run::wanted(const Slot& slot) const {
+  if (only_accumulating_) return slot.reading && slot.reading->is_near(core_->machine.clock.now());
+  return slot.info->always_on || collectors_.has(slot.info->name);
 }
 
 Reading<const ClientSnapshot*> Registry::Run::clients() {
@@ -89,13 +89,12 @@ void Registry::Run::prepare() {
   }
   // Topic by topic rather than GPU by GPU: families stay together on the page.
   for (const ConfiguredCollector& collector : core_->collectors) {
-    if (!wanted(*collector.entry.info)) continue;
     for (Slot& slot : core_->machine_slots)
-      if (slot.configured == &collector)
+      if (slot.configured == &collector && wanted(slot))
         found.steps.push_back({nullptr, &slot, {}, core_->sinks->take(), Outcome::pending, {}});
     for (std::size_t i = 0; i < found.units.size(); ++i)
       for (Slot& slot : found.units[i]->slots)
-        if (slot.configured == &collector)
+        if (slot.configured == &collector && wanted(slot))
           found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);

@@ -55,7 +55,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
 
   // The run: run.cpp
   void prepare();
-  bool wanted(const CollectorInfo& info) const;
+  bool wanted(const Slot& slot) const;
   Outcome collect(Step& step);
   Outcome collect_gpu(Step& step);
   Outcome collect_machine(Step& step);
@@ -74,6 +74,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   KeptFindings::List report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
                             std::vector<std::string_view>& failed);
   KeptFindings::List explain(std::vector<Finding>&& noted, const Progress& progress) const;
+  bool wanted(const ConfiguredCollector& collector, const Progress& progress) const;
   std::size_t device_count(const Progress& progress) const;
   void add_collector(const ConfiguredCollector& collector, const Progress& progress, Account& account,
                      SampleSink& out) const;

@@ -146,6 +146,12 @@ std::size_t Registry::Run::device_count(const Progress& progress) const {
   return core_->known_gpus.size();
 }
 
+bool Registry::Run::wanted(const ConfiguredCollector& collector, const Progress& progress) const {
+  if (!only_accumulating_) return collector.entry.info->always_on || collectors_.has(collector.entry.info->name);
+  return std::any_of(progress.steps.begin(), progress.steps.end(),
+                     [&](const Step& step) { return step.slot->configured == &collector; });
+}
+
 KeptFindings::List Registry::Run::report(const Progress& progress, const CollectorSet& collectors, bool whole,
                                          SampleSink& out, std::vector<std::string_view>& failed) {
   Account account;
@@ -160,7 +166,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
     const CollectorInfo& info = *collector.entry.info;
     if (!collector.enabled) {
       note_disabled(info, progress.units, account.noted);
-    } else if (wanted(info) && (whole || info.always_on || collectors.has(info.name))) {
+    } else if (wanted(collector, progress) && (whole || info.always_on || collectors.has(info.name))) {
       add_collector(collector, progress, account, out);
     }
   }
@@ -210,9 +216,12 @@ void Registry::Run::plan_readings(const Progress& progress) {
       step.slot->reading->was_missed(now, within);
   }
   Nanoseconds due = now + core_->options.accumulator_interval;  // discovery runs at least this often, too
-  for (const auto& unit : progress.units)
-    for (const Slot& slot : unit->slots)
+  const auto consider = [&due](const std::list<Slot>& slots) {
+    for (const Slot& slot : slots)
       if (slot.reading) due = std::min(due, slot.reading->due());
+  };
+  consider(core_->machine_slots);
+  for (const auto& unit : progress.units) consider(unit->slots);
   core_->accumulating_due_after = std::max(due - now, Nanoseconds::zero());
 }
 

@@ -2,11 +2,13 @@
 // Collectors of the whole machine beside those of its GPUs.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <stdexcept>
 #include <thread>
 
+#include "collector/shared/scan_interval.h"
 #include "registry/registry.h"
 #include "support/gpu_tree.h"
 #include "support/proc_tree.h"
@@ -37,15 +39,18 @@ struct Script {
   std::promise<void> release;
   std::atomic<int> made{0};
   std::atomic<int> collected{0};
+  std::atomic<int> measured{0};
 };
 Script* script = nullptr;
 
 // Of a GPU: as the collector that reads the PMU.
 class MeterCollector final : public Collector {
  public:
-  static constexpr CollectorInfo kInfo{.name = "meter", .help = "Measures.", .metrics = {}, .features = {}};
+  static constexpr CollectorInfo kInfo{
+      .name = "meter", .help = "Measures.", .accumulates_on_read = true, .metrics = {}, .features = {}};
   static std::unique_ptr<Collector> create(const CollectorContext&) { return std::make_unique<MeterCollector>(); }
   void collect(ScrapePass& pass, SampleSink&) override {
+    ++script->measured;
     pass.engines_measured({std::nullopt, std::nullopt, 7.5, std::nullopt, std::nullopt});
     CHECK(pass.clients());
   }
@@ -53,11 +58,13 @@ class MeterCollector final : public Collector {
 
 class WholeCollector final : public MachineCollector {
  public:
+  static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kScanInterval};
   static constexpr CollectorInfo kInfo{.name = "whole",
                                        .help = "Does as told.",
                                        .reads_processes = true,
                                        .metrics = kMachineMetrics,
-                                       .features = kMachineFeatures};
+                                       .features = kMachineFeatures,
+                                       .options = kOptions};
   static std::unique_ptr<MachineCollector> create(const MachineContext&) {
     ++script->made;
     return std::make_unique<WholeCollector>();
@@ -207,6 +214,35 @@ TEST_CASE("a run that only reads what accumulates leaves it out") {
   (void)scene.run();
   (void)scene.run({.only_accumulating = true});
   CHECK(scene.own_script.collected == 1);
+}
+
+TEST_CASE("with an interval it is read between scrapes, without those that have time") {
+  MonitorOptions options;
+  options.collector_options["collector.fdinfo.interval"] = {"2s"};
+  Scene scene(10s, options);
+  scene.plug();
+  (void)scene.run();
+  CHECK(scene.registry->accumulating_due_after() == 2s);
+  scene.machine.clock.advance(500ms);
+  (void)scene.run({.only_accumulating = true});  // not near
+  CHECK(scene.own_script.collected == 1);
+  CHECK(scene.registry->accumulating_due_after() == 1500ms);
+  scene.machine.clock.advance(1500ms);
+  (void)scene.run({.only_accumulating = true});
+  CHECK(scene.own_script.collected == 2);
+  CHECK(scene.own_script.measured == 1);
+  CHECK(scene.registry->accumulating_due_after() == 2s);
+  (void)scene.run();  // a scrape has read all
+  CHECK(scene.own_script.measured == 2);
+  CHECK(scene.registry->accumulating_due_after() == 2s);
+}
+
+TEST_CASE("an interval is bounded, so that reading leaves the processor to others") {
+  MonitorOptions options;
+  options.collector_options["collector.fdinfo.interval"] = {"1ms"};
+  Scene scene(10s, options);
+  (void)scene.run();
+  CHECK(scene.registry->accumulating_due_after() == 100ms);
 }
 
 TEST_CASE("one that is off by default and was not asked for is not missed") {

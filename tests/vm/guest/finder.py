@@ -6,6 +6,7 @@ import subprocess
 
 from clients import PASSED, python
 from model import machine
+from workloads import inside
 from vm import Exporter, Load, as_user, equal, run_tool, verdict, wait_for, write
 
 DEADLINE = 60
@@ -143,10 +144,33 @@ def changes(prefix, who):
         verdict(wait_for(lambda: pids() == set(), DEADLINE), f"{who}: nobody is left", sorted(pids()), "nobody")
 
 
+def short_jobs():
+    """A job that begins and ends between two scrapes is counted if the clients are read in between."""
+    seconds = "intel_gpu_workload_engine_busy_seconds_total"
+    for way in ("bpf", "walk"):
+        for interval, least in (("300ms", 1.5), ("0s", None)):
+            name = f"short jobs: {way}, {interval}"
+            with Exporter("--collector.workloads", f"--collector.fdinfo.finder={way}",
+                          f"--collector.fdinfo.interval={interval}", what=name) as exporter:
+                exporter.scrape()
+                subprocess.run([*inside("/system.slice/job.service"), "gpuload", "--name", "job", "--seconds", "3",
+                                "video=100"], stdout=subprocess.DEVNULL, check=True)
+                page = exporter.scrape()
+                counted = page.sum(seconds, workload="job.service")
+                if least is None:
+                    equal(f"{name}: nobody saw it", counted, None)
+                    continue
+                verdict(counted is not None and least <= counted <= 3.1, f"{name}: its time is counted", counted,
+                        f"{least} to 3.1")
+                equal(f"{name}: its start is counted",
+                      page.get("intel_gpu_workload_started_total", workload="job.service"), 1)
+
+
 def finder():
     """On `tgl+bmg`."""
     machine("tgl+bmg")
     same_clients()
+    short_jobs()
     changes((), "root")
     # The kernel lists who has a node open, but refuses to report changes.
     write("/proc/sys/kernel/ftrace_enabled", 0)
