@@ -72,7 +72,9 @@ void WorkloadTable::begin_scan() {
 
 WorkloadTable::Group& WorkloadTable::make(const WorkloadLabels& labels) {
   const auto [it, is_new] = groups_.try_emplace(labels.workload);
-  if (is_new) it->second.workload.labels = labels;
+  // A container that was started again keeps its name, and has another id.
+  WorkloadLabels& known = it->second.workload.labels;
+  if (is_new || known.kind == labels.kind) known = labels;
   return it->second;
 }
 

@@ -29,17 +29,11 @@ struct ClientData {
   bool on_card_node = false;
 };
 
-// A process's cgroup path, and what it identifies.
-struct Place {
-  std::string cgroup;
-  std::string container_id{}, pod_uid{}, systemd_unit{};
-};
-
 struct ProcessData {
   std::uint32_t pid;
   std::string comm;
   std::uint32_t uid;
-  const Place* place;
+  const PlaceScript* place;
   unsigned started;  // seconds after boot
   Wave cpu_cores;    // cores kept busy
   double resident_mib;
@@ -47,6 +41,9 @@ struct ProcessData {
   std::vector<ClientData> clients{};
   std::uint32_t parent = 1;
   bool kernel_thread = false;
+  unsigned lives = 0;  // seconds of every period; 0: it never ends
+  bool restarts_container = false;
+  Wave read_mib{}, written_mib{};  // per second
 };
 
 struct GpuData {

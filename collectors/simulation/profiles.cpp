@@ -99,41 +99,111 @@ const GpuModel kBattlemage{
 
 // ---- cgroups ----
 
-const Place kKernel{"/"};
-const Place kInit{"/init.scope", "", "", "init.scope"};
-const Place kSsh{"/system.slice/ssh.service", "", "", "ssh.service"};
-const Place kExporter{"/system.slice/intel-gpu-exporter.service", "", "", "intel-gpu-exporter.service"};
-const Place kDesktop{"/user.slice/user-1000.slice/user@1000.service/session.slice/org.gnome.Shell@wayland.service", "",
-                     "", "org.gnome.Shell@wayland.service"};
-const Place kApp{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-com.obsproject.Studio-4711.scope",
-                 "", "", "app-gnome-com.obsproject.Studio-4711.scope"};
-const Place kShell{"/user.slice/user-1000.slice/session-2.scope", "", "", "session-2.scope"};
-const std::array<Place, 4> kBroadcast{{
+const PlaceScript kKernel{"/"};
+const PlaceScript kInit{"/init.scope", "", "", "init.scope"};
+const PlaceScript kSsh{"/system.slice/ssh.service", "", "", "ssh.service"};
+const PlaceScript kExporter{"/system.slice/intel-gpu-exporter.service", "", "", "intel-gpu-exporter.service"};
+const PlaceScript kDesktop{
+    "/user.slice/user-1000.slice/user@1000.service/session.slice/org.gnome.Shell@wayland.service", "", "",
+    "org.gnome.Shell@wayland.service"};
+const PlaceScript kApp{
+    "/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-com.obsproject.Studio-4711.scope", "", "",
+    "app-gnome-com.obsproject.Studio-4711.scope"};
+const PlaceScript kShell{"/user.slice/user-1000.slice/session-2.scope", "", "", "session-2.scope"};
+const std::array<PlaceScript, 4> kBroadcast{{
     {"/system.slice/system-broadcast.slice/broadcast@main.service", "", "", "broadcast@main.service"},
     {"/system.slice/system-broadcast.slice/broadcast@ladder.service", "", "", "broadcast@ladder.service"},
     {"/system.slice/system-broadcast.slice/broadcast@sport.service", "", "", "broadcast@sport.service"},
     {"/system.slice/system-broadcast.slice/broadcast@preview.service", "", "", "broadcast@preview.service"},
 }};
-const Place kInference{"/system.slice/llama-server.service", "", "", "llama-server.service"};
-const Place kJellyfin{"/system.slice/docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope",
-                      "4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346", "",
-                      "docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope"};
-const Place kIngest{
+const PlaceScript kInference{"/system.slice/llama-server.service", "", "", "llama-server.service"};
+const PlaceScript kJellyfin{
+    "/system.slice/docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope",
+    "4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346",
+    "",
+    "docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope",
+    "",
+    "",
+    "jellyfin"};
+const PlaceScript kPackager{"/system.slice/system-packager.slice/packager@news.service", "", "",
+                            "packager@news.service"};
+const PlaceScript kCompositor{"/system.slice/control-room.service", "", "", "control-room.service"};
+const PlaceScript kRemote{"/system.slice/wayvnc.service", "", "", "wayvnc.service"};
+const PlaceScript kRecorder{
+    "/kubepods.slice/kubepods-besteffort.slice/"
+    "kubepods-besteffort-podc41e6f88_2d5b_47a0_9c63_5be0a9d7143f.slice/"
+    "cri-containerd-3fb85d06c9e14a72b1d80e6f2c957a43dd61084ef7b92ca5360e18bd00000000.scope",
+    "3fb85d06c9e14a72b1d80e6f2c957a43dd61084ef7b92ca5360e18bd00000000",
+    "c41e6f88-2d5b-47a0-9c63-5be0a9d7143f",
+    "cri-containerd-3fb85d06c9e14a72b1d80e6f2c957a43dd61084ef7b92ca5360e18bd00000000.scope",
+    "live",
+    "recorder-0",
+    "recorder"};
+const PlaceScript kIngest{
     "/kubepods.slice/kubepods-burstable.slice/"
     "kubepods-burstable-pod7c0f4a52_91d3_4e68_b5a7_20c8f6e1d93b.slice/"
     "cri-containerd-d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738.scope",
-    "d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738", "7c0f4a52-91d3-4e68-b5a7-20c8f6e1d93b",
-    "cri-containerd-d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738.scope"};
-const Place kVision{
+    "d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738",
+    "7c0f4a52-91d3-4e68-b5a7-20c8f6e1d93b",
+    "cri-containerd-d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738.scope",
+    "live",
+    "ingest-6d9fb7c58-q4xzt",
+    "ingest"};
+const PlaceScript kVision{
     "/kubepods.slice/kubepods-pod2e9b7d04_6a1f_4c35_8e02_f7d1b3c5a849.slice/"
     "cri-containerd-901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d.scope",
-    "901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d", "2e9b7d04-6a1f-4c35-8e02-f7d1b3c5a849",
-    "cri-containerd-901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d.scope"};
+    "901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d",
+    "2e9b7d04-6a1f-4c35-8e02-f7d1b3c5a849",
+    "cri-containerd-901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d.scope",
+    "vision",
+    "detector-0",
+    "detector"};
 
 constexpr std::uint32_t kRoot = 0;
 constexpr std::uint32_t kAnna = 1000;
 constexpr std::uint32_t kStream = 1001;
 constexpr std::uint32_t kExporterUser = 997;
+
+// What a shell script starts for a channel: an encoder, a packager, and a thumbnail now and then, three seconds of
+// work.
+void add_packager(ProfileData& data) {
+  const auto add = [&](ProcessData process) {
+    process.uid = kStream;
+    process.place = &kPackager;
+    process.virtual_mib = 80 + 8 * process.resident_mib;
+    data.processes.push_back(std::move(process));
+  };
+  constexpr std::uint32_t kScript = 9001;
+  add({.pid = kScript, .comm = "packager.sh", .started = 2'000, .cpu_cores = {0.01}, .resident_mib = 3});
+  add({.pid = 9002,
+       .comm = "ffmpeg",
+       .started = 2'001,
+       .cpu_cores = {0.3, 0.05, 60},
+       .resident_mib = 230,
+       .clients = {{.gpu = 0,
+                    .loads = {{"vcs0", {0.2, 0.05, 60}}, {"vecs0", {0.12, 0.03, 60}}},
+                    .system_mib = {260, 20, 60}}},
+       .parent = kScript,
+       .read_mib = {0.2}});
+  add({.pid = 9003,
+       .comm = "packager",
+       .started = 2'001,
+       .cpu_cores = {0.08, 0.03, 30},
+       .resident_mib = 60,
+       .parent = kScript,
+       .written_mib = {3.2, 0.8, 60}});
+  for (std::uint32_t job = 0; job < 7; ++job) {
+    add({.pid = 9011 + job,
+         .comm = "ffmpeg",
+         .started = 2'112 + 43 * job,
+         .cpu_cores = {0.6},
+         .resident_mib = 90,
+         .clients = {{.gpu = 0, .loads = {{"vcs1", {0.28}}}, .system_mib = {64}}},
+         .parent = kScript,
+         .lives = 5,
+         .written_mib = {0.5}});
+  }
+}
 
 // Processes of every profile that use no GPU.
 void add_system(ProfileData& data) {
@@ -364,8 +434,8 @@ ProfileData rack() {
   data.cores = 16;
   data.has_bmc_display = true;
   add_system(data);
-  const auto run = [&](std::uint32_t pid, const char* comm, const Place& place, std::uint32_t uid, unsigned started,
-                       Wave cpu, double mib, std::vector<ClientData> clients) {
+  const auto run = [&](std::uint32_t pid, const char* comm, const PlaceScript& place, std::uint32_t uid,
+                       unsigned started, Wave cpu, double mib, std::vector<ClientData> clients) {
     data.processes.push_back({.pid = pid,
                               .comm = comm,
                               .uid = uid,
@@ -374,7 +444,9 @@ ProfileData rack() {
                               .cpu_cores = cpu,
                               .resident_mib = mib,
                               .virtual_mib = 2600 + 3 * mib,
-                              .clients = std::move(clients)});
+                              .clients = std::move(clients),
+                              .read_mib = {2 * cpu.mean},
+                              .written_mib = {cpu.mean}});
   };
   // Jellyfin's transcodes, on the integrated GPU and the first card.
   run(3101, "ffmpeg", kJellyfin, kStream, 640, {0.21, 0.05, 30}, 260,
@@ -413,12 +485,36 @@ ProfileData rack() {
         .loads = {{"rcs0", {0.31, 0.11, 50}}, {"vcs0", {0.19, 0.05, 30}}},
         .vram_mib = {1150, 80, 100},
         .system_mib = {190}}});
+  // A recorder whose container fails and is started again.
+  for (const std::uint32_t instance : {0U, 1U}) {
+    run(9101 + instance, "ffmpeg", kRecorder, kRoot, 6'020 + 145 * instance, {0.22, 0.05, 50}, 210,
+        {{.gpu = 1, .loads = {{"vcs1", {0.3, 0.08, 50}}}, .vram_mib = {380, 20, 50}, .system_mib = {60}}});
+    data.processes.back().lives = instance == 0 ? 130 : 140;
+    data.processes.back().restarts_container = true;
+    data.processes.back().written_mib = {1.5, 0.3, 50};
+  }
+  // A compositor that opens a client for a program of another unit.
+  run(2950, "sway", kCompositor, kAnna, 60, {0.05, 0.02, 30}, 190,
+      {{.gpu = 0,
+        .loads = {{"rcs0", {0.06, 0.02, 30}}},
+        .system_mib = {120, 8, 60},
+        .descriptors = {14},
+        .passed_on = {{9201, 8}},
+        .on_card_node = true}});
+  run(9201, "wayvnc", kRemote, kAnna, 75, {0.07, 0.03, 60}, 80,
+      {{.gpu = 0, .loads = {{"vcs0", {0.04, 0.01, 60}}}, .system_mib = {40}}});
+  add_packager(data);
   // Vision models.
   run(8044, "python3", kVision, kAnna, 4'500, {1.1, 0.3, 150}, 2300,
       {{.gpu = 1,
         .loads = {{"ccs0", {0.52, 0.22, 150}}, {"bcs0", {0.07, 0.03, 150}}},
         .vram_mib = {5200, 600, 150},
         .system_mib = {280}}});
+  for (const std::uint32_t worker : {8046U, 8047U}) {
+    run(worker, "pt_data_worker", kVision, kAnna, 4'510, {0.55, 0.15, 150}, 700, {});
+    data.processes.back().parent = 8044;
+    data.processes.back().read_mib = {18, 6, 150};
+  }
   run(8045, "llama-server", kVision, kAnna, 4'502, {0.45, 0.2, 100}, 1500,
       {{.gpu = 2,
         .loads = {{"ccs0", {0.58, 0.27, 100}}, {"bcs0", {0.04, 0.02, 100}}},
@@ -486,7 +582,8 @@ constexpr std::array<Profile, 6> kProfiles{{
     {{"tgl-broadcast", "Tiger Lake laptop chip (integrated, i915): four ffmpeg transcodes"}, &tgl_broadcast},
     {{"arc-a770", "Arc A770 (discrete, i915): desktop, obs, an AV1 transcode and inference"}, &arc_a770},
     {{"battlemage", "Arc B580 (discrete, xe): a language model and two streams"}, &battlemage},
-    {{"rack", "integrated GPU, Arc A770 and Arc B580: ten processes in three containers"}, &rack},
+    {{"rack", "integrated GPU, Arc A770 and Arc B580: channels, models and short jobs in containers, pods and units"},
+     &rack},
     {{"locked", "integrated GPU and Arc B580, seen by a user without any permission"}, &locked},
     {{"asleep", "Arc A770 and Arc B580, both runtime-suspended"}, &asleep},
 }};

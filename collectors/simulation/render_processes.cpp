@@ -78,12 +78,22 @@ class ProcRenderer {
 
   void process(const ProcessScript& process) {
     const std::string path = std::to_string(process.pid) + "/";
-    proc_.directory(std::to_string(process.pid)).uid = process.uid;
+    Node& directory = proc_.directory(std::to_string(process.pid));
+    directory.uid = process.uid;
+    directory.life = process.life;
     proc_.file(path + "comm", process.comm.substr(0, 15) + "\n", 0644);
-    proc_.file(path + "cgroup", "0::" + process.cgroup + "\n");
-    proc_.file(path + "stat", [&process](TextWriter& out, ScriptTime now) { put_stat(out, process, now); });
+    proc_.file(path + "cgroup",
+               [&process](TextWriter& out, ScriptTime now) { out << "0::" << process.cgroup(now) << '\n'; });
+    proc_.file(path + "stat",
+               [&script = script_, &process](TextWriter& out, ScriptTime now) { put_stat(out, script, process, now); });
+    proc_.file(
+        path + "io",
+        [&script = script_, &process](TextWriter& out, ScriptTime now) { put_io(out, script, process, now); }, 0400);
+    proc_.file(
+        path + "task/" + std::to_string(process.pid) + "/children",
+        [&script = script_, &process](TextWriter& out, ScriptTime now) { put_children(out, script, process, now); });
     proc_.file(path + "statm", [&process](TextWriter& out, ScriptTime now) { put_statm(out, process, now); });
-    proc_.file(path + "status", [this, &process](TextWriter& out, ScriptTime now) { put_status(out, process, now); });
+    proc_.file(path + "status", [&process](TextWriter& out, ScriptTime now) { put_status(out, process, now); });
     // Both need ptrace access to the process; fd/ also needs the owner's read bit.
     Node& fd = proc_.directory(path + "fd");
     Node& fdinfo = proc_.directory(path + "fdinfo");
@@ -105,9 +115,10 @@ class ProcRenderer {
     const std::string node = "/dev/dri/" + (client.on_card_node ? gpu.card_name() : gpu.render_name());
     const auto hold = [&](std::uint32_t pid, std::uint32_t number) {
       const std::string where = std::to_string(pid) + "/";
-      proc_.link(where + "fd/" + std::to_string(number), node);
+      proc_.link(where + "fd/" + std::to_string(number), node).life = client.open;
       Node& file = proc_.file(where + "fdinfo/" + std::to_string(number),
                               [&gpu, &client](TextWriter& out, ScriptTime now) { put_client(out, gpu, client, now); });
+      file.life = client.open;
       if (gpu.model.driver == Driver::xe) file.wakes = power_[client.gpu].get();
     };
     for (const std::uint32_t number : client.descriptors) hold(client.pid, number);
@@ -126,7 +137,7 @@ class ProcRenderer {
 
   static void put_client(TextWriter& out, const GpuScript& gpu, const ClientScript& client, ScriptTime now) {
     out << "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t" << 400 + gpu.render_minor << '\n';
-    out << "drm-driver:\t" << to_string(gpu.model.driver) << "\ndrm-client-id:\t" << client.id << "\ndrm-pdev:\t"
+    out << "drm-driver:\t" << to_string(gpu.model.driver) << "\ndrm-client-id:\t" << client.id(now) << "\ndrm-pdev:\t"
         << gpu.address << '\n';
     if (gpu.model.driver == Driver::i915) {
       put_i915(out, gpu, client, now);
@@ -135,16 +146,62 @@ class ProcRenderer {
     }
   }
 
-  static void put_stat(TextWriter& out, const ProcessScript& process, ScriptTime now) {
-    const auto cpu_ticks =
-        static_cast<std::int64_t>(process.cpu.integral(now) - process.cpu.integral(process.started)) / kTick;
-    const std::int64_t user = cpu_ticks * 7 / 10;
+  // What a process has used.
+  struct Use {
+    std::int64_t user = 0, system = 0;  // ticks
+    std::uint64_t read = 0, written = 0;
+    std::uint64_t faults = 0;
+  };
+  static Use use_since_begin(const ProcessScript& process, ScriptTime now) {
+    const auto since = [&](const Course& course) {
+      return course.integral(now) - course.integral(std::min(now, process.life.began(now)));
+    };
+    const auto ticks = static_cast<std::int64_t>(since(process.cpu)) / kTick;
+    const std::int64_t user = ticks * 7 / 10;
+    return {user, ticks - user, since(process.read_bytes), since(process.written_bytes), 48211};
+  }
+  // What its children that have ended used: it has waited for each of them. They have no children.
+  static Use use_of_ended(const MachineScript& script, const ProcessScript& process, ScriptTime now) {
+    Use sum;
+    for (const ProcessScript& child : script.processes) {
+      if (child.parent != process.pid || !child.life.recurs()) continue;
+      const std::uint64_t count = child.life.ended(now) - child.life.ended(process.life.began(now));
+      const Use use = use_since_begin(child, child.life.began(now) + child.life.length());
+      sum.user += static_cast<std::int64_t>(count) * use.user;
+      sum.system += static_cast<std::int64_t>(count) * use.system;
+      sum.read += count * use.read;
+      sum.written += count * use.written;
+      sum.faults += count * use.faults;
+    }
+    return sum;
+  }
+
+  static void put_children(TextWriter& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
+    for (const ProcessScript& child : script.processes)
+      if (child.parent == process.pid && child.life.exists(now)) out << child.pid << ' ';
+  }
+
+  // fs/proc/base.c. The bytes include those of children that it has waited for.
+  static void put_io(TextWriter& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
+    const Use own = use_since_begin(process, now);
+    const Use ended = use_of_ended(script, process, now);
+    const std::uint64_t read = own.read + ended.read;
+    const std::uint64_t written = own.written + ended.written;
+    out << "rchar: " << read + 71'204 << "\nwchar: " << written + 3'310 << "\nsyscr: " << read / 65536 + 40
+        << "\nsyscw: " << written / 65536 + 9 << "\nread_bytes: " << read << "\nwrite_bytes: " << written
+        << "\ncancelled_write_bytes: 0\n";
+  }
+
+  static void put_stat(TextWriter& out, const MachineScript& script, const ProcessScript& process, ScriptTime now) {
+    const Use own = use_since_begin(process, now);
+    const Use ended = use_of_ended(script, process, now);
     out << process.pid << " (" << std::string_view(process.comm).substr(0, 15) << ") "
         << (process.kernel_thread ? 'I' : 'S') << ' ' << process.parent << ' ' << process.pid << ' ' << process.pid
-        << " 0 -1 " << (process.kernel_thread ? 69238880 : 4194560) << " 48211 0 12 0 ";
-    out << user << ' ' << cpu_ticks - user << " 0 0 20 0 " << (process.kernel_thread ? 1 : 14) << " 0 "
-        << process.started.count() / kTick << ' ' << process.virtual_bytes << ' '
-        << process.resident_bytes.value(now) / kPage
+        << " 0 -1 " << (process.kernel_thread ? 69238880 : 4194560) << ' ' << own.faults << ' ' << ended.faults
+        << " 12 0 ";
+    out << own.user << ' ' << own.system << ' ' << ended.user << ' ' << ended.system << " 20 0 "
+        << (process.kernel_thread ? 1 : 14) << " 0 " << process.life.began(now).count() / kTick << ' '
+        << process.virtual_bytes << ' ' << process.resident_bytes.value(now) / kPage
         << " 18446744073709551615 1 1 0 0 0 0 0 4096 16384 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
   }
 
@@ -154,7 +211,7 @@ class ProcRenderer {
         << process.virtual_bytes / kPage / 5 << " 0\n";
   }
 
-  void put_status(TextWriter& out, const ProcessScript& process, ScriptTime now) const {
+  static void put_status(TextWriter& out, const ProcessScript& process, ScriptTime now) {
     const bool root = process.uid == 0;
     out << "Name:\t" << std::string_view(process.comm).substr(0, 15) << "\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t"
         << process.pid << "\nNgid:\t0\nPid:\t" << process.pid << "\nPPid:\t" << process.parent << "\nTracerPid:\t0\n";
@@ -181,7 +238,63 @@ class ProcRenderer {
   const std::vector<std::unique_ptr<RuntimePower>>& power_;
 };
 
+// Time of some processors by mode, ns per second.
+struct ProcessorModes {
+  Course user, system, idle, iowait, softirq;
+
+  ProcessorModes(const Course& busy, std::uint64_t count) : iowait(count * kWait) {
+    const auto share = [&](std::uint64_t percent) {
+      return Course::from([&](std::size_t k) { return busy.at_second(k) * percent / 100; });
+    };
+    user = share(66);
+    system = share(28);
+    softirq = share(6);
+    idle = Course::from([&](std::size_t k) { return count * (1'000'000'000 - kWait) - busy.at_second(k); });
+  }
+  // In ticks: user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.
+  void put(TextWriter& out, ScriptTime now) const {
+    const auto ticks = [&](const Course& course) { return course.integral(now) / static_cast<std::uint64_t>(kTick); };
+    out << ' ' << ticks(user) << " 0 " << ticks(system) << ' ' << ticks(idle) << ' ' << ticks(iowait) << " 0 "
+        << ticks(softirq) << " 0 0 0\n";
+  }
+
+ private:
+  static constexpr std::uint64_t kWait = 2'000'000;
+};
+
+// fs/proc/stat.c
+void render_host_stat(Tree& proc, const MachineScript& script) {
+  Course all;
+  std::vector<ProcessorModes> each;
+  for (const Course& busy : script.host.busy) {
+    all += busy;
+    each.emplace_back(busy, 1);
+  }
+  const ProcessorModes sum(all, script.host.busy.size());
+  proc.file("stat", [sum, each = std::move(each)](TextWriter& out, ScriptTime now) {
+    out << "cpu ";
+    sum.put(out, now);
+    for (std::size_t cpu = 0; cpu < each.size(); ++cpu) {
+      out << "cpu" << cpu;
+      each[cpu].put(out, now);
+    }
+    out << "ctxt 918273645\nbtime 1764000000\nprocesses 48214\nprocs_running 2\nprocs_blocked 0\n";
+  });
+}
+
 }  // namespace
+
+void render_root(Tree& root, const MachineScript& script) {
+  for (const ProcessScript& process : script.processes) {
+    const PlaceScript& place = process.place;
+    if (!place.pod.empty())
+      root.directory("var/log/pods/" + place.name_space + "_" + place.pod + "_" + place.pod_uid + "/" +
+                     place.container);
+    else if (!place.container.empty())
+      root.file("var/lib/docker/containers/" + place.container_id + "/config.v2.json",
+                "{\"ID\":\"" + place.container_id + "\",\"Name\":\"/" + place.container + "\"}", 0600);
+  }
+}
 
 void render_processes(Tree& proc, const MachineScript& script,
                       const std::vector<std::unique_ptr<RuntimePower>>& power) {
@@ -195,6 +308,8 @@ void render_processes(Tree& proc, const MachineScript& script,
           << static_cast<char>('0' + hundredths % 10) << (i == 0 ? ' ' : '\n');
     }
   });
+
+  render_host_stat(proc, script);
 
   ProcRenderer renderer(proc, script, power);
   for (const ProcessScript& process : script.processes) renderer.process(process);

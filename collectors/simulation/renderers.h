@@ -26,6 +26,8 @@ void render_host(Tree& sys, const MachineScript& script);
 void render_pmus(Tree& sys, const MachineScript& script, const std::vector<Pmu>& pmus);
 // proc. power: indexed by GPU.
 void render_processes(Tree& proc, const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power);
+// What container runtimes leave on the host.
+void render_root(Tree& root, const MachineScript& script);
 // dev/dri
 void render_device_nodes(Tree& dev, const MachineScript& script);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "simulation/profile_data.h"
 
@@ -13,6 +14,7 @@ constexpr double kMicro = 1e6;
 constexpr double kMiB = 1024.0 * 1024.0;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kVramPage = 65536;
+constexpr ScriptTime kSecond = std::chrono::seconds(1);
 constexpr ScriptTime kUptime = std::chrono::seconds(41'237);
 
 // The kernel's own copies and context switches: they count for the engine, but for no client.
@@ -160,6 +162,12 @@ void derive_host(MachineScript& script) {
       return bytes / 64;
     });
   };
+  // The scheduler loads some processors more than others.
+  for (unsigned cpu = 0; cpu < host.cores; ++cpu) {
+    const double weight = 1 + 0.4 * std::sin(2 * std::numbers::pi * cpu / host.cores);
+    host.busy.push_back(Course::from(
+        [&](std::size_t k) { return std::min(0.95, (0.01 + cpu_share(k) / host.cores) * weight) * kNanoseconds; }));
+  }
   host.memory_read = traffic(380e6, 1.9e9);
   host.memory_written = traffic(160e6, 0.8e9);
 }
@@ -170,12 +178,12 @@ void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& 
   process.parent = data.parent;
   process.comm = data.comm;
   process.uid = data.uid;
-  process.cgroup = data.place->cgroup;
-  process.container_id = data.place->container_id;
-  process.pod_uid = data.place->pod_uid;
-  process.systemd_unit = data.place->systemd_unit;
-  process.started = std::chrono::seconds(data.started);
-  process.cpu = Course(data.cpu_cores, kNanoseconds);
+  process.place = *data.place;
+  process.restarts_container = data.restarts_container;
+  process.life = Lifetime(std::chrono::seconds(data.started), std::chrono::seconds(data.lives));
+  process.cpu = process.life.limit(Course(data.cpu_cores, kNanoseconds));
+  process.read_bytes = process.life.limit(Course(data.read_mib, kMiB));
+  process.written_bytes = process.life.limit(Course(data.written_mib, kMiB));
   process.resident_bytes = whole_pages({data.resident_mib, data.resident_mib / 50, 100}, kPage);
   process.virtual_bytes = static_cast<std::uint64_t>(data.virtual_mib * kMiB) / kPage * kPage;
   process.kernel_thread = data.kernel_thread;
@@ -183,19 +191,21 @@ void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& 
   for (const ClientData& held : data.clients) {
     GpuScript& gpu = script.gpus[held.gpu];
     ClientScript client;
-    client.id = next_client;
+    client.first_id = next_client;
     next_client += 3;  // ids of programs that have exited
     client.gpu = held.gpu;
     client.pid = data.pid;
-    client.opened = process.started + std::chrono::seconds(2);
+    client.open = process.life.within(data.lives > 0 ? kSecond : 2 * kSecond, {});
+    // What a short job has done is still to be read in its last second.
+    const Lifetime at_work = client.open.within({}, data.lives > 0 ? kSecond : ScriptTime{});
     client.descriptors = held.descriptors;
     client.passed_on = held.passed_on;
     client.on_card_node = held.on_card_node;
-    client.local_bytes = whole_pages(held.vram_mib, kVramPage);
-    client.system_bytes = whole_pages(held.system_mib, kPage);
+    client.local_bytes = client.open.limit(whole_pages(held.vram_mib, kVramPage));
+    client.system_bytes = client.open.limit(whole_pages(held.system_mib, kPage));
     for (const EngineLoad& load : held.loads) {
       const auto index = static_cast<std::size_t>(gpu.engine(load.engine) - gpu.engines.data());
-      const Course course(load.share, kNanoseconds);
+      const Course course = at_work.limit(Course(load.share, kNanoseconds));
       gpu.engines[index].busy += course;
       client.engines.emplace_back(index, course);
     }

@@ -65,6 +65,7 @@ struct SimulatedMachine::State {
     render_pmus(sys_tree, script, pmus);
     render_processes(proc_tree, script, power);
     render_device_nodes(dev_tree, script);
+    render_root(root_tree, script);
   }
 
   const simulation::MachineScript script;
@@ -75,9 +76,11 @@ struct SimulatedMachine::State {
   simulation::Tree sys_tree{script_clock, script.reader_uid};
   simulation::Tree proc_tree{script_clock, script.reader_uid};
   simulation::Tree dev_tree{script_clock, script.reader_uid};
+  simulation::Tree root_tree{script_clock, script.reader_uid};
   simulation::TreeDirectory sys{sys_tree};
   simulation::TreeDirectory proc{proc_tree};
   simulation::TreeDirectory dev{dev_tree};
+  simulation::TreeDirectory root{root_tree};
   simulation::SimulatedPerf perf{script, pmus, power, script_clock};
   simulation::SimulatedDrm drm{script, power, script_clock};
   simulation::ScriptPrivileges privileges{script};
@@ -98,7 +101,7 @@ std::unique_ptr<SimulatedMachine> SimulatedMachine::create(simulation::MachineSc
 
 Machine SimulatedMachine::machine() {
   State& s = *state_;
-  return {s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names};
+  return {s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names, nullptr, &s.root};
 }
 
 const simulation::MachineScript& SimulatedMachine::script() const { return state_->script; }

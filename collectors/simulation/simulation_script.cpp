@@ -28,10 +28,13 @@ std::uint64_t ClientScript::engine_nanoseconds(const GpuScript& gpu_script, Engi
   std::uint64_t sum = 0;
   for (const auto& [index, course] : engines) {
     if (gpu_script.engines[index].model.engine_class == engine_class)
-      sum += course.integral(std::max(t, opened)) - course.integral(opened);
+      sum += course.integral(t) - course.integral(std::min(t, open.began(t)));
   }
   return sum;
 }
+
+// i915 and xe count upwards: one that begins later has a higher id.
+std::uint64_t ClientScript::id(ScriptTime t) const { return first_id + 10'000 * open.predecessors(t); }
 
 MemoryUse ClientScript::local_memory(ScriptTime t) const {
   const std::uint64_t resident = local_bytes.value(t);
@@ -51,6 +54,13 @@ const ProcessScript* MachineScript::process(std::uint32_t pid) const {
 
 namespace {
 
+// Each container has an id of its own.
+std::string with_number(std::string id, std::uint64_t number) {
+  for (auto digit = id.rbegin(); digit != id.rend() && number > 0; ++digit, number /= 16)
+    *digit = "0123456789abcdef"[number % 16];
+  return id;
+}
+
 double seconds(ScriptTime from, ScriptTime to) { return static_cast<double>((to - from).count()) * 1e-9; }
 
 double grown(const Course& course, ScriptTime from, ScriptTime to) {
@@ -58,6 +68,18 @@ double grown(const Course& course, ScriptTime from, ScriptTime to) {
 }
 
 }  // namespace
+
+std::string ProcessScript::container_id(ScriptTime t) const {
+  return restarts_container
+             ? with_number(place.container_id, static_cast<std::uint64_t>(life.began(t) / std::chrono::seconds(1)))
+             : place.container_id;
+}
+
+std::string ProcessScript::cgroup(ScriptTime t) const {
+  std::string path = place.cgroup;
+  if (restarts_container) path.replace(path.find(place.container_id), place.container_id.size(), container_id(t));
+  return path;
+}
 
 double expected_engine_busy_seconds(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to) {
   return grown(gpu.engine(engine)->busy, from, to) * 1e-9;
@@ -131,14 +153,14 @@ double expected_process_busy_ratio(const MachineScript& script, std::uint32_t pi
          static_cast<double>(capacity);
 }
 
-std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu) {
-  return static_cast<std::size_t>(
-      std::count_if(script.clients.begin(), script.clients.end(),
-                    [&](const ClientScript& client) { return client.pid == pid && client.gpu == gpu; }));
+std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu, ScriptTime t) {
+  return static_cast<std::size_t>(std::count_if(
+      script.clients.begin(), script.clients.end(),
+      [&](const ClientScript& client) { return client.pid == pid && client.gpu == gpu && client.open.exists(t); }));
 }
 
 double expected_process_cpu_seconds(const ProcessScript& process, ScriptTime t) {
-  return static_cast<double>(process.cpu.integral(t) - process.cpu.integral(process.started)) * 1e-9;
+  return static_cast<double>(process.cpu.integral(t) - process.cpu.integral(process.life.began(t))) * 1e-9;
 }
 
 }  // namespace igpu::simulation

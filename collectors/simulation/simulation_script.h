@@ -11,6 +11,7 @@
 #include "device/engine_class.h"
 #include "igpu/device.h"
 #include "simulation/course.h"
+#include "simulation/lifetime.h"
 
 // What a simulated machine does, independent of how its kernel exposes it. The renderers turn the script into sysfs,
 // procfs, perf counts and ioctl results; a test computes the expected values of /metrics directly from the same script.
@@ -101,10 +102,10 @@ struct MemoryUse {
 };
 
 struct ClientScript {
-  std::uint64_t id;   // drm-client-id
-  std::size_t gpu;    // index into MachineScript::gpus
-  std::uint32_t pid;  // the process that opened it; no other holder has a lower one
-  ScriptTime opened;
+  std::uint64_t first_id;  // drm-client-id
+  std::size_t gpu;         // index into MachineScript::gpus
+  std::uint32_t pid;       // the process that opened it; no other holder has a lower one
+  Lifetime open;
   std::vector<std::uint32_t> descriptors;                          // numbers in that process; more than one: dup'd
   std::vector<std::pair<std::uint32_t, std::uint32_t>> passed_on;  // (pid, descriptor) in other processes
   bool on_card_node = false;
@@ -112,22 +113,34 @@ struct ClientScript {
   Course local_bytes;                                   // resident in VRAM
   Course system_bytes;                                  // resident in system memory
 
+  std::uint64_t id(ScriptTime t) const;
   std::uint64_t engine_nanoseconds(const GpuScript& gpu, EngineClass engine_class, ScriptTime t) const;
   MemoryUse local_memory(ScriptTime t) const;
   MemoryUse system_memory(ScriptTime t) const;
+};
+
+// A control group, and what a reader must derive from its path.
+struct PlaceScript {
+  std::string cgroup;  // path in the unified hierarchy
+  std::string container_id{}, pod_uid{}, systemd_unit{};
+  std::string name_space{}, pod{}, container{};  // names, from files of the host
 };
 
 struct ProcessScript {
   std::uint32_t pid, parent;
   std::string comm;
   std::uint32_t uid;
-  std::string cgroup;                               // path in the unified hierarchy
-  std::string container_id, pod_uid, systemd_unit;  // what a reader must derive from that path
-  ScriptTime started;
-  Course cpu;  // ns per second
+  PlaceScript place;
+  bool restarts_container = false;  // each time it begins, its container is a new one
+  Lifetime life;
+  Course cpu;                        // ns per second
+  Course read_bytes, written_bytes;  // from and to the disk, per second
   Course resident_bytes;
   std::uint64_t virtual_bytes = 0;
   bool kernel_thread = false;
+
+  std::string cgroup(ScriptTime t) const;
+  std::string container_id(ScriptTime t) const;
 };
 
 struct UserScript {
@@ -139,6 +152,7 @@ struct HostScript {
   Course cores_microwatts, package_microwatts, psys_microwatts;  // package includes cores and an integrated GPU
   Course temperature;                                            // millidegrees, CPU package
   Course memory_read, memory_written;                            // 64-byte lines per second, both memory controllers
+  std::vector<Course> busy;                                      // ns per second, by processor
   unsigned cores = 8;
   bool has_psys = true;
   bool has_bmc_display = false;  // another vendor's display adapter is card0
@@ -185,7 +199,7 @@ double expected_process_busy_seconds(const MachineScript& script, std::uint32_t 
 // Over all engines of the class.
 double expected_process_busy_ratio(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
                                    EngineClass engine_class, ScriptTime from, ScriptTime to);
-std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu);
+std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu, ScriptTime t);
 double expected_process_cpu_seconds(const ProcessScript& process, ScriptTime t);
 
 }  // namespace igpu::simulation

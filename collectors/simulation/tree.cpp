@@ -39,6 +39,7 @@ Found walk(const Tree& tree, const Node* at, std::string_view path, LastLink las
     const auto entry = at->children.find(name);
     if (entry == at->children.end()) return {nullptr, ENOENT};
     const Node* next = entry->second.get();
+    if (next->life.recurs() && !next->life.exists(tree.clock().now())) return {nullptr, ENOENT};
     if (next->kind == Node::Kind::link && !(path.empty() && last == LastLink::keep)) {
       if (--links_left < 0) return {nullptr, ELOOP};
       const Found target = walk(tree, at, next->text, LastLink::follow, links_left);
@@ -50,9 +51,23 @@ Found walk(const Tree& tree, const Node* at, std::string_view path, LastLink las
   return {at, 0};
 }
 
-Found find(const Tree& tree, const Node& from, std::string_view path, LastLink last = LastLink::follow) {
+// Whether the entry, or a directory above it, is not what it was.
+bool is_gone(const Tree& tree, const Node& node, ScriptTime opened) {
+  for (const Node* at = &node; at != nullptr; at = at->parent)
+    if (at->life.recurs() && !at->life.is_same(opened, tree.clock().now())) return true;
+  return false;
+}
+
+// Where a path begins.
+struct Start {
+  const Node& node;
+  ScriptTime opened;
+};
+
+Found find(const Tree& tree, const Start& from, std::string_view path, LastLink last = LastLink::follow) {
+  if (is_gone(tree, from.node, from.opened)) return {nullptr, ESRCH};
   int links_left = kMaxLinks;
-  return walk(tree, &from, path, last, links_left);
+  return walk(tree, &from.node, path, last, links_left);
 }
 
 int refusal(const Tree& tree, const Node& node) {
@@ -61,7 +76,7 @@ int refusal(const Tree& tree, const Node& node) {
 }
 
 // A regular file that the reader may open.
-Found find_file(const Tree& tree, const Node& from, std::string_view path) {
+Found find_file(const Tree& tree, const Start& from, std::string_view path) {
   Found found = find(tree, from, path);
   if (found.node == nullptr) return found;
   if (found.node->kind == Node::Kind::directory) return {nullptr, EISDIR};
@@ -70,7 +85,7 @@ Found find_file(const Tree& tree, const Node& from, std::string_view path) {
   return found;
 }
 
-Found find_directory(const Tree& tree, const Node& from, std::string_view path) {
+Found find_directory(const Tree& tree, const Start& from, std::string_view path) {
   Found found = find(tree, from, path);
   if (found.node == nullptr) return found;
   if (found.node->kind != Node::Kind::directory) return {nullptr, ENOTDIR};
@@ -110,14 +125,16 @@ std::string path_of(const Node& node) {
 
 class TreeFile final : public File {
  public:
-  TreeFile(const Tree& tree, const Node& node) : tree_(tree), node_(node) {}
+  TreeFile(const Tree& tree, const Node& node) : tree_(tree), node_(node), opened_(tree.clock().now()) {}
   Reading<std::string_view> read(std::span<char> buffer) override {
+    if (is_gone(tree_, node_, opened_)) return outcome_of_errno<std::string_view>(ESRCH, "simulated file");
     return read_whole(tree_, node_, buffer, "simulated file");
   }
 
  private:
   const Tree& tree_;
   const Node& node_;
+  const ScriptTime opened_;
 };
 
 }  // namespace
@@ -186,25 +203,25 @@ Node& Tree::device(std::string_view path, unsigned major, unsigned minor, std::u
 }
 
 Reading<std::string_view> TreeDirectory::read(std::string_view path, std::span<char> buffer) const {
-  const Found found = find_file(*tree_, *node_, path);
+  const Found found = find_file(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::string_view>(found.error, path);
   return read_whole(*tree_, *found.node, buffer, path);
 }
 
 Reading<std::string_view> TreeDirectory::read_start(std::string_view path, std::span<char> buffer) const {
-  const Found found = find_file(*tree_, *node_, path);
+  const Found found = find_file(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::string_view>(found.error, path);
   return render(*tree_, *found.node, buffer).text();
 }
 
 Reading<std::unique_ptr<File>> TreeDirectory::open(std::string_view path) const {
-  const Found found = find_file(*tree_, *node_, path);
+  const Found found = find_file(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::unique_ptr<File>>(found.error, path);
   return std::unique_ptr<File>(std::make_unique<TreeFile>(*tree_, *found.node));
 }
 
 Reading<std::unique_ptr<Directory>> TreeDirectory::open_directory(std::string_view path) const {
-  const Found found = find_directory(*tree_, *node_, path);
+  const Found found = find_directory(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::unique_ptr<Directory>>(found.error, path);
   if (const int error = refusal(*tree_, *found.node); error != 0) {
     return outcome_of_errno<std::unique_ptr<Directory>>(error, path);
@@ -214,31 +231,32 @@ Reading<std::unique_ptr<Directory>> TreeDirectory::open_directory(std::string_vi
 
 Reading<Unit> TreeDirectory::for_each(std::string_view path,
                                       const std::function<bool(std::string_view name)>& visit) const {
-  const Found found = find_directory(*tree_, *node_, path);
+  const Found found = find_directory(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<Unit>(found.error, path);
   if (const int error = refusal(*tree_, *found.node); error != 0) return outcome_of_errno<Unit>(error, path);
-  for (const auto& entry : found.node->children) {
-    if (!visit(entry.first)) break;
+  for (const auto& [name, node] : found.node->children) {
+    if (node->life.recurs() && !node->life.exists(tree_->clock().now())) continue;
+    if (!visit(name)) break;
   }
   return Unit{};
 }
 
 Reading<std::string> TreeDirectory::read_link(std::string_view path) const {
-  const Found found = find(*tree_, *node_, path, LastLink::keep);
+  const Found found = find(*tree_, {*node_, opened_}, path, LastLink::keep);
   if (found.node == nullptr) return outcome_of_errno<std::string>(found.error, path);
   if (found.node->kind != Node::Kind::link) return Absent{Reason::kernel, EINVAL};
   return found.node->text;
 }
 
 Reading<std::string> TreeDirectory::resolve(std::string_view path) const {
-  const Found found = find(*tree_, *node_, path);
+  const Found found = find(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::string>(found.error, path);
   std::string real = path_of(*found.node);
   return real.empty() ? "." : real;
 }
 
 Reading<FileFacts> TreeDirectory::stat(std::string_view path) const {
-  const Found found = find(*tree_, *node_, path);
+  const Found found = find(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<FileFacts>(found.error, path);
   const Node& node = *found.node;
   FileFacts facts;

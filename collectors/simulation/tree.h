@@ -12,6 +12,7 @@
 #include "machine/filesystem.h"
 #include "machine/machine.h"
 #include "simulation/course.h"
+#include "simulation/lifetime.h"
 #include "simulation/text_writer.h"
 
 namespace igpu::simulation {
@@ -58,6 +59,7 @@ struct Node {
   bool device = false;            // a character device: it can be listed and stat'ed, but not read
   int error = 0;                  // errno of every attempt to open it (a directory: also of reaching its entries)
   RuntimePower* wakes = nullptr;  // reading it resumes this GPU
+  Lifetime life;                  // outside of it there is no such entry
   std::string text;               // constant content, or the target of a link
   Render render;
   Node* parent = nullptr;
@@ -97,7 +99,7 @@ class Tree {
 class TreeDirectory final : public Directory {
  public:
   explicit TreeDirectory(const Tree& tree) : TreeDirectory(tree, tree.root()) {}
-  TreeDirectory(const Tree& tree, const Node& node) : tree_(&tree), node_(&node) {}
+  TreeDirectory(const Tree& tree, const Node& node) : tree_(&tree), node_(&node), opened_(tree.clock().now()) {}
 
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override;
   Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override;
@@ -111,6 +113,7 @@ class TreeDirectory final : public Directory {
  private:
   const Tree* tree_;
   const Node* node_;
+  ScriptTime opened_;  // what has ended since then is gone, also if another of its kind has begun
 };
 
 }  // namespace igpu::simulation

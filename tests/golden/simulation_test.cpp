@@ -376,7 +376,7 @@ TEST_CASE("processes: use of every class, memory, and identity") {
       const GpuScript& gpu = script.gpus[g];
       std::size_t holders = 0;
       for (const ProcessScript& process : script.processes) {
-        const std::size_t clients = expected_process_clients(script, process.pid, g);
+        const std::size_t clients = expected_process_clients(script, process.pid, g, w.to);
         if (clients == 0) continue;
         ++holders;
         const std::string pid = number(process.pid);
@@ -400,9 +400,9 @@ TEST_CASE("processes: use of every class, memory, and identity") {
         }
         const auto info = w.page.find("intel_gpu_process_info", own);
         REQUIRE(info.size() == 1);
-        CHECK(info[0]->label("container_id") == process.container_id);
-        CHECK(info[0]->label("pod_uid") == process.pod_uid);
-        CHECK(info[0]->label("cgroup") == process.cgroup);
+        CHECK(info[0]->label("container_id") == process.container_id(w.to));
+        CHECK(info[0]->label("pod_uid") == process.place.pod_uid);
+        CHECK(info[0]->label("cgroup") == process.cgroup(w.to));
         CHECK(info[0]->label("user") == (process.uid == 0 ? "root" : process.uid == 1000 ? "anna" : "stream"));
         double vram = 0;
         for (const ClientScript& client : script.clients) {

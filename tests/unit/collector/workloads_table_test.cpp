@@ -389,6 +389,21 @@ TEST_CASE("what is unattributed never falls, and one late reading does not add u
   CHECK(before <= 0.0101);
 }
 
+TEST_CASE("labels are those of the last scan, of the kind that came first") {
+  WorkloadTable table(256, 1s);
+  ClientSnapshot snapshot;
+  const TreeProcess process{.pid = 7};
+  const auto scan = [&](const WorkloadLabels& labels) {
+    snapshot.time += 10s;
+    table.advance({snapshot, {&process, 1}, 1, true, [&](std::uint32_t) { return labels; }});
+    return table.workloads().at(0)->labels;
+  };
+  CHECK(scan({.workload = "a", .kind = "container", .container_id = "1"}).container_id == "1");
+  CHECK(scan({.workload = "a", .kind = "container", .container_id = "2"}).container_id == "2");
+  CHECK(scan({.workload = "a", .kind = "comm"}).container_id == "2");
+  CHECK(table.workloads().size() == 1);
+}
+
 TEST_CASE("folding changes nothing of what is attributed") {
   Scene scene(1);
   scene.scan();

@@ -2,6 +2,7 @@
 // All parts of a simulated machine must agree with each other.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -173,6 +174,15 @@ TEST_CASE("i915: client time per class is the engines' busy time, except for the
       const GpuScript& gpu = m.script().gpus[g];
       if (gpu.model.driver != Driver::i915) continue;
       INFO(profile << " " << gpu.address);
+      constexpr Nanoseconds kWindow = 13s + 400ms;
+      // Without a client that begins or ends within the window.
+      const auto changes = [&] {
+        return std::any_of(m.script().clients.begin(), m.script().clients.end(), [&](const ClientScript& client) {
+          return client.open.exists(m.now()) != client.open.exists(m.now() + kWindow) ||
+                 client.open.predecessors(m.now()) != client.open.predecessors(m.now() + kWindow);
+        });
+      };
+      while (changes()) m.clock.time += 1s;
       std::vector<std::unique_ptr<PerfEvent>> events;
       for (const EngineScript& engine : gpu.engines) {
         const std::string text =
@@ -183,7 +193,7 @@ TEST_CASE("i915: client time per class is the engines' busy time, except for the
       const auto clients_ns = [&](std::string_view fdinfo_name) {
         std::uint64_t sum = 0;
         for (const ClientScript& client : m.script().clients) {
-          if (client.gpu != g) continue;
+          if (client.gpu != g || !client.open.exists(m.now())) continue;
           const std::string path = std::to_string(client.pid) + "/fdinfo/" + std::to_string(client.descriptors[0]);
           sum += leading_number(lines_of(m.proc(path)).at("drm-engine-" + std::string(fdinfo_name)));
         }
@@ -192,7 +202,6 @@ TEST_CASE("i915: client time per class is the engines' busy time, except for the
       std::map<EngineClass, std::uint64_t> before;
       for (const EngineScript& engine : gpu.engines)
         before[engine.model.engine_class] = clients_ns(names_of(engine.model.engine_class).fdinfo_name);
-      constexpr Nanoseconds kWindow = 13s + 400ms;
       m.clock.time += kWindow;
       std::map<EngineClass, std::uint64_t> busy, own;
       for (std::size_t i = 0; i < gpu.engines.size(); ++i) {
@@ -226,7 +235,7 @@ TEST_CASE("xe: cycles of the clients are ticks of the engines, and the GPU's clo
           lines_of(m.proc(std::to_string(client.pid) + "/fdinfo/" + std::to_string(client.descriptors[0])));
       CHECK(lines.at("drm-driver") == "xe");
       CHECK(lines.at("drm-pdev") == gpu.address);
-      CHECK(lines.at("drm-client-id") == std::to_string(client.id));
+      CHECK(lines.at("drm-client-id") == std::to_string(client.id(m.now())));
       CHECK(lines.at("drm-engine-capacity-vcs") == "2");
       CHECK_FALSE(lines.contains("drm-engine-video"));
       sum.first += leading_number(lines.at("drm-cycles-vcs"));
@@ -385,20 +394,140 @@ TEST_CASE("the render node answers by the rules of both drivers") {
   CHECK(m.machine.drm.open("renderD140").is_absent());
 }
 
-TEST_CASE("the rack runs ten GPU processes in three containers") {
+TEST_CASE("the rack's containers, pods and units are found in the cgroups of their processes") {
   Simulated m("rack");
-  std::set<std::uint32_t> pids;
-  std::set<std::string> containers;
-  for (const ClientScript& client : m.script().clients) {
-    pids.insert(client.pid);
-    const std::string cgroup = m.proc(std::to_string(client.pid) + "/cgroup");
-    const ProcessScript& process = *m.script().process(client.pid);
-    CHECK(process.container_id.size() == 64);
-    CHECK(cgroup.find(process.container_id) != std::string::npos);
-    containers.insert(process.container_id);
+  std::set<std::string> containers, pods, units;
+  for (const ProcessScript& process : m.script().processes) {
+    if (!process.life.exists(m.now())) continue;
+    const std::string cgroup = m.proc(std::to_string(process.pid) + "/cgroup");
+    CHECK(cgroup == "0::" + process.cgroup(m.now()) + "\n");
+    const PlaceScript& place = process.place;
+    if (!place.container_id.empty()) {
+      CHECK(cgroup.find(process.container_id(m.now())) != std::string::npos);
+      containers.insert(process.container_id(m.now()));
+    }
+    if (!place.pod_uid.empty()) pods.insert(place.pod_uid);
+    if (place.container_id.empty() && !place.systemd_unit.empty()) units.insert(place.systemd_unit);
   }
-  CHECK(pids.size() == 10);
-  CHECK(containers.size() == 3);
+  CHECK(containers.size() == 4);
+  CHECK(pods.size() == 3);
+  CHECK(units.contains("packager@news.service"));
+}
+
+TEST_CASE("short jobs come and go, each as another process with another client") {
+  Simulated m("rack");
+  const std::string job = "9011";  // from 12 to 17 seconds after each period's begin
+  std::set<std::string> starts, clients;
+  int seen = 0;
+  for (int second = 0; second < 900; ++second, m.clock.time += 1s) {
+    const bool listed = [&] {
+      const auto names = sorted_names(m.machine.proc, ".");
+      return std::find(names.begin(), names.end(), job) != names.end();
+    }();
+    const auto stat = m.machine.proc.read(job + "/stat", m.buffer);
+    CHECK(listed == static_cast<bool>(stat));
+    if (!stat) {
+      CHECK(stat.absent() == Absent{Reason::kernel, ENOENT});
+      continue;
+    }
+    ++seen;
+    std::vector<std::string> fields;
+    for (std::string_view rest = *stat; !rest.empty();) fields.emplace_back(take_until(rest, ' '));
+    starts.insert(fields[21]);
+    if (const auto block = m.machine.proc.read(job + "/fdinfo/9", m.buffer))
+      clients.insert(lines_of(std::string(*block)).at("drm-client-id"));
+  }
+  CHECK(seen == 3 * 5);
+  CHECK(starts.size() == 3);
+  CHECK(clients.size() == 3);
+}
+
+TEST_CASE("a directory of a process that has ended never shows its successor") {
+  Simulated m("rack");
+  const auto exists = [&] { return static_cast<bool>(m.machine.proc.stat("9011")); };
+  while (!exists()) m.clock.time += 1s;
+  const auto directory = m.machine.proc.open_directory("9011");
+  const auto file = m.machine.proc.open("9011/stat");
+  REQUIRE(directory);
+  REQUIRE(file);
+  CHECK((*directory)->read("stat", m.buffer));
+  m.clock.time += 10s;
+  CHECK_FALSE(exists());
+  CHECK((*directory)->read("stat", m.buffer).absent() == Absent{Reason::kernel, ESRCH});
+  m.clock.time += 290s;
+  CHECK(exists());
+  CHECK((*directory)->read("stat", m.buffer).absent() == Absent{Reason::kernel, ESRCH});
+  CHECK((*file)->read(m.buffer).absent() == Absent{Reason::kernel, ESRCH});
+}
+
+TEST_CASE("a pod's container that starts again has another id, in the same pod") {
+  Simulated m("rack");
+  std::set<std::string> containers;
+  for (int second = 0; second < 600; ++second, m.clock.time += 1s) {
+    int running = 0;
+    for (const char* pid : {"9101", "9102"}) {
+      const auto cgroup = m.machine.proc.read(std::string(pid) + "/cgroup", m.buffer);
+      if (!cgroup) continue;
+      ++running;
+      CHECK(cgroup->find("podc41e6f88_2d5b_47a0_9c63_5be0a9d7143f.slice/cri-containerd-") != std::string::npos);
+      containers.emplace(*cgroup);
+    }
+    CHECK(running <= 1);
+  }
+  CHECK(containers.size() >= 4);
+}
+
+TEST_CASE("what a script's ended children used is in its own counters, as the kernel adds it") {
+  Simulated m("rack");
+  const auto reaped = [&] {
+    std::vector<std::string> fields;
+    const std::string stat = m.proc("9001/stat");
+    for (std::string_view rest = stat; !rest.empty();) fields.emplace_back(take_until(rest, ' '));
+    return std::stoull(fields[15]) + std::stoull(fields[16]);
+  };
+  const auto written = [&] { return leading_number(lines_of(m.proc("9001/io")).at("write_bytes")); };
+  const std::uint64_t ticks = reaped(), bytes = written();
+  m.clock.time += 300s;
+  CHECK(reaped() - ticks == 7 * 5 * 60);  // seven jobs of five seconds, 0.6 processors each
+  CHECK(written() - bytes == 7 * 5 * (1U << 19));
+  CHECK(m.proc("9001/task/9001/children").starts_with("9002 9003 "));
+}
+
+TEST_CASE("processors: their time is the elapsed time, and what they do is what the processes use") {
+  Simulated m("rack");
+  const auto read = [&] {
+    std::map<std::string, std::vector<std::uint64_t>> lines;
+    const std::string text = m.proc("stat");
+    for (std::string_view rest = text; !rest.empty();) {
+      std::string_view line = take_line(rest);
+      const std::string name(take_until(line, ' '));
+      if (!name.starts_with("cpu")) break;
+      for (std::string_view field = trim(line); !field.empty();)
+        lines[name].push_back(*scan_u64(take_until(field, ' ')));
+    }
+    return lines;
+  };
+  auto before = read();
+  const ScriptTime from = m.now();
+  m.clock.time += 100s;
+  auto after = read();
+  REQUIRE(after.size() == 17);
+  double in_use = 0;
+  for (auto& [cpu, ticks] : after) {
+    CAPTURE(cpu);
+    REQUIRE(ticks.size() == 10);
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < ticks.size(); ++i) {
+      CHECK(ticks[i] >= before[cpu][i]);
+      sum += ticks[i] - before[cpu][i];
+      if (cpu != "cpu" && i != 3 && i != 4) in_use += static_cast<double>(ticks[i] - before[cpu][i]) / 100;
+    }
+    CHECK(static_cast<double>(sum) == doctest::Approx(cpu == "cpu" ? 160'000 : 10'000).epsilon(0.001));
+  }
+  double used = 0;
+  for (const ProcessScript& process : m.script().processes)
+    used += static_cast<double>(process.cpu.integral(m.now()) - process.cpu.integral(from)) * 1e-9;
+  CHECK(in_use == doctest::Approx(used + 16).epsilon(0.01));  // the kernel's own: a hundredth of each processor
 }
 
 TEST_CASE("one client on several descriptors and in several processes shows one id everywhere") {
