@@ -56,14 +56,15 @@ PerfettoWriter::PerfettoWriter(Output output, const TraceClocks& clocks)
   ProtoWriter proto(buffer_);
   proto.message(kTracePacket, [&] {
     proto.message(packet::kClockSnapshot, [&] {
-      for (const auto& [id, time] : {std::pair{clock::kRealtime, clocks.realtime_ns},
-                                     {clock::kMonotonic, clocks.monotonic_ns},
-                                     {clock::kBoottime, clocks.boottime_ns}}) {
+      const auto reading = [&](std::uint64_t id, std::uint64_t time) {
         proto.message(clock::kClocks, [&] {
           proto.number(clock::kId, id);
           proto.number(clock::kTimestamp, time);
         });
-      }
+      };
+      reading(clock::kRealtime, clocks.realtime_ns);
+      reading(clock::kMonotonic, clocks.monotonic_ns);
+      reading(clock::kBoottime, clocks.boottime_ns);
     });
     proto.number(packet::kSequence, kSequence);
   });
