@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <istream>
 #include <ostream>
 
@@ -67,9 +68,9 @@ bool split(std::string_view line, std::array<std::string_view, kColumns>& fields
 bool read_row(std::string_view line, FunctionNumbers& functions, Row& row) {
   std::array<std::string_view, kColumns> f;
   if (!split(line, f) || f[2].empty()) return false;
-  bool good = scan(f[1], row.milliseconds) && scan(f[3], row.size) && scan(f[4], row.resident) &&
-              scan(f[5], row.data) && scan(f[8], row.size_change) && scan(f[9], row.resident_change) &&
-              scan(f[21], row.total_bytes);
+  bool good = scan(f[1], row.milliseconds) && std::isfinite(row.milliseconds) && scan(f[3], row.size) &&
+              scan(f[4], row.resident) && scan(f[5], row.data) && scan(f[8], row.size_change) &&
+              scan(f[9], row.resident_change) && scan(f[21], row.total_bytes);
   for (std::size_t i = 0; i < kResourceColumns; ++i) good = good && scan(f[11 + i], row.counts[i]);
   if (good) row.function = functions.of(f[2]);
   return good;

@@ -6,9 +6,11 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/scan.h"
 #include "fuzz/fuzz_check.h"
+#include "igpu/level_zero.h"
 #include "source/level_zero_pages.h"
 #include "support/level_zero_page.h"
 
@@ -35,6 +37,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     for (const igpu::LevelZeroCalls& calls : accepted->calls) FUZZ_CHECK(calls.calls < kLargest);
     FUZZ_CHECK(igpu::is_later_reading(*accepted, *accepted));
+  }
+  // Its live resources, too: entries, call sites and libraries.
+  const auto described = igpu::describe_level_zero_page(page.bytes());
+  FUZZ_CHECK(described.has_value() == std::holds_alternative<igpu::LevelZeroPage>(parsed));
+  if (described) {
+    std::uint64_t entries = 0;
+    for (const igpu::LevelZeroSite& site : described->live) entries += site.count;
+    FUZZ_CHECK(entries <= igpu::level_zero::entries_of(1));
   }
   return 0;
 }
