@@ -8,7 +8,7 @@ option(IGPU_HARDENING "Compile with the hardening flags of a distribution" ON)
 option(IGPU_COVERAGE "Count which lines run (gcov)" OFF)
 set(IGPU_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread; empty for none")
 option(IGPU_TIDY "Run clang-tidy over every file of the library and the program" OFF)
-option(IGPU_FUZZ "Build the fuzz targets with libFuzzer (clang)" OFF)
+option(IGPU_FUZZ "Fuzz targets search with libFuzzer (clang); otherwise they replay their corpus" OFF)
 
 string(TOUPPER "${CMAKE_BUILD_TYPE}" igpu_build_type)
 set(igpu_debug_build OFF)
@@ -53,7 +53,9 @@ function(igpu_target_settings target)
         $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
     endif()
   else()
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
+    # ccache caches precompiled headers of clang only without their time stamps.
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers> "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   endif()
   if(IGPU_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
@@ -86,19 +88,23 @@ function(igpu_target_settings target)
     target_compile_options(${target} PRIVATE "-fsanitize=${sanitizers}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE "-fsanitize=${sanitizers}")
   endif()
-  if(IGPU_FUZZ)
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
   if(IGPU_COVERAGE)
     target_compile_options(${target} PRIVATE --coverage)
     target_link_options(${target} PRIVATE --coverage)
   endif()
 endfunction()
 
-# igpu_precompile(target): what most files include, compiled once, in gcc's builds with sanitizers, of which CI compiles two
+# igpu_search(target): with IGPU_FUZZ, libFuzzer sees which branches of this library an input takes.
+function(igpu_search target)
+  if(IGPU_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# igpu_precompile(target): what most files include, compiled once, in the builds with sanitizers, which CI compiles
 # from scratch. All other builds compile without it and so find includes that are missing.
 function(igpu_precompile target)
-  if(IGPU_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(IGPU_SANITIZE)
     set(headers algorithm chrono condition_variable functional map memory mutex optional sstream stdexcept string thread vector)
     list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>")
     target_precompile_headers(${target} PRIVATE ${headers})

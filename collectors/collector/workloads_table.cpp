@@ -2,6 +2,7 @@
 #include "collector/workloads_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -13,7 +14,7 @@ constexpr std::size_t kMostClients = 65536;
 constexpr std::size_t kMostFolded = 65536;
 
 std::uint64_t nanoseconds_of(std::uint64_t cycles, double hertz) {
-  return static_cast<std::uint64_t>(static_cast<double>(cycles) * 1e9 / hertz + 0.5);
+  return static_cast<std::uint64_t>(std::round(static_cast<double>(cycles) * 1e9 / hertz));
 }
 
 struct MemoryState {

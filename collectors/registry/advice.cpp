@@ -40,7 +40,7 @@ Advice perf_advice(const Absent& absent, const PermissionFacts& facts) {
   }
   if (facts.has_perfmon) {
     return {refused + " and this process has CAP_PERFMON: a security module refuses",
-            "let it allow this process perf_event (SELinux: ausearch -m avc tells the rule)"};
+            "let it allow this process perf_event (SELinux: ausearch -m avc names the rule)"};
   }
   const std::string cause = refused + " and this process has no CAP_PERFMON";
   if (beyond_mainline) {
@@ -73,7 +73,7 @@ Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
                 "namespace",
             "run it without that confinement (AppArmor: --security-opt apparmor=unconfined, appArmorProfile: {type: "
             "Unconfined}; "
-            "SELinux: --security-opt label=disable; dmesg tells what refused), and in the host's user namespace"};
+            "SELinux: --security-opt label=disable; dmesg names what refused), and in the host's user namespace"};
   }
   return {refused,
           "give it " + capability + "; a container also needs the host's PID namespace (--pid host, hostPID: true)"};
@@ -81,7 +81,8 @@ Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
 
 Advice links_advice() {
   return {
-      "a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which tells whose file is whose, may "
+      "a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which shows who holds which file, "
+      "may "
       "not be read",
       "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
       "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); it is known again when that "
@@ -132,10 +133,10 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
       return links_advice();
     case Need::perfmon_capability:
       if (facts.in_user_namespace) {
-        return {"the driver tells this only to CAP_PERFMON of the initial user namespace",
+        return {"the driver reports this only with CAP_PERFMON of the initial user namespace",
                 "run it outside user namespaces (no rootless container, --userns=host), with CAP_PERFMON"};
       }
-      return {"the driver tells this only to CAP_PERFMON",
+      return {"the driver reports this only with CAP_PERFMON",
               "give it CAP_PERFMON (setcap cap_perfmon+ep, AmbientCapabilities=CAP_PERFMON, --cap-add PERFMON)"};
     case Need::powercap_file:
     case Need::root_only_file:

@@ -145,7 +145,7 @@ void Registry::Run::execute(int epoch) {
     try {
       prepare();
     } catch (const std::exception& error) {
-      core_->log.write(LogLevel::error, "looking for GPUs failed",
+      core_->log.write(LogLevel::error, "listing the GPUs failed",
                        {{"error", error.what()}, {"hint", "please report this"}});
     }
   }

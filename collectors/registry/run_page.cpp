@@ -159,7 +159,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   account.noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
   out.add(kDevices, Count{static_cast<double>(device_count(progress))});
   if (!progress.listed && whole)
-    account.failures.insert({{}, {}, "looking for GPUs", "a read hangs; skipped until it returns"});
+    account.failures.insert({{}, {}, "listing the GPUs", "a read hangs; skipped until it returns"});
   if (progress.discovery_failed)
     account.failures.insert({{}, {}, progress.discovery_failed->where, progress.discovery_failed->code.message()});
   for (const ConfiguredCollector& collector : core_->collectors) {

@@ -93,7 +93,9 @@ TEST_CASE("CivetWeb's server is not in the program, nor what its known holes nee
                              "handle_directory_request",  // CVE-2025-55763: redirect to a folder
                              "print_dir_entry", "mg_store_body", "put_dir", "handle_cgi_request"}) {
     CAPTURE(absent);
-    CHECK(symbols.find(absent) == std::string::npos);
+    // Code only: AddressSanitizer keeps the names of functions that the linker dropped.
+    CHECK(symbols.find(std::string(" T ") + absent) == std::string::npos);
+    CHECK(symbols.find(std::string(" t ") + absent) == std::string::npos);
   }
 }
 

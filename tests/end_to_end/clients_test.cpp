@@ -16,6 +16,7 @@
 #include "support/exporter_process.h"
 #include "support/exposition_parser.h"
 #include "support/http_client.h"
+#include "support/sanitizers.h"
 
 using namespace igpu::test;
 using namespace std::chrono_literals;
@@ -23,7 +24,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // A sanitizer keeps what was freed, and a record of it.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef IGPU_SANITIZED
 constexpr double kAllowedGrowth = 512 << 20;
 #else
 constexpr double kAllowedGrowth = 1 << 20;

@@ -7,6 +7,7 @@
 
 #include "support/machine_tree.h"
 #include "support/run_program.h"
+#include "support/sanitizers.h"
 #include "text/wrap.h"
 
 using namespace igpu::test;
@@ -161,7 +162,7 @@ TEST_CASE("a command that prints once does not wait for a missing GPU, and lists
   CHECK(run({"stats", "--simulate=rack", "--gpu=renderD129", "--gpu=0000:00:02.0"}).status == 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these take terabytes of address space
+#ifndef IGPU_SANITIZED  // these take terabytes of address space
 TEST_CASE("a start without enough memory reports what is missing and the limit") {
   const auto start = [](const char* limit) {
     return run_program(

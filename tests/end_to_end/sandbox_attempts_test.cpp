@@ -219,12 +219,13 @@ void try_everything(const Setting& setting) {
     CAPTURE(kind);
     CHECK_FALSE(missing(kind));
   }
-  for (const auto& [kind, thread] : threads) {
+  for (const auto& [name, thread] : threads) {
+    const std::string& kind = name;  // clang 14 captures no structured binding
     CAPTURE(kind);
     for (int number = 0; attempt_number(number) != nullptr; ++number) {
       const Attempt& attempt = *attempt_number(number);
-      const std::string name = attempt.name;
-      CAPTURE(name);
+      const std::string tried = attempt.name;
+      CAPTURE(tried);
       const std::string wanted = expected(attempt, is_collecting(kind), setting);
       if (!wanted.empty()) CHECK(program.attempt(thread, number) == wanted);
     }

@@ -147,7 +147,8 @@ TEST_CASE("every thread has dropped what the documentation says, and the metric 
       std::count_if(threads.begin(), threads.end(), [](const Thread& thread) { return thread.collects(); });
   CHECK(collecting >= 2);
   CHECK(threads.size() > static_cast<std::size_t>(collecting) + 2);
-  for (const auto& [name, thread] : threads) {
+  for (const auto& [key, thread] : threads) {
+    const auto& name = key;  // clang 14 captures no structured binding
     CAPTURE(name);
     const bool collects = name == "collect" || name == "housekeeping";
     CHECK(thread.effective == (collects ? keep : 0));

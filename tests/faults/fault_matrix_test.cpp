@@ -19,6 +19,7 @@
 #include "support/fake_clock.h"
 #include "support/fault_injector.h"
 #include "support/recording_log.h"
+#include "support/sanitizers.h"
 
 using namespace igpu;
 using namespace igpu::test;
@@ -33,7 +34,7 @@ constexpr Nanoseconds kInterval = 15s;
 // scrape must be done by then.
 constexpr Nanoseconds kCollectorTimeout = 1s;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef IGPU_SANITIZED
 constexpr bool kOneOfAKind = true;  // of files that differ by a number only: minutes instead of half an hour
 #else
 constexpr bool kOneOfAKind = false;
@@ -227,7 +228,8 @@ void steady(std::string_view profile) {
 
   int cases = 0;
   Names kinds;
-  for (const auto& [operation, affected] : users) {
+  for (const auto& [faulty, affected] : users) {
+    const Operation& operation = faulty;  // clang 14 captures no structured binding
     const bool new_kind = kinds.insert(kind_of(operation)).second;
     if (kOneOfAKind && !new_kind) continue;
     for (const Fault fault : kFaults) {

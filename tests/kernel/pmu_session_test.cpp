@@ -250,7 +250,7 @@ TEST_CASE(
     "a seccomp profile that forbids the call is a matter of permission, also where it pretends that there is no such "
     "call") {
   SoftwarePmu soft;
-  for (const std::uint32_t error : {EPERM, ENOSYS}) {
+  for (const std::uint32_t error : {std::uint32_t{EPERM}, std::uint32_t{ENOSYS}}) {
     const std::string outcome = in_child([&] {
       std::array<sock_filter, 4> code{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),

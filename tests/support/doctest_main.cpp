@@ -2,9 +2,11 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
+#include "support/sanitizers.h"
+
 // Tests that ThreadSanitizer leaves out run in one thread (tests/CMakeLists.txt). The sanitizers have a pthread_create
 // of their own, so only the other builds check that.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef IGPU_SANITIZED
 #include <dlfcn.h>
 #include <pthread.h>
 

@@ -57,10 +57,11 @@ struct Unit {};  // for Reading<Unit>: it worked, and there is no value
 template <class T>
 class [[nodiscard]] Reading {
  public:
-  Reading(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Reading(Absent absent) : state_(std::in_place_index<1>, absent) {}      // NOLINT(google-explicit-constructor)
-  Reading(Failure failure)
-      : state_(std::in_place_index<2>, std::move(failure)) {}  // NOLINT(google-explicit-constructor)
+  // Implicit, so that a function returns any of the three. NOLINTBEGIN(google-explicit-constructor)
+  Reading(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Reading(Absent absent) : state_(std::in_place_index<1>, absent) {}
+  Reading(Failure failure) : state_(std::in_place_index<2>, std::move(failure)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   explicit operator bool() const { return state_.index() == 0; }
   bool is_absent() const { return state_.index() == 1; }

@@ -264,7 +264,8 @@ TEST_CASE("requests that are too large are rejected with the matching status, an
                {"GET /" + std::string(9000, 'x') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
                {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 16385\r\n\r\n", 413},
                {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n", 413}};
-  for (const auto& [request, status] : cases) {
+  for (const auto& [request, expected] : cases) {
+    const int status = expected;  // clang 14 captures no structured binding
     CAPTURE(status);
     HttpConnection connection(server.port());
     connection.send(request);

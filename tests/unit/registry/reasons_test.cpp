@@ -94,7 +94,9 @@ void check_words(const Subject& subject, const Advice& advice) {
 
 void check(Subject& subject, const std::vector<Expected>& expected) {
   const auto features = subject.features();
-  for (const auto& [name, answer] : features) {
+  for (const auto& feature : features) {
+    const std::string_view name = feature.first;
+    const auto& answer = feature.second;
     INFO(name << ": " << answer.advice.cause << " / " << answer.advice.hint);
     if (!answer.available) check_words(subject, answer.advice);
   }

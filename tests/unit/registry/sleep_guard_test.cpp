@@ -42,7 +42,8 @@ TEST_CASE("an unused GPU is still read for some seconds: its first read does not
 
 TEST_CASE("a GPU that is idle now and then, but in use, is read each time") {
   SleepGuard guard;
-  for (int second = 0; second < 60; ++second) CHECK(guard.judge(awake(second % 2), second * 1s) == GpuPower::awake);
+  for (unsigned second = 0; second < 60; ++second)
+    CHECK(guard.judge(awake(second % 2), second * 1s) == GpuPower::awake);
 }
 
 TEST_CASE("scrapes further apart than the idle timer are always read") {

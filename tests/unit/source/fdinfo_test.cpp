@@ -55,7 +55,8 @@ TEST_SUITE_BEGIN("fdinfo");
 TEST_CASE("every published block is parsed as expected") {
   const Json all = Json::parse(content(kBlocks / "expected.json"));
   CHECK(all.size() == 30);
-  for (const auto& [name, expected] : all.items()) {
+  for (const auto& [file, expected] : all.items()) {
+    const std::string& name = file;  // clang 14 captures no structured binding
     CAPTURE(name);
     const std::string raw = content(kBlocks / name);
     REQUIRE_FALSE(raw.empty());
@@ -69,7 +70,8 @@ TEST_CASE("every published block is parsed as expected") {
     check_number(block.client_id, expected, "client_id");
 
     std::size_t engines = 0;
-    for (const auto& [engine_name, numbers] : expected.at("engines").items()) {
+    for (const auto& [engine_key, numbers] : expected.at("engines").items()) {
+      const std::string& engine_name = engine_key;
       CAPTURE(engine_name);
       auto engine_class = engine_class_of_fdinfo_name(engine_name);
       if (!engine_class) engine_class = engine_class_of_short_name(engine_name);
@@ -86,7 +88,8 @@ TEST_CASE("every published block is parsed as expected") {
     CHECK(present == engines);
 
     std::size_t regions = 0;
-    for (const auto& [region_name, numbers] : expected.at("memory").items()) {
+    for (const auto& [region_key, numbers] : expected.at("memory").items()) {
+      const std::string& region_name = region_key;
       CAPTURE(region_name);
       const bool only_legacy = numbers.size() == 1 && numbers.contains("legacy_memory");
       const FdinfoRegion* found = region(block, region_name);
