@@ -209,7 +209,7 @@ class Painter {
     int eighths = static_cast<int>(std::lround(*ratio * cells * 8));
     if (*ratio >= 0.005) eighths = std::max(eighths, 1);
     for (int i = 0; i < cells && eighths > 0; ++i, eighths -= 8)
-      canvas().put(x + 1 + i, y_, static_cast<char32_t>(U'\u2588' + (8 - std::min(eighths, 8))), style);
+      canvas().put(x + 1 + i, y_, static_cast<char32_t>(0x2588 + 8 - std::min(eighths, 8)), style);
   }
 
   void sparkline(int x, int cells, const History::Values& values, Style style) {
@@ -219,7 +219,7 @@ class Painter {
       if (!value) continue;
       const auto level = std::clamp(static_cast<int>(*value * 8), 0, 7);
       const char32_t character =
-          context_.unicode ? static_cast<char32_t>(U'\u2581' + level) : U"_.:-=+*#"[static_cast<std::size_t>(level)];
+          context_.unicode ? static_cast<char32_t>(0x2581 + level) : U"_.:-=+*#"[static_cast<std::size_t>(level)];
       canvas().put(x + cells - static_cast<int>(shown - i), y_, character, *value > 0 ? style : Style::dim);
     }
   }
