@@ -3,16 +3,13 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
-// Engine classes. The numbers are those of both uapis (i915_drm.h enum drm_i915_gem_engine_class, xe_drm.h
-// DRM_XE_ENGINE_CLASS_*).
-namespace igpu {
+#include "igpu/engine_class.h"
 
-enum class EngineClass : std::uint8_t { render = 0, copy = 1, video = 2, video_enhance = 3, compute = 4 };
-inline constexpr std::size_t kEngineClasses = 5;
+// What the kernel's interfaces call the engine classes.
+namespace igpu {
 
 struct EngineClassNames {
   EngineClass engine_class;

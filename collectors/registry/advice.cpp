@@ -206,6 +206,12 @@ PermissionFacts permission_facts(Machine& machine) {
   return facts;
 }
 
+Advice no_gpu_advice(const std::string& sysfs_root) {
+  return {"no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers",
+          "search for the device with `lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380`; if it is listed without a "
+          "driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host"};
+}
+
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts, const Gpu* gpu) {
   switch (absent.reason) {
     case Reason::permission:

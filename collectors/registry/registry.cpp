@@ -23,6 +23,7 @@ Registry::~Registry() {
 std::shared_ptr<ScrapeRun> Registry::start(const CollectorSet& collectors, bool only_accumulating) {
   current_.reset();  // the memory of its page is reused
   const auto execute = [this](const std::shared_ptr<Run>& run, int epoch) {
+    if (core_->options.on_calling_thread) return run->execute(epoch);
     if (!worker_) worker_ = std::make_unique<Worker>(core_->options.make_thread);
     worker_->submit([run, epoch] { run->execute(epoch); });
   };

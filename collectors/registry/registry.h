@@ -27,6 +27,8 @@ struct RegistryOptions {
   std::function<std::thread(std::function<void()>)> make_thread = {};
   Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
   std::shared_ptr<WorkloadRuleSource> workload_rules = {};      // as MonitorOptions
+  // start() runs the collectors itself and starts no thread. A read that hangs then hangs the caller.
+  bool on_calling_thread = false;
 };
 
 class Worker;

@@ -14,10 +14,12 @@ class Result final : public ScrapeResult {
   std::span<const SampleList* const> lists() const override { return lists_; }
   std::span<const Finding> findings() const override { return *findings_; }
   std::span<const std::string_view> failed_collectors() const override { return failed_; }
+  std::span<const CollectorFailure> failures() const override { return failures_; }
 
   std::vector<std::shared_ptr<SampleSink>> sinks;
   KeptFindings::List findings_;
   std::vector<std::string_view> failed_;  // names of the collectors' descriptors
+  std::vector<CollectorFailure> failures_;
   std::vector<const SampleList*> lists_;
 };
 
@@ -36,8 +38,10 @@ std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress
   auto result = std::make_shared<Result>();
   for (const Step& step : progress.steps) {
     const CollectorInfo& info = *step.slot->info;
-    if (step.outcome == Outcome::collected && (whole || info.always_on || collectors.has(info.name)))
-      result->sinks.push_back(step.sink);
+    if (step.outcome != Outcome::collected || !(whole || info.always_on || collectors.has(info.name))) continue;
+    result->sinks.push_back(step.sink);
+    for (const Failure& failure : step.sink->failures())
+      result->failures_.push_back({info.name, step.device(), failure});
   }
   auto own = core_->sinks->take();
   result->findings_ = report(progress, collectors, whole, *own, result->failed_);

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/export.h"
 
 // One GPU as the kernel reports it. These facts hold until the device is rebound.
 // Sources: /sys/class/drm, /sys/bus/pci/devices (Documentation/ABI/testing/sysfs-bus-pci), pci.ids.
@@ -14,6 +18,9 @@ enum class GpuKind { integrated, discrete };
 
 constexpr const char* to_string(Driver driver) { return driver == Driver::i915 ? "i915" : "xe"; }
 constexpr const char* to_string(GpuKind kind) { return kind == GpuKind::integrated ? "integrated" : "discrete"; }
+
+class OpenGpu;
+struct GpuOptions;
 
 struct Gpu {
   std::string address;      // PCI address as the kernel writes it, "0000:03:00.0": the identity
@@ -28,6 +35,14 @@ struct Gpu {
   int numa_node = -1;             // -1: unknown
   bool virtual_function = false;  // SR-IOV VF: no PMU on xe, no hwmon, no gtidle
   std::uint64_t binding = 0;  // changes when the device is rebound; two Gpus with the same value are the same binding
+
+  // igpu/gpu.h: the GPUs of this machine, and one of them to read.
+  IGPU_API static std::vector<Gpu> list();
+  IGPU_API static std::vector<Gpu> list(const GpuOptions& options);
+  IGPU_API static OpenGpu detect();
+  IGPU_API static OpenGpu detect(const GpuOptions& options);
+  IGPU_API static OpenGpu open(std::string_view name);
+  IGPU_API static OpenGpu open(std::string_view name, const GpuOptions& options);
 };
 
 // Whether readings of the processor package (RAPL, memory controllers, the package's temperature, the PMU without an

@@ -57,6 +57,12 @@ struct ScrapeRequest {
   std::stop_token gone{};  // stopped: the caller no longer wants the result
 };
 
+struct CollectorFailure {
+  std::string_view collector;
+  std::string device;  // "" if it concerns the whole machine
+  Failure failure;
+};
+
 class ScrapeResult {
  public:
   virtual ~ScrapeResult() = default;
@@ -64,6 +70,8 @@ class ScrapeResult {
   virtual std::span<const Finding> findings() const = 0;
   // Collectors with a failed, hung or late read: their intel_gpu_scrape_collector_success is 0.
   virtual std::span<const std::string_view> failed_collectors() const = 0;
+  // What failed in them.
+  virtual std::span<const CollectorFailure> failures() const { return {}; }
 };
 
 // What a monitor opens with privileges that a program may drop before it makes the monitor: BPF programs (CAP_BPF and

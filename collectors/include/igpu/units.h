@@ -27,6 +27,9 @@ struct Seconds {
 struct Bytes {
   static constexpr std::string_view kSuffix = "bytes";
 };
+struct BytesPerSecond {
+  static constexpr std::string_view kSuffix = "bytes_per_second";
+};
 struct Hertz {
   static constexpr std::string_view kSuffix = "hertz";
 };
@@ -73,6 +76,7 @@ struct Flag {
 
 using Seconds = Quantity<unit::Seconds>;
 using Bytes = Quantity<unit::Bytes>;
+using BytesPerSecond = Quantity<unit::BytesPerSecond>;
 using Hertz = Quantity<unit::Hertz>;
 using Joules = Quantity<unit::Joules>;
 using Watts = Quantity<unit::Watts>;

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/open_gpu.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/scan.h"
+#include "device/discovery.h"
+#include "gpu/snapshot_builder.h"
+#include "machine/process_id.h"
+#include "monitor/system_parts.h"
+#include "registry/advice.h"
+#include "registry/configuration.h"
+#include "registry/registry.h"
+
+namespace igpu {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+class NoLog final : public Log {
+ public:
+  void write(LogLevel, std::string_view, std::initializer_list<LogField>) override {}
+};
+
+constexpr std::array<std::string_view, 9> kCollectors{"engines", "frequency", "rc6", "power", "hwmon",
+                                                      "memory",  "pcie",      "imc", "fdinfo"};
+
+MonitorOptions monitor_options(const GpuOptions& options) {
+  MonitorOptions monitor;
+  monitor.disable_default_collectors = true;
+  for (const std::string_view name : kCollectors) monitor.collectors[std::string(name)] = true;
+  monitor.sysfs_root = options.sysfs_root;
+  monitor.procfs_root = options.procfs_root;
+  monitor.devfs_root = options.devfs_root;
+  monitor.simulate = options.simulate;
+  monitor.min_window = std::max(options.min_window, Nanoseconds::zero());
+  // A program that embeds the library may hold CAP_BPF for purposes of its own.
+  monitor.collector_options["collector.fdinfo.finder"] = {"walk"};
+  for (const std::string& name : options.without_collectors) monitor.collectors[name] = false;
+  if (!options.processes) monitor.collectors["fdinfo"] = false;
+  return monitor;
+}
+
+std::shared_ptr<MachineParts> machine_of(const GpuOptions& options) {
+  try {
+    return make_machine_parts(monitor_options(options), nullptr);
+  } catch (const OptionError& error) {
+    throw InvalidOption(error.what(), "");
+  }
+}
+
+// "card1" of "/dev/dri/card1"; every part of a path below /sys may be a name, the last one first.
+bool names(std::string_view text, const Gpu& gpu, std::string_view& matched) {
+  while (!text.empty()) {
+    const std::size_t slash = text.rfind('/');
+    std::string_view part = slash == std::string_view::npos ? text : text.substr(slash + 1);
+    text = slash == std::string_view::npos ? std::string_view() : text.substr(0, slash);
+    if (part.starts_with("pci-")) {  // /dev/dri/by-path/pci-0000:03:00.0-render
+      part.remove_prefix(4);
+      for (const std::string_view end : {"-render", "-card"})
+        if (part.ends_with(end)) part.remove_suffix(end.size());
+    }
+    if (part.empty()) continue;
+    if (part == gpu.address || part == gpu.card || part == gpu.render_node) {
+      matched = part;
+      return true;
+    }
+  }
+  return false;
+}
+
+// A path of a card behind a bridge that is a GPU as well names the inner one.
+const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view name) {
+  const Gpu* found = nullptr;
+  const char* deepest = nullptr;
+  for (const Gpu& gpu : gpus) {
+    std::string_view part;
+    if (!names(name, gpu, part) || (deepest != nullptr && part.data() < deepest)) continue;
+    deepest = part.data();
+    found = &gpu;
+  }
+  return found;
+}
+
+std::string known_names(const std::vector<Gpu>& gpus) {
+  std::string text;
+  for (const Gpu& gpu : gpus) {
+    text += (text.empty() ? "" : ", ") + gpu.address;
+    if (!gpu.card.empty()) text += " (" + gpu.card + (gpu.render_node.empty() ? "" : ", " + gpu.render_node) + ")";
+  }
+  return text;
+}
+
+Gpu choose(const std::vector<Gpu>& gpus, std::string_view name, const GpuOptions& options) {
+  if (gpus.empty()) {
+    const Advice advice = no_gpu_advice(options.sysfs_root);
+    throw NoGpu("no Intel GPU is bound to i915 or xe: " + advice.cause, advice.hint);
+  }
+  if (name.empty()) return gpus.front();
+  if (const Gpu* gpu = find_gpu(gpus, name)) return *gpu;
+  throw NoSuchGpu("there is no Intel GPU \"" + std::string(name) + "\"", "available: " + known_names(gpus));
+}
+
+// What reads one GPU. Belongs to one process.
+class Session {
+ public:
+  Session(std::shared_ptr<MachineParts> parts, std::string address, const GpuOptions& options)
+      : parts_(std::move(parts)),
+        log_(options.log ? *options.log : no_log_),
+        min_window_(std::max(options.min_window, Nanoseconds::zero())),
+        builder_(min_window_),
+        registry_(parts_, parts_->machine(), registry_options(std::move(address), min_window_), configured(options),
+                  log_) {
+    begin_window();
+  }
+
+  Snapshot read() {
+    // A counter may have wrapped since the last reading: that window is measured again.
+    if (now() > due_) begin_window();
+    if (std::exchange(window_is_new_, false)) std::this_thread::sleep_until(window_begins_ + min_window_);
+    const auto time = std::chrono::system_clock::now();
+    const Nanoseconds monotonic = now();
+    const std::shared_ptr<const ScrapeResult> scrape = run();
+    const std::vector<Gpu> gpus = registry_.gpus();
+    if (gpus.empty()) {
+      due_ = now();  // if it comes back it begins with a new window
+      throw GpuGone("the GPU " + gpu_.address + " is gone: it was removed, or its driver unbound it",
+                    "read again when it is back; dmesg has the driver's messages");
+    }
+    gpu_ = gpus.front();
+    Snapshot snapshot = builder_.build(scrape, gpu_, monotonic);
+    snapshot.time = time;
+    snapshot.monotonic = monotonic;
+    snapshot.gpu = gpu_;
+    return snapshot;
+  }
+
+ private:
+  static RegistryOptions registry_options(std::string address, Nanoseconds min_window) {
+    RegistryOptions options;
+    options.gpus = {std::move(address)};
+    options.min_window = min_window;
+    options.collector_timeout = std::chrono::hours(1);  // nobody watches over a run on the calling thread
+    options.on_calling_thread = true;
+    return options;
+  }
+  static std::vector<ConfiguredCollector> configured(const GpuOptions& options) {
+    try {
+      return configure(all_collectors(), monitor_options(options));
+    } catch (const OptionError& error) {
+      throw InvalidOption(error.what(), "");
+    }
+  }
+
+  // The first state of every counter.
+  void begin_window() {
+    const Nanoseconds time = now();
+    const std::shared_ptr<const ScrapeResult> scrape = run();
+    const std::vector<Gpu> gpus = registry_.gpus();
+    if (!gpus.empty()) (void)builder_.build(scrape, gpus.front(), time);
+    window_begins_ = SteadyClock::now();
+    window_is_new_ = true;
+  }
+  Nanoseconds now() const { return parts_->machine().clock.now(); }
+  std::shared_ptr<const ScrapeResult> run() {
+    std::shared_ptr<const ScrapeResult> scrape = registry_.run({});
+    due_ = now() + registry_.accumulating_due_after();
+    return scrape;
+  }
+
+  const std::shared_ptr<MachineParts> parts_;
+  NoLog no_log_;
+  Log& log_;
+  const Nanoseconds min_window_;
+  SnapshotBuilder builder_;
+  Registry registry_;
+  Gpu gpu_;
+  Nanoseconds due_{};
+  SteadyClock::time_point window_begins_;
+  bool window_is_new_ = true;
+};
+
+}  // namespace
+
+struct OpenGpu::State {
+  State(MakeParts how_to_make_parts, const std::shared_ptr<MachineParts>& parts, Gpu chosen, GpuOptions chosen_options)
+      : make_parts(std::move(how_to_make_parts)),
+        options(std::move(chosen_options)),
+        gpu(std::move(chosen)),
+        session(std::make_unique<Session>(parts, gpu.address, options)) {}
+
+  ~State() { (void)close_forked(); }
+
+  // In the child of a fork, closes what the parent goes on using. If another thread of the parent was reading, what it
+  // was changing cannot be destroyed: it stays until the child ends.
+  bool close_forked() {
+    const int self = current_process_id();
+    if (self == process) return false;
+    process = self;
+    if (mutex->try_lock()) {
+      mutex->unlock();
+    } else {
+      (void)session.release();
+      (void)mutex.release();
+      mutex = std::make_unique<std::mutex>();
+    }
+    session.reset();
+    return true;
+  }
+
+  const MakeParts make_parts;
+  const GpuOptions options;
+  Gpu gpu;
+  std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
+  int process = current_process_id();
+  std::unique_ptr<Session> session;
+};
+
+std::span<const std::string_view> snapshot_collectors() { return kCollectors; }
+
+OpenGpu open_gpu(const MakeParts& make_parts, std::string_view name, const GpuOptions& options) {
+  const std::shared_ptr<MachineParts> parts = make_parts();
+  Gpu gpu = choose(Discovery(parts->machine(), {}).discover(), name, options);
+  return OpenGpu(std::make_unique<OpenGpu::State>(make_parts, parts, std::move(gpu), options));
+}
+
+OpenGpu::OpenGpu(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+OpenGpu::OpenGpu(OpenGpu&&) noexcept = default;
+OpenGpu& OpenGpu::operator=(OpenGpu&&) noexcept = default;
+OpenGpu::~OpenGpu() = default;
+
+Snapshot OpenGpu::read() {
+  State& state = *state_;
+  (void)state.close_forked();
+  const std::lock_guard lock(*state.mutex);
+  if (!state.session) state.session = std::make_unique<Session>(state.make_parts(), state.gpu.address, state.options);
+  Snapshot snapshot = state.session->read();
+  state.gpu = snapshot.gpu;
+  return snapshot;
+}
+
+Gpu OpenGpu::info() const {
+  State& state = *state_;
+  if (state.process != current_process_id()) return state.gpu;
+  const std::lock_guard lock(*state.mutex);
+  return state.gpu;
+}
+
+std::vector<Gpu> Gpu::list() { return list(GpuOptions{}); }
+std::vector<Gpu> Gpu::list(const GpuOptions& options) {
+  const std::shared_ptr<MachineParts> parts = machine_of(options);
+  return Discovery(parts->machine(), {}).discover();
+}
+
+OpenGpu Gpu::detect() { return detect(GpuOptions{}); }
+OpenGpu Gpu::detect(const GpuOptions& options) {
+  return open_gpu([options] { return machine_of(options); }, "", options);
+}
+
+OpenGpu Gpu::open(std::string_view name) { return open(name, GpuOptions{}); }
+OpenGpu Gpu::open(std::string_view name, const GpuOptions& options) {
+  if (name.empty()) throw InvalidOption("Gpu::open() needs a name", "Gpu::detect() opens the first GPU");
+  return open_gpu([options] { return machine_of(options); }, name, options);
+}
+
+}  // namespace igpu

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "gpu/sampling_interval.h"
+#include "igpu/sampling.h"
+#include "machine/interval_timer.h"
+#include "machine/process_id.h"
+
+namespace igpu {
+
+struct Sampler::State {
+  State(OpenGpu opened, Nanoseconds period, Callback callback_for_snapshots)
+      : gpu(std::move(opened)), interval(checked_interval(period)), callback(std::move(callback_for_snapshots)) {}
+
+  void run() {
+    std::exception_ptr thrown;
+    try {
+      sample();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    error = std::move(thrown);
+    ended = true;
+    changed.notify_all();
+  }
+
+  void sample() {
+    const std::stop_token token = stop.get_token();
+    auto due = SteadyClock::now() + interval;
+    for (;;) {
+      {
+        std::unique_lock lock(mutex);
+        changed.wait_until(lock, token, due, [] { return false; });
+      }
+      if (token.stop_requested()) return;
+      const Snapshot snapshot = gpu.read();
+      if (token.stop_requested()) return;
+      callback(snapshot);
+      due += interval;
+      const auto late = SteadyClock::now() - due;
+      if (late < Nanoseconds::zero()) continue;
+      const auto left_out = late / interval + 1;
+      missed += static_cast<std::uint64_t>(left_out);
+      due += left_out * interval;
+    }
+  }
+
+  using SteadyClock = std::chrono::steady_clock;
+
+  OpenGpu gpu;
+  const Nanoseconds interval;
+  const Callback callback;
+  std::atomic<std::uint64_t> missed{0};
+  std::stop_source stop;
+  std::optional<std::stop_callback<std::function<void()>>> stopped_by_caller;
+
+  mutable std::mutex mutex;
+  std::condition_variable_any changed;
+  bool ended = false;
+  std::exception_ptr error;
+
+  const int process = current_process_id();
+  std::thread thread;
+};
+
+Sampler::Sampler(OpenGpu gpu, Nanoseconds interval, Callback callback, std::stop_token stop) {
+  if (!callback) throw InvalidOption("Sampler needs a callback", "");
+  auto state = std::make_unique<State>(std::move(gpu), interval, std::move(callback));
+  state->stopped_by_caller.emplace(std::move(stop), [source = state->stop]() mutable { source.request_stop(); });
+  const SignalsBlocked signals_blocked;
+  try {
+    state->thread = std::thread([sampled = state.get()] { sampled->run(); });
+  } catch (const std::system_error& error) {
+    throw SystemFailure("no thread for samples", error.code(), "raise the limit of threads (ulimit -u, TasksMax=)");
+  }
+  state_ = std::move(state);
+}
+
+Sampler::Sampler(Sampler&&) noexcept = default;
+
+Sampler& Sampler::operator=(Sampler&& other) noexcept {
+  const Sampler ended(std::move(*this));
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+// In the child of a fork there is no such thread to join, and it may have held any of the locks: only descriptors are
+// closed there.
+Sampler::~Sampler() {
+  if (!state_) return;
+  if (state_->process != current_process_id()) {
+    const OpenGpu closed(std::move(state_->gpu));
+    (void)state_.release();
+    return;
+  }
+  state_->stop.request_stop();
+  state_->thread.join();
+}
+
+void Sampler::stop() noexcept { state_->stop.request_stop(); }
+
+void Sampler::wait() {
+  State& state = *state_;
+  if (state.process != current_process_id()) return;
+  std::unique_lock lock(state.mutex);
+  state.changed.wait(lock, [&] { return state.ended; });
+  if (state.error) std::rethrow_exception(state.error);
+}
+
+bool Sampler::running() const noexcept {
+  if (state_->process != current_process_id()) return false;
+  const std::lock_guard lock(state_->mutex);
+  return !state_->ended;
+}
+
+std::exception_ptr Sampler::error() const {
+  if (state_->process != current_process_id()) return nullptr;
+  const std::lock_guard lock(state_->mutex);
+  return state_->error;
+}
+
+std::uint64_t Sampler::missed() const noexcept { return state_->missed; }
+
+}  // namespace igpu
