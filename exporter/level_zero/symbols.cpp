@@ -11,7 +11,7 @@
 
 namespace igpu::exporter {
 
-// What is used of libdw (elfutils/libdwfl.h). It is opened when it is needed: the server never does.
+// What is used of libdw (elfutils/libdwfl.h, elfutils/libdw.h). It is opened when it is needed: the server never does.
 struct Symbols::Dwarf {
   struct Callbacks {
     void *find_elf, *find_debug_info, *section_address;
@@ -32,6 +32,11 @@ struct Symbols::Dwarf {
     load(symbol, "dwfl_module_addrinfo");
     load(line, "dwfl_module_getsrc");
     load(line_info, "dwfl_lineinfo");
+    load(next_unit, "dwfl_module_nextcu");
+    load(has_address, "dwarf_haspc");
+    load(unit_line, "dwarf_getsrc_die");
+    load(line_file, "dwarf_linesrc");
+    load(line_number, "dwarf_lineno");
   }
   ~Dwarf() {
     if (handle != nullptr) ::dlclose(handle);
@@ -64,6 +69,11 @@ struct Symbols::Dwarf {
   void* (*line)(Module*, std::uint64_t address) = nullptr;
   const char* (*line_info)(void* line, std::uint64_t* address, int* number, int* column, std::uint64_t* mtime,
                            std::uint64_t* length) = nullptr;
+  void* (*next_unit)(Module*, void* last, std::uint64_t* bias) = nullptr;
+  int (*has_address)(void* unit, std::uint64_t address) = nullptr;
+  void* (*unit_line)(void* unit, std::uint64_t address) = nullptr;
+  const char* (*line_file)(void* line, std::uint64_t* mtime, std::uint64_t* length) = nullptr;
+  int (*line_number)(void* line, int* number) = nullptr;
 };
 
 namespace {
@@ -111,13 +121,27 @@ class Symbols::Library {
     std::string text =
         (function == nullptr ? hexadecimal(return_address) : demangled(function) + "+" + hexadecimal(offset + 1)) + in;
     int number = 0;
-    void* const line = dwarf_.line(module_, call);
-    const char* file = line == nullptr ? nullptr : dwarf_.line_info(line, nullptr, &number, nullptr, nullptr, nullptr);
-    if (file != nullptr) text += " at " + std::string(file) + ":" + std::to_string(number);
+    if (const char* file = source_of(call, number)) text += " at " + std::string(file) + ":" + std::to_string(number);
     return text;
   }
 
  private:
+  // nullptr without debug information.
+  const char* source_of(std::uint64_t address, int& number) const {
+    if (void* const line = dwarf_.line(module_, address))
+      return dwarf_.line_info(line, nullptr, &number, nullptr, nullptr, nullptr);
+    // clang writes no .debug_aranges, in which libdw finds the unit of an address.
+    std::uint64_t bias = 0;
+    for (void* unit = dwarf_.next_unit(module_, nullptr, &bias); unit != nullptr;
+         unit = dwarf_.next_unit(module_, unit, &bias)) {
+      if (dwarf_.has_address(unit, address - bias) != 1) continue;
+      void* const line = dwarf_.unit_line(unit, address - bias);
+      if (line == nullptr || dwarf_.line_number(line, &number) != 0) return nullptr;
+      return dwarf_.line_file(line, nullptr, nullptr);
+    }
+    return nullptr;
+  }
+
   const Dwarf& dwarf_;
   std::string name_;
   Dwarf::Session* session_ = nullptr;
