@@ -190,13 +190,16 @@ class Flat {
 };
 
 void check_same(const Values& expected, const Values& found) {
-  for (const auto& [name, value] : expected) {
+  for (const auto& [expected_name, value] : expected) {
+    const auto& name = expected_name;  // clang 14 captures no structured binding
     INFO(name);
     const auto at = found.find(name);
     CHECK(at != found.end());
     if (at != found.end()) CHECK(at->second == value);
   }
-  for (const auto& [name, value] : found) {
+  for (const auto& [found_name, found_value] : found) {
+    const auto& name = found_name;
+    const auto& value = found_value;
     INFO("only in the snapshot: " << name << " = " << value);
     CHECK(expected.contains(name));
   }
