@@ -513,7 +513,8 @@ TEST_CASE("processors: their time is the elapsed time, and what they do is what 
   auto after = read();
   REQUIRE(after.size() == 17);
   double in_use = 0;
-  for (auto& [cpu, ticks] : after) {
+  for (auto& [cpu_name, ticks] : after) {
+    const auto& cpu = cpu_name;  // clang 14 captures no structured binding
     CAPTURE(cpu);
     REQUIRE(ticks.size() == 10);
     std::uint64_t sum = 0;
