@@ -41,11 +41,16 @@ struct bpf_iter__task_file {
 
 char kLicense[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u32 device_major = 226;  // set before the programs are loaded
+// Set before the programs are loaded.
+const volatile struct {
+  __u32 device_major;
+  __u32 own_process;  // that of the program that loads them; its own descriptors are not reported
+} settings = {226, 0};
 
 struct lost_changes {
   __u64 count;            // changes that could not be kept: all processes must be listed again
   __u64 holders_missing;  // `holders` was full
+  __u64 own_descriptors;  // got one of any kind: descriptor_installed() is called
 };
 
 struct {
@@ -71,7 +76,7 @@ struct {
 
 static int is_wanted(struct file* file) {
   struct inode* inode = file->f_inode;
-  return (inode->i_mode & 0170000) == 0020000 && inode->i_rdev >> 20 == device_major;
+  return (inode->i_mode & 0170000) == 0020000 && inode->i_rdev >> 20 == settings.device_major;
 }
 
 static struct lost_changes* lost_changes(void) {
@@ -109,8 +114,13 @@ int list_holders(struct bpf_iter__task_file* context) {
 // this runs the file is in it: a listing that begins after the event shows it.
 SEC("fexit/fd_install")
 int BPF_PROG(descriptor_installed, unsigned int fd, struct file* file) {
-  if (!is_wanted(file)) return 0;
   const __u32 process = bpf_get_current_pid_tgid() >> 32;
+  if (process == settings.own_process) {
+    struct lost_changes* counters = lost_changes();
+    if (counters) counters->own_descriptors = 1;
+    return 0;
+  }
+  if (!is_wanted(file)) return 0;
   remember(process);
   report(process);
   return 0;

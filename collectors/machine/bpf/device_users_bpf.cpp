@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -12,7 +13,9 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 
+#include "base/scan.h"
 #include "device_users_object.h"
 #include "machine/device_users.h"
 #include "machine/filesystem.h"
@@ -39,7 +42,12 @@ constexpr std::array kReporters{"descriptor_installed", "process_forked", "threa
 
 // Mirrors struct lost_changes of device_users.bpf.c.
 struct LostChanges {
-  std::uint64_t count, holders_missing;
+  std::uint64_t count, holders_missing, own_descriptors;
+};
+
+// Mirrors `settings`.
+struct Settings {
+  std::uint32_t device_major, own_process;
 };
 
 // The first element of an array map, mapped.
@@ -56,6 +64,7 @@ class LostCounter {
   LostCounter& operator=(const LostCounter&) = delete;
   bool mapped() const { return changes_ != nullptr; }
   std::uint64_t count() const { return __atomic_load_n(&changes_->count, __ATOMIC_ACQUIRE); }
+  bool saw_own_descriptor() const { return __atomic_load_n(&changes_->own_descriptors, __ATOMIC_ACQUIRE) != 0; }
 
  private:
   const LostChanges* changes_ = nullptr;
@@ -69,14 +78,14 @@ bpf_program* program(const Object& object, const char* name) {
 
 // errno says why there is none. The kernel may have the iterator and yet refuse the programs that report changes:
 // without CONFIG_FUNCTION_TRACER, for example.
-Object load(std::uint32_t major, bool with_reporters) {
+Object load(Settings settings, bool with_reporters) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_users";
   Object object(::bpf_object__open_mem(kDeviceUsersObject.data(), kDeviceUsersObject.size(), &options));
   if (!object) return nullptr;
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
-  const int set = constants ? ::bpf_map__set_initial_value(constants, &major, sizeof major) : -EINVAL;
+  const int set = constants ? ::bpf_map__set_initial_value(constants, &settings, sizeof settings) : -EINVAL;
   if (set != 0) {
     errno = -set;
     return nullptr;
@@ -101,7 +110,7 @@ class BpfDeviceUsers final : public DeviceUsers {
     }
     lost_ = std::make_unique<LostCounter>(map("lost"));
     ring_.reset(::ring_buffer__new(map("changed"), &BpfDeviceUsers::take, this, nullptr));
-    return lost_->mapped() && ring_;
+    return lost_->mapped() && ring_ && are_called();
   }
 
   Reading<std::vector<std::uint32_t>> list() override {
@@ -139,6 +148,12 @@ class BpfDeviceUsers final : public DeviceUsers {
   }
 
  private:
+  // The kernel attaches programs to functions and yet never calls them where tracing is off
+  // (kernel.ftrace_enabled=0).
+  bool are_called() const {
+    const UniqueFd descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return descriptor && lost_->saw_own_descriptor();
+  }
   // The raw call: after the sandbox is closed it is the only command of bpf(2) that is left.
   int create_pass() const {
     bpf_attr attributes;
@@ -176,8 +191,16 @@ bool shows_kernel_numbers(const std::string& procfs_root) {
   return procfs_root == "/proc" && ::stat("/proc/self/ns/pid", &facts) == 0 && facts.st_ino == kInitial;
 }
 
-std::unique_ptr<BpfDeviceUsers> make(std::uint32_t major, bool with_reporters) {
-  Object object = load(major, with_reporters);
+// The number of our process in the kernel; 0: unknown.
+std::uint32_t own_number(const std::string& procfs_root) {
+  std::array<char, 32> link{};
+  const ssize_t size = ::readlink((procfs_root + "/self").c_str(), link.data(), link.size());
+  if (size <= 0) return 0;
+  return scan_integer<std::uint32_t>(std::string_view(link.data(), static_cast<std::size_t>(size))).value_or(0);
+}
+
+std::unique_ptr<BpfDeviceUsers> make(Settings settings, bool with_reporters) {
+  Object object = load(settings, with_reporters);
   if (!object) return nullptr;
   Link lister(::bpf_program__attach_iter(program(object, kLister), nullptr));
   if (!lister) return nullptr;
@@ -191,8 +214,9 @@ std::unique_ptr<BpfDeviceUsers> make(std::uint32_t major, bool with_reporters) {
 Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major, const std::string& procfs_root) {
   if (!shows_kernel_numbers(procfs_root)) return Absent{Reason::kernel, ENOENT};
   ::libbpf_set_print(&be_silent);
-  std::unique_ptr<BpfDeviceUsers> users = make(major, true);
-  if (!users) users = make(major, false);
+  const Settings settings{major, own_number(procfs_root)};
+  std::unique_ptr<BpfDeviceUsers> users = make(settings, true);
+  if (!users) users = make(settings, false);
   if (users) return std::unique_ptr<DeviceUsers>(std::move(users));
   const bool denied = errno == EPERM || errno == EACCES;
   return Absent{denied ? Reason::permission : Reason::kernel, errno};

@@ -132,8 +132,10 @@ def changes(prefix, who):
         equal(f"{who}: the taker holds it alone", pids(), {taker_pid})
         giver.stdin.close()
 
-        with Load("video=1", "--procs", 60) as many:
-            equal(f"{who}: many at once", pids() - {taker_pid}, set(map(str, many.pids)))
+        with Load("video=1", "--procs", 20) as many:
+            wanted = set(map(str, many.pids))  # the taker ends with its input
+            # on a slow machine one scan has no time for all
+            verdict(wait_for(lambda: pids() == wanted, DEADLINE), f"{who}: many at once", sorted(pids() ^ wanted), "all")
         for _ in range(3):  # a start that each scrape sees
             with Load("video=1") as load:
                 verdict(str(load.pid) in pids(), f"{who}: a short one", sorted(pids()), load.pid)
