@@ -4,6 +4,7 @@
 import clients
 import faults
 import finder
+import jobs
 import odd
 import parity
 import power_saving
@@ -40,6 +41,7 @@ GROUPS = {
     "growth": odd.growth,
     "workloads": workloads.workloads,
     "finder": finder.finder,
+    "jobs": jobs.jobs,
 }
 
 if __name__ == "__main__":
