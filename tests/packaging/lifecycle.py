@@ -50,7 +50,8 @@ class Root:
 
     def chroot(self, *command, **more):
         more.setdefault("env", {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"})
-        return run("chroot", self.path, *command, **more)
+        # With /proc, which systemd-tmpfiles needs; in a mount namespace of its own, so there is nothing to unmount.
+        return run("unshare", "--mount", "sh", "-c", 'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"', self.path, *command, **more)
 
     def install(self, package):
         shutil.copy(package, f"{self.path}/tmp/")
