@@ -17,6 +17,7 @@
 
 #include "base/scan.h"
 #include "device_users_object.h"
+#include "machine/bpf/bpf_object.h"
 #include "machine/device_users.h"
 #include "machine/filesystem.h"
 #include "machine/unique_fd.h"
@@ -24,14 +25,10 @@
 namespace igpu {
 namespace {
 
-struct CloseObject {
-  void operator()(bpf_object* object) const { ::bpf_object__close(object); }
-};
-using Object = std::unique_ptr<bpf_object, CloseObject>;
-struct DestroyLink {
-  void operator()(bpf_link* link) const { ::bpf_link__destroy(link); }
-};
-using Link = std::unique_ptr<bpf_link, DestroyLink>;
+using bpf::Link;
+using bpf::Object;
+using bpf::program;
+
 struct FreeRing {
   void operator()(ring_buffer* ring) const { ::ring_buffer__free(ring); }
 };
@@ -69,12 +66,6 @@ class LostCounter {
  private:
   const LostChanges* changes_ = nullptr;
 };
-
-int be_silent(libbpf_print_level, const char*, va_list) { return 0; }
-
-bpf_program* program(const Object& object, const char* name) {
-  return ::bpf_object__find_program_by_name(object.get(), name);
-}
 
 // errno says why there is none. The kernel may have the iterator and yet refuse the programs that report changes:
 // without CONFIG_FUNCTION_TRACER, for example.
@@ -213,7 +204,7 @@ std::unique_ptr<BpfDeviceUsers> make(Settings settings, bool with_reporters) {
 
 Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major, const std::string& procfs_root) {
   if (!shows_kernel_numbers(procfs_root)) return Absent{Reason::kernel, ENOENT};
-  ::libbpf_set_print(&be_silent);
+  bpf::silence_libbpf();
   const Settings settings{major, own_number(procfs_root)};
   std::unique_ptr<BpfDeviceUsers> users = make(settings, true);
   if (!users) users = make(settings, false);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "jobs_object.h"
+#include "machine/bpf/bpf_object.h"
 #include "machine/bpf/job_layout.h"
 #include "machine/bpf/struct_offsets.h"
 #include "machine/filesystem.h"
@@ -22,14 +23,9 @@
 namespace igpu {
 namespace {
 
-struct CloseObject {
-  void operator()(bpf_object* object) const { ::bpf_object__close(object); }
-};
-using Object = std::unique_ptr<bpf_object, CloseObject>;
-struct DestroyLink {
-  void operator()(bpf_link* link) const { ::bpf_link__destroy(link); }
-};
-using Link = std::unique_ptr<bpf_link, DestroyLink>;
+using bpf::Link;
+using bpf::Object;
+using bpf::program;
 
 // A program and what its tracepoint is called: until Linux 6.15 or 6.16, and since then.
 struct Attachment {
@@ -82,12 +78,6 @@ std::optional<job_layout> read_layout(JobDriver driver) {
   if (whole) return layout;
   errno = ENOENT;
   return std::nullopt;
-}
-
-int be_silent(libbpf_print_level, const char*, va_list) { return 0; }
-
-bpf_program* program(const Object& object, const char* name) {
-  return ::bpf_object__find_program_by_name(object.get(), name);
 }
 
 // errno says why there is none.
@@ -191,7 +181,7 @@ Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver) {
     const bool denied = errno == EPERM || errno == EACCES;
     return Absent{denied ? Reason::permission : Reason::kernel, errno};
   };
-  ::libbpf_set_print(&be_silent);
+  bpf::silence_libbpf();
   const auto layout = read_layout(driver);
   if (!layout) return why();
   Object object = load(driver, *layout);
