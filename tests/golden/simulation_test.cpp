@@ -12,10 +12,9 @@
 
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
-#include "monitor/machine_parts.h"
 #include "support/exposition_parser.h"
-#include "support/fake_clock.h"
 #include "support/recording_log.h"
+#include "support/simulated_parts.h"
 
 using namespace igpu;
 using namespace igpu::simulation;
@@ -26,24 +25,9 @@ namespace {
 
 constexpr Nanoseconds kWindow = 15s;
 
-class Parts final : public MachineParts {
- public:
-  explicit Parts(std::string_view profile)
-      : simulated(SimulatedMachine::create(profile, clock)), machine_(simulated->machine()) {}
-  explicit Parts(MachineScript script)
-      : simulated(SimulatedMachine::create(std::move(script), clock)), machine_(simulated->machine()) {}
-  Machine& machine() override { return machine_; }
-
-  FakeClock clock;
-  std::unique_ptr<SimulatedMachine> simulated;
-
- private:
-  Machine machine_;
-};
-
 // A profile that is watched: after some scrapes, two pages that are kWindow apart.
 struct Watched {
-  explicit Watched(std::string_view profile) : parts(std::make_shared<Parts>(profile)) {
+  explicit Watched(std::string_view profile) : parts(std::make_shared<SimulatedParts>(profile)) {
     MonitorOptions options;
     options.min_window = 1ms;
     monitor = make_monitor(parts, options, log);
@@ -64,7 +48,7 @@ struct Watched {
   const MachineScript& script() const { return parts->simulated->script(); }
 
   RecordingLog log;
-  std::shared_ptr<Parts> parts;
+  std::shared_ptr<SimulatedParts> parts;
   std::unique_ptr<Monitor> monitor;
   std::string text;
   Exposition before, page;
@@ -457,7 +441,7 @@ namespace {
 
 // A monitor over one machine, scraped on request.
 struct Scraped {
-  explicit Scraped(MachineScript script) : parts(std::make_shared<Parts>(std::move(script))) {
+  explicit Scraped(MachineScript script) : parts(std::make_shared<SimulatedParts>(std::move(script))) {
     monitor = make_monitor(parts, {}, log);
   }
   const Exposition& after(Nanoseconds time) {
@@ -477,7 +461,7 @@ struct Scraped {
   }
 
   RecordingLog log;
-  std::shared_ptr<Parts> parts;
+  std::shared_ptr<SimulatedParts> parts;
   std::unique_ptr<Monitor> monitor;
   Exposition page;
 };

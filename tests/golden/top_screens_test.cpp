@@ -10,10 +10,9 @@
 
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
-#include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
-#include "support/fake_clock.h"
 #include "support/recording_log.h"
+#include "support/simulated_parts.h"
 #include "top/frame_builder.h"
 #include "top/screen.h"
 
@@ -26,22 +25,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class Parts final : public MachineParts {
- public:
-  explicit Parts(std::string_view profile)
-      : simulated(SimulatedMachine::create(profile, clock)), machine_(simulated->machine()) {}
-  Machine& machine() override { return machine_; }
-
-  FakeClock clock;
-  std::unique_ptr<SimulatedMachine> simulated;
-
- private:
-  Machine machine_;
-};
-
 // Twelve seconds of a profile, a frame each second.
 struct Watched {
-  explicit Watched(std::string_view profile) : parts(std::make_shared<Parts>(profile)) {
+  explicit Watched(std::string_view profile) : parts(std::make_shared<SimulatedParts>(profile)) {
     MonitorOptions options;
     options.collectors["workloads"] = true;
     const auto monitor = make_monitor(parts, options, log);
@@ -64,7 +50,7 @@ struct Watched {
   }
 
   RecordingLog log;
-  std::shared_ptr<Parts> parts;
+  std::shared_ptr<SimulatedParts> parts;
   top::Frame frame;
   top::History history;
   std::string text;  // the last page, as /metrics serves it

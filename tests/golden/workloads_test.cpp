@@ -14,11 +14,10 @@
 
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
-#include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
 #include "support/exposition_parser.h"
-#include "support/fake_clock.h"
 #include "support/recording_log.h"
+#include "support/simulated_parts.h"
 
 using namespace igpu;
 using namespace igpu::simulation;
@@ -29,18 +28,6 @@ namespace {
 
 constexpr const char* kBusy = "intel_gpu_workload_engine_busy_seconds_total";
 constexpr const char* kCpu = "intel_gpu_workload_cpu_seconds_total";
-
-class Parts final : public MachineParts {
- public:
-  Parts() : simulated(SimulatedMachine::create("rack", clock)), machine_(simulated->machine()) {}
-  Machine& machine() override { return machine_; }
-
-  FakeClock clock;
-  std::unique_ptr<SimulatedMachine> simulated;
-
- private:
-  Machine machine_;
-};
 
 // The rack with workloads, scraped in regular intervals.
 struct Rack {
@@ -72,7 +59,7 @@ struct Rack {
   const MachineScript& script() const { return parts->simulated->script(); }
 
   RecordingLog log;
-  std::shared_ptr<Parts> parts = std::make_shared<Parts>();
+  std::shared_ptr<SimulatedParts> parts = std::make_shared<SimulatedParts>("rack");
   std::unique_ptr<Monitor> monitor;
   std::shared_ptr<const ScrapeResult> last;
   Exposition page;

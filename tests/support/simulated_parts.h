@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
@@ -17,6 +18,8 @@ class SimulatedParts final : public MachineParts {
  public:
   explicit SimulatedParts(std::string_view profile)
       : simulated(SimulatedMachine::create(profile, clock)), machine_(made(profile)) {}
+  explicit SimulatedParts(simulation::MachineScript script)
+      : simulated(SimulatedMachine::create(std::move(script), clock)), machine_(simulated->machine()) {}
   Machine& machine() override { return machine_; }
 
   FakeClock clock;

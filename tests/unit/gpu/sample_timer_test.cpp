@@ -12,18 +12,13 @@
 
 #include "igpu/sampling.h"
 #include "machine/unique_fd.h"
+#include "support/simulated_gpu.h"
 
 using namespace igpu;
+using namespace igpu::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-OpenGpu simulated() {
-  GpuOptions options;
-  options.simulate = "tgl-broadcast";
-  options.min_window = 1ms;
-  return Gpu::detect(options);
-}
 
 std::ptrdiff_t entries(const char* folder) {
   const std::filesystem::directory_iterator files(folder);

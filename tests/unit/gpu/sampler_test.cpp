@@ -14,19 +14,13 @@
 #include "igpu/sampling.h"
 #include "support/gpu_tree.h"
 #include "support/machine_tree.h"
+#include "support/simulated_gpu.h"
 
 using namespace igpu;
 using namespace igpu::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-OpenGpu simulated() {
-  GpuOptions options;
-  options.simulate = "tgl-broadcast";
-  options.min_window = 1ms;
-  return Gpu::detect(options);
-}
 
 // Counts callbacks, and waits for them.
 class Counter {
