@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "igpu/c.h"
+#include "igpu/gpu.h"
+#include "igpu/sampling.h"
+#include "igpu/version.h"
+
+// Every function that may throw runs in guarded(), which turns exceptions into results.
+struct igpu_gpu {
+  igpu::OpenGpu gpu;
+};
+
+struct igpu_list {
+  std::vector<igpu::Gpu> gpus;
+};
+
+struct igpu_snapshot {
+  explicit igpu_snapshot(igpu::Snapshot read) : snapshot(std::move(read)) {
+    if (!snapshot.throttling) return;
+    for (const igpu::snapshot::Throttling& row : *snapshot.throttling) {
+      joined.push_back(join(row.reasons));
+      joined.push_back(join(row.known));
+    }
+  }
+  static std::string join(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+    return text;
+  }
+
+  igpu::Snapshot snapshot;
+  std::vector<std::string> joined;  // of each row of throttling: reasons, known
+};
+
+struct igpu_timer {
+  igpu::SampleTimer timer;
+};
+
+struct igpu_sampler {
+  std::atomic<int> returned{0};
+  std::stop_source stop;
+  std::optional<igpu::Sampler> sampler;
+};
+
+namespace {
+
+using namespace igpu;
+
+void copy(char* to, std::size_t size, std::string_view text) {
+  const std::size_t length = std::min(text.size(), size - 1);
+  std::copy_n(text.data(), length, to);
+  to[length] = '\0';
+}
+
+int fail(igpu_error* error, int code, std::string_view message, std::string_view hint = "") {
+  if (error != nullptr && error->size >= sizeof(igpu_error)) {
+    error->code = code;
+    copy(error->message, sizeof(error->message), message);
+    copy(error->hint, sizeof(error->hint), hint);
+  }
+  return code;
+}
+
+// The exception that is being handled, as a result.
+int fail(igpu_error* error) {
+  try {
+    throw;
+  } catch (const NoGpu& e) {
+    return fail(error, -ENODEV, e.what(), e.hint());
+  } catch (const GpuGone& e) {
+    return fail(error, -ENODEV, e.what(), e.hint());
+  } catch (const NoSuchGpu& e) {
+    return fail(error, -ENOENT, e.what(), e.hint());
+  } catch (const InvalidOption& e) {
+    return fail(error, -EINVAL, e.what(), e.hint());
+  } catch (const SystemFailure& e) {
+    return fail(error, e.code().value() > 0 ? -e.code().value() : -EIO, e.what(), e.hint());
+  } catch (const SamplingEnded& e) {
+    return fail(error, -ECANCELED, e.what(), e.hint());
+  } catch (const std::system_error& e) {
+    return fail(error, e.code().value() > 0 ? -e.code().value() : -EIO, e.what());
+  } catch (const std::bad_alloc&) {
+    return fail(error, -ENOMEM, "no memory");
+  } catch (const std::exception& e) {
+    return fail(error, -EIO, e.what());
+  } catch (...) {
+    return fail(error, -EIO, "an unknown exception");
+  }
+}
+
+template <class F>
+int guarded(igpu_error* error, F&& call) {
+  try {
+    return call();
+  } catch (...) {
+    return fail(error);
+  }
+}
+
+int invalid(igpu_error* error) { return fail(error, -EINVAL, "an argument is NULL or invalid"); }
+
+// Members that the caller's struct has.
+template <class T, class Member>
+const Member* member(const T* options, Member T::*field) {
+  if (options == nullptr) return nullptr;
+  const auto* at = &(options->*field);
+  const auto end = reinterpret_cast<std::uintptr_t>(at) + sizeof(Member) - reinterpret_cast<std::uintptr_t>(options);
+  return end <= options->size ? at : nullptr;
+}
+
+GpuOptions to_options(const igpu_options* given) {
+  GpuOptions options;
+  const auto text = [&](const char* igpu_options::*field, std::string& to) {
+    if (const auto* value = member(given, field); value != nullptr && *value != nullptr) to = *value;
+  };
+  text(&igpu_options::sysfs_root, options.sysfs_root);
+  text(&igpu_options::procfs_root, options.procfs_root);
+  text(&igpu_options::devfs_root, options.devfs_root);
+  text(&igpu_options::simulate, options.simulate);
+  std::string left_out;
+  text(&igpu_options::without_collectors, left_out);
+  for (std::string_view rest = left_out; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (comma > 0) options.without_collectors.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  if (const auto* window = member(given, &igpu_options::min_window_ns); window != nullptr && *window != 0)
+    options.min_window = Nanoseconds(static_cast<Nanoseconds::rep>(*window));
+  if (const auto* without = member(given, &igpu_options::without_processes); without != nullptr && *without != 0)
+    options.processes = false;
+  return options;
+}
+
+// Fills the part of the caller's struct that it knows.
+template <class Row>
+int give(const Row& filled, Row* row) {
+  const std::size_t size = row->size;
+  if (size < sizeof(std::size_t)) return -EINVAL;
+  std::memcpy(row, &filled, std::min(size, sizeof(Row)));
+  row->size = size;
+  return 0;
+}
+
+igpu_state state_of(const Absent& absent) {
+  switch (absent.reason) {
+    case Reason::permission:
+      return IGPU_NO_PERMISSION;
+    case Reason::kernel:
+      return IGPU_NOT_IN_KERNEL;
+    case Reason::hardware:
+      return IGPU_NOT_IN_HARDWARE;
+    case Reason::suspended:
+      return IGPU_SUSPENDED;
+    case Reason::disabled:
+      return IGPU_DISABLED;
+  }
+  return IGPU_NOT_IN_KERNEL;
+}
+
+double number(bool on) { return on ? 1 : 0; }
+double number(Unit) { return 1; }
+template <class Tag>
+double number(Quantity<Tag> quantity) {
+  return quantity.value;
+}
+
+template <class T>
+igpu_state state_of(const Reading<T>& reading) {
+  if (reading) return IGPU_OK;
+  return reading.is_absent() ? state_of(reading.absent()) : IGPU_FAILED;
+}
+
+template <class T>
+igpu_value value_of(const Reading<T>& reading) {
+  if (reading) return {number(*reading), IGPU_OK, 0};
+  const int os_error = reading.is_absent() ? reading.absent().os_error : reading.failure().code.value();
+  return {std::nan(""), state_of(reading), os_error};
+}
+
+igpu_value no_value(igpu_state state) { return {std::nan(""), state, 0}; }
+
+void describe(const Gpu& gpu, igpu_gpu_info& info) {
+  info.address = gpu.address.c_str();
+  info.card = gpu.card.c_str();
+  info.render_node = gpu.render_node.c_str();
+  info.driver = to_string(gpu.driver);
+  info.kind = to_string(gpu.kind);
+  info.name = gpu.name.c_str();
+  info.device_id = gpu.device_id;
+  info.revision = gpu.revision ? *gpu.revision : -1;
+  info.numa_node = gpu.numa_node;
+  info.virtual_function = gpu.virtual_function ? 1 : 0;
+}
+
+void fill(const igpu_snapshot&, const snapshot::Engine& from, std::size_t, igpu_engine& row) {
+  row.name = from.name.c_str();
+  row.engine_class = static_cast<std::int32_t>(from.engine_class);
+  row.gt = from.gt ? static_cast<std::int32_t>(*from.gt) : -1;
+  row.from_fdinfo = from.source == snapshot::EngineSource::fdinfo ? 1 : 0;
+  row.busy = value_of(from.busy);
+  row.wait = value_of(from.wait);
+  row.sema = value_of(from.sema);
+  row.busy_time = value_of(from.busy_time);
+}
+
+void fill(const igpu_snapshot&, const snapshot::EngineClassLoad& from, std::size_t, igpu_class_load& row) {
+  row.engine_class = static_cast<std::int32_t>(from.engine_class);
+  row.engines = from.engines;
+  row.busy = value_of(from.busy);
+  row.wait = value_of(from.wait);
+  row.sema = value_of(from.sema);
+}
+
+void fill(const igpu_snapshot&, const snapshot::Frequency& from, std::size_t, igpu_clock& row) {
+  row.gt = from.gt;
+  row.actual = value_of(from.actual);
+  row.requested = value_of(from.requested);
+  row.mean_actual = value_of(from.mean_actual);
+  row.mean_requested = value_of(from.mean_requested);
+  row.min = value_of(from.min);
+  row.max = value_of(from.max);
+  row.boost = value_of(from.boost);
+  row.rp0 = value_of(from.rp0);
+  row.rp1 = value_of(from.rp1);
+  row.rpn = value_of(from.rpn);
+  row.rpe = value_of(from.rpe);
+  row.rpa = value_of(from.rpa);
+}
+
+void fill(const igpu_snapshot& all, const snapshot::Throttling& from, std::size_t index, igpu_throttling& row) {
+  row.gt = from.gt;
+  row.limited = from.limited ? 1 : 0;
+  row.reasons = all.joined[2 * index].c_str();
+  row.known = all.joined[2 * index + 1].c_str();
+}
+
+void fill(const igpu_snapshot&, const snapshot::Residency& from, std::size_t, igpu_residency& row) {
+  row.gt = from.gt;
+  row.ratio = value_of(from.ratio);
+  row.time = value_of(from.time);
+}
+
+void fill(const igpu_snapshot&, const snapshot::Power& from, std::size_t, igpu_power_domain& row) {
+  row.domain = from.domain.c_str();
+  row.source = from.source.c_str();
+  row.mean = value_of(from.mean);
+  row.energy = value_of(from.energy);
+}
+
+void fill(const igpu_snapshot&, const snapshot::PowerLimit& from, std::size_t, igpu_power_limit& row) {
+  row.domain = from.domain.c_str();
+  row.limit = from.limit.c_str();
+  row.watts = from.value.value;
+}
+
+void fill(const igpu_snapshot&, const snapshot::Temperature& from, std::size_t, igpu_sensor& row) {
+  row.name = from.sensor.c_str();
+  row.celsius = from.value.value;
+}
+
+void fill(const igpu_snapshot&, const snapshot::Fan& from, std::size_t, igpu_fan& row) {
+  row.name = from.name.c_str();
+  row.rpm = from.speed.value;
+}
+
+void fill(const igpu_snapshot&, const snapshot::Voltage& from, std::size_t, igpu_voltage& row) {
+  row.domain = from.domain.c_str();
+  row.volts = from.value.value;
+}
+
+void fill(const igpu_snapshot&, const snapshot::MemoryRegion& from, std::size_t, igpu_memory_region& row) {
+  row.name = from.name.c_str();
+  row.capacity = value_of(from.size);
+  row.used = value_of(from.used);
+}
+
+void fill(const igpu_snapshot&, const snapshot::Bandwidth& from, std::size_t, igpu_bandwidth& row) {
+  row.direction = from.direction.c_str();
+  row.rate = value_of(from.rate);
+  row.total = from.total.value;
+}
+
+void fill(const igpu_snapshot&, const snapshot::PcieLink& from, std::size_t, igpu_pcie_link& row) {
+  row.speed = value_of(from.speed);
+  row.max_speed = value_of(from.max_speed);
+  row.width = value_of(from.width);
+  row.max_width = value_of(from.max_width);
+}
+
+void fill(const igpu_snapshot&, const snapshot::Process& from, std::size_t, igpu_process& row) {
+  row.pid = from.pid;
+  row.comm = from.comm.c_str();
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    row.busy[i] = value_of(from.busy[i]);
+    row.busy_time[i] = value_of(from.busy_time[i]);
+  }
+  row.clients = value_of(from.clients);
+  row.cpu_time = value_of(from.cpu_time);
+  row.resident_memory = value_of(from.resident_memory);
+  row.virtual_memory = value_of(from.virtual_memory);
+  row.user = from.user.c_str();
+  row.cgroup = from.cgroup.c_str();
+  row.container_id = from.container_id.c_str();
+  row.pod_uid = from.pod_uid.c_str();
+  row.systemd_unit = from.systemd_unit.c_str();
+  row.memory_rows = from.memory.size();
+}
+
+template <class Rows>
+igpu_state count_of(const Reading<std::vector<Rows>>& rows, std::size_t* count) {
+  if (count != nullptr) *count = rows ? rows->size() : 0;
+  return state_of(rows);
+}
+
+template <class From, class Row>
+int row_of(const igpu_snapshot* all, const Reading<std::vector<From>>& rows, std::size_t index, Row* row) {
+  if (row == nullptr) return -EINVAL;
+  if (!rows || index >= rows->size()) return -ENOENT;
+  Row filled{};
+  fill(*all, (*rows)[index], index, filled);
+  return give(filled, row);
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* igpu_version(void) { return build::kVersion.data(); }
+
+int igpu_list_gpus(const igpu_options* options, igpu_list** list, igpu_error* error) {
+  if (list == nullptr) return invalid(error);
+  return guarded(error, [&] {
+    *list = new igpu_list{Gpu::list(to_options(options))};
+    return 0;
+  });
+}
+
+size_t igpu_list_count(const igpu_list* list) { return list == nullptr ? 0 : list->gpus.size(); }
+
+int igpu_list_at(const igpu_list* list, size_t index, igpu_gpu_info* info) {
+  if (list == nullptr || info == nullptr) return -EINVAL;
+  if (index >= list->gpus.size()) return -ENOENT;
+  igpu_gpu_info filled{};
+  describe(list->gpus[index], filled);
+  return give(filled, info);
+}
+
+void igpu_list_free(igpu_list* list) { delete list; }
+
+int igpu_open(const char* name, const igpu_options* options, igpu_gpu** gpu, igpu_error* error) {
+  if (gpu == nullptr) return invalid(error);
+  return guarded(error, [&] {
+    const GpuOptions chosen = to_options(options);
+    *gpu = new igpu_gpu{name == nullptr ? Gpu::detect(chosen) : Gpu::open(name, chosen)};
+    return 0;
+  });
+}
+
+void igpu_close(igpu_gpu* gpu) { delete gpu; }
+
+int igpu_read(igpu_gpu* gpu, igpu_snapshot** snapshot, igpu_error* error) {
+  if (gpu == nullptr || snapshot == nullptr) return invalid(error);
+  return guarded(error, [&] {
+    *snapshot = new igpu_snapshot(gpu->gpu.read());
+    return 0;
+  });
+}
+
+void igpu_snapshot_free(igpu_snapshot* snapshot) { delete snapshot; }
+
+int igpu_summary_of(const igpu_snapshot* snapshot, igpu_summary* summary) {
+  if (snapshot == nullptr || summary == nullptr) return -EINVAL;
+  const Snapshot& from = snapshot->snapshot;
+  igpu_summary filled{};
+  filled.time_ns = std::chrono::duration_cast<Nanoseconds>(from.time.time_since_epoch()).count();
+  filled.monotonic_ns = from.monotonic.count();
+  filled.suspended = value_of(from.suspended);
+  filled.hang_captured = value_of(from.hang_captured);
+  filled.interrupts = value_of(from.interrupts);
+  filled.other_users = value_of(from.other_users);
+  return give(filled, summary);
+}
+
+int igpu_gpu_of(const igpu_snapshot* snapshot, igpu_gpu_info* info) {
+  if (snapshot == nullptr || info == nullptr) return -EINVAL;
+  igpu_gpu_info filled{};
+  describe(snapshot->snapshot.gpu, filled);
+  return give(filled, info);
+}
+
+igpu_value igpu_busy(const igpu_snapshot* snapshot, igpu_engine_class engine_class) {
+  if (snapshot == nullptr || engine_class < 0 || engine_class >= IGPU_ENGINE_CLASSES) return no_value(IGPU_FAILED);
+  return value_of(snapshot->snapshot.busy(static_cast<EngineClass>(engine_class)));
+}
+
+igpu_value igpu_frequency(const igpu_snapshot* snapshot, uint32_t gt) {
+  return snapshot == nullptr ? no_value(IGPU_FAILED) : value_of(snapshot->snapshot.frequency(gt));
+}
+
+igpu_value igpu_power(const igpu_snapshot* snapshot, const char* domain) {
+  if (snapshot == nullptr || domain == nullptr) return no_value(IGPU_FAILED);
+  return value_of(snapshot->snapshot.power_of(domain));
+}
+
+igpu_value igpu_temperature(const igpu_snapshot* snapshot, const char* sensor) {
+  if (snapshot == nullptr || sensor == nullptr) return no_value(IGPU_FAILED);
+  return value_of(snapshot->snapshot.temperature(sensor));
+}
+
+#define TABLE(name, field)                                                                         \
+  igpu_state igpu_##name##_count(const igpu_snapshot* snapshot, size_t* count) {                   \
+    if (count != nullptr) *count = 0;                                                              \
+    return snapshot == nullptr ? IGPU_FAILED : count_of(snapshot->snapshot.field, count);          \
+  }                                                                                                \
+  int igpu_##name##_at(const igpu_snapshot* snapshot, size_t index, igpu_##name* row) {            \
+    return snapshot == nullptr ? -EINVAL : row_of(snapshot, snapshot->snapshot.field, index, row); \
+  }
+TABLE(engine, engines)
+TABLE(class_load, engine_classes)
+TABLE(clock, frequencies)
+TABLE(throttling, throttling)
+TABLE(residency, rc6)
+TABLE(power_domain, power)
+TABLE(power_limit, power_limits)
+TABLE(sensor, temperatures)
+TABLE(fan, fans)
+TABLE(voltage, voltages)
+TABLE(memory_region, memory)
+TABLE(bandwidth, memory_bandwidth)
+TABLE(process, processes)
+#undef TABLE
+
+igpu_state igpu_pcie_link_count(const igpu_snapshot* snapshot, size_t* count) {
+  if (count != nullptr) *count = 0;
+  if (snapshot == nullptr) return IGPU_FAILED;
+  if (count != nullptr) *count = snapshot->snapshot.pcie ? 1 : 0;
+  return state_of(snapshot->snapshot.pcie);
+}
+
+int igpu_pcie_link_at(const igpu_snapshot* snapshot, size_t index, igpu_pcie_link* row) {
+  if (snapshot == nullptr || row == nullptr) return -EINVAL;
+  if (!snapshot->snapshot.pcie || index > 0) return -ENOENT;
+  igpu_pcie_link filled{};
+  fill(*snapshot, *snapshot->snapshot.pcie, 0, filled);
+  return give(filled, row);
+}
+
+int igpu_process_memory_at(const igpu_snapshot* snapshot, size_t process, size_t index, igpu_process_memory* row) {
+  if (snapshot == nullptr || row == nullptr) return -EINVAL;
+  const auto& processes = snapshot->snapshot.processes;
+  if (!processes || process >= processes->size() || index >= (*processes)[process].memory.size()) return -ENOENT;
+  const snapshot::ProcessMemory& from = (*processes)[process].memory[index];
+  igpu_process_memory filled{};
+  filled.region = from.region.c_str();
+  filled.state = from.state.c_str();
+  filled.bytes = from.value.value;
+  return give(filled, row);
+}
+
+igpu_state igpu_feature_count(const igpu_snapshot* snapshot, size_t* count) {
+  const bool known = snapshot != nullptr && snapshot->snapshot.features;
+  if (count != nullptr) *count = known ? snapshot->snapshot.features->size() : 0;
+  return known ? IGPU_OK : IGPU_FAILED;
+}
+
+int igpu_feature_at(const igpu_snapshot* snapshot, size_t index, igpu_feature* row) {
+  if (snapshot == nullptr || row == nullptr) return -EINVAL;
+  if (!snapshot->snapshot.features || index >= snapshot->snapshot.features->size()) return -ENOENT;
+  const FeatureState& from = (*snapshot->snapshot.features)[index];
+  igpu_feature filled{};
+  filled.name = from.name.c_str();
+  filled.state = from.available ? IGPU_OK : state_of(from.absent);
+  filled.os_error = from.available ? 0 : from.absent.os_error;
+  filled.cause = from.cause.c_str();
+  filled.hint = from.hint.c_str();
+  return give(filled, row);
+}
+
+int igpu_timer_open(igpu_gpu* gpu, uint64_t interval_ns, igpu_timer** timer, igpu_error* error) {
+  const std::unique_ptr<igpu_gpu> taken(gpu);
+  if (gpu == nullptr || timer == nullptr || interval_ns > INT64_MAX) return invalid(error);
+  return guarded(error, [&] {
+    const Nanoseconds interval(static_cast<Nanoseconds::rep>(interval_ns));
+    *timer = new igpu_timer{SampleTimer(std::move(taken->gpu), interval)};
+    return 0;
+  });
+}
+
+int igpu_timer_descriptor(const igpu_timer* timer) { return timer == nullptr ? -EINVAL : timer->timer.descriptor(); }
+
+int igpu_timer_read(igpu_timer* timer, igpu_snapshot** snapshot, igpu_error* error) {
+  if (timer == nullptr || snapshot == nullptr) return invalid(error);
+  return guarded(error, [&] {
+    std::optional<Snapshot> read = timer->timer.read();
+    if (!read) return fail(error, -EAGAIN, "no reading is due");
+    *snapshot = new igpu_snapshot(std::move(*read));
+    return 0;
+  });
+}
+
+uint64_t igpu_timer_missed(const igpu_timer* timer) { return timer == nullptr ? 0 : timer->timer.missed(); }
+void igpu_timer_close(igpu_timer* timer) { delete timer; }
+
+int igpu_sampler_start(igpu_gpu* gpu, uint64_t interval_ns, igpu_callback callback, void* user, igpu_sampler** sampler,
+                       igpu_error* error) {
+  const std::unique_ptr<igpu_gpu> taken(gpu);
+  if (gpu == nullptr || callback == nullptr || sampler == nullptr || interval_ns > INT64_MAX) return invalid(error);
+  return guarded(error, [&] {
+    auto made = std::make_unique<igpu_sampler>();
+    igpu_sampler* const handle = made.get();
+    const Nanoseconds interval(static_cast<Nanoseconds::rep>(interval_ns));
+    const auto call = [handle, callback, user](const Snapshot& snapshot) {
+      const igpu_snapshot now(snapshot);
+      const int returned = callback(&now, user);
+      if (returned == 0) return;
+      handle->returned = returned;
+      handle->stop.request_stop();
+    };
+    made->sampler.emplace(std::move(taken->gpu), interval, call, made->stop.get_token());
+    *sampler = made.release();
+    return 0;
+  });
+}
+
+int igpu_sampler_running(const igpu_sampler* sampler) {
+  return sampler != nullptr && sampler->sampler->running() ? 1 : 0;
+}
+
+int igpu_sampler_wait(igpu_sampler* sampler, igpu_error* error) {
+  if (sampler == nullptr) return invalid(error);
+  return guarded(error, [&] {
+    sampler->sampler->wait();
+    return sampler->returned.load();
+  });
+}
+
+void igpu_sampler_stop(igpu_sampler* sampler) {
+  if (sampler != nullptr) sampler->stop.request_stop();
+}
+void igpu_sampler_close(igpu_sampler* sampler) { delete sampler; }
+
+}  // extern "C"

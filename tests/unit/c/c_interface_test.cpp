@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface: results, rows, structs of another size, sampling.
+#include <doctest/doctest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "igpu/c.h"
+#include "igpu/gpu.h"
+
+namespace {
+
+igpu_options simulated(const char* profile) {
+  igpu_options options = IGPU_INIT(igpu_options);
+  options.simulate = profile;
+  options.min_window_ns = 1'000'000;
+  return options;
+}
+
+// An open GPU and one reading of it.
+struct Scene {
+  explicit Scene(const char* profile, const char* name = nullptr) {
+    const igpu_options options = simulated(profile);
+    igpu_error error = IGPU_INIT(igpu_error);
+    REQUIRE(igpu_open(name, &options, &gpu, &error) == 0);
+    REQUIRE(igpu_read(gpu, &now, &error) == 0);
+  }
+  ~Scene() {
+    igpu_snapshot_free(now);
+    igpu_close(gpu);
+  }
+  igpu_gpu* gpu = nullptr;
+  igpu_snapshot* now = nullptr;
+};
+
+bool readable(int descriptor) {
+  pollfd file{descriptor, POLLIN, 0};
+  return ::poll(&file, 1, 60'000) == 1;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("c interface");
+
+TEST_CASE("GPUs are listed as the C++ interface lists them") {
+  const igpu_options options = simulated("rack");
+  igpu_list* list = nullptr;
+  REQUIRE(igpu_list_gpus(&options, &list, nullptr) == 0);
+  igpu::GpuOptions same;
+  same.simulate = "rack";
+  const std::vector<igpu::Gpu> gpus = igpu::Gpu::list(same);
+  REQUIRE(igpu_list_count(list) == gpus.size());
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    igpu_gpu_info info = IGPU_INIT(igpu_gpu_info);
+    REQUIRE(igpu_list_at(list, i, &info) == 0);
+    CHECK(info.address == gpus[i].address);
+    CHECK(info.card == gpus[i].card);
+    CHECK(info.render_node == gpus[i].render_node);
+    CHECK(std::string(info.driver) == igpu::to_string(gpus[i].driver));
+    CHECK(std::string(info.kind) == igpu::to_string(gpus[i].kind));
+    CHECK(info.name == gpus[i].name);
+    CHECK(info.device_id == gpus[i].device_id);
+  }
+  igpu_gpu_info info = IGPU_INIT(igpu_gpu_info);
+  CHECK(igpu_list_at(list, gpus.size(), &info) == -ENOENT);
+  igpu_list_free(list);
+}
+
+TEST_CASE("errors are negative numbers with a message and a hint") {
+  igpu_error error = IGPU_INIT(igpu_error);
+  igpu_gpu* gpu = nullptr;
+  igpu_options options = simulated("rack");
+  CHECK(igpu_open("card77", &options, &gpu, &error) == -ENOENT);
+  CHECK(error.code == -ENOENT);
+  CHECK(std::string(error.message) == "there is no Intel GPU \"card77\"");
+  CHECK(std::string(error.hint).find("0000:00:02.0") != std::string::npos);
+  CHECK(igpu_open("card77", &options, &gpu, nullptr) == -ENOENT);
+  options = simulated("nonsense");
+  CHECK(igpu_open(nullptr, &options, &gpu, &error) == -EINVAL);
+  options = simulated("rack");
+  options.without_collectors = "rc6,nonsense";
+  CHECK(igpu_open(nullptr, &options, &gpu, &error) == -EINVAL);
+  CHECK(igpu_open(nullptr, nullptr, nullptr, &error) == -EINVAL);
+  CHECK(igpu_read(nullptr, nullptr, &error) == -EINVAL);
+  CHECK(gpu == nullptr);
+  igpu_close(nullptr);
+  igpu_snapshot_free(nullptr);
+  igpu_list_free(nullptr);
+  igpu_timer_close(nullptr);
+  igpu_sampler_close(nullptr);
+}
+
+TEST_CASE("values and their absence") {
+  const Scene locked("locked");
+  const igpu_value missing = igpu_busy(locked.now, IGPU_RENDER);
+  CHECK(missing.state == IGPU_NO_PERMISSION);
+  CHECK(std::isnan(missing.value));
+  CHECK(missing.os_error != 0);
+  std::size_t count = 7;
+  CHECK(igpu_memory_region_count(locked.now, &count) == IGPU_NO_PERMISSION);
+  CHECK(count == 0);
+  std::size_t features = 0;
+  REQUIRE(igpu_feature_count(locked.now, &features) == IGPU_OK);
+  std::size_t with_hint = 0;
+  for (std::size_t i = 0; i < features; ++i) {
+    igpu_feature feature = IGPU_INIT(igpu_feature);
+    REQUIRE(igpu_feature_at(locked.now, i, &feature) == 0);
+    with_hint += feature.state == IGPU_NO_PERMISSION && *feature.hint != '\0';
+  }
+  CHECK(with_hint >= 4);
+
+  const Scene open("rack", "0000:00:02.0");
+  CHECK(igpu_busy(open.now, IGPU_VIDEO).state == IGPU_OK);
+  CHECK(igpu_frequency(open.now, 0).value >= 0);
+  CHECK(igpu_frequency(open.now, 9).state == IGPU_NOT_IN_HARDWARE);
+  CHECK(igpu_power(open.now, "gpu").value > 0);
+  CHECK(igpu_temperature(open.now, "package").value > 0);
+  CHECK(igpu_temperature(open.now, "nonsense").state == IGPU_NOT_IN_HARDWARE);
+  CHECK(igpu_busy(open.now, static_cast<igpu_engine_class>(7)).state == IGPU_FAILED);
+  igpu_summary summary = IGPU_INIT(igpu_summary);
+  REQUIRE(igpu_summary_of(open.now, &summary) == 0);
+  CHECK(summary.suspended.value == 0);
+  CHECK(summary.time_ns > 0);
+}
+
+TEST_CASE("every table has rows on some simulated GPU, and ends") {
+  std::size_t seen[15] = {};
+  for (const char* name : {"0000:00:02.0", "0000:03:00.0", "0000:07:00.0"}) {
+    const Scene scene("rack", name);
+    std::size_t table = 0;
+    const auto walk = [&](auto count_of, auto at, auto row) {
+      std::size_t count = 0;
+      const igpu_state state = count_of(scene.now, &count);
+      CHECK((state == IGPU_OK) == (count > 0));
+      row.size = sizeof(row);
+      for (std::size_t i = 0; i < count; ++i) CHECK(at(scene.now, i, &row) == 0);
+      CHECK(at(scene.now, count, &row) == -ENOENT);
+      CHECK(at(scene.now, 0, nullptr) == -EINVAL);
+      seen[table++] += count;
+    };
+    walk(igpu_engine_count, igpu_engine_at, igpu_engine{});
+    walk(igpu_class_load_count, igpu_class_load_at, igpu_class_load{});
+    walk(igpu_clock_count, igpu_clock_at, igpu_clock{});
+    walk(igpu_throttling_count, igpu_throttling_at, igpu_throttling{});
+    walk(igpu_residency_count, igpu_residency_at, igpu_residency{});
+    walk(igpu_power_domain_count, igpu_power_domain_at, igpu_power_domain{});
+    walk(igpu_power_limit_count, igpu_power_limit_at, igpu_power_limit{});
+    walk(igpu_sensor_count, igpu_sensor_at, igpu_sensor{});
+    walk(igpu_fan_count, igpu_fan_at, igpu_fan{});
+    walk(igpu_voltage_count, igpu_voltage_at, igpu_voltage{});
+    walk(igpu_memory_region_count, igpu_memory_region_at, igpu_memory_region{});
+    walk(igpu_bandwidth_count, igpu_bandwidth_at, igpu_bandwidth{});
+    walk(igpu_pcie_link_count, igpu_pcie_link_at, igpu_pcie_link{});
+    walk(igpu_process_count, igpu_process_at, igpu_process{});
+    walk(igpu_feature_count, igpu_feature_at, igpu_feature{});
+    igpu_process process = IGPU_INIT(igpu_process);
+    REQUIRE(igpu_process_at(scene.now, 0, &process) == 0);
+    igpu_process_memory memory = IGPU_INIT(igpu_process_memory);
+    for (std::size_t i = 0; i < process.memory_rows; ++i) CHECK(igpu_process_memory_at(scene.now, 0, i, &memory) == 0);
+    CHECK(igpu_process_memory_at(scene.now, 0, process.memory_rows, &memory) == -ENOENT);
+    CHECK(igpu_process_memory_at(scene.now, 1000, 0, &memory) == -ENOENT);
+  }
+  for (const std::size_t count : seen) CHECK(count > 0);
+}
+
+TEST_CASE("a program built with smaller structs gets only those, one with larger ones keeps the rest as it was") {
+  const Scene scene("rack");
+  struct {
+    igpu_engine row;
+    unsigned char beyond[32];
+  } memory;
+  std::memset(&memory, 0x5a, sizeof(memory));
+  memory.row.size = offsetof(igpu_engine, gt);
+  REQUIRE(igpu_engine_at(scene.now, 0, &memory.row) == 0);
+  CHECK(memory.row.size == offsetof(igpu_engine, gt));
+  CHECK(std::string(memory.row.name) == "bcs0");
+  CHECK(memory.row.gt == 0x5a5a5a5a);
+
+  std::memset(&memory, 0, sizeof(memory));
+  memory.row.size = sizeof(memory);
+  REQUIRE(igpu_engine_at(scene.now, 0, &memory.row) == 0);
+  for (const unsigned char byte : memory.beyond) CHECK(byte == 0);
+
+  memory.row.size = 0;  // forgotten
+  CHECK(igpu_engine_at(scene.now, 0, &memory.row) == -EINVAL);
+
+  igpu_options options = simulated("rack");
+  options.size = offsetof(igpu_options, without_collectors);  // of an older program
+  options.without_collectors = "nonsense";
+  igpu_gpu* gpu = nullptr;
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  igpu_close(gpu);
+}
+
+TEST_CASE("a timer is readable when a reading is due") {
+  const igpu_options options = simulated("rack");
+  igpu_gpu* gpu = nullptr;
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  igpu_timer* timer = nullptr;
+  REQUIRE(igpu_timer_open(gpu, 5'000'000, &timer, nullptr) == 0);
+  igpu_snapshot* now = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(readable(igpu_timer_descriptor(timer)));
+    REQUIRE(igpu_timer_read(timer, &now, nullptr) == 0);
+    CHECK(igpu_busy(now, IGPU_RENDER).state == IGPU_OK);
+    igpu_snapshot_free(now);
+  }
+  igpu_timer_close(timer);
+
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  REQUIRE(igpu_timer_open(gpu, 3'600'000'000'000, &timer, nullptr) == 0);
+  CHECK(igpu_timer_read(timer, &now, nullptr) == -EAGAIN);
+  igpu_timer_close(timer);
+
+  igpu_error error = IGPU_INIT(igpu_error);
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  CHECK(igpu_timer_open(gpu, 0, &timer, &error) == -EINVAL);
+  CHECK(std::string(error.message).find("millisecond") != std::string::npos);
+}
+
+TEST_CASE("a sampler calls back until the callback says so") {
+  const igpu_options options = simulated("rack");
+  igpu_gpu* gpu = nullptr;
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  std::atomic<int> calls{0};
+  igpu_sampler* sampler = nullptr;
+  const igpu_callback callback = [](const igpu_snapshot* now, void* user) {
+    auto& count = *static_cast<std::atomic<int>*>(user);
+    if (igpu_busy(now, IGPU_RENDER).state != IGPU_OK) return -1;
+    return ++count == 3 ? 42 : 0;
+  };
+  REQUIRE(igpu_sampler_start(gpu, 2'000'000, callback, &calls, &sampler, nullptr) == 0);
+  CHECK(igpu_sampler_wait(sampler, nullptr) == 42);
+  CHECK(igpu_sampler_running(sampler) == 0);
+  CHECK(calls == 3);
+  igpu_sampler_close(sampler);
+
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  const igpu_callback endless = [](const igpu_snapshot*, void*) { return 0; };
+  REQUIRE(igpu_sampler_start(gpu, 2'000'000, endless, nullptr, &sampler, nullptr) == 0);
+  CHECK(igpu_sampler_running(sampler) == 1);
+  igpu_sampler_stop(sampler);
+  CHECK(igpu_sampler_wait(sampler, nullptr) == 0);
+  igpu_sampler_close(sampler);
+}
+
+TEST_SUITE_END();
