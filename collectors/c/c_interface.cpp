@@ -531,8 +531,14 @@ int igpu_sampler_start(igpu_gpu* gpu, uint64_t interval_ns, igpu_callback callba
       handle->returned = returned;
       handle->stop.request_stop();
     };
-    made->sampler.emplace(std::move(taken->gpu), interval, call, made->stop.get_token());
-    *sampler = made.release();
+    *sampler = handle;  // before the thread starts: the callback may use it
+    try {
+      made->sampler.emplace(std::move(taken->gpu), interval, call, made->stop.get_token());
+    } catch (...) {
+      *sampler = nullptr;
+      throw;
+    }
+    static_cast<void>(made.release());
     return 0;
   });
 }

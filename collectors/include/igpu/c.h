@@ -288,7 +288,8 @@ IGPU_API void igpu_timer_close(igpu_timer* timer);
 
 /*
  * A thread that calls back until the callback returns something else than 0, a reading fails, or igpu_sampler_close().
- * The snapshot is the callback's only while it runs. It takes gpu, whatever the result.
+ * The snapshot is the callback's only while it runs; *sampler is set before the first call. It takes gpu, whatever the
+ * result.
  */
 typedef int (*igpu_callback)(const igpu_snapshot* snapshot, void* user);
 IGPU_API int igpu_sampler_start(igpu_gpu* gpu, uint64_t interval_ns, igpu_callback callback, void* user,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the library into a folder of its own and builds a program there that knows nothing of this source tree.
+# Installs the library into a folder of its own and builds programs there that know nothing of this source tree.
 file(REMOVE_RECURSE "${WORK}")
 set(flags "")
 if(COVERAGE)
@@ -12,6 +12,7 @@ function(step)
 endfunction()
 step("${CMAKE_COMMAND}" --install "${BUILD}" --component development --prefix "${WORK}/installed")
 step("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" "-DCMAKE_PREFIX_PATH=${WORK}/installed"
-  "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${flags}")
+  "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_C_FLAGS=${flags}" "-DCMAKE_CXX_FLAGS=${flags}")
 step("${CMAKE_COMMAND}" --build "${WORK}/build")
 step("${WORK}/build/consume")
+step("${WORK}/build/c_program")

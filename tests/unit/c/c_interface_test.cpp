@@ -247,6 +247,22 @@ TEST_CASE("a sampler calls back until the callback says so") {
   igpu_sampler_stop(sampler);
   CHECK(igpu_sampler_wait(sampler, nullptr) == 0);
   igpu_sampler_close(sampler);
+
+  // A callback that stops its own sampler: the handle is set before the first call.
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  const igpu_callback once = [](const igpu_snapshot*, void* user) {
+    igpu_sampler_stop(*static_cast<igpu_sampler**>(user));
+    return 0;
+  };
+  sampler = nullptr;
+  REQUIRE(igpu_sampler_start(gpu, 2'000'000, once, &sampler, &sampler, nullptr) == 0);
+  CHECK(igpu_sampler_wait(sampler, nullptr) == 0);
+  igpu_sampler_close(sampler);
+
+  igpu_error error = IGPU_INIT(igpu_error);
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  CHECK(igpu_sampler_start(gpu, 0, once, &sampler, &sampler, &error) == -EINVAL);
+  CHECK(sampler == nullptr);
 }
 
 TEST_SUITE_END();
