@@ -151,6 +151,25 @@ class Matrix(unittest.TestCase):
         self.assertGreater(page.entries, count - 1)
         self.assertEqual(len({l.site[0] for l in page.live if l.bytes == 16}), 1)
 
+    def test_a_table_filled_to_its_last_chunk(self):
+        most = 1024 * (2 ** 10 - 1)  # entries of all chunks
+        count = most + 2000
+        [page] = self.run_mode('full_table', count=count)
+        memory = page.kinds['memory_device']
+        self.assertEqual(page.entries, most)
+        # Each of the 16 parts of the table takes entries by 64: when one part finds no more, others may have some left.
+        self.assertGreater(memory.live_peak, most - 16 * 64)
+        self.assertLessEqual(memory.live_peak, most)
+        # The last one, of 12345 bytes, is created when all others have been freed.
+        self.assertEqual(memory.created + page.untracked, count + 1)
+        self.assertEqual(memory.live_peak + page.untracked, count)
+        self.assertEqual((memory.live, memory.bytes), (1, 12345))
+        self.assertEqual(page.untracked_destroys, page.untracked)
+        self.assertEqual(page.invalid_destroys, 0)
+        self.assertEqual(page.leaked(), [('memory_device', 12345)])
+        self.assertEqual(page.calls['zeMemAllocDevice'], (count + 1, 0))
+        self.assertEqual(page.calls['zeMemFree'], (count, 0))
+
     def test_leaks_beside_a_growing_heap(self):
         [page] = self.run_mode('growing_heap')
         self.assertEqual(page.leaked(), [('memory_device', 12345)] + [('memory_device', 100_000_000)] * 5)

@@ -52,8 +52,8 @@ class Page:
         sites = at + MAX_MODULES * MODULE.size
         self.live = []
         assert len(data) >= offset + self.entries * ENTRY.size, (path, len(data), self.entries)
-        for i in range(self.entries):
-            handle, size, _, _, site, thread, kind, state, function, _ = ENTRY.unpack_from(data, offset + i * ENTRY.size)
+        entries = memoryview(data)[offset:offset + self.entries * ENTRY.size]
+        for handle, size, _, _, site, thread, kind, state, function, _ in ENTRY.iter_unpack(entries):
             if state == 0:
                 continue
             frames = []

@@ -19,6 +19,27 @@ EXPORTER = BUILD / 'exporter' / 'intel-gpu-exporter'
 RUNS_FOR_LONG = [PROGRAMS / 'application_linked', 'threads', '100000000']
 # New pid and mount namespaces, as containers have; the program is process 1 in its own, or the child of it.
 CONTAINER = ('unshare', '--pid', '--mount', '--mount-proc', '--fork', '--kill-child')
+# The same with root directories of their own: of what one writes, the other sees only the folder with the pages, and that under
+# the path where packages have it.
+ROOT_OF_ITS_OWN = '''
+root=$1 pages=$2 access=$3
+mount -t tmpfs tmpfs "$root"
+for shared in /usr /etc "$4"; do
+  mkdir -p "$root$shared"
+  mount --rbind "$shared" "$root$shared"
+  mount -o remount,bind,ro "$root$shared"
+done
+for link in bin lib lib64; do ln -s "usr/$link" "$root/$link"; done
+mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root$5"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -o "bind,$access" "$pages" "$root$5"
+mount -o "remount,bind,$access" "$root$5"
+shift 5
+exec chroot "$root" "$@"
+'''
+DEFAULT_FOLDER = '/run/intel-gpu-exporter/level-zero'
 
 
 def child_of(process):
@@ -38,9 +59,9 @@ class Served(unittest.TestCase):
         self.scratch = pathlib.Path(scratch.name)
         self.folder = self.scratch / 'pages'
 
-    def exporter(self, kind=Exporter, prefix=()):
-        exporter = kind(EXPORTER, self.scratch / 'log', f'--path.level-zero={self.folder}', '--no-collector.fdinfo',
-                        prefix=prefix)
+    def exporter(self, kind=Exporter, prefix=(), folder=None):
+        exporter = kind(EXPORTER, self.scratch / 'log', f'--path.level-zero={folder or self.folder}',
+                        '--no-collector.fdinfo', prefix=prefix)
 
         def stop():
             exporter.stop()
@@ -50,8 +71,8 @@ class Served(unittest.TestCase):
         self.url = exporter.url
         return exporter
 
-    def application(self, *prefix):
-        program = subprocess.Popen([*prefix, *RUNS_FOR_LONG], env=environment(self.folder), preexec_fn=no_core,
+    def application(self, *prefix, folder=None):
+        program = subprocess.Popen([*prefix, *RUNS_FOR_LONG], env=environment(folder or self.folder), preexec_fn=no_core,
                                    stdout=subprocess.DEVNULL)
 
         def end():
@@ -116,6 +137,23 @@ class Served(unittest.TestCase):
         self.assertIn(f'pid="{page.pid}",', found)  # neither sees the other: its own number is the only one
         os.kill(child_of(program), signal.SIGKILL)
         self.wait_for_sample('ended', f'^pid="{page.pid}",comm="application_lin",how="killed"$')
+
+    def container(self, name, access):
+        """What runs a program in a container that has nothing in common with others but the folder."""
+        root = self.scratch / name
+        root.mkdir()
+        return ('unshare', '--pid', '--mount', '--fork', '--kill-child', 'sh', '-ec', ROOT_OF_ITS_OWN, 'sh', root, self.folder,
+                access, BUILD, DEFAULT_FOLDER)
+
+    def test_containers_that_share_only_the_folder(self):
+        self.folder.mkdir()
+        self.exporter(ContainedExporter, prefix=self.container('exporter', 'ro'), folder=DEFAULT_FOLDER)
+        program = self.application(*self.container('application', 'rw'), folder=DEFAULT_FOLDER)
+        self.wait_for_sample('calls_total', '^pid="1",comm="application_lin",function="zeMemFree"$')
+        [page] = pages(self.folder)
+        self.assertEqual((page.pid, page.alive), (1, True))
+        os.kill(child_of(program), signal.SIGKILL)
+        self.wait_for_sample('ended', '^pid="1",comm="application_lin",how="killed"$')
 
     def test_files_that_are_no_pages_do_not_hide_those_that_are(self):
         self.folder.mkdir()

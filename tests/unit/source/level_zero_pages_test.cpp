@@ -53,6 +53,24 @@ std::uint64_t all_rejected(const LevelZeroSnapshot& snapshot) {
   return sum;
 }
 
+// A folder in whose files somebody interferes after they were opened, and before they are read.
+class InterferedFolder final : public PageFolder {
+ public:
+  InterferedFolder(std::unique_ptr<PageFolder> folder, std::function<void()> interfere)
+      : folder_(std::move(folder)), interfere_(std::move(interfere)) {}
+
+  Reading<std::vector<std::string>> names() override { return folder_->names(); }
+  Reading<std::unique_ptr<PageFile>> open(std::string_view name) override {
+    auto file = folder_->open(name);
+    interfere_();
+    return file;
+  }
+
+ private:
+  std::unique_ptr<PageFolder> folder_;
+  std::function<void()> interfere_;
+};
+
 }  // namespace
 
 TEST_SUITE_BEGIN("level zero pages");
@@ -189,6 +207,22 @@ TEST_CASE("a page that its writer truncates is rejected") {
   CHECK(read(pages).programs.size() == 1);
   std::filesystem::resize_file(path, 4096);
   CHECK(read(pages).rejected_for(PageRejection::size) == 1);
+}
+
+TEST_CASE("a page that its writer truncates while it is read is rejected, and the one beside it is not") {
+  for (const std::uintmax_t left : {std::uintmax_t{0}, std::uintmax_t{4096}, std::uintmax_t{kLevelZeroHeadBytes - 1}}) {
+    CAPTURE(left);
+    const ScratchFolder folder;
+    LevelZeroPageBytes page;
+    const std::string path = folder.write("1-11.l0", page.text());
+    folder.write("1-10.l0", page.text());
+    LevelZeroPages pages(std::make_unique<InterferedFolder>(open_page_folder(folder.path(".")),
+                                                            [&] { std::filesystem::resize_file(path, left); }));
+    const LevelZeroSnapshot snapshot = read(pages);
+    CHECK(snapshot.rejected_for(PageRejection::size) == 1);
+    REQUIRE(snapshot.programs.size() == 1);
+    CHECK(snapshot.programs.front().name == "1-10.l0");
+  }
 }
 
 TEST_CASE("of ten thousand files the newest are read") {
