@@ -5,12 +5,12 @@
 # shellcheck disable=SC2034
 {
   build_packages=(g++ cmake ninja-build git xz-utils prometheus-cpp-dev libdeflate-dev libssl-dev libcli11-dev
-    libyaml-dev libcrypt-dev libseccomp-dev libcap-dev clang libbpf-dev)
+    libyaml-dev libcrypt-dev libseccomp-dev libcap-dev clang libbpf-dev libncurses-dev libcurl4-openssl-dev)
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache clang-format doctest-dev nlohmann-json3-dev zlib1g-dev python3 python3-jsonschema python3-prometheus-client prometheus
     prometheus-node-exporter curl jq strace procps util-linux libcap2-bin openssl systemd gzip libze1
-    libze-dev libdw1)
+    libze-dev libdw1 tmux)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
     golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev python3-yaml python3-jsonschema
     docker-compose)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <dlfcn.h>
+
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+namespace igpu::exporter {
+
+// A library that one command needs and the service does not: loaded when that command starts, so that it is neither in
+// the service's memory nor a requirement of its package. Stays loaded until the program ends.
+class SharedLibrary {
+ public:
+  // Loads the first of the names that this machine has. purpose and package are for the error:
+  // "the live view needs libncursesw.so.6 (Debian: apt install libncursesw6)".
+  SharedLibrary(std::initializer_list<const char*> names, const std::string& purpose, const std::string& package) {
+    for (const char* name : names) {
+      handle_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      if (handle_ != nullptr) return;
+    }
+    throw std::runtime_error(purpose + " needs " + *names.begin() + " (Debian: apt install " + package + ")");
+  }
+
+  // T: a pointer to a function or to an object.
+  template <class T>
+  T symbol(const char* name) const {
+    void* const address = ::dlsym(handle_, name);
+    if (address == nullptr) throw std::runtime_error(std::string("the library lacks ") + name);
+    return reinterpret_cast<T>(address);
+  }
+
+ private:
+  void* handle_ = nullptr;
+};
+
+}  // namespace igpu::exporter
