@@ -104,7 +104,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS pci.ids)
+# Only `top` uses ncurses and libcurl, and loads them itself.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "pci.ids, libncursesw6, libcurl4 | libcurl4t64")
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${package_dir}/debian/conffiles" "${package_dir}/debian/postinst"

@@ -110,11 +110,13 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
     if (flag.commands.empty()) options.emplace_back(&flag, add(app, flag));
   }
   std::string topic;
+  std::vector<std::string> operands;
   for (const Command& command : all_commands()) {
     CLI::App* const sub = app.add_subcommand(std::string(command.name));
     sub->set_help_flag();
     sub->fallthrough();  // flags of the program are also accepted after the command
     if (command.name == "help") sub->add_option("COMMAND", topic);
+    if (!command.operands.empty()) sub->add_option(std::string(command.operands), operands);
     if (command.own_arguments) sub->fallthrough(false)->prefix_command();
     for (const CommandFlag& flag : flags) {
       const auto& commands = flag.commands;
@@ -136,6 +138,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   result.command = chosen.empty() ? std::string(all_commands().front().name) : chosen.front()->get_name();
   result.command_given = !chosen.empty();
   if (!chosen.empty() && find_command(result.command)->own_arguments) result.arguments = chosen.front()->remaining();
+  if (!operands.empty()) result.arguments = operands;
   result.help_topic = topic;
   if (!topic.empty() && find_command(topic) == nullptr) throw UsageError(unknown_command(topic));
   result.help = help->count() > 0;

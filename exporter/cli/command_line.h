@@ -13,7 +13,7 @@ struct CommandLine {
   std::string command;
   bool command_given = false;          // false: the default command
   std::string help_topic;              // of `help COMMAND`; "" for help on everything
-  std::vector<std::string> arguments;  // of a command that reads its own
+  std::vector<std::string> arguments;  // of a command that has operands or reads its own
   bool help = false;
   bool version = false;
   Settings settings;

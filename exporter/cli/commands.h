@@ -13,6 +13,8 @@ int serve(const Options& options);
 int list(const Options& options);
 int stats(const Options& options);
 int doctor(const Options& options);
+// urls: other exporters; none: this machine
+int top_command(const Options& options, const std::vector<std::string>& urls);
 // arguments: what follows the word level-zero
 int level_zero(const Options& options, const std::vector<std::string>& arguments);
 // arguments: what follows the word trace

@@ -94,6 +94,15 @@ const std::vector<Command>& all_commands() {
        .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a stream."},
                  {"1", "--gpu names a missing GPU, or the output cannot be written."},
                  {"2", "A flag is invalid."}}},
+      {.name = "top",
+       .help = "Show the GPUs and their processes live on the terminal. It reads this machine, or the exporters at URL "
+               "(HOST, HOST:PORT or a whole URL); several make a rack view. Without a terminal that can move its "
+               "cursor, print frames one after another.",
+       .operands = "URL",
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "Ended by q or a signal, or printed; also when the reader closed the pipe."},
+                 {"1", "With --once: nothing could be read. Or a library for the terminal or for URLs is missing."},
+                 {"2", "A flag or a URL is invalid."}}},
       {.name = "doctor",
        .help =
            "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing.",
@@ -175,7 +184,8 @@ std::vector<CommandFlag> all_flags() {
   add("format", "table|json|csv|influx|intel_gpu_top", "table",
       "Output format; docs/stats.md describes each. json is what --json prints, with its version.")
       .commands = {"stats"};
-  add("interval", "DURATION", "1s", "Time between readings; with it, stats prints a stream.").commands = {"stats"};
+  add("interval", "DURATION", "1s", "Time between readings; with it, stats prints a stream.").commands = {"stats",
+                                                                                                          "top"};
   add("count", "N", "", "Number of readings. Without --count, --for and --interval: one.").commands = {"stats"};
   add("for", "DURATION", "", "Print a stream of readings for this long.").commands = {"stats"};
   CommandFlag& summary = add("summary", "", "enabled",
@@ -183,6 +193,16 @@ std::vector<CommandFlag> all_flags() {
                              "standard error; disabled with --json.");
   summary.commands = {"stats"};
   summary.negatable = true;
+  add("once", "", "", "Print one frame, plain if standard output is no terminal.").commands = {"top"};
+  add("cacert", "FILE", "", "Trust the certificates of this file instead of the system's, as in curl.").commands = {
+      "top"};
+  add("cert", "FILE", "", "Client certificate (PEM).").commands = {"top"};
+  add("key", "FILE", "", "Its private key (PEM).").commands = {"top"};
+  add("user", "NAME:PASSWORD", "",
+      "Basic authentication. Without :PASSWORD it is asked for; the environment hides it from other users.")
+      .commands = {"top"};
+  add("insecure", "", "", "Do not check the certificates of hosts.").commands = {"top"};
+  add("max-time", "DURATION", "5s", "Maximum time for a host's answer.").commands = {"top"};
   return flags;
 }
 
@@ -241,6 +261,7 @@ std::string help_text(const std::vector<CommandFlag>& flags) {
 
 std::string help_text(const std::vector<CommandFlag>& flags, const Command& command) {
   std::string out = "usage: " + std::string(kProgramName) + " " + std::string(command.name) +
+                    (command.operands.empty() ? "" : " [" + std::string(command.operands) + "...]") +
                     (command.actions.empty() ? " [FLAGS]\n\n" : " ACTION\n\n");
   append_wrapped(out, command.help, 0);
   out += "\n\n";

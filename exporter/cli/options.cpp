@@ -121,6 +121,18 @@ void read_stats(const Settings& settings, Options& options) {
   if (stats.json_without_version && !settings.has("summary")) stats.summary = false;
 }
 
+void read_top(const Settings& settings, TopOptions& top) {
+  const Reader read(settings);
+  read.enabled("once", top.once);
+  ClientOptions& client = top.client;
+  read.text("cacert", client.cacert);
+  read.text("cert", client.cert);
+  read.text("key", client.key);
+  read.text("user", client.user);
+  read.enabled("insecure", client.insecure);
+  read.duration("max-time", 10ms, client.max_time);
+}
+
 void read_collectors(const Settings& settings, MonitorOptions& monitor) {
   for (const CollectorDescription& collector : describe_collectors()) {
     const std::string name(collector.name);
@@ -178,6 +190,7 @@ Options options_from(const Settings& settings) {
 
   read.enabled("json", options.json);
   read_stats(settings, options);
+  read_top(settings, options.top);
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/settings.h"
+#include "client/http_fetcher.h"
 #include "http/listen_address.h"
 #include "igpu/log.h"
 #include "igpu/options.h"
@@ -23,6 +24,11 @@ struct StatsOptions {
   std::optional<Nanoseconds> duration;  // of the stream
   bool summary = true;                  // on standard error, after a stream
   bool json_without_version = false;    // --json, which is older than the version
+};
+
+struct TopOptions {
+  bool once = false;
+  ClientOptions client;
 };
 
 // All settings of the program, checked and typed.
@@ -45,6 +51,7 @@ struct Options {
   std::string gpu_origin;         // origin of monitor.gpus, for errors: "--gpu"
   bool min_window_given = false;  // monitor.min_window is not the default
   StatsOptions stats;
+  TopOptions top;
 };
 
 // Throws UsageError with the origin of the invalid value.

@@ -22,6 +22,7 @@ int execute(const CommandLine& line, const Options& options) {
   const std::string& command = line.command;
   if (command == "list") return list(options);
   if (command == "stats") return stats(options);
+  if (command == "top") return top_command(options, line.arguments);
   if (command == "doctor") return doctor(options);
   if (command == "level-zero") return level_zero(options, line.arguments);
   if (command == "trace") return trace(options, line.arguments);

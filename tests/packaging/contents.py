@@ -84,7 +84,8 @@ def deb_package(deb, root):
     for library in re.findall(r"NEEDED +(\S+)", output("objdump", "-p", f"{root}/usr/bin/{NAME}")):
         package = re.search(r"^(\S+?):", output("dpkg", "-S", f"*/x86_64-linux-gnu/{library}")).group(1)
         check(f"{library}: it depends on {package}", re.search(rf"^Depends:.*\b{re.escape(package)}( \(|,|$)", control, re.M), control)
-    check("pci.ids is recommended: names, not function", "Recommends: pci.ids" in control, control)
+    check("names of GPUs and what only top loads are recommended",
+          "Recommends: pci.ids, libncursesw6, libcurl4 | libcurl4t64" in control, control)
     equal("the settings are a conffile", output("dpkg-deb", "-I", deb, "conffiles").split(), ["/etc/default/intel-gpu-exporter"])
     with open(f"{root}/usr/share/doc/{NAME}/copyright") as f:
         text = f.read()
@@ -179,14 +180,16 @@ def descriptions(root):
     COMPLETIONS["bash"] = f"{root}/usr/share/bash-completion/completions/{NAME}"
     COMPLETIONS["fish"] = f"{root}/usr/share/fish/vendor_completions.d/{NAME}.fish"
     zsh = f"{root}/usr/share/zsh/vendor-completions/_{NAME}"
-    stats_only = set(re.findall(r"--(?:no-)?[a-z.-]+", output(f"{root}/usr/bin/{NAME}", "--help")
-                                .replace("--[no-]summary", "--summary --no-summary")
-                                .partition("\nFlags of stats:\n")[2].split("\n\n")[0]))
-    stats_only = {flag for flag in stats_only if flag in flags}
+    help_text = output(f"{root}/usr/bin/{NAME}", "--help").replace("--[no-]summary", "--summary --no-summary")
+    sections = {command: {flag for flag in re.findall(r"--(?:no-)?[a-z.-]+", text) if flag in flags}
+                for command, text in re.findall(r"\nFlags of (\S+):\n(.*?)(?=\n\n)", help_text, re.S)}
+    stats_only = sections["stats"]
+    of_a_command = set().union(*sections.values())
+    check("top has flags of its own", {"--once", "--cacert", "--interval"} <= sections["top"], sorted(sections["top"]))
     check("stats has flags of its own", {"--format", "--count", "--no-summary"} <= stats_only, sorted(stats_only))
     for shell in ("bash", "fish"):
         offered = set(completes(shell, NAME, "--"))
-        equal(f"{shell} offers every flag", sorted(set(flags) - offered - stats_only), [])
+        equal(f"{shell} offers every flag", sorted(set(flags) - offered - of_a_command), [])
         check(f"{shell} offers flags of stats after stats only",
               stats_only <= set(completes(shell, f"{NAME} stats", "--")) and not stats_only & offered, sorted(offered))
         equal(f"{shell} offers the profiles", {"rack", "asleep"} - set(completes(shell, f"{NAME} --simulate", "")), set())

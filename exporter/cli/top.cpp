@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <langinfo.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <clocale>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "cli/chosen_gpus.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/stats_output.h"
+#include "cli/usage_error.h"
+#include "cli/workload_rules.h"
+#include "client/http_fetcher.h"
+#include "client/target.h"
+#include "igpu/monitor.h"
+#include "text/unicode.h"
+#include "top/ansi_text.h"
+#include "top/live_view.h"
+#include "top/sources.h"
+#include "top/terminal.h"
+
+namespace igpu::exporter {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using Outcome = StatsOutput::Outcome;
+
+// The screen belongs to the view: it shows the library's newest message, for a while.
+class NoticeLog final : public Log {
+ public:
+  explicit NoticeLog(LogLevel least) : least_(std::max(least, LogLevel::warn)) {}
+
+  void write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) override {
+    if (level < least_) return;
+    std::string text(message);
+    for (const LogField& field : fields) text += "  " + std::string(field.key) + "=" + std::string(field.value);
+    const std::lock_guard lock(mutex_);
+    text_ = clean_text(text);
+    until_ = SteadyClock::now() + std::chrono::seconds(10);
+  }
+  std::string newest() {
+    const std::lock_guard lock(mutex_);
+    return SteadyClock::now() < until_ ? text_ : std::string();
+  }
+
+ private:
+  const LogLevel least_;
+  std::mutex mutex_;
+  std::string text_;
+  SteadyClock::time_point until_{};
+};
+
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+std::vector<Target> targets_of(const std::vector<std::string>& urls, const MonitorOptions& monitor) {
+  if (!urls.empty() && !monitor.simulate.empty())
+    throw UsageError("top: --simulate concerns this machine; it has no meaning with a URL", kUsageStatus);
+  std::vector<Target> targets;
+  for (const std::string& url : urls) {
+    try {
+      targets.push_back(parse_target(url));
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(std::string("top: ") + error.what(), kUsageStatus);
+    }
+  }
+  return targets;
+}
+
+// As curl does, a name without a password is asked for it; nothing else on the command line shows it to other users.
+ClientOptions client_options(const TopOptions& top) {
+  ClientOptions client = top.client;
+  if (client.user.empty() || client.user.find(':') != std::string::npos || ::isatty(STDIN_FILENO) != 1) return client;
+  const std::string prompt = "Password of " + terminal_safe(client.user) + ": ";
+  if (const char* password = ::getpass(prompt.c_str())) client.user += ":" + std::string(password);
+  return client;
+}
+
+// Reads this machine, or all targets, and holds what the threads need.
+class Session {
+ public:
+  Session(const Options& options, std::vector<Target> targets, const ClientOptions& client, Log& log)
+      : targets_(std::move(targets)),
+        pace_(std::max<Nanoseconds>(options.stats.interval, std::chrono::milliseconds(100))),
+        readings_(names(targets_)) {
+    if (!targets_.empty()) {
+      fetcher_ = std::make_unique<HttpFetcher>(targets_, client);
+      return;
+    }
+    require_chosen_gpus(options);
+    MonitorOptions monitor = with_workload_rules(options.monitor, log);
+    if (!options.min_window_given) monitor.min_window = std::min(monitor.min_window, pace_.interval());
+    source_name_ = monitor.simulate.empty() ? "this machine" : "simulation " + monitor.simulate;
+    monitor_ = std::make_unique<Monitor>(monitor, log);
+  }
+
+  void start() {
+    if (fetcher_) {
+      remote_.emplace(*fetcher_, targets_, mailbox_, pace_);
+    } else {
+      local_.emplace(*monitor_, mailbox_, pace_);
+    }
+  }
+
+  std::string source_name() const {
+    if (targets_.empty()) return source_name_;
+    return targets_.size() == 1 ? clean_text(targets_.front().name) : std::to_string(targets_.size()) + " hosts";
+  }
+  bool all_failed() const {
+    const auto& hosts = readings_.frame().hosts;
+    return std::all_of(hosts.begin(), hosts.end(),
+                       [](const top::HostFrame& host) { return host.state == top::HostState::failed; });
+  }
+
+  top::Mailbox& mailbox() { return mailbox_; }
+  top::Pace& pace() { return pace_; }
+  top::Readings& readings() { return readings_; }
+
+ private:
+  static std::vector<std::string> names(const std::vector<Target>& targets) {
+    std::vector<std::string> all;
+    for (const Target& target : targets) all.push_back(clean_text(target.name));
+    if (all.empty()) all.emplace_back();
+    return all;
+  }
+
+  std::vector<Target> targets_;
+  top::Mailbox mailbox_;
+  top::Pace pace_;
+  top::Readings readings_;
+  std::unique_ptr<HttpFetcher> fetcher_;
+  std::unique_ptr<Monitor> monitor_;
+  std::string source_name_;
+  std::optional<top::LocalSource> local_;  // last: their threads end first
+  std::optional<top::RemoteSource> remote_;
+};
+
+// Frames one after another, on whatever standard output is.
+class PlainView {
+ public:
+  PlainView() {
+    (void)std::setlocale(LC_CTYPE, "");
+    unicode_ = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
+    const char* const term = std::getenv("TERM");
+    const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
+    colours_ = ::isatty(STDOUT_FILENO) == 1 && !dumb && !is_set("NO_COLOR");
+    const std::optional<top::Size> terminal = top::Terminal::size();
+    if (terminal) width_ = terminal->width;
+    const char* const columns = std::getenv("COLUMNS");
+    if (!terminal && columns != nullptr) width_ = std::clamp(std::atoi(columns), 40, 1000);
+  }
+
+  std::string text(Session& session, const std::string& interval) const {
+    const top::ScreenContext context{.clock = top::clock_text(),
+                                     .interval = interval,
+                                     .source = session.source_name(),
+                                     .unicode = unicode_,
+                                     .keys = false};
+    const top::Canvas canvas =
+        top::draw(session.readings().frame(), session.readings().history(), {}, context, {width_, 0}).canvas;
+    return colours_ ? top::ansi_text(canvas) : canvas.text();
+  }
+
+ private:
+  bool unicode_ = false, colours_ = false;
+  int width_ = 80;
+};
+
+void wait_for_first_frames(Session& session) {
+  while (!session.readings().complete()) {
+    pollfd waiting{session.mailbox().descriptor(), POLLIN, 0};
+    (void)::poll(&waiting, 1, -1);
+    session.readings().take(session.mailbox());
+  }
+}
+
+int print_once(Session& session, StatsOutput& output) {
+  session.start();
+  wait_for_first_frames(session);
+  (void)output.write(PlainView().text(session, ""));
+  return session.all_failed() ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int print_stream(Session& session, StatsOutput& output) {
+  session.start();
+  const PlainView view;
+  for (auto next = SteadyClock::now();; next += session.pace().interval()) {
+    if (output.wait_until(next) != Outcome::goes_on) return EXIT_SUCCESS;
+    session.readings().take(session.mailbox());
+    if (output.write(view.text(session, top::interval_text(session.pace().interval())) + "\n") != Outcome::goes_on)
+      return EXIT_SUCCESS;
+  }
+}
+
+}  // namespace
+
+int top_command(const Options& options, const std::vector<std::string>& urls) {
+  std::vector<Target> targets = targets_of(urls, options.monitor);
+  const ClientOptions client = targets.empty() ? ClientOptions() : client_options(options.top);
+  // Signals are blocked before a monitor or libcurl starts threads: one of theirs would receive them instead.
+  if (options.top.once || !top::Terminal::available()) {
+    StatsOutput output(!options.top.once);
+    StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
+    Session session(options, std::move(targets), client, log);
+    return options.top.once ? print_once(session, output) : print_stream(session, output);
+  }
+  top::TerminalSignals signals;
+  NoticeLog log(options.log_level);
+  Session session(options, std::move(targets), client, log);
+  session.start();
+  top::run_live_view(
+      session.readings(), session.mailbox(), session.pace(), signals,
+      {.source = session.source_name(), .colours = !is_set("NO_COLOR"), .notice = [&log] { return log.newest(); }});
+  return EXIT_SUCCESS;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "top/sources.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "text/unicode.h"
+#include "top/frame_builder.h"
+
+namespace igpu::exporter::top {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMaxProblemBytes = 300;
+
+HostFrame failed(const std::string& name, const std::string& problem) {
+  return {.name = name, .state = HostState::failed, .problem = clean_text(problem, kMaxProblemBytes)};
+}
+
+void read_locally(const std::stop_token& stop, Monitor& monitor, Mailbox& mailbox, Pace& pace) {
+  Clock::time_point next;
+  do {
+    // A reading that took longer than the interval is followed by the next at once; times do not add up.
+    next = std::max(next + pace.interval(), Clock::now());
+    HostFrame frame = read_frame(monitor, stop);
+    if (stop.stop_requested()) return;
+    mailbox.put(0, std::move(frame));
+  } while (pace.wait(next, stop));
+}
+
+void read_remotely(const std::stop_token& stop, HttpFetcher& fetcher, const std::vector<Target>& targets,
+                   Mailbox& mailbox, Pace& pace) {
+  const std::stop_callback wake(stop, [&fetcher] { fetcher.wake(); });
+  std::vector<Clock::time_point> started(targets.size(), Clock::time_point::min());
+  while (!stop.stop_requested()) {
+    const auto interval = pace.interval();
+    const auto now = Clock::now();
+    auto next = now + std::chrono::milliseconds(500);  // the interval may have changed
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (fetcher.under_way(i)) continue;
+      if (started[i] == Clock::time_point::min() || started[i] + interval <= now) {
+        started[i] = now;
+        fetcher.start(i);
+      } else {
+        next = std::min(next, started[i] + interval);
+      }
+    }
+    fetcher.run(next, [&](std::size_t index, const Fetched& fetched) {
+      mailbox.put(index, frame_of(fetched, targets[index].name));
+    });
+  }
+}
+
+}  // namespace
+
+HostFrame frame_of(const Fetched& fetched, const std::string& name) {
+  if (!fetched.problem.empty()) return failed(name, fetched.problem);
+  try {
+    HostFrame frame = frame_of(std::string_view(fetched.body));
+    frame.name = clean_text(name);
+    frame.time = Clock::now().time_since_epoch();
+    return frame;
+  } catch (const std::exception& error) {
+    return failed(name, error.what());
+  }
+}
+
+HostFrame read_frame(Monitor& monitor, const std::stop_token& stop) {
+  try {
+    const auto result = monitor.scrape({.gone = stop});
+    if (result == nullptr) return {};
+    HostFrame frame = frame_of(PageView(result->lists()));
+    frame.time = Clock::now().time_since_epoch();
+    return frame;
+  } catch (const std::exception& error) {
+    return failed("", error.what());
+  }
+}
+
+LocalSource::LocalSource(Monitor& monitor, Mailbox& mailbox, Pace& pace)
+    : thread_(
+          [&monitor, &mailbox, &pace](const std::stop_token& stop) { read_locally(stop, monitor, mailbox, pace); }) {}
+
+RemoteSource::RemoteSource(HttpFetcher& fetcher, const std::vector<Target>& targets, Mailbox& mailbox, Pace& pace)
+    : thread_([&fetcher, &targets, &mailbox, &pace](const std::stop_token& stop) {
+        read_remotely(stop, fetcher, targets, mailbox, pace);
+      }) {}
+
+}  // namespace igpu::exporter::top
