@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gpu::read(), `stats` and /metrics report the same values of one machine at one time.
+// Gpu::read(), `stats`, `top` and /metrics report the same values of one machine at one time.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,6 +16,8 @@
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
+#include "support/top_values.h"
+#include "top/frame_builder.h"
 
 using namespace igpu;
 using namespace igpu::snapshot;
@@ -200,7 +202,7 @@ void check_same(const Values& expected, const Values& found) {
   for (const auto& [found_name, found_value] : found) {
     const auto& name = found_name;
     const auto& value = found_value;
-    INFO("only in the snapshot: " << name << " = " << value);
+    INFO("not on the page: " << name << " = " << value);
     CHECK(expected.contains(name));
   }
 }
@@ -209,7 +211,7 @@ void check_same(const Values& expected, const Values& found) {
 
 TEST_SUITE_BEGIN("gpu agreement");
 
-TEST_CASE("read(), stats and /metrics agree on every simulated machine at one time") {
+TEST_CASE("read(), stats, top and /metrics agree on every simulated machine at one time") {
   std::size_t compared = 0;
   for (const SimulationProfile& profile : simulation_profiles()) {
     const auto parts = std::make_shared<SimulatedParts>(profile.name);
@@ -229,6 +231,9 @@ TEST_CASE("read(), stats and /metrics agree on every simulated machine at one ti
       std::string text, line;
       exporter::write_prometheus_text(page, text);
       exporter::write_json_line(page, std::chrono::system_clock::now(), line);
+      const Exposition exposition = parse_prometheus_text(text);
+      const exporter::top::HostFrame local = exporter::top::frame_of(page);
+      const exporter::top::HostFrame remote = exporter::top::frame_of(std::string_view(text));
       for (OpenGpu& gpu : gpus) {
         const Snapshot snapshot = gpu.read();
         INFO(profile.name << " " << snapshot.gpu.address << " after " << to_seconds(step).value << " s");
@@ -240,6 +245,10 @@ TEST_CASE("read(), stats and /metrics agree on every simulated machine at one ti
           for (Values* values : {&of_metrics, &of_command}) CHECK(values->erase("intel_gpu_processes") == 1);
         check_same(of_metrics, found);
         check_same(of_command, found);
+        const MetricValues shown = values_for_top(exposition, snapshot.gpu.address);
+        CHECK(!shown.empty());
+        check_same(shown, TopValues(local, snapshot.gpu.address).values);
+        check_same(shown, TopValues(remote, snapshot.gpu.address).values);
         compared += found.size();
       }
     }
