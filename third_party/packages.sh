@@ -8,7 +8,7 @@
     libyaml-dev libcrypt-dev libseccomp-dev libcap-dev clang libbpf-dev libncurses-dev libcurl4-openssl-dev)
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
-  test_packages=(ccache clang-format doctest-dev nlohmann-json3-dev zlib1g-dev python3 python3-jsonschema python3-prometheus-client prometheus
+  test_packages=(ccache mold clang-format doctest-dev nlohmann-json3-dev zlib1g-dev python3 python3-jsonschema python3-prometheus-client prometheus
     prometheus-node-exporter curl jq strace procps util-linux libcap2-bin openssl systemd gzip libze1
     libze-dev libdw1 tmux)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
