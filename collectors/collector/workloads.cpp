@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <stdexcept>
 #include <utility>
 
 #include "base/scan.h"
 #include "device/engine_class.h"
+#include "machine/change_signal.h"
 #include "source/process.h"
 
 namespace igpu {
@@ -50,6 +52,7 @@ std::unique_ptr<MachineCollector> WorkloadsCollector::create(const MachineContex
   settings.most = context.options[kMost];
   settings.rules = context.workload_rules;
   settings.root = context.machine.root;
+  settings.scans_between_scrapes = context.options[kScanInterval] > Nanoseconds::zero();
   for (const std::string& tree : context.options[kTree])
     if (auto parsed = parse_workload_tree(tree)) settings.trees.push_back(*std::move(parsed));
   if (!settings.rules && !context.options[kRules].empty())
@@ -70,6 +73,7 @@ void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
   for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, now, out);
   write_unattributed(out);
   report_names(out);
+  report_short_jobs(out);
 }
 
 // Without the clients or the processes nothing is counted now, and nothing is lost: the next scan continues from the
@@ -103,6 +107,16 @@ void WorkloadsCollector::report_names(SampleSink& out) const {
     out.absent(kNames, *missing);
   } else {
     out.available(kNames);
+  }
+}
+
+void WorkloadsCollector::report_short_jobs(SampleSink& out) const {
+  if (settings_.scans_between_scrapes || change_signal_of(machine_.drm_users)) {
+    out.available(kShortJobs);
+  } else if (machine_.drm_users) {
+    out.absent(kShortJobs, {Reason::kernel, EOPNOTSUPP});
+  } else if (machine_.why_no_drm_users) {
+    out.absent(kShortJobs, *machine_.why_no_drm_users);
   }
 }
 

@@ -41,6 +41,7 @@ struct WorkloadSettings {
   std::size_t most = 256;
   std::shared_ptr<WorkloadRuleSource> rules;  // null: none
   std::vector<WorkloadTree> trees;
+  bool scans_between_scrapes = false;
   const Directory* root = nullptr;  // of the host's file system; null: no names of pods and containers
 };
 
@@ -94,6 +95,13 @@ class WorkloadsCollector final : public MachineCollector {
       "What kind of workload it is; names of pods and containers are those that the host's own files show.",
       {"workload", "kind", "namespace", "pod", "container", "container_id", "pod_uid", "systemd_unit"}};
 
+  static constexpr FeatureDescriptor kShortJobs{"short_jobs",
+                                                "Jobs that begin and end between two scrapes are counted: scans follow "
+                                                "the kernel's reports (BPF), or --collector.fdinfo.interval.",
+                                                Need::client_finder,
+                                                true,
+                                                {},
+                                                true};
   static constexpr FeatureDescriptor kNames{"workload_names", "Names of pods and containers; without them only ids.",
                                             Need::container_files, true};
 
@@ -134,7 +142,7 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr std::array<const MetricDescriptor*, 11> kMetrics{&kBusy,      &kBusyRatio, &kMemory,      &kClients,
                                                                     &kProcesses, &kStarted,   &kCpu,         &kResident,
                                                                     &kRead,      &kWritten,   &kWorkloadInfo};
-  static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kNames};
+  static constexpr std::array<const FeatureDescriptor*, 2> kFeatures{&kNames, &kShortJobs};
   static constexpr CollectorInfo kInfo{
       .name = "workloads",
       .help = "GPU time, GPU memory, CPU time, memory and disk bytes by container, pod, unit or process tree.",
@@ -169,6 +177,7 @@ class WorkloadsCollector final : public MachineCollector {
   };
   Now scan(MachinePass& pass, SampleSink& out);
   void report_names(SampleSink& out) const;
+  void report_short_jobs(SampleSink& out) const;
   std::vector<std::uint32_t> roots(const ClientSnapshot& snapshot) const;
   void advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found);
   std::optional<WorkloadLabels> tree_of(std::uint32_t pid, const ProcessTree::Found& found);

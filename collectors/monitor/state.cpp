@@ -4,9 +4,20 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 namespace igpu {
+namespace {
+
+// Of this process.
+Nanoseconds processor_time() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + Nanoseconds(used.tv_nsec);
+}
+
+}  // namespace
 
 Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log)
     : parts(std::move(machine_parts)),
@@ -20,6 +31,13 @@ Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const Monitor
   (void)registry.run({});
   plan_accumulating();
   first_scrape_at = SteadyClock::now() + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
+  if (ChangeSignal* const changes = counts_short_jobs() ? change_signal_of(parts->machine().drm_users) : nullptr) {
+    client_reports = std::make_unique<ChangeListener>(*changes, [this] {
+      const std::lock_guard lock(mutex);
+      burst.reported(SteadyClock::now().time_since_epoch());
+      housekeeping_wanted.notify_all();
+    });
+  }
   has_housekeeping = true;
   housekeeping = std::thread([this] { run_housekeeping(); });
 }
@@ -31,6 +49,7 @@ Monitor::State::~State() {
   }
   changed.notify_all();
   housekeeping_wanted.notify_all();
+  client_reports.reset();
   housekeeping.join();
 }
 
@@ -71,20 +90,44 @@ void Monitor::State::run_housekeeping() {
       changed.notify_all();
       continue;
     }
-    if (SteadyClock::now() < accumulating_due || running || (shared_run && !shared_run->ended())) {
-      housekeeping_due = std::max(accumulating_due, SteadyClock::now() + std::chrono::milliseconds(10));
+    if (SteadyClock::now() < next_reading() || running || (shared_run && !shared_run->ended())) {
+      housekeeping_due = std::max(next_reading(), SteadyClock::now() + std::chrono::milliseconds(10));
       housekeeping_wanted.wait_until(lock, housekeeping_due);
       continue;
     }
-    running = true;
-    shared_run.reset();
-    lock.unlock();
-    (void)registry.run({.only_accumulating = true});
-    lock.lock();
-    plan_accumulating();
-    running = false;
-    changed.notify_all();
+    read_between_scrapes(lock);
   }
+}
+
+Monitor::State::SteadyClock::time_point Monitor::State::next_reading() const {
+  const auto scan = burst.due();
+  return scan ? std::min(accumulating_due, SteadyClock::time_point(*scan)) : accumulating_due;
+}
+
+void Monitor::State::read_between_scrapes(std::unique_lock<std::mutex>& lock) {
+  const auto begin = SteadyClock::now();
+  const auto scan = burst.due();
+  const bool reads_clients = scan && begin >= SteadyClock::time_point(*scan);
+  running = true;
+  shared_run.reset();
+  const Nanoseconds used = processor_time();
+  lock.unlock();
+  (void)registry.run({.only_accumulating = true, .reads_clients = reads_clients});
+  lock.lock();
+  plan_accumulating();
+  const auto end = SteadyClock::now();
+  // Others may use the processor meanwhile, in this process or elsewhere.
+  const Nanoseconds cost = std::min<Nanoseconds>(processor_time() - used, end - begin);
+  if (reads_clients) burst.scanned(end.time_since_epoch(), cost);
+  running = false;
+  changed.notify_all();
+}
+
+bool Monitor::State::counts_short_jobs() const {
+  const auto collectors = all_collectors();
+  return std::any_of(collectors.begin(), collectors.end(), [this](const CollectorEntry& collector) {
+    return is_read_between_scrapes(*collector.info) && is_enabled(*collector.info, options);
+  });
 }
 
 std::shared_ptr<ScrapeRun> Monitor::State::run_with(const CollectorSet& collectors, const WaitLimit& limit,
@@ -125,7 +168,7 @@ std::shared_ptr<ScrapeRun> Monitor::State::start_run(std::unique_lock<std::mutex
     changed.notify_all();
   };
   try {
-    run = registry.start(together);
+    run = registry.start({.collectors = together});
   } catch (...) {
     started();
     throw;

@@ -10,7 +10,9 @@
 #include <mutex>
 #include <thread>
 
+#include "base/scan_burst.h"
 #include "igpu/monitor.h"
+#include "monitor/change_listener.h"
 #include "monitor/machine_parts.h"
 #include "registry/registry.h"
 
@@ -35,8 +37,10 @@ struct Monitor::State {
 
   SteadyClock::time_point accumulating_due;  // when counters that advance only when read must be read at the latest
   SteadyClock::time_point housekeeping_due;
+  ScanBurst burst;  // scans between scrapes, on SteadyClock
   SteadyClock::time_point first_scrape_at;
   bool stopping = false;
+  std::unique_ptr<ChangeListener> client_reports;  // null: there are none, or nobody wants them
   std::thread housekeeping;
   bool has_housekeeping = false;        // that thread exists
   std::thread::id housekeeping_id;      // once it runs
@@ -60,8 +64,14 @@ struct Monitor::State {
   // The same for one that has just ended. If no caller waited for its end, something is read once more than necessary.
   void plan_after(const std::shared_ptr<ScrapeRun>& run);
 
-  // RC6 and hwmon energy wrap unnoticed when they are not read for long: the one thing that runs between scrapes.
+  // RC6 and hwmon energy wrap unnoticed when they are not read for long, and a job that ends before the next scrape
+  // must be scanned: nothing else runs between scrapes.
   void run_housekeeping();
+  SteadyClock::time_point next_reading() const;
+  void read_between_scrapes(std::unique_lock<std::mutex>& lock);
+
+  // Whether a collector that counts what ended is on: it is read between scrapes.
+  bool counts_short_jobs() const;
 
   // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that
   // takes longer than a collector may is shared no more: what it read first is old. One that began after the call is as

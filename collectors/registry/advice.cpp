@@ -184,6 +184,11 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
       return {"this kernel's driver offers no energy counter of the card in hwmon",
               "a newer kernel with CONFIG_HWMON: i915 has it for cards since 6.2, xe since 6.8"};
     case Need::client_finder:
+      if (absent.os_error == EOPNOTSUPP)
+        return {
+            "this kernel lists GPU clients by BPF, but does not report new ones (kernel.ftrace_enabled=0, or no "
+            "CONFIG_FUNCTION_TRACER)",
+            "sysctl kernel.ftrace_enabled=1, or --collector.fdinfo.interval=1s"};
       return {"this kernel does not run the BPF programs, or the exporter has a PID namespace of its own",
               "Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF; in a container the host's PID namespace (--pid host, "
               "hostPID: true)"};

@@ -33,12 +33,15 @@ void check_options(std::span<const CollectorEntry> known, const MonitorOptions& 
 
 std::optional<Nanoseconds> ConfiguredCollector::read_within(Nanoseconds longest) const {
   constexpr Nanoseconds kShortest = std::chrono::milliseconds(100);
-  const auto& listed = entry.info->options;
-  if (std::find(listed.begin(), listed.end(), &kScanInterval) != listed.end()) {
+  if (is_read_between_scrapes(*entry.info)) {
     const Nanoseconds every = options[kScanInterval];
     if (every > Nanoseconds::zero()) return std::min(std::max(every, kShortest), longest);
   }
   return entry.info->accumulates_on_read ? std::optional(longest) : std::nullopt;
+}
+
+bool is_read_between_scrapes(const CollectorInfo& collector) {
+  return std::find(collector.options.begin(), collector.options.end(), &kScanInterval) != collector.options.end();
 }
 
 bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options) {

@@ -20,6 +20,9 @@ struct ConfiguredCollector {
   std::optional<Nanoseconds> read_within(Nanoseconds longest) const;
 };
 
+// Whether the collector counts what ended, so that reading it between scrapes makes a difference.
+bool is_read_between_scrapes(const CollectorInfo& collector);
+
 // Whether the collector runs with these options: the one place that decides it.
 bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options);
 

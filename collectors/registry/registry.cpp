@@ -20,7 +20,7 @@ Registry::~Registry() {
   (void)current_->wait({});  // a hanging read delays this by collector_timeout at most
 }
 
-std::shared_ptr<ScrapeRun> Registry::start(const CollectorSet& collectors, bool only_accumulating) {
+std::shared_ptr<ScrapeRun> Registry::start(const Request& request) {
   current_.reset();  // the memory of its page is reused
   const auto execute = [this](const std::shared_ptr<Run>& run, int epoch) {
     if (core_->options.on_calling_thread) return run->execute(epoch);
@@ -28,7 +28,7 @@ std::shared_ptr<ScrapeRun> Registry::start(const CollectorSet& collectors, bool 
     worker_->submit([run, epoch] { run->execute(epoch); });
   };
   const auto self = std::make_shared<std::weak_ptr<Run>>();
-  auto run = std::make_shared<Run>(core_, collectors, only_accumulating, [this, execute, self](int epoch) {
+  auto run = std::make_shared<Run>(core_, request, [this, execute, self](int epoch) {
     worker_->abandon();
     worker_.reset();
     if (epoch >= 0) execute(self->lock(), epoch);
@@ -42,7 +42,7 @@ std::shared_ptr<ScrapeRun> Registry::start(const CollectorSet& collectors, bool 
 std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
   const WaitLimit limit = WaitLimit::within(request.deadline);
   if (current_) (void)current_->wait({});
-  return start(request.collectors, request.only_accumulating)->result(request.collectors, limit);
+  return start(request)->result(request.collectors, limit);
 }
 
 Nanoseconds Registry::accumulating_due_after() const { return core_->accumulating_due_after; }

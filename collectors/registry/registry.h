@@ -47,10 +47,11 @@ class Registry {
   struct Request {
     CollectorSet collectors;
     bool only_accumulating = false;  // just those that must be read now and then
+    bool reads_clients = false;      // with only_accumulating: also those that can be read by an interval
     Nanoseconds deadline = Nanoseconds::max();
   };
   // Starts a run. The previous one must have ended; not thread-safe.
-  std::shared_ptr<ScrapeRun> start(const CollectorSet& collectors, bool only_accumulating = false);
+  std::shared_ptr<ScrapeRun> start(const Request& request);
   // Waits for the previous run, then does the same and waits for it.
   std::shared_ptr<const ScrapeResult> run(const Request& request);
 

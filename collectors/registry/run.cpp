@@ -46,6 +46,7 @@ class Registry::Run::WholePass final : public MachinePass {
 };
 
 bool Registry::Run::wanted(const Slot& slot) const {
+  if (reads_clients_ && is_read_between_scrapes(*slot.info)) return true;
   if (only_accumulating_) return slot.reading && slot.reading->is_near(core_->machine.clock.now());
   return slot.info->always_on || collectors_.has(slot.info->name);
 }

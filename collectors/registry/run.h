@@ -23,10 +23,11 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   // A worker that does not come back: leaves it behind and, unless the epoch is negative, has another one execute().
   using Replace = std::function<void(int epoch)>;
 
-  Run(std::shared_ptr<Core> core, CollectorSet collectors, bool only_accumulating, Replace replace)
+  Run(std::shared_ptr<Core> core, const Request& request, Replace replace)
       : core_(std::move(core)),
-        collectors_(std::move(collectors)),
-        only_accumulating_(only_accumulating),
+        collectors_(request.collectors),
+        only_accumulating_(request.only_accumulating),
+        reads_clients_(request.reads_clients),
         replace_(std::move(replace)),
         number_(++core_->pass_number) {}
 
@@ -86,6 +87,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   const std::shared_ptr<Core> core_;
   const CollectorSet collectors_;
   const bool only_accumulating_;
+  const bool reads_clients_;
   const Replace replace_;
   const std::uint64_t number_;
   const SteadyClock::time_point started_ = SteadyClock::now();

@@ -35,7 +35,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Threads that collectors run on; clients talk to all others.
-bool is_collecting(const std::string& thread) { return thread == "collect" || thread == "housekeeping"; }
+bool is_collecting(const std::string& thread) {
+  return thread == "collect" || thread == "housekeeping" || thread == "events";
+}
 
 int perf_event_paranoid() {
   std::ifstream file("/proc/sys/kernel/perf_event_paranoid");

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <functional>
 
+#include "machine/change_signal.h"
 #include "machine/unique_fd.h"
 
 using namespace igpu;
@@ -105,6 +106,24 @@ TEST_CASE("each process is listed once for every descriptor of the device, and r
   const DeviceUsers::Changes changes = users->changes();
   CHECK((changes.some_lost || std::count(changes.processes.begin(), changes.processes.end(), opener.pid()) == 3));
   CHECK(users->changes().processes.size() < 3 + changes.processes.size());  // each is reported once
+}
+
+TEST_CASE("a wait ends with the next change, and with an interruption") {
+  const auto users = users_of(kMemoryDevices);
+  ChangeSignal* const changes = change_signal_of(users.get());
+  if (!changes) {
+    MESSAGE("not checked: this kernel does not report changes");
+    return;
+  }
+  const Opener opener(1);
+  opener.wait();
+  (void)users->changes();
+  opener.open();
+  CHECK(changes->wait());
+  changes->interrupt();
+  while (changes->wait()) {  // others open devices as well
+  }
+  CHECK_FALSE(changes->wait());
 }
 
 TEST_CASE("nobody has a device that does not exist") {

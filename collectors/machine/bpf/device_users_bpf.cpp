@@ -2,6 +2,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +20,7 @@
 #include "base/scan.h"
 #include "device_users_object.h"
 #include "machine/bpf/bpf_object.h"
+#include "machine/change_signal.h"
 #include "machine/device_users.h"
 #include "machine/filesystem.h"
 #include "machine/unique_fd.h"
@@ -89,7 +92,7 @@ Object load(Settings settings, bool with_reporters) {
   return nullptr;
 }
 
-class BpfDeviceUsers final : public DeviceUsers {
+class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
  public:
   BpfDeviceUsers(Object object, Link lister) : object_(std::move(object)), lister_(std::move(lister)) {}
 
@@ -101,7 +104,21 @@ class BpfDeviceUsers final : public DeviceUsers {
     }
     lost_ = std::make_unique<LostCounter>(map("lost"));
     ring_.reset(::ring_buffer__new(map("changed"), &BpfDeviceUsers::take, this, nullptr));
-    return lost_->mapped() && ring_ && are_called();
+    return lost_->mapped() && ring_ && are_called() && prepare_waiting();
+  }
+
+  bool wait() override {
+    epoll_event event{};
+    for (;;) {
+      const int count = ::epoll_wait(waiter_.get(), &event, 1, -1);
+      if (count < 0 && errno == EINTR) continue;
+      return count == 1 && event.data.u32 == kChanged;
+    }
+  }
+
+  void interrupt() override {
+    constexpr std::uint64_t kOnce = 1;
+    (void)!::write(interruption_.get(), &kOnce, sizeof kOnce);
   }
 
   Reading<std::vector<std::uint32_t>> list() override {
@@ -152,6 +169,20 @@ class BpfDeviceUsers final : public DeviceUsers {
     attributes.iter_create.link_fd = static_cast<std::uint32_t>(::bpf_link__fd(lister_.get()));
     return static_cast<int>(::syscall(SYS_bpf, BPF_ITER_CREATE, &attributes, sizeof attributes));
   }
+  enum Event : std::uint32_t { kChanged, kInterrupted };
+  // The kernel wakes us once, for the first change after changes() was called.
+  bool prepare_waiting() {
+    waiter_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    interruption_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    return waiter_ && interruption_ && waits_for(map("changed"), EPOLLIN | EPOLLET, kChanged) &&
+           waits_for(interruption_.get(), EPOLLIN, kInterrupted);
+  }
+  bool waits_for(int fd, std::uint32_t events, Event which) const {
+    epoll_event event{};
+    event.events = events;
+    event.data.u32 = which;
+    return ::epoll_ctl(waiter_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  }
   int map(const char* name) const { return ::bpf_map__fd(::bpf_object__find_map_by_name(object_.get(), name)); }
   static int take(void* self, void* data, std::size_t size) {
     std::uint32_t process;
@@ -167,6 +198,7 @@ class BpfDeviceUsers final : public DeviceUsers {
   std::array<Link, kReporters.size()> reporters_;
   std::unique_ptr<LostCounter> lost_;
   Ring ring_;
+  UniqueFd waiter_, interruption_;
   Changes taken_;
   std::uint64_t last_lost_ = 0;
 };

@@ -3,10 +3,16 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "machine/change_signal.h"
 #include "monitor/machine_parts.h"
 #include "support/test_machine.h"
 
@@ -28,6 +34,38 @@ struct Parts final : MachineParts {
   TestMachine m;
   std::unique_ptr<Clock> clock;
   Machine whole;
+};
+
+// The kernel's reports, on demand.
+class Reports final : public DeviceUsers, public ChangeSignal {
+ public:
+  Reading<std::vector<std::uint32_t>> list() override {
+    ++listings;
+    return std::vector<std::uint32_t>{};
+  }
+  bool reports_changes() const override { return true; }
+  Changes changes() override { return {{}, true}; }
+  bool wait() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return reported_ || interrupted_; });
+    return std::exchange(reported_, false) && !interrupted_;
+  }
+  void interrupt() override {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    changed_.notify_all();
+  }
+  void report() {
+    const std::lock_guard lock(mutex_);
+    reported_ = true;
+    changed_.notify_all();
+  }
+  std::atomic<int> listings{0};
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reported_ = false, interrupted_ = false;
 };
 
 bool says(const RecordingLog& log, std::string_view text) {
@@ -54,6 +92,24 @@ TEST_CASE("scrapes without the accumulators, and lists of GPUs, do not postpone 
     std::this_thread::sleep_for(5ms);
   }
   CHECK(says(log, "energy1_input"));
+}
+
+TEST_CASE("a process that gets a client is scanned without a scrape, several times, if somebody counts what ended") {
+  Reports reports;
+  const auto parts = std::make_shared<Parts>("a380-i915");
+  parts->whole.drm_users = &reports;
+  RecordingLog log;
+  MonitorOptions options;
+  options.min_window = 1ms;
+  SUBCASE("workloads") { options.collectors["workloads"] = true; }
+  SUBCASE("nobody") {}
+  const bool counts = options.collectors.contains("workloads");
+  const auto monitor = make_monitor(parts, options, log);
+  const int before = reports.listings;
+  reports.report();
+  const auto deadline = std::chrono::steady_clock::now() + (counts ? Nanoseconds(60s) : Nanoseconds(500ms));
+  while (reports.listings < before + 3 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(5ms);
+  CHECK((reports.listings >= before + 3) == counts);
 }
 
 TEST_SUITE_END();

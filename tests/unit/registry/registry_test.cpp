@@ -232,7 +232,7 @@ TEST_CASE("at its deadline a scrape is answered without the late collector") {
   Scene scene;
   (void)scene.run();
   scene.own_script.act = Script::Act::hang;
-  const auto page = scene.run({{}, false, 30ms});
+  const auto page = scene.run({.deadline = 30ms});
   CHECK(value_of(*page, "intel_gpu_exporter_devices") == 1);
   CHECK(value_of(*page, "intel_gpu_scrape_collector_success", {{"collector", "shaky"}}) == 0);
   CHECK(value_of(*scene.release(), "intel_gpu_test_shaky", {{"device", "0000:00:02.0"}}));
