@@ -196,6 +196,11 @@ int print_once(Session& session, StatsOutput& output) {
 int print_stream(Session& session, StatsOutput& output) {
   session.start();
   const PlainView view;
+  // The first frame has a reading.
+  while (!session.readings().any()) {
+    if (output.wait_until(SteadyClock::now() + std::chrono::milliseconds(20)) != Outcome::goes_on) return EXIT_SUCCESS;
+    session.readings().take(session.mailbox());
+  }
   for (auto next = SteadyClock::now();; next += session.pace().interval()) {
     if (output.wait_until(next) != Outcome::goes_on) return EXIT_SUCCESS;
     session.readings().take(session.mailbox());

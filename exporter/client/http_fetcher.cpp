@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/curl_library.h"
+#include "client/transfer_problem.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 
@@ -125,29 +126,11 @@ struct HttpFetcher::State {
     if (transfer.too_large)
       return "sends more than " + std::to_string(options.max_bytes >> 20U) + " MiB: is that a page of metrics?";
     const char* const text = transfer.error.front() != '\0' ? transfer.error.data() : curl.easy_strerror(code);
-    const std::string detail = clean_text(text, kMaxProblemBytes);
-    switch (code) {
-      case CURLE_OPERATION_TIMEDOUT:
-        return "no answer within " + seconds_text(options.max_time);
-      case CURLE_COULDNT_RESOLVE_HOST:
-        return "its name cannot be resolved";
-      case CURLE_COULDNT_CONNECT:
-        return "cannot connect: " + detail;
-      case CURLE_PEER_FAILED_VERIFICATION:
-        return "its certificate is not trusted: " + detail + "; --cacert FILE names its issuer";
-      case CURLE_SSL_CONNECT_ERROR:
-        return "TLS handshake failed: " + detail;
-      case CURLE_SSL_CERTPROBLEM:
-      case CURLE_SSL_CACERT_BADFILE:
-        return "TLS: " + detail;
-      case CURLE_UNSUPPORTED_PROTOCOL:
-      case CURLE_WEIRD_SERVER_REPLY:
-        return "does not speak HTTP: " + detail;
-      case CURLE_GOT_NOTHING:
-        return "closed the connection without an answer";
-      default:
-        return "reading it failed: " + detail;
-    }
+    return describe({.code = code,
+                     .detail = clean_text(text, kMaxProblemBytes),
+                     .tls = targets[transfer.index].url.starts_with("https:"),
+                     .client_certificate = !options.cert.empty(),
+                     .max_time = seconds_text(options.max_time)});
   }
 
   Fetched finished(Transfer& transfer, CURLcode code) {

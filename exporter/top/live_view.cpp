@@ -177,6 +177,11 @@ void Readings::take(Mailbox& mailbox) {
   }
 }
 
+bool Readings::any() const {
+  return std::any_of(frame_.hosts.begin(), frame_.hosts.end(),
+                     [](const HostFrame& host) { return host.state != HostState::waiting; });
+}
+
 bool Readings::complete() const {
   return std::none_of(frame_.hosts.begin(), frame_.hosts.end(),
                       [](const HostFrame& host) { return host.state == HostState::waiting; });

@@ -20,6 +20,7 @@ class Readings {
   void take(Mailbox& mailbox);
   const Frame& frame() const { return frame_; }
   const History& history() const { return history_; }
+  bool any() const;       // a host was read or has failed
   bool complete() const;  // every host was read or has failed
 
  private:

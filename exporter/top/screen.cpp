@@ -48,10 +48,6 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
     (void)canvas.put(0, y, "Filter: " + view.filter + "_   Enter keeps it, Esc clears it", Style::strong);
     return;
   }
-  if (!context.notice.empty()) {
-    (void)canvas.put(0, y, context.notice, Style::warning);
-    return;
-  }
   const std::string sorted = "sort: " + std::string(sort_name(view.sort));
   const std::array<KeyHint, 9> hints{{{"?", "help"},
                                       {"q", "quit"},
@@ -63,7 +59,13 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
                                       {"d", "detail"},
                                       {"w", view.workloads ? "processes" : "workloads"}}};
   int x = 0;
-  for (const KeyHint& hint : hints) {
+  for (std::size_t i = 0; i < hints.size(); ++i) {
+    // A message takes the place of all keys but those for help and quit.
+    if (i == 2 && !context.notice.empty()) {
+      (void)canvas.put(x, y, context.notice, Style::warning);
+      return;
+    }
+    const KeyHint& hint = hints[i];
     const int width = static_cast<int>(hint.key.size() + hint.text.size()) + 1;
     if (x + width > canvas.width()) break;
     x = canvas.put(x, y, hint.key, Style::strong);

@@ -201,6 +201,11 @@ def hosts(folder, terminal):
     strange, website = Host(page("node_load1 1\n")), Host(page("<html>hello</html>\n"))
     own = "intel_gpu_info{device=\"0000:03:00.0\",card=\"card1\",name=\"over TLS\"} 1\nintel_gpu_exporter_devices 1\n"
     tls = Host(page(own), context)
+    strict_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    strict_context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    strict_context.load_verify_locations(folder / "cert.pem")
+    strict_context.verify_mode = ssl.CERT_REQUIRED
+    strict = Host(page(own), strict_context)
     with socket.create_server(("127.0.0.1", 0)) as free:
         closed = free.getsockname()[1]
     with Exporter(binary, folder / "exporter.log", "--simulate=rack") as exporter:
@@ -226,10 +231,20 @@ def hosts(folder, terminal):
                                  env=ENVIRONMENT, timeout=120)
             if problem != "sends more than 64 MiB":  # within a second it may not have sent as much
                 check(problem in " ".join(ran.stdout.split()) and ran.returncode == 1, f"{name}: {ran}")
-        for arguments in (["--cacert", str(folder / "cert.pem")], ["--insecure"]):
-            ran = subprocess.run([binary, "top", "--once", f"https://localhost:{tls.port}", *arguments],
-                                 capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
-            check("over TLS" in ran.stdout and ran.returncode == 0, f"{arguments}: {ran}")
+        trusted = ["--cacert", str(folder / "cert.pem")]
+        certificate = ["--cert", str(folder / "cert.pem"), "--key", str(folder / "key.pem")]
+        for url, arguments, expected in (
+                (f"https://localhost:{tls.port}", trusted, "over TLS"),
+                (f"https://localhost:{tls.port}", ["--insecure"], "over TLS"),
+                (f"https://localhost:{strict.port}", trusted + certificate, "over TLS"),
+                (f"https://localhost:{strict.port}", trusted, "it may require a client certificate: --cert FILE"),
+                (f"https://127.0.0.1:{tls.port}", trusted, "its certificate is for another name"),
+                (f"https://127.0.0.1:{exporter.port}", trusted, "does not speak TLS"),
+                (f"http://localhost:{tls.port}", [], "https://")):
+            ran = subprocess.run([binary, "top", "--once", url, *arguments], capture_output=True, text=True,
+                                 env={**ENVIRONMENT, "COLUMNS": "300"}, timeout=120)
+            succeeds = expected == "over TLS"
+            check(expected in ran.stdout and ran.returncode == (0 if succeeds else 1), f"{url} {arguments}: {ran}")
         # What it shows of another exporter is what it shows of the same machine here.
         remote = subprocess.run([binary, "top", "--once", exporter.url], capture_output=True, text=True, env=ENVIRONMENT)
         for part in ("3 GPUs, ", "rcs0", "Battlemage G21", "llama-server", "RC6"):
@@ -246,7 +261,8 @@ def printed(folder):
     # A stream ends quietly when its reader has enough.
     stream = subprocess.Popen([binary, "top", "--interval=100ms", "--simulate=arc-a770"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=ENVIRONMENT)
-    stream.stdout.readline()
+    first = stream.stdout.readline() + stream.stdout.readline()
+    check(b"1 GPU," in first and b"DG2 [Arc A770]" in first, f"the first frame has a reading: {first}")
     stream.stdout.close()
     error = stream.stderr.read()
     check(stream.wait(60) == 0 and error == b"", f"a closed pipe: {stream.returncode} {error}")

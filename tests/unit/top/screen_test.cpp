@@ -130,6 +130,12 @@ TEST_CASE("any size and any content gives a screen of that size without control 
   }
 }
 
+TEST_CASE("a message leaves the keys for help and quit on the screen") {
+  const std::string shown = text(frame(process("1", "a", "0.5")), {}, {80, 24}, {.notice = "not permitted  feature=x"});
+  CHECK(has(shown, "? help  q quit  not permitted  feature=x\n"));
+  CHECK_FALSE(has(shown, "/ filter"));
+}
+
 TEST_CASE("without Unicode the screen is ASCII") {
   Frame shown = frame("intel_gpu_engine_busy_ratio{device=\"d\",gt=\"0\",engine=\"vcs0\",class=\"video\"} 0.5\n" +
                       process("1", "a", "0.5"));

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <curl/curl.h>
+
+#include <string>
+
+namespace igpu::exporter {
+
+// How a request failed, as libcurl reports it.
+struct FailedTransfer {
+  CURLcode code = CURLE_OK;
+  std::string detail;  // one line, in libcurl's words
+  bool tls = false;
+  bool client_certificate = false;  // one was sent, if it was asked for
+  std::string max_time;             // "5 s"
+};
+
+// One line for a person, with the option that helps.
+std::string describe(const FailedTransfer& failed);
+
+}  // namespace igpu::exporter
