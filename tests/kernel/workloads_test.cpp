@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workloads of real processes: thousands that sleep, thousands that are short, real users, real control groups, hostile
+// names. Only what a GPU would show of its clients is modelled, by files that the processes really hold.
+#include "collector/workloads.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "format/prometheus_text.h"
+#include "machine/unique_fd.h"
+#include "source/client_walk.h"
+#include "support/exposition_parser.h"
+#include "support/modelled_clients.h"
+#include "support/proc_tree.h"
+#include "support/real_machine.h"
+#include "support/scratch_folder.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kGpu = "0000:00:02.0";
+constexpr const char* kBusy = "intel_gpu_workload_engine_busy_seconds_total";
+
+class FixedRules final : public WorkloadRuleSource {
+ public:
+  explicit FixedRules(WorkloadRules rules) : rules_(std::make_shared<const WorkloadRules>(std::move(rules))) {}
+  std::shared_ptr<const WorkloadRules> current() override { return rules_; }
+
+ private:
+  std::shared_ptr<const WorkloadRules> rules_;
+};
+
+// A process of short_process.c.
+class Process {
+ public:
+  Process(const std::string& program, std::vector<std::string> arguments, int output = -1, int input = -1) {
+    arguments.insert(arguments.begin(), "short_process");
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    if (output >= 0) ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    if (input >= 0) ::posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    char* const environment[] = {nullptr};
+    const int error = ::posix_spawn(&pid_, program.c_str(), &actions, nullptr, pointers.data(), environment);
+    ::posix_spawn_file_actions_destroy(&actions);
+    REQUIRE(error == 0);
+  }
+  Process(Process&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
+  Process& operator=(Process&&) = delete;
+  ~Process() { end(); }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+// Clients as files, the processes that open them, and scans of the real /proc.
+class Scene {
+ public:
+  explicit Scene(WorkloadSettings settings = {}) : workloads_(machine_, std::move(settings), 1ms) {}
+
+  // The file behind a client that has used the engine for so long.
+  std::string client(std::uint64_t id, int seconds) {
+    const std::string folder = folder_.path(std::to_string(id));
+    fs::create_directories(folder);
+    return folder_.write(std::to_string(id) + "/renderD128",
+                         i915_block(kGpu, id, "drm-engine-video:\t" + std::to_string(seconds) + "000000000 ns\n"));
+  }
+  // The same open file has another content from now on.
+  void work(std::uint64_t id, int seconds) {
+    std::ofstream(folder_.path(std::to_string(id) + "/renderD128"))
+        << i915_block(kGpu, id, "drm-engine-video:\t" + std::to_string(seconds) + "000000000 ns\n");
+  }
+  void scan() {
+    const auto found = walk_.find({});
+    REQUIRE(found);
+    snapshot = *found;
+    sink_.clear();
+    TestMachinePass pass(machine_.clock);
+    pass.snapshot = *found;
+    workloads_.collect(pass, sink_);
+    CHECK(sink_.failures().empty());
+  }
+  // Scans until what the kernel does in its own time has been done.
+  template <class Condition>
+  bool scans_until(Condition condition) {
+    for (const auto end = std::chrono::steady_clock::now() + 60s; std::chrono::steady_clock::now() < end;) {
+      scan();
+      if (condition(page())) return true;
+    }
+    return false;
+  }
+  Exposition page() const {
+    std::string text;
+    const SampleList* const list = &sink_.samples();
+    exporter::write_prometheus_text(PageView({&list, 1}), text);
+    return parse_prometheus_text(text);
+  }
+  std::string folder() const { return folder_.path(""); }
+
+  ClientSnapshot snapshot;
+
+ private:
+  ScratchFolder folder_;
+  RealMachine real_;
+  std::string root_ = folder_.path("").substr(0, folder_.path("").size() - 1);
+  ModelledClients proc_{open_root("/proc"), root_};
+  Machine machine_{*real_.sys,   proc_,        *real_.dev,        *real_.perf,
+                   *real_.nodes, *real_.clock, *real_.privileges, *real_.names};
+  ClientWalk walk_{machine_, {.time = 60s}};
+  WorkloadsCollector workloads_;
+  SampleSink sink_;
+};
+
+double sum_of(const Exposition& page, const char* metric) {
+  double sum = 0;
+  for (const auto* sample : page.find(metric)) sum += sample->value;
+  return sum;
+}
+
+std::size_t open_files() {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {}));
+}
+
+double resident_mib() {
+  std::ifstream file("/proc/self/statm");
+  double size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * 4096 / (1 << 20);
+}
+
+// A subtree of the control groups of this machine, in which processes can be put; gone with it.
+class ControlGroups {
+ public:
+  ControlGroups() {
+    for (const std::string& mount : mounts()) {
+      root_ = mount + "/igpu-test-" + std::to_string(::getpid());
+      if (::mkdir(root_.c_str(), 0755) == 0) return;
+      why_ += mount + ": " + std::strerror(errno) + "; ";
+      root_.clear();
+    }
+  }
+  ~ControlGroups() {
+    std::reverse(made_.begin(), made_.end());  // the inner ones first
+    for (const std::string& path : made_) remove(path);
+    if (!root_.empty()) ::rmdir(root_.c_str());
+  }
+  ControlGroups(const ControlGroups&) = delete;
+  ControlGroups& operator=(const ControlGroups&) = delete;
+
+  bool available() const { return !root_.empty(); }
+  std::string why_not() const { return why_.empty() ? "no file system of control groups is mounted" : why_; }
+
+  // Makes a group and those above it; returns its path.
+  std::string make(const std::string& name) {
+    std::string path = root_;
+    std::string_view rest = name;
+    while (!rest.empty()) {
+      const std::size_t slash = rest.find('/');
+      path += "/" + std::string(rest.substr(0, slash));
+      rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
+      if (::mkdir(path.c_str(), 0755) == 0) made_.push_back(path);
+    }
+    return path;
+  }
+  static bool move(const std::string& path, const Process& process) {
+    const UniqueFd file(::open((path + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    const std::string pid = std::to_string(process.pid());
+    return ::write(file.get(), pid.data(), pid.size()) == static_cast<ssize_t>(pid.size());
+  }
+  // A group whose processes have ended can be removed once the kernel has noticed.
+  static bool remove(const std::string& path) {
+    for (int i = 0; i < 3000; ++i) {
+      if (::rmdir(path.c_str()) == 0 || errno != EBUSY) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  }
+
+ private:
+  // Version 2 first; then the hierarchy in which systemd keeps its units under version 1.
+  static std::vector<std::string> mounts() {
+    std::vector<std::string> unified, named;
+    std::ifstream file("/proc/self/mounts");
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream fields(line);
+      std::string device, mount, type, options;
+      fields >> device >> mount >> type >> options;
+      if (type == "cgroup2") unified.push_back(mount);
+      if (type == "cgroup" && options.find("name=systemd") != std::string::npos) named.push_back(mount);
+    }
+    unified.insert(unified.end(), named.begin(), named.end());
+    return unified;
+  }
+
+  std::string root_, why_;
+  std::vector<std::string> made_;
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("kernel: workloads of real processes");
+
+TEST_CASE("two thousand sleeping processes, fifty with clients: all are found, and nothing is left of them") {
+  constexpr std::size_t kProcesses = 2000, kGroups = 10;
+  constexpr std::uint64_t kClients = 50;
+  Scene scene({.by = WorkloadBy::comm});
+  scene.scan();
+  const std::size_t files = open_files();
+  double memory = 0;
+  std::size_t series = 0;
+  for (int round = 0; round < 2; ++round) {
+    {
+      // Fewer at first: what is allocated once for all rounds.
+      const std::size_t count = round == 0 ? kProcesses / 4 : kProcesses;
+      const std::size_t share = count / kClients;
+      std::vector<Process> processes;
+      std::uint64_t id = static_cast<std::uint64_t>(round) * kClients;
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<std::string> arguments{"sleep", "user " + std::to_string(i % kGroups)};
+        if (i % share == i / share % kGroups) arguments.push_back(scene.client(++id, 0));
+        processes.emplace_back(IGPU_SHORT_PROCESS, arguments);
+      }
+      REQUIRE(id == (static_cast<std::uint64_t>(round) + 1) * kClients);
+      CHECK(scene.scans_until([](const Exposition& page) {
+        return sum_of(page, "intel_gpu_workload_clients") == kClients &&
+               page.find("intel_gpu_workload_info").size() == kGroups;  // each has taken its name
+      }));
+      CHECK(scene.snapshot.pids.size() >= count);
+      for (std::uint64_t client = id - kClients + 1; client <= id; ++client) scene.work(client, 0);
+      scene.scan();
+      const double before = sum_of(scene.page(), kBusy);
+      for (std::uint64_t client = id - kClients + 1; client <= id; ++client) scene.work(client, 3);
+      scene.scan();
+      CHECK(sum_of(scene.page(), kBusy) - before == 3 * kClients);
+      CHECK(sum_of(scene.page(), "intel_gpu_workload_processes") == kClients);
+    }
+    scene.scan();
+    CHECK(sum_of(scene.page(), kBusy) == (round + 1) * 3.0 * kClients);
+    CHECK(sum_of(scene.page(), "intel_gpu_workload_processes") == 0);
+    CHECK(scene.page().find("intel_gpu_workload_info").size() == kGroups);
+    CHECK(open_files() == files);
+    const auto samples = scene.page().find(kBusy).size();
+    if (round > 0) {
+      CHECK(samples == series);
+      CHECK(resident_mib() < memory + 8);
+    }
+    memory = resident_mib();
+    series = samples;
+  }
+}
+
+// short_process start: the script and what it reports when all its children have ended.
+class Script {
+ public:
+  Script(int count, const std::string& folder, int each) {
+    std::array<int, 2> output{}, input{};
+    REQUIRE(::pipe2(output.data(), O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(input.data(), O_CLOEXEC) == 0);
+    reader_ = UniqueFd(output[0]);
+    keeps_it_waiting_ = UniqueFd(input[1]);
+    const UniqueFd writer(output[1]), waits(input[0]);
+    process_.emplace(IGPU_SHORT_PROCESS,
+                     std::vector<std::string>{"start", std::to_string(count), folder, std::to_string(each)},
+                     writer.get(), waits.get());
+  }
+  std::uint32_t pid() const { return process_->pid(); }
+  bool has_ended_its_children() const {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(reader_.get(), &set);
+    timeval at_once{};
+    return ::select(reader_.get() + 1, &set, nullptr, nullptr, &at_once) == 1;
+  }
+  // What the kernel charged for all of them.
+  double seconds() const {
+    std::array<char, 64> text{};
+    REQUIRE(::read(reader_.get(), text.data(), text.size() - 1) > 0);
+    return static_cast<double>(std::atol(text.data())) * 1e-6;
+  }
+
+ private:
+  UniqueFd reader_, keeps_it_waiting_;
+  std::optional<Process> process_;
+};
+
+TEST_CASE("ten thousand short processes below a script cost what the kernel charges; files and memory stay flat") {
+  constexpr int kProcesses = 10'000, kEach = 1000;
+  const ScratchFolder folder;
+  for (int id = 0; id < kProcesses / kEach; ++id) {
+    fs::create_directories(folder.path(std::to_string(id)));
+    folder.write(std::to_string(id) + "/renderD128", "");
+  }
+  const Script script(kProcesses, folder.path(""), kEach);
+  WorkloadSettings settings;
+  settings.trees = {{"script", script.pid()}};
+  Scene scene(std::move(settings));
+  scene.scan();
+  const std::size_t files = open_files();
+  const double memory = resident_mib();
+  do scene.scan();
+  while (!script.has_ended_its_children());
+  const double charged = script.seconds();
+  scene.scan();
+  const Exposition page = scene.page();
+  // What was used before the first scan is not in it, and each process' time is cut to hundredths of a second.
+  CHECK(charged > 0);
+  CHECK(sum_of(page, "intel_gpu_workload_cpu_seconds_total") == doctest::Approx(charged).epsilon(0.1).scale(1));
+  CHECK(page.value("intel_gpu_workload_processes", {{"workload", "script"}}) == 1);
+  CHECK(page.find("intel_gpu_workload_info").size() == 1);
+  CHECK(open_files() == files);
+  CHECK(resident_mib() < memory + 8);
+}
+
+TEST_CASE("short processes with clients and names of their own leave the groups bounded, and count once at most") {
+  constexpr int kProcesses = 500, kEach = 5;
+  WorkloadSettings settings;
+  settings.most = 16;
+  settings.by = WorkloadBy::comm;
+  Scene scene(std::move(settings));
+  for (std::uint64_t id = 0; id < kProcesses / kEach; ++id) scene.client(id, 1);
+  scene.scan();
+  const Script script(kProcesses, scene.folder(), kEach);
+  do {
+    scene.scan();
+    CHECK(scene.page().find("intel_gpu_workload_started_total").size() <= 17);
+  } while (!script.has_ended_its_children());
+  scene.scan();
+  const Exposition page = scene.page();
+  CHECK(sum_of(page, "intel_gpu_workload_started_total") <= kProcesses / kEach);
+  CHECK(sum_of(page, kBusy) <= kProcesses / kEach);
+  CHECK(sum_of(page, "intel_gpu_workload_clients") == 0);
+}
+
+TEST_CASE("a process that changes its control group, and a group that is removed, lose nothing") {
+  ControlGroups groups;
+  if (!groups.available()) {
+    // Not everywhere may a test make control groups; it still has one.
+    MESSAGE("no control group can be made here: " << groups.why_not());
+    Scene scene;
+    scene.scan();
+    const Process process(IGPU_SHORT_PROCESS, {"sleep", "user", scene.client(1, 0)});
+    CHECK(scene.scans_until([](const Exposition& page) { return sum_of(page, "intel_gpu_workload_clients") == 1; }));
+    return;
+  }
+  const std::string first = groups.make("system.slice/first.service");
+  const std::string second = groups.make("system.slice/second.service");
+  Scene scene;
+  scene.scan();
+  const Process process(IGPU_SHORT_PROCESS, {"sleep", "user", scene.client(1, 0)});
+  REQUIRE(ControlGroups::move(first, process));
+  CHECK(scene.scans_until([](const Exposition& page) {
+    return page.value("intel_gpu_workload_clients", {{"workload", "first.service"}}) == 1;
+  }));
+  scene.work(1, 4);
+  scene.scan();
+  REQUIRE(ControlGroups::move(second, process));
+  REQUIRE(ControlGroups::remove(first));
+  scene.work(1, 9);
+  scene.scan();
+  const Exposition page = scene.page();
+  CHECK(page.value(kBusy, {{"workload", "first.service"}}) == 4);
+  CHECK(page.value(kBusy, {{"workload", "second.service"}}) == 5);
+  CHECK(page.value("intel_gpu_workload_clients", {{"workload", "first.service"}}) == 0);
+}
+
+TEST_CASE("the clients of real users are found, and the workloads have their names") {
+  std::map<std::string, double> expected;
+  Scene scene({.by = WorkloadBy::user});
+  scene.scan();
+  std::vector<uid_t> users{::geteuid()};
+  if (::geteuid() == 0)
+    users = {0, 1, 2, 65534, 4'000'000'000};  // the last one has no name
+  else
+    MESSAGE("only root can start processes of other users: one user is tested");
+  const fs::path program = IGPU_SHORT_PROCESS;
+  std::vector<std::unique_ptr<Process>> own;
+  std::vector<pid_t> others;
+  std::uint64_t id = 0;
+  fs::permissions(scene.folder(), fs::perms::all, fs::perm_options::add);
+  const UniqueFd executable(::open(program.c_str(), O_RDONLY | O_CLOEXEC));  // its folder may be closed to others
+  for (const uid_t user : users) {
+    const std::string file = scene.client(++id, 0);
+    const passwd* const entry = ::getpwuid(user);
+    expected[entry == nullptr ? std::to_string(user) : entry->pw_name] += static_cast<double>(id);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      if (user != ::geteuid() && ::setuid(user) != 0) ::_exit(1);
+      std::string path = file, name = "client", what = "sleep", self = "short_process";
+      char* const arguments[] = {self.data(), what.data(), name.data(), path.data(), nullptr};
+      char* const environment[] = {nullptr};
+      ::fexecve(executable.get(), arguments, environment);
+      ::_exit(2);
+    }
+    others.push_back(child);
+  }
+  CHECK(scene.scans_until([&](const Exposition& page) {
+    return sum_of(page, "intel_gpu_workload_clients") == static_cast<double>(users.size());
+  }));
+  for (std::uint64_t client = 1; client <= id; ++client) scene.work(client, static_cast<int>(client));
+  scene.scan();
+  const Exposition page = scene.page();
+  for (const auto& [user, seconds] : expected) {
+    CAPTURE(user);
+    CHECK(page.value(kBusy, {{"workload", user}}) == seconds);
+    CHECK(page.value("intel_gpu_workload_info", {{"workload", user}, {"kind", "user"}}) == 1);
+  }
+  for (const pid_t child : others) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+TEST_CASE("hostile names of processes, programs and control groups are valid labels of bounded length") {
+  ScratchFolder folder;
+  // A program whose path is as long as a path can be: newlines, quotes, bytes that are no text.
+  std::string long_path = folder.path("");
+  UniqueFd at(::open(long_path.c_str(), O_PATH | O_CLOEXEC));
+  const std::string part = "\xff\"\n\\" + std::string(196, 'x');
+  while (long_path.size() + part.size() + 20 < 4096) {
+    REQUIRE(::mkdirat(at.get(), part.c_str(), 0755) == 0);
+    at = UniqueFd(::openat(at.get(), part.c_str(), O_PATH | O_CLOEXEC));
+    REQUIRE(at.get() >= 0);
+    long_path += part + "/";
+  }
+  const std::string program = long_path + "short_process";
+  fs::copy_file(IGPU_SHORT_PROCESS, program);
+  REQUIRE(program.size() > 3800);
+
+  WorkloadSettings settings;
+  settings.rules = std::make_shared<FixedRules>(WorkloadRules{{.name = "exe {exe}", .exe = {folder.path("*")}}});
+  Scene scene(std::move(settings));
+  scene.scan();
+  ControlGroups groups;  // ends after its processes
+  std::vector<std::unique_ptr<Process>> processes;
+  std::uint64_t id = 0;
+  const auto start = [&](const std::string& what, const std::string& name) -> Process& {
+    processes.push_back(
+        std::make_unique<Process>(what, std::vector<std::string>{"sleep", name, scene.client(++id, 0)}));
+    return *processes.back();
+  };
+  start(program, "long path");
+  for (const char* name : {"\n# HELP x", "a\"} 1", "\xc3\x28\xff\xfe", ") S 1 (", "other", "unattributed", "\\"})
+    start(IGPU_SHORT_PROCESS, name);
+  std::size_t with_groups = 0;
+  if (groups.available()) {
+    // The kernel refuses a newline in a name; everything else may be in it.
+    const std::string odd = "\"\xff\\" + std::string(240, 'y');
+    std::string deep = odd;
+    for (int i = 0; i < 13; ++i) deep += "/" + odd;
+    for (const std::string& name : {odd + ".service", deep + "/z.service", std::string("system.slice/other.service")}) {
+      REQUIRE(ControlGroups::move(groups.make(name), start(IGPU_SHORT_PROCESS, "in a group")));
+      ++with_groups;
+    }
+  } else {
+    MESSAGE("no control group can be made here, so their names are not tested: " << groups.why_not());
+  }
+  CHECK(scene.scans_until([&](const Exposition& page) {  // the parser refuses what is no page
+    return sum_of(page, "intel_gpu_workload_clients") == static_cast<double>(id);
+  }));
+  for (std::uint64_t client = 1; client <= id; ++client) scene.work(client, 2);
+  scene.scan();
+  const Exposition page = scene.page();
+  CHECK(sum_of(page, kBusy) == 2.0 * static_cast<double>(id));
+  for (const auto* info : page.find("intel_gpu_workload_info")) {
+    for (const auto& [name, value] : info->labels) CHECK(value.size() <= kLongestWorkloadName + 16);
+    CHECK(info->label("workload") != "other");
+    CHECK(info->label("workload") != "unattributed");
+  }
+  const auto by_rule = page.find("intel_gpu_workload_info", {{"kind", "rule"}});
+  REQUIRE(by_rule.size() == 1);
+  CHECK(by_rule[0]->label("workload").starts_with("exe /"));
+  if (with_groups > 0) CHECK(page.find("intel_gpu_workload_info", {{"kind", "systemd_unit"}}).size() >= with_groups);
+}
+
+TEST_SUITE_END();
