@@ -139,7 +139,7 @@ void WorkloadTable::count_client(const DrmClient& client, std::uint64_t start_ti
     fits = fits && static_cast<double>(steps[i].gained) <= ClientEngineCounter::most(engine, elapsed, clock);
     if (steps[i].spoiled) engines[i].window.restart();
   }
-  const bool is_born = last_ticks_ && start_ticks >= *last_ticks_;
+  const bool is_born = whole_scan_ticks_ && start_ticks >= *whole_scan_ticks_;
   const bool began = is_new && last_scan_ && (is_born || (last_showed_all_ && fits));
   if (began) ++group.workload.started;
   if (is_new && !began) return;
@@ -201,7 +201,7 @@ void WorkloadTable::finish(const Scan& scan) {
   forget_clients(scan.snapshot);
   fold();
   last_scan_ = scan.snapshot.time;
-  last_ticks_ = scan.now_ticks;
+  if (!whole_scan_ticks_ || scan.snapshot.complete) whole_scan_ticks_ = scan.now_ticks;
   last_showed_all_ = scan.snapshot.complete;
 }
 

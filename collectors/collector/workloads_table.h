@@ -42,7 +42,8 @@ struct WorkloadLabels {
 //     workload, and what was counted stays where it is.
 //   - A client that is there at the first scan counts from then on. A later one counts whole; but if it comes with more
 //     than fits into the time since the last scan, it was there before and only became visible, and counts from now; so
-//     does one that is first seen after a scan that was cut short, unless its process is younger than that scan.
+//     does one that is first seen after a scan that was cut short, unless its process is younger than the last scan
+//     that was not.
 //   - A workload keeps what its clients and processes have used after they ended.
 //
 // At most `most` workloads have counters of their own. The smallest recent users beyond that are added to "other",
@@ -150,7 +151,7 @@ class WorkloadTable {
   std::map<std::string, ClockRate, std::less<>> clocks_;  // by device
   TreeUsage tree_;
   std::optional<Nanoseconds> last_scan_;
-  std::optional<std::uint64_t> last_ticks_;
+  std::optional<std::uint64_t> whole_scan_ticks_;  // of the last scan that was not cut short, or of the first scan
   bool last_showed_all_ = false;
 
   std::map<std::string, Seconds5, std::less<>> attributed_;  // by device; since the first scan

@@ -72,6 +72,8 @@ struct ProcessTree::Search {
   bool read(Pid pid) {
     std::array<char, 2048> buffer;
     const auto text = machine.proc.read_start(path_of(pid, "stat"), buffer);
+    // What failed this time (no descriptor, no memory) has not ended.
+    if (text.is_failure()) found.complete = false;
     if (!text) return false;
     const auto stat = parse_process_stat(*text);
     if (!stat) return false;

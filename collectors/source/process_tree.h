@@ -36,7 +36,7 @@ class ProcessTree {
   struct Found {
     std::vector<TreeProcess> processes;  // roots and all processes below them; sorted by PID, each once
     std::uint64_t now_ticks = 0;         // when it began, on the clock of their start times
-    bool complete = true;                // false: a limit was reached
+    bool complete = true;                // false: a limit was reached, or a process could not be read this time
     bool io_denied = false;              // bytes of some are missing
   };
 

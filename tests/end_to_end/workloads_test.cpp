@@ -81,22 +81,33 @@ ProgramOutcome run(std::vector<std::string> arguments) {
   return run_program(arguments);
 }
 
-// Time stamps of files are coarse: a change within the same one is read again for two seconds.
-bool waits_for_series(const ExporterProcess& exporter, std::string_view workload) {
+double sum_of(const Exposition& page, std::string_view metric = kBusy) {
+  double sum = 0;
+  for (const auto* sample : page.find(metric)) sum += sample->value;
+  return sum;
+}
+
+template <class Condition>
+bool waits_until(Condition condition) {
   for (const auto end = std::chrono::steady_clock::now() + 60s; std::chrono::steady_clock::now() < end;) {
-    if (scrape(exporter).value("intel_gpu_workload_info", {{"workload", workload}})) return true;
+    if (condition()) return true;
     std::this_thread::sleep_for(50ms);
   }
   return false;
 }
 
+// Time stamps of files are coarse: a change within the same one is read again for two seconds.
+bool waits_for_series(const ExporterProcess& exporter, std::string_view workload) {
+  return waits_until([&] {
+    return scrape(exporter).value("intel_gpu_workload_info", {{"workload", workload}}).has_value();
+  });
+}
+
 bool waits_for_log(const ExporterProcess& exporter, const std::string& text) {
-  for (const auto end = std::chrono::steady_clock::now() + 60s; std::chrono::steady_clock::now() < end;) {
+  return waits_until([&] {
     (void)scrape(exporter);
-    if (exporter.log().find(text) != std::string::npos) return true;
-    std::this_thread::sleep_for(50ms);
-  }
-  return false;
+    return exporter.log().find(text) != std::string::npos;
+  });
 }
 
 }  // namespace
@@ -149,6 +160,43 @@ TEST_CASE("without the collector there is none of it; rules and trees turn it on
   CHECK(collects({rules}));
   CHECK(collects({"--workload.tree=news=7"}));
   CHECK_FALSE(collects({rules, "--no-collector.workloads"}));
+}
+
+TEST_CASE("a fork bomb of GPU clients leaves the page bounded, the exporter alive, and no second lost") {
+  Host host;
+  ExporterProcess exporter(host.arguments(
+      {"--collector.workloads", "--workload.by=comm", "--workload.max=32", "--collector.fdinfo.max-processes=64"}));
+  const double before = sum_of(scrape(exporter));
+  constexpr std::uint32_t kProcesses = 700;
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint32_t first = 1000 + static_cast<std::uint32_t>(round) * kProcesses;
+    const int now = 1010 + 10 * round;
+    host.tree.write("proc/uptime", std::to_string(now) + ".00 1.00\n");
+    for (std::uint32_t pid = first; pid < first + kProcesses; ++pid) {
+      add_process(host.tree, pid,
+                  {.comm = "b" + std::to_string(pid), .start_time_ticks = static_cast<std::uint64_t>(now) * 100 - 1});
+      add_file(host.tree, pid, 3,
+               "drm-driver:\ti915\ndrm-pdev:\t" + kGpu + "\ndrm-client-id:\t" + std::to_string(pid) +
+                   "\ndrm-engine-video:\t1000000000 ns\n");
+    }
+    const auto begun = std::chrono::steady_clock::now();
+    const auto answer = http_get(exporter.port(), "/metrics");
+    CHECK(std::chrono::steady_clock::now() - begun < 10s);  // --web.timeout
+    CHECK(answer.status == 200);
+    const Exposition page = parse_prometheus_text(answer.body);
+    CHECK(page.find("intel_gpu_workload_processes").size() <= 33);
+    CHECK(page.find("intel_gpu_process_info").size() <= 64);
+    CHECK(answer.body.size() < 200'000);
+    CHECK(page.value("intel_gpu_scrape_collector_success", {{"collector", "workloads"}}) == 1);
+    // A scan that reaches its time limit ends early; the next ones find the rest.
+    CHECK(waits_until([&] { return sum_of(scrape(exporter)) - before == (round + 1.0) * kProcesses; }));
+    for (std::uint32_t pid = first; pid < first + kProcesses; ++pid) host.tree.remove("proc/" + std::to_string(pid));
+  }
+  // The two that were there before are left.
+  CHECK(waits_until([&] { return sum_of(scrape(exporter), "intel_gpu_workload_processes") == 2; }));
+  CHECK(sum_of(scrape(exporter)) - before == kRounds * kProcesses);
+  CHECK(exporter.stop(SIGTERM) == 0);
 }
 
 TEST_CASE("series by process can be left out beside workloads") {

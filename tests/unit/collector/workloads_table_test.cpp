@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -168,6 +169,20 @@ TEST_CASE("after a scan that was cut short a client counts from now, unless its 
   scene.scan_with(8, "young", 2, 3 * kSecond, last + 1);
   CHECK(scene.busy("old") == 0);
   CHECK(scene.busy("young") == 3);
+}
+
+TEST_CASE("a process that began since the last whole scan counts whole, however many scans were cut short since") {
+  Scene scene;
+  scene.scan();
+  const std::uint64_t begin = scene.ticks() - 1;
+  for (int i = 0; i < 3; ++i) {
+    scene.snapshot().complete = false;
+    scene.process(7, {.start = begin, .group = "bomb"});
+    scene.scan();
+  }
+  scene.scan_with(7, "bomb", 1, 3 * kSecond, begin);
+  CHECK(scene.busy("bomb") == 3);
+  CHECK(scene.find("bomb")->started == 1);
 }
 
 TEST_CASE("what ended processes and closed clients used stays") {
@@ -387,6 +402,48 @@ TEST_CASE("what is unattributed never falls, and one late reading does not add u
     before = now;
   }
   CHECK(before <= 0.0101);
+}
+
+TEST_CASE("whatever comes, goes, moves and is folded: no second is lost, and no counter steps back") {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    CAPTURE(seed);
+    std::minstd_rand random(seed);
+    const auto below = [&](std::size_t most) { return random() % most; };
+    Scene scene(1 + below(6));
+    scene.scan();
+    struct Running {
+      std::uint32_t pid;
+      std::string group;
+      std::uint64_t start, used = 0;
+    };
+    std::vector<Running> running;
+    std::map<std::string, double> before;
+    std::uint32_t next = 100;
+    std::uint64_t used = 0;
+    for (int step = 0; step < 60; ++step) {
+      if (running.size() < 12 && below(2) == 0)
+        running.push_back({next++, "w" + std::to_string(below(20)), scene.ticks() - 1, 0});
+      if (!running.empty() && below(4) == 0)
+        running.erase(running.begin() + static_cast<std::ptrdiff_t>(below(running.size())));
+      if (!running.empty() && below(4) == 0) running[below(running.size())].group = "w" + std::to_string(below(20));
+      for (Running& process : running) {
+        const std::uint64_t gain = below(3) * kSecond;
+        process.used += gain;
+        used += gain;
+        scene.user(process.pid, process.group, process.pid, process.used, process.start);
+      }
+      scene.scan();
+      CHECK(scene.sum() == doctest::Approx(static_cast<double>(used) / 1e9));
+      std::map<std::string, double> now;
+      for (const WorkloadTable::Workload* workload : scene.table.workloads())
+        now[workload->labels.workload] = scene.busy(workload->labels.workload);
+      for (const auto& [name, seconds] : now)
+        if (before.contains(name)) CHECK(seconds >= before[name]);
+      for (const auto& [name, seconds] : before)
+        if (!now.contains(name)) CHECK(now["other"] >= before["other"] + seconds);
+      before = std::move(now);
+    }
+  }
 }
 
 TEST_CASE("labels are those of the last scan, of the kind that came first") {

@@ -65,14 +65,7 @@ class Scene {
     complete = true;
   }
   // A scrape without the clients: /proc is gone, or may not be read.
-  void scrape_without(Reading<ClientSnapshot> outcome) {
-    sink.clear();
-    test::TestMachinePass pass(tree.machine().clock);
-    pass.snapshot = std::move(outcome);
-    pass.measured = measured;
-    workloads_.collect(pass, sink);
-    uptime += 10;
-  }
+  void scrape_without(Reading<ClientSnapshot> outcome) { collect(std::move(outcome)); }
   void scan() {
     tree.tree.write("proc/uptime", std::to_string(uptime) + ".00 1.00\n");
     const auto snapshot = walk_.find({});
@@ -80,13 +73,7 @@ class Scene {
     ClientSnapshot moved = *snapshot;
     moved.time = std::chrono::seconds(uptime);
     moved.complete = complete;
-    sink.clear();
-    test::TestMachinePass pass(tree.machine().clock);
-    pass.snapshot = std::move(moved);
-    pass.sleeping = asleep;
-    pass.measured = measured;
-    workloads_.collect(pass, sink);
-    uptime += 10;
+    collect(std::move(moved));
   }
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
   std::optional<double> value(std::string_view metric, Labels labels = {}) const {
@@ -114,6 +101,16 @@ class Scene {
   SampleSink sink;
 
  private:
+  void collect(Reading<ClientSnapshot> clients) {
+    sink.clear();
+    test::TestMachinePass pass(tree.machine().clock);
+    pass.snapshot = std::move(clients);
+    pass.sleeping = asleep;
+    pass.measured = measured;
+    workloads_.collect(pass, sink);
+    uptime += 10;
+  }
+
   ClientWalk walk_{tree.machine(), {}};
   WorkloadsCollector workloads_;
 };

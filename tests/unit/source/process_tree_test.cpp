@@ -52,6 +52,28 @@ using Pids = std::vector<std::uint32_t>;
 
 TEST_SUITE_BEGIN("process tree");
 
+TEST_CASE(
+    "a process that cannot be read this time has not ended: the search is incomplete, with lists of children or "
+    "without") {
+  Scene scene;
+  scene.add(7);
+  scene.add(8, {.parent = 7});
+  SUBCASE("the kernel lists children") {
+    scene.list_children(7, 7, "8 ");
+    scene.list_children(8, 8, "");
+  }
+  SUBCASE("it does not") {}
+  CHECK(scene.pids_below({7}) == Pids{7, 8});
+  CHECK(scene.found.complete);
+  scene.tree.tree.remove("proc/8/stat");
+  scene.tree.tree.make_directory("proc/8/stat");  // EISDIR, in place of EMFILE or ENOMEM
+  CHECK(scene.pids_below({7}) == Pids{7});
+  CHECK_FALSE(scene.found.complete);
+  scene.tree.tree.remove("proc/8");
+  CHECK(scene.pids_below({7}) == Pids{7});
+  CHECK(scene.found.complete);
+}
+
 TEST_CASE("uptime is read in the ticks of start times") {
   CHECK(parse_uptime_ticks("350735.47 234388.90\n") == 35073547);
   CHECK(parse_uptime_ticks("0.00 0.00\n") == 0);
