@@ -14,14 +14,14 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <iterator>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "kernel/short_process.h"
 #include "machine/unique_fd.h"
 #include "source/client_walk.h"
 #include "source/fdinfo.h"
@@ -247,22 +247,26 @@ TEST_CASE(
 }
 
 TEST_CASE("processes that come and go meanwhile are normal") {
-  std::atomic<bool> stop{false};
-  std::thread churn([&] {
-    while (!stop) {
-      const pid_t pid = ::fork();
-      if (pid == 0) ::_exit(0);
-      if (pid > 0) ::waitpid(pid, nullptr, 0);
-    }
-  });
+  const ShortProcess churn({"churn"});
   RealMachine real;
   ClientWalk walk(real.machine, {});
-  for (int i = 0; i < 50; ++i) {
+  int walks = 0;
+  bool came = false, went = false;
+  std::vector<std::uint32_t> before;
+  for (const auto end = std::chrono::steady_clock::now() + 60s;
+       (walks < 50 || !came || !went) && std::chrono::steady_clock::now() < end; ++walks) {
     const auto snapshot = walk.find({});
-    CHECK(static_cast<bool>(snapshot));
+    REQUIRE(snapshot);
+    CHECK(std::binary_search(snapshot->pids.begin(), snapshot->pids.end(), churn.pid()));
+    if (walks > 0) {
+      came = came || !std::includes(before.begin(), before.end(), snapshot->pids.begin(), snapshot->pids.end());
+      went = went || !std::includes(snapshot->pids.begin(), snapshot->pids.end(), before.begin(), before.end());
+    }
+    before = snapshot->pids;
   }
-  stop = true;
-  churn.join();
+  CHECK(walks > 1);
+  CHECK(came);
+  CHECK(went);
 }
 
 TEST_CASE("a hundred walks leave no file open") {
