@@ -39,12 +39,9 @@ class ShortProcess {
   ShortProcess& operator=(ShortProcess&&) = delete;
   ~ShortProcess() { end(); }
 
-  void kill() const {
-    if (pid_ > 0) ::kill(pid_, SIGKILL);
-  }
   void end() {
     if (pid_ <= 0) return;
-    kill();
+    ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     pid_ = 0;
   }
