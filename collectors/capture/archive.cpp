@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capture/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace igpu::capture {
+namespace {
+
+using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
+using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
+using Entry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
+
+constexpr std::size_t kShownPathBytes = 80;
+
+// For a message: without control characters, and not longer than a line.
+std::string shown(std::string_view path) {
+  std::string text(path.substr(0, kShownPathBytes));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
+  }
+  return path.size() > kShownPathBytes ? text + "..." : text;
+}
+
+std::string reason(archive* handle) {
+  const char* const text = archive_error_string(handle);
+  return shown(text == nullptr ? "unknown error" : text);
+}
+
+// libarchive's warnings are errors here: an archive that this program wrote has none.
+void check(int result, archive* handle, std::string_view what) {
+  if (result != ARCHIVE_OK) throw ArchiveError(std::string(what) + ": " + reason(handle));
+}
+
+la_ssize_t append(archive*, void* out, const void* bytes, std::size_t size) {
+  try {
+    static_cast<std::string*>(out)->append(static_cast<const char*>(bytes), size);
+    return static_cast<la_ssize_t>(size);
+  } catch (const std::bad_alloc&) {
+    return -1;  // an exception must not pass through C
+  }
+}
+
+bool is_plain(std::string_view path) {
+  if (path.empty() || path.front() == '/' || path.back() == '/') return false;
+  while (true) {
+    const std::size_t end = path.find('/');
+    const std::string_view part = path.substr(0, end);
+    if (part.empty() || part == "." || part == "..") return false;
+    for (const char c : part) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\') return false;
+    }
+    if (end == std::string_view::npos) return true;
+    path.remove_prefix(end + 1);
+  }
+}
+
+std::string_view kind_of(archive_entry* entry) {
+  if (archive_entry_hardlink(entry) != nullptr) return "a hard link";
+  switch (archive_entry_filetype(entry)) {
+    case AE_IFREG:
+      return {};
+    case AE_IFLNK:
+      return "a link";
+    case AE_IFDIR:
+      return "a directory";
+    case AE_IFCHR:
+    case AE_IFBLK:
+      return "a device";
+    default:
+      return "not a regular file";
+  }
+}
+
+// Whether a file of this path and those that are there can be in one folder tree.
+bool fits(const Files& files, const std::string& path) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    if (files.contains(std::string_view(path).substr(0, slash))) return false;
+  }
+  const auto below = files.lower_bound(path + '/');
+  return !files.contains(path) && (below == files.end() || !below->first.starts_with(path + '/'));
+}
+
+std::string path_of(archive_entry* entry, const ArchiveLimits& limits) {
+  const char* const name = archive_entry_pathname(entry);
+  const std::string path = name == nullptr ? "" : name;
+  if (path.size() > limits.path_bytes) throw ArchiveError("a path in it is too long: " + shown(path));
+  if (const std::string_view kind = kind_of(entry); !kind.empty())
+    throw ArchiveError(shown(path) + " in it is " + std::string(kind));
+  if (!is_plain(path)) throw ArchiveError("it holds a path that is not plain: \"" + shown(path) + '"');
+  return path;
+}
+
+// The announced size is not believed: what arrives is counted.
+std::string content_of(archive* reader, const std::string& path, std::size_t most) {
+  std::string content;
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const la_ssize_t size = archive_read_data(reader, buffer.data(), buffer.size());
+    if (size == 0) return content;
+    if (size < 0) throw ArchiveError(shown(path) + " in it cannot be read: " + reason(reader));
+    if (static_cast<std::size_t>(size) > most - content.size())
+      throw ArchiveError("it is larger than a capture: " + shown(path) + " exceeds the limit");
+    content.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace
+
+std::string write_archive(const Files& files) {
+  std::string out;
+  const Writer writer(archive_write_new(), &archive_write_free);
+  if (!writer) throw std::bad_alloc();
+  check(archive_write_set_format_pax_restricted(writer.get()), writer.get(), "tar");
+  check(archive_write_add_filter_zstd(writer.get()), writer.get(), "zstd");
+  // No zeros after the last frame: the reader would take them for another one.
+  check(archive_write_set_bytes_in_last_block(writer.get(), 1), writer.get(), "block size");
+  check(archive_write_open(writer.get(), &out, nullptr, &append, nullptr), writer.get(), "open");
+  for (const auto& [path, content] : files) {
+    const Entry entry(archive_entry_new(), &archive_entry_free);
+    if (!entry) throw std::bad_alloc();
+    archive_entry_set_pathname(entry.get(), path.c_str());
+    archive_entry_set_filetype(entry.get(), AE_IFREG);
+    archive_entry_set_perm(entry.get(), 0644);
+    archive_entry_set_mtime(entry.get(), 0, 0);
+    archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
+    check(archive_write_header(writer.get(), entry.get()), writer.get(), path);
+    if (archive_write_data(writer.get(), content.data(), content.size()) != static_cast<la_ssize_t>(content.size()))
+      throw ArchiveError(path + ": " + reason(writer.get()));
+  }
+  check(archive_write_close(writer.get()), writer.get(), "close");
+  return out;
+}
+
+Files read_archive(std::string_view bytes, const ArchiveLimits& limits) {
+  const Reader reader(archive_read_new(), &archive_read_free);
+  if (!reader) throw std::bad_alloc();
+  check(archive_read_support_filter_zstd(reader.get()), reader.get(), "zstd");
+  check(archive_read_support_format_tar(reader.get()), reader.get(), "tar");
+  check(archive_read_open_memory(reader.get(), bytes.data(), bytes.size()), reader.get(), "not a .tar.zst archive");
+  Files files;
+  std::size_t total = 0;
+  for (archive_entry* entry = nullptr;;) {
+    const int result = archive_read_next_header(reader.get(), &entry);
+    if (result == ARCHIVE_EOF) break;
+    check(result, reader.get(), "not a .tar.zst archive");
+    std::string path = path_of(entry, limits);
+    if (files.size() >= limits.files) throw ArchiveError("it is larger than a capture: too many files");
+    if (!fits(files, path)) throw ArchiveError(shown(path) + " in it is there twice, or is a file and a folder");
+    std::string content = content_of(reader.get(), path, std::min(limits.file_bytes, limits.total_bytes - total));
+    total += content.size();
+    files.emplace(std::move(path), std::move(content));
+  }
+  return files;
+}
+
+}  // namespace igpu::capture
