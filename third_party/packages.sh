@@ -5,7 +5,8 @@
 # shellcheck disable=SC2034
 {
   build_packages=(g++ cmake ninja-build git xz-utils prometheus-cpp-dev libdeflate-dev libssl-dev libcli11-dev
-    libyaml-dev libcrypt-dev libseccomp-dev libcap-dev clang libbpf-dev libncurses-dev libcurl4-openssl-dev)
+    libyaml-dev libcrypt-dev libseccomp-dev libcap-dev clang libbpf-dev libncurses-dev libcurl4-openssl-dev
+    libarchive-dev libzstd-dev)
   run_packages=(pci.ids)
   package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache mold clang-format doctest-dev nlohmann-json3-dev zlib1g-dev python3 python3-jsonschema python3-prometheus-client prometheus

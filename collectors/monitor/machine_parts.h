@@ -14,6 +14,8 @@ class MachineParts {
  public:
   virtual ~MachineParts() = default;
   virtual Machine& machine() = 0;
+  // Before each scrape that runs a collector; the first state of the counters is read before all of them.
+  virtual void scrape_begins() {}
 };
 
 // A monitor over any machine; for tests and the simulation. The roots and simulate in options are ignored.

@@ -168,6 +168,7 @@ std::shared_ptr<ScrapeRun> Monitor::State::start_run(std::unique_lock<std::mutex
     changed.notify_all();
   };
   try {
+    if (together != CollectorSet::none()) parts->scrape_begins();
     run = registry.start({.collectors = together});
   } catch (...) {
     started();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "igpu/monitor.h"
+#include "monitor/capture_parts.h"
 #include "monitor/early_access.h"
 #include "simulation/simulation.h"
 
@@ -72,6 +73,7 @@ class SimulatedParts final : public MachineParts {
 }  // namespace
 
 std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early) {
+  if (options.capture) return capture_parts(*options.capture);
   if (options.simulate.empty()) return std::make_shared<SystemParts>(options, std::move(early));
   return std::make_shared<SimulatedParts>(options.simulate);
 }

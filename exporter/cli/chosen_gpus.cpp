@@ -33,6 +33,7 @@ std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
   options.devfs_root = chosen.devfs_root;
   options.rootfs_root = chosen.rootfs_root;
   options.simulate = chosen.simulate;
+  options.capture = chosen.capture;
   options.disable_default_collectors = true;
   options.min_window = std::chrono::milliseconds(1);
   SilentLog log;

@@ -116,7 +116,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
     sub->set_help_flag();
     sub->fallthrough();  // flags of the program are also accepted after the command
     if (command.name == "help") sub->add_option("COMMAND", topic);
-    if (!command.operands.empty()) sub->add_option(std::string(command.operands), operands);
+    if (!command.operands.empty()) sub->add_option("operands", operands);
     if (command.own_arguments) sub->fallthrough(false)->prefix_command();
     for (const CommandFlag& flag : flags) {
       const auto& commands = flag.commands;

@@ -19,6 +19,8 @@ int top_command(const Options& options, const std::vector<std::string>& urls);
 int level_zero(const Options& options, const std::vector<std::string>& arguments);
 // arguments: what follows the word trace
 int trace(const Options& options, const std::vector<std::string>& arguments);
+// arguments: the file to write
+int capture(const Options& options, const std::vector<std::string>& arguments);
 int healthcheck(const Options& options);  // of a running exporter with the same flags
 
 }  // namespace igpu::exporter

@@ -41,6 +41,7 @@ std::string profile_help() {
   for (const SimulationProfile& profile : simulation_profiles()) {
     help += "\n  " + std::string(profile.name) + ": " + std::string(profile.description);
   }
+  help += "\n  capture:FILE: what the command capture wrote";
   return help;
 }
 
@@ -98,7 +99,7 @@ const std::vector<Command>& all_commands() {
        .help = "Show the GPUs and their processes live on the terminal. It reads this machine, or the exporters at URL "
                "(HOST, HOST:PORT or a whole URL); several make a rack view. Without a terminal that can move its "
                "cursor, print frames one after another.",
-       .operands = "URL",
+       .operands = "[URL...]",
        .usage_status = kUsageStatus,
        .exits = {{"0", "Ended by q or a signal, or printed; also when the reader closed the pipe."},
                  {"1", "With --once: nothing could be read. Or a library for the terminal or for URLs is missing."},
@@ -110,6 +111,14 @@ const std::vector<Command>& all_commands() {
                  {"1",
                   "Something is missing: a GPU, a permission, a feature of the kernel, a valid web configuration; or a "
                   "collector failed, or a flag is invalid."}}},
+      {.name = "capture",
+       .help = "Write what the exporter reads on this machine to a new file, names masked, for a bug report or a test: "
+               "docs/send-a-capture.md. --simulate capture:FILE serves it again.",
+       .operands = "FILE.tar.zst",
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "The file is written."},
+                 {"1", "--gpu names a missing GPU, or the file exists or cannot be written."},
+                 {"2", "A flag is invalid, or the file is not named."}}},
       {.name = "level-zero",
        .help = "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what "
                "programs left: level-zero run|list|report|csv|clean|install. Without an action it prints their flags.",
@@ -261,7 +270,7 @@ std::string help_text(const std::vector<CommandFlag>& flags) {
 
 std::string help_text(const std::vector<CommandFlag>& flags, const Command& command) {
   std::string out = "usage: " + std::string(kProgramName) + " " + std::string(command.name) +
-                    (command.operands.empty() ? "" : " [" + std::string(command.operands) + "...]") +
+                    (command.operands.empty() ? "" : " " + std::string(command.operands)) +
                     (command.actions.empty() ? " [FLAGS]\n\n" : " ACTION\n\n");
   append_wrapped(out, command.help, 0);
   out += "\n\n";

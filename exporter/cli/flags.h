@@ -24,7 +24,7 @@ struct ExitStatus {
 
 struct Command {
   std::string_view name, help;
-  std::string_view operands = {};  // what follows its name, any number: "URL"; "" for nothing
+  std::string_view operands = {};  // what follows its name, as in its usage: "[URL...]"; "" for nothing
   bool hidden = false;
   int usage_status = 1;        // exit status for invalid arguments
   bool own_arguments = false;  // what follows its name is read by the command itself

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "capture/capture_file.h"
 #include "cli/usage_error.h"
 #include "igpu/duration.h"
 #include "igpu/monitor.h"
@@ -13,6 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using Setting = Settings::Setting;
+
+constexpr std::string_view kCapturePrefix = "capture:";
 
 [[noreturn]] void refuse(const Setting& setting, const std::string& why) {
   throw UsageError(setting.origin + ": \"" + setting.values.back() + "\" " + why);
@@ -179,6 +182,13 @@ Options options_from(const Settings& settings) {
   read.text("path.devfs", monitor.devfs_root);
   read.text("path.rootfs", monitor.rootfs_root);
   read.text("simulate", monitor.simulate);
+  if (const Setting* setting = settings.find("simulate"); monitor.simulate.starts_with(kCapturePrefix)) {
+    try {
+      monitor.capture = load_capture(monitor.simulate.substr(kCapturePrefix.size()));
+    } catch (const std::runtime_error& error) {
+      throw UsageError(setting->origin + ": " + error.what());
+    }
+  }
   read.duration("scrape.min-window", 1ms, monitor.min_window);
   options.min_window_given = settings.has("scrape.min-window");
 

@@ -26,6 +26,7 @@ int execute(const CommandLine& line, const Options& options) {
   if (command == "doctor") return doctor(options);
   if (command == "level-zero") return level_zero(options, line.arguments);
   if (command == "trace") return trace(options, line.arguments);
+  if (command == "capture") return capture(options, line.arguments);
   if (command == "healthcheck") return healthcheck(options);
   return serve(options);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,7 +18,8 @@ struct MonitorOptions {
   std::string procfs_root = "/proc";
   std::string devfs_root = "/dev";
   std::string rootfs_root = "/";  // of the host, where its container engines keep their state
-  std::string simulate;           // profile name; "" reads the real machine
+  std::string simulate;           // profile name, or "capture:" and a name; "" reads the real machine
+  std::shared_ptr<const std::map<std::string, std::string, std::less<>>> capture;  // files of that one (igpu/capture.h)
 
   std::vector<std::string> gpus;  // PCI address, cardN or renderDN; empty: all
   bool disable_default_collectors = false;

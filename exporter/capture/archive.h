@@ -3,24 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "igpu/capture.h"
+
 // The file of a capture: a tar archive of regular files, compressed with zstd. Anybody may have made it, so the reader
 // trusts nothing in it: it extracts into memory only, within limits, and accepts regular files with plain relative
 // paths.
-namespace igpu::capture {
+namespace igpu::exporter {
 
 // what() is one line.
 class ArchiveError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-// By path: "1/sys/class/drm/card0/gt_act_freq_mhz".
-using Files = std::map<std::string, std::string, std::less<>>;
 
 struct ArchiveLimits {
   std::size_t files = 200'000;
@@ -30,11 +28,11 @@ struct ArchiveLimits {
 };
 
 // The same files give the same bytes: entries are sorted, without owner and time.
-std::string write_archive(const Files& files);
+std::string write_archive(const CaptureFiles& files);
 
 // Throws ArchiveError for everything that is not an archive of regular files: links, devices, paths that leave the
 // archive or are not in their shortest form, two files of one path, a file where another one needs a directory, sizes
 // beyond the limits, and content that ends early.
-Files read_archive(std::string_view bytes, const ArchiveLimits& limits = {});
+CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits = {});
 
-}  // namespace igpu::capture
+}  // namespace igpu::exporter

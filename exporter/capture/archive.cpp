@@ -10,7 +10,7 @@
 #include <new>
 #include <vector>
 
-namespace igpu::capture {
+namespace igpu::exporter {
 namespace {
 
 using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
@@ -79,7 +79,7 @@ std::string_view kind_of(archive_entry* entry) {
 }
 
 // Whether a file of this path and those that are there can be in one folder tree.
-bool fits(const Files& files, const std::string& path) {
+bool fits(const CaptureFiles& files, const std::string& path) {
   for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     if (files.contains(std::string_view(path).substr(0, slash))) return false;
   }
@@ -113,7 +113,7 @@ std::string content_of(archive* reader, const std::string& path, std::size_t mos
 
 }  // namespace
 
-std::string write_archive(const Files& files) {
+std::string write_archive(const CaptureFiles& files) {
   std::string out;
   const Writer writer(archive_write_new(), &archive_write_free);
   if (!writer) throw std::bad_alloc();
@@ -138,13 +138,13 @@ std::string write_archive(const Files& files) {
   return out;
 }
 
-Files read_archive(std::string_view bytes, const ArchiveLimits& limits) {
+CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits) {
   const Reader reader(archive_read_new(), &archive_read_free);
   if (!reader) throw std::bad_alloc();
   check(archive_read_support_filter_zstd(reader.get()), reader.get(), "zstd");
   check(archive_read_support_format_tar(reader.get()), reader.get(), "tar");
   check(archive_read_open_memory(reader.get(), bytes.data(), bytes.size()), reader.get(), "not a .tar.zst archive");
-  Files files;
+  CaptureFiles files;
   std::size_t total = 0;
   for (archive_entry* entry = nullptr;;) {
     const int result = archive_read_next_header(reader.get(), &entry);
@@ -160,4 +160,4 @@ Files read_archive(std::string_view bytes, const ArchiveLimits& limits) {
   return files;
 }
 
-}  // namespace igpu::capture
+}  // namespace igpu::exporter

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "capture/answers.h"
+#include "machine/perf_events.h"
+
+// What recording and replay must agree on.
+namespace igpu::capture {
+
+// The clock's time when the first pass begins.
+inline constexpr Nanoseconds kFirstPass = std::chrono::hours(1);
+
+// Whether the clock shows when an answer was given. Not of what a capture leaves out: other processes.
+inline bool advances_time(std::string_view question, const Answer& answer) {
+  if (about_of(question).starts_with("proc"))
+    return question.find("/fdinfo/") != std::string_view::npos && answer.has_content() &&
+           answer.text.find("drm-driver:") != std::string::npos;
+  return word_of(question) != "user";
+}
+
+inline std::string event_name(const PerfEventConfig& event, int cpu) {
+  return std::to_string(event.type) + ':' + std::to_string(event.config) + ':' + std::to_string(cpu);
+}
+
+inline std::string pci_question(std::uint16_t vendor, std::uint16_t device) {
+  return "pci " + std::to_string(vendor) + ':' + std::to_string(device);
+}
+
+}  // namespace igpu::capture

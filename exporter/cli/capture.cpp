@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igpu/capture.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "capture/capture_file.h"
+#include "cli/chosen_gpus.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/usage_error.h"
+#include "report/fixes.h"
+#include "self/build_info.h"
+#include "text/wrap.h"
+
+namespace igpu::exporter {
+namespace {
+
+std::string about() {
+  std::string text = "exporter " + std::string(build_info().version) + " " + std::string(build_info().revision) + '\n';
+  utsname system{};
+  if (::uname(&system) == 0) text += "kernel " + std::string(system.release) + '\n';
+  return text;
+}
+
+void add_paragraph(std::string& out, const std::string& text, std::size_t indent = 2) {
+  out.append(indent, ' ');
+  append_wrapped(out, terminal_safe(text), indent);
+  out += '\n';
+}
+
+// What this user has no permission to read or this kernel does not offer, with the hints of doctor.
+std::string unreadable(const CaptureOutcome& outcome) {
+  std::string text;
+  for (const Fix& fix : fixes_for(outcome.last->findings())) {
+    std::vector<std::string> names;
+    for (const Finding* const finding : fix.findings) {
+      std::string name(finding->feature->name);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
+    std::string line;
+    for (const std::string& name : names) line += (line.empty() ? "" : ", ") + name;
+    if (!fix.hint.empty()) line += ": " + fix.hint;
+    add_paragraph(text, line);
+  }
+  return text;
+}
+
+std::string page_report(const CaptureOutcome& outcome) {
+  if (outcome.differences.empty())
+    return "Served again, it gives the same page: " + std::to_string(outcome.samples) + " samples.";
+  std::string text = "Served again, its page differs from this machine's in";
+  for (const std::string& metric : outcome.differences)
+    text += (metric == outcome.differences.front() ? " " : ", ") + metric;
+  return text + ". Please say so when you send it.";
+}
+
+}  // namespace
+
+int capture(const Options& options, const std::vector<std::string>& arguments) {
+  if (arguments.size() != 1 || arguments.front().empty())
+    throw UsageError("capture needs the file to write: capture FILE.tar.zst", kUsageStatus);
+  const std::string& path = arguments.front();
+  check_destination(path);
+  require_chosen_gpus(options);
+  StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
+  CaptureRequest request;
+  request.about = about();
+  CaptureOutcome outcome = take_capture(options.monitor, request, log);
+  std::string missing = unreadable(outcome);
+  if (!missing.empty()) missing = "Not readable here, and so not in it:\n" + missing;
+  outcome.files["left-out"] += missing;
+  save_capture(path, outcome.files);
+
+  std::string out = terminal_safe(path) + ": " + std::to_string(outcome.gpus.size()) +
+                    (outcome.gpus.size() == 1 ? " GPU, " : " GPUs, ") + std::to_string(request.passes) + " passes, " +
+                    std::to_string(outcome.files.size()) + " files.\n";
+  for (const std::string& line : outcome.left_out) add_paragraph(out, line);
+  add_paragraph(out, page_report(outcome));
+  if (!missing.empty()) out += '\n' + missing;
+  out +=
+      "\nRead it before you send it:\n  tar --zstd -tvf FILE            its files\n"
+      "  tar --zstd -xOf FILE left-out   what was masked and left out\n";
+  return print(out);
+}
+
+}  // namespace igpu::exporter
