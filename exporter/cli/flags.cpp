@@ -37,11 +37,10 @@ void add_collector_flags(std::vector<CommandFlag>& flags) {
 }
 
 std::string profile_help() {
-  std::string help = "Simulate a machine instead of reading this one:";
+  std::string help = "Simulate a machine, or serve a capture (capture:FILE), instead of reading this one:";
   for (const SimulationProfile& profile : simulation_profiles()) {
     help += "\n  " + std::string(profile.name) + ": " + std::string(profile.description);
   }
-  help += "\n  capture:FILE: what the command capture wrote";
   return help;
 }
 
@@ -112,8 +111,8 @@ const std::vector<Command>& all_commands() {
                   "Something is missing: a GPU, a permission, a feature of the kernel, a valid web configuration; or a "
                   "collector failed, or a flag is invalid."}}},
       {.name = "capture",
-       .help = "Write what the exporter reads on this machine to a new file, names masked, for a bug report or a test: "
-               "docs/send-a-capture.md. --simulate capture:FILE serves it again.",
+       .help = "Write what the exporter reads to a new file, names masked, for a bug report or a test. "
+               "docs/send-a-capture.md lists what is in it; --simulate capture:FILE serves it again.",
        .operands = "FILE.tar.zst",
        .usage_status = kUsageStatus,
        .exits = {{"0", "The file is written."},

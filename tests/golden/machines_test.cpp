@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole page of every captured machine in four states, compared with the files below tests/golden:
 //   MACHINE/STATE.txt           the page, but for the lines that every collector has on every machine
+//   CAPTURE/pass-N.txt          the page of each pass of a capture that was sent
 //   collectors/COLLECTOR.txt    these lines: whether it succeeded, and its features
 // So a new collector changes its own page and those of the machines that have what it reads.
 // IGPU_UPDATE=1 rewrites the files; read the difference.
@@ -12,8 +13,10 @@
 #include <map>
 #include <sstream>
 
+#include "capture/capture_file.h"
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
+#include "monitor/capture_parts.h"
 #include "support/captured_machine.h"
 #include "support/exposition_parser.h"
 #include "support/machine_archive.h"
@@ -147,10 +150,39 @@ void add_machine(const Capture& capture, Files& files) {
   }
 }
 
+// What owners of machines sent, with a page for each pass after the first.
+std::vector<fs::path> sent_captures() {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(fs::path(IGPU_SOURCE_DIR) / "tests/machines"))
+    if (entry.path().string().ends_with(".tar.zst")) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string name_of(const fs::path& capture) { return capture.stem().stem().string(); }
+
+std::size_t passes_of(const CaptureFiles& capture) {
+  std::size_t passes = 0;
+  while (capture.contains(std::to_string(passes + 1) + "/index")) ++passes;
+  return passes;
+}
+
+void add_sent_capture(const fs::path& path, Files& files) {
+  const auto capture = exporter::load_capture(path.string());
+  RecordingLog log;
+  MonitorOptions options;
+  options.min_window = 1ms;
+  const auto monitor = make_monitor(capture_parts(*capture), options, log);
+  for (std::size_t pass = 2; pass <= passes_of(*capture); ++pass)
+    files[name_of(path) + "/pass-" + std::to_string(pass) + ".txt"] = page_of(*monitor);
+  CHECK(log.count(LogLevel::error) == 0);
+}
+
 const Files& files_now() {
   static const Files files = [] {
     Files all;
     for (const Capture& capture : captures()) add_machine(capture, all);
+    for (const fs::path& capture : sent_captures()) add_sent_capture(capture, all);
     return all;
   }();
   return files;
@@ -183,11 +215,22 @@ TEST_SUITE_BEGIN("captured machines");
 TEST_CASE("every captured machine has its pages: first and second scrape, unprivileged, suspended") {
   std::size_t pages = 0;
   for (const auto& [name, text] : files_now()) {
-    if (name.starts_with("collectors/")) continue;
+    if (name.starts_with("collectors/") || name.find("/pass-") != std::string::npos) continue;
     ++pages;
     compare(name, text);
   }
   CHECK(pages == 4 * machine_archives().size());
+}
+
+TEST_CASE("every capture that was sent shows its pages") {
+  std::size_t pages = 0;
+  for (const auto& [name, text] : files_now()) {
+    if (name.find("/pass-") == std::string::npos) continue;
+    ++pages;
+    compare(name, text);
+  }
+  CHECK(pages >= sent_captures().size());
+  CHECK(!sent_captures().empty());
 }
 
 TEST_CASE("every collector reports success and its features on every machine") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture of every simulated machine, served again, gives the same page.
+// A capture of every simulated machine, served again, gives the same page, and holds no name.
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "igpu/monitor.h"
 #include "monitor/capture_parts.h"
@@ -18,27 +20,44 @@ namespace {
 class SimulatedParts final : public MachineParts {
  public:
   explicit SimulatedParts(std::string_view profile)
-      : simulated_(SimulatedMachine::create(profile, clock)), machine_(simulated_->machine()) {}
+      : simulated(SimulatedMachine::create(profile, clock)), machine_(simulated->machine()) {}
   Machine& machine() override { return machine_; }
 
   FakeClock clock;
+  std::unique_ptr<SimulatedMachine> simulated;
 
  private:
-  std::unique_ptr<SimulatedMachine> simulated_;
   Machine machine_;
 };
 
-CaptureOutcome capture_profile(std::string_view profile) {
-  const auto parts = std::make_shared<SimulatedParts>(profile);
+struct Captured {
+  explicit Captured(std::string_view profile, const CaptureRequest& request = {.passes = 4})
+      : parts(std::make_shared<SimulatedParts>(profile)),
+        outcome(capture_of(
+            parts, {}, request, [this] { parts->clock.advance(1s); }, log)) {}
+
+  std::string all_text() const {
+    std::string text;
+    for (const auto& [path, content] : outcome.files) text += path + '\n' + content;
+    return text;
+  }
+
   RecordingLog log;
-  return capture_of(
-      parts, {}, {.passes = 4}, [&] { parts->clock.advance(1s); }, log);
+  std::shared_ptr<SimulatedParts> parts;
+  CaptureOutcome outcome;
+};
+
+std::string lines(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += text + '\n';
+  return all;
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
+std::size_t samples_of(Monitor& monitor) {
+  std::size_t count = 0;
+  const auto page = monitor.scrape({});
+  for (const SampleList* const list : page->lists()) count += list->samples().size();
+  return count;
 }
 
 }  // namespace
@@ -48,13 +67,108 @@ TEST_SUITE_BEGIN("captures");
 TEST_CASE("a capture of every simulated machine, served again, gives the same pages") {
   for (const SimulationProfile& profile : simulation_profiles()) {
     CAPTURE(std::string(profile.name));
-    const CaptureOutcome outcome = capture_profile(profile.name);
-    CHECK(joined(outcome.differences) == "");
-    std::size_t size = 0;
-    for (const auto& [path, text] : outcome.files) size += text.size();
-    MESSAGE(profile.name << ": " << outcome.samples << " samples, " << outcome.files.size() << " files, " << size
-                         << " bytes");
+    const Captured captured(profile.name);
+    CHECK(captured.outcome.samples > 10);
+    CHECK(lines(captured.outcome.differences) == "");
+    CHECK(captured.log.count(LogLevel::error) == 0);
   }
+}
+
+TEST_CASE("the page shows what the files of a capture hold") {
+  const Captured captured("rack");
+  CaptureFiles files = captured.outcome.files;
+  const auto frequency = std::find_if(files.begin(), files.end(), [](const auto& file) {
+    return file.first.starts_with("2/sys/") && file.first.ends_with("rps_max_freq_mhz");
+  });
+  REQUIRE(frequency != files.end());
+  frequency->second = "7\n";
+  RecordingLog log;
+  MonitorOptions options;
+  options.min_window = 1ms;
+  const auto monitor = make_monitor(capture_parts(files), options, log);
+  const auto page = monitor->scrape({});
+  bool seen = false;
+  for (const SampleList* const list : page->lists())
+    for (const SampleList::Sample& sample : list->samples())
+      seen = seen || (sample.metric->name == "intel_gpu_frequency_limit_hertz" && sample.value == 7e6);
+  CHECK(seen);
+}
+
+TEST_CASE("no name of a process, user, container, pod or unit is in a capture") {
+  const Captured captured("rack");
+  const std::string text = captured.all_text();
+  const auto& script = captured.parts->simulated->script();
+  REQUIRE(script.processes.size() > 5);
+  for (const auto& process : script.processes) {
+    CAPTURE(process.comm);
+    CHECK(text.find("(" + process.comm + ")") == std::string::npos);
+    if (!process.container_id.empty()) CHECK(text.find(process.container_id) == std::string::npos);
+    if (!process.pod_uid.empty()) CHECK(text.find(process.pod_uid) == std::string::npos);
+  }
+  for (const auto& user : script.users) {
+    CAPTURE(user.name);
+    if (user.name != "root") CHECK(text.find("name " + user.name + "\n") == std::string::npos);
+  }
+}
+
+TEST_CASE("only processes that use a GPU have files in a capture, and only descriptors of GPUs") {
+  const Captured captured("rack");
+  const auto& script = captured.parts->simulated->script();
+  for (const auto& [path, content] : captured.outcome.files) {
+    const std::size_t proc = path.find("/proc/");
+    if (proc == std::string::npos || path.ends_with("/proc/stat")) continue;
+    const std::string rest = path.substr(proc + 6);
+    const auto pid = static_cast<std::uint32_t>(std::stoul(rest));
+    CAPTURE(path);
+    CHECK(std::any_of(script.clients.begin(), script.clients.end(), [&](const auto& client) {
+            return client.pid == pid || std::any_of(client.passed_on.begin(), client.passed_on.end(),
+                                                    [&](const auto& other) { return other.first == pid; });
+          }) != (rest == "2/comm"));
+    if (path.find("/fdinfo/") != std::string::npos) CHECK(content.find("drm-driver:") != std::string::npos);
+  }
+}
+
+TEST_CASE("after its last pass a capture stays as it is") {
+  const Captured captured("arc-a770");
+  RecordingLog log;
+  const auto monitor = make_monitor(capture_parts(captured.outcome.files), {}, log);
+  const std::size_t first = samples_of(*monitor);
+  for (int scrape = 0; scrape < 6; ++scrape) CHECK(samples_of(*monitor) >= first);
+}
+
+TEST_CASE("a capture that would be too large is not made") {
+  CHECK_THROWS_WITH_AS(Captured("rack", {.passes = 2, .most_bytes = 1000}),
+                       doctest::Contains("would be larger than 0 MiB"), CaptureError);
+}
+
+TEST_CASE("files that are no capture are rejected with one line that names what is wrong") {
+  const Captured captured("arc-a770", {.passes = 2});
+  const auto refusal = [&](const std::string& path, const std::string& content) {
+    CaptureFiles files = captured.outcome.files;
+    files[path] = content;
+    try {
+      check_capture(files);
+    } catch (const CaptureError& error) {
+      CHECK(std::string(error.what()).find('\n') == std::string::npos);
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_NOTHROW(check_capture(captured.outcome.files));
+  CHECK_THROWS_AS(check_capture({}), CaptureError);
+  CHECK(refusal("capture", "intel-gpu-exporter capture, format 2\n").find("format 1") != std::string::npos);
+  const auto index = [&](const std::string& line) { return refusal("1/index", "start 0\n" + line); };
+  CHECK(index("").find("accepted") == 0);
+  CHECK(index("0 open sys/a done") == "it is not a capture that this version reads: 1/index:2: the line does not end");
+  CHECK(index("x open sys/a done\n").find("a number is expected") != std::string::npos);
+  CHECK(index("-1 open sys/a done\n").find("out of range") != std::string::npos);
+  CHECK(index("0 open sys/a melted\n").find("an unknown kind") != std::string::npos);
+  CHECK(index("0 open sys/%zz done\n").find("escaped") != std::string::npos);
+  CHECK(index("0 open sys/a done more\n").find("more than an answer") != std::string::npos);
+  CHECK(index("0 open sys/a done\n0 open sys/a done\n").find("twice") != std::string::npos);
+  CHECK(index("0 read sys/nowhere content\n").find("its file is missing") != std::string::npos);
+  CHECK(index("0 index index content\n").find("no content") != std::string::npos);
+  CHECK(index("0 read sys/a absent tired 2\n").find("an unknown reason") != std::string::npos);
 }
 
 TEST_SUITE_END();

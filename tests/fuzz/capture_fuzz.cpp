@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capture from a stranger: the archive, or, after the byte 'i', the index of its one pass. What is accepted is served
+// to the collectors without harm.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "capture/archive.h"
+#include "fuzz/fuzz_check.h"
+#include "igpu/capture.h"
+#include "monitor/capture_parts.h"
+
+namespace {
+
+constexpr std::string_view kHead = "intel-gpu-exporter capture, format 1\n";
+
+igpu::CaptureFiles files_of(std::string_view bytes) {
+  if (!bytes.starts_with('i'))
+    return igpu::exporter::read_archive(bytes, {.files = 1000, .file_bytes = 1 << 20, .total_bytes = 4 << 20});
+  return {{"capture", std::string(kHead)},
+          {"1/index", "start 0\n" + std::string(bytes.substr(1))},
+          {"1/sys/content", "600\n"},
+          {"1/drm.query/renderD128/xe-1", std::string(96, '\1')}};
+}
+
+bool is_line(std::string_view text) { return !text.empty() && text.find('\n') == std::string_view::npos; }
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const igpu::CaptureFiles files = files_of({reinterpret_cast<const char*>(data), size});
+    const auto parts = igpu::capture_parts(files);
+    igpu::Machine& machine = parts->machine();
+    for (int pass = 0; pass < 3; ++pass) {
+      char buffer[64];
+      for (const igpu::Directory* root : {&machine.sys, &machine.proc}) {
+        for (const std::string& name : igpu::sorted_names(*root, ".")) {
+          const auto text = root->read_start(name, buffer);
+          FUZZ_CHECK(!text || text->size() <= sizeof(buffer));
+          (void)root->stat(name);
+          (void)root->resolve(name);
+        }
+      }
+      parts->scrape_begins();
+    }
+  } catch (const igpu::exporter::ArchiveError& error) {
+    FUZZ_CHECK(is_line(error.what()));
+  } catch (const igpu::CaptureError& error) {
+    FUZZ_CHECK(is_line(error.what()));
+  }
+  return 0;
+}
