@@ -130,7 +130,9 @@ CaptureOutcome capture_of(std::shared_ptr<MachineParts> machine, const MonitorOp
 
 CaptureOutcome take_capture(const MonitorOptions& options, const CaptureRequest& request, Log& log) {
   const auto wait = [&] { std::this_thread::sleep_for(request.interval); };
-  return capture_of(make_machine_parts(options), options, request, wait, log);
+  MonitorOptions walking = options;
+  walking.collector_options["collector.fdinfo.finder"] = {"walk"};  // only what a walk reads can be recorded
+  return capture_of(make_machine_parts(walking, nullptr), options, request, wait, log);
 }
 
 void check_capture(const CaptureFiles& files) { (void)capture::passes_of(files); }

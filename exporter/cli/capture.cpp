@@ -80,6 +80,7 @@ int capture(const Options& options, const std::vector<std::string>& arguments) {
   std::string out = terminal_safe(path) + ": " + std::to_string(outcome.gpus.size()) +
                     (outcome.gpus.size() == 1 ? " GPU, " : " GPUs, ") + std::to_string(request.passes) + " passes, " +
                     std::to_string(outcome.files.size()) + " files.\n";
+  if (outcome.gpus.empty()) add_paragraph(out, "No Intel GPU is bound to i915 or xe here: see doctor.");
   for (const std::string& line : outcome.left_out) add_paragraph(out, line);
   add_paragraph(out, page_report(outcome));
   if (!missing.empty()) out += '\n' + missing;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The groups by name; `run` on the host boots a personality for each."""
 
+import captures
 import clients
 import faults
 import finder
@@ -15,13 +16,14 @@ import workloads
 
 GROUPS = {
     "tgl": lambda: (values.values("tgl"), odd.formats(), parity.parity("tgl"), parity.same_format("tgl"),
-                    faults.refused_events()),
-    "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2"), parity.same_format("dg2")),
-    "mtl": lambda: (values.values("mtl"), parity.same_format("mtl")),
-    "bmg": lambda: values.values("bmg", hwmon_level=2),
-    "lnl": lambda: values.values("lnl"),
-    "multi": lambda: (values.values("multi"), odd.choices()),
-    "dg2+bmg": lambda: values.values("dg2+bmg", hwmon_level=2),
+                    captures.captured("tgl"), faults.refused_events()),
+    "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2"), parity.same_format("dg2"),
+                    captures.captured("dg2")),
+    "mtl": lambda: (values.values("mtl"), parity.same_format("mtl"), captures.captured("mtl")),
+    "bmg": lambda: (values.values("bmg", hwmon_level=2), captures.captured("bmg")),
+    "lnl": lambda: (values.values("lnl"), captures.captured("lnl")),
+    "multi": lambda: (values.values("multi"), odd.choices(), captures.captured("multi")),
+    "dg2+bmg": lambda: (values.values("dg2+bmg", hwmon_level=2), captures.captured("dg2+bmg")),
     "foreign-card": odd.foreign_card,
     "no-gpu": odd.no_gpu,
     "old-i915": odd.old_i915,

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command capture and --simulate capture:FILE, on the real program.
+
+    captures.py BINARY SOURCE"""
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+import exporter_under_test  # noqa: E402
+
+BINARY = sys.argv[1]
+
+
+def run(*arguments, **options):
+    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=120, **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(what, condition, detail=""):
+    exporter_under_test.check(condition, what if condition else f"{what}: {detail}")
+
+
+def packed(path, content, kind=tarfile.REGTYPE, link=""):
+    """A .tar.zst with one member."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as archive:
+        member = tarfile.TarInfo(path)
+        member.type, member.linkname, member.size = kind, link, len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return subprocess.run(["zstd", "-q"], input=plain.getvalue(), capture_output=True, check=True).stdout
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/gpu.tar.zst"
+        code, out, errors = run("capture", path, "--simulate", "rack", umask=0)
+        check("capture succeeds", code == 0, (code, errors))
+        check("it gives the same page", "it gives the same page" in " ".join(out.split()), out)
+        check("its lines fit a terminal", max(map(len, out.splitlines())) <= 80, out)
+        check("only its owner can read it", os.stat(path).st_mode & 0o777 == 0o600, oct(os.stat(path).st_mode))
+        check("nothing else is left", os.listdir(folder) == ["gpu.tar.zst"], os.listdir(folder))
+        with open(path, "rb") as file:
+            bytes_before = file.read()
+        code, out, errors = run("capture", path, "--simulate", "rack")
+        check("a file that exists is not replaced", code == 1 and errors.count("\n") == 1 and "File exists" in errors, errors)
+        with open(path, "rb") as file:
+            check("and stays as it was", file.read() == bytes_before)
+        names = subprocess.run(["tar", "--zstd", "-tf", path], capture_output=True, text=True, check=True).stdout.split()
+        check("tar lists its files", {"capture", "left-out", "1/index", "3/index"} <= set(names), names[:5])
+
+        live = run("list", "--json", "--simulate", "rack")
+        check("it has the same GPUs", run("list", "--json", "--simulate", f"capture:{path}") == live)
+        code, out, errors = run("stats", "--simulate", f"capture:{path}", "--format", "json")
+        check("stats reads it", code == 0 and "intel_gpu_engine_busy_ratio" in out, errors)
+
+        for what, arguments, status in (("no file", (), 2), ("two files", ("a", "b"), 2),
+                                        ("a folder that is not there", (f"{folder}/none/a",), 1)):
+            code, out, errors = run("capture", *arguments)
+            check(f"capture with {what} ends with one line", code == status and errors.count("\n") == 1, (code, errors))
+        hostile = {"a path that leaves it": packed("../../x", b"x"), "an absolute path": packed("/x", b"x"),
+                   "a link": packed("x", b"", tarfile.SYMTYPE, "/etc/passwd"), "a device": packed("x", b"", tarfile.CHRTYPE),
+                   "a bomb": packed("x", bytes(300 << 20)), "a truncated one": bytes_before[:-100],
+                   "something else": b"hello", "nothing": b"", "no capture": packed("x", b"x")}
+        for what, content in hostile.items():
+            with open(f"{folder}/bad", "wb") as file:
+                file.write(content)
+            code, out, errors = run("list", "--simulate", f"capture:{folder}/bad")
+            check(f"{what} is rejected with one line", code == 1 and errors.count("\n") == 1 and not out, (code, errors))
+        code, out, errors = run("list", "--simulate", f"capture:{folder}/none")
+        check("a missing capture is one line", code == 1 and "No such file" in errors and errors.count("\n") == 1, errors)
+    exporter_under_test.finish()
+
+
+main()
