@@ -74,9 +74,8 @@ std::string Masks::user(std::string_view name) {
   return name.empty() || name == "root" || is_number(name) ? std::string(name) : numbered(users_, name, "user");
 }
 
-// The n-th id has n in its first digits, so that short forms differ, too.
-// The n-th id has n in its first digits, so that short forms differ, too. A pod's uid is the same
-// with either separator.
+// The n-th id has n in its first digits, so that short forms differ, too. A pod's uid is the same with either
+// separator.
 std::string Masks::id(std::string_view text) {
   std::string digits(text);
   std::erase_if(digits, [](char c) { return !is_hex(c); });
@@ -281,6 +280,7 @@ class Cleaner {
     const auto process = kept_.find(path.pid);
     if (process == kept_.end()) return false;
     const auto& descriptors = process->second;
+    if (descriptors.empty() && answer.has_content()) return false;  // only what was refused is known to matter
     const auto is_kept = [&](std::string_view number) {
       return std::find(descriptors.begin(), descriptors.end(), number) != descriptors.end();
     };

@@ -6,29 +6,15 @@
 
 #include "igpu/monitor.h"
 #include "monitor/capture_parts.h"
-#include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
-#include "support/fake_clock.h"
 #include "support/recording_log.h"
+#include "support/simulated_parts.h"
 
 using namespace igpu;
 using namespace igpu::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-class SimulatedParts final : public MachineParts {
- public:
-  explicit SimulatedParts(std::string_view profile)
-      : simulated(SimulatedMachine::create(profile, clock)), machine_(simulated->machine()) {}
-  Machine& machine() override { return machine_; }
-
-  FakeClock clock;
-  std::unique_ptr<SimulatedMachine> simulated;
-
- private:
-  Machine machine_;
-};
 
 struct Captured {
   explicit Captured(std::string_view profile, const CaptureRequest& request = {.passes = 4})
