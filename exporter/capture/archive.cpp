@@ -13,9 +13,7 @@
 namespace igpu::exporter {
 namespace {
 
-using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
-using Entry = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
 
 constexpr std::size_t kShownPathBytes = 80;
 
@@ -36,15 +34,6 @@ std::string reason(archive* handle) {
 // libarchive's warnings are errors here: an archive that this program wrote has none.
 void check(int result, archive* handle, std::string_view what) {
   if (result != ARCHIVE_OK) throw ArchiveError(std::string(what) + ": " + reason(handle));
-}
-
-la_ssize_t append(archive*, void* out, const void* bytes, std::size_t size) {
-  try {
-    static_cast<std::string*>(out)->append(static_cast<const char*>(bytes), size);
-    return static_cast<la_ssize_t>(size);
-  } catch (const std::bad_alloc&) {
-    return -1;  // an exception must not pass through C
-  }
 }
 
 bool is_plain(std::string_view path) {
@@ -112,31 +101,6 @@ std::string content_of(archive* reader, const std::string& path, std::size_t mos
 }
 
 }  // namespace
-
-std::string write_archive(const CaptureFiles& files) {
-  std::string out;
-  const Writer writer(archive_write_new(), &archive_write_free);
-  if (!writer) throw std::bad_alloc();
-  check(archive_write_set_format_pax_restricted(writer.get()), writer.get(), "tar");
-  check(archive_write_add_filter_zstd(writer.get()), writer.get(), "zstd");
-  // No zeros after the last frame: the reader would take them for another one.
-  check(archive_write_set_bytes_in_last_block(writer.get(), 1), writer.get(), "block size");
-  check(archive_write_open(writer.get(), &out, nullptr, &append, nullptr), writer.get(), "open");
-  for (const auto& [path, content] : files) {
-    const Entry entry(archive_entry_new(), &archive_entry_free);
-    if (!entry) throw std::bad_alloc();
-    archive_entry_set_pathname(entry.get(), path.c_str());
-    archive_entry_set_filetype(entry.get(), AE_IFREG);
-    archive_entry_set_perm(entry.get(), 0644);
-    archive_entry_set_mtime(entry.get(), 0, 0);
-    archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
-    check(archive_write_header(writer.get(), entry.get()), writer.get(), path);
-    if (archive_write_data(writer.get(), content.data(), content.size()) != static_cast<la_ssize_t>(content.size()))
-      throw ArchiveError(path + ": " + reason(writer.get()));
-  }
-  check(archive_write_close(writer.get()), writer.get(), "close");
-  return out;
-}
 
 CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits) {
   const Reader reader(archive_read_new(), &archive_read_free);

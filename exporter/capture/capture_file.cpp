@@ -2,6 +2,7 @@
 #include "capture/capture_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +48,23 @@ std::string folder_of(const std::string& path) {
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
+
+// A signal that ends the program waits meanwhile, so that the temporary file is removed.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::sigaddset(&signals, number);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 // Removed again unless it gets its name.
 class NewFile {
@@ -110,6 +128,7 @@ void check_destination(const std::string& path) {
 
 void save_capture(const std::string& path, const CaptureFiles& files) {
   const std::string bytes = write_archive(files);
+  const SignalsBlocked blocked;
   NewFile file(path);
   file.write(bytes);
   file.name();

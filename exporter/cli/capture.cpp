@@ -2,13 +2,18 @@
 #include "igpu/capture.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "capture/archive.h"
 #include "capture/capture_file.h"
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
@@ -66,7 +71,11 @@ int capture(const Options& options, const std::vector<std::string>& arguments) {
   if (arguments.size() != 1 || arguments.front().empty())
     throw UsageError("capture needs the file to write: capture FILE.tar.zst", kUsageStatus);
   const std::string& path = arguments.front();
-  check_destination(path);
+  const bool to_output = path == "-";
+  if (to_output && ::isatty(STDOUT_FILENO) == 1)
+    throw UsageError("capture -: standard output is a terminal; send it to a file: capture - >FILE.tar.zst",
+                     kUsageStatus);
+  if (!to_output) check_destination(path);
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   CaptureRequest request;
@@ -75,9 +84,11 @@ int capture(const Options& options, const std::vector<std::string>& arguments) {
   std::string missing = unreadable(outcome);
   if (!missing.empty()) missing = "Not readable here, and so not in it:\n" + missing;
   outcome.files["left-out"] += missing;
-  save_capture(path, outcome.files);
+  if (!to_output) save_capture(path, outcome.files);
+  if (to_output && print(write_archive(outcome.files)) != EXIT_SUCCESS)
+    throw std::runtime_error("standard output: " + std::generic_category().message(errno));
 
-  std::string out = terminal_safe(path) + ": " + std::to_string(outcome.gpus.size()) +
+  std::string out = (to_output ? "standard output" : terminal_safe(path)) + ": " + std::to_string(outcome.gpus.size()) +
                     (outcome.gpus.size() == 1 ? " GPU, " : " GPUs, ") + std::to_string(request.passes) + " passes, " +
                     std::to_string(outcome.files.size()) + " files.\n";
   if (outcome.gpus.empty()) add_paragraph(out, "No Intel GPU is bound to i915 or xe here: see doctor.");
@@ -87,7 +98,9 @@ int capture(const Options& options, const std::vector<std::string>& arguments) {
   out +=
       "\nRead it before you send it:\n  tar --zstd -tvf FILE            its files\n"
       "  tar --zstd -xOf FILE left-out   what was masked and left out\n";
-  return print(out);
+  if (!to_output) return print(out);
+  std::fputs(out.c_str(), stderr);
+  return EXIT_SUCCESS;
 }
 
 }  // namespace igpu::exporter

@@ -112,7 +112,8 @@ const std::vector<Command>& all_commands() {
                   "collector failed, or a flag is invalid."}}},
       {.name = "capture",
        .help = "Write what the exporter reads to a new file, names masked, for a bug report or a test. "
-               "docs/send-a-capture.md lists what is in it; --simulate capture:FILE serves it again.",
+               "docs/send-a-capture.md lists what is in it; --simulate capture:FILE serves it again. "
+               "FILE - is standard output.",
        .operands = "FILE.tar.zst",
        .usage_status = kUsageStatus,
        .exits = {{"0", "The file is written."},

@@ -5,6 +5,8 @@
 
 import io
 import os
+import pty
+import signal
 import subprocess
 import sys
 import tarfile
@@ -16,8 +18,8 @@ import exporter_under_test  # noqa: E402
 BINARY = sys.argv[1]
 
 
-def run(*arguments, **options):
-    done = subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=120, **options)
+def run(*arguments, prefix=(), **options):
+    done = subprocess.run([*prefix, BINARY, *arguments], capture_output=True, text=True, timeout=120, **options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -62,6 +64,30 @@ def main():
                                         ("a folder that is not there", (f"{folder}/none/a",), 1)):
             code, out, errors = run("capture", *arguments)
             check(f"capture with {what} ends with one line", code == status and errors.count("\n") == 1, (code, errors))
+        # Signals and errors at the moment when all of the file is written, but has no name yet.
+        for what, fault, status in (("SIGINT", "signal=INT", -signal.SIGINT), ("a full disk", "error=ENOSPC", 1)):
+            os.mkdir(f"{folder}/empty")
+            code, out, errors = run("capture", f"{folder}/empty/a", "--simulate", "arc-a770", prefix=(
+                "strace", "-qq", "-f", "-o", "/dev/null", "-e", "trace=fsync", "-e", f"inject=fsync:{fault}"))
+            left = os.listdir(f"{folder}/empty")
+            check(f"{what} while it writes leaves no part of a file", code == status and left in ([], ["a"]), (code, errors, left))
+            for name in left:
+                os.remove(f"{folder}/empty/{name}")
+            os.rmdir(f"{folder}/empty")
+        check("a full disk is one line", "No space left on device" in errors and errors.count("\n") == 1, errors)
+
+        done = subprocess.run([BINARY, "capture", "-", "--simulate", "rack"], capture_output=True, timeout=120)
+        check("the file can be standard output", done.returncode == 0 and done.stdout[:4] == bytes_before[:4], done.stderr)
+        check("and then the report is on standard error", b"it gives the same page" in b" ".join(done.stderr.split()), done.stderr)
+        with open(f"{folder}/output", "wb") as file:
+            file.write(done.stdout)
+        check("it is a capture", run("list", "--json", "--simulate", f"capture:{folder}/output") == live)
+        terminal, other_end = pty.openpty()
+        done = subprocess.run([BINARY, "capture", "-", "--simulate", "rack"], stdout=other_end, stderr=subprocess.PIPE, timeout=120)
+        check("a terminal is not", done.returncode == 2 and b"terminal" in done.stderr, done.stderr)
+        os.close(other_end)
+        os.close(terminal)
+
         hostile = {"a path that leaves it": packed("../../x", b"x"), "an absolute path": packed("/x", b"x"),
                    "a link": packed("x", b"", tarfile.SYMTYPE, "/etc/passwd"), "a device": packed("x", b"", tarfile.CHRTYPE),
                    "a bomb": packed("x", bytes(300 << 20)), "a truncated one": bytes_before[:-100],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A capture from a stranger: the archive, or, after the byte 'i', the index of its one pass. What is accepted is served
 // to the collectors without harm.
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 #include "fuzz/fuzz_check.h"
 #include "igpu/capture.h"
 #include "monitor/capture_parts.h"
+#include "monitor/machine_parts.h"
+#include "support/recording_log.h"
 
 namespace {
 
@@ -32,6 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const igpu::CaptureFiles files = files_of({reinterpret_cast<const char*>(data), size});
     const auto parts = igpu::capture_parts(files);
     igpu::Machine& machine = parts->machine();
+    igpu::MonitorOptions options;
+    options.min_window = std::chrono::milliseconds(1);
+    igpu::test::RecordingLog log;
+    const auto monitor = igpu::make_monitor(parts, options, log);
     for (int pass = 0; pass < 3; ++pass) {
       char buffer[64];
       for (const igpu::Directory* root : {&machine.sys, &machine.proc}) {
@@ -42,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           (void)root->resolve(name);
         }
       }
-      parts->scrape_begins();
+      (void)monitor->scrape({});
     }
   } catch (const igpu::exporter::ArchiveError& error) {
     FUZZ_CHECK(is_line(error.what()));
