@@ -67,13 +67,14 @@ std::string_view kind_of(archive_entry* entry) {
   }
 }
 
-// Whether a file of this path and those that are there can be in one folder tree.
-bool fits(const CaptureFiles& files, const std::string& path) {
-  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    if (files.contains(std::string_view(path).substr(0, slash))) return false;
+// Whether no file is where another one needs a folder.
+void check_folders(const CaptureFiles& files) {
+  for (const auto& [path, content] : files) {
+    const std::string folder = path + '/';
+    const auto below = files.lower_bound(folder);
+    if (below != files.end() && below->first.starts_with(folder))
+      throw ArchiveError(shown(path) + " in it is a file and a folder");
   }
-  const auto below = files.lower_bound(path + '/');
-  return !files.contains(path) && (below == files.end() || !below->first.starts_with(path + '/'));
 }
 
 std::string path_of(archive_entry* entry, const ArchiveLimits& limits) {
@@ -116,11 +117,12 @@ CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits) {
     check(result, reader.get(), "not a .tar.zst archive");
     std::string path = path_of(entry, limits);
     if (files.size() >= limits.files) throw ArchiveError("it is larger than a capture: too many files");
-    if (!fits(files, path)) throw ArchiveError(shown(path) + " in it is there twice, or is a file and a folder");
+    if (files.contains(path)) throw ArchiveError(shown(path) + " in it is there twice");
     std::string content = content_of(reader.get(), path, std::min(limits.file_bytes, limits.total_bytes - total));
     total += content.size();
     files.emplace(std::move(path), std::move(content));
   }
+  check_folders(files);
   return files;
 }
 
