@@ -13,8 +13,8 @@
 #include <system_error>
 #include <vector>
 
-#include "capture/archive.h"
-#include "capture/capture_file.h"
+#include "capture_file/archive.h"
+#include "capture_file/capture_file.h"
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
 #include "cli/output.h"

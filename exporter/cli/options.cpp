@@ -4,7 +4,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "capture/capture_file.h"
+#include "capture_file/capture_file.h"
 #include "cli/usage_error.h"
 #include "igpu/duration.h"
 #include "igpu/monitor.h"

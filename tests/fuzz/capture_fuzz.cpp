@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "capture/archive.h"
+#include "capture_file/archive.h"
 #include "fuzz/fuzz_check.h"
 #include "igpu/capture.h"
 #include "monitor/capture_parts.h"

@@ -13,7 +13,7 @@
 #include <map>
 #include <sstream>
 
-#include "capture/capture_file.h"
+#include "capture_file/capture_file.h"
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "monitor/capture_parts.h"

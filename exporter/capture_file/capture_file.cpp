@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capture/capture_file.h"
+#include "capture_file/capture_file.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "capture/archive.h"
+#include "capture_file/archive.h"
 #include "service/descriptor.h"
 
 namespace igpu::exporter {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "capture/archive.h"
+#include "capture_file/archive.h"
 
 namespace igpu::exporter {
 namespace {

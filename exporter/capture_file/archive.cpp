@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capture/archive.h"
+#include "capture_file/archive.h"
 
 #include <archive.h>
 #include <archive_entry.h>

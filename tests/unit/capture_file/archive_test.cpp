@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Archives that somebody made to do harm are rejected with one line.
-#include "capture/archive.h"
+#include "capture_file/archive.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "capture/capture_file.h"
+#include "capture_file/capture_file.h"
 #include "support/scratch_folder.h"
 
 using namespace igpu;
