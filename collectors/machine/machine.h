@@ -10,6 +10,7 @@
 #include "machine/device_users.h"
 #include "machine/drm_node.h"
 #include "machine/filesystem.h"
+#include "machine/job_counters.h"
 #include "machine/page_folder.h"
 #include "machine/perf_events.h"
 
@@ -69,6 +70,7 @@ struct Machine {
   // Of DRM nodes. Null where there is no such interface: why not, or nothing if the machine is not a real one.
   DeviceUsers* drm_users = nullptr;
   std::optional<Absent> why_no_drm_users{};
+  JobCounterSource* job_counters = nullptr;  // null: the machine is not a real one
 };
 
 std::unique_ptr<Clock> system_clock();

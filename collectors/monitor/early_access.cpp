@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "collector/jobs.h"
 #include "collector/shared/client_finder.h"
 #include "source/drm_descriptor.h"
 
@@ -31,10 +32,25 @@ std::string why_not(const Absent& absent) {
   }
 }
 
+bool counts_jobs(const MonitorOptions& options) {
+  const std::vector<CollectorDescription> collectors = describe_collectors(options);
+  return std::any_of(collectors.begin(), collectors.end(),
+                     [](const CollectorDescription& collector) { return collector.name == JobsCollector::kInfo.name; });
+}
+
+// Both drivers: which GPUs there are is not known yet. A driver that is not loaded costs nothing.
+std::unique_ptr<JobCounterSource> open_job_counters_of_machine() {
+  const Nanoseconds now = system_clock()->now();
+  auto counters = std::make_unique<JobCountersOnDemand>();
+  for (const JobDriver driver : {JobDriver::drm_sched, JobDriver::i915}) static_cast<void>(counters->get(driver, now));
+  return counters;
+}
+
 }  // namespace
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
   auto early = std::make_shared<EarlyAccess>();
+  if (options.simulate.empty() && counts_jobs(options)) early->job_counters = open_job_counters_of_machine();
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
   if (!options.simulate.empty() || !reads_processes(options)) return early;

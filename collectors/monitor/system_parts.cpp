@@ -29,6 +29,7 @@ class SystemParts final : public MachineParts {
         machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder, root_.get()} {
     machine_.drm_users = early_->drm_users.get();
     machine_.why_no_drm_users = early_->why_no_drm_users;
+    machine_.job_counters = early_->job_counters.get();
   }
   Machine& machine() override { return machine_; }
 

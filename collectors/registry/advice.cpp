@@ -129,6 +129,12 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
           "BPF programs are denied",
           "give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep, AmbientCapabilities=CAP_BPF CAP_PERFMON, "
           "--cap-add BPF --cap-add PERFMON); a container also needs a seccomp profile that allows bpf"};
+    case Need::job_events:
+      return {
+          "BPF programs are denied",
+          "start it with CAP_BPF and CAP_PERFMON, which it drops once the programs run (setcap cap_bpf,cap_perfmon+ep, "
+          "AmbientCapabilities=CAP_BPF CAP_PERFMON, --cap-add BPF --cap-add PERFMON); a container also needs a seccomp "
+          "profile that allows bpf"};
     case Need::descriptor_links:
       return links_advice();
     case Need::perfmon_capability:
@@ -192,6 +198,18 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
       return {"this kernel does not run the BPF programs, or the exporter has a PID namespace of its own",
               "Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF; in a container the host's PID namespace (--pid host, "
               "hostPID: true)"};
+    case Need::job_events:
+      if (absent.os_error == ENODATA) {
+        return {"this kernel does not describe its structures: /sys/kernel/btf is not there",
+                "a kernel with CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES"};
+      }
+      if (absent.os_error == ENOENT) {
+        return {
+            "the driver's module (i915, or gpu_sched for xe) was not loaded when the exporter started, or has no "
+            "tracepoints of jobs",
+            "restart the exporter after the driver is loaded"};
+      }
+      return {"this kernel does not run the BPF programs", "Linux 6.1 or newer with CONFIG_BPF_SYSCALL"};
     default:
       return {"this kernel's driver does not offer it", "a newer kernel, if the hardware has it at all"};
   }
@@ -231,7 +249,7 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled:
       if (feature.need == Need::tracker_folder && absent.os_error != 0) return no_tracker_folder();
-      if (feature.need == Need::client_finder && absent.os_error == ENOSYS) {
+      if ((feature.need == Need::client_finder || feature.need == Need::job_events) && absent.os_error == ENOSYS) {
         return {"this program was built without BPF",
                 "build it with clang and libbpf installed, and not with IGPU_BPF=OFF"};
       }

@@ -198,6 +198,7 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
         break;
       case Need::card_hwmon:
       case Need::client_finder:    // optional: its own hint names the capabilities
+      case Need::job_events:       // its own hint names them
       case Need::tracker_folder:   // its own hint names the command
       case Need::container_files:  // likewise
       case Need::nothing_special:

@@ -25,6 +25,7 @@ enum class Need {
   render_node,         // opening /dev/dri/renderD*
   other_processes,     // /proc/<pid>/fdinfo of other users
   client_finder,       // BPF programs
+  job_events,          // BPF programs on the tracepoints of the driver
   descriptor_links,    // /proc/<pid>/fd of other users: which file it is, without reading it (while a GPU sleeps)
   perfmon_capability,  // values that the drivers report only to CAP_PERFMON
   root_only_file,      // files of mode 0400/0600

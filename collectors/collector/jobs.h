@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "collector/collector.h"
+#include "igpu/job.h"
+#include "source/job_counts.h"
+
+namespace igpu {
+
+// How long the GPU's jobs wait and run, counted inside the kernel; a scrape reads mapped memory.
+class JobsCollector final : public Collector {
+ public:
+  // 2^4 us to 2^24 us: 16 us to 16.8 s.
+  static constexpr std::array<double, kJobBuckets - 1> kBounds = [] {
+    std::array<double, kJobBuckets - 1> bounds{};
+    double microseconds = 16;
+    for (double& bound : bounds) {
+      bound = microseconds / 1e6;
+      microseconds *= 2;
+    }
+    return bounds;
+  }();
+  static constexpr HistogramMetric<Seconds, 3, kBounds.size()> kQueue{
+      "intel_gpu_job_queue_seconds",
+      "Time from the submission of a job to its start: in the driver's queue, for other jobs, and for the engine.",
+      {"device", "class", "source"},
+      kBounds};
+  static constexpr HistogramMetric<Seconds, 3, kBounds.size()> kRun{
+      "intel_gpu_job_run_seconds",
+      "Time from the start of a job to its end; only jobs whose end is exact.",
+      {"device", "class", "source"},
+      kBounds};
+  static constexpr Metric<Count, 4> kJobs{
+      "intel_gpu_jobs_total",
+      Kind::counter,
+      "Jobs by outcome: completed; bound (i915: complete, when is not known because nobody waited for it); "
+      "long_running "
+      "(of a VM whose jobs the kernel does not follow); error (reset or banned); evicted (its end was never reported).",
+      {"device", "class", "source", "outcome"}};
+  static constexpr Metric<Count, 2> kLost{
+      "intel_gpu_job_events_lost_total",
+      Kind::counter,
+      "Events that are in no histogram, of all GPUs of this driver: recursion (the processor was handling an event), "
+      "table_full (too many jobs in flight), unmatched (of a job whose submission was not seen).",
+      {"device", "reason"}};
+  static constexpr FeatureDescriptor kFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
+                                              Need::job_events};
+
+  static constexpr std::array<const MetricDescriptor*, 4> kMetrics{&kQueue, &kRun, &kJobs, &kLost};
+  static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+  static constexpr CollectorInfo kInfo{
+      .name = "jobs",
+      .help = "How long jobs wait and run, as histograms.",
+      .enabled_by_default = false,
+      .runs_while_suspended = true,
+      .metrics = kMetrics,
+      .features = kFeatures,
+      .notes =
+          "While it is on, the modules that report jobs (gpu_sched, i915) cannot be unloaded. It counts jobs that "
+          "are submitted after the exporter started.",
+  };
+
+  static std::unique_ptr<Collector> create(const CollectorContext& context);
+  explicit JobsCollector(const CollectorContext& context);
+
+  void collect(ScrapePass& pass, SampleSink& out) override;
+
+ private:
+  void report_losses(const JobCounters& counters, ScrapePass& pass, SampleSink& out);
+
+  const Gpu& gpu_;
+  Machine& machine_;
+  std::optional<Nanoseconds> misses_read_;
+  std::optional<std::uint64_t> misses_;
+};
+
+}  // namespace igpu
