@@ -44,8 +44,9 @@ class JobsCollector final : public Collector {
   static constexpr Metric<Count, 2> kLost{
       "intel_gpu_job_events_lost_total",
       Kind::counter,
-      "Events that are in no histogram, of all GPUs of this driver: recursion (the processor was handling an event), "
-      "table_full (too many jobs in flight), unmatched (of a job whose submission was not seen).",
+      "Events that are in no histogram: recursion (the processor was handling such an event), table_full (too many "
+      "jobs in flight), unmatched (of a job whose submission was not seen). One count for all GPUs of a driver, "
+      "repeated at each: take the maximum over devices, not the sum.",
       {"device", "reason"}};
   static constexpr FeatureDescriptor kFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
                                               Need::job_events};
@@ -60,8 +61,9 @@ class JobsCollector final : public Collector {
       .metrics = kMetrics,
       .features = kFeatures,
       .notes =
-          "While it is on, the modules that report jobs (gpu_sched, i915) cannot be unloaded. It counts jobs that "
-          "are submitted after the exporter started.",
+          "While it is on, the modules that report jobs (gpu_sched, i915) cannot be unloaded. It counts jobs that are "
+          "submitted after the exporter started. 95 % of the jobs of a class wait at most: "
+          "`histogram_quantile(0.95, sum by (device, class, le) (rate(intel_gpu_job_queue_seconds_bucket[5m])))`.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

@@ -7,6 +7,7 @@
 #include "collector/hwmon.h"
 #include "collector/identity.h"
 #include "collector/imc.h"
+#include "collector/jobs.h"
 #include "collector/level_zero.h"
 #include "collector/memory.h"
 #include "collector/pcie.h"
@@ -29,6 +30,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<MemoryCollector>(),
     entry<PcieCollector>(),
     entry<ImcCollector>(),
+    entry<JobsCollector>(),
     entry<FdinfoCollector>(),
     entry<WorkloadsCollector>(),
     entry<HostCollector>(),

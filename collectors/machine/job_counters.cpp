@@ -8,6 +8,7 @@ namespace igpu {
 namespace {
 
 constexpr Nanoseconds kTryAgain = std::chrono::minutes(1);
+constexpr Nanoseconds kNeverAgain = Nanoseconds::max();  // as the time of the last attempt
 
 }  // namespace
 
@@ -18,8 +19,12 @@ Reading<const JobCounters*> JobCountersOnDemand::get(JobDriver driver, Nanosecon
   if (!slot.outcome || (not_loaded && now - slot.tried >= kTryAgain)) {
     slot.tried = now;
     Reading<std::unique_ptr<JobCounters>> outcome = open_(driver);
-    // What the sandbox denies later is no reason to forget that the driver was not loaded at the start.
-    if (!slot.outcome || outcome) slot.outcome.emplace(std::move(outcome));
+    // What the sandbox denies later is no reason to forget that the driver was not loaded at the start. It stays
+    // denied, and an attempt reads all types of the kernel.
+    if (slot.outcome && outcome.is_absent() && outcome.absent().reason == Reason::permission)
+      slot.tried = kNeverAgain;
+    else if (!slot.outcome || outcome)
+      slot.outcome.emplace(std::move(outcome));
   }
   if (!*slot.outcome) return slot.outcome->propagate<const JobCounters*>();
   return static_cast<const JobCounters*>((*slot.outcome)->get());

@@ -8,6 +8,7 @@
 #include "simulation/profiles.h"
 #include "simulation/renderers.h"
 #include "simulation/simulated_drm.h"
+#include "simulation/simulated_jobs.h"
 #include "simulation/simulated_perf.h"
 #include "simulation/tree.h"
 
@@ -83,6 +84,7 @@ struct SimulatedMachine::State {
   simulation::TreeDirectory root{root_tree};
   simulation::SimulatedPerf perf{script, pmus, power, script_clock};
   simulation::SimulatedDrm drm{script, power, script_clock};
+  simulation::SimulatedJobs jobs{script, script_clock};
   simulation::ScriptPrivileges privileges{script};
   simulation::ScriptNames names{script};
 };
@@ -101,7 +103,9 @@ std::unique_ptr<SimulatedMachine> SimulatedMachine::create(simulation::MachineSc
 
 Machine SimulatedMachine::machine() {
   State& s = *state_;
-  return {s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names, nullptr, &s.root};
+  Machine machine{s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names, nullptr, &s.root};
+  machine.job_counters = &s.jobs;
+  return machine;
 }
 
 const simulation::MachineScript& SimulatedMachine::script() const { return state_->script; }

@@ -58,12 +58,14 @@ TEST_CASE("a driver that is loaded later is found within a minute") {
   CHECK(counters.get(JobDriver::drm_sched, 61s));
 }
 
-TEST_CASE("what is denied after the start does not hide that the driver was not loaded") {
+TEST_CASE("what is denied after the start does not hide that the driver was not loaded, and is not tried again") {
   reset({Reason::kernel, ENOENT}, false);
   JobCountersOnDemand counters(&open);
   CHECK_FALSE(counters.get(JobDriver::drm_sched, 0s));
   refusal = {Reason::permission, EPERM};
   CHECK(counters.get(JobDriver::drm_sched, 2min).absent() == Absent{Reason::kernel, ENOENT});
+  CHECK(counters.get(JobDriver::drm_sched, 1h).absent() == Absent{Reason::kernel, ENOENT});
+  CHECK(opened == 2);
 }
 
 TEST_CASE("a denial is final: no second attempt") {

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`trace` against jobs of known length (rig/jobs): what ran when, who submitted it, what was lost, who may record."""
+"""`trace` and the collector `jobs` against jobs of known length (rig/jobs): what ran when, who submitted it, what was
+lost, who may record, and the kernel's histograms against a record of the same jobs."""
 
+import contextlib
 import csv
 import io
 import os
+import re
 import signal
 import subprocess
 import time
 
 import vm
-from vm import as_user, equal, read, verdict, wait_for, write
+from vm import Exporter, as_user, equal, read, verdict, wait_for, write
 
 TRUTH = "/sys/kernel/debug/gpujobs/truth"
 FILE = "/tmp/jobs.pftrace"
@@ -18,9 +21,9 @@ ROUND = ("rcs0{0}:20ms rcs0.1{0}:15ms vcs0{0}:8ms vcs1.2{0}:12ms@rcs0 sleep:30ms
          "sleep:20ms vecs0{0}:700us")
 
 
-def load(style, *parameters):
+def load(style, *parameters, module="gpujobs"):
     subprocess.run(["modprobe", "gpu-sched"], check=True)
-    subprocess.run(["insmod", "/rig/gpujobs.ko", f"style={style}", *parameters], check=True)
+    subprocess.run(["insmod", f"/rig/{module}.ko", f"style={style}", *parameters], check=True)
     wait_for(lambda: os.path.exists("/dev/gpujobs"), 20)
     os.chmod("/dev/gpujobs", 0o666)
 
@@ -107,7 +110,6 @@ def mostly(name, held, expected):
 
 
 def xe():
-    load("xe")
     for events, by_key in (("drm_sched_old", False), ("drm_sched", True)):
         name = f"xe, {events}"
         jobs, expected = recorded(name, ROUND.format("") + " drain", "--events", events)
@@ -214,7 +216,190 @@ def modules_and_rights():
     equal("no driver", (done.returncode, "no driver here reports jobs" in done.stderr), (1, True))
 
 
+BUCKETS = [16e-6 * 2**k for k in range(21)]
+CAP_BPF = 39
+# The rights with which it starts; it drops CAP_BPF.
+STARTER = as_user(65534, (), ["bpf", "perfmon"])
+# The kernel and the recorder read the clock one after the other, on a slow machine so far apart.
+CLOCKS = 200e-6
+
+
+def cumulative(page, metric, **labels):
+    """Jobs by bucket of a histogram, over all classes."""
+    return {le: sum(v for l, v in page.all(f"{metric}_bucket", **labels) if float(l["le"]) == le)
+            for le in [*BUCKETS, float("inf")]}
+
+
+def grown(first, second, metric):
+    before, after = cumulative(first, metric), cumulative(second, metric)
+    return {le: after[le] - before[le] for le in after}
+
+
+def outcomes(first, second):
+    """Jobs by outcome, of the time between two pages."""
+    names = {labels["outcome"] for labels, _ in second.all("intel_gpu_jobs_total")}
+    of = [{n: page.sum("intel_gpu_jobs_total", outcome=n) or 0 for n in names} for page in (first, second)]
+    return {n: of[1][n] - of[0][n] for n in names if of[1][n] != of[0][n]}
+
+
+def same_buckets(name, counted, seconds):
+    """Whether the histogram is that of these times. A time close to a bound may be on either side of it; and of thirty
+    jobs one may be anywhere, because a busy host stops the guest between the two readings of the clock."""
+    wrong, strays = {}, len(seconds) // 30
+    for le, value in counted.items():
+        least, most = (sum(t + move <= le for t in seconds) for move in (CLOCKS, -CLOCKS))
+        if not least - strays <= value <= most + strays or (le == float("inf") and value != len(seconds)):
+            wrong[le] = f"{value:.0f} jobs, expected {least} to {most}"
+    verdict(seconds and not wrong, f"{name}: the buckets of the record's {len(seconds)} jobs", wrong, "the same")
+
+
+def capabilities(exporter):
+    """The union of what its threads have, and could have."""
+    found = 0
+    for task in os.listdir(f"/proc/{exporter.pid}/task"):
+        for bits in re.findall(r"^Cap(?:Eff|Prm|Inh|Amb):\s+(\w+)", read(f"/proc/{exporter.pid}/task/{task}/status"), re.M):
+            found |= int(bits, 16)
+    return found
+
+
+def calls_of_a_scrape(exporter):
+    """(number of the system call, its first argument) of all threads while they answer one scrape."""
+    tracing = "/sys/kernel/tracing"
+    write(f"{tracing}/trace", "")
+    write(f"{tracing}/set_event_pid", " ".join(os.listdir(f"/proc/{exporter.pid}/task")))
+    write(f"{tracing}/events/raw_syscalls/sys_enter/enable", 1)
+    exporter.scrape()
+    write(f"{tracing}/events/raw_syscalls/sys_enter/enable", 0)
+    calls = re.findall(r"sys_enter: NR (\d+) \((\w+)", read(f"{tracing}/trace"))
+    write(f"{tracing}/set_event_pid", "")
+    return [(int(number), int(argument, 16)) for number, argument in calls]
+
+
+def without_calls(exporter, name):
+    """A scrape reads the histograms from memory. Only the number of missed events is read, every ten seconds."""
+    files = {int(fd) for fd in os.listdir(f"/proc/{exporter.pid}/fd")
+             if re.search(r"bpf|/fdinfo/", os.readlink(f"/proc/{exporter.pid}/fd/{fd}"))}
+    touched = []
+
+    def quiet_then_read():
+        calls = calls_of_a_scrape(exporter)
+        verdict(bool(calls) and all(number != 321 for number, _ in calls), f"{name}: a scrape does not call bpf",
+                calls[:5], "others")
+        touched.append(any(argument in files for _, argument in calls))
+        return touched[-1] and not all(touched)
+
+    wait_for(quiet_then_read, 60, 1)
+    verdict(bool(files) and False in touched and True in touched,
+            f"{name}: scrapes touch no BPF descriptor but for the misses", touched, "mostly False, now and then True")
+
+
+def run_times(expected, style):
+    """Seconds of the jobs whose end is exact. i915 does not report when a job is handed over: it runs from its submission,
+    or from the last end on its engine that is known, so a wait for another job counts."""
+    exact = sorted((t for t in expected if t["signal_ns"] != "0"), key=lambda t: int(t["end_ns"]))
+    times, free = [], {}
+    for t in exact:
+        begin = int(t["start_ns"]) if style == "xe" else max(int(t["submit_ns"]), free.get(t["engine"], 0))
+        free[t["engine"]] = int(t["end_ns"])
+        times.append((int(t["end_ns"]) - begin) / 1e9)
+    return times
+
+
+def feature(page):
+    return [(value, labels["reason"]) for labels, value in
+            page.all("intel_gpu_exporter_feature_available", feature="jobs")]
+
+
+def unload_owner(owner):
+    return subprocess.run(["rmmod", owner], capture_output=True).returncode == 0
+
+
+@contextlib.contextmanager
+def histograms(style, owner, script, events, wait="last", repeat=8):
+    """Exporter and recorder see the same jobs. owner: the module whose tracepoints report them."""
+    name = f"histograms, {style}"
+    with Exporter("--collector.jobs", prefix=STARTER, what=name) as exporter:
+        first = exporter.scrape()
+        equal(f"{name}: the feature", feature(first), [(1, "ok")])
+        equal(f"{name}: CAP_BPF is dropped", capabilities(exporter) >> CAP_BPF & 1, 0)
+        jobs, expected = recorded(name, script, "--events", events, wait=wait, repeat=repeat)
+        second = exporter.scrape()
+        equal(f"{name}: all jobs are recorded", len(jobs), len(expected))
+        known = {}
+        for j in jobs:
+            known[j["outcome"]] = known.get(j["outcome"], 0) + 1
+        equal(f"{name}: outcomes", outcomes(first, second), known)
+        started = [(int(j["start_ns"]) - int(j["submit_ns"])) / 1e9 for j in jobs if j["outcome"] != "bound"]
+        ran = [(int(j["end_ns"]) - int(j["start_ns"])) / 1e9 for j in jobs if j["outcome"] == "completed"]
+        same_buckets(f"{name}: queue", grown(first, second, "intel_gpu_job_queue_seconds"), started)
+        same_buckets(f"{name}: run", grown(first, second, "intel_gpu_job_run_seconds"), ran)
+        exact = run_times(expected, style)
+        sums = [page.sum("intel_gpu_job_run_seconds_sum") or 0 for page in (first, second)]
+        verdict(abs(sums[1] - sums[0] - sum(exact)) <= max(0.02 * sum(exact), 500e-6 * len(exact)),
+                f"{name}: run time against the script", sums[1] - sums[0], sum(exact))
+        without_calls(exporter, name)
+        yield exporter
+        unload()
+        verdict(not unload_owner(owner), f"{name}: {owner} cannot be unloaded while the exporter runs")
+    verdict(unload_owner(owner), f"{name}: {owner} can be unloaded afterwards")
+
+
+def counted_flood(exporter):
+    """All jobs but those whose events the kernel says it missed."""
+    write(TRUTH, "x")
+    first = exporter.scrape()
+    subprocess.run(["gpujobs", "--name", "flood", "--repeat", "3000", "--wait", "last", "vcs0:1us vcs1.1:1us drain"],
+                   check=True, capture_output=True, timeout=200)
+    page = [first]
+
+    def settled():
+        page[0] = exporter.scrape()
+        missed = (page[0].sum("intel_gpu_job_events_lost_total", reason="recursion") -
+                  first.sum("intel_gpu_job_events_lost_total", reason="recursion"))
+        completed = outcomes(first, page[0]).get("completed", 0)
+        return 6000 - missed <= completed <= 6000
+
+    done = wait_for(settled, 60, 1)
+    verdict(done, "flood: the histograms hold all jobs but the missed ones",
+            (outcomes(first, page[0]), page[0].all("intel_gpu_job_events_lost_total")), "6000")
+
+
+def counted_hang(exporter):
+    first = exporter.scrape()
+    subprocess.run(["gpujobs", "--name", "hang", "rcs0!:1ms vcs0:1ms drain"], check=True, capture_output=True,
+                   timeout=60)
+    expected = {"error": 1, "completed": 1}
+    wait_for(lambda: outcomes(first, exporter.scrape()) == expected, 30, 0.5)
+    equal("histograms, a hang: outcomes", outcomes(first, exporter.scrape()), expected)
+
+
+def always_on():
+    with Exporter("--collector.jobs", "--log.level=debug", prefix=STARTER, what="histograms, no driver") as exporter:
+        equal("histograms without a driver: the reason", feature(exporter.scrape()), [(0, "kernel")])
+        verdict("restart the exporter" in exporter.log(), "histograms without a driver: the log has a hint",
+                exporter.log(), "restart the exporter")
+    load("xe")
+    with histograms("xe", "gpu_sched", ROUND.format("") + " drain", "drm_sched_old") as exporter:
+        counted_hang(exporter)
+        counted_flood(exporter)
+    load("xe")
+    with Exporter("--collector.jobs", prefix=as_user(65534, (), ["perfmon"]), what="histograms, denied") as exporter:
+        equal("histograms without CAP_BPF: the reason", feature(exporter.scrape()), [(0, "permission")])
+        verdict("CAP_BPF" in exporter.log(), "histograms without CAP_BPF: the log has a hint", exporter.log(), "CAP_BPF")
+
+
+def jobs_i915():
+    """i915.ko is the rig's module under that name."""
+    load("i915", module="i915")
+    with histograms("i915", "i915", ROUND.format("+") + " drain", "i915"):
+        pass
+    load("i915", module="i915")
+    with histograms("i915, nobody waits", "i915", ROUND.format("") + " sleep:1500ms", "i915", wait="none", repeat=4):
+        pass
+
+
 def jobs():
+    always_on()
     xe()
     flood()
     verdict(unload(), "xe: the module unloads after the recordings")

@@ -44,6 +44,7 @@ GROUPS = {
     "workloads": workloads.workloads,
     "finder": finder.finder,
     "jobs": jobs.jobs,
+    "jobs-i915": jobs.jobs_i915,
 }
 
 if __name__ == "__main__":

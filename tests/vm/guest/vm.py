@@ -119,7 +119,7 @@ class Page:
                 if name in table or self.samples.get(name):
                     raise BadPage(f"second or late {kind} of {name}")
                 table[name] = rest[0] if rest else ""
-                if kind == "TYPE" and table[name] not in ("counter", "gauge", "untyped"):
+                if kind == "TYPE" and table[name] not in ("counter", "gauge", "histogram", "untyped"):
                     raise BadPage(f"TYPE {name} {table[name]}")
                 continue
             if line.startswith("#") or not line:
@@ -146,17 +146,23 @@ class Page:
             value = float(line[at + 1:])
             if math.isnan(value) or math.isinf(value):
                 raise BadPage(f"{line!r} is no number")
-            if name != current:
-                if name in done:
-                    raise BadPage(f"{name} comes in two places")
-                done.add(name)
-                current = name
-            if name not in self.types or name not in self.helps:
+            family = self.family(name)
+            if family != current:
+                if family in done:
+                    raise BadPage(f"{family} comes in two places")
+                done.add(family)
+                current = family
+            if family not in self.types or family not in self.helps:
                 raise BadPage(f"{name} has no TYPE or HELP")
             key = tuple(sorted(labels))
             if key in self.samples[name]:
                 raise BadPage(f"duplicate {line!r}")
             self.samples[name][key] = value
+
+    def family(self, name):
+        """Whose HELP and TYPE are those of this series: _bucket, _sum and _count belong to a histogram."""
+        base = re.sub("_(bucket|sum|count)$", "", name)
+        return base if self.types.get(base) == "histogram" else name
 
     def all(self, name, **labels):
         """[(labels, value)] of the series that carry these labels."""
@@ -253,15 +259,16 @@ class Exporter:
                 text = f"{name}{dict(labels)}"
                 if name.endswith("_ratio") and not 0 <= value <= 1:
                     self.problems.append(f"{text} = {value} is outside 0..1")
-                if page.types[name] == "counter":
-                    if not name.endswith("_total"):
+                kind = page.types[page.family(name)]
+                if kind in ("counter", "histogram"):
+                    if kind == "counter" and not name.endswith("_total"):
                         self.problems.append(f"counter {name} has no _total")
                     old = self.last.get((name, labels), 0)
                     if value < old:
                         self.problems.append(f"{text} went back from {old} to {value}")
                     self.last[name, labels] = value
                 elif name.endswith("_total"):
-                    self.problems.append(f"{name} is a {page.types[name]}")
+                    self.problems.append(f"{name} is a {kind}")
                 if name.startswith("intel_gpu_process") and any(c in text for c in "\x00\x01"):
                     self.problems.append(f"control character in {text!r}")
 

@@ -12,7 +12,8 @@
  *               interrupt only if somebody asked for that, else at retirement, as i915 does.
  *   lowlevel=1  i915: also i915_request_in and _out (off in distributions)
  *   card=N      DRM minor that the i915 events name
- *   devname=S   device name that the xe and 6.16 events show
+ *   devname=S   device name that the xe and 6.16 events show; the schedulers
+ *               belong to the PCI device of that name, if there is one
  *
  * An engine runs one job at a time, in order of arrival; two are handed to it
  * at most (execlist ports 0 and 1). /sys/kernel/debug/gpujobs/truth is what
@@ -27,6 +28,7 @@
 #include <linux/ktime.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -48,17 +50,36 @@
 #define GJ_ASSIGN_STR(field, source) __assign_str(field, source)
 #endif
 
+/*
+ * What BPF programs find by the names of i915's structures, in the types (BTF) of the module i915.ko, which is this one
+ * under another name.
+ */
+struct drm_i915_private {
+  struct {
+    struct device *dev;
+  } drm;
+};
+
+struct intel_engine_cs {
+  struct drm_i915_private *i915;
+  u16 uabi_class;
+};
+
 struct gj_engine {
   const char *name;
-  u16 class, instance; /* i915's */
+  u16 class, instance;       /* i915's */
+  struct intel_engine_cs cs; /* as a BPF program sees it */
   u16 xe_class;
   spinlock_t lock;
   struct list_head jobs; /* the first one runs */
   struct hrtimer timer;
 };
 
-struct gj_fence {
-  struct dma_fence base; /* first: dma_fence_free() frees us */
+/* The fence of a job on its engine, in both styles. */
+struct i915_request {
+  struct dma_fence fence; /* first: dma_fence_free() frees us */
+  struct intel_engine_cs *engine;
+  struct gj_job *job;
   spinlock_t lock;
   bool completed;
   char timeline[32];
@@ -84,7 +105,7 @@ struct gj_job {
   struct drm_sched_job base; /* xe only */
   struct gj_queue *queue;
   struct gj_engine *engine;
-  struct gj_fence *hw;
+  struct i915_request *hw;
   struct list_head on_engine, on_queue;
   struct dma_fence_cb dep_cb;
   struct dma_fence *dep;
@@ -123,6 +144,8 @@ static char *gj_dev_name = "0000:03:00.0";
 module_param_named(devname, gj_dev_name, charp, 0444);
 
 static bool is_i915;
+static struct device *gj_dev; /* that gj_dev_name names, or NULL */
+static struct drm_i915_private gj_i915;
 
 #define CREATE_TRACE_POINTS
 #include "trace_i915.h"
@@ -159,17 +182,17 @@ static const char *fence_driver(struct dma_fence *f) { return is_i915 ? "i915" :
 
 static const char *fence_timeline(struct dma_fence *f) {
   if (is_i915 && test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &f->flags)) return "signaled";
-  return container_of(f, struct gj_fence, base)->timeline;
+  return container_of(f, struct i915_request, fence)->timeline;
 }
 
 static bool fence_enable(struct dma_fence *f) {
-  struct gj_fence *g = container_of(f, struct gj_fence, base);
+  struct i915_request *g = container_of(f, struct i915_request, fence);
 
   smp_mb();
   return !READ_ONCE(g->completed);
 }
 
-static bool fence_signaled(struct dma_fence *f) { return READ_ONCE(container_of(f, struct gj_fence, base)->completed); }
+static bool fence_signaled(struct dma_fence *f) { return READ_ONCE(container_of(f, struct i915_request, fence)->completed); }
 
 static const struct dma_fence_ops fence_ops = {
     .get_driver_name = fence_driver,
@@ -206,7 +229,7 @@ static void engine_push(struct gj_job *j) {
 static enum hrtimer_restart engine_done(struct hrtimer *timer) {
   struct gj_engine *e = container_of(timer, struct gj_engine, timer);
   struct gj_job *j, *next, *third = NULL;
-  struct gj_fence *hw;
+  struct i915_request *hw;
   struct gj_truth *t;
   u64 context = 0, seqno = 0;
   bool signal;
@@ -215,13 +238,13 @@ static enum hrtimer_restart engine_done(struct hrtimer *timer) {
   j = list_first_entry(&e->jobs, struct gj_job, on_engine);
   t = truth_of(j);
   hw = j->hw;
-  dma_fence_get(&hw->base);
+  dma_fence_get(&hw->fence);
   t->end = ktime_get_ns();
   list_del_init(&j->on_engine);
   if (is_i915 && lowlevel) trace_i915_request_out(j, 1);
   if (j->flags & GPUJOBS_HANG) {
     t->error = -ECANCELED;
-    dma_fence_set_error(&hw->base, -ECANCELED);
+    dma_fence_set_error(&hw->fence, -ECANCELED);
     if (!is_i915) trace_xe_exec_queue_reset(j->queue);
   }
   next = list_first_entry_or_null(&e->jobs, struct gj_job, on_engine);
@@ -238,13 +261,13 @@ static enum hrtimer_restart engine_done(struct hrtimer *timer) {
   }
   WRITE_ONCE(hw->completed, true); /* from here j may be gone */
   smp_mb();
-  signal = !is_i915 || test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &hw->base.flags);
+  signal = !is_i915 || test_bit(DMA_FENCE_FLAG_ENABLE_SIGNAL_BIT, &hw->fence.flags);
   if (signal) {
     t->signal = ktime_get_ns();
     if (!is_i915) trace_drm_sched_job_done(context, seqno);
-    dma_fence_signal(&hw->base);
+    dma_fence_signal(&hw->fence);
   }
-  dma_fence_put(&hw->base);
+  dma_fence_put(&hw->fence);
   return HRTIMER_NORESTART;
 }
 
@@ -254,7 +277,7 @@ static struct gj_job *to_job(struct drm_sched_job *base) { return container_of(b
 
 static struct dma_fence *sched_run(struct drm_sched_job *base) {
   struct gj_job *j = to_job(base);
-  struct dma_fence *hw = dma_fence_get(&j->hw->base);
+  struct dma_fence *hw = dma_fence_get(&j->hw->fence);
 
   trace_drm_sched_job_run(j);
   trace_xe_exec_queue_submit(j->queue);
@@ -270,7 +293,7 @@ static void sched_free(struct drm_sched_job *base) {
   struct gj_job *j = to_job(base);
 
   drm_sched_job_cleanup(base);
-  dma_fence_put(&j->hw->base);
+  dma_fence_put(&j->hw->fence);
   kfree(j);
 }
 
@@ -289,6 +312,7 @@ static int queue_init_sched(struct gj_queue *q) {
     .credit_limit = 64,
     .timeout = MAX_SCHEDULE_TIMEOUT,
     .name = q->name,
+    .dev = gj_dev,
   };
   struct drm_gpu_scheduler *sched = &q->sched;
   int err = drm_sched_init(sched, &args);
@@ -309,8 +333,8 @@ static void queue_retire(struct gj_queue *q) {
     if (!READ_ONCE(j->hw->completed)) break;
     list_del(&j->on_queue);
     trace_i915_request_retire(j);
-    if (!test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &j->hw->base.flags)) dma_fence_signal(&j->hw->base);
-    dma_fence_put(&j->hw->base);
+    if (!test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &j->hw->fence.flags)) dma_fence_signal(&j->hw->fence);
+    dma_fence_put(&j->hw->fence);
     kfree(j);
   }
 }
@@ -405,6 +429,8 @@ static long do_submit(struct gj_client *c, struct gpujobs_submit *a) {
     kfree(j);
     return -ENOMEM;
   }
+  j->hw->job = j;
+  j->hw->engine = &q->engine->cs;
   j->queue = q;
   j->engine = q->engine;
   j->exec_ns = a->exec_ns;
@@ -432,15 +458,15 @@ static long do_submit(struct gj_client *c, struct gpujobs_submit *a) {
 
   if (is_i915) {
     queue_retire(q);
-    dma_fence_init(&j->hw->base, &fence_ops, &j->hw->lock, q->fence_context, ++q->seqno);
-    f = &j->hw->base;
+    dma_fence_init(&j->hw->fence, &fence_ops, &j->hw->lock, q->fence_context, ++q->seqno);
+    f = &j->hw->fence;
     dma_fence_get(f); /* for us, over the push */
     if (d) j->dep = d->last;
     list_add_tail(&j->on_queue, &q->jobs);
     a->fence_context = t->context = f->context;
     a->fence_seqno = t->seqno = f->seqno;
     t->submit = ktime_get_ns();
-    trace_i915_request_queue(j, 0);
+    trace_i915_request_queue(j->hw, 0);
     trace_i915_request_add(j);
     if (a->flags & GPUJOBS_SIGNAL) dma_fence_enable_sw_signaling(f);
     if (!j->dep || dma_fence_add_callback(j->dep, &j->dep_cb, dep_done)) engine_push(j);
@@ -461,7 +487,7 @@ static long do_submit(struct gj_client *c, struct gpujobs_submit *a) {
     kfree(j);
     return err;
   }
-  dma_fence_init(&j->hw->base, &fence_ops, &j->hw->lock, q->fence_context, ++q->seqno);
+  dma_fence_init(&j->hw->fence, &fence_ops, &j->hw->lock, q->fence_context, ++q->seqno);
   drm_sched_job_arm(&j->base);
   if (d) {
     trace_drm_sched_job_add_dep(j, d->last);
@@ -497,7 +523,7 @@ static long do_wait(struct gj_client *c, const struct gpujobs_wait *a) {
   if (!is_i915) {
     left = dma_fence_wait_timeout(f, true, left);
   } else if (!dma_fence_is_signaled(f)) { /* i915 has its own wait and its own tracepoints */
-    named.hw = container_of(f, struct gj_fence, base);
+    named.hw = container_of(f, struct i915_request, fence);
     trace_i915_request_wait_begin(&named, 1);
     dma_fence_enable_sw_signaling(f);
     left = dma_fence_default_wait(f, true, left);
@@ -626,13 +652,17 @@ static int __init gj_init(void) {
   truth = vzalloc(array_size(TRUTHS, sizeof(*truth)));
   if (!truth) return -ENOMEM;
   for (int i = 0; i < ARRAY_SIZE(engines); i++) {
+    engines[i].cs = (struct intel_engine_cs){.i915 = &gj_i915, .uabi_class = engines[i].class};
     spin_lock_init(&engines[i].lock);
     INIT_LIST_HEAD(&engines[i].jobs);
     hrtimer_init(&engines[i].timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
     engines[i].timer.function = engine_done;
   }
+  gj_dev = bus_find_device_by_name(&pci_bus_type, NULL, gj_dev_name);
+  gj_i915.drm.dev = gj_dev;
   err = misc_register(&gj_misc);
   if (err) {
+    put_device(gj_dev);
     vfree(truth);
     return err;
   }
@@ -649,6 +679,7 @@ static void __exit gj_exit(void) {
   misc_deregister(&gj_misc);
   for (int i = 0; i < ARRAY_SIZE(engines); i++) hrtimer_cancel(&engines[i].timer);
   rcu_barrier(); /* fences freed by us, through kfree_rcu */
+  put_device(gj_dev);
   vfree(truth);
 }
 

@@ -15,8 +15,8 @@
 #include <linux/tracepoint.h>
 
 TRACE_EVENT(i915_request_queue,
-	TP_PROTO(const struct gj_job *j, u32 flags),
-	TP_ARGS(j, flags),
+	TP_PROTO(const struct i915_request *rq, u32 flags),
+	TP_ARGS(rq, flags),
 	TP_STRUCT__entry(
 		__field(u32, dev)
 		__field(u64, ctx)
@@ -27,10 +27,10 @@ TRACE_EVENT(i915_request_queue,
 	),
 	TP_fast_assign(
 		__entry->dev = gj_card;
-		__entry->ctx = j->hw->base.context;
-		__entry->class = j->engine->class;
-		__entry->instance = j->engine->instance;
-		__entry->seqno = j->hw->base.seqno;
+		__entry->ctx = rq->fence.context;
+		__entry->class = rq->job->engine->class;
+		__entry->instance = rq->job->engine->instance;
+		__entry->seqno = rq->fence.seqno;
 		__entry->flags = flags;
 	),
 	TP_printk("dev=%u, engine=%u:%u, ctx=%llu, seqno=%u, flags=0x%x",
@@ -51,11 +51,11 @@ DECLARE_EVENT_CLASS(i915_request,
 	),
 	TP_fast_assign(
 		__entry->dev = gj_card;
-		__entry->ctx = j->hw->base.context;
+		__entry->ctx = j->hw->fence.context;
 		__entry->class = j->engine->class;
 		__entry->instance = j->engine->instance;
-		__entry->seqno = j->hw->base.seqno;
-		__entry->tail = (u32)j->hw->base.seqno * 64;
+		__entry->seqno = j->hw->fence.seqno;
+		__entry->tail = (u32)j->hw->fence.seqno * 64;
 	),
 	TP_printk("dev=%u, engine=%u:%u, ctx=%llu, seqno=%u, tail=%u",
 		  __entry->dev, __entry->class, __entry->instance,
@@ -82,10 +82,10 @@ TRACE_EVENT(i915_request_wait_begin,
 	),
 	TP_fast_assign(
 		__entry->dev = gj_card;
-		__entry->ctx = j->hw->base.context;
+		__entry->ctx = j->hw->fence.context;
 		__entry->class = j->engine->class;
 		__entry->instance = j->engine->instance;
-		__entry->seqno = j->hw->base.seqno;
+		__entry->seqno = j->hw->fence.seqno;
 		__entry->flags = flags;
 	),
 	TP_printk("dev=%u, engine=%u:%u, ctx=%llu, seqno=%u, flags=0x%x",
@@ -107,10 +107,10 @@ TRACE_EVENT(i915_request_in,
 	),
 	TP_fast_assign(
 		__entry->dev = gj_card;
-		__entry->ctx = j->hw->base.context;
+		__entry->ctx = j->hw->fence.context;
 		__entry->class = j->engine->class;
 		__entry->instance = j->engine->instance;
-		__entry->seqno = j->hw->base.seqno;
+		__entry->seqno = j->hw->fence.seqno;
 		__entry->prio = 0;
 		__entry->port = port;
 	),
@@ -132,10 +132,10 @@ TRACE_EVENT(i915_request_out,
 	),
 	TP_fast_assign(
 		__entry->dev = gj_card;
-		__entry->ctx = j->hw->base.context;
+		__entry->ctx = j->hw->fence.context;
 		__entry->class = j->engine->class;
 		__entry->instance = j->engine->instance;
-		__entry->seqno = j->hw->base.seqno;
+		__entry->seqno = j->hw->fence.seqno;
 		__entry->completed = completed;
 	),
 	TP_printk("dev=%u, engine=%u:%u, ctx=%llu, seqno=%u, completed?=%u",

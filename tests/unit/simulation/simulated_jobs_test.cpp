@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/simulated_jobs.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <memory>
+#include <numeric>
+
+#include "simulation/simulation.h"
+#include "source/job_counts.h"
+#include "support/fake_clock.h"
+
+TEST_SUITE_BEGIN("simulated_jobs");
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Jobs {
+  explicit Jobs(std::string_view profile) : simulated(SimulatedMachine::create(profile, clock)) {}
+  std::vector<JobCounts> of(std::size_t gpu, JobDriver driver) {
+    const Machine machine = simulated->machine();
+    const auto counters = machine.job_counters->get(driver, clock.now());
+    REQUIRE(counters);
+    return read_job_counts((*counters)->slots(), simulated->script().gpus.at(gpu).address);
+  }
+
+  FakeClock clock;
+  std::unique_ptr<SimulatedMachine> simulated;
+};
+
+std::uint64_t total(const std::array<std::uint64_t, kJobBuckets>& buckets) {
+  return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
+}
+
+const JobCounts* of_class(const std::vector<JobCounts>& all, JobClass wanted) {
+  for (const JobCounts& counts : all) {
+    if (counts.engine_class == wanted) return &counts;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("counters of simulated jobs never decrease, and histograms hold the jobs whose end is exact") {
+  Jobs jobs("rack");
+  std::vector<JobCounts> before = jobs.of(2, JobDriver::drm_sched);
+  REQUIRE(before.size() >= 3);
+  for (int step = 0; step < 40; ++step) {
+    jobs.clock.advance(7'300ms);
+    const std::vector<JobCounts> now = jobs.of(2, JobDriver::drm_sched);
+    REQUIRE(now.size() == before.size());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      CHECK(now[i].source == JobSource::drm_sched);
+      CHECK(now[i].outcomes[JOB_COMPLETED] > before[i].outcomes[JOB_COMPLETED]);
+      CHECK(now[i].outcomes[JOB_COMPLETED] == total(now[i].run));
+      CHECK(now[i].queue_seconds > before[i].queue_seconds);
+      for (std::size_t bucket = 0; bucket < kJobBuckets; ++bucket) {
+        CHECK(now[i].queue[bucket] >= before[i].queue[bucket]);
+        CHECK(now[i].run[bucket] >= before[i].run[bucket]);
+      }
+    }
+    before = now;
+  }
+}
+
+TEST_CASE("simulated jobs run about as long as their engines are busy") {
+  Jobs jobs("rack");
+  const std::vector<JobCounts> before = jobs.of(2, JobDriver::drm_sched);
+  const auto from = jobs.simulated->script_time(jobs.clock.now());
+  jobs.clock.advance(300s);
+  const std::vector<JobCounts> after = jobs.of(2, JobDriver::drm_sched);
+  const auto to = jobs.simulated->script_time(jobs.clock.now());
+  double busy = 0;
+  for (const auto& engine : jobs.simulated->script().gpus[2].engines) {
+    if (engine.model.engine_class == EngineClass::compute)
+      busy += static_cast<double>(engine.busy.integral(to) - engine.busy.integral(from)) / 1e9;
+  }
+  const double ran = of_class(after, JobClass::compute)->run_seconds - of_class(before, JobClass::compute)->run_seconds;
+  CHECK(busy > 10);
+  CHECK(ran > 0.6 * busy);
+  CHECK(ran < 1.6 * busy);
+}
+
+TEST_CASE("an i915 GPU has jobs for which nobody waits, an xe GPU none") {
+  Jobs jobs("rack");
+  const std::vector<JobCounts> i915 = jobs.of(1, JobDriver::i915);
+  REQUIRE(of_class(i915, JobClass::video) != nullptr);
+  CHECK(of_class(i915, JobClass::video)->source == JobSource::i915);
+  CHECK(of_class(i915, JobClass::video)->outcomes[JOB_BOUND] > 0);
+  for (const JobCounts& counts : jobs.of(2, JobDriver::drm_sched)) CHECK(counts.outcomes[JOB_BOUND] == 0);
+}
+
+TEST_CASE("a GPU that does nothing has no jobs, and a user without permission none at all") {
+  CHECK(Jobs("asleep").of(1, JobDriver::drm_sched).empty());
+  Jobs locked("locked");
+  CHECK(locked.simulated->machine().job_counters->get(JobDriver::i915, 0s).absent() ==
+        Absent{Reason::permission, EPERM});
+}
+
+TEST_SUITE_END();
