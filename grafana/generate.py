@@ -399,6 +399,31 @@ def why_row(labels, width=24):
                   {"instance": "Host", "device": "GPU", "feature": "Feature", "reason": "Reason"})], width, 8, empty="nothing is missing")])
 
 
+def waiting_row():
+    """Of the collector jobs, which is off by default."""
+    nobody = "no job counted: the exporter does not run with --collector.jobs (docs/tracing.md)"
+
+    def quantiles(title, description, metric):
+        def quantile(share):
+            keys = f"{GPU}, class"
+            of = f"histogram_quantile({share}, sum by ({keys}, le) (rate({metric}_bucket{{{SELECT}}}[$__rate_interval]))) >= 0"
+            return target(named(top(of, keys, 2)), BY_GPU + " · {{class}} p" + str(share)[2:])
+
+        return series(title, description, [quantile(share) for share in ("0.50", "0.95", "0.99")], "s", features="jobs", empty=nobody)
+
+    return ("Waiting", [
+        quantiles("Time in the queue", "From the submission of a job to its start: half of the jobs, 95 % and 99 % of them waited at most this long. By class of engines; the two longest of each.",
+                  "intel_gpu_job_queue_seconds"),
+        quantiles("Time on the engine", "From the start of a job to its end. The two longest of each. i915: only jobs that somebody waits for. xe: with the time that the firmware holds them.", "intel_gpu_job_run_seconds"),
+        series("Jobs", "Jobs that ended, by class of engines; the eight most frequent.",
+               [target(named(top(f"sum by ({GPU}, class) (rate(intel_gpu_jobs_total{{{SELECT}}}[$__rate_interval]))", GPU + ", class")), BY_GPU + " · {{class}}")],
+               "cps", features="jobs", empty=nobody),
+        series("Jobs that did not complete", "Reset, banned, or without a reported end; the eight most frequent.",
+               [target(named(top(f'sum by ({GPU}, class, outcome) (rate(intel_gpu_jobs_total{{outcome=~"error|evicted",{SELECT}}}[$__rate_interval]))', GPU + ", class, outcome")),
+                       BY_GPU + " · {{class}} {{outcome}}")],
+               "cps", features="jobs", empty=nobody)])
+
+
 def overview():
     def engine_class(name):
         title, color = CLASSES[name]
@@ -461,6 +486,7 @@ def overview():
             history("Each engine", "Busy share of each engine, one row each; the sixteen busiest. Without the PMU: by class, from the visible processes.",
                     [target(named(top(engines, GPU + ", gt, engine", 16)), BY_GPU + " · {{engine}}"), target(why_series("engine_busy", [engines]), BY_GPU + ": {{reason}}")],
                     "percentunit", 12, 8)]),
+        waiting_row(),
         ("Frequency and power saving", [
             series("Frequency and its limit", "Current frequency of each GT and its maximum (dashed); the four fastest. A parked GT shows 0.",
                    with_limit(actual, highest, GPU + ", gt", " · gt{{gt}}"), "hertz", features="frequency"),

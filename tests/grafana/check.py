@@ -53,6 +53,12 @@ ANSWERS = [
         f'{name}{{job="{job}",instance="a",device="0000:00:02.0",pid="1",comm="ffmpeg",{labels}}}': values for job in "gh" for name, labels, values in (
             ("intel_gpu_process_info", 'user="live"', "1x20"), ("intel_gpu_process_engine_busy_seconds_total", 'class="video"', "0+30x20"))},
      {'{user="live"}': 1}),
+    # Of twenty jobs a minute two waited between 16 and 33 ms, the others up to 4 ms: p95 is in the middle of the longer bucket.
+    ("overview.json", "Time in the queue", 1, {
+        'intel_gpu_info{instance="a",device="0000:03:00.0",name="Arc A770",card="card1"}': "1x20",
+        **{f'intel_gpu_job_queue_seconds_bucket{{instance="a",device="0000:03:00.0",class="video",source="i915",le="{le}"}}': f"0+{gain}x20"
+           for le, gain in (("0.004096", 18), ("0.016384", 18), ("0.032768", 20), ("+Inf", 20))}},
+     {'{instance="a", device="0000:03:00.0", class="video", name="Arc A770", card="card1"}': 0.024576}),
     # Two channels of one GPU have 9 and 3 of 15 seconds of a minute, nobody knows who has the rest: of 600 J a minute they get 360 and 120.
     *(("processes.json", panel, 0, {
         **{f'intel_gpu_workload_engine_busy_seconds_total{{instance="a",device="0000:03:00.0",workload="{workload}",class="{name}"}}': f"0+{gain}x20"
