@@ -130,7 +130,6 @@ const std::vector<Command>& all_commands() {
        .help =
            "Record jobs of the GPUs, with the time each waited and ran, and report, draw or convert what was recorded: "
            "trace record|report|timeline|export. Without an action it prints their flags.",
-       .hidden = true,  // until it is whole
        .usage_status = kUsageStatus,
        .own_arguments = true,
        .exits = {{"0", "Done. trace record exits with the command's own status."},

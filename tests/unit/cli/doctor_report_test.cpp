@@ -103,6 +103,18 @@ TEST_CASE("what only saves time is optional: its hint is shown, and it is not mi
   CHECK(text.ends_with("\nNothing is missing.\n"));
 }
 
+TEST_CASE("who lets jobs be counted reads that the driver's modules stay loaded meanwhile") {
+  const FeatureDescriptor jobs{"jobs", "Time that jobs wait and run.", Need::job_events};
+  const Finding counted[] = {{&jobs, "jobs", "0000:03:00.0", true, {}, {}, {}}};
+  const std::string text = doctor_text(diagnosis(counted));
+  CHECK(section(text, "0000:03:00.0  DG2 [Arc A770] (integrated, i915)") ==
+        "0000:03:00.0  DG2 [Arc A770] (integrated, i915)\n"
+        "  ok       jobs\n"
+        "  -        while jobs are counted, i915 or gpu_sched cannot be unloaded");
+  const Finding denied[] = {absent(jobs, "0000:03:00.0", Reason::permission, "BPF programs are denied", "give it CAP_BPF")};
+  CHECK(doctor_text(diagnosis(denied)).find("cannot be unloaded") == std::string::npos);
+}
+
 TEST_CASE("the verdict: nothing missing, unknown while asleep, or no GPU") {
   Diagnosis found = diagnosis({});
   CHECK(doctor_text(found).ends_with("\nNothing is missing.\n"));
