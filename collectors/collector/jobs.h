@@ -34,19 +34,17 @@ class JobsCollector final : public Collector {
       "Time from the start of a job to its end; only jobs whose end is exact.",
       {"device", "class", "source"},
       kBounds};
-  static constexpr Metric<Count, 4> kJobs{
-      "intel_gpu_jobs_total",
-      Kind::counter,
-      "Jobs by outcome: completed; bound (i915: complete, when is not known because nobody waited for it); "
-      "long_running "
-      "(of a VM whose jobs the kernel does not follow); error (reset or banned); evicted (its end was never reported).",
-      {"device", "class", "source", "outcome"}};
+  static constexpr Metric<Count, 4> kJobs{"intel_gpu_jobs_total",
+                                          Kind::counter,
+                                          "Jobs by outcome: completed, bound (its end is not known exactly), "
+                                          "long_running (its end is not reported), error, "
+                                          "evicted (its end was lost).",
+                                          {"device", "class", "source", "outcome"}};
   static constexpr Metric<Count, 2> kLost{
       "intel_gpu_job_events_lost_total",
       Kind::counter,
-      "Events that are in no histogram: recursion (the processor was handling such an event), table_full (too many "
-      "jobs in flight), unmatched (of a job whose submission was not seen). One count for all GPUs of a driver, "
-      "repeated at each: take the maximum over devices, not the sum.",
+      "Events in no histogram: recursion, table_full, unmatched. One count for all GPUs of a driver, repeated at each: "
+      "take the maximum, not the sum.",
       {"device", "reason"}};
   static constexpr FeatureDescriptor kFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
                                               Need::job_events};
@@ -62,7 +60,11 @@ class JobsCollector final : public Collector {
       .features = kFeatures,
       .notes =
           "While it is on, the modules that report jobs (gpu_sched, i915) cannot be unloaded. It counts jobs that are "
-          "submitted after the exporter started. 95 % of the jobs of a class wait at most: "
+          "submitted after the exporter started. Outcomes: `bound` is a job of i915 for which nobody waited: it ended, "
+          "when is not known; `long_running` one of a VM whose jobs the kernel does not follow (xe); `error` one that "
+          "was reset or banned; `evicted` one whose end was never reported. Lost events: `recursion` came while the "
+          "processor handled such an event, `table_full` while too many jobs were in flight, `unmatched` for a job "
+          "whose submission was not seen. 95 % of the jobs of a class wait at most: "
           "`histogram_quantile(0.95, sum by (device, class, le) (rate(intel_gpu_job_queue_seconds_bucket[5m])))`.",
   };
 

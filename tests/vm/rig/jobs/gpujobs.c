@@ -192,7 +192,9 @@ static bool fence_enable(struct dma_fence *f) {
   return !READ_ONCE(g->completed);
 }
 
-static bool fence_signaled(struct dma_fence *f) { return READ_ONCE(container_of(f, struct i915_request, fence)->completed); }
+static bool fence_signaled(struct dma_fence *f) {
+  return READ_ONCE(container_of(f, struct i915_request, fence)->completed);
+}
 
 static const struct dma_fence_ops fence_ops = {
     .get_driver_name = fence_driver,
