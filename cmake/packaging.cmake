@@ -93,7 +93,8 @@ process of an Intel GPU is doing, as Prometheus text and OpenMetrics.
 The service runs as a user of its own with two capabilities.")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL exporter)
+set(CPACK_COMPONENTS_ALL exporter)  # Debian: also the library
+set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_SOURCE_DIR}/cmake/packaging_debian.cmake")
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB RPM)
@@ -102,18 +103,53 @@ set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/packaging_stage.cmake")
 # The stage script turns this into changelog.Debian.
 set(CPACK_IGPU_DATE "${IGPU_REVISION_DATE}")
 set(CPACK_IGPU_PACKAGE_DIR "${package_dir}")
+set(CPACK_IGPU_SHARED "${IGPU_SHARED}")
+set(CPACK_IGPU_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Only `top` uses ncurses and libcurl, and loads them itself.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "pci.ids, libncursesw6, libcurl4 | libcurl4t64")
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${package_dir}/debian/conffiles" "${package_dir}/debian/postinst"
+set(CPACK_DEBIAN_EXPORTER_PACKAGE_CONTROL_EXTRA "${package_dir}/debian/conffiles" "${package_dir}/debian/postinst"
   "${package_dir}/debian/prerm" "${package_dir}/debian/postrm")
+set(CPACK_DEBIAN_EXPORTER_PACKAGE_NAME "${PROJECT_NAME}")
+# Only `top` uses ncurses and libcurl, and loads them itself.
+set(CPACK_DEBIAN_EXPORTER_PACKAGE_RECOMMENDS "pci.ids, libncursesw6, libcurl4 | libcurl4t64")
+set(CPACK_DEBIAN_EXPORTER_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION_SUMMARY}\n${CPACK_PACKAGE_DESCRIPTION}")
+
+# The library: libigpu0.1 and libigpu-dev.
+set(library_description "\
+Engine load, frequency, power, temperature, memory and processes of Intel GPUs
+under the i915 and xe drivers, for C and C++ programs, from the kernel's own
+interfaces.")
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS ON)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME "libigpu${IGPU_ABI_VERSION}")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS pci.ids)
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "reading Intel GPUs from programs - shared library\n${library_description}")
+configure_file("${package_dir}/debian/shlibs.in" "${described_dir}/shlibs" @ONLY)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${described_dir}/shlibs" "${package_dir}/debian/triggers")
+set(CPACK_COMPONENT_DEVELOPMENT_DEPENDS runtime)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libigpu-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
+# What programs that link the static library link as well.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "prometheus-cpp-dev")
+if(IGPU_HAS_BPF)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libbpf-dev")
+endif()
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "\
+reading Intel GPUs from programs - headers and static library\n${library_description}
+CMake: find_package(igpu); pkg-config: igpu.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-igpu)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, libigpu${IGPU_ABI_VERSION} (>= ${PROJECT_VERSION}~)")
+set(CPACK_DEBIAN_PYTHON_DESCRIPTION "reading Intel GPUs from programs - Python\n${library_description}")
 
 set(CPACK_RPM_COMPONENT_INSTALL ON)
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)

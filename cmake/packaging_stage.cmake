@@ -39,11 +39,34 @@ if(CPACK_GENERATOR STREQUAL "DEB")
     set(date --date "${CPACK_IGPU_DATE}")
   endif()
   execute_process(COMMAND date -R ${date} OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  file(WRITE "${doc}/changelog.Debian"
-    "${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
-    "  * Built from upstream; changelog.gz says what is new.\n\n"
-    " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
-  compress("${doc}/changelog.Debian")
+  # debian_changelog(FOLDER PACKAGE WHERE)
+  function(debian_changelog folder package where)
+    file(WRITE "${folder}/changelog.Debian"
+      "${package} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
+      "  * Built from upstream; ${where} says what is new.\n\n"
+      " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+    compress("${folder}/changelog.Debian")
+  endfunction()
+  debian_changelog("${doc}" "${CPACK_PACKAGE_NAME}" changelog.gz)
+
+  # The library's packages.
+  foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+    if(component STREQUAL exporter)
+      continue()
+    endif()
+    string(TOUPPER "${component}" upper)
+    set(package "${CPACK_DEBIAN_${upper}_PACKAGE_NAME}")
+    cmake_path(GET root PARENT_PATH components)
+    set(component_doc "${components}/${component}/usr/share/doc/${package}")
+    file(MAKE_DIRECTORY "${component_doc}")
+    file(COPY_FILE "${CPACK_IGPU_PACKAGE_DIR}/copyright.library" "${component_doc}/copyright")
+    debian_changelog("${component_doc}" "${package}" "CHANGELOG.md of intel-gpu-exporter")
+    # cpack strips programs and shared libraries only.
+    file(GLOB archives "${components}/${component}/usr/${CPACK_IGPU_LIBDIR}/*.a")
+    foreach(archive IN LISTS archives)
+      execute_process(COMMAND strip --strip-debug --enable-deterministic-archives "${archive}" COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()
+  endforeach()
 else()
   file(MAKE_DIRECTORY "${share}/zsh/site-functions" "${share}/licenses/${CPACK_PACKAGE_NAME}")
   file(RENAME "${share}/zsh/vendor-completions/_${CPACK_PACKAGE_NAME}" "${share}/zsh/site-functions/_${CPACK_PACKAGE_NAME}")

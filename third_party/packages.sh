@@ -11,10 +11,10 @@
   package_packages=(python3 file dpkg-dev gzip)
   test_packages=(ccache mold clang-format doctest-dev nlohmann-json3-dev zlib1g-dev python3 python3-jsonschema python3-prometheus-client prometheus
     prometheus-node-exporter curl jq zstd strace procps util-linux libcap2-bin openssl systemd gzip libze1
-    libze-dev libdw1 tmux)
+    libze-dev libdw1 tmux abigail-tools)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
     golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev python3-yaml python3-jsonschema
-    docker-compose)
+    docker-compose pkg-config libglib2.0-dev)
   # Only where another source has not brought them: newer ones do, too.
   for program in kubectl:kubernetes-client npm:npm; do
     command -v "${program%:*}" >/dev/null || packaging_packages+=("${program#*:}")

@@ -203,7 +203,7 @@ def descriptions(root):
 
 
 def main():
-    deb, rpm = (glob.glob(f"{PACKAGES}/*.{kind}") for kind in ("deb", "rpm"))
+    deb, rpm = glob.glob(f"{PACKAGES}/{NAME}_*.deb"), glob.glob(f"{PACKAGES}/*.rpm")
     equal("one package of each kind was built", (len(deb), len(rpm)), (1, 1))
     root = tempfile.mkdtemp()
     try:

@@ -183,7 +183,7 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     root = Root()
     try:
-        debian(root, glob.glob(f"{PACKAGES}/*.deb")[0])
+        debian(root, glob.glob(f"{PACKAGES}/{NAME}_*.deb")[0])
         rpm(root, glob.glob(f"{PACKAGES}/*.rpm")[0])
     finally:
         shutil.rmtree(root.path)
