@@ -188,6 +188,7 @@ bool Readings::complete() const {
 }
 
 TerminalSignals::TerminalSignals() {
+  (void)std::signal(SIGPIPE, SIG_IGN);  // a host may close its connection while libcurl writes
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH}) ::sigaddset(&set, signal);
