@@ -81,8 +81,9 @@ std::string one_of(const std::string& flag, const std::string& text, const std::
 
 std::uint64_t sample(const std::string& text) {
   // One job in N: "1/8".
-  if (!text.starts_with("1/")) refuse("--sample: \"" + text + "\" is not of the form 1/N");
-  return whole_number("--sample 1/", text.substr(2), 1, 1'000'000);
+  constexpr std::string_view kForm = "1/";
+  if (!text.starts_with(kForm)) refuse("--sample: \"" + text + "\" is not of the form 1/N, such as 1/8");
+  return whole_number("--sample 1/N", text.substr(kForm.size()), 1, 1'000'000);
 }
 
 struct Flag {
@@ -237,7 +238,8 @@ TraceArguments parse_trace_arguments(const std::vector<std::string>& arguments) 
 }
 
 std::string_view trace_actions() {
-  return "  record [FLAGS] [-- COMMAND]  record jobs until ^C or until the command ends\n"
+  return "Actions:\n"
+         "  record [FLAGS] [-- COMMAND]  record jobs until ^C or until the command ends\n"
          "    -o FILE             the trace (default: gpu.pftrace), for ui.perfetto.dev\n"
          "    --duration TIME     such as 10s or 2m\n"
          "    --device LIST       only these devices: PCI addresses, card0 (i915)\n"
@@ -246,8 +248,8 @@ std::string_view trace_actions() {
          "                        video_enhance, compute, other\n"
          "    --pid LIST          only jobs that these processes submitted\n"
          "    --context LIST      only these contexts, as report --jobs-csv numbers them\n"
-         "    --events LIST       only these events: drm_sched, drm_sched_old, i915,\n"
-         "                        i915_low_level, amdgpu, virtio_gpu, waits\n"
+         "    --events LIST       only these events: drm_sched, drm_sched_old, xe,\n"
+         "                        i915, i915_low_level, amdgpu, virtio_gpu, waits\n"
          "    --sample 1/N        one job in N\n"
          "    --max-rate N        at most N jobs per second\n"
          "    --max-size SIZE     end when the file is this large (default: 256M)\n"

@@ -175,6 +175,9 @@ def descriptions(root):
 
     page = output("man", "--local-file", "--encoding=UTF-8", f"{root}/usr/share/man/man1/{NAME}-level-zero.1.gz",
                   env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8"}).replace("‐", "-")
+    trace = output("man", "--local-file", "--encoding=UTF-8", f"{root}/usr/share/man/man1/{NAME}-trace.1.gz",
+                   env={**os.environ, "MANWIDTH": "1000", "LC_ALL": "C.UTF-8"}).replace("‐", "-")
+    check("the page of trace has its actions", "record [FLAGS]" in trace and "--max-rate" in trace, trace)
     check("the page of level-zero has its actions", "run [FLAGS] -- PROGRAM" in page and "--fail-on-leak" in page, page)
 
     COMPLETIONS["bash"] = f"{root}/usr/share/bash-completion/completions/{NAME}"
@@ -194,6 +197,8 @@ def descriptions(root):
               stats_only <= set(completes(shell, f"{NAME} stats", "--")) and not stats_only & offered, sorted(offered))
         equal(f"{shell} offers the profiles", {"rack", "asleep"} - set(completes(shell, f"{NAME} --simulate", "")), set())
         equal(f"{shell} offers the commands", completes(shell, NAME, "health"), ["healthcheck"])
+        offered = set(completes(shell, f"{NAME} trace", ""))
+        check(f"{shell} offers the actions of trace", {"record", "report", "timeline", "export"} <= offered, sorted(offered))
         offered = set(completes(shell, f"{NAME} level-zero", ""))
         check(f"{shell} offers the actions of level-zero", {"run", "list", "report", "csv", "clean", "install"} <= offered, sorted(offered))
     with open(zsh) as f:

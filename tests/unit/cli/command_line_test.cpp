@@ -183,6 +183,17 @@ TEST_CASE("help for a command has its own flags and the shared ones; --gpu keeps
   CHECK(options({"--gpu=card1"}).gpu_origin == "--gpu");
 }
 
+TEST_CASE("man pages and completions find the actions of a command under their title") {
+  std::size_t with_actions = 0;
+  for (const Command& command : all_commands()) {
+    if (command.actions.empty()) continue;
+    INFO(command.name);
+    CHECK(help_text(all_flags(), command).find("\nActions:\n  ") != std::string::npos);
+    ++with_actions;
+  }
+  CHECK(with_actions >= 2);
+}
+
 TEST_CASE("help fits a terminal of 80 columns") {
   const std::vector<CommandFlag> flags = all_flags();
   std::string all = help_text(flags);
