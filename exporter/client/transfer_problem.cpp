@@ -42,7 +42,7 @@ std::string describe(const FailedTransfer& failed) {
   const std::string https = failed.tls ? "" : "; if it speaks TLS, begin its URL with https://";
   switch (failed.code) {
     case CURLE_OPERATION_TIMEDOUT:
-      return "no answer within " + failed.max_time;
+      return "no complete answer within " + failed.max_time;
     case CURLE_COULDNT_RESOLVE_HOST:
       return "its name cannot be resolved";
     case CURLE_COULDNT_CONNECT:
