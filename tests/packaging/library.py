@@ -84,7 +84,7 @@ def contents(runtime, development, python, abi):
     equal(f"{name} has the library and its documents", files(runtime),
           {f"{LIBDIR}/libigpu.so.{abi}", f"{LIBDIR}/libigpu.so.{version}", f"/usr/share/doc/{name}/copyright",
            f"/usr/share/doc/{name}/changelog.Debian.gz"})
-    private = {"duration", "job", "job_recorder", "level_zero"}  # for the program
+    private = {"capture", "duration", "job", "job_recorder", "level_zero"}  # for the program
     headers = {os.path.basename(path) for path in glob.glob(f"{SOURCE}/collectors/include/igpu/*.h")} | {"version.h"}
     headers -= {f"{header}.h" for header in private}
     config = {f"{LIBDIR}/cmake/igpu/igpu-{part}.cmake" for part in (
@@ -135,6 +135,14 @@ def consumers(there, abi):
         check(f"example {name} reports a wrong option in one line", status == 1 and "no-such-machine" in text and text.count("\n") == 1, (status, text))
     loaded = output("objdump", "-p", f"{there.root}/tmp/examples/build/one_shot")
     check("programs load the shared library", f"NEEDED               libigpu.so.{abi}" in loaded, loaded)
+
+    pipeline = "fakesrc num-buffers=40 ! identity sleep-time=50000 ! igpuload interval=200 simulate={} ! fakesink"
+    launch = ["env", "GST_PLUGIN_PATH=/tmp/examples/build", "GST_REGISTRY=/tmp/gst-registry", "gst-launch-1.0", "-m"]
+    status, text = example(there, [*launch, *pipeline.format("rack").split()])
+    loads = [float(value) for value in re.findall(r"igpu-load, render=\(double\)([\d.e-]+)", text)]
+    check("the GStreamer element posts the load on the bus", status == 0 and loads and all(0 < load < 1 for load in loads), (status, text[-2000:]))
+    status, text = example(there, [*launch, *pipeline.format("no-such-machine").split()])
+    check("and an error instead of starting", status != 0 and "no-such-machine" in text and "igpu-load" not in text, (status, text[-2000:]))
 
     flags = {kind: there.run("pkg-config", "--cflags", "--libs", kind)[1].split() for kind in ("igpu", "igpu-static")}
     for kind, compiler, source in (("igpu", ["c++", "-std=c++20"], "one_shot.cpp"), ("igpu", ["cc"], "one_shot.c"),
