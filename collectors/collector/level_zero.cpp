@@ -128,8 +128,9 @@ std::unique_ptr<MachineCollector> LevelZeroCollector::create(const MachineContex
   return std::make_unique<LevelZeroCollector>(std::move(folder), context.options[kRetention]);
 }
 
-LevelZeroCollector::LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention)
-    : pages_(std::move(folder)), retention_(retention) {}
+LevelZeroCollector::LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention,
+                                       std::function<std::uint64_t()> realtime_ns)
+    : pages_(std::move(folder)), retention_(retention), realtime_ns_(std::move(realtime_ns)) {}
 
 void LevelZeroCollector::collect(Nanoseconds now, SampleSink& out) {
   auto snapshot = pages_.read([this](std::string_view name) { return ended_.find(name) != ended_.end(); });
@@ -151,6 +152,13 @@ void LevelZeroCollector::collect(Nanoseconds now, SampleSink& out) {
   }
 }
 
+// A page says when its program's exit handlers ran; when a killed one ended is unknown, so it counts from now.
+Nanoseconds LevelZeroCollector::since_end(const LevelZeroPage& page) const {
+  const std::uint64_t now = realtime_ns_();
+  if (page.ended_realtime_ns == 0 || page.ended_realtime_ns >= now) return Nanoseconds{0};
+  return Nanoseconds{static_cast<Nanoseconds::rep>(now - page.ended_realtime_ns)};
+}
+
 void LevelZeroCollector::follow(LevelZeroSnapshot& snapshot, Nanoseconds now, Sums& sums) {
   const std::set<std::string, std::less<>> still_there(snapshot.skipped.begin(), snapshot.skipped.end());
   std::erase_if(ended_, [&](const auto& entry) { return !still_there.contains(entry.first); });
@@ -162,7 +170,8 @@ void LevelZeroCollector::follow(LevelZeroSnapshot& snapshot, Nanoseconds now, Su
       continue;
     }
     const auto known = pids_.find(program.name);
-    ended_.emplace(program.name, Ended{std::move(program.page), known == pids_.end() ? 0 : known->second, now});
+    const Nanoseconds since = now - since_end(program.page);
+    ended_.emplace(program.name, Ended{std::move(program.page), known == pids_.end() ? 0 : known->second, since});
   }
   pids_ = std::move(running);
   for (auto& [name, ended] : ended_) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -112,7 +113,8 @@ class LevelZeroCollector final : public MachineCollector {
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention);
+  LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention,
+                     std::function<std::uint64_t()> realtime_ns = level_zero_realtime_ns);
 
   void collect(MachinePass& pass, SampleSink& out) override { collect(pass.now(), out); }
   void collect(Nanoseconds now, SampleSink& out);
@@ -126,10 +128,12 @@ class LevelZeroCollector final : public MachineCollector {
   };
   struct Sums;
 
+  Nanoseconds since_end(const LevelZeroPage& page) const;
   void follow(LevelZeroSnapshot& snapshot, Nanoseconds now, Sums& sums);
 
   LevelZeroPages pages_;
   const Nanoseconds retention_;
+  const std::function<std::uint64_t()> realtime_ns_;
   std::map<std::string, std::int32_t> pids_;         // of programs that run, as seen from here
   std::map<std::string, Ended, std::less<>> ended_;  // by file
   std::array<std::uint64_t, kPageRejections> rejected_{};

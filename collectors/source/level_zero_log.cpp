@@ -38,6 +38,9 @@ std::optional<LevelZeroEvent> LevelZeroLogReader::next() {
     LevelZeroEvent event;
     event.since_start_ns = raw.since_start_ns;
     event.function = kFunctionNames[raw.function];
+    const FunctionAct act = kFunctionActs[raw.function];
+    if (act.act == Act::create || act.act == Act::destroy) event.kind = kKindNames[act.kind];
+    event.destroys = act.act == Act::destroy;
     event.thread = raw.thread;
     event.result = raw.result;
     event.handle = raw.handle;

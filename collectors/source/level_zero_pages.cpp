@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <initializer_list>
 
@@ -185,6 +186,11 @@ bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after) {
                          &Resources::bytes_peak, &Resources::bytes_allocated}) &&
          none_went_back(before.calls, after.calls, &LevelZeroCalls::function,
                         {&LevelZeroCalls::calls, &LevelZeroCalls::errors});
+}
+
+std::uint64_t level_zero_realtime_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
 LevelZeroPages::LevelZeroPages(std::unique_ptr<PageFolder> folder)

@@ -76,6 +76,9 @@ struct LevelZeroProgram {
   std::int32_t pid = 0;  // in the exporter's pid namespace, while alive; 0 if the exporter cannot see it
 };
 
+// Now, by the clock in which pages say when their programs began and ended.
+std::uint64_t level_zero_realtime_ns();
+
 struct LevelZeroSnapshot {
   std::vector<LevelZeroProgram> programs;  // newest first
   std::vector<std::string> skipped;        // files that were to be left alone, and are still there

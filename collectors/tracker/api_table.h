@@ -26,6 +26,20 @@ inline constexpr const char* kFunctionNames[] = {
 #undef LEVEL_ZERO_FUNCTION
 };
 
+enum class Act : std::uint8_t { create, destroy, append, extension };
+
+// What a function does, and with which kind: the first, if there are several.
+struct FunctionAct {
+  Act act;
+  std::uint8_t kind;
+};
+
+inline constexpr FunctionAct kFunctionActs[] = {
+#define LEVEL_ZERO_FUNCTION(name, act, kinds, kind, ...) {Act::act, kind},
+#include "tracker/api_table.inc"
+#undef LEVEL_ZERO_FUNCTION
+};
+
 inline constexpr std::uint32_t kKinds = static_cast<std::uint32_t>(Kind::count);
 inline constexpr std::uint32_t kFunctions = sizeof(kFunctionNames) / sizeof(kFunctionNames[0]);
 

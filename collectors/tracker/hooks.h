@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tracker/api_table.h"
+
 namespace igpu::level_zero {
 
 // Something to put where the driver's function stood, and where it keeps that one.
@@ -12,8 +14,6 @@ struct Hook {
   void* function;
   void** next;
 };
-
-enum class Act : std::uint8_t { create, destroy, append, extension };
 
 // For a table's slot.
 Hook table_hook(std::uint32_t function);

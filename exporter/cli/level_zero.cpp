@@ -16,6 +16,7 @@
 #include "cli/level_zero_arguments.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
+#include "level_zero/call_lines.h"
 #include "level_zero/report.h"
 #include "level_zero/tracked_run.h"
 
@@ -114,6 +115,14 @@ int list_programs(const std::string& path) {
   return print(text);
 }
 
+// As they are read: a log may be long. Files of other kinds are only in the report.
+void write_calls(const std::vector<std::string>& files) {
+  bool found = false;
+  for (const std::string& file : files) found = write_call_lines(read_whole(file, kLargestLog), std::cout) || found;
+  if (!found) throw std::runtime_error("--calls needs a log of the tracker (level-zero run --log)");
+  if (!std::cout.flush()) throw std::runtime_error("the calls cannot be written");
+}
+
 void add_file(ReportInput& input, const std::string& path) {
   std::ifstream csv(path);
   if (auto rows = read_csv(csv)) {
@@ -132,6 +141,7 @@ void add_file(ReportInput& input, const std::string& path) {
 }
 
 int report(const LevelZeroArguments& arguments) {
+  if (arguments.calls) write_calls(arguments.files);
   ReportInput input;
   for (const std::string& path : arguments.files) {
     input.title += (input.title.empty() ? "" : ", ") + path;

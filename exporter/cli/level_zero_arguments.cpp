@@ -74,6 +74,7 @@ bool take_flag(const std::string& word, Words& words, LevelZeroArguments& out) {
     return true;
   }
   if (out.action == "run" && word == "--fail-on-leak") return out.fail_on_leak = true;
+  if (out.action == "report" && word == "--calls") return out.calls = true;
   return false;
 }
 
@@ -133,7 +134,9 @@ std::string_view level_zero_actions() {
          "    --stacks N                 frames of each call site, 1 to 16 (default: 1)\n"
          "    --fail-on-leak             exit with 1 if the program succeeds but leaks\n"
          "  list                         programs that run with the tracker, or did\n"
-         "  report [--html FILE] FILE... a report of CSVs, logs or pages\n"
+         "  report [FLAGS] FILE...       a report of CSVs, logs or pages\n"
+         "    --html FILE                the same as HTML\n"
+         "    --calls                    first one line for each call of a log\n"
          "  csv LOG [FILE]               a log as CSV\n"
          "  clean                        remove the pages of programs that ended\n"
          "  install DIR                  copy the tracker there, for another container\n"

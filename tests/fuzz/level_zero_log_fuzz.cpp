@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_check.h"
+#include "level_zero/call_lines.h"
 #include "level_zero/rows.h"
 #include "tracker/log_layout.h"
 
@@ -32,6 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto rows = read_log(log);
   std::stringstream csv;
   FUZZ_CHECK(write_csv(log, csv) == rows.has_value());
+  std::ostringstream lines;
+  FUZZ_CHECK(write_call_lines(log, lines) == rows.has_value());
   FUZZ_CHECK(rows || whole);
   if (!rows) return 0;
   const auto again = read_csv(csv);

@@ -124,6 +124,37 @@ class Command(unittest.TestCase):
         log.write_bytes(b'no log')
         self.assertIn('not a log', self.call('csv', log, status=1).stderr)
 
+    def test_a_log_renders_to_the_lines_of_the_known_tool(self):
+        log, report = self.folder / 'x.log', self.folder / 'x.html'
+        self.run_program('growing_heap', '4', flags=['--log', log, '--report', report])
+        log = self.the_only('x_pid*.log')
+        [page] = pages(self.pages)
+        lines = self.call('report', '--calls', log, page.path).stdout.splitlines()
+        calls = [line for line in lines if ' thread ' in line and 'grew' not in line]
+        self.assertEqual(len(calls), sum(calls.calls for calls in page.calls.values()))
+        change = r'Delta: VmRSS=[+-]\d+KB, VmSize=[+-]\d+KB, VmData=[+-]\d+KB; live: Contexts=1 '
+        created = rf'^\d+\.\d{{6}} s thread \d+ zeEventCreate: Event Count=1, handle=(0x[0-9a-f]+), {change}'
+        [event] = [found[1] for found in map(re.compile(created).match, calls) if found]
+        self.assertRegex('\n'.join(calls), rf'(?m) zeEventDestroy: Event Count=0, handle={event}, {change}.*500012345B$')
+        # The heap has grown by 20 MB in the life of the four objects that are destroyed: no leak of theirs, and named a guess.
+        grew = [line for line in lines if 'grew, a guess at a leak' in line and ': Memory ' not in line]
+        self.assertEqual([re.search(r': (\w+) handle=', line)[1] for line in grew], ['Event', 'EventPool', 'CommandList', 'Context'])
+        self.assertIn(f'Event handle={event} - After destroy: VmRSS=+', grew[0])
+        grown = {kind: int(kb) for kind, kb in re.findall(r'(?m)^  (Memory|Event|EventPool|CommandList|Context|all): (\d+)$',
+                                                         '\n'.join(lines))}
+        self.assertEqual(sum(grown.values()), 2 * grown.pop('all'))
+        grown.pop('Memory', None)
+        self.assertTrue(len(grown) == 4 and all(kb > 19000 for kb in grown.values()), grown)
+        self.assertIn('LEAK 6 memory_device, 500012345 bytes', '\n'.join(lines))
+        self.assertIn('--calls needs a log', self.call('report', '--calls', page.path, status=1).stderr)
+
+    def test_lines_of_calls_without_memory(self):
+        self.run_program('errors', '2', flags=['--log', self.folder / 'e.log'])
+        text = self.call('report', '--calls', self.the_only('e_pid*.log')).stdout
+        self.assertEqual(len(re.findall(r'(?m) zeMemAllocDevice: handle=\S+, result=0x70000003; live: Contexts=1 ', text)), 3)
+        self.assertNotIn('Delta', text)
+        self.assertNotIn('resident memory that', text)
+
     def test_every_process_has_a_file_of_its_own(self):
         self.run_program('fork', '5', flags=['--csv', self.folder / 'f.csv'])
         parent, child = pages(self.pages)

@@ -467,6 +467,23 @@ def level_zero(sidecar):
     check("the group owns the volumes", "fsGroup" in spec["securityContext"], spec["securityContext"])
 
 
+def level_zero_chart(chart, example):
+    """The example for Helm is the one for Kustomize."""
+    folder = f"{SOURCE}/deploy/helm/level-zero-example"
+    [deployment] = [d for d in example if d["kind"] == "Deployment"]
+    equal("the chart's example is that of Kustomize", chart({}, folder=folder, release=("model-1", "inference")), [deployment])
+    changed = {"server": {"image": "a/b:1", "args": ["-x", "y: z"], "resources": {"limits": {"gpu.intel.com/i915": "1"}}},
+               "exporter": {"image": "c/d:2"}, "supplementalGroups": [44, 993]}
+    [other] = chart(changed, folder=folder, release=("m", "n"))
+    spec = other["spec"]["template"]["spec"]
+    [server] = spec["containers"]
+    equal("its values arrive", ([c["image"] for c in spec["initContainers"]], server["image"], server["args"],
+                                server["resources"]["limits"]["gpu.intel.com/i915"], spec["securityContext"]["supplementalGroups"]),
+          (["c/d:2", "c/d:2"], "a/b:1", ["-x", "y: z"], "1", [44, 993]))
+    labels = {"app.kubernetes.io/name": "m"}
+    equal("and its name", (other["metadata"]["name"], other["metadata"]["namespace"], other["spec"]["selector"]["matchLabels"]), ("m", "n", labels))
+
+
 def autoscaling(groups):
     """The recording rules answer the autoscalers' query, from series as the exporter exports them."""
     scaled = next(d for d in groups["autoscaling/keda"] if d["kind"] == "ScaledObject")
@@ -613,6 +630,7 @@ def main():
         helm_test(groups)
         native_sidecar(groups["sidecar"])
         level_zero(groups["level-zero"])
+        level_zero_chart(chart, groups["level-zero"])
         autoscaling(groups)
         chart_metadata()
         compose()

@@ -63,6 +63,8 @@ Reading<LevelZeroFolder> read_level_zero_folder(const std::string& path);
 struct LevelZeroEvent {
   std::uint64_t since_start_ns = 0;
   std::string_view function;
+  std::string_view kind;  // of what the call creates or destroys, whatever its result; "" if nothing
+  bool destroys = false;
   std::uint32_t thread = 0, result = 0;
   std::uint64_t handle = 0;
   std::uint64_t total_bytes = 0;           // of live allocations

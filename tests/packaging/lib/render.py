@@ -73,14 +73,14 @@ class Chart:
         environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOFLAGS": "", "GOCACHE": f"{work}/go-cache"}
         run("go", "build", "-o", self.program, f"{SOURCE}/tests/packaging/render_chart.go", env=environment)
 
-    def try_to_render(self, values, kubernetes="v1.31.0"):
+    def try_to_render(self, values, kubernetes="v1.31.0", folder=CHART, release=("gpu", "monitoring")):
         """(exit status, manifests, error messages)"""
-        done = subprocess.run([self.program, CHART, "gpu", "monitoring", kubernetes], input=json.dumps(values), text=True, capture_output=True,
+        done = subprocess.run([self.program, folder, *release, kubernetes], input=json.dumps(values), text=True, capture_output=True,
                               timeout=60, env={**os.environ, "RENDER_NOTES": self.notes})
         return done.returncode, done.stdout, done.stderr
 
-    def __call__(self, values, kubernetes="v1.31.0"):
-        status, text, complaints = self.try_to_render(values, kubernetes)
+    def __call__(self, values, kubernetes="v1.31.0", **what):
+        status, text, complaints = self.try_to_render(values, kubernetes, **what)
         if status != 0:
             raise SystemExit(f"FAIL the chart with {values}: {complaints}")
         return [d for d in yaml.safe_load_all(text) if d]

@@ -34,6 +34,7 @@ TEST_CASE("files of report and csv") {
   const auto arguments = parse_level_zero_arguments({"report", "a.csv", "--html", "r.html", "--", "--b.csv"});
   CHECK(arguments.files == Words{"--b.csv"});
   CHECK(parse_level_zero_arguments({"report", "a.csv", "--html", "r.html", "b.csv"}).files == Words{"a.csv", "b.csv"});
+  CHECK(parse_level_zero_arguments({"report", "--calls", "a.log"}).calls);
   CHECK(parse_level_zero_arguments({"csv", "a.log", "a.csv"}).files.size() == 2);
 }
 
@@ -46,8 +47,9 @@ TEST_CASE("what cannot be meant is refused") {
   for (const Words& words :
        {Words{"runn"}, Words{"run"}, Words{"run", "--"}, Words{"run", "--csv"}, Words{"run", "--csv=", "--", "true"},
         Words{"run", "--stacks", "17", "true"}, Words{"run", "--stacks", "1x", "true"},
-        Words{"run", "--html", "f", "true"}, Words{"report"}, Words{"report", "--csv", "f", "g"}, Words{"csv"},
-        Words{"csv", "a", "b", "c"}, Words{"list", "more"}, Words{"clean", "--all"}}) {
+        Words{"run", "--html", "f", "true"}, Words{"report"}, Words{"csv", "--calls", "a"},
+        Words{"report", "--csv", "f", "g"}, Words{"csv"}, Words{"csv", "a", "b", "c"}, Words{"list", "more"},
+        Words{"clean", "--all"}}) {
     CAPTURE(words.back());
     CHECK_THROWS_AS(parse_level_zero_arguments(words), UsageError);
   }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ class Scene {
   }
 
   SampleSink sink;
+  std::uint64_t realtime = 0;  // in nanoseconds
 
  private:
   bool matches(const SampleList::Sample& sample, Labels labels) const {
@@ -60,7 +62,7 @@ class Scene {
   }
 
   Nanoseconds now_ = 1h;
-  LevelZeroCollector collector_{std::make_unique<test::FakePageFolder>(pages), 15min};
+  LevelZeroCollector collector_{std::make_unique<test::FakePageFolder>(pages), 15min, [this] { return realtime; }};
 };
 
 }  // namespace
@@ -124,6 +126,24 @@ TEST_CASE("what an ended program leaked is reported for the retention, under the
   scene.program("42-10.l0", page, std::nullopt);  // another program's, of the same name
   scene.scrape();
   CHECK(scene.count("intel_gpu_level_zero_ended") == 1);
+}
+
+TEST_CASE("an exporter that starts later reports an exit for the rest of its retention only") {
+  Scene scene;
+  constexpr std::uint64_t kEnd = 5'000'000'000'000;
+  constexpr std::uint64_t kMinute = 60'000'000'000;
+  LevelZeroPageBytes page;
+  page.header().ended_realtime_ns = kEnd;
+  scene.program("42-10.l0", page, std::nullopt);
+  page.header().ended_realtime_ns = kEnd - 2 * kMinute;
+  scene.program("43-10.l0", page, std::nullopt);
+  scene.realtime = kEnd + 14 * kMinute;
+  scene.scrape();
+  CHECK(scene.value("intel_gpu_level_zero_ended") == 1);
+  scene.scrape(1min);
+  CHECK(scene.value("intel_gpu_level_zero_ended") == 1);
+  scene.scrape();
+  CHECK(scene.count("intel_gpu_level_zero_ended") == 0);
 }
 
 TEST_CASE("a program whose exit handlers did not run was killed, and one that leaked nothing says so") {
