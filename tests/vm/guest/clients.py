@@ -39,8 +39,8 @@ sys.stdin.read()
 """
 
 
-def python(source, *arguments):
-    process = subprocess.Popen([sys.executable, "-c", source, *arguments], stdin=subprocess.PIPE,
+def python(source, *arguments, prefix=()):
+    process = subprocess.Popen([*prefix, sys.executable, "-c", source, *arguments], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE)
     return process, process.stdout.readline().split()
 

@@ -221,6 +221,97 @@ os.execvp('tail', ['tail', '-f', '/dev/null'])
         load.stop()
 
 
+# OPENER NODE LOAD [LOAD NAME CGROUP]...: has a client of its own, opens one for each of its children, which take a name and a
+# cgroup, and passes it to them. Closes it, unless the name begins with "kept".
+OPENER = """
+import os, socket, sys
+node, own, *others = sys.argv[1:]
+def client(load):
+    fd = os.open(node, os.O_RDWR)
+    os.write(fd, load.encode())
+    return fd
+mine, pids, kept = client(own), [], []
+for load, name, cgroup in zip(others[::3], others[1::3], others[2::3]):
+    here, there = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        os.close(mine)
+        for fd in kept:
+            os.close(fd)
+        here.close()
+        if cgroup:
+            open(cgroup, 'w').write(str(os.getpid()))
+        open('/proc/self/comm', 'w').write(name)
+        fds = socket.recv_fds(there, 1, 1)[1]
+        there.send(b'y')
+        sys.stdin.read()
+        os._exit(0)
+    there.close()
+    fd = client(load)
+    socket.send_fds(here, [b'x'], [fd])
+    here.recv(1)
+    if name.startswith('kept'):
+        kept.append(fd)
+    else:
+        os.close(fd)
+    pids.append(pid)
+print('ready', *pids, flush=True)
+sys.stdin.read()
+"""
+
+
+def opened_for_others(gpus):
+    """A compositor opens clients for its applications, a virtual machine for its guest: who holds them is charged."""
+    tgl, _ = gpus
+    user = "/user.slice/user-1000.slice/user@1000.service"
+    compositor, _ = python(OPENER, NODES[0], "render=10",
+                           "render=20", "browser", cgroup(f"{user}/app.slice/app-browser-7.scope"),
+                           "copy=30", "game", cgroup(f"{user}/app.slice/app-game-8.scope"),
+                           "video=25", "kept-player", cgroup(f"{user}/app.slice/app-player-9.scope"),
+                           prefix=inside(f"{user}/session.slice/compositor.service"))
+    # A guest has two contexts, one of them in a render server, which QEMU forks.
+    vm, _ = python(OPENER, NODES[0], "video-enhance=12", "video-enhance=18", "render-server", "",
+                   prefix=inside(r"/machine.slice/machine-qemu\x2d2\x2dguest.scope"))
+    apps = {"app-browser-7.scope": ("render", 20), "app-game-8.scope": ("copy", 30)}
+    with Exporter("--collector.workloads", what="opened for others") as exporter:
+        exporter.scrape()
+        a, b = exporter.window()
+        for workload, (cls, percent) in apps.items():
+            rate(f"{workload}: its client, which the compositor opened and closed", a, b, BUSY, percent / 100,
+                 absolute=0.001, workload=workload, **{"class": cls})
+            equal(f"{workload}: one client", b.get("intel_gpu_workload_clients", workload=workload,
+                                                   device=tgl.address), 1)
+        rate("compositor: its own client", a, b, BUSY, 0.10, absolute=0.001, workload="compositor.service",
+             **{"class": "render"})
+        equal("compositor: nothing of what it passed on", busy(b, "compositor.service", "copy") or 0, 0)
+        rate("compositor: the client that it passed on and kept, as it has the lowest PID", a, b, BUSY, 0.25,
+             absolute=0.001, workload="compositor.service", **{"class": "video"})
+        equal("player: nothing, as the compositor holds its client", busy(b, "app-player-9.scope") or 0, 0)
+        rate("virtual machine: all clients of its processes", a, b, BUSY, 0.30, absolute=0.001, workload="guest",
+             **{"class": "video_enhance"})
+        equal("virtual machine: both clients", b.get("intel_gpu_workload_clients", workload="guest",
+                                                     device=tgl.address), 2)
+        for cls, percent in (("render", 30), ("copy", 30), ("video", 25), ("video_enhance", 30)):
+            sums_to("opened for others", a, b, tgl.address, cls, percent)
+
+        compositor.kill()
+        compositor.wait()
+        between = exporter.scrape()
+        c, d = exporter.window()
+        rate("player: its client, after the compositor's end", c, d, BUSY, 0.25, absolute=0.001,
+             workload="app-player-9.scope", **{"class": "video"})
+        equal("compositor: what it used stays", [busy(d, "compositor.service", cls) for cls in ("render", "video")],
+              [busy(between, "compositor.service", cls) for cls in ("render", "video")])
+        for workload, (cls, percent) in apps.items():
+            rate(f"{workload}: after the compositor's end", c, d, BUSY, percent / 100, absolute=0.001,
+                 workload=workload, **{"class": cls})
+        for cls, percent in (("render", 20), ("copy", 30), ("video", 25), ("video_enhance", 30)):
+            sums_to("after the compositor's end", c, d, tgl.address, cls, percent)
+    for process in (compositor, vm):
+        process.stdin.close()  # their children read from it, too
+    vm.wait()
+
+
 def with_pid(pid, offset, start):
     """start() until its result, a Load, has this PID; somebody else may take it first. None: never.
     offset: from the PID of what starts first to that of the client's holder."""
@@ -418,5 +509,5 @@ def allowed(gpus):
 def workloads():
     """On `tgl+bmg`."""
     gpus = machine("tgl+bmg")
-    for step in (runtimes, sharing, lifetimes, trees, allowed):
+    for step in (runtimes, sharing, opened_for_others, lifetimes, trees, allowed):
         step(gpus)
