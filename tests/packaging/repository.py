@@ -11,7 +11,7 @@ import subprocess
 
 import yaml
 
-from checks import SOURCE, check, equal, finish, output
+from checks import BINARY, SOURCE, check, equal, finish, output
 
 WORKFLOW = {"name", "on", "permissions", "concurrency", "env", "defaults", "jobs", "run-name"}
 JOB = {"name", "needs", "if", "permissions", "runs-on", "environment", "concurrency", "outputs", "env", "defaults", "steps", "timeout-minutes", "strategy",
@@ -158,10 +158,10 @@ def forms():
     bug = load(f"{SOURCE}/.github/ISSUE_TEMPLATE/bug.yml")
     doctor = next(e for e in bug["body"] if e.get("id") == "doctor")
     check("a bug report needs what doctor says", "doctor --json" in doctor["attributes"]["label"] and doctor["validations"]["required"], doctor)
-    # bash parses it as one line.
     capture = next(e["attributes"]["description"] for e in bug["body"] if e.get("id") == "capture")
-    line = re.search(r"`(find .*)`", capture).group(1)
-    equal("and a capture, by a line that bash reads", subprocess.run(["bash", "-n", "-c", line], capture_output=True).returncode, 0)
+    command = re.search(r"`intel-gpu-exporter (\S+) \S+`", capture)
+    check("and a capture, by a command of the program",
+          command and re.search(rf"^  {command.group(1)} ", output(BINARY, "--help"), re.M), capture)
 
 
 def others():
