@@ -118,7 +118,9 @@ TEST_CASE("no name of a process, user, container, pod or unit is in a capture") 
 TEST_CASE("only processes that use a GPU have files in a capture, and only descriptors of GPUs") {
   const Captured captured("rack");
   const auto& script = captured.parts->simulated->script();
-  for (const auto& [path, content] : captured.outcome.files) {
+  for (const auto& file : captured.outcome.files) {
+    const auto& path = file.first;
+    const auto& content = file.second;
     const std::size_t proc = path.find("/proc/");
     if (proc == std::string::npos || path.ends_with("/proc/stat")) continue;
     const std::string rest = path.substr(proc + 6);

@@ -114,7 +114,9 @@ TEST_CASE("what belongs to processes without a GPU, and names, are removed") {
     CAPTURE(gone);
     CHECK_FALSE(answers.contains(gone));
   }
-  for (const auto& [path, text] : files_of(all)) {
+  for (const auto& file : files_of(all)) {
+    const auto& path = file.first;
+    const auto& text = file.second;
     CAPTURE(path);
     for (const char* const secret : {"alice", "ali (ce)", "bob", "carol", "film", "encoder"})
       CHECK(text.find(secret) == std::string::npos);
@@ -139,7 +141,9 @@ TEST_CASE("an index keeps every kind of answer through its file") {
   REQUIRE(again.size() == 2);
   CHECK(again[1].start == all[1].start);
   REQUIRE(again[0].answers.size() == answers.size());
-  for (const auto& [key, answer] : answers) {
+  for (const auto& expected : answers) {
+    const auto& key = expected.first;
+    const Answer& answer = expected.second;
     CAPTURE(key);
     const Answer& other = again[0].answers.at(key);
     CHECK(other.kind == answer.kind);
