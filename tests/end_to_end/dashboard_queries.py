@@ -29,7 +29,9 @@ def has_data(rack, expression, until):
 
 
 def main():
-    described = set(re.findall(r"`(intel_gpu_\w+|process_\w+)`", (ROOT / "collectors/METRICS.md").read_text()))
+    reference = (ROOT / "collectors/METRICS.md").read_text()
+    described = set(re.findall(r"`(intel_gpu_\w+|process_\w+)`", reference))
+    described |= {f"{name}_{part}" for name in re.findall(r"`(intel_gpu_\w+)` \| histogram", reference) for part in ("bucket", "sum", "count")}
     count = records = 0
     with tempfile.TemporaryDirectory() as name, Rack(sys.argv[1], ROOT, pathlib.Path(name)) as rack:
         rack.wait_for_samples(12)
