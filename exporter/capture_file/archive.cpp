@@ -115,6 +115,8 @@ CaptureFiles read_archive(std::string_view bytes, const ArchiveLimits& limits) {
     const int result = archive_read_next_header(reader.get(), &entry);
     if (result == ARCHIVE_EOF) break;
     check(result, reader.get(), "not a .tar.zst archive");
+    if (static_cast<std::size_t>(archive_filter_bytes(reader.get(), 0)) > limits.stream_bytes)
+      throw ArchiveError("it is larger than a capture: its headers exceed the limit");
     std::string path = path_of(entry, limits);
     if (files.size() >= limits.files) throw ArchiveError("it is larger than a capture: too many files");
     if (files.contains(path)) throw ArchiveError(shown(path) + " in it is there twice");

@@ -23,7 +23,8 @@ class ArchiveError : public std::runtime_error {
 struct ArchiveLimits {
   std::size_t files = 200'000;
   std::size_t file_bytes = std::size_t{16} << 20;
-  std::size_t total_bytes = std::size_t{256} << 20;  // of all files, extracted
+  std::size_t total_bytes = std::size_t{256} << 20;   // of all files, extracted
+  std::size_t stream_bytes = std::size_t{640} << 20;  // of all that zstd unpacks: files, headers, padding
   std::size_t path_bytes = 1024;
 };
 

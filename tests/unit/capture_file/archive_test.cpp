@@ -31,7 +31,7 @@ struct Member {
 };
 
 constexpr char kHardLink = '1', kLink = '2', kCharacterDevice = '3', kBlockDevice = '4', kDirectory = '5', kFifo = '6',
-               kLongPath = 'L', kSparse = 'S';
+               kLongPath = 'L', kSparse = 'S', kGlobalHeader = 'g';
 
 void put(std::string& header, std::size_t at, const std::string& text) {
   std::copy(text.begin(), text.end(), header.begin() + static_cast<std::ptrdiff_t>(at));
@@ -146,6 +146,11 @@ TEST_CASE("an archive that grows beyond the limits is rejected") {
   CHECK(contains(refusal(archive_of({{"a", "x", kSparse}})), "exceeds the limit"));  // 8 GiB of holes
   CHECK(contains(refusal(archive_of({{"a", ""}, {"b", ""}, {"c", ""}}), {.files = 2}), "too many files"));
   CHECK(contains(refusal(archive_of({{std::string(2000, 'n'), ""}})), "too long"));
+  const Member header{"comment", "524300 comment=" + std::string(524'284, 'c') + '\n', kGlobalHeader};
+  const std::string headers = archive_of({header, {"a", ""}, header, {"b", ""}, header, {"c", ""}});
+  CHECK(headers.size() < 2000);
+  CHECK(refusal(headers) == "accepted");
+  CHECK(contains(refusal(headers, {.stream_bytes = 1 << 20}), "headers exceed the limit"));
 }
 
 TEST_CASE("bytes that are not an archive, and every beginning of one, are rejected") {
