@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,10 +75,13 @@ std::vector<std::string> warnings_before(const std::string& program) {
   if (!environment_value("ZEL_LIBRARY_PATH").empty())
     warnings.emplace_back(
         "ZEL_LIBRARY_PATH is set: the loader searches its layers only there and does not find the tracker");
+  const std::string file = found(program);
   struct stat status {};
-  if (::stat(found(program).c_str(), &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
+  if (::stat(file.c_str(), &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
     warnings.emplace_back(program +
                           " is set-user-id or set-group-id: the dynamic linker ignores LD_LIBRARY_PATH for it");
+  if (::getxattr(file.c_str(), "security.capability", nullptr, 0) > 0)
+    warnings.emplace_back(program + " has file capabilities: the dynamic linker ignores LD_LIBRARY_PATH for it");
   return warnings;
 }
 

@@ -3,6 +3,8 @@
 import os
 import pathlib
 import re
+import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -252,6 +254,20 @@ class Command(unittest.TestCase):
         done = self.run_program('plain', ZEL_LIBRARY_PATH=str(self.folder))
         self.assertIn('ZEL_LIBRARY_PATH', done.stderr)
         self.assertTrue(TRACKER.is_dir())
+
+    def test_warnings_where_the_dynamic_linker_ignores_the_environment(self):
+        copy = pathlib.Path(shutil.copy('/bin/true', self.folder / 'true'))
+        self.assertNotIn('dynamic linker', self.call('run', '--', copy).stderr)
+        copy.chmod(0o4755)
+        self.assertIn('set-user-id', self.call('run', '--', copy).stderr)
+        copy.chmod(0o755)
+        # CAP_NET_BIND_SERVICE, as setcap writes it: revision 2, permitted and effective.
+        capability = struct.pack('<5I', 0x02000001, 1 << 10, 0, 0, 0)
+        try:
+            os.setxattr(copy, 'security.capability', capability)
+        except PermissionError:
+            self.skipTest('file capabilities need root')
+        self.assertIn('has file capabilities', self.call('run', '--', copy).stderr)
 
     def test_arguments(self):
         self.assertIn('--fail-on-leak', self.call().stdout)
