@@ -26,6 +26,7 @@
 #include "source/client_walk.h"
 #include "source/fdinfo.h"
 #include "source/process.h"
+#include "support/child_process.h"
 #include "support/proc_tree.h"
 #include "support/real_machine.h"
 
@@ -61,7 +62,7 @@ int in_child(const std::function<int()>& work) {
 }
 
 // A child that waits for its end.
-class Child {
+class Child final : public ChildProcess {
  public:
   explicit Child(const std::function<void()>& prepare = {}) {
     std::array<int, 2> ready{};
@@ -80,17 +81,6 @@ class Child {
     char byte;
     REQUIRE(::read(reader.get(), &byte, 1) == 1);
   }
-  ~Child() { end(); }
-  void end() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = 0;
-  }
-  std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
-
- private:
-  pid_t pid_ = 0;
 };
 
 std::size_t open_files() {

@@ -3,21 +3,18 @@
 
 #include <doctest/doctest.h>
 #include <spawn.h>
-#include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "support/child_process.h"
 
 namespace igpu::test {
 
 // A process of short_process.c; ends with this object. Spawned instead of forked: the child of a forked program that
 // has threads or a sanitizer may wait for a lock that nobody holds any more.
-class ShortProcess {
+class ShortProcess final : public ChildProcess {
  public:
   explicit ShortProcess(std::vector<std::string> arguments, const std::string& program = IGPU_SHORT_PROCESS,
                         int output = -1, int input = -1) {
@@ -35,20 +32,6 @@ class ShortProcess {
     if (error != 0) pid_ = 0;
     REQUIRE(error == 0);
   }
-  ShortProcess(ShortProcess&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
-  ShortProcess& operator=(ShortProcess&&) = delete;
-  ~ShortProcess() { end(); }
-
-  void end() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = 0;
-  }
-  std::uint32_t pid() const { return static_cast<std::uint32_t>(pid_); }
-
- private:
-  pid_t pid_ = 0;
 };
 
 }  // namespace igpu::test

@@ -24,6 +24,7 @@
 #include "machine/unique_fd.h"
 #include "source/client_walk.h"
 #include "support/exposition_parser.h"
+#include "support/fixed_rules.h"
 #include "support/modelled_clients.h"
 #include "support/proc_tree.h"
 #include "support/real_machine.h"
@@ -50,15 +51,6 @@ constexpr int kShort = 10'000;
 constexpr double kMostGrowthMib = 8;
 #endif
 constexpr const char* kBusy = "intel_gpu_workload_engine_busy_seconds_total";
-
-class FixedRules final : public WorkloadRuleSource {
- public:
-  explicit FixedRules(WorkloadRules rules) : rules_(std::make_shared<const WorkloadRules>(std::move(rules))) {}
-  std::shared_ptr<const WorkloadRules> current() override { return rules_; }
-
- private:
-  std::shared_ptr<const WorkloadRules> rules_;
-};
 
 // Clients as files, the processes that open them, and scans of the real /proc.
 class Scene {

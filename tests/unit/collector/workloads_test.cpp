@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "source/client_walk.h"
+#include "support/fixed_rules.h"
 #include "support/proc_tree.h"
 #include "support/test_machine.h"
 
@@ -29,15 +30,6 @@ struct Spec {
   std::uint64_t start = 1;
   std::uint64_t user_ticks = 0;
   std::string cgroup = "0::/\n";
-};
-
-class FixedRules final : public WorkloadRuleSource {
- public:
-  explicit FixedRules(WorkloadRules rules) : rules_(std::make_shared<const WorkloadRules>(std::move(rules))) {}
-  std::shared_ptr<const WorkloadRules> current() override { return rules_; }
-
- private:
-  std::shared_ptr<const WorkloadRules> rules_;
 };
 
 // Processes as files; found by the real walk, counted by the real search for trees.
@@ -176,7 +168,7 @@ TEST_CASE("bytes that nobody may read are absent") {
 
 TEST_CASE("rules group by ancestor and program") {
   WorkloadSettings settings;
-  settings.rules = std::make_shared<FixedRules>(WorkloadRules{
+  settings.rules = std::make_shared<test::FixedRules>(WorkloadRules{
       {.name = "channel {ancestor:1}", .ancestor = {"packager-*"}}, {.name = "{exe:1}", .exe = {"/usr/bin/*"}}});
   Scene scene(std::move(settings));
   scene.process(5, {.comm = "packager-news"});
@@ -331,7 +323,7 @@ TEST_CASE("a client that a compositor opened for another is the compositor's unt
 }
 
 TEST_CASE("rules that change start new workloads; the earlier ones keep what they counted") {
-  auto rules = std::make_shared<FixedRules>(WorkloadRules{{.name = "old", .comm = {"ffmpeg"}}});
+  auto rules = std::make_shared<test::FixedRules>(WorkloadRules{{.name = "old", .comm = {"ffmpeg"}}});
   WorkloadSettings settings;
   settings.rules = rules;
   Scene scene(std::move(settings));
@@ -340,7 +332,7 @@ TEST_CASE("rules that change start new workloads; the earlier ones keep what the
   scene.scan();
   scene.client(7, 3, 1, 3);
   scene.scan();
-  *rules = FixedRules(WorkloadRules{{.name = "new", .comm = {"ffmpeg"}}});
+  *rules = test::FixedRules(WorkloadRules{{.name = "new", .comm = {"ffmpeg"}}});
   scene.client(7, 3, 1, 8);
   scene.scan();
   CHECK(scene.value(kBusy, {{"workload", "old"}}) == 2);
