@@ -15,6 +15,7 @@
 #include "monitor/capture_parts.h"
 #include "monitor/machine_parts.h"
 #include "monitor/system_parts.h"
+#include "registry/registry_metrics.h"
 
 namespace igpu {
 namespace {
@@ -47,13 +48,18 @@ MonitorOptions recorded_options(const MonitorOptions& options) {
   return recorded;
 }
 
-// A page as lines that can be compared: names masked, without the durations of our own threads.
+// How long our own threads took, and how long ago they scanned: no property of the machine.
+bool measures_ourselves(std::string_view metric) {
+  return metric.ends_with("_duration_seconds") || metric == kClientScanAge.name;
+}
+
+// A page as lines that can be compared: names masked, without what measures ourselves.
 std::multiset<std::string> lines_of(const ScrapeResult& page, capture::Masks* masks) {
   std::multiset<std::string> lines;
   for (const SampleList* const list : page.lists()) {
     for (const SampleList::Sample& sample : list->samples()) {
       const MetricDescriptor& metric = *sample.metric;
-      if (metric.name.ends_with("_duration_seconds")) continue;
+      if (measures_ourselves(metric.name)) continue;
       std::string line(metric.name);
       for (std::size_t i = 0; i < metric.label_names.size() && !metric.label_names[i].empty(); ++i) {
         const std::string_view name = metric.label_names[i];
