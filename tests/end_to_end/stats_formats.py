@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -173,8 +174,10 @@ def streams():
             ran = subprocess.Popen([binary, "stats", "--simulate=arc-a770", "--format=csv", "--interval=100ms", "--count=4",
                                     "--no-summary"], stdout=out, stderr=other)
             check(ran.wait(60) == 0, "a stream into a file")
+        shown = ""  # a terminal passes on what was written a little later, and in pieces
+        while "\r4 readings of 4 in" not in shown and select.select([terminal], [], [], 60)[0]:
+            shown += os.read(terminal, 65536).decode()
         os.close(other)
-        shown = os.read(terminal, 65536).decode()
         check("\r1 reading of 4 in" in shown and "\r4 readings of 4 in" in shown, f"progress on the terminal: {shown!r}")
         os.close(terminal)
         check(len(target.read_text().splitlines()) == 5, "the file has the header and four rows")
