@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <langinfo.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <clocale>
 #include <cstdlib>
@@ -13,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
@@ -23,6 +27,7 @@
 #include "client/http_fetcher.h"
 #include "client/target.h"
 #include "igpu/monitor.h"
+#include "service/descriptor.h"
 #include "text/unicode.h"
 #include "top/ansi_text.h"
 #include "top/live_view.h"
@@ -65,6 +70,24 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
+// A mistake on the command line is not a problem of every host.
+void require_readable(const char* flag, const std::string& path) {
+  if (path.empty()) return;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat facts {};
+  int error = file && ::fstat(file.get(), &facts) == 0 ? 0 : errno;
+  if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
+  if (error != 0)
+    throw UsageError(std::string("top: ") + flag + " " + path + ": " + std::generic_category().message(error),
+                     kUsageStatus);
+}
+
+void require_readable_files(const ClientOptions& client) {
+  require_readable("--cacert", client.cacert);
+  require_readable("--cert", client.cert);
+  require_readable("--key", client.key);
+}
+
 std::vector<Target> targets_of(const std::vector<std::string>& urls, const MonitorOptions& monitor) {
   if (!urls.empty() && !monitor.simulate.empty())
     throw UsageError("top: --simulate concerns this machine; it has no meaning with a URL", kUsageStatus);
@@ -82,6 +105,7 @@ std::vector<Target> targets_of(const std::vector<std::string>& urls, const Monit
 // As curl does, a name without a password is asked for it; nothing else on the command line shows it to other users.
 ClientOptions client_options(const TopOptions& top) {
   ClientOptions client = top.client;
+  require_readable_files(client);
   if (client.user.empty() || client.user.find(':') != std::string::npos || ::isatty(STDIN_FILENO) != 1) return client;
   const std::string prompt = "Password of " + terminal_safe(client.user) + ": ";
   if (const char* password = ::getpass(prompt.c_str())) client.user += ":" + std::string(password);
@@ -162,12 +186,11 @@ class PlainView {
     if (!terminal && columns != nullptr) width_ = std::clamp(std::atoi(columns), 40, 1000);
   }
 
-  std::string text(Session& session, const std::string& interval) const {
-    const top::ScreenContext context{.clock = top::clock_text(),
-                                     .interval = interval,
-                                     .source = session.source_name(),
-                                     .unicode = unicode_,
-                                     .keys = false};
+  std::string text(Session& session) const { return text(session, {.clock = top::clock_text()}); }
+  std::string text(Session& session, top::ScreenContext context) const {
+    context.source = session.source_name();
+    context.unicode = unicode_;
+    context.keys = false;
     const top::Canvas canvas =
         top::draw(session.readings().frame(), session.readings().history(), {}, context, {width_, 0}).canvas;
     return colours_ ? top::ansi_text(canvas) : canvas.text();
@@ -189,7 +212,7 @@ void wait_for_first_frames(Session& session) {
 int print_once(Session& session, StatsOutput& output) {
   session.start();
   wait_for_first_frames(session);
-  (void)output.write(PlainView().text(session, ""));
+  (void)output.write(PlainView().text(session));
   return session.all_failed() ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -204,7 +227,7 @@ int print_stream(Session& session, StatsOutput& output) {
   for (auto next = SteadyClock::now();; next += session.pace().interval()) {
     if (output.wait_until(next) != Outcome::goes_on) return EXIT_SUCCESS;
     session.readings().take(session.mailbox());
-    if (output.write(view.text(session, top::interval_text(session.pace().interval())) + "\n") != Outcome::goes_on)
+    if (output.write(view.text(session, top::context_now(session.pace().interval())) + "\n") != Outcome::goes_on)
       return EXIT_SUCCESS;
   }
 }

@@ -109,6 +109,7 @@ struct HostFrame {
   std::vector<GpuFrame> gpus;
   std::vector<ProcessRow> processes;
   std::vector<WorkloadRow> workloads;
+  std::string processes_missing;    // why some or all processes are: "permission", "disabled", ...; "" if none are
   bool has_workloads = false;       // the collector runs
   std::size_t rows_left_out = 0;    // beyond what a page of an exporter holds
   std::chrono::nanoseconds time{};  // CLOCK_MONOTONIC when the page was read

@@ -265,7 +265,11 @@ void FrameBuilder::link_width(const TextSample& sample) {
 }
 
 void FrameBuilder::feature(const TextSample& sample) {
-  if (sample.value != 0 || sample.label("device").empty()) return;
+  if (sample.value != 0) return;
+  if (sample.label("device").empty()) {  // of the whole machine
+    if (sample.label("feature") == "processes") host_.processes_missing = text(sample.label("reason"));
+    return;
+  }
   GpuFrame* const of = gpu(sample);
   if (of == nullptr) return;
   const std::string name = text(sample.label("feature"));

@@ -71,11 +71,10 @@ class LiveView {
   void draw_now() {
     const Size size = terminal_.fit();
     forget_gone_gpu();
-    const ScreenContext context{.clock = clock_text(),
-                                .interval = interval_text(pace_.interval()),
-                                .source = options_.source,
-                                .notice = options_.notice ? options_.notice() : std::string(),
-                                .unicode = terminal_.unicode()};
+    ScreenContext context = context_now(pace_.interval());
+    context.source = options_.source;
+    if (options_.notice) context.notice = options_.notice();
+    context.unicode = terminal_.unicode();
     screen_ = draw(readings_.frame(), readings_.history(), view_, context, size);
     terminal_.paint(screen_.canvas);
   }
@@ -207,6 +206,14 @@ int TerminalSignals::next() {
 void run_live_view(Readings& readings, Mailbox& mailbox, Pace& pace, TerminalSignals& signals,
                    const LiveOptions& options) {
   LiveView(readings, mailbox, pace, signals, options).run();
+}
+
+ScreenContext context_now(std::chrono::nanoseconds interval) {
+  // A reading of a slow machine takes a second or two.
+  return {.clock = clock_text(),
+          .interval = interval_text(interval),
+          .late_after = interval + 2s,
+          .now = std::chrono::steady_clock::now().time_since_epoch()};
 }
 
 std::string clock_text() {

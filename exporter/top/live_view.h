@@ -49,6 +49,9 @@ class TerminalSignals {
 void run_live_view(Readings& readings, Mailbox& mailbox, Pace& pace, TerminalSignals& signals,
                    const LiveOptions& options);
 
+// Clocks and interval of a drawing that is made now.
+ScreenContext context_now(std::chrono::nanoseconds interval);
+
 std::string clock_text();
 std::string interval_text(std::chrono::nanoseconds interval);
 

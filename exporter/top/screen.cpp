@@ -17,6 +17,18 @@ std::string counted(std::size_t number, const char* one, const char* several) {
   return std::to_string(number) + " " + (number == 1 ? one : several);
 }
 
+// The host whose newest reading is the oldest; "" if none is late. A host that failed has its own line.
+std::string late_text(const Frame& frame, const ViewState& view, const ScreenContext& context) {
+  const HostFrame* oldest = nullptr;
+  for (const HostFrame& host : frame.hosts) {
+    if (host.state != HostState::ok || context.now - host.time <= context.late_after) continue;
+    if (oldest == nullptr || host.time < oldest->time) oldest = &host;
+  }
+  if (oldest == nullptr || view.paused) return "";
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(context.now - oldest->time).count();
+  return (oldest->name.empty() ? "" : oldest->name + ": ") + "no reading for " + std::to_string(age) + " s";
+}
+
 void draw_title(Canvas& canvas, const Frame& frame, const ViewState& view, const ScreenContext& context) {
   std::size_t gpus = 0, processes = 0, failed = 0;
   for (const HostFrame& host : frame.hosts) {
@@ -25,8 +37,9 @@ void draw_title(Canvas& canvas, const Frame& frame, const ViewState& view, const
     failed += host.state == HostState::failed ? 1 : 0;
   }
   canvas.fill(0, Style::bar_title);
-  std::string left =
-      context.source + "  " + counted(gpus, "GPU", "GPUs") + ", " + counted(processes, "process", "processes");
+  const std::string late = late_text(frame, view, context);
+  std::string left = context.source + (late.empty() ? "" : "  " + late) + "  " + counted(gpus, "GPU", "GPUs") + ", " +
+                     counted(processes, "process", "processes");
   if (failed > 0 && frame.hosts.size() > 1) left += ", " + counted(failed, "host failed", "hosts failed");
   if (view.focus) left += "  only GPU " + std::to_string(gpu_number(frame, *view.focus));
   if (!view.filter.empty() && !view.editing_filter) left += "  filter: " + view.filter;

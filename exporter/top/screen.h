@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct ScreenContext {
   std::string notice;    // the newest message of the library; "" for none
   bool unicode = true;   // bars and histories of block characters
   bool keys = true;      // false: printed once, no key can be pressed
+  // A reading that is older than this at `now` (as HostFrame::time) is marked as old.
+  std::chrono::nanoseconds late_after = std::chrono::nanoseconds::max();
+  std::chrono::nanoseconds now{};
 };
 
 // Where the mouse finds something.

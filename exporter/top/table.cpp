@@ -259,6 +259,19 @@ void draw_row(Canvas& canvas, const std::vector<Column>& all, const TableRow& ro
   }
 }
 
+// Why processes are missing: of the first host where some are.
+std::string missing_text(const Frame& frame) {
+  for (const HostFrame& host : frame.hosts) {
+    if (host.state != HostState::ok || host.processes_missing.empty()) continue;
+    const std::string prefix = frame.hosts.size() > 1 ? host.name + ": " : "";
+    if (host.processes_missing == "permission")
+      return prefix + "no permission to read the processes of other users (see doctor)";
+    if (host.processes_missing == "disabled") return prefix + "processes are not read: collector fdinfo is off";
+    if (host.processes_missing == "kernel") return prefix + "the kernel does not report processes";
+  }
+  return "";
+}
+
 std::string nothing_text(const Frame& frame, const ViewState& view) {
   const bool has_workloads =
       std::any_of(frame.hosts.begin(), frame.hosts.end(), [](const HostFrame& host) { return host.has_workloads; });
@@ -267,7 +280,9 @@ std::string nothing_text(const Frame& frame, const ViewState& view) {
   if (!any) return "";
   if (view.workloads && !has_workloads) return "no workloads: collector workloads is off (--collector.workloads)";
   if (!view.filter.empty()) return "nothing matches \"" + view.filter + "\"";
-  return view.workloads ? "no workload uses a GPU" : "no visible process uses a GPU";
+  if (view.workloads) return "no workload uses a GPU";
+  const std::string missing = missing_text(frame);
+  return missing.empty() ? "no visible process uses a GPU" : missing;
 }
 
 }  // namespace
@@ -318,6 +333,8 @@ void draw_table(Screen& screen, const Frame& frame, const ViewState& view, const
   screen.first_row = first;
   if (rows.empty() && visible != 0) (void)canvas.put(2, first_y, nothing_text(frame, view), Style::dim);
   if (rows.empty() && !bounded) (void)canvas.put(2, first_y, nothing_text(frame, view), Style::dim);
+  if (!rows.empty() && !view.workloads && (visible > count || !bounded))
+    (void)canvas.put(2, first_y + count, missing_text(frame), Style::dim);
   for (int i = first; i < std::min(first + visible, count); ++i) {
     const int y = first_y + i - first;
     const TableRow& row = rows[static_cast<std::size_t>(i)];

@@ -284,7 +284,8 @@ def printed(folder):
     stream.stdout.close()
     error = stream.stderr.read()
     check(stream.wait(60) == 0 and error == b"", f"a closed pipe: {stream.returncode} {error}")
-    for arguments in (["ftp://x"], ["--simulate=rack", "host"], [":10068"], ["--max-time=x"]):
+    for arguments in (["ftp://x"], ["--simulate=rack", "host"], [":10068"], ["--max-time=x"], ["host", "--cacert=/no/file"],
+                      ["host", "--cert=/no/file"], ["host", "--key=/"]):
         ran = subprocess.run([binary, "top", *arguments], capture_output=True, text=True, env=ENVIRONMENT)
         check(ran.returncode == 2 and len(ran.stderr.splitlines()) == 1, f"{arguments}: {ran}")
     with Terminal(folder) as terminal:

@@ -11,6 +11,7 @@
 
 using namespace igpu::exporter;
 using namespace igpu::exporter::top;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -59,6 +60,36 @@ TEST_CASE("a host that failed has its line, and the others are shown") {
     CHECK(has(shown, "ffmpeg"));
     CHECK(has(shown, "1 host failed"));
   }
+}
+
+TEST_CASE("an old reading is marked, of this machine and of others, unless the view is paused") {
+  Frame shown = frame(process("1", "ffmpeg", "0.5"));
+  shown.hosts.front().time = 100s;
+  const auto title = [&](std::chrono::nanoseconds now, const ViewState& view = {}) {
+    const std::string all = text(shown, view, {80, 24}, {.late_after = 3s, .now = now});
+    return all.substr(0, all.find('\n'));
+  };
+  CHECK_FALSE(has(title(103s), "no reading"));
+  CHECK(has(title(104s), "no reading for 4 s"));
+  CHECK_FALSE(has(title(104s, {.paused = true}), "no reading"));
+  shown.hosts.push_back({.name = "b:10068", .state = HostState::ok, .time = 90s});
+  shown.hosts.push_back({.name = "c:10068", .state = HostState::failed, .problem = "cannot connect", .time = 1s});
+  CHECK(has(title(103s), "b:10068: no reading for 13 s"));
+}
+
+TEST_CASE("an empty table names what keeps processes out of it; a table that lacks some says so below them") {
+  const auto feature = [](const std::string& reason) {
+    return "intel_gpu_processes{device=\"d\"} 0\nintel_gpu_exporter_feature_available{feature=\"processes\",reason=\"" +
+           reason + "\"} " + (reason == "ok" ? "1" : "0") + "\n";
+  };
+  CHECK(has(text(frame(feature("ok"))), "no visible process uses a GPU"));
+  CHECK(has(text(frame(feature("permission"))), "no permission to read the processes of other users (see doctor)"));
+  CHECK(has(text(frame(feature("disabled"))), "processes are not read: collector fdinfo is off"));
+  CHECK(has(text(frame(feature("kernel"))), "the kernel does not report processes"));
+  const std::string own = text(frame(process("1", "ffmpeg", "0.5") + feature("permission")));
+  CHECK(has(own, "ffmpeg"));
+  CHECK(has(own, "no permission to read the processes of other users (see doctor)"));
+  CHECK_FALSE(has(text(frame(process("1", "ffmpeg", "0.5") + feature("ok"))), "no permission"));
 }
 
 TEST_CASE("sorting, filter and focus") {
