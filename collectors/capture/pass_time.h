@@ -13,6 +13,9 @@ namespace igpu::capture {
 // The clock's time when the first pass begins.
 inline constexpr Nanoseconds kFirstPass = std::chrono::hours(1);
 
+// For a scan of all processes on a slow machine: nobody can read later what a capture lacks.
+inline constexpr Nanoseconds kClientScanLimit = std::chrono::seconds(30);
+
 // Whether the clock shows when an answer was given. Not of what a capture leaves out: other processes.
 inline bool advances_time(std::string_view question, const Answer& answer) {
   if (about_of(question).starts_with("proc"))

@@ -14,8 +14,6 @@
 namespace igpu::capture {
 namespace {
 
-constexpr Nanoseconds kLongestSilence = std::chrono::seconds(2);
-
 using Find = std::optional<Answer>;
 
 // The passes, and the clock that they define.
@@ -55,11 +53,11 @@ class Keeper {
     passes_.push_back(std::move(pass));
   }
 
-  // Limits in time work also while nothing is read that the clock knows.
+  // The limit in time works also while nothing is read that the clock knows.
   Nanoseconds now() {
     const std::lock_guard lock(mutex_);
     const Nanoseconds time = clock_.now() - begin_;
-    if (time > shown_ + kLongestSilence) shown_ = time;
+    if (time > shown_ + kClientScanLimit) shown_ = time;
     return kFirstPass + shown_;
   }
 
@@ -371,7 +369,9 @@ struct Recorder::State {
         clock(keeper),
         privileges(keeper, inner.privileges),
         names(keeper, inner.names),
-        machine{sys, proc, dev, perf, drm, clock, privileges, names} {}
+        machine{sys, proc, dev, perf, drm, clock, privileges, names} {
+    machine.client_scan_limit = kClientScanLimit;
+  }
 
   Keeper keeper;
   RecordingDirectory sys, proc, dev;

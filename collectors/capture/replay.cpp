@@ -276,7 +276,9 @@ struct Replay::State {
         clock(player),
         privileges(player),
         names(player),
-        machine{sys, proc, dev, perf, drm, clock, privileges, names} {}
+        machine{sys, proc, dev, perf, drm, clock, privileges, names} {
+    machine.client_scan_limit = kClientScanLimit;
+  }
 
   Player player;
   ReplayDirectory sys, proc, dev;

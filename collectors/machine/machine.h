@@ -71,6 +71,8 @@ struct Machine {
   DeviceUsers* drm_users = nullptr;
   std::optional<Absent> why_no_drm_users{};
   JobCounterSource* job_counters = nullptr;  // null: the machine is not a real one
+  // How long one scan of /proc for clients may take.
+  Nanoseconds client_scan_limit = std::chrono::seconds(2);
 };
 
 std::unique_ptr<Clock> system_clock();

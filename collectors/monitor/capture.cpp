@@ -11,6 +11,7 @@
 
 #include "capture/answers.h"
 #include "capture/masks.h"
+#include "capture/pass_time.h"
 #include "capture/recorder.h"
 #include "monitor/capture_parts.h"
 #include "monitor/machine_parts.h"
@@ -36,11 +37,15 @@ class RecordingParts final : public MachineParts {
   capture::Recorder recorder_;
 };
 
+// A collector that is skipped has nothing in the capture: longer than the longest scan of all processes.
+constexpr Nanoseconds kLeastTimeout = capture::kClientScanLimit + std::chrono::seconds(5);
+
 // What is off by default reads other files, such as those of container engines, which may hold secrets.
 MonitorOptions recorded_options(const MonitorOptions& options) {
   MonitorOptions recorded = options;
   recorded.min_window = std::chrono::milliseconds(1);
   recorded.workload_rules.reset();
+  recorded.collector_timeout = std::max(recorded.collector_timeout, kLeastTimeout);
   for (const CollectorDescription& collector : describe_collectors()) {
     if (!collector.enabled_by_default && !collector.always_on)
       recorded.collectors[std::string(collector.name)] = collector.name == "host";

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -56,6 +57,15 @@ std::string unreadable(const CaptureOutcome& outcome) {
   return text;
 }
 
+// As a shell reads it.
+std::string shell_word(const std::string& path) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+:@%,=";
+  if (path.find_first_not_of(kPlain) == std::string::npos) return path;
+  std::string quoted = "'";
+  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return terminal_safe(quoted + "'");
+}
+
 std::string page_report(const CaptureOutcome& outcome) {
   if (outcome.differences.empty())
     return "Served again, it gives the same page: " + std::to_string(outcome.samples) + " samples.";
@@ -95,9 +105,9 @@ int capture(const Options& options, const std::vector<std::string>& arguments) {
   for (const std::string& line : outcome.left_out) add_paragraph(out, line);
   add_paragraph(out, page_report(outcome));
   if (!missing.empty()) out += '\n' + missing;
-  out +=
-      "\nRead it before you send it:\n  tar --zstd -tvf FILE            its files\n"
-      "  tar --zstd -xOf FILE left-out   what was masked and left out\n";
+  const std::string file = to_output ? "FILE" : shell_word(path);
+  out += "\nRead it before you send it: its files, and what was masked and left out:\n  tar --zstd -tvf " + file +
+         "\n  tar --zstd -xOf " + file + " left-out\n";
   if (!to_output) return print(out);
   std::fputs(out.c_str(), stderr);
   return EXIT_SUCCESS;

@@ -15,7 +15,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 import exporter_under_test  # noqa: E402
 
-BINARY = sys.argv[1]
+BINARY = os.path.abspath(sys.argv[1])
 
 
 def run(*arguments, prefix=(), **options):
@@ -44,6 +44,17 @@ def main():
         check("capture succeeds", code == 0, (code, errors))
         check("it gives the same page", "it gives the same page" in " ".join(out.split()), out)
         check("its lines fit a terminal", max(map(len, out.splitlines())) <= 80, out)
+        hint = [line for line in out.splitlines() if line.startswith("  tar ")]
+        check("it ends with two commands for this file", len(hint) == 2 and path in hint[0] and path in hint[1], out)
+        for line in hint:
+            done = subprocess.run(line, shell=True, capture_output=True, text=True)
+            check(f"{line.strip()} works", done.returncode == 0 and done.stdout, done)
+        odd_name = "Read it's contents; echo no"
+        code, out, errors = run("capture", odd_name, "--simulate", "arc-a770", cwd=folder)
+        line = out.splitlines()[-1]
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=folder)
+        check("they quote a name for the shell", done.returncode == 0 and done.stdout and "no\n" not in done.stdout, (line, done))
+        os.remove(f"{folder}/{odd_name}")
         check("only its owner can read it", os.stat(path).st_mode & 0o777 == 0o600, oct(os.stat(path).st_mode))
         check("nothing else is left", os.listdir(folder) == ["gpu.tar.zst"], os.listdir(folder))
         with open(path, "rb") as file:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture from a stranger: the archive, or, after the byte 'i', the index of its one pass. What is accepted is served
-// to the collectors without harm.
+// A capture from a stranger: the archive; after the byte 'i', the index of its one pass; after 'c', its files, each
+// below a line "== PATH". What is accepted is served to the collectors without harm.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,25 @@ namespace {
 
 constexpr std::string_view kHead = "intel-gpu-exporter capture, format 1\n";
 
+igpu::CaptureFiles files_in_text(std::string_view text) {
+  constexpr std::string_view kMark = "== ";
+  igpu::CaptureFiles files;
+  std::string* content = nullptr;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    text.remove_prefix(line.size());
+    if (line.starts_with(kMark)) {
+      const std::string_view path = line.substr(kMark.size());
+      content = &files[std::string(path.substr(0, path.find('\n')))];
+    } else if (content) {
+      *content += line;
+    }
+  }
+  return files;
+}
+
 igpu::CaptureFiles files_of(std::string_view bytes) {
+  if (bytes.starts_with('c')) return files_in_text(bytes.substr(1));
   if (!bytes.starts_with('i'))
     return igpu::exporter::read_archive(bytes, {.files = 1000, .file_bytes = 1 << 20, .total_bytes = 4 << 20});
   return {{"capture", std::string(kHead)},

@@ -402,6 +402,20 @@ def runbook(chart):
     check(f"the runbook of {len(alerts)} alerts is where the values say", len(alerts) > 10 and not wrong, wrong)
 
 
+def capture_command(groups):
+    """docs/send-a-capture.md names the DaemonSet of the node's manifests, and the path of the program in the image."""
+    with open(f"{SOURCE}/docs/send-a-capture.md") as f:
+        text = f.read()
+    line = re.search(r"^kubectl exec -n (\S+) ds/(\S+) -- (\S+) capture - ", text, re.M)
+    with open(f"{SOURCE}/deploy/container/Containerfile") as f:
+        program = json.loads(re.search(r"^ENTRYPOINT (.*)", f.read(), re.M).group(1))[0]
+    for name in ("base", "overlays/node"):
+        found = [(d["metadata"]["namespace"], d["metadata"]["name"], program) for d in groups[name] if d["kind"] == "DaemonSet"]
+        equal(f"{name}: the command of a capture is that of its DaemonSet", found, [line.groups()])
+        labels = [d["spec"]["template"]["metadata"]["labels"].get("app.kubernetes.io/name") for d in groups[name] if d["kind"] == "DaemonSet"]
+        equal(f"{name}: and its pods have the label", labels, re.findall(r"-l app.kubernetes.io/name=([a-z-]+)", text))
+
+
 def dashboards(groups):
     """The ConfigMaps hold Grafana's dashboards, all of them unchanged, with the label that its sidecar searches for."""
     ours = {}
@@ -627,6 +641,7 @@ def main():
         rules(groups)
         runbook(chart)
         dashboards(groups)
+        capture_command(groups)
         helm_test(groups)
         native_sidecar(groups["sidecar"])
         level_zero(groups["level-zero"])

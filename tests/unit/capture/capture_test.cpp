@@ -4,7 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <regex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "igpu/monitor.h"
 #include "monitor/capture_parts.h"
@@ -17,6 +24,59 @@ using namespace igpu::test;
 using namespace std::chrono_literals;
 
 namespace {
+
+// A directory of which one folder takes three seconds to list.
+class SlowDirectory final : public Directory {
+ public:
+  SlowDirectory(Directory& real, std::string folder, FakeClock& clock)
+      : real_(real), folder_(std::move(folder)), clock_(clock) {}
+  Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
+    if (path == folder_) clock_.advance(3s);
+    return real_.for_each(path, visit);
+  }
+  Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
+    return real_.read(path, buffer);
+  }
+  Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override {
+    return real_.read_start(path, buffer);
+  }
+  Reading<std::unique_ptr<File>> open(std::string_view path) const override { return real_.open(path); }
+  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
+    return real_.open_directory(path);
+  }
+  Reading<std::string> read_link(std::string_view path) const override { return real_.read_link(path); }
+  Reading<std::string> resolve(std::string_view path) const override { return real_.resolve(path); }
+  Reading<FileFacts> stat(std::string_view path) const override { return real_.stat(path); }
+
+ private:
+  Directory& real_;
+  const std::string folder_;
+  FakeClock& clock_;
+};
+
+class SlowParts final : public MachineParts {
+ public:
+  SlowParts(std::shared_ptr<SimulatedParts> inner, std::string folder)
+      : inner_(std::move(inner)),
+        proc_(inner_->machine().proc, std::move(folder), inner_->clock),
+        machine_{inner_->machine().sys,        proc_,
+                 inner_->machine().dev,        inner_->machine().perf,
+                 inner_->machine().drm,        inner_->machine().clock,
+                 inner_->machine().privileges, inner_->machine().names} {}
+  Machine& machine() override { return machine_; }
+
+ private:
+  std::shared_ptr<SimulatedParts> inner_;
+  SlowDirectory proc_;
+  Machine machine_;
+};
+
+std::optional<double> value_of(const ScrapeResult& page, std::string_view metric) {
+  for (const SampleList* const list : page.lists())
+    for (const SampleList::Sample& sample : list->samples())
+      if (sample.metric->name == metric) return sample.value;
+  return std::nullopt;
+}
 
 struct Captured {
   explicit Captured(std::string_view profile, const CaptureRequest& request = {.passes = 4})
@@ -140,6 +200,17 @@ TEST_CASE("after its last pass a capture stays as it is") {
   const auto monitor = make_monitor(capture_parts(captured.outcome.files), {}, log);
   const std::size_t first = samples_of(*monitor);
   for (int scrape = 0; scrape < 6; ++scrape) CHECK(samples_of(*monitor) >= first);
+}
+
+TEST_CASE("on a machine that needs seconds for a scan of all processes a capture has all of them") {
+  const auto parts = std::make_shared<SimulatedParts>("arc-a770");
+  RecordingLog log;
+  // The others have higher PIDs, and are scanned later.
+  const CaptureOutcome outcome = capture_of(
+      std::make_shared<SlowParts>(parts, "731/fdinfo"), {}, {.passes = 3}, [&] { parts->clock.advance(1s); }, log);
+  CHECK(value_of(*outcome.last, "intel_gpu_exporter_client_walk_complete") == 1);
+  CHECK(value_of(*outcome.last, "intel_gpu_processes") == 4);
+  CHECK(lines(outcome.differences) == "");
 }
 
 TEST_CASE("a capture that would be too large is not made") {
