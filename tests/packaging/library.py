@@ -17,6 +17,10 @@ LIBDIR = f"/usr/lib/{TRIPLET}"
 EXAMPLES = ["one_shot", "callback", "coroutine", "one_shot_c", "main_loop", "one_shot.py"]
 
 
+# Headers of all metrics, whose structs grow with each release.
+STATIC_ONLY = {"collectable", "collector_set", "feature", "metric", "monitor", "option", "options", "page", "workload_rules"}
+
+
 class Machine:
     """This machine's files with a layer above them that takes all changes: packages are really installed, and it stays as it is."""
 
@@ -87,10 +91,11 @@ def contents(runtime, development, python, abi):
     private = {"capture", "duration", "job", "job_recorder", "level_zero"}  # for the program
     headers = {os.path.basename(path) for path in glob.glob(f"{SOURCE}/collectors/include/igpu/*.h")} | {"version.h"}
     headers -= {f"{header}.h" for header in private}
+    headers = {f"igpu-static/igpu/{header}" if header[:-2] in STATIC_ONLY else f"igpu/{header}" for header in headers}
     config = {f"{LIBDIR}/cmake/igpu/igpu-{part}.cmake" for part in (
         "config", "config-version", "targets", "targets-relwithdebinfo", "static-targets", "static-targets-relwithdebinfo")}
     equal("libigpu-dev has headers, the static library, and what CMake and pkg-config read", files(development),
-          {f"/usr/include/igpu/{header}" for header in headers} | config |
+          {f"/usr/include/{header}" for header in headers} | config |
           {f"{LIBDIR}/{part}" for part in ("libigpu.a", "libigpu.so", "pkgconfig/igpu.pc", "pkgconfig/igpu-static.pc")} |
           {f"/usr/share/doc/libigpu-dev/examples/{name}" for name in os.listdir(f"{SOURCE}/examples")} |
           {"/usr/share/doc/libigpu-dev/copyright", "/usr/share/doc/libigpu-dev/changelog.Debian.gz"})
@@ -128,7 +133,7 @@ def consumers(there, abi):
     there.run("cmake", "-G", "Ninja", "-S", "/tmp/examples", "-B", "/tmp/examples/build", "-DCMAKE_BUILD_TYPE=Debug")
     there.run("cmake", "--build", "/tmp/examples/build")
     for name in EXAMPLES:
-        program = ["python3", "-B", f"/tmp/examples/{name}"] if name.endswith(".py") else [f"/tmp/examples/build/{name}"]
+        program = ["/usr/bin/python3", "-B", f"/tmp/examples/{name}"] if name.endswith(".py") else [f"/tmp/examples/build/{name}"]
         status, text = example(there, [*program, "rack"])
         check(f"example {name} reads the simulated machine", status == 0 and re.search(r"\d %", text), (status, text))
         status, text = example(there, [*program, "no-such-machine"])
@@ -153,6 +158,18 @@ def consumers(there, abi):
         check(f"{source}, compiled with the flags of pkg-config {kind}, runs", status == 0 and re.search(r"\d %", text), (status, text))
         loads = "libigpu" in output("objdump", "-p", there.root + program)
         equal(f"and loads the library only if it is shared ({kind})", loads, kind == "igpu")
+
+    # Whoever links the shared library finds no header whose functions it lacks.
+    status, text = there.run("c++", "-std=c++20", "/tmp/consume/main.cpp", *flags["igpu"], "-o", "/tmp/main", check_status=False)
+    check("monitor.h is not found by users of the shared library", status != 0 and "igpu/monitor.h: No such file" in text, text)
+    status, text = there.run("c++", "-std=c++20", "/tmp/consume/main.cpp", *flags["igpu-static"], "-o", "/tmp/main", check_status=False)
+    check("and is found by users of the static one", status == 0, text)
+    equal("who read all GPUs", example(there, ["/tmp/main"])[0], 0)
+    for kind, folder in (("igpu", "/usr/include/igpu"), ("igpu-static", "/usr/include/igpu-static/igpu")):
+        for header in sorted(os.listdir(there.root + folder)):
+            status, text = there.run("c++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *flags[kind], "-include",
+                                     f"igpu/{header}", "-x", "c++", "/dev/null", check_status=False)
+            check(f"{header} is complete for users of {kind}", status == 0, text)
 
     # A program of C alone: CMake has no C++ compiler then.
     os.makedirs(f"{there.root}/tmp/only-c")
