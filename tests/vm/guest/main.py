@@ -45,6 +45,7 @@ GROUPS = {
     "finder": finder.finder,
     "jobs": jobs.jobs,
     "jobs-i915": jobs.jobs_i915,
+    "jobs-6.12": jobs.jobs_newer_kernel,
 }
 
 if __name__ == "__main__":

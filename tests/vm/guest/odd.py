@@ -9,6 +9,7 @@ import time
 
 from model import POWER, apply_machine, machine, script
 from vm import (PORT, Exporter, Page, Load, absent, doctor_is_content, equal, near, points, present, rate, read, run_tool, verdict)
+import jobs
 import values
 
 
@@ -120,6 +121,23 @@ def foreign_card():
         present("foreign: memory size of the right node", page, "intel_gpu_memory_size_bytes", device=gpus[0].address)
     code, text = run_tool("list")
     equal("foreign: list", (code, gpus[0].address in text, "virtio" in text.lower()), (0, True, False))
+    foreign_jobs()
+
+
+def foreign_jobs():
+    """A real driver and its commands, executed by QEMU: `trace` finds its events by itself."""
+    done = jobs.trace("record", "-o", jobs.FILE, "--", "python3", "virtio_commands.py", "20")
+    equal("virtio-gpu: record ends well", done.returncode, 0)
+    found = sorted(jobs.jobs_of(), key=lambda j: int(j["submit_ns"]))
+    equal("virtio-gpu: all commands with a fence found",
+          (len(found), {j["source"] for j in found}, {j["ring"] for j in found}),
+          (20, {"virtio_gpu"}, {"control"}))
+    equal("virtio-gpu: the process that submitted", {(j["pid"], j["comm"]) for j in found},
+          {(done.stdout.strip(), "python3")})
+    # The driver handles answers in a thread of the kernel: the command ended then or earlier.
+    equal("virtio-gpu: ends", {(j["outcome"], j["end"]) for j in found}, {("bound", "by")})
+    overlaps = [b["key"] for a, b in zip(found, found[1:]) if int(b["submit_ns"]) < int(a["end_ns"])]
+    equal("virtio-gpu: each ends before the next one is submitted", overlaps, [])
 
 
 def no_gpu():
