@@ -142,11 +142,17 @@ class Recorder final : public JobRecorder {
 
   // Hands what happened until then to the pairing, in the order of time.
   void hand_on(std::uint64_t until) {
-    std::stable_sort(held_.begin(), held_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::size_t count = 0;
-    for (; count < held_.size() && held_[count].first <= until; ++count)
-      std::visit([this](const auto& item) { take(item); }, held_[count].second);
-    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(count));
+    order_.clear();  // sorted instead of the items, which are large
+    for (std::size_t i = 0; i < held_.size(); ++i) order_.emplace_back(held_[i].first, i);
+    std::sort(order_.begin(), order_.end());
+    for (const auto& [time, place] : order_) {
+      if (time <= until)
+        std::visit([this](const auto& item) { take(item); }, held_[place].second);
+      else
+        later_.push_back(std::move(held_[place]));
+    }
+    held_.swap(later_);
+    later_.clear();
   }
 
   bool cpu_event(const TraceRecord& record) {
@@ -277,7 +283,8 @@ class Recorder final : public JobRecorder {
   std::optional<CpuFormats> cpu_;
   JobRecorderCounts counts_;
   std::uint64_t newest_ = 0, sampled_ = 0;
-  std::vector<std::pair<std::uint64_t, Item>> held_;
+  std::vector<std::pair<std::uint64_t, Item>> held_, later_;
+  std::vector<std::pair<std::uint64_t, std::size_t>> order_;
   std::unordered_set<JobKey, KeyHash> skipped_;
   std::unordered_set<std::uint32_t> threads_;
   std::unordered_map<std::uint32_t, FenceWaitEvent> waits_;
