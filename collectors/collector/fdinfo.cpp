@@ -10,20 +10,12 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "collector/shared/memory_states.h"
 #include "source/drm_query.h"
 
 namespace igpu {
 namespace {
 
-struct MemoryState {
-  std::string_view label;
-  std::optional<std::uint64_t> ClientMemory::*value;
-};
-constexpr std::array<MemoryState, 5> kMemoryStates{{{"total", &ClientMemory::total},
-                                                    {"shared", &ClientMemory::shared},
-                                                    {"active", &ClientMemory::active},
-                                                    {"resident", &ClientMemory::resident},
-                                                    {"purgeable", &ClientMemory::purgeable}}};
 constexpr double kUnknown = -1;
 
 struct ByDevice {

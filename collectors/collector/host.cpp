@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kTicksPerSecond = 100;       // USER_HZ
 constexpr std::uint64_t kHeldTicks = 300;     // a larger step back is that of a processor that was taken offline
-constexpr std::size_t kLargest = 256 * 1024;  // the processors' lines come first; those of interrupts may follow
+constexpr std::size_t kLargest = 256U << 10;  // the processors' lines come first; those of interrupts may follow
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "collector/shared/memory_states.h"
+
 namespace igpu {
 namespace {
 
@@ -16,16 +18,6 @@ constexpr std::size_t kMostFolded = 65536;
 std::uint64_t nanoseconds_of(std::uint64_t cycles, double hertz) {
   return static_cast<std::uint64_t>(std::round(static_cast<double>(cycles) * 1e9 / hertz));
 }
-
-struct MemoryState {
-  std::string_view label;
-  std::optional<std::uint64_t> ClientMemory::*value;
-};
-constexpr std::array<MemoryState, 5> kMemoryStates{{{"total", &ClientMemory::total},
-                                                    {"shared", &ClientMemory::shared},
-                                                    {"active", &ClientMemory::active},
-                                                    {"resident", &ClientMemory::resident},
-                                                    {"purgeable", &ClientMemory::purgeable}}};
 
 const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid) {
   const auto it = std::lower_bound(processes.begin(), processes.end(), pid,

@@ -83,6 +83,7 @@ std::vector<LevelZeroSite> live_level_zero_sites(std::span<const std::byte> byte
     site.last_seconds = std::max(site.last_seconds, seconds);
   }
   std::vector<LevelZeroSite> sorted;
+  sorted.reserve(sites.size());
   for (auto& [key, site] : sites) sorted.push_back(std::move(site));
   std::stable_sort(sorted.begin(), sorted.end(), [](const LevelZeroSite& a, const LevelZeroSite& b) {
     return std::tie(a.bytes, a.count) > std::tie(b.bytes, b.count);

@@ -105,7 +105,8 @@ static_assert(sizeof(Entry) == 48);
 
 inline constexpr std::uint64_t kKindsOffset = sizeof(Header);
 inline constexpr std::uint64_t kCallsOffset = kKindsOffset + kMaxKinds * sizeof(KindCounters);
-inline constexpr std::uint64_t kModulesOffset = kCallsOffset + kLanes * kMaxFunctions * sizeof(CallCounters);
+inline constexpr std::uint64_t kModulesOffset =
+    kCallsOffset + std::uint64_t{kLanes} * kMaxFunctions * sizeof(CallCounters);
 inline constexpr std::uint64_t kSitesOffset = kModulesOffset + kMaxModules * sizeof(Module);
 
 constexpr std::uint64_t site_bytes(std::uint32_t frames) { return sizeof(SiteHeader) + frames * sizeof(std::uint64_t); }

@@ -313,6 +313,7 @@ void IntelGpuTopJson::write(const PageView& page, Nanoseconds elapsed, std::stri
   });
   if (lists_clients) {
     std::vector<std::pair<std::string, const Client*>> sorted;
+    sorted.reserve(clients.size());
     for (const auto& [pid, client] : clients) sorted.emplace_back(pid, &client);
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto& a, const auto& b) { return a.second->used > b.second->used; });

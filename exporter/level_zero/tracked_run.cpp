@@ -111,6 +111,7 @@ class SignalsIgnored {
 
 int run_and_wait(std::vector<std::string> program, Environment& environment) {
   std::vector<char*> arguments;
+  arguments.reserve(program.size() + 1);
   for (std::string& argument : program) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   const SignalsIgnored ignored;

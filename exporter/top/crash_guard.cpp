@@ -20,9 +20,9 @@ struct Restore {
   std::array<char, 256> text{};
   std::size_t size = 0;
   std::array<struct sigaction, kFaults.size()> before{};
-  std::array<char, 64 * 1024> stack{};  // the fault may be that the stack is full
+  std::array<char, 64U << 10> stack{};  // the fault may be that the stack is full
 };
-Restore restore_state;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+Restore restore_state;
 
 // Only async-signal-safe calls.
 extern "C" void restore_terminal_and_die(int signal) {

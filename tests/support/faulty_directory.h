@@ -6,16 +6,16 @@
 #include <string>
 #include <utility>
 
-#include "machine/filesystem.h"
+#include "support/forwarding_directory.h"
 
 namespace igpu::test {
 
 // A directory whose files can be made to fail or to be denied, also those already open: what sysfs does and
 // files on a disk do not.
-class FaultyDirectory final : public Directory {
+class FaultyDirectory final : public ForwardingDirectory {
  public:
   explicit FaultyDirectory(std::unique_ptr<Directory> real)
-      : real_(std::move(real)), faults_(std::make_shared<Faults>()) {}
+      : ForwardingDirectory(std::move(real)), faults_(std::make_shared<Faults>()) {}
 
   // Every file whose path ends in this answers the errno: when it is read, or already when it is opened.
   void fail_reading(const std::string& ending, int error) { faults_->reading[ending] = error; }
@@ -27,29 +27,20 @@ class FaultyDirectory final : public Directory {
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
     if (const int error = find(faults_->opening, path)) return outcome_of_errno<std::string_view>(error, path);
     if (const int error = find(faults_->reading, path)) return outcome_of_errno<std::string_view>(error, path);
-    return real_->read(path, buffer);
+    return inner().read(path, buffer);
   }
   Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override {
     if (const int error = find(faults_->opening, path)) return outcome_of_errno<std::string_view>(error, path);
     if (const int error = find(faults_->reading, path)) return outcome_of_errno<std::string_view>(error, path);
-    return real_->read_start(path, buffer);
+    return inner().read_start(path, buffer);
   }
   Reading<std::unique_ptr<File>> open(std::string_view path) const override {
     if (const int error = find(faults_->opening, path)) return outcome_of_errno<std::unique_ptr<File>>(error, path);
-    auto file = real_->open(path);
+    auto file = inner().open(path);
     if (!file) return file;
     ++faults_->opens;
     return std::unique_ptr<File>(std::make_unique<FaultyFile>(*std::move(file), std::string(path), faults_));
   }
-  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
-    return real_->open_directory(path);
-  }
-  Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
-    return real_->for_each(path, visit);
-  }
-  Reading<std::string> read_link(std::string_view path) const override { return real_->read_link(path); }
-  Reading<std::string> resolve(std::string_view path) const override { return real_->resolve(path); }
-  Reading<FileFacts> stat(std::string_view path) const override { return real_->stat(path); }
 
  private:
   using ErrorByEnding = std::map<std::string, int>;
@@ -80,7 +71,6 @@ class FaultyDirectory final : public Directory {
     std::shared_ptr<Faults> faults_;
   };
 
-  std::unique_ptr<Directory> real_;
   std::shared_ptr<Faults> faults_;
 };
 

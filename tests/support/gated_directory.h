@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "machine/filesystem.h"
+#include "support/forwarding_directory.h"
 
 namespace igpu::test {
 
@@ -50,31 +50,17 @@ class Gate {
 };
 
 // A directory of which one folder cannot be listed while the gate is closed: a read that hangs in the kernel.
-class GatedDirectory final : public Directory {
+class GatedDirectory final : public ForwardingDirectory {
  public:
-  GatedDirectory(Directory& real, std::string folder) : real_(real), folder_(std::move(folder)) {}
+  GatedDirectory(const Directory& real, std::string folder) : ForwardingDirectory(real), folder_(std::move(folder)) {}
   Gate gate;
 
   Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
     if (path == folder_) gate_.pass();
-    return real_.for_each(path, visit);
+    return inner().for_each(path, visit);
   }
-  Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
-    return real_.read(path, buffer);
-  }
-  Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override {
-    return real_.read_start(path, buffer);
-  }
-  Reading<std::unique_ptr<File>> open(std::string_view path) const override { return real_.open(path); }
-  Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
-    return real_.open_directory(path);
-  }
-  Reading<std::string> read_link(std::string_view path) const override { return real_.read_link(path); }
-  Reading<std::string> resolve(std::string_view path) const override { return real_.resolve(path); }
-  Reading<FileFacts> stat(std::string_view path) const override { return real_.stat(path); }
 
  private:
-  Directory& real_;
   const std::string folder_;
   Gate& gate_ = gate;
 };

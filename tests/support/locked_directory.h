@@ -7,54 +7,50 @@
 #include <string>
 #include <utility>
 
-#include "machine/filesystem.h"
+#include "support/forwarding_directory.h"
 
 namespace igpu::test {
 
 // A directory in which some paths (relative to the tree's root) may not be opened. File modes cannot show that: tests
 // run as root.
-class LockedDirectory final : public Directory {
+class LockedDirectory final : public ForwardingDirectory {
  public:
   using Locked = std::function<bool(std::string_view path)>;
 
   // inner must outlive it.
-  LockedDirectory(const Directory& inner, Locked is_locked) : inner_(inner), locked_(std::move(is_locked)) {}
+  LockedDirectory(const Directory& inner, Locked is_locked)
+      : ForwardingDirectory(inner), locked_(std::move(is_locked)) {}
 
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
     if (locked(path)) return absent_of_errno(EACCES);
-    return inner_.read(path, buffer);
+    return inner().read(path, buffer);
   }
   Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override {
     if (locked(path)) return absent_of_errno(EACCES);
-    return inner_.read_start(path, buffer);
+    return inner().read_start(path, buffer);
   }
   Reading<std::unique_ptr<File>> open(std::string_view path) const override {
     if (locked(path)) return absent_of_errno(EACCES);
-    return inner_.open(path);
+    return inner().open(path);
   }
   Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
     if (locked(path)) return absent_of_errno(EACCES);
-    auto below = inner_.open_directory(path);
+    auto below = inner().open_directory(path);
     if (!below) return below;
     return std::unique_ptr<Directory>(
         new LockedDirectory(std::move(*below), locked_, prefix_ + std::string(path) + "/"));
   }
   Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
     if (locked(path)) return absent_of_errno(EACCES);
-    return inner_.for_each(path, visit);
+    return inner().for_each(path, visit);
   }
-  Reading<std::string> read_link(std::string_view path) const override { return inner_.read_link(path); }
-  Reading<std::string> resolve(std::string_view path) const override { return inner_.resolve(path); }
-  Reading<FileFacts> stat(std::string_view path) const override { return inner_.stat(path); }
 
  private:
   LockedDirectory(std::unique_ptr<Directory> inner, Locked is_locked, std::string prefix)
-      : owned_(std::move(inner)), inner_(*owned_), locked_(std::move(is_locked)), prefix_(std::move(prefix)) {}
+      : ForwardingDirectory(std::move(inner)), locked_(std::move(is_locked)), prefix_(std::move(prefix)) {}
 
   bool locked(std::string_view path) const { return locked_(prefix_ + std::string(path)); }
 
-  std::unique_ptr<Directory> owned_;  // of a directory below the first one
-  const Directory& inner_;
   Locked locked_;
   std::string prefix_;
 };

@@ -13,48 +13,45 @@
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"
 #include "support/fake_privileges.h"
+#include "support/forwarding_directory.h"
 
 namespace igpu::test {
 namespace {
 
 // Passes everything on and notes what was read.
-class WatchedDirectory final : public Directory {
+class WatchedDirectory final : public ForwardingDirectory {
  public:
   using Counts = std::map<std::string, int, std::less<>>;
   using Facts = std::map<std::string, FileFacts, std::less<>>;
   WatchedDirectory(std::unique_ptr<Directory> real, std::string prefix, std::shared_ptr<Counts> counts,
                    std::shared_ptr<Facts> facts)
-      : real_(std::move(real)), prefix_(std::move(prefix)), counts_(std::move(counts)), facts_(std::move(facts)) {}
+      : ForwardingDirectory(std::move(real)),
+        prefix_(std::move(prefix)),
+        counts_(std::move(counts)),
+        facts_(std::move(facts)) {}
 
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
     note(path);
-    return real_->read(path, buffer);
+    return inner().read(path, buffer);
   }
   Reading<std::string_view> read_start(std::string_view path, std::span<char> buffer) const override {
     note(path);
-    return real_->read_start(path, buffer);
+    return inner().read_start(path, buffer);
   }
-  Reading<std::unique_ptr<File>> open(std::string_view path) const override { return real_->open(path); }
   Reading<std::unique_ptr<Directory>> open_directory(std::string_view path) const override {
-    auto opened = real_->open_directory(path);
+    auto opened = inner().open_directory(path);
     if (!opened) return opened;
     return std::unique_ptr<Directory>(
         std::make_unique<WatchedDirectory>(*std::move(opened), prefix_ + "/" + std::string(path), counts_, facts_));
   }
-  Reading<Unit> for_each(std::string_view path, const std::function<bool(std::string_view)>& visit) const override {
-    return real_->for_each(path, visit);
-  }
-  Reading<std::string> read_link(std::string_view path) const override { return real_->read_link(path); }
-  Reading<std::string> resolve(std::string_view path) const override { return real_->resolve(path); }
   Reading<FileFacts> stat(std::string_view path) const override {
     const auto told = facts_->find(prefix_ + "/" + std::string(path));
-    return told == facts_->end() ? real_->stat(path) : told->second;
+    return told == facts_->end() ? inner().stat(path) : told->second;
   }
 
  private:
   void note(std::string_view path) const { ++(*counts_)[prefix_ + "/" + std::string(path)]; }
 
-  std::unique_ptr<Directory> real_;
   std::string prefix_;
   std::shared_ptr<Counts> counts_;
   std::shared_ptr<Facts> facts_;

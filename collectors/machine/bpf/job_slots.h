@@ -6,6 +6,7 @@
 #ifndef IGPU_JOB_SLOTS_H
 #define IGPU_JOB_SLOTS_H
 
+/* NOLINTBEGIN(readability-identifier-naming): shared with C */
 enum {
   JOB_GROUPS = 64,
   JOB_GROUP_SLOTS = 64,
@@ -47,5 +48,6 @@ enum {
   JOB_EVICTED = 4,
   JOB_OUTCOMES = 5
 };
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif

@@ -136,6 +136,24 @@ struct SimpleScene : Scene {
   }
 };
 
+// A scan a second, each of one process that has ended at the next.
+void scan_short_processes(UsageTable& table, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ClientSnapshot snapshot;
+    snapshot.time = std::chrono::seconds(i);
+    DrmClient client;
+    client.pid = i;
+    client.id = i;
+    client.engines[0].busy_ns = 1;
+    snapshot.clients.push_back(client);
+    ClientProcess process;
+    process.pid = i;
+    snapshot.processes.push_back(process);
+    snapshot.pids = {i};
+    (void)table.update(snapshot, snapshot.clients, 10, 1s);
+  }
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("collector fdinfo");
@@ -651,20 +669,7 @@ TEST_CASE("no client counts twice after DRM nodes were renamed or the GPU was re
 
 TEST_CASE("state of ended processes and of clients closed long ago is dropped") {
   UsageTable table;
-  for (std::uint32_t i = 0; i < 2000; ++i) {
-    ClientSnapshot snapshot;
-    snapshot.time = std::chrono::seconds(i);
-    DrmClient client;
-    client.pid = i;
-    client.id = i;
-    client.engines[0].busy_ns = 1;
-    snapshot.clients.push_back(client);
-    ClientProcess process;
-    process.pid = i;
-    snapshot.processes.push_back(process);
-    snapshot.pids = {i};
-    (void)table.update(snapshot, snapshot.clients, 10, 1s);
-  }
+  scan_short_processes(table, 2000);
   CHECK(table.remembered_processes() == 1);
   CHECK(table.remembered_clients() < 1000);
   CHECK(table.remembered_series() == 1999);  // their counts: a PID is given again
@@ -672,20 +677,7 @@ TEST_CASE("state of ended processes and of clients closed long ago is dropped") 
 
 TEST_CASE("counters of ended series are kept up to a limit") {
   UsageTable table;
-  for (std::uint32_t i = 0; i < 20000; ++i) {
-    ClientSnapshot snapshot;
-    snapshot.time = std::chrono::seconds(i);
-    DrmClient client;
-    client.pid = i;
-    client.id = i;
-    client.engines[0].busy_ns = 1;
-    snapshot.clients.push_back(client);
-    ClientProcess process;
-    process.pid = i;
-    snapshot.processes.push_back(process);
-    snapshot.pids = {i};
-    (void)table.update(snapshot, snapshot.clients, 10, 1s);
-  }
+  scan_short_processes(table, 20000);
   CHECK(table.remembered_series() <= 8192);
   CHECK(table.remembered_series() > 7000);
 }
