@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`top` in a real terminal (tmux): keys, sizes, signals, and hosts that fail in every way."""
+import base64
 import os
 import signal
 import socket
@@ -207,6 +208,37 @@ def page(text):
     return answer
 
 
+def behind_password(connection):
+    """To alice with her password."""
+    request = connection.recv(8192).decode()
+    allowed = f"Authorization: Basic {base64.b64encode(b'alice:a:secret').decode()}\r\n" in request
+    text = "intel_gpu_info{device=\"0000:03:00.0\",card=\"card1\",name=\"behind a password\"} 1\nintel_gpu_exporter_devices 1\n"
+    head = "HTTP/1.1 200 OK" if allowed else "HTTP/1.1 401 Unauthorized"
+    text = text if allowed else ""
+    connection.sendall(f"{head}\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode())
+
+
+def passwords(terminal):
+    host = f"127.0.0.1:{Host(behind_password).port}"
+    variable = {"INTEL_GPU_EXPORTER_USER": "alice:a:secret"}
+    for arguments, environment, succeeds in (
+            ([host, "--user=alice:a:secret"], {}, True), ([host], variable, True), ([f"http://alice:a%3Asecret@{host}"], {}, True),
+            ([f"http://alice:a%3Asecret@{host}", "--user=bob:x"], {}, True),  # the URL's are for this host
+            ([host, "--user=alice:wrong"], {}, False), ([host], {}, False), ([host, "--user=alice"], {}, False)):
+        ran = subprocess.run([binary, "top", "--once", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                             env={**ENVIRONMENT, **environment}, timeout=120)
+        expected = "behind a password" if succeeds else "rejects the user name or password, or requires one: --user"
+        check(expected in " ".join(ran.stdout.split()) and ran.returncode == (0 if succeeds else 1), f"{arguments}: {ran}")
+        check("secret" not in ran.stdout + ran.stderr, f"no password is printed: {ran}")
+    terminal.start(f"{host} --user alice")
+    terminal.wait_for("Password of alice:")
+    terminal.line("a:secret")
+    terminal.wait_for("behind a password", "? help")
+    check("secret" not in terminal.screen(), "the password is not on the screen")
+    terminal.keys("q")
+    terminal.wait_for("ended 0")
+
+
 def hosts(folder, terminal):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
@@ -303,6 +335,7 @@ with tempfile.TemporaryDirectory() as scratch:
         keys_and_sizes(the_terminal)
         signals(the_terminal)
         hosts(root / "a", the_terminal)
+        passwords(the_terminal)
     stop_and_continue(root / "b")
     printed(root / "c")
 finish()
