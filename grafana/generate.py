@@ -411,10 +411,22 @@ def waiting_row():
 
         return series(title, description, [quantile(share) for share in ("0.50", "0.95", "0.99")], "s", features="jobs", empty=nobody)
 
+    def by_workload(title, description, metric):
+        def quantile(share):
+            keys = f"{WORKLOAD}, class"
+            of = f"histogram_quantile({share}, sum by ({keys}, le) (rate({metric}_bucket{{{SELECT}}}[$__rate_interval]))) >= 0"
+            return target(top(of, keys, 2), BY_WORKLOAD + " · {{class}} p" + str(share)[2:])
+
+        return series(title, description, [quantile(share) for share in ("0.50", "0.95", "0.99")], "s",
+                      empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/tracing.md)")
+
     return ("Waiting", [
         quantiles("Time in the queue", "From the submission of a job to its start: half of the jobs, 95 % and 99 % of them waited at most this long. By class of engines; the two longest of each.",
                   "intel_gpu_job_queue_seconds"),
         quantiles("Time on the engine", "From the start of a job to its end. The two longest of each. i915: only jobs that somebody waits for. xe: with the time that the firmware holds them.", "intel_gpu_job_run_seconds"),
+        by_workload("Time in the queue by workload", "Which workload waits: half of its jobs, 95 % and 99 % of them waited at most this long, on all its GPUs. By class of engines; the two longest of each.",
+                    "intel_gpu_workload_job_queue_seconds"),
+        by_workload("Time on the engine by workload", "Whose jobs are long, and delay those of others. By class of engines; the two longest of each.", "intel_gpu_workload_job_run_seconds"),
         series("Jobs", "Jobs that ended, by class of engines; the eight most frequent.",
                [target(named(top(f"sum by ({GPU}, class) (rate(intel_gpu_jobs_total{{{SELECT}}}[$__rate_interval]))", GPU + ", class")), BY_GPU + " · {{class}}")],
                "cps", features="jobs", empty=nobody),

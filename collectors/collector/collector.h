@@ -63,7 +63,8 @@ struct CollectorContext {
 // Seconds of engine time by EngineClass, added up over the engines of the class; nothing where the GPU has no such
 // engine.
 using EngineSeconds = std::array<std::optional<double>, kEngineClasses>;
-using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;  // by PCI address
+using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;     // by PCI address
+using JobCountersByDevice = std::map<std::string, const JobCounters*>;  // likewise
 
 enum class GpuPower {
   awake,
@@ -86,6 +87,8 @@ class ScrapePass {
   virtual Reading<const ClientSnapshot*> clients() = 0;
   // From the collector that reads the PMU, when it counts: all engine time so far, for the machine's collectors.
   virtual void engines_measured(const EngineSeconds&) {}
+  // From the collector that reads the counters of jobs, likewise. They live as long as the machine.
+  virtual void jobs_counted(const JobCounters&) {}
 };
 
 class Collector {
@@ -118,6 +121,8 @@ class MachinePass {
   virtual std::span<const std::string> asleep() const = 0;
   // Of the GPUs whose PMU was read in this scrape.
   virtual EngineSecondsByDevice engines_measured() const = 0;
+  // Of the GPUs whose jobs were counted in this scrape.
+  virtual JobCountersByDevice jobs_counted() const = 0;
 };
 
 class MachineCollector {

@@ -11,14 +11,6 @@ namespace {
 // The number of missed events is the only one that takes system calls.
 constexpr Nanoseconds kMissesEvery = std::chrono::seconds(10);
 
-constexpr std::array<std::string_view, JOB_OUTCOMES> kOutcomes{"completed", "bound", "long_running", "error",
-                                                               "evicted"};
-
-// i915 has no long-running jobs here, and of the scheduler's jobs every end is exact.
-bool is_possible(JobSource source, std::size_t outcome) {
-  return outcome != (source == JobSource::i915 ? JOB_LONG_RUNNING : JOB_BOUND);
-}
-
 Count count_of(std::uint64_t number) { return Count{static_cast<double>(number)}; }
 
 }  // namespace
@@ -35,6 +27,7 @@ void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {
   const Reading<const JobCounters*> counters = machine_.job_counters->get(driver, pass.now());
   if (!counters) return out.missing(kFeature, counters);
   out.available(kFeature);
+  pass.jobs_counted(**counters);
   const std::vector<JobCounts> series = read_job_counts((*counters)->slots(), gpu_.address);
   for (const JobCounts& counts : series) {
     const std::string_view engine_class = to_string(counts.engine_class);
@@ -42,8 +35,8 @@ void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {
     out.add(kQueue, {gpu_.address, engine_class, source}, {counts.queue, Seconds{counts.queue_seconds}});
     out.add(kRun, {gpu_.address, engine_class, source}, {counts.run, Seconds{counts.run_seconds}});
     for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) {
-      if (is_possible(counts.source, i))
-        out.add(kJobs, {gpu_.address, engine_class, source, kOutcomes[i]}, count_of(counts.outcomes[i]));
+      if (is_possible_outcome(counts.source, i))
+        out.add(kJobs, {gpu_.address, engine_class, source, kJobOutcomes[i]}, count_of(counts.outcomes[i]));
     }
   }
   report_losses(**counters, pass, out);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "collector/collector.h"
+#include "collector/shared/job_series.h"
 #include "igpu/job.h"
 #include "source/job_counts.h"
 
@@ -14,26 +15,16 @@ namespace igpu {
 // How long the GPU's jobs wait and run, counted inside the kernel; a scrape reads mapped memory.
 class JobsCollector final : public Collector {
  public:
-  // 2^4 us to 2^24 us: 16 us to 16.8 s.
-  static constexpr std::array<double, kJobBuckets - 1> kBounds = [] {
-    std::array<double, kJobBuckets - 1> bounds{};
-    double microseconds = 16;
-    for (double& bound : bounds) {
-      bound = microseconds / 1e6;
-      microseconds *= 2;
-    }
-    return bounds;
-  }();
-  static constexpr HistogramMetric<Seconds, 3, kBounds.size()> kQueue{
+  static constexpr HistogramMetric<Seconds, 3, kJobBounds.size()> kQueue{
       "intel_gpu_job_queue_seconds",
       "Time from the submission of a job to its start: in the driver's queue, for other jobs, and for the engine.",
       {"device", "class", "source"},
-      kBounds};
-  static constexpr HistogramMetric<Seconds, 3, kBounds.size()> kRun{
+      kJobBounds};
+  static constexpr HistogramMetric<Seconds, 3, kJobBounds.size()> kRun{
       "intel_gpu_job_run_seconds",
       "Time from the start of a job to its end; only jobs whose end is exact.",
       {"device", "class", "source"},
-      kBounds};
+      kJobBounds};
   static constexpr Metric<Count, 4> kJobs{"intel_gpu_jobs_total",
                                           Kind::counter,
                                           "Jobs by outcome: completed, bound (its end is not known exactly), "

@@ -72,6 +72,7 @@ void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
   const Now now = scan(pass, out);
   for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, now, out);
   write_unattributed(out);
+  write_jobs(out);
   report_names(out);
   report_short_jobs(out);
 }
@@ -92,6 +93,7 @@ WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& 
   if (found.is_failure()) out.failed(found.failure());
   if (!found) return now;
   advance(snapshot, *found);
+  count_jobs(pass.jobs_counted(), snapshot);
   now.clients = true;
   now.processes = found->complete;
   // What a scan that was cut short has not read would be nobody's for ever.
@@ -131,6 +133,11 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
   for (const WorkloadTree& tree : settings_.trees)
     if (const TreeProcess* root = find_process(found.processes, tree.pid))
       tree_starts_.try_emplace(tree.pid, root->start_ticks);
+  std::function<void(std::uint32_t, std::uint64_t, std::string_view)> found_for_jobs;
+  if (machine_.job_counters != nullptr)
+    found_for_jobs = [&](std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload) {
+      jobs_.found(pid, start_ticks, workload, snapshot.time);
+    };
   table_.advance({snapshot, found.processes, found.now_ticks, found.complete,
                   [&](std::uint32_t pid) -> std::optional<WorkloadLabels> {
                     const auto process =
@@ -141,7 +148,13 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
                     if (auto labels = tree_of(pid, found)) return labels;
                     if (!holds_client) return std::nullopt;
                     return labels_of(*process);
-                  }});
+                  },
+                  found_for_jobs});
+}
+
+void WorkloadsCollector::count_jobs(const JobCountersByDevice& counters, const ClientSnapshot& snapshot) {
+  jobs_.advance(counters, snapshot);
+  jobs_.fold(table_.folded_names());
 }
 
 std::optional<WorkloadLabels> WorkloadsCollector::tree_of(std::uint32_t pid, const ProcessTree::Found& found) {
@@ -221,6 +234,22 @@ void WorkloadsCollector::write(const WorkloadTable::Workload& workload, const No
           {labels.workload, labels.kind, labels.name_space, labels.pod, labels.container, labels.container_id,
            labels.pod_uid, labels.systemd_unit},
           Count{1});
+}
+
+void WorkloadsCollector::write_jobs(SampleSink& out) const {
+  for (const auto& [workload, all] : jobs_.by_workload()) {
+    for (const auto& [series, counts] : all) {
+      const std::string& device = std::get<0>(series);
+      const std::string_view engine_class = to_string(counts.engine_class), source = to_string(counts.source);
+      out.add(kJobQueue, {device, workload, engine_class, source}, {counts.queue, Seconds{counts.queue_seconds}});
+      out.add(kJobRun, {device, workload, engine_class, source}, {counts.run, Seconds{counts.run_seconds}});
+      for (std::size_t i = 0; i < JOB_OUTCOMES; ++i) {
+        if (is_possible_outcome(counts.source, i))
+          out.add(kJobs, {device, workload, engine_class, source, kJobOutcomes[i]},
+                  Count{static_cast<double>(counts.outcomes[i])});
+      }
+    }
+  }
 }
 
 void WorkloadsCollector::write_unattributed(SampleSink& out) const {

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "collector/collector.h"
+#include "collector/shared/job_series.h"
 #include "collector/shared/scan_interval.h"
+#include "collector/workloads_jobs.h"
 #include "collector/workloads_naming.h"
 #include "collector/workloads_table.h"
 #include "igpu/feature.h"
@@ -89,6 +91,20 @@ class WorkloadsCollector final : public MachineCollector {
                                              Kind::counter,
                                              "Bytes that the workload's process tree wrote towards storage.",
                                              {"workload"}};
+  static constexpr HistogramMetric<Seconds, 4, kJobBounds.size()> kJobQueue{
+      "intel_gpu_workload_job_queue_seconds",
+      "Time from the submission of a job by the workload to its start.",
+      {"device", "workload", "class", "source"},
+      kJobBounds};
+  static constexpr HistogramMetric<Seconds, 4, kJobBounds.size()> kJobRun{
+      "intel_gpu_workload_job_run_seconds",
+      "Time from the start of a job of the workload to its end; only jobs whose end is exact.",
+      {"device", "workload", "class", "source"},
+      kJobBounds};
+  static constexpr Metric<Count, 5> kJobs{"intel_gpu_workload_jobs_total",
+                                          Kind::counter,
+                                          "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
+                                          {"device", "workload", "class", "source", "outcome"}};
   static constexpr Metric<Count, 8> kWorkloadInfo{
       "intel_gpu_workload_info",
       Kind::info,
@@ -139,9 +155,9 @@ class WorkloadsCollector final : public MachineCollector {
       65536};
   static constexpr std::array<const OptionDescriptor*, 5> kOptions{&kBy, &kRules, &kTree, &kMost, &kScanInterval};
   static constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
-  static constexpr std::array<const MetricDescriptor*, 11> kMetrics{&kBusy,      &kBusyRatio, &kMemory,      &kClients,
-                                                                    &kProcesses, &kStarted,   &kCpu,         &kResident,
-                                                                    &kRead,      &kWritten,   &kWorkloadInfo};
+  static constexpr std::array<const MetricDescriptor*, 14> kMetrics{
+      &kBusy,     &kBusyRatio, &kMemory,  &kClients,  &kProcesses, &kStarted, &kCpu,
+      &kResident, &kRead,      &kWritten, &kJobQueue, &kJobRun,    &kJobs,    &kWorkloadInfo};
   static constexpr std::array<const FeatureDescriptor*, 2> kFeatures{&kNames, &kShortJobs};
   static constexpr CollectorInfo kInfo{
       .name = "workloads",
@@ -159,7 +175,9 @@ class WorkloadsCollector final : public MachineCollector {
           "later one counts whole, unless it comes with more time than fits since the last scan. "
           "workload=\"unattributed\" is the engine time that the PMU counted and no visible client explains; it "
           "needs collector engines in the same scrape. Series of the process tree include all processes below those "
-          "that hold a client.",
+          "that hold a client. Jobs are counted if collector jobs is in the same scrape; a job belongs to the workload "
+          "of the process that submitted it, and to \"unattributed\" if no scan found that process within a minute, "
+          "or if more than 959 of them (by GPU and class) submitted jobs between two scrapes.",
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
@@ -188,6 +206,8 @@ class WorkloadsCollector final : public MachineCollector {
                            bool now, SampleSink& out);
   static void write_tree(const WorkloadTable::Workload& workload, bool now, SampleSink& out);
   void write_unattributed(SampleSink& out) const;
+  void count_jobs(const JobCountersByDevice& counters, const ClientSnapshot& snapshot);
+  void write_jobs(SampleSink& out) const;
 
   Machine& machine_;
   const WorkloadSettings settings_;
@@ -195,6 +215,7 @@ class WorkloadsCollector final : public MachineCollector {
   WorkloadNaming naming_;
   ProcessTree tree_;
   WorkloadTable table_;
+  WorkloadJobs jobs_;
   std::map<std::uint32_t, std::uint64_t> tree_starts_;  // of the roots of trees, when they were first seen
 };
 

@@ -48,9 +48,22 @@ void WorkloadTable::advance(const Scan& scan) {
     }
     groups[process.pid] = group;
   }
+  if (scan.found) report_found(scan, groups);
   count_clients(scan, groups);
   count_processes(scan, groups);
   finish(scan);
+}
+
+void WorkloadTable::report_found(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
+  for (const auto& [pid, group] : groups) {
+    if (group == nullptr) continue;
+    const auto holder = std::lower_bound(scan.snapshot.processes.begin(), scan.snapshot.processes.end(), pid,
+                                         [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
+    const bool holds_client = holder != scan.snapshot.processes.end() && holder->pid == pid;
+    const TreeProcess* const process = holds_client ? nullptr : find_process(scan.processes, pid);
+    if (!holds_client && process == nullptr) continue;
+    scan.found(pid, holds_client ? holder->start_time_ticks : process->start_ticks, group->workload.labels.workload);
+  }
 }
 
 void WorkloadTable::begin_scan() {

@@ -88,6 +88,8 @@ class WorkloadTable {
     // The workload of a process; for one that holds no client, and is no root of a tree, nothing: it belongs to its
     // parent's.
     std::function<std::optional<WorkloadLabels>(std::uint32_t pid)> workload_of;
+    // Called for every process that is counted, with the name of its workload; may be empty.
+    std::function<void(std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload)> found;
   };
   void advance(const Scan& scan);
 
@@ -101,6 +103,8 @@ class WorkloadTable {
   // In the order of their names; "other" among them if anybody has been folded.
   std::vector<const Workload*> workloads() const;
   std::size_t folded() const { return folded_.size(); }
+  // The names of those in "other".
+  const std::set<std::string, std::less<>>& folded_names() const { return folded_; }
 
   void know_clock(const std::string& device, double hertz) { clocks_[device].know(hertz); }
   // The clocks of GPUs that sleep stand still.
@@ -130,6 +134,7 @@ class WorkloadTable {
 
   Group& group_of(const WorkloadLabels& labels, Nanoseconds now);
   Group& make(const WorkloadLabels& labels);
+  static void report_found(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
   void begin_scan();
   void count_clients(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
   void count_client(const DrmClient& client, std::uint64_t start_ticks, const Scan& scan, Group& group);

@@ -18,7 +18,7 @@ Reading<const JobCounters*> JobCountersOnDemand::get(JobDriver driver, Nanosecon
       slot.outcome && slot.outcome->is_absent() && slot.outcome->absent() == Absent{Reason::kernel, ENOENT};
   if (!slot.outcome || (not_loaded && now - slot.tried >= kTryAgain)) {
     slot.tried = now;
-    Reading<std::unique_ptr<JobCounters>> outcome = open_(driver);
+    Reading<std::unique_ptr<JobCounters>> outcome = open_(driver, by_process_);
     // What the sandbox denies later is no reason to forget that the driver was not loaded at the start. It stays
     // denied, and an attempt reads all types of the kernel.
     if (slot.outcome && outcome.is_absent() && outcome.absent().reason == Reason::permission)

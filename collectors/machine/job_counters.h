@@ -26,6 +26,10 @@ class JobCounters {
   // call.
   virtual std::span<const std::uint64_t, JOB_SLOTS> slots() const = 0;
 
+  // The same by process, as many groups as there are; empty if jobs are not counted by process. The kernel writes them,
+  // and takes the groups that the reader frees: job_slots.h.
+  virtual std::span<std::uint64_t> process_slots() const { return {}; }
+
   // Events that arrived while the program for them was running on the same processor: the kernel does not run it again.
   // One read for each program.
   virtual Reading<std::uint64_t> recursion_misses() const = 0;
@@ -33,7 +37,8 @@ class JobCounters {
 
 // Needs CAP_BPF and CAP_PERFMON. Absent: permission (denied), kernel (ENOENT: the driver is not loaded, or has no such
 // tracepoints; ENODATA: no BTF), disabled (ENOSYS: this program was built without BPF).
-Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver);
+// by_process: also by the process that submits a job.
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool by_process);
 
 // Those of a machine, opened on demand.
 class JobCounterSource {
@@ -46,8 +51,9 @@ class JobCounterSource {
 // the rights, a driver that is loaded after the start is picked up.
 class JobCountersOnDemand final : public JobCounterSource {
  public:
-  using Open = Reading<std::unique_ptr<JobCounters>> (*)(JobDriver);
-  explicit JobCountersOnDemand(Open open = &open_job_counters) : open_(open) {}
+  using Open = Reading<std::unique_ptr<JobCounters>> (*)(JobDriver, bool by_process);
+  explicit JobCountersOnDemand(bool by_process, Open open = &open_job_counters)
+      : by_process_(by_process), open_(open) {}
 
   Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) override;
 
@@ -56,6 +62,7 @@ class JobCountersOnDemand final : public JobCounterSource {
     std::optional<Reading<std::unique_ptr<JobCounters>>> outcome;
     Nanoseconds tried{};
   };
+  bool by_process_;
   Open open_;
   std::array<Slot, 2> slots_;
 };

@@ -9,6 +9,7 @@
 
 #include "collector/jobs.h"
 #include "collector/shared/client_finder.h"
+#include "collector/workloads.h"
 #include "source/drm_descriptor.h"
 
 namespace igpu {
@@ -32,16 +33,16 @@ std::string why_not(const Absent& absent) {
   }
 }
 
-bool counts_jobs(const MonitorOptions& options) {
+bool has_collector(const MonitorOptions& options, std::string_view name) {
   const std::vector<CollectorDescription> collectors = describe_collectors(options);
   return std::any_of(collectors.begin(), collectors.end(),
-                     [](const CollectorDescription& collector) { return collector.name == JobsCollector::kInfo.name; });
+                     [name](const CollectorDescription& collector) { return collector.name == name; });
 }
 
 // Both drivers: which GPUs there are is not known yet. A driver that is not loaded costs nothing.
-std::unique_ptr<JobCounterSource> open_job_counters_of_machine() {
+std::unique_ptr<JobCounterSource> open_job_counters_of_machine(bool by_process) {
   const Nanoseconds now = system_clock()->now();
-  auto counters = std::make_unique<JobCountersOnDemand>();
+  auto counters = std::make_unique<JobCountersOnDemand>(by_process);
   for (const JobDriver driver : {JobDriver::drm_sched, JobDriver::i915}) static_cast<void>(counters->get(driver, now));
   return counters;
 }
@@ -50,7 +51,8 @@ std::unique_ptr<JobCounterSource> open_job_counters_of_machine() {
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
   auto early = std::make_shared<EarlyAccess>();
-  if (options.simulate.empty() && counts_jobs(options)) early->job_counters = open_job_counters_of_machine();
+  if (options.simulate.empty() && has_collector(options, JobsCollector::kInfo.name))
+    early->job_counters = open_job_counters_of_machine(has_collector(options, WorkloadsCollector::kInfo.name));
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
   if (!options.simulate.empty() || !reads_processes(options)) return early;

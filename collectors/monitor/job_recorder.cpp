@@ -9,9 +9,12 @@
 #include <variant>
 
 #include "base/job_pairing.h"
+#include "collector/workloads_naming.h"
 #include "machine/filesystem.h"
 #include "machine/machine.h"
 #include "machine/tracepoints.h"
+#include "source/cgroup_names.h"
+#include "source/container_names.h"
 #include "source/job_events.h"
 
 namespace igpu {
@@ -68,12 +71,15 @@ class TokenBucket {
 class Recorder final : public JobRecorder {
  public:
   Recorder(const JobRecorderOptions& options, JobEventReader reader, std::unique_ptr<Tracepoints> owned,
-           std::unique_ptr<Directory> owned_proc, const Directory* proc, JobSink& sink)
+           std::unique_ptr<Directory> owned_proc, const Directory* proc, std::unique_ptr<Directory> root, JobSink& sink)
       : options_(options),
         reader_(std::move(reader)),
         owned_(std::move(owned)),
         owned_proc_(std::move(owned_proc)),
         proc_(owned_proc_ ? owned_proc_.get() : proc),
+        root_(std::move(root)),
+        container_names_(root_ ? std::optional<ContainerNames>(std::in_place, *root_) : std::nullopt),
+        naming_(WorkloadBy::pod, container_names_ ? &*container_names_ : nullptr),
         sink_(sink),
         bucket_(options.max_rate),
         pairing_([this](const Job& job) { finished(job); }) {}
@@ -124,7 +130,7 @@ class Recorder final : public JobRecorder {
       ++counts_.events;
       newest = std::max(newest, record.time_ns);
       if (auto event = reader_.job_event(record)) {
-        if (event->kind == JobEventKind::submitted) event->comm = comm_of(event->pid);
+        if (event->kind == JobEventKind::submitted) event->comm = comm_of(event->pid, event->time_ns);
         hold(record.time_ns, *event);
       } else if (const auto wait = reader_.wait_event(record)) {
         hold(record.time_ns, *wait);
@@ -259,7 +265,7 @@ class Recorder final : public JobRecorder {
     sink_.add(job);
   }
 
-  ShortText<16> comm_of(std::uint32_t pid) {
+  ShortText<16> comm_of(std::uint32_t pid, std::uint64_t time_ns) {
     if (proc_ == nullptr) return {};
     const auto known = comms_.find(pid);
     if (known != comms_.end()) return known->second;
@@ -267,8 +273,27 @@ class Recorder final : public JobRecorder {
     std::array<char, 64> buffer;
     const auto text = proc_->read(std::to_string(pid) + "/comm", buffer);
     ShortText<16> comm;
-    if (text) comm = text->substr(0, text->find('\n'));
+    if (text) {
+      comm = text->substr(0, text->find('\n'));
+      report_process(pid, comm.view(), time_ns);
+    }
     return comms_[pid] = comm;
+  }
+
+  void report_process(std::uint32_t pid, std::string_view comm, std::uint64_t time_ns) {
+    ClientProcess process;
+    process.pid = pid;
+    process.comm = comm;
+    std::array<char, 16384> buffer;
+    if (const auto cgroup = proc_->read(std::to_string(pid) + "/cgroup", buffer)) {
+      process.cgroup = most_specific_cgroup(*cgroup);
+      CgroupNames names = names_of_cgroup(process.cgroup);
+      process.container_id = std::move(names.container_id);
+      process.pod_uid = std::move(names.pod_uid);
+      process.systemd_unit = std::move(names.systemd_unit);
+    }
+    if (container_names_) container_names_->begin_scan(Nanoseconds(time_ns));
+    sink_.add(JobProcess{time_ns, pid, naming_.labels_of({process}).workload});
   }
 
   JobRecorderOptions options_;
@@ -276,6 +301,9 @@ class Recorder final : public JobRecorder {
   std::unique_ptr<Tracepoints> owned_;
   std::unique_ptr<Directory> owned_proc_;
   const Directory* proc_;
+  std::unique_ptr<Directory> root_;
+  std::optional<ContainerNames> container_names_;
+  WorkloadNaming naming_;
   JobSink& sink_;
   TokenBucket bucket_;
   JobPairing pairing_;
@@ -304,7 +332,8 @@ JobRecorderError error_of(const Reading<T>& reading, JobRecorderError::Kind deni
 
 std::unique_ptr<JobRecorder> open_over(const JobRecorderOptions& options, Tracepoints& tracepoints,
                                        std::unique_ptr<Tracepoints> owned, std::unique_ptr<Directory> owned_proc,
-                                       const Directory* proc, JobSink& sink, JobRecorderError& error) {
+                                       const Directory* proc, std::unique_ptr<Directory> root, JobSink& sink,
+                                       JobRecorderError& error) {
   JobEventOptions wanted;
   wanted.waits = options.waits;
   wanted.several_cards = options.several_cards;
@@ -333,8 +362,8 @@ std::unique_ptr<JobRecorder> open_over(const JobRecorderOptions& options, Tracep
     for (const TraceFormat* const format : {&cpu->cpu_switch, &cpu->ioctl_exit, &cpu->ioctl_enter})
       if (format->id != 0) request.events.push_back({format->id, ""});
   }
-  auto recorder =
-      std::make_unique<Recorder>(options, std::move(*reader), std::move(owned), std::move(owned_proc), proc, sink);
+  auto recorder = std::make_unique<Recorder>(options, std::move(*reader), std::move(owned), std::move(owned_proc), proc,
+                                             std::move(root), sink);
   auto session = tracepoints.open(request);
   if (!session) {
     error = error_of(session, JobRecorderError::Kind::perf_denied);
@@ -350,12 +379,12 @@ std::unique_ptr<JobRecorder> open_job_recorder(const JobRecorderOptions& options
                                                JobRecorderError& error) {
   auto tracepoints = system_tracepoints(options.tracefs);
   Tracepoints& used = *tracepoints;
-  return open_over(options, used, std::move(tracepoints), open_root("/proc"), nullptr, sink, error);
+  return open_over(options, used, std::move(tracepoints), open_root("/proc"), nullptr, open_root("/"), sink, error);
 }
 
 std::unique_ptr<JobRecorder> open_job_recorder(const JobRecorderOptions& options, Tracepoints& tracepoints,
                                                const Directory* proc, JobSink& sink, JobRecorderError& error) {
-  return open_over(options, tracepoints, nullptr, nullptr, proc, sink, error);
+  return open_over(options, tracepoints, nullptr, nullptr, proc, nullptr, sink, error);
 }
 
 std::vector<std::string_view> job_event_names() {

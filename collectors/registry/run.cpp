@@ -20,6 +20,10 @@ class Registry::Run::Pass final : public ScrapePass {
     const std::lock_guard lock(run_.mutex_);
     run_.engines_measured_.insert_or_assign(step_.unit->gpu.address, seconds);
   }
+  void jobs_counted(const JobCounters& counters) override {
+    const std::lock_guard lock(run_.mutex_);
+    run_.jobs_counted_.insert_or_assign(step_.unit->gpu.address, &counters);
+  }
 
  private:
   Run& run_;
@@ -38,6 +42,10 @@ class Registry::Run::WholePass final : public MachinePass {
   EngineSecondsByDevice engines_measured() const override {
     const std::lock_guard lock(run_.mutex_);
     return run_.engines_measured_;
+  }
+  JobCountersByDevice jobs_counted() const override {
+    const std::lock_guard lock(run_.mutex_);
+    return run_.jobs_counted_;
   }
 
  private:

@@ -110,6 +110,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   std::optional<Reading<ClientSnapshot>> clients_;
   std::vector<std::string> asleep_;
   EngineSecondsByDevice engines_measured_;  // guarded by mutex_
+  JobCountersByDevice jobs_counted_;        // likewise
 };
 
 }  // namespace igpu

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 #include "igpu/job.h"
 
@@ -47,20 +48,13 @@ struct Second {
   std::array<std::uint64_t, JOB_BUCKETS> queue{}, run{};
 };
 
-Second second_of(const GpuScript& gpu, EngineClass engine_class, std::size_t k) {
-  std::uint64_t busy_ns = 0, engines = 0;
-  for (const EngineScript& engine : gpu.engines) {
-    if (engine.model.engine_class != engine_class) continue;
-    busy_ns += engine.busy.at_second(k);
-    ++engines;
-  }
+// Jobs that keep engines busy for that time, in a class of which all together use so much.
+Second second_of(const GpuScript& gpu, EngineClass engine_class, std::uint64_t busy_ns, double use) {
   Second second;
-  if (engines == 0) return second;
   const std::uint64_t typical = kTypicalNs[static_cast<std::size_t>(engine_class)];
   const std::uint64_t all = busy_ns * 100 / (typical * kHundredJobs);
   if (gpu.model.driver == Driver::i915) second.bound = all / kBoundOneIn;
   second.jobs = all - second.bound;
-  const double use = static_cast<double>(busy_ns) / (kSecondNs * static_cast<double>(engines));
   const std::uint64_t wait = typical_wait_ns(typical, use);
   for (std::size_t i = 0; i < kPerHundred.size(); ++i) {
     second.run[job_bucket((typical << i) / 2)] += part(second.jobs, i);
@@ -69,13 +63,35 @@ Second second_of(const GpuScript& gpu, EngineClass engine_class, std::size_t k) 
   return second;
 }
 
-std::uint64_t of_group(std::size_t number) { return number * JOB_GROUP_SLOTS; }
+bool is_of(const EngineScript& engine, EngineClass engine_class) { return engine.model.engine_class == engine_class; }
+
+Course busy_of(const GpuScript& gpu, EngineClass engine_class) {
+  Course busy;
+  for (const EngineScript& engine : gpu.engines)
+    if (is_of(engine, engine_class)) busy += engine.busy;
+  return busy;
+}
+
+void set(std::uint64_t& slot, std::uint64_t value) { __atomic_store_n(&slot, value, __ATOMIC_RELAXED); }
+
+void begin_group(std::uint64_t* slots, const GpuScript& gpu, std::uint64_t kind) {
+  std::memcpy(&slots[JOB_DEVICE], gpu.address.data(), std::min<std::size_t>(gpu.address.size(), JOB_DEVICE_SIZE - 1));
+  slots[JOB_KIND] = kind;
+}
 
 }  // namespace
 
-ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class) {
+ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class)
+    : ClassJobs(gpu, engine_class, busy_of(gpu, engine_class)) {}
+
+ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy) {
+  const auto engines = static_cast<double>(std::count_if(
+      gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& e) { return is_of(e, engine_class); }));
+  const Course all = busy_of(gpu, engine_class);
   std::vector<Second> seconds(Course::kPeriod);
-  for (std::size_t k = 0; k < seconds.size(); ++k) seconds[k] = second_of(gpu, engine_class, k);
+  for (std::size_t k = 0; k < seconds.size(); ++k)
+    seconds[k] = second_of(gpu, engine_class, busy.at_second(k),
+                           static_cast<double>(all.at_second(k)) / (kSecondNs * std::max(engines, 1.0)));
   bound = Course::from([&](std::size_t k) { return seconds[k].bound; });
   for (std::size_t i = 0; i < JOB_BUCKETS; ++i) {
     queue[i] = Course::from([&](std::size_t k) { return seconds[k].queue[i]; });
@@ -83,51 +99,72 @@ ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class) {
   }
 }
 
-SimulatedJobCounters::SimulatedJobCounters(const MachineScript& script, JobDriver driver) {
-  for (const GpuScript& gpu : script.gpus) {
+SimulatedJobCounters::SimulatedJobCounters(const MachineScript& script, JobDriver driver)
+    : process_slots_(JOB_PROCESS_SLOTS) {
+  std::size_t used = 0;
+  for (std::size_t number = 0; number < script.gpus.size(); ++number) {
+    const GpuScript& gpu = script.gpus[number];
     if ((gpu.model.driver == Driver::i915) != (driver == JobDriver::i915)) continue;
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
       const auto engine_class = static_cast<EngineClass>(i);
-      const bool used = std::any_of(gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& engine) {
-        return engine.model.engine_class == engine_class && engine.busy.maximum() > 0;
-      });
-      if (!used) continue;
-      const std::size_t first = of_group(groups_.size() + 1);
+      if (busy_of(gpu, engine_class).maximum() == 0) continue;
       const auto source =
           static_cast<std::uint64_t>(driver == JobDriver::i915 ? JOB_SOURCE_I915 : JOB_SOURCE_DRM_SCHED);
-      std::memcpy(&slots_[first + JOB_DEVICE], gpu.address.data(),
-                  std::min<std::size_t>(gpu.address.size(), JOB_DEVICE_SIZE - 1));
-      slots_[first + JOB_KIND] = JOB_KIND_KNOWN | source << JOB_KIND_SOURCE | i;
-      groups_.push_back({first, ClassJobs(gpu, engine_class)});
+      const std::uint64_t kind = JOB_KIND_KNOWN | source << JOB_KIND_SOURCE | i;
+      std::uint64_t* const slots = &slots_[++used * JOB_GROUP_SLOTS];
+      begin_group(slots, gpu, kind);
+      groups_.push_back({slots, ClassJobs(gpu, engine_class)});
+      add_processes(script, number, engine_class, kind);
     }
   }
-  slots_[JOB_GROUPS_USED] = groups_.size();
+  slots_[JOB_GROUPS_USED] = used;
 }
 
-void SimulatedJobCounters::set(std::size_t slot, std::uint64_t value) {
-  __atomic_store_n(&slots_[slot], value, __ATOMIC_RELAXED);
+void SimulatedJobCounters::add_processes(const MachineScript& script, std::size_t gpu, EngineClass engine_class,
+                                         std::uint64_t kind) {
+  std::map<std::uint32_t, Course> busy;  // by PID
+  for (const ClientScript& client : script.clients) {
+    if (client.gpu != gpu) continue;
+    for (const auto& [engine, used] : client.engines)
+      if (is_of(script.gpus[gpu].engines[engine], engine_class)) busy[client.pid] += used;
+  }
+  for (const auto& [pid, course] : busy) {
+    const ProcessScript* const process = script.process(pid);
+    if (process == nullptr || process_slots_[JOB_PROCESS_GROUPS_USED] + 1 >= JOB_PROCESS_GROUPS) continue;
+    std::uint64_t* const slots = &process_slots_[++process_slots_[JOB_PROCESS_GROUPS_USED] * JOB_GROUP_SLOTS];
+    begin_group(slots, script.gpus[gpu], kind);
+    slots[JOB_PROCESS] = pid;
+    groups_.push_back({slots, ClassJobs(script.gpus[gpu], engine_class, course), process});
+  }
+}
+
+void SimulatedJobCounters::write(const Group& group, ScriptTime now) {
+  std::uint64_t* const slots = group.slots;
+  std::uint64_t completed = 0, queue_ns = 0, run_ns = 0;
+  for (std::size_t i = 0; i < JOB_BUCKETS; ++i) {
+    const std::uint64_t waited = group.jobs.queue[i].integral(now), ran = group.jobs.run[i].integral(now);
+    completed += ran;
+    queue_ns += waited * middle_ns(i);
+    run_ns += ran * middle_ns(i);
+    set(slots[JOB_QUEUE + i], waited);
+    set(slots[JOB_RUN + i], ran);
+  }
+  const std::uint64_t bound = group.jobs.bound.integral(now);
+  set(slots[JOB_OUTCOME + JOB_COMPLETED], completed);
+  set(slots[JOB_OUTCOME + JOB_BOUND], bound);
+  set(slots[JOB_QUEUE_NS], queue_ns);
+  set(slots[JOB_RUN_NS], run_ns);
+  if (group.process == nullptr) return;
+  // A process that begins again and again is one group here: with a job in flight it is not freed.
+  set(slots[JOB_BORN], static_cast<std::uint64_t>(group.process->life.began(now).count()));
+  set(slots[JOB_SUBMITTED], completed + bound + 1);
 }
 
 void SimulatedJobCounters::advance_to(ScriptTime now) {
   const std::lock_guard lock(mutex_);
   if (now <= now_) return;
   now_ = now;
-  for (const Group& group : groups_) {
-    const std::size_t first = group.first_slot;
-    std::uint64_t completed = 0, queue_ns = 0, run_ns = 0;
-    for (std::size_t i = 0; i < JOB_BUCKETS; ++i) {
-      const std::uint64_t waited = group.jobs.queue[i].integral(now), ran = group.jobs.run[i].integral(now);
-      completed += ran;
-      queue_ns += waited * middle_ns(i);
-      run_ns += ran * middle_ns(i);
-      set(first + JOB_QUEUE + i, waited);
-      set(first + JOB_RUN + i, ran);
-    }
-    set(first + JOB_OUTCOME + JOB_COMPLETED, completed);
-    set(first + JOB_OUTCOME + JOB_BOUND, group.jobs.bound.integral(now));
-    set(first + JOB_QUEUE_NS, queue_ns);
-    set(first + JOB_RUN_NS, run_ns);
-  }
+  for (const Group& group : groups_) write(group, now);
 }
 
 SimulatedJobs::SimulatedJobs(const MachineScript& script, const ScriptClock& clock)

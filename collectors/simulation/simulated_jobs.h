@@ -13,10 +13,12 @@
 
 namespace igpu::simulation {
 
-// Jobs of one class of engines: the engine time of the script, divided into jobs of a typical length. The more of the
-// engines is in use, the longer a job waits.
+// Jobs of one class of engines, or those of them that a process submits: the engine time of the script, divided into
+// jobs of a typical length. The more of the engines is in use, the longer a job waits.
 struct ClassJobs {
   ClassJobs(const GpuScript& gpu, EngineClass engine_class);
+  // busy: what the process uses, in ns per second.
+  ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy);
 
   // Jobs per second; indices are those of the histograms. Every eighth job of i915 is one that nobody waits for.
   std::array<Course, JOB_BUCKETS> queue, run;
@@ -30,16 +32,20 @@ class SimulatedJobCounters final : public JobCounters {
   void advance_to(ScriptTime now);
 
   std::span<const std::uint64_t, JOB_SLOTS> slots() const override { return slots_; }
+  std::span<std::uint64_t> process_slots() const override { return process_slots_; }
   Reading<std::uint64_t> recursion_misses() const override { return std::uint64_t{0}; }
 
  private:
   struct Group {
-    std::size_t first_slot;
+    std::uint64_t* slots;
     ClassJobs jobs;
+    const ProcessScript* process = nullptr;
   };
-  void set(std::size_t slot, std::uint64_t value);
+  void add_processes(const MachineScript& script, std::size_t gpu, EngineClass engine_class, std::uint64_t kind);
+  static void write(const Group& group, ScriptTime now);
 
   std::array<std::uint64_t, JOB_SLOTS> slots_{};
+  mutable std::vector<std::uint64_t> process_slots_;
   std::vector<Group> groups_;
   std::mutex mutex_;
   ScriptTime now_{-1};

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,18 @@ struct JobCounts {
   std::array<std::uint64_t, JOB_OUTCOMES> outcomes{};  // in the order of JobOutcome
   std::array<std::uint64_t, kJobBuckets> queue{}, run{};
   double queue_seconds = 0, run_seconds = 0;
+
+  bool operator==(const JobCounts&) const = default;
+};
+
+// The jobs of one process, device, class and source.
+struct ProcessJobs {
+  std::size_t group = 0;          // among the processes' groups
+  std::uint32_t pid = 0;          // 0: of processes for which the kernel's table had no room
+  std::uint64_t start_ticks = 0;  // as /proc/<pid>/stat has it
+  std::string_view device;
+  JobCounts counts;
+  bool in_flight = false;  // some of them have not ended
 };
 
 struct LostJobEvents {
@@ -32,5 +46,18 @@ using JobSlots = std::span<const std::uint64_t, JOB_SLOTS>;
 // histogram.
 std::vector<JobCounts> read_job_counts(JobSlots slots, std::string_view device);
 LostJobEvents read_lost_job_events(JobSlots slots);
+
+// JobCounters::process_slots().
+class ProcessJobSlots {
+ public:
+  explicit ProcessJobSlots(std::span<std::uint64_t> slots);
+  void for_each(const std::function<void(const ProcessJobs&)>& f);
+  // The kernel may use the group for another process: this one has ended, and none of its jobs is in flight.
+  void free(std::size_t group);
+
+ private:
+  std::uint64_t* group_at(std::size_t number) { return slots_.data() + number * JOB_GROUP_SLOTS; }
+  std::span<std::uint64_t> slots_;
+};
 
 }  // namespace igpu

@@ -155,7 +155,7 @@ const std::vector<Flag>& flags() {
        }},
       {"--by", "report", true,
        [](TraceArguments& out, const std::string& value) {
-         out.by = one_of("--by", value, {"engine", "context", "process"});
+         out.by = one_of("--by", value, {"engine", "context", "process", "workload"});
        }},
       {"--width", "timeline", true,
        [](TraceArguments& out, const std::string& value) {
@@ -260,7 +260,7 @@ std::string_view trace_actions() {
          "    --jobs-csv          every job\n"
          "    --top N             the N jobs that took longest, and why\n"
          "    --histogram WHICH   queue, run or total\n"
-         "    --by WHAT           engine, context or process\n"
+         "    --by WHAT           engine, context, process or workload\n"
          "  timeline FILE         lanes of text: what ran, what waited\n"
          "    --width N           columns (default: 100)\n"
          "    --from TIME, --to TIME  since the first event\n"

@@ -27,7 +27,7 @@ struct TraceArguments {
   bool jobs_csv = false;
   std::size_t top = 0;
   Histogram histogram = Histogram::none;
-  std::string by;                                  // engine, context, process
+  std::string by;                                  // engine, context, process, workload
   std::size_t width = 100;                         // timeline
   std::optional<double> from_seconds, to_seconds;  // since the first event
   std::string format;                              // export: perfetto, chrome, csv

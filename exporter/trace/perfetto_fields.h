@@ -40,8 +40,9 @@ inline constexpr std::uint32_t kPreviousComm = 1, kPreviousPid = 2, kPreviousPri
 }  // namespace ftrace
 
 // Categories of our events, interned under their place + 1.
-enum class Category : std::uint8_t { job, queue, wait, ioctl, recording };
-inline constexpr std::array<std::string_view, 5> kCategories = {"job", "queue", "wait", "ioctl", "recording"};
+enum class Category : std::uint8_t { job, queue, wait, ioctl, recording, process };
+inline constexpr std::array<std::string_view, 6> kCategories = {"job",   "queue",     "wait",
+                                                                "ioctl", "recording", "process"};
 
 // Names of our annotations, interned under their place + 1.
 enum class Note : std::uint8_t {
@@ -82,8 +83,9 @@ enum class Note : std::uint8_t {
   rate_limited,
   evicted,
   ended,
+  workload,  // not in files of versions that did not record it
 };
-inline constexpr std::array<std::string_view, 37> kNotes = {"source",
+inline constexpr std::array<std::string_view, 38> kNotes = {"source",
                                                             "outcome",
                                                             "held_by",
                                                             "class",
@@ -119,7 +121,9 @@ inline constexpr std::array<std::string_view, 37> kNotes = {"source",
                                                             "not_sampled",
                                                             "rate_limited",
                                                             "evicted",
-                                                            "ended"};
-static_assert(kNotes.size() == static_cast<std::size_t>(Note::ended) + 1);
+                                                            "ended",
+                                                            "workload"};
+static_assert(kNotes.size() == static_cast<std::size_t>(Note::workload) + 1);
+inline constexpr std::size_t kLeastNotes = static_cast<std::size_t>(Note::ended) + 1;  // of a file that can be read
 
 }  // namespace igpu::exporter::perfetto

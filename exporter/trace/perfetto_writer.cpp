@@ -252,6 +252,14 @@ void PerfettoWriter::add(const CpuSwitch& cpu_switch) {
   if (buffer_.size() >= kFlushAt) flush();
 }
 
+void PerfettoWriter::add(const JobProcess& process) {
+  slice(lane("processes", process.time_ns, process.time_ns), static_cast<int>(Category::process), process.time_ns, 0,
+        process.workload, [&](const Notes& notes) {
+          notes.number(Note::pid, process.pid);
+          notes.text(Note::workload, process.workload);
+        });
+}
+
 void PerfettoWriter::add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended) {
   slice(lane("recording", now_ns, now_ns), static_cast<int>(Category::recording), now_ns, 0, "recording",
         [&](const Notes& notes) {

@@ -29,6 +29,7 @@ class PerfettoWriter final : public JobSink {
   void add(const FenceWait& wait) override;
   void add(const IoctlCall& call) override;
   void add(const CpuSwitch& cpu_switch) override;
+  void add(const JobProcess& process) override;
   // The newest one counts.
   void add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended);
   void flush();

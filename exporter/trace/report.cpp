@@ -50,6 +50,12 @@ std::string process_of(const Job& job) {
   return (job.comm.empty() ? "pid" : plain(job.comm.view())) + " " + std::to_string(job.pid);
 }
 
+// The metrics call it the same.
+std::string workload_of(const Job& job, const TraceFile& file) {
+  const auto known = file.workloads.find(job.pid);
+  return known == file.workloads.end() ? "unattributed" : plain(known->second);
+}
+
 std::string key_text(const JobKey& key) {
   if (key == JobKey{}) return {};
   return std::to_string(key.context) + ":" + std::to_string(key.seqno);
@@ -80,7 +86,9 @@ struct Group {
 constexpr std::size_t kNameWidth = 34, kWidth = 12;
 
 std::string table(std::map<std::string, Group>& groups, std::string_view title) {
-  std::string text = padded(title, kNameWidth);
+  std::size_t name_width = kNameWidth;
+  for (const auto& [name, group] : groups) name_width = std::max(name_width, name.size() + 2);
+  std::string text = padded(title, name_width);
   for (const char* const column :
        {"jobs", "queue p50", "queue p95", "queue max", "run p50", "run p95", "run max", "bound", "errors", "no end"})
     text += padded(column, kWidth);
@@ -92,7 +100,7 @@ std::string table(std::map<std::string, Group>& groups, std::string_view title) 
   for (const auto& [name, group] : rows) {
     std::sort(group->queue.begin(), group->queue.end());
     std::sort(group->run.begin(), group->run.end());
-    text += padded(*name, kNameWidth) + padded(std::to_string(group->jobs), kWidth);
+    text += padded(*name, name_width) + padded(std::to_string(group->jobs), kWidth);
     for (auto* const times : {&group->queue, &group->run})
       for (const unsigned percent : {50U, 95U, 100U})
         text += padded(times->empty() ? "-" : time_text(percentile(*times, percent)), kWidth);
@@ -234,6 +242,8 @@ std::string jobs_by(const TraceFile& file, std::string_view what) {
   for (const Job& job : file.jobs) {
     if (what == "process")
       groups[process_of(job)].add(job);
+    else if (what == "workload")
+      groups[workload_of(job, file)].add(job);
     else if (what == "context")
       groups[ring_of(job) + " " + std::to_string(job.context)].add(job);
     else  // xe names a queue, not an engine

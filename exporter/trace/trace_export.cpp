@@ -67,6 +67,8 @@ std::string perfetto_trace(const TraceFile& file, std::int64_t clock_offset_ns) 
   std::string text;
   const std::uint64_t zero = file.first_ns == 0 ? 1 : moved(file.first_ns, clock_offset_ns);
   PerfettoWriter writer([&](std::string_view bytes) { text += bytes; }, {zero, zero, zero});
+  for (const auto& [pid, workload] : file.workloads)
+    writer.add(JobProcess{moved(file.first_ns, clock_offset_ns), pid, workload});
   for (Job job : file.jobs) {
     job.submit_ns = moved(job.submit_ns, clock_offset_ns);
     job.handed_over_ns = moved(job.handed_over_ns, clock_offset_ns);

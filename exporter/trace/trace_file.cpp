@@ -127,7 +127,7 @@ class Reader {
       }
       if (id >= 1 && id <= kNotes.size() && kNotes[id - 1] == name) ++count;
     }
-    known_ = known_ || count == kNotes.size();
+    known_ = known_ || count >= kLeastNotes;
     return !fields.damaged();
   }
 
@@ -177,6 +177,9 @@ class Reader {
         counts(notes);
         return true;
       case Category::queue:
+        return true;
+      case Category::process:
+        file_.workloads[notes.number32(Note::pid)] = std::string(notes.text(Note::workload));
         return true;
     }
     return false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ struct TraceFile {
   std::vector<FenceWait> waits;
   std::vector<IoctlCall> calls;
   std::vector<CpuSwitch> switches;
+  std::map<std::uint32_t, std::string> workloads;  // by PID of a process that submitted jobs
   JobRecorderCounts counts;
   bool has_counts = false;
   bool ended = false;  // the recording ended by itself; the counts are final

@@ -59,6 +59,11 @@ ANSWERS = [
         **{f'intel_gpu_job_queue_seconds_bucket{{instance="a",device="0000:03:00.0",class="video",source="i915",le="{le}"}}': f"0+{gain}x20"
            for le, gain in (("0.004096", 18), ("0.016384", 18), ("0.032768", 20), ("+Inf", 20))}},
      {'{instance="a", device="0000:03:00.0", class="video", name="Arc A770", card="card1"}': 0.024576}),
+    # Of two channels on one GPU one waits, and the other does not.
+    ("overview.json", "Time in the queue by workload", 1, {
+        f'intel_gpu_workload_job_queue_seconds_bucket{{instance="a",device="0000:03:00.0",workload="{workload}",class="video",source="i915",le="{le}"}}': f"0+{gain}x20"
+        for workload, gains in (("one", (20, 20, 20)), ("two", (18, 20, 20))) for le, gain in zip(("0.016384", "0.032768", "+Inf"), gains)},
+     {'{instance="a", workload="one", class="video"}': 0.0155648, '{instance="a", workload="two", class="video"}': 0.024576}),
     # Two channels of one GPU have 9 and 3 of 15 seconds of a minute, nobody knows who has the rest: of 600 J a minute they get 360 and 120.
     *(("processes.json", panel, 0, {
         **{f'intel_gpu_workload_engine_busy_seconds_total{{instance="a",device="0000:03:00.0",workload="{workload}",class="{name}"}}': f"0+{gain}x20"

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include "machine/job_counters.h"
 
@@ -30,6 +31,24 @@ class FakeJobCounters final : public JobCounters, public JobCounterSource {
     group[JOB_KIND] = static_cast<std::uint64_t>(JOB_KIND_KNOWN | source << JOB_KIND_SOURCE | engine_class);
     return group;
   }
+  // The first slot of a new group of a process, as the kernel makes it: in a free one, or in one never used.
+  std::uint64_t* add_process_group(std::string_view device, int source, int engine_class, std::uint32_t pid,
+                                   std::uint64_t start_ticks) {
+    process_slots_.resize(JOB_PROCESS_SLOTS);
+    std::uint64_t number = 0;
+    if (process_slots_[JOB_FREE_TAKEN] < process_slots_[JOB_FREE_ADDED])
+      number = process_slots_[process_slots_[JOB_FREE_TAKEN]++ % JOB_PROCESS_GROUPS * JOB_GROUP_SLOTS + JOB_FREE_GROUP];
+    else
+      number = ++process_slots_[JOB_PROCESS_GROUPS_USED];
+    std::uint64_t* const group = process_slots_.data() + number * JOB_GROUP_SLOTS;
+    std::memcpy(group + JOB_DEVICE, device.data(), device.size());
+    group[JOB_PROCESS] = pid;
+    group[JOB_BORN] = start_ticks * 10'000'000 + 1;
+    group[JOB_KIND] = static_cast<std::uint64_t>(JOB_KIND_KNOWN | source << JOB_KIND_SOURCE | engine_class);
+    return group;
+  }
+  std::span<std::uint64_t> process_slots() const override { return process_slots_; }
+
   std::uint64_t& slot(std::size_t number) { return slots_[number]; }
 
   Reading<std::uint64_t> misses = std::uint64_t{0};
@@ -39,6 +58,7 @@ class FakeJobCounters final : public JobCounters, public JobCounterSource {
 
  private:
   std::array<std::uint64_t, JOB_SLOTS> slots_{};
+  mutable std::vector<std::uint64_t> process_slots_;  // empty: jobs are not counted by process
 };
 
 }  // namespace igpu::test

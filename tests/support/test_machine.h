@@ -87,10 +87,12 @@ class TestMachinePass final : public MachinePass {
   }
   std::span<const std::string> asleep() const override { return sleeping; }
   EngineSecondsByDevice engines_measured() const override { return measured; }
+  JobCountersByDevice jobs_counted() const override { return jobs; }
 
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
   std::vector<std::string> sleeping;
   EngineSecondsByDevice measured;
+  JobCountersByDevice jobs;
 
  private:
   const Clock& clock_;

@@ -41,6 +41,13 @@ struct CpuSwitch {
   ShortText<16> previous_comm, next_comm;
 };
 
+// A process that submits jobs.
+struct JobProcess {
+  std::uint64_t time_ns = 0;  // of its first job here
+  std::uint32_t pid = 0;
+  std::string workload;  // as the metrics name it by default: pod, container, systemd unit, or the process' name
+};
+
 class JobSink {
  public:
   virtual ~JobSink() = default;
@@ -48,6 +55,8 @@ class JobSink {
   virtual void add(const FenceWait& wait) = 0;
   virtual void add(const IoctlCall& call) = 0;
   virtual void add(const CpuSwitch& cpu_switch) = 0;
+  // Before its jobs. A process that ended before it was read is not reported.
+  virtual void add(const JobProcess& process) = 0;
 };
 
 struct JobRecorderOptions {

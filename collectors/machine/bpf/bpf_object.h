@@ -22,6 +22,10 @@ inline bpf_program* program(const Object& object, const char* name) {
   return ::bpf_object__find_program_by_name(object.get(), name);
 }
 
+inline bpf_map* map(const Object& object, const char* name) {
+  return ::bpf_object__find_map_by_name(object.get(), name);
+}
+
 // Libbpf writes to stderr what errno says as well.
 inline void silence_libbpf() {
   ::libbpf_set_print([](libbpf_print_level, const char*, va_list) { return 0; });

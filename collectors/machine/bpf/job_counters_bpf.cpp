@@ -24,6 +24,7 @@ namespace igpu {
 namespace {
 
 using bpf::Link;
+using bpf::map;
 using bpf::Object;
 using bpf::program;
 
@@ -45,7 +46,7 @@ std::span<const Attachment> attachments(JobDriver driver) {
 constexpr const char* kTypes = "/sys/kernel/btf";
 
 // errno: ENODATA if the kernel does not describe its types, ENOENT if the driver is not there.
-std::optional<job_layout> read_layout(JobDriver driver) {
+std::optional<job_layout> read_layout(JobDriver driver, bool by_process) {
   const auto types = StructOffsets::read(kTypes, driver == JobDriver::i915 ? "i915" : "gpu_sched");
   if (!types) {
     errno = ENODATA;
@@ -75,6 +76,11 @@ std::optional<job_layout> read_layout(JobDriver driver) {
   set(layout.device_name, types->offset("device", {"kobj", "name"}));
   set(layout.dma_error, types->offset("dma_fence", {"error"}));
   set(layout.dma_flags, types->offset("dma_fence", {"flags"}));
+  if (by_process) {
+    layout.by_process = 1;
+    set(layout.task_leader, types->offset("task_struct", {"group_leader"}));
+    set(layout.task_born, types->offset("task_struct", {"start_boottime"}));
+  }
   if (whole) return layout;
   errno = ENOENT;
   return std::nullopt;
@@ -89,6 +95,10 @@ Object load(JobDriver driver, const job_layout& layout) {
   if (!object) return nullptr;
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
   int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
+  if (layout.by_process == 0) {
+    for (const char* const unused : {"process_slots", "process_groups"})
+      if (error == 0) error = ::bpf_map__set_max_entries(map(object, unused), 1);
+  }
   const JobDriver other = driver == JobDriver::i915 ? JobDriver::drm_sched : JobDriver::i915;
   for (const Attachment& unused : attachments(other))
     ::bpf_program__set_autoload(program(object, unused.program), false);
@@ -97,6 +107,8 @@ Object load(JobDriver driver, const job_layout& layout) {
   errno = -error;
   return nullptr;
 }
+
+int descriptor_of(const Object& object, const char* map_name) { return ::bpf_map__fd(map(object, map_name)); }
 
 Link attach(const Object& object, const Attachment& attachment) {
   for (const char* name : attachment.tracepoints) {
@@ -108,32 +120,39 @@ Link attach(const Object& object, const Attachment& attachment) {
   return nullptr;
 }
 
+// The values of a map of arrays of counters.
 class MappedSlots {
  public:
-  explicit MappedSlots(int map) {
-    void* const memory = ::mmap(nullptr, kSize, PROT_READ, MAP_SHARED, map, 0);
-    if (memory != MAP_FAILED) slots_ = static_cast<const std::uint64_t*>(memory);
+  MappedSlots() = default;
+  MappedSlots(int map, std::size_t count, int protection) : count_(count) {
+    void* const memory = ::mmap(nullptr, size(), protection, MAP_SHARED, map, 0);
+    if (memory != MAP_FAILED) slots_ = static_cast<std::uint64_t*>(memory);
   }
   ~MappedSlots() {
-    if (slots_ != nullptr) ::munmap(const_cast<std::uint64_t*>(slots_), kSize);
+    if (slots_ != nullptr) ::munmap(slots_, size());
   }
   MappedSlots(const MappedSlots&) = delete;
   MappedSlots& operator=(const MappedSlots&) = delete;
-  const std::uint64_t* get() const { return slots_; }
+  std::uint64_t* get() const { return slots_; }
+  std::span<std::uint64_t> all() const { return {slots_, count_}; }
 
  private:
-  static constexpr std::size_t kSize = JOB_SLOTS * sizeof(std::uint64_t);
-  const std::uint64_t* slots_ = nullptr;
+  std::size_t size() const { return count_ * sizeof(std::uint64_t); }
+  std::size_t count_ = 0;
+  std::uint64_t* slots_ = nullptr;
 };
 
 class BpfJobCounters final : public JobCounters {
  public:
-  explicit BpfJobCounters(Object object)
-      : object_(std::move(object)), slots_(::bpf_map__fd(::bpf_object__find_map_by_name(object_.get(), "slots"))) {}
+  BpfJobCounters(Object object, bool by_process)
+      : object_(std::move(object)), slots_(descriptor_of(object_, "slots"), JOB_SLOTS, PROT_READ) {
+    if (by_process)
+      process_slots_.emplace(descriptor_of(object_, "process_slots"), JOB_PROCESS_SLOTS, PROT_READ | PROT_WRITE);
+  }
 
   // The end first and the submission last: a job that is counted as submitted is seen to its end. errno: why not.
   bool attach_all(JobDriver driver) {
-    if (slots_.get() == nullptr) return false;
+    if (slots_.get() == nullptr || (process_slots_ && process_slots_->get() == nullptr)) return false;
     for (const Attachment& attachment : attachments(driver)) {
       links_.push_back(attach(object_, attachment));
       if (!links_.back()) return false;
@@ -146,6 +165,10 @@ class BpfJobCounters final : public JobCounters {
 
   std::span<const std::uint64_t, JOB_SLOTS> slots() const override {
     return std::span<const std::uint64_t, JOB_SLOTS>(slots_.get(), JOB_SLOTS);
+  }
+
+  std::span<std::uint64_t> process_slots() const override {
+    return process_slots_ ? process_slots_->all() : std::span<std::uint64_t>();
   }
 
   Reading<std::uint64_t> recursion_misses() const override {
@@ -170,23 +193,24 @@ class BpfJobCounters final : public JobCounters {
  private:
   Object object_;
   MappedSlots slots_;
+  std::optional<MappedSlots> process_slots_;
   std::vector<Link> links_;
   std::vector<UniqueFd> facts_;  // of the programs
 };
 
 }  // namespace
 
-Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver) {
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool by_process) {
   const auto why = [] {
     const bool denied = errno == EPERM || errno == EACCES;
     return Absent{denied ? Reason::permission : Reason::kernel, errno};
   };
   bpf::silence_libbpf();
-  const auto layout = read_layout(driver);
+  const auto layout = read_layout(driver, by_process);
   if (!layout) return why();
   Object object = load(driver, *layout);
   if (!object) return why();
-  auto counters = std::make_unique<BpfJobCounters>(std::move(object));
+  auto counters = std::make_unique<BpfJobCounters>(std::move(object), by_process);
   if (!counters->attach_all(driver)) return why();
   return std::unique_ptr<JobCounters>(std::move(counters));
 }

@@ -6,6 +6,6 @@
 // In a build without BPF (-DIGPU_BPF=OFF).
 namespace igpu {
 
-Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver) { return Absent{Reason::disabled, ENOSYS}; }
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver, bool) { return Absent{Reason::disabled, ENOSYS}; }
 
 }  // namespace igpu

@@ -14,6 +14,9 @@ struct job_layout {
   /* vmlinux: struct device, dma_fence */
   unsigned int device_name;
   unsigned int dma_error, dma_flags, dma_signalling_bit;
+  /* of the processes' groups: struct task_struct */
+  unsigned int by_process; /* 0: they are not counted, and cost nothing */
+  unsigned int task_leader, task_born;
 };
 
 #endif

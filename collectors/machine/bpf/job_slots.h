@@ -2,6 +2,11 @@
 /*
  * The memory that the BPF programs write and the exporter reads: 64 groups of 64 counters. Included by C, C++ and BPF.
  * Group 0 is about all of them; every other group belongs to a device, a class of engines and a source of jobs.
+ *
+ * If jobs are also counted by process, there are 1,024 more groups: group 0 is about those, every other one belongs to
+ * a device, a class, a source and the process that submitted the jobs. The exporter frees the groups of processes that
+ * have ended; it is the only one that adds to the list of free groups, and the programs are the only ones that take
+ * from it.
  */
 #ifndef IGPU_JOB_SLOTS_H
 #define IGPU_JOB_SLOTS_H
@@ -29,8 +34,24 @@ enum {
   JOB_QUEUE = 10, /* JOB_BUCKETS counters, not cumulative */
   JOB_RUN = 32,
 
+  /* also of a process's group */
+  JOB_SUBMITTED = 54,  /* jobs; those that are not in JOB_OUTCOME are in flight */
+  JOB_PROCESS = 55,    /* PID; 0: jobs of processes for which there was no group */
+  JOB_BORN = 56,       /* when that process began, in ns since the machine booted */
+  JOB_FREE_GROUP = 57, /* of group i: entry i of the list of free groups */
+
+  /* of group 0 of the processes' groups */
+  JOB_PROCESS_GROUPS_USED = 0, /* the highest one ever used */
+  JOB_FREE_TAKEN = 1,          /* entries of the list so far */
+  JOB_FREE_ADDED = 2,
+
+  JOB_PROCESS_GROUPS = 1024,
+  JOB_PROCESS_SLOTS = JOB_PROCESS_GROUPS * JOB_GROUP_SLOTS,
+  JOB_PROCESS_GROUPS_RESERVED = 64, /* for JOB_PROCESS 0 */
+
   JOB_KIND_KNOWN = 1 << 16,
-  JOB_KIND_SOURCE = 8, /* bits to the left of the class */
+  JOB_KIND_ABANDONED = 1 << 17, /* never used: another processor made a group for the same process */
+  JOB_KIND_SOURCE = 8,          /* bits to the left of the class */
 
   /* numbers of igpu/job.h */
   JOB_SOURCE_DRM_SCHED = 0,

@@ -28,11 +28,22 @@ struct group_key {
   __u32 kind;
 };
 
+struct process_key {
+  struct group_key group;
+  __u32 pid;
+  __u64 born;
+};
+
 struct flight {
   __u64 submitted, handed_over;
   __u64 engine;  // equal for jobs that run one at a time
   __u32 group;
+  __u32 process_group;  // 0: none
   __u32 source;
+};
+
+struct group_counters {
+  __u64 slot[JOB_GROUP_SLOTS];
 };
 
 struct counters {
@@ -68,6 +79,22 @@ struct {
   __type(key, struct group_key);
   __type(value, __u32);
 } groups SEC(".maps");
+
+// Both have one entry if jobs are not counted by process: the loader sets the number.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, JOB_PROCESS_GROUPS);
+  __type(key, __u32);
+  __type(value, struct group_counters);
+} process_slots SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, JOB_PROCESS_GROUPS);
+  __type(key, struct process_key);
+  __type(value, __u32);
+} process_groups SEC(".maps");
 
 struct arguments {
   __u64 at[4];
@@ -133,6 +160,85 @@ static __always_inline __u32 group_of(struct counters* counters, const struct gr
   return number;
 }
 
+static __always_inline __u64* process_counters(__u32 number) { return bpf_map_lookup_elem(&process_slots, &number); }
+
+static __always_inline __u64 current_process_born(void) {
+  const __u64 leader = pointer_at(bpf_get_current_task(), layout.task_leader);
+  return pointer_at(leader, layout.task_born);
+}
+
+// A group that nobody uses; 0: there is none.
+static __always_inline __u32 take_process_group(__u32 pid) {
+  __u64* const head = process_counters(0);
+  if (!head) return 0;
+  const __u64 taken = head[JOB_FREE_TAKEN];
+  if (taken < head[JOB_FREE_ADDED]) {
+    const __u64* const entry = process_counters(taken % JOB_PROCESS_GROUPS);
+    const __u32 number = entry ? entry[JOB_FREE_GROUP] : 0;
+    if (__sync_val_compare_and_swap(&head[JOB_FREE_TAKEN], taken, taken + 1) == taken) return number;
+  }
+  const __u64 limit = pid ? JOB_PROCESS_GROUPS - JOB_PROCESS_GROUPS_RESERVED : JOB_PROCESS_GROUPS;
+  if (head[JOB_PROCESS_GROUPS_USED] + 1 >= limit) return 0;
+  const __u64 number = __sync_fetch_and_add(&head[JOB_PROCESS_GROUPS_USED], 1) + 1;
+  return number < limit ? number : 0;
+}
+
+static __noinline __u32 make_process_group(const struct process_key* key) {
+  if (!key) return 0;
+  const __u32 number = take_process_group(key->pid);
+  __u64* const slot = number ? process_counters(number) : 0;
+  if (!slot) return 0;
+  // The process that had it until now has ended.
+  struct process_key old = {.group.kind = slot[JOB_KIND], .pid = slot[JOB_PROCESS], .born = slot[JOB_BORN]};
+  __builtin_memcpy(old.group.device, &slot[JOB_DEVICE], JOB_DEVICE_SIZE);
+  const __u32* const still = bpf_map_lookup_elem(&process_groups, &old);
+  if (still && *still == number) bpf_map_delete_elem(&process_groups, &old);
+  __builtin_memcpy(&slot[JOB_DEVICE], key->group.device, JOB_DEVICE_SIZE);
+  slot[JOB_PROCESS] = key->pid;
+  slot[JOB_BORN] = key->born;
+  if (bpf_map_update_elem(&process_groups, key, &number, BPF_NOEXIST) != 0) {
+    // Another processor was first, or the group that is known was freed although its process runs.
+    const __u32* const known = bpf_map_lookup_elem(&process_groups, key);
+    const __u64* const other = known ? process_counters(*known) : 0;
+    if (other && other[JOB_KIND] & JOB_KIND_KNOWN) {
+      slot[JOB_KIND] = JOB_KIND_ABANDONED;
+      return *known;
+    }
+    bpf_map_update_elem(&process_groups, key, &number, BPF_ANY);
+  }
+  // With a barrier: who sees the kind sees the rest.
+  __sync_fetch_and_add(&slot[JOB_KIND], key->group.kind + JOB_KIND_KNOWN - slot[JOB_KIND]);
+  return number;
+}
+
+// Of the process that runs now. 0: it has none, and its jobs are counted for nobody.
+static __always_inline __u32 process_group_of(const struct group_key* group) {
+  struct process_key key = {.group = *group, .pid = bpf_get_current_pid_tgid() >> 32, .born = current_process_born()};
+  const __u32* known = bpf_map_lookup_elem(&process_groups, &key);
+  if (known) {
+    const __u64* const slot = process_counters(*known);
+    if (slot && slot[JOB_KIND] & JOB_KIND_KNOWN) return *known;
+  }
+  const __u32 made = make_process_group(&key);
+  if (made) return made;
+  key.pid = 0;
+  key.born = 0;
+  known = bpf_map_lookup_elem(&process_groups, &key);
+  return known ? *known : make_process_group(&key);
+}
+
+static __always_inline void add_to_process(__u32 group, __u32 slot, __u64 value) {
+  if (!layout.by_process || group == 0) return;
+  __u64* const counters = process_counters(group);
+  if (counters) __sync_fetch_and_add(&counters[slot % JOB_GROUP_SLOTS], value);
+}
+
+// In the group of all processes, and in that of the one that submitted the job.
+static __always_inline void count(struct counters* counters, const struct flight* flight, __u32 slot, __u64 value) {
+  add(counters, flight->group, slot, value);
+  add_to_process(flight->process_group, slot, value);
+}
+
 struct sweep {
   struct counters* counters;
   __u64 now;
@@ -140,8 +246,9 @@ struct sweep {
 
 static long evict_if_old(void* map, __u64* key, struct flight* flight, struct sweep* sweep) {
   if (flight->submitted + EVICTION_AGE > sweep->now) return 0;
-  const __u32 group = flight->group;
-  if (bpf_map_delete_elem(map, key) == 0 && sweep->counters) add(sweep->counters, group, JOB_OUTCOME + JOB_EVICTED, 1);
+  const struct flight evicted = *flight;
+  if (bpf_map_delete_elem(map, key) == 0 && sweep->counters)
+    count(sweep->counters, &evicted, JOB_OUTCOME + JOB_EVICTED, 1);
   return 0;
 }
 
@@ -165,12 +272,15 @@ static __always_inline void submitted(struct counters* counters, __u64 fence, co
     return;
   }
   // An address that is still in the table: the end of its last job was lost.
-  struct flight* const old = bpf_map_lookup_elem(&in_flight, &fence);
-  if (old) add(counters, old->group, JOB_OUTCOME + JOB_EVICTED, 1);
-  if (bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) == 0) return;
-  if (evict_old_jobs(counters, flight.submitted) && bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) == 0)
+  const struct flight* const old = bpf_map_lookup_elem(&in_flight, &fence);
+  if (old) count(counters, old, JOB_OUTCOME + JOB_EVICTED, 1);
+  if (layout.by_process) flight.process_group = process_group_of(key);
+  if (bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) != 0 &&
+      !(evict_old_jobs(counters, flight.submitted) && bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) == 0)) {
+    add(counters, 0, JOB_LOST_TABLE_FULL, 1);
     return;
-  add(counters, 0, JOB_LOST_TABLE_FULL, 1);
+  }
+  add_to_process(flight.process_group, JOB_SUBMITTED, 1);
 }
 
 static __always_inline void ended(struct counters* counters, __u64 fence, const struct flight* in_table,
@@ -182,18 +292,18 @@ static __always_inline void ended(struct counters* counters, __u64 fence, const 
   __u64 start = flight.handed_over ? flight.handed_over : flight.submitted;
   const __u64* const before = bpf_map_lookup_elem(&last_end, &flight.engine);
   if (before && *before > start && *before <= now) start = *before;
-  add(counters, flight.group, JOB_OUTCOME + outcome, 1);
+  count(counters, &flight, JOB_OUTCOME + outcome, 1);
   if (outcome == JOB_BOUND) return;
   if (start >= flight.submitted) {
     const __u64 waited = start - flight.submitted;
-    add(counters, flight.group, JOB_QUEUE + bucket_of(waited), 1);
-    add(counters, flight.group, JOB_QUEUE_NS, waited);
+    count(counters, &flight, JOB_QUEUE + bucket_of(waited), 1);
+    count(counters, &flight, JOB_QUEUE_NS, waited);
   }
   if (outcome == JOB_LONG_RUNNING) return;
   bpf_map_update_elem(&last_end, &flight.engine, &now, BPF_ANY);
   if (outcome != JOB_COMPLETED || now < start) return;
-  add(counters, flight.group, JOB_RUN + bucket_of(now - start), 1);
-  add(counters, flight.group, JOB_RUN_NS, now - start);
+  count(counters, &flight, JOB_RUN + bucket_of(now - start), 1);
+  count(counters, &flight, JOB_RUN_NS, now - start);
 }
 
 static __always_inline void read_device(struct group_key* key, __u64 device) {

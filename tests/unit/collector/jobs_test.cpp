@@ -47,9 +47,9 @@ class JobsOf {
 }  // namespace
 
 TEST_CASE("the buckets are 2^k us, k = 4 to 24") {
-  CHECK(JobsCollector::kBounds.size() == 21);
-  CHECK(JobsCollector::kBounds.front() == 16e-6);
-  CHECK(JobsCollector::kBounds.back() == 16.777216);
+  CHECK(kJobBounds.size() == 21);
+  CHECK(kJobBounds.front() == 16e-6);
+  CHECK(kJobBounds.back() == 16.777216);
 }
 
 TEST_CASE("histograms and outcomes of an xe card come from the scheduler's counters") {

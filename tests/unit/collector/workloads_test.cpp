@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "source/client_walk.h"
+#include "support/fake_job_counters.h"
 #include "support/fixed_rules.h"
 #include "support/proc_tree.h"
 #include "support/test_machine.h"
@@ -90,6 +91,7 @@ class Scene {
   bool complete = true;
   std::vector<std::string> asleep;
   EngineSecondsByDevice measured;
+  JobCountersByDevice jobs;
   SampleSink sink;
 
  private:
@@ -99,6 +101,7 @@ class Scene {
     pass.snapshot = std::move(clients);
     pass.sleeping = asleep;
     pass.measured = measured;
+    pass.jobs = jobs;
     workloads_.collect(pass, sink);
     uptime += 10;
   }
@@ -236,6 +239,32 @@ TEST_CASE("workloads and what is unattributed add up to what the PMU counted") {
   scene.scan();
   CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 3);
   CHECK(scene.value(kBusy, {{"workload", "unattributed"}}) == 5);
+}
+
+TEST_CASE("jobs are counted by workload, for the processes below a client's holder too") {
+  Scene scene;
+  test::FakeJobCounters kernel;
+  scene.tree.machine().job_counters = &kernel;
+  scene.jobs[kGpu] = &kernel;
+  scene.process(20, {.comm = "encoder", .start = 700});
+  scene.process(21, {.comm = "helper", .parent = 20, .start = 701});
+  scene.client(20, 3, 1, 1);
+  std::uint64_t* const holder = kernel.add_process_group(kGpu, JOB_SOURCE_I915, JOB_CLASS_VIDEO, 20, 700);
+  std::uint64_t* const child = kernel.add_process_group(kGpu, JOB_SOURCE_I915, JOB_CLASS_VIDEO, 21, 701);
+  holder[JOB_OUTCOME + JOB_COMPLETED] = holder[JOB_RUN + 2] = holder[JOB_QUEUE + 1] = 5;
+  holder[JOB_RUN_NS] = 2'000'000'000;
+  child[JOB_OUTCOME + JOB_BOUND] = 3;
+  scene.scan();
+  const Scene::Labels encoder{{"device", kGpu}, {"workload", "encoder"}, {"class", "video"}, {"source", "i915"}};
+  CHECK(scene.value("intel_gpu_workload_job_run_seconds", encoder) == 2);
+  CHECK(scene.value("intel_gpu_workload_job_queue_seconds", encoder) == 0);
+  CHECK(scene.value("intel_gpu_workload_jobs_total", {{"workload", "encoder"}, {"outcome", "completed"}}) == 5);
+  CHECK(scene.value("intel_gpu_workload_jobs_total", {{"workload", "encoder"}, {"outcome", "bound"}}) == 3);
+  CHECK_FALSE(scene.value("intel_gpu_workload_jobs_total", {{"outcome", "long_running"}}));
+  // Not in this scrape: what was counted stays.
+  scene.jobs.clear();
+  scene.scan();
+  CHECK(scene.value("intel_gpu_workload_jobs_total", {{"workload", "encoder"}, {"outcome", "completed"}}) == 5);
 }
 
 TEST_CASE("a process that is hidden for one scan loses none of its engine time") {

@@ -17,10 +17,12 @@ using namespace std::chrono_literals;
 namespace {
 
 int opened = 0;
+bool opened_by_process = false;
 Absent refusal{Reason::kernel, ENOENT};
 bool loaded = false;
 
-Reading<std::unique_ptr<JobCounters>> open(JobDriver) {
+Reading<std::unique_ptr<JobCounters>> open(JobDriver, bool by_process) {
+  opened_by_process = by_process;
   ++opened;
   if (loaded) return std::unique_ptr<JobCounters>(std::make_unique<FakeJobCounters>());
   return refusal;
@@ -36,7 +38,7 @@ void reset(Absent why, bool is_loaded) {
 
 TEST_CASE("counters are opened once for each driver and stay open") {
   reset({}, true);
-  JobCountersOnDemand counters(&open);
+  JobCountersOnDemand counters(false, &open);
   const auto first = counters.get(JobDriver::i915, 0s);
   REQUIRE(first);
   loaded = false;
@@ -48,9 +50,18 @@ TEST_CASE("counters are opened once for each driver and stay open") {
   CHECK(opened == 2);
 }
 
+TEST_CASE("counters are opened by process only if somebody wants them") {
+  for (const bool wanted : {true, false}) {
+    reset({}, true);
+    JobCountersOnDemand counters(wanted, &open);
+    REQUIRE(counters.get(JobDriver::i915, 0s));
+    CHECK(opened_by_process == wanted);
+  }
+}
+
 TEST_CASE("a driver that is loaded later is found within a minute") {
   reset({Reason::kernel, ENOENT}, false);
-  JobCountersOnDemand counters(&open);
+  JobCountersOnDemand counters(false, &open);
   CHECK(counters.get(JobDriver::drm_sched, 1s).absent() == Absent{Reason::kernel, ENOENT});
   loaded = true;
   CHECK_FALSE(counters.get(JobDriver::drm_sched, 60s));
@@ -60,7 +71,7 @@ TEST_CASE("a driver that is loaded later is found within a minute") {
 
 TEST_CASE("what is denied after the start does not hide that the driver was not loaded, and is not tried again") {
   reset({Reason::kernel, ENOENT}, false);
-  JobCountersOnDemand counters(&open);
+  JobCountersOnDemand counters(false, &open);
   CHECK_FALSE(counters.get(JobDriver::drm_sched, 0s));
   refusal = {Reason::permission, EPERM};
   CHECK(counters.get(JobDriver::drm_sched, 2min).absent() == Absent{Reason::kernel, ENOENT});
@@ -70,7 +81,7 @@ TEST_CASE("what is denied after the start does not hide that the driver was not 
 
 TEST_CASE("a denial is final: no second attempt") {
   reset({Reason::permission, EPERM}, false);
-  JobCountersOnDemand counters(&open);
+  JobCountersOnDemand counters(false, &open);
   CHECK(counters.get(JobDriver::drm_sched, 0s).absent().reason == Reason::permission);
   CHECK(counters.get(JobDriver::drm_sched, 1h).absent().reason == Reason::permission);
   CHECK(opened == 1);

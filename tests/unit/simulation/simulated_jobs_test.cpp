@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <numeric>
 
@@ -83,6 +84,27 @@ TEST_CASE("simulated jobs run about as long as their engines are busy") {
   CHECK(busy > 10);
   CHECK(ran > 0.6 * busy);
   CHECK(ran < 1.6 * busy);
+}
+
+TEST_CASE("simulated jobs are also counted by process, most of them and never more than all") {
+  Jobs jobs("rack");
+  jobs.clock.advance(100s);
+  const std::vector<JobCounts> all = jobs.of(2, JobDriver::drm_sched);
+  const std::string& address = jobs.simulated->script().gpus.at(2).address;
+  const auto counters = jobs.simulated->machine().job_counters->get(JobDriver::drm_sched, jobs.clock.now());
+  REQUIRE(counters);
+  std::map<JobClass, std::uint64_t> completed;
+  ProcessJobSlots((*counters)->process_slots()).for_each([&](const ProcessJobs& one) {
+    if (one.device != address) return;
+    CHECK(jobs.simulated->script().process(one.pid) != nullptr);
+    CHECK(one.in_flight);
+    completed[one.counts.engine_class] += one.counts.outcomes[JOB_COMPLETED];
+  });
+  REQUIRE(completed.contains(JobClass::compute));
+  for (const auto& [engine_class, count] : completed) {
+    CHECK(count <= of_class(all, engine_class)->outcomes[JOB_COMPLETED]);
+    CHECK(count > 0);
+  }
 }
 
 TEST_CASE("an i915 GPU has jobs for which nobody waits, an xe GPU none") {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "machine/filesystem.h"
+#include "support/machine_tree.h"
 #include "support/trace_records.h"
 
 using namespace igpu;
@@ -21,10 +23,12 @@ struct Collected final : JobSink {
   void add(const FenceWait& wait) override { waits.push_back(wait); }
   void add(const IoctlCall& call) override { calls.push_back(call); }
   void add(const CpuSwitch& cpu_switch) override { switches.push_back(cpu_switch); }
+  void add(const JobProcess& process) override { processes.push_back(process); }
   std::vector<Job> jobs;
   std::vector<FenceWait> waits;
   std::vector<IoctlCall> calls;
   std::vector<CpuSwitch> switches;
+  std::vector<JobProcess> processes;
 };
 
 struct Machine {
@@ -84,6 +88,32 @@ TEST_CASE("events of several CPUs are put in the order of their times") {
   CHECK(machine.collected.jobs[0].run_ns() == 10 * kMs);
   CHECK(recorder->counts().events == 3);
   CHECK(recorder->counts().unmatched == 0);
+}
+
+TEST_CASE("the process of a job is reported once, with the workload that the metrics name") {
+  Machine machine;
+  MachineTree tree;
+  tree.write("proc/40/comm", "ffmpeg\n");
+  tree.write("proc/40/cgroup", "0::/system.slice/channel@7.service\n");
+  tree.write("proc/50/comm", "browser\n");
+  tree.write("proc/50/cgroup", "0::/\n");
+  const auto proc = open_root(tree.path("proc"));
+  JobRecorderError error;
+  const auto recorder = open_job_recorder({}, machine.tracepoints, proc.get(), machine.collected, error);
+  REQUIRE(recorder);
+  machine.job(10 * kMs, 1, "rcs1", 40);
+  machine.job(20 * kMs, 2, "rcs1", 40);
+  machine.job(30 * kMs, 3, "rcs1", 50);
+  machine.job(40 * kMs, 4, "rcs1", 60);  // ended: nothing is known of it
+  recorder->poll(std::chrono::milliseconds(0));
+  recorder->finish();
+  const auto& processes = machine.collected.processes;
+  REQUIRE(processes.size() == 2);
+  CHECK(processes[0].pid == 40);
+  CHECK(processes[0].workload == "channel@7.service");
+  CHECK(processes[1].pid == 50);
+  CHECK(processes[1].workload == "browser");
+  CHECK(machine.collected.jobs.size() == 4);
 }
 
 TEST_CASE("an event that another CPU's ring shows one round later still comes in its place") {

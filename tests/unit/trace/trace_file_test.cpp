@@ -82,6 +82,35 @@ std::string written(const std::vector<Job>& jobs, bool ended = true) {
 
 TEST_SUITE_BEGIN("trace file");
 
+TEST_CASE("jobs are grouped by the workload of their process, also after an export") {
+  std::vector<Job> jobs = {job(1, 10, 10, 20), job(2, 11, 20, 28), job(3, 12, 28, 29), job(4, 30, 31, 40)};
+  jobs[1].pid = 2102;
+  jobs[2].pid = 2103;
+  jobs[3].pid = 2104;
+  std::string bytes;
+  PerfettoWriter writer([&](std::string_view part) { bytes += part; }, {1000, 5000, 9000});
+  const std::string long_name = "media/transcoder-6d5f8b7c9-x2x4v/ffmpeg-of-channel-7";
+  writer.add(JobProcess{10 * kMs, 2101, "channel@7.service"});
+  writer.add(JobProcess{11 * kMs, 2102, "channel@7.service"});
+  writer.add(JobProcess{12 * kMs, 2103, long_name});
+  for (const Job& one : jobs) writer.add(one);
+  writer.flush();
+  const auto file = read_trace(bytes);
+  REQUIRE(file);
+  CHECK(file->whole());
+  const std::string report = jobs_by(*file, "workload");
+  const auto row = [&](std::string name, int jobs_of_it) {
+    name.resize(long_name.size() + 2, ' ');
+    return report.find(name + std::to_string(jobs_of_it) + ' ') != std::string::npos;
+  };
+  CHECK(row("channel@7.service", 2));
+  CHECK(row(long_name, 1));
+  CHECK(row("unattributed", 1));
+  const auto exported = read_trace(perfetto_trace(*file, 5));
+  REQUIRE(exported);
+  CHECK(jobs_by(*exported, "workload") == report);
+}
+
 TEST_CASE("everything that was written is read again") {
   const auto file = read_trace(written(sample_jobs()));
   REQUIRE(file);

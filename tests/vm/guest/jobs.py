@@ -135,6 +135,8 @@ def xe():
         jobs, expected = record()
         pairs = all_found(name, jobs, expected, by_key)
         equal(f"{name}: outcomes", {j["outcome"] for j in jobs}, {"completed"})
+        done = trace("report", FILE, "--by", "workload")
+        verdict(re.search(r"^encoder +72 ", done.stdout, re.M), f"{name}: jobs by workload", done.stdout, "72 of encoder")
         accurate(name, pairs, lambda: matched(*record(), by_key))
         waits = [j for j, t in pairs if t["engine"] in ("vcs1", "bcs0")]
         mostly(f"{name}: jobs held by a dependency", [j["held_by"] for j in waits], {"dependency"})
@@ -208,6 +210,34 @@ def i915():
     verdict(unload(), "i915: the module unloads after the recording")
 
 
+def interrupted_twice():
+    """The first ^C waits for the command, the second one does not."""
+    if os.path.exists(FILE):
+        os.unlink(FILE)
+    recorder = subprocess.Popen(
+        [vm.BINARY, "trace", "record", "-o", FILE, "--events", "drm_sched", "--", "sh", "-c",
+         "echo $$ > /tmp/command && exec gpujobs --repeat 1000 --wait each vcs0:20ms > /dev/null 2>&1"],
+        stderr=subprocess.PIPE, text=True)
+
+    def recorded_now():
+        return len(rows(trace("report", FILE, "--jobs-csv").stdout)) if os.path.exists(FILE) else 0
+
+    verdict(wait_for(recorded_now, 60, 0.5), "^C twice: there are jobs in the file", recorded_now(), "some")
+    recorder.send_signal(signal.SIGINT)
+    # Two signals of one kind may become one: the first one has to be handled.
+    wait_for(lambda: re.search(r"^ShdPnd:\s+0+$", read(f"/proc/{recorder.pid}/status"), re.M), 30)
+    equal("^C once: the recorder waits for its command", recorder.poll(), None)
+    recorder.send_signal(signal.SIGINT)
+    _, text = recorder.communicate(timeout=60)
+    os.kill(int(read("/tmp/command")), signal.SIGKILL)
+    equal("^C twice: exit status and lines", (recorder.returncode, len(text.strip().split("\n"))), (1, 1))
+    verdict("interrupted twice" in text, "^C twice: what it says", text, "interrupted twice")
+    done = trace("report", FILE)
+    equal("^C twice: the file is whole", (done.returncode, done.stderr), (0, ""))
+    verdict("did not end by itself" in done.stdout and recorded_now() > 0, "^C twice: what is written is reported",
+            done.stdout, "jobs, and a hint that the recording did not end by itself")
+
+
 def modules_and_rights():
     recorder = recording("pinned", "--events", "drm_sched")
     verdict(not unload(), "pinned: the module cannot be unloaded while a recording runs")
@@ -230,6 +260,7 @@ def modules_and_rights():
         verdict(text in done.stderr and len(done.stderr.strip().split("\n")) == 1, f"{name} at {level}: what it says",
                 done.stderr, text or "one line")
     write("/proc/sys/kernel/perf_event_paranoid", 3)
+    interrupted_twice()
     done = trace("record", "-o", "/dev/full", "--duration", "1s")
     equal("a full disk", (done.returncode, "No space left" in done.stderr), (1, True))
     done = trace("record", "-o", "/proc/no/file", "--duration", "1s")
@@ -406,6 +437,29 @@ def counted_hang(exporter):
     equal("histograms, a hang: outcomes", outcomes(first, exporter.scrape()), expected)
 
 
+def by_workload():
+    """Jobs of a process tree, and of a process that belongs to no workload."""
+    name = "histograms by workload"
+    with Exporter("--collector.jobs", f"--workload.tree=channel={os.getpid()}", prefix=STARTER, what=name) as exporter:
+        exporter.scrape()
+        encoder = subprocess.Popen(["gpujobs", "--name", "encoder", "--repeat", "8", "--wait", "last",
+                                    "rcs0:20ms vcs0:10ms sleep:500ms drain"], stdout=subprocess.DEVNULL)
+
+        def counted(workload):
+            return exporter.scrape().sum("intel_gpu_workload_jobs_total", workload=workload) or 0
+
+        verdict(wait_for(lambda: counted("channel"), 60, 0.5), f"{name}: counted while the process runs", 0, "some")
+        equal(f"{name}: the jobs end", encoder.wait(60), 0)
+        subprocess.run(["sh", "-c", "gpujobs --name stray --wait last 'vcs0:5msx3 drain' > /dev/null &"], check=True)
+        wait_for(lambda: (counted("channel"), counted("unattributed")) == (16, 3), 60, 1)
+        page = exporter.scrape()
+        equal(f"{name}: jobs of the tree, and of nobody", (counted("channel"), counted("unattributed")), (16, 3))
+        for what in ("queue", "run"):
+            equal(f"{name}: {what}: all workloads together are the GPU",
+                  cumulative(page, f"intel_gpu_workload_job_{what}_seconds"),
+                  cumulative(page, f"intel_gpu_job_{what}_seconds"))
+
+
 def always_on():
     with Exporter("--collector.jobs", "--log.level=debug", prefix=STARTER, what="histograms, no driver") as exporter:
         equal("histograms without a driver: the reason", feature(exporter.scrape()), [(0, "kernel")])
@@ -416,6 +470,7 @@ def always_on():
         counted_hang(exporter)
         counted_flood(exporter)
     load("xe")
+    by_workload()
     with Exporter("--collector.jobs", prefix=as_user(65534, (), ["perfmon"]), what="histograms, denied") as exporter:
         equal("histograms without CAP_BPF: the reason", feature(exporter.scrape()), [(0, "permission")])
         verdict("CAP_BPF" in exporter.log(), "histograms without CAP_BPF: the log has a hint", exporter.log(), "CAP_BPF")

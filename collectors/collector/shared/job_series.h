@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "igpu/job.h"
+#include "igpu/metric.h"
+#include "metric/sample_sink.h"
+#include "source/job_counts.h"
+
+// What the histograms and counters of jobs have in common, whether they are of a GPU or of a workload.
+namespace igpu {
+
+// 2^4 us to 2^24 us: 16 us to 16.8 s.
+inline constexpr std::array<double, kJobBuckets - 1> kJobBounds = [] {
+  std::array<double, kJobBuckets - 1> bounds{};
+  double microseconds = 16;
+  for (double& bound : bounds) {
+    bound = microseconds / 1e6;
+    microseconds *= 2;
+  }
+  return bounds;
+}();
+
+inline constexpr std::array<std::string_view, JOB_OUTCOMES> kJobOutcomes{"completed", "bound", "long_running", "error",
+                                                                         "evicted"};
+
+// i915 has no long-running jobs here, and of the scheduler's jobs every end is exact.
+constexpr bool is_possible_outcome(JobSource source, std::size_t outcome) {
+  return outcome != (source == JobSource::i915 ? JOB_LONG_RUNNING : JOB_BOUND);
+}
+
+}  // namespace igpu

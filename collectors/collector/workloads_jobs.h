@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "collector/collector.h"
+#include "source/clients.h"
+#include "source/job_counts.h"
+
+namespace igpu {
+
+// Jobs by workload: the kernel counts them by the process that submitted them, the scans say which workload a process
+// belongs to.
+//
+//   - What a process' jobs add from scrape to scrape belongs to the workload that it is in then.
+//   - Jobs of a process that no scan has found within a minute, or before it ended, are "unattributed".
+//   - The kernel has room for 959 groups of jobs, one for each process, GPU and class of engines. When a process has
+//     ended and was counted, its groups are freed.
+class WorkloadJobs {
+ public:
+  using Series = std::tuple<std::string, JobClass, JobSource>;  // device, class, source
+  using OfWorkload = std::map<Series, JobCounts>;
+
+  // A scan found the process in this workload.
+  void found(std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload, Nanoseconds now);
+  void advance(const JobCountersByDevice& counters, const ClientSnapshot& snapshot);
+  // From now on the jobs of these workloads are those of "other".
+  void fold(const std::set<std::string, std::less<>>& workloads);
+
+  const std::map<std::string, OfWorkload, std::less<>>& by_workload() const { return by_workload_; }
+
+ private:
+  struct Member {
+    std::string workload;
+    Nanoseconds seen{};
+  };
+  struct Group {
+    Nanoseconds first_read{};
+    std::string workload;  // "": not known yet
+    JobCounts counted;
+  };
+
+  void read(const ProcessJobs& jobs, const ClientSnapshot& snapshot, std::map<std::size_t, Group>& groups,
+            bool has_device, std::vector<std::size_t>& ended);
+  void forget_members(const ClientSnapshot& snapshot);
+
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Member> members_;  // by PID and start
+  std::map<const JobCounters*, std::map<std::size_t, Group>> groups_;
+  std::map<std::string, OfWorkload, std::less<>> by_workload_;
+};
+
+}  // namespace igpu
