@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <limits>
 #include <string_view>
 #include <utility>
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/imc.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <optional>
 
 #include "source/imc_pmus.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/level_zero.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>

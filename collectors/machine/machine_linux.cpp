@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <optional>

@@ -2,7 +2,6 @@
 #include "machine/tracepoints.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/scan.h"

@@ -3,7 +3,6 @@
 
 #include "source/level_zero_pages.h"
 #include "source/level_zero_sites.h"
-#include "tracker/page_layout.h"
 
 namespace igpu {
 namespace {

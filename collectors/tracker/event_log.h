@@ -12,7 +12,7 @@
 namespace igpu::level_zero {
 
 // Whether any process of this line of forks writes a log: asked at each call, so it must be cheap.
-extern unsigned logging;
+extern unsigned logging;  // NOLINT(bugprone-dynamic-static-initializers): a declaration
 
 // In kB; zeros if it cannot be read. stack is part of data in /proc/self/statm, and not in /proc/self/status.
 struct ProcessMemory {

@@ -12,7 +12,6 @@
 
 #include "tracker/hooks.h"
 #include "tracker/process.h"
-#include "tracker/shared_word.h"
 
 namespace igpu::level_zero {
 namespace {

@@ -8,7 +8,6 @@
 #include <array>
 #include <memory>
 #include <new>
-#include <vector>
 
 namespace igpu::exporter {
 namespace {

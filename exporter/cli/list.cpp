@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"

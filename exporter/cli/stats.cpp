@@ -11,9 +11,7 @@
 #include "cli/stats_writer.h"
 #include "cli/workload_rules.h"
 #include "format/gauge_columns.h"
-#include "igpu/duration.h"
 #include "igpu/monitor.h"
-#include "self/build_info.h"
 
 namespace igpu::exporter {
 namespace {

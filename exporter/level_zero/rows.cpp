@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "level_zero/rows.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <istream>

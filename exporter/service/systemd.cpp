@@ -12,7 +12,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <system_error>
 

@@ -2,7 +2,6 @@
 #include "top/input.h"
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "text/unicode.h"

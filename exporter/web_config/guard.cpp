@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/guard.h"
 
-#include <algorithm>
-
 namespace igpu::exporter {
 namespace {
 
