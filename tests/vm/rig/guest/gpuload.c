@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,13 @@ static void nap(int ms) {
   nanosleep(&t, NULL);
 }
 
+static long long now_ms(void) {
+  struct timespec t;
+
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
 static void rename_me(void) {
   if (!name) return;
   prctl(PR_SET_NAME, name, 0, 0, 0);
@@ -60,11 +68,13 @@ static void open_all(int *fd) {
 }
 
 static void hold(int ready) {
+  const int step = churn ? churn : 100;
   int *fd = calloc(opens, sizeof(*fd));
-  time_t end = time(NULL) + seconds;
+  long long end;
 
   rename_me();
   open_all(fd);
+  end = now_ms() + seconds * 1000LL;
   for (int i = 0; i < opens; i++)
     for (int k = 0; k < dups; k++)
       if (dup(fd[i]) < 0) die("dup");
@@ -82,8 +92,10 @@ static void hold(int ready) {
   if (write(ready, "r", 1) != 1) die("ready");
   close(ready);
   for (;;) {
-    nap(churn ? churn : 100);
-    if (seconds && time(NULL) >= end) _exit(0);
+    long long left = seconds ? end - now_ms() : LLONG_MAX;
+
+    if (left <= 0) _exit(0);
+    nap(left < step ? left : step);
     if (churn) {
       for (int i = 0; i < opens; i++) close(fd[i]);
       open_all(fd);
