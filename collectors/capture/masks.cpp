@@ -258,6 +258,8 @@ class Cleaner {
     const ProcessPath path = process_path(about);
     if (!path.pid.empty()) return clean_of_process(path, answer);
     if (about.starts_with("proc/")) return about == "proc/self" || about == "proc/self/fd" || about == "proc/stat";
+    // It has names of processes, and is only a hint for the walk over /proc.
+    if (about.starts_with("sys/kernel/debug")) return false;
     if (answer.has_content() && is_serial_number(about)) answer.text = without_letters_and_digits(answer.text);
     return true;
   }
@@ -338,7 +340,7 @@ std::vector<std::string> clean(std::vector<Pass>& passes, Masks& masks) {
       "Kept of a process that uses a GPU: its PID, times and sizes (stat, without addresses), its uid, its masked "
       "control group, and the fdinfo of its DRM descriptors. Of all others: their PIDs.",
       "Left out: " + std::to_string(processes) + " processes that do not use a GPU, and " +
-          std::to_string(cleaner.left_out_descriptors()) + " readings of other descriptors.",
+          std::to_string(cleaner.left_out_descriptors()) + " readings of other descriptors, and debugfs.",
       "Never read: command lines, environments, paths of programs, other files, the host's name."};
 }
 

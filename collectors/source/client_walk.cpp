@@ -25,6 +25,7 @@ Reading<ClientSnapshot> ClientWalk::find(std::span<const std::string> asleep) {
     // What shows without an examination that a process must be scanned.
     for (WalkedProcess& process : scan_.memory().processes())
       process.must_scan = scan_.is_unsettled(process) || process.scans < 2;
+    choose_openers();
     scan_.memory().choose_oldest(scan_.number(), kMostWalks);
     scan_.read_known();
     // A walk that has no time for all processes still scans some.
@@ -45,6 +46,15 @@ Reading<Unit> ClientWalk::list_processes() {
   if (scan_.self()) std::erase(others, *scan_.self());
   scan_.memory().follow(others, scan_.snapshot().time);
   return listed;
+}
+
+void ClientWalk::choose_openers() {
+  const auto processes = scan_.memory().processes();
+  for (const std::uint32_t pid : openers_.changed(machine_.sys)) {
+    const auto found = std::lower_bound(processes.begin(), processes.end(), pid,
+                                        [](const WalkedProcess& process, std::uint32_t p) { return process.pid < p; });
+    if (found != processes.end() && found->pid == pid) found->must_scan = true;
+  }
 }
 
 // The other processes, each in turn. Takes half of the time at most: the other half is for the scans. False: the next

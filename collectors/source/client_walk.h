@@ -9,6 +9,7 @@
 #include "machine/machine.h"
 #include "source/client_finder.h"
 #include "source/client_scan.h"
+#include "source/drm_openers.h"
 
 // Finds the DRM clients of a machine in /proc/<pid>/fdinfo (fs/proc/fd.c).
 //
@@ -22,10 +23,11 @@
 //   - one of its known descriptors is closed or shows no client any more: then every one of the next kMostWalks walks
 //     scans it, because the kernel may only have failed to show the client;
 //   - /proc/<pid>/fd is another inode: another process, or the kernel has dropped the inode from its cache;
+//   - DRM's debugfs, where it may be read, shows another number of files that the process opened (drm_openers.h);
 //   - it was last scanned kMostWalks walks ago: every walk scans that share of the processes, the oldest scan first.
 // So a process that opens a render node is found in the next walk, and where none of these signs shows it (it closed
-// another file meanwhile) within kMostWalks walks. A tree that is not the machine's own procfs is scanned whole each
-// time.
+// another file meanwhile, and debugfs is not readable) within kMostWalks walks. A tree that is not the machine's own
+// procfs is scanned whole each time.
 //
 // Sleeping devices: reading the fdinfo of an xe client resumes its GPU, and nothing inside the file can be known
 // without reading it. While an xe GPU sleeps a file is therefore read only if it is known to belong to another Intel
@@ -50,10 +52,12 @@ class ClientWalk final : public ClientFinder {
 
  private:
   Reading<Unit> list_processes();
+  void choose_openers();
   bool examine_others();
 
   Machine& machine_;
   ClientScan scan_;
+  DrmOpeners openers_;
   std::uint32_t examine_from_ = 0;  // PID
 };
 

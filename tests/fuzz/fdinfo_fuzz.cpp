@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_check.h"
+#include "source/drm_openers.h"
 #include "source/fdinfo.h"
 
 namespace {
@@ -154,5 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FUZZ_CHECK(region.purgeable == state_of(expected.regions[i], "purgeable"));
   }
   (void)igpu::kind_of(block);
+  // Another text of the kernel's about the same clients.
+  for (const std::uint32_t pid : igpu::parse_drm_openers(text)) FUZZ_CHECK(pid != 0);
   return 0;
 }

@@ -418,6 +418,40 @@ TEST_CASE("a client that no sign shows is found within the stated number of walk
   }
 }
 
+TEST_CASE("where DRM's debugfs is readable, a client that no other sign shows is found in the next walk") {
+  LiveTree tree;
+  const auto openers = [&tree](std::string_view lines) {
+    tree.tree.write("sys/kernel/debug/dri/0/clients",
+                    "             command  tgid dev master a   uid      magic\n" + std::string(lines));
+  };
+  const std::string compositor = "                Xorg    99   0   y    y     0          0\n";
+  const std::string opened = "              ffmpeg    33   0   n    n  1000          0\n";
+  openers(compositor);
+  for (std::uint32_t pid = 10; pid < 60; ++pid) tree.start(pid);
+  Walker walk(tree);
+  for (int i = 0; i < 5; ++i) (void)walk();
+  tree.open(33, 0, i915_block(kIgpu, 1));  // closed its only file, and the node got the number
+  openers(compositor + opened);
+  CHECK(clients_of(walk()) == Clients{"0000:00:02.0 33 1"});
+
+  // A line that stays, such as that of a process that passed its client on, causes no further scan.
+  (void)walk();
+  (void)tree.reads("proc/33/fdinfo/0");
+  tree.tree.write("proc/33/fdinfo/1", "pos:\t0\n");
+  int scans = 0;
+  for (unsigned i = 0; i < ClientWalk::kMostWalks / 2; ++i) {
+    (void)walk();
+    scans += tree.reads("proc/33/fdinfo/1");
+  }
+  CHECK(scans <= 1);
+
+  // Neither a process that does not exist nor a file that goes does harm.
+  openers(compositor + "           <unknown> 77777   0   n    n     0          0\n");
+  CHECK(clients_of(walk()) == Clients{"0000:00:02.0 33 1"});
+  tree.tree.remove("sys/kernel/debug");
+  CHECK(clients_of(walk()) == Clients{"0000:00:02.0 33 1"});
+}
+
 TEST_CASE("a walk scans a share of the processes, and its oldest scan is not older than the bound") {
   LiveTree tree;
   for (std::uint32_t pid = 10; pid < 170; ++pid) tree.start(pid);

@@ -38,6 +38,19 @@ open('/proc/self/comm', 'w').write('giver')
 sys.stdin.read()
 """
 
+# Opens the node when it is told to, with the number of a file that it closes: the walk sees no change of its descriptors.
+REPLACES = """
+import os, sys
+file = os.open('/dev/null', os.O_RDONLY)
+print('ready', flush=True)
+sys.stdin.readline()
+os.close(file)
+fd = os.open(sys.argv[1], os.O_RDWR)
+os.write(fd, b'copy=10')
+print('same' if fd == file else 'other', flush=True)
+sys.stdin.read()
+"""
+
 
 def python(source, *arguments, prefix=()):
     process = subprocess.Popen([*prefix, sys.executable, "-c", source, *arguments], stdin=subprocess.PIPE,
@@ -47,6 +60,20 @@ def python(source, *arguments, prefix=()):
 
 def of(page, load, **labels):
     return page.all("intel_gpu_process_clients", pid=str(load), **labels)
+
+
+def replaced():
+    """The walk finds at once, by DRM's debugfs, what no other sign shows."""
+    with Exporter("--collector.fdinfo.finder=walk", what="clients, replaced") as exporter:
+        process, _ = python(REPLACES, "/dev/dri/renderD128")
+        for _ in range(3):
+            exporter.scrape()
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        equal("replaced: the node has the number of the file before", process.stdout.readline(), b"same\n")
+        equal("replaced: the client is on the next page", [v for _, v in of(exporter.scrape(), process.pid)], [1])
+        process.stdin.close()
+        process.wait()
 
 
 def clients():
@@ -142,3 +169,4 @@ def clients():
         verdict(dropped and dropped > 0, "capped: the rest is counted", dropped, "more than 0")
     for load in loads.values():
         load.stop()
+    replaced()
