@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "capture/pass_time.h"
+
 namespace igpu::capture {
 namespace {
 
@@ -258,8 +260,7 @@ class Cleaner {
     const ProcessPath path = process_path(about);
     if (!path.pid.empty()) return clean_of_process(path, answer);
     if (about.starts_with("proc/")) return about == "proc/self" || about == "proc/self/fd" || about == "proc/stat";
-    // It has names of processes, and is only a hint for the walk over /proc.
-    if (about.starts_with("sys/kernel/debug")) return false;
+    if (is_debugfs(about)) return false;
     if (answer.has_content() && is_serial_number(about)) answer.text = without_letters_and_digits(answer.text);
     return true;
   }

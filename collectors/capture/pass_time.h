@@ -16,8 +16,12 @@ inline constexpr Nanoseconds kFirstPass = std::chrono::hours(1);
 // For a scan of all processes on a slow machine: nobody can read later what a capture lacks.
 inline constexpr Nanoseconds kClientScanLimit = std::chrono::seconds(30);
 
-// Whether the clock shows when an answer was given. Not of what a capture leaves out: other processes.
+// A capture leaves it out: it has names of processes, and is only a hint for the walk over /proc.
+inline bool is_debugfs(std::string_view about) { return about.starts_with("sys/kernel/debug"); }
+
+// Whether the clock shows when an answer was given. Not of what a capture leaves out: other processes, debugfs.
 inline bool advances_time(std::string_view question, const Answer& answer) {
+  if (is_debugfs(about_of(question))) return false;
   if (about_of(question).starts_with("proc"))
     return question.find("/fdinfo/") != std::string_view::npos && answer.has_content() &&
            answer.text.find("drm-driver:") != std::string::npos;

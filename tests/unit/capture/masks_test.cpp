@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "capture/pass_time.h"
+
 using namespace igpu;
 using namespace igpu::capture;
 
@@ -123,6 +125,12 @@ TEST_CASE("what belongs to processes without a GPU, and names, are removed") {
       CHECK(text.find(secret) == std::string::npos);
   }
   CHECK(report.size() == 4);
+}
+
+TEST_CASE("what is left out does not advance the time of a capture, which would differ when it is served again") {
+  CHECK_FALSE(advances_time("read sys/kernel/debug/dri/0/clients", content("ffmpeg 100")));
+  CHECK_FALSE(advances_time("read proc/200/stat", content("200 (bob) S 1\n")));
+  CHECK(advances_time("read sys/class/drm/card0/dev", content("226:0\n")));
 }
 
 TEST_CASE("an index keeps every kind of answer through its file") {
