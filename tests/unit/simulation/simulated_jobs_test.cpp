@@ -101,9 +101,9 @@ TEST_CASE("simulated jobs are also counted by process, most of them and never mo
     completed[one.counts.engine_class] += one.counts.outcomes[JOB_COMPLETED];
   });
   REQUIRE(completed.contains(JobClass::compute));
-  for (const auto& [engine_class, count] : completed) {
-    CHECK(count <= of_class(all, engine_class)->outcomes[JOB_COMPLETED]);
-    CHECK(count > 0);
+  for (const auto& one : completed) {
+    CHECK(one.second <= of_class(all, one.first)->outcomes[JOB_COMPLETED]);
+    CHECK(one.second > 0);
   }
 }
 
