@@ -159,6 +159,9 @@ int serve(const Options& options) {
   if (web_config) sandbox.keep_readable(web_config->files());
   const MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   std::shared_ptr<EarlyAccess> early = open_early(monitor_options);
+#if defined(__GLIBC__)
+  ::malloc_trim(0);  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
+#endif
   sandbox.drop_privileges();
   Monitor monitor(monitor_options, log, std::move(early));
   if (monitor.simulated()) {

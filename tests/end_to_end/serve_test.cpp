@@ -19,6 +19,7 @@
 #include "support/http_client.h"
 #include "support/machine_tree.h"
 #include "support/run_program.h"
+#include "support/sanitizers.h"
 
 using namespace igpu::test;
 using namespace std::chrono_literals;
@@ -41,9 +42,24 @@ std::vector<std::string> arguments(std::initializer_list<const char*> more) {
   return list;
 }
 
+long private_kilobytes(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));
+  throw std::runtime_error("no RssAnon");
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("serve");
+
+#ifndef IGPU_SANITIZED
+TEST_CASE("what the start needs is not kept in memory") {  // as root: the kernel's types, for the BPF programs
+  const ExporterProcess exporter({});
+  CHECK(http_get(exporter.port(), "/metrics").status == 200);
+  CHECK(private_kilobytes(exporter.pid()) < 6000);
+}
+#endif
 
 TEST_CASE("the page is valid and the same in both formats") {
   ExporterProcess exporter({"--simulate=rack"});
