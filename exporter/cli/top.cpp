@@ -155,6 +155,7 @@ class Session {
  private:
   static std::vector<std::string> names(const std::vector<Target>& targets) {
     std::vector<std::string> all;
+    all.reserve(targets.size() + 1);
     for (const Target& target : targets) all.push_back(clean_text(target.name));
     if (all.empty()) all.emplace_back();
     return all;

@@ -116,9 +116,12 @@ std::string charts(const Rows& rows) {
   std::string svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " +
                     short_number(kColumns * (kChartWidth + kGap)) + " " +
                     short_number(static_cast<double>(lines) * (kChartHeight + kGap)) + "' font-size='11'>";
-  for (std::size_t i = 0; i < all.size(); ++i)
-    svg += "<g transform='translate(" + short_number(static_cast<double>(i % kColumns) * (kChartWidth + kGap)) + "," +
-           short_number(static_cast<double>(i / kColumns) * (kChartHeight + kGap)) + ")'>" + all[i] + "</g>\n";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t column = i % kColumns;
+    const std::size_t line = i / kColumns;
+    svg += "<g transform='translate(" + short_number(static_cast<double>(column) * (kChartWidth + kGap)) + "," +
+           short_number(static_cast<double>(line) * (kChartHeight + kGap)) + ")'>" + all[i] + "</g>\n";
+  }
   return svg + "</svg>\n";
 }
 

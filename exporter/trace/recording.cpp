@@ -110,6 +110,7 @@ class OutputFile {
 
 pid_t started(std::vector<std::string> command) {
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (std::string& word : command) words.push_back(word.data());
   words.push_back(nullptr);
   posix_spawnattr_t attributes;

@@ -112,7 +112,7 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
     for (;;) {
       const int count = ::epoll_wait(waiter_.get(), &event, 1, -1);
       if (count < 0 && errno == EINTR) continue;
-      return count == 1 && event.data.u32 == kChanged;
+      return count == 1 && event.data.u32 == changed_event;
     }
   }
 
@@ -169,13 +169,13 @@ class BpfDeviceUsers final : public DeviceUsers, public ChangeSignal {
     attributes.iter_create.link_fd = static_cast<std::uint32_t>(::bpf_link__fd(lister_.get()));
     return static_cast<int>(::syscall(SYS_bpf, BPF_ITER_CREATE, &attributes, sizeof attributes));
   }
-  enum Event : std::uint32_t { kChanged, kInterrupted };
+  enum Event : std::uint32_t { changed_event, interrupted_event };
   // The kernel wakes us once, for the first change after changes() was called.
   bool prepare_waiting() {
     waiter_.reset(::epoll_create1(EPOLL_CLOEXEC));
     interruption_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    return waiter_ && interruption_ && waits_for(map("changed"), EPOLLIN | EPOLLET, kChanged) &&
-           waits_for(interruption_.get(), EPOLLIN, kInterrupted);
+    return waiter_ && interruption_ && waits_for(map("changed"), EPOLLIN | EPOLLET, changed_event) &&
+           waits_for(interruption_.get(), EPOLLIN, interrupted_event);
   }
   bool waits_for(int fd, std::uint32_t events, Event which) const {
     epoll_event event{};
