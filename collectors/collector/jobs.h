@@ -51,8 +51,10 @@ class JobsCollector final : public Collector {
       .features = kFeatures,
       .notes =
           "While it is on, the modules that report jobs (gpu_sched, i915) cannot be unloaded. It counts jobs that are "
-          "submitted after the exporter started. Outcomes: `bound` is a job of i915 for which nobody waited: it ended, "
-          "when is not known; `long_running` one of a VM whose jobs the kernel does not follow (xe); `error` one that "
+          "submitted after the exporter started. Outcomes: `bound` is a job whose end was not reported from an "
+          "interrupt, as "
+          "of i915 if nobody waits for it: it ended, when is not known; `long_running` one of a VM whose jobs the "
+          "kernel does not follow (xe); `error` one that "
           "was reset or banned; `evicted` one whose end was never reported. Lost events: `recursion` came while the "
           "processor handled such an event, `table_full` while too many jobs were in flight, `unmatched` for a job "
           "whose submission was not seen. 95 % of the jobs of a class wait at most: "

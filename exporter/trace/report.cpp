@@ -68,7 +68,11 @@ std::uint64_t percentile(std::vector<std::uint64_t>& sorted, unsigned percent) {
 
 // Only exact ends: a bound one would show retirement, not the engine.
 bool has_run_time(const Job& job) { return job.outcome == JobOutcome::completed; }
-bool has_queue_time(const Job& job) { return job.start_ns != 0 && job.outcome != JobOutcome::evicted; }
+// Nor where a bound end is all that is known: when the job before it ended is a bound as well.
+bool has_queue_time(const Job& job) {
+  if (job.start_ns == 0 || job.outcome == JobOutcome::evicted) return false;
+  return job.outcome != JobOutcome::bound || job.handed_over_ns != 0;
+}
 
 struct Group {
   std::vector<std::uint64_t> queue, run;

@@ -27,9 +27,9 @@ inline constexpr std::array<double, kJobBuckets - 1> kJobBounds = [] {
 inline constexpr std::array<std::string_view, JOB_OUTCOMES> kJobOutcomes{"completed", "bound", "long_running", "error",
                                                                          "evicted"};
 
-// i915 has no long-running jobs here, and of the scheduler's jobs every end is exact.
+// i915 has no long-running jobs here.
 constexpr bool is_possible_outcome(JobSource source, std::size_t outcome) {
-  return outcome != (source == JobSource::i915 ? JOB_LONG_RUNNING : JOB_BOUND);
+  return source != JobSource::i915 || outcome != JOB_LONG_RUNNING;
 }
 
 }  // namespace igpu

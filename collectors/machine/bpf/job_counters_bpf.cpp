@@ -45,14 +45,32 @@ std::span<const Attachment> attachments(JobDriver driver) {
 
 constexpr const char* kTypes = "/sys/kernel/btf";
 
+struct Layout {
+  job_layout offsets{};
+  std::uint32_t preempt_variable = 0;  // the type that JOB_PREEMPT_VARIABLE stands for
+};
+
+// x86: a variable of each processor, before Linux 6.2 and since 6.15 of its own, in between a member of another one.
+void find_preempt_count(const StructOffsets& types, Layout& layout) {
+  if (const auto own = types.variable("__preempt_count")) {
+    layout.preempt_variable = *own;
+  } else if (const auto whole = types.variable("pcpu_hot")) {
+    const auto member = types.offset("pcpu_hot", {"preempt_count"});
+    if (!member) return;
+    layout.preempt_variable = *whole;
+    layout.offsets.preempt_count = *member;
+  }
+}
+
 // errno: ENODATA if the kernel does not describe its types, ENOENT if the driver is not there.
-std::optional<job_layout> read_layout(JobDriver driver, bool by_process) {
+std::optional<Layout> read_layout(JobDriver driver, bool by_process) {
   const auto types = StructOffsets::read(kTypes, driver == JobDriver::i915 ? "i915" : "gpu_sched");
   if (!types) {
     errno = ENODATA;
     return std::nullopt;
   }
-  job_layout layout{};
+  Layout found;
+  job_layout& layout = found.offsets;
   bool whole = true;
   const auto set = [&](unsigned int& to, std::optional<std::uint32_t> offset) {
     whole = whole && offset;
@@ -81,13 +99,32 @@ std::optional<job_layout> read_layout(JobDriver driver, bool by_process) {
     set(layout.task_leader, types->offset("task_struct", {"group_leader"}));
     set(layout.task_born, types->offset("task_struct", {"start_boottime"}));
   }
-  if (whole) return layout;
+  find_preempt_count(*types, found);
+  if (whole) return found;
   errno = ENOENT;
   return std::nullopt;
 }
 
+// Puts the number where the program has its place for it; as libbpf does for a variable that a program declares, but
+// without a search of all modules, which takes CAP_SYS_ADMIN.
+int set_variable(bpf_program* of, std::uint32_t type) {
+  const std::size_t count = ::bpf_program__insn_cnt(of);
+  const bpf_insn* const first = ::bpf_program__insns(of);
+  std::vector<bpf_insn> instructions(first, first + count);
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    bpf_insn& wide = instructions[i];
+    if (wide.code != (BPF_LD | BPF_IMM | BPF_DW) || wide.src_reg != 0 || wide.imm != JOB_PREEMPT_VARIABLE) continue;
+    wide.src_reg = BPF_PSEUDO_BTF_ID;
+    wide.imm = static_cast<std::int32_t>(type);
+    instructions[i + 1].imm = 0;  // of the kernel, not of a module
+  }
+  return ::bpf_program__set_insns(of, instructions.data(), count);
+}
+
 // errno says why there is none.
-Object load(JobDriver driver, const job_layout& layout) {
+Object load(JobDriver driver, const Layout& found) {
+  job_layout layout = found.offsets;
+  layout.preempt_count_known = found.preempt_variable != 0;
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_jobs";
@@ -102,6 +139,10 @@ Object load(JobDriver driver, const job_layout& layout) {
   const JobDriver other = driver == JobDriver::i915 ? JobDriver::drm_sched : JobDriver::i915;
   for (const Attachment& unused : attachments(other))
     ::bpf_program__set_autoload(program(object, unused.program), false);
+  if (found.preempt_variable != 0) {
+    for (const Attachment& used : attachments(driver))
+      if (error == 0) error = set_variable(program(object, used.program), found.preempt_variable);
+  }
   if (error == 0) error = ::bpf_object__load(object.get());
   if (error == 0) return object;
   errno = -error;
@@ -206,9 +247,14 @@ Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool b
     return Absent{denied ? Reason::permission : Reason::kernel, errno};
   };
   bpf::silence_libbpf();
-  const auto layout = read_layout(driver, by_process);
+  auto layout = read_layout(driver, by_process);
   if (!layout) return why();
   Object object = load(driver, *layout);
+  if (!object && layout->preempt_variable != 0) {
+    // Without CONFIG_KALLSYMS_ALL the kernel does not find its own variables.
+    layout->preempt_variable = 0;
+    object = load(driver, *layout);
+  }
   if (!object) return why();
   auto counters = std::make_unique<BpfJobCounters>(std::move(object), by_process);
   if (!counters->attach_all(driver)) return why();

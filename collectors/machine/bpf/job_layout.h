@@ -3,6 +3,9 @@
 #ifndef IGPU_JOB_LAYOUT_H
 #define IGPU_JOB_LAYOUT_H
 
+/* Stands for that variable until the loader puts its number there. */
+#define JOB_PREEMPT_VARIABLE 0x70726565
+
 struct job_layout {
   /* struct drm_sched_job, drm_sched_fence and drm_gpu_scheduler */
   unsigned int job_fence, job_scheduler;
@@ -14,6 +17,9 @@ struct job_layout {
   /* vmlinux: struct device, dma_fence */
   unsigned int device_name;
   unsigned int dma_error, dma_flags, dma_signalling_bit;
+  /* where the kernel counts that a processor is in an interrupt: in this variable of each processor, if it is known */
+  unsigned int preempt_count_known;
+  unsigned int preempt_count;
   /* of the processes' groups: struct task_struct */
   unsigned int by_process; /* 0: they are not counted, and cost nothing */
   unsigned int task_leader, task_born;

@@ -21,6 +21,7 @@ enum {
   kEngines = 4096,
 };
 #define SECOND 1000000000ull
+#define HARDIRQ_MASK 0x000f0000  // include/linux/preempt.h
 #define EVICTION_AGE (10 * SECOND)
 
 struct group_key {
@@ -113,6 +114,15 @@ static __always_inline __u64 pointer_at(__u64 address, __u32 offset) {
   __u64 value = 0;
   bpf_probe_read_kernel(&value, sizeof value, (void*)(address + offset));
   return value;
+}
+
+// Whether the event comes from an interrupt, as a tracepoint's common_flags say.
+static __always_inline int in_interrupt(void) {
+  void* variable;
+  __u32 count = 0;
+  asm volatile("%0 = %1 ll" : "=r"(variable) : "i"(JOB_PREEMPT_VARIABLE));
+  bpf_probe_read_kernel(&count, sizeof count, bpf_this_cpu_ptr(variable) + layout.preempt_count);
+  return (count & HARDIRQ_MASK) != 0;
 }
 
 static __always_inline __u32 bucket_of(__u64 nanoseconds) {
@@ -283,8 +293,8 @@ static __always_inline void submitted(struct counters* counters, __u64 fence, co
   add_to_process(flight.process_group, JOB_SUBMITTED, 1);
 }
 
-static __always_inline void ended(struct counters* counters, __u64 fence, const struct flight* in_table,
-                                  __u32 outcome) {
+static __always_inline void ended(struct counters* counters, __u64 fence, const struct flight* in_table, __u32 outcome,
+                                  int exact) {
   const struct flight flight = *in_table;
   // Two reports of one end: the first one counts.
   if (bpf_map_delete_elem(&in_flight, &fence) != 0) return;
@@ -293,14 +303,14 @@ static __always_inline void ended(struct counters* counters, __u64 fence, const 
   const __u64* const before = bpf_map_lookup_elem(&last_end, &flight.engine);
   if (before && *before > start && *before <= now) start = *before;
   count(counters, &flight, JOB_OUTCOME + outcome, 1);
-  if (outcome == JOB_BOUND) return;
+  if (outcome == JOB_BOUND && flight.source == JOB_SOURCE_I915) return;
   if (start >= flight.submitted) {
     const __u64 waited = start - flight.submitted;
     count(counters, &flight, JOB_QUEUE + bucket_of(waited), 1);
     count(counters, &flight, JOB_QUEUE_NS, waited);
   }
   if (outcome == JOB_LONG_RUNNING) return;
-  bpf_map_update_elem(&last_end, &flight.engine, &now, BPF_ANY);
+  if (exact || flight.source != JOB_SOURCE_I915) bpf_map_update_elem(&last_end, &flight.engine, &now, BPF_ANY);
   if (outcome != JOB_COMPLETED || now < start) return;
   count(counters, &flight, JOB_RUN + bucket_of(now - start), 1);
   count(counters, &flight, JOB_RUN_NS, now - start);
@@ -359,8 +369,13 @@ int scheduler_done(struct arguments* event) {
   bpf_probe_read_kernel(&finished_error, sizeof finished_error,
                         (void*)(fence + layout.fence_finished + layout.dma_error));
   if (parent) bpf_probe_read_kernel(&error, sizeof error, (void*)(parent + layout.dma_error));
-  const __u32 outcome = error || finished_error ? JOB_ERROR : parent ? JOB_COMPLETED : JOB_LONG_RUNNING;
-  ended(counters, fence, flight, outcome);
+  // A job that had ended before the scheduler asked for its end is reported by the thread that asks.
+  const int exact = !layout.preempt_count_known || in_interrupt();
+  const __u32 outcome = error || finished_error ? JOB_ERROR
+                        : !parent               ? JOB_LONG_RUNNING
+                        : exact                 ? JOB_COMPLETED
+                                                : JOB_BOUND;
+  ended(counters, fence, flight, outcome, exact);
   return 0;
 }
 
@@ -381,7 +396,8 @@ int request_submitted(struct arguments* event) {
 }
 
 // dma_fence_signaled: (struct dma_fence*), of every driver. i915 signals a fence for which nobody asked for an
-// interrupt when it retires the request: the job ended then or earlier.
+// interrupt when it retires the request: the job ended then or earlier. Where the kernel does not say whether this is
+// an interrupt, it is exact if somebody asked for one.
 SEC("raw_tp")
 int fence_signalled(struct arguments* event) {
   const __u64 fence = event->at[0];
@@ -392,7 +408,7 @@ int fence_signalled(struct arguments* event) {
   __s32 error = 0;
   bpf_probe_read_kernel(&error, sizeof error, (void*)(fence + layout.dma_error));
   const __u64 flags = pointer_at(fence, layout.dma_flags);
-  const int exact = flags >> (layout.dma_signalling_bit & 63) & 1;
-  ended(counters, fence, flight, error ? JOB_ERROR : exact ? JOB_COMPLETED : JOB_BOUND);
+  const int exact = layout.preempt_count_known ? in_interrupt() : (int)(flags >> (layout.dma_signalling_bit & 63) & 1);
+  ended(counters, fence, flight, error ? JOB_ERROR : exact ? JOB_COMPLETED : JOB_BOUND, exact);
   return 0;
 }

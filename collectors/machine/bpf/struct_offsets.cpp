@@ -63,6 +63,11 @@ std::optional<std::uint32_t> StructOffsets::offset(const char* structure,
   return at.offset;
 }
 
+std::optional<std::uint32_t> StructOffsets::variable(const char* name) const {
+  const int found = ::btf__find_by_name_kind(kernel_.get(), name, BTF_KIND_VAR);
+  return found < 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(found));
+}
+
 std::optional<std::uint32_t> StructOffsets::enumerator(const char* name) const {
   const std::uint32_t count = ::btf__type_cnt(types());
   for (std::uint32_t id = 1; id < count; ++id) {

@@ -21,6 +21,8 @@ class StructOffsets {
   // Of a member in bytes; several names: of a member of that member. Nothing if there is no such member.
   std::optional<std::uint32_t> offset(const char* structure, std::initializer_list<const char*> members) const;
   std::optional<std::uint32_t> enumerator(const char* name) const;
+  // The number of the type of a variable of the kernel itself.
+  std::optional<std::uint32_t> variable(const char* name) const;
 
  private:
   struct Free {

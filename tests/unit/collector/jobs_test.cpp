@@ -56,6 +56,7 @@ TEST_CASE("histograms and outcomes of an xe card come from the scheduler's count
   JobsOf jobs("xe");
   std::uint64_t* const group = jobs.counters.add_group("0000:00:02.0", JOB_SOURCE_DRM_SCHED, JOB_CLASS_VIDEO);
   group[JOB_OUTCOME + JOB_COMPLETED] = 5;
+  group[JOB_OUTCOME + JOB_BOUND] = 3;
   group[JOB_OUTCOME + JOB_LONG_RUNNING] = 2;
   group[JOB_OUTCOME + JOB_ERROR] = 1;
   group[JOB_QUEUE + 3] = 8;
@@ -76,7 +77,7 @@ TEST_CASE("histograms and outcomes of an xe card come from the scheduler's count
   CHECK(jobs.run->value(kJobs, {{"outcome", "long_running"}}) == 2);
   CHECK(jobs.run->value(kJobs, {{"outcome", "error"}}) == 1);
   CHECK(jobs.run->value(kJobs, {{"outcome", "evicted"}}) == 0);
-  CHECK(jobs.run->count(kJobs, {{"outcome", "bound"}}) == 0);
+  CHECK(jobs.run->value(kJobs, {{"outcome", "bound"}}) == 3);
   CHECK(jobs.run->value(kLost, {{"reason", "unmatched"}}) == 4);
   CHECK(jobs.run->value(kLost, {{"reason", "table_full"}}) == 0);
   CHECK(jobs.run->value(kLost, {{"reason", "recursion"}}) == 3);
