@@ -23,7 +23,6 @@ enum {
   JOB_GROUPS_USED = 0, /* beside group 0; may exceed what there is room for */
   JOB_LOST_UNMATCHED = 1,
   JOB_LOST_TABLE_FULL = 2,
-  JOB_LAST_SWEEP = 3, /* when old jobs were last evicted, in ns */
 
   /* of every other group */
   JOB_DEVICE = 0,  /* the device's name, two slots */

@@ -17,12 +17,14 @@ char kLicense[] SEC("license") = "Dual BSD/GPL";
 const volatile struct job_layout layout = {};  // set before the programs are loaded
 
 enum {
-  kInFlight = 16384,
+  kPlaces = 65536, /* for jobs in flight; a power of two */
+  kProbes = 8,     /* places that a job may have */
   kEngines = 4096,
 };
-#define SECOND 1000000000ull
-#define HARDIRQ_MASK 0x000f0000  // include/linux/preempt.h
-#define EVICTION_AGE (10 * SECOND)
+#define HARDIRQ_MASK 0x000f0000     // include/linux/preempt.h
+#define EVICTION_AGE 10000000000ull /* ns */
+#define FREE 0ull
+#define TAKEN 1ull /* by a processor that writes the place */
 
 struct group_key {
   char device[JOB_DEVICE_SIZE];
@@ -36,6 +38,7 @@ struct process_key {
 };
 
 struct flight {
+  __u64 fence; /* its address, or FREE, or TAKEN */
   __u64 submitted, handed_over;
   __u64 engine;  // equal for jobs that run one at a time
   __u32 group;
@@ -59,19 +62,24 @@ struct {
   __type(value, struct counters);
 } slots SEC(".maps");
 
-// By the address of the job's fence.
+struct last_job {
+  __u64 engine, end;
+};
+
+// Our own hash tables, over arrays: the kernel's took half of the instructions of an event (tests/bench/job_events).
 struct {
-  __uint(type, BPF_MAP_TYPE_HASH);
-  __uint(max_entries, kInFlight);
-  __type(key, __u64);
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, kPlaces);
+  __type(key, __u32);
   __type(value, struct flight);
 } in_flight SEC(".maps");
 
+// An engine whose place another one takes has no last end.
 struct {
-  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, kEngines);
-  __type(key, __u64);
-  __type(value, __u64);
+  __type(key, __u32);
+  __type(value, struct last_job);
 } last_end SEC(".maps");
 
 struct {
@@ -125,15 +133,16 @@ static __always_inline int in_interrupt(void) {
   return (count & HARDIRQ_MASK) != 0;
 }
 
+// Buckets end at 16 us << i.
 static __always_inline __u32 bucket_of(__u64 nanoseconds) {
-  __u32 bucket = 0;
-  __u64 bound = 16000;
-#pragma unroll
-  for (int i = 0; i + 1 < JOB_BUCKETS; ++i) {
-    bucket += nanoseconds > bound;
-    bound <<= 1;
-  }
-  return bucket;
+  __u64 units = nanoseconds ? (nanoseconds - 1) / 16000 : 0;
+  if (units >> (JOB_BUCKETS - 1)) return JOB_BUCKETS - 1;
+  __u32 bits = 0;
+  if (units >> 16) bits += 16, units >>= 16;
+  if (units >> 8) bits += 8, units >>= 8;
+  if (units >> 4) bits += 4, units >>= 4;
+  if (units >> 2) bits += 2, units >>= 2;
+  return bits + (units > 1 ? 2 : units);
 }
 
 static __always_inline __u32 class_of_ring(const char* ring) {
@@ -249,59 +258,86 @@ static __always_inline void count(struct counters* counters, const struct flight
   add_to_process(flight->process_group, slot, value);
 }
 
-struct sweep {
-  struct counters* counters;
-  __u64 now;
-};
+static __always_inline __u32 hash(__u64 key) { return (key * 0x9e3779b97f4a7c15ull) >> 32; }
 
-static long evict_if_old(void* map, __u64* key, struct flight* flight, struct sweep* sweep) {
-  if (flight->submitted + EVICTION_AGE > sweep->now) return 0;
-  const struct flight evicted = *flight;
-  if (bpf_map_delete_elem(map, key) == 0 && sweep->counters)
-    count(sweep->counters, &evicted, JOB_OUTCOME + JOB_EVICTED, 1);
+static __always_inline struct flight* place_of(__u64 fence, __u32 probe) {
+  const __u32 place = (hash(fence) + probe) % kPlaces;
+  return bpf_map_lookup_elem(&in_flight, &place);
+}
+
+static __always_inline struct flight* find(__u64 fence) {
+  if (fence <= TAKEN) return 0;
+#pragma unroll
+  for (__u32 i = 0; i < kProbes; ++i) {
+    struct flight* const flight = place_of(fence, i);
+    if (flight && flight->fence == fence) return flight;
+  }
   return 0;
 }
 
-// Jobs whose end was never reported, those of killed processes for example, fill the table in the course of time. At
-// most one processor a second looks for them.
-static __always_inline int evict_old_jobs(struct counters* counters, __u64 now) {
-  __u64* const last = &counters->slot[0][JOB_LAST_SWEEP];
-  const __u64 before = *last;
-  if (now - before < SECOND || __sync_val_compare_and_swap(last, before, now) != before) return 0;
-  struct sweep sweep = {.counters = counters, .now = now};
-  bpf_for_each_map_elem(&in_flight, evict_if_old, &sweep, 0);
-  return 1;
+// With a barrier.
+static __always_inline int change(struct flight* flight, __u64 from, __u64 to) {
+  return __sync_val_compare_and_swap(&flight->fence, from, to) == from;
+}
+
+// A place for the job, TAKEN. Jobs whose end was never reported, those of killed processes for example, lose theirs to
+// others after a while.
+static __always_inline struct flight* take_place(struct counters* counters, __u64 fence, __u64 now) {
+  // An address that is still in the table: the end of its last job was lost.
+  struct flight* const same = find(fence);
+  if (same && change(same, fence, TAKEN)) {
+    count(counters, same, JOB_OUTCOME + JOB_EVICTED, 1);
+    return same;
+  }
+#pragma unroll
+  for (__u32 i = 0; i < kProbes; ++i) {
+    struct flight* const flight = place_of(fence, i);
+    if (flight && flight->fence == FREE && change(flight, FREE, TAKEN)) return flight;
+  }
+  for (__u32 i = 0; i < kProbes; ++i) {
+    struct flight* const flight = place_of(fence, i);
+    if (!flight || flight->submitted + EVICTION_AGE > now) continue;
+    const __u64 old = flight->fence;
+    if (old == TAKEN || !change(flight, old, TAKEN)) continue;
+    if (old != FREE) count(counters, flight, JOB_OUTCOME + JOB_EVICTED, 1);
+    return flight;
+  }
+  return 0;
 }
 
 static __always_inline void submitted(struct counters* counters, __u64 fence, const struct group_key* key,
                                       __u64 engine) {
-  struct flight flight = {.submitted = bpf_ktime_get_ns(), .engine = engine, .source = key->kind >> JOB_KIND_SOURCE};
-  flight.group = group_of(counters, key);
-  if (flight.group == 0) {
+  const __u64 now = bpf_ktime_get_ns();
+  const __u32 group = group_of(counters, key);
+  struct flight* const flight = group && fence > TAKEN ? take_place(counters, fence, now) : 0;
+  if (!flight) {
     add(counters, 0, JOB_LOST_TABLE_FULL, 1);
     return;
   }
-  // An address that is still in the table: the end of its last job was lost.
-  const struct flight* const old = bpf_map_lookup_elem(&in_flight, &fence);
-  if (old) count(counters, old, JOB_OUTCOME + JOB_EVICTED, 1);
-  if (layout.by_process) flight.process_group = process_group_of(key);
-  if (bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) != 0 &&
-      !(evict_old_jobs(counters, flight.submitted) && bpf_map_update_elem(&in_flight, &fence, &flight, BPF_ANY) == 0)) {
-    add(counters, 0, JOB_LOST_TABLE_FULL, 1);
-    return;
-  }
-  add_to_process(flight.process_group, JOB_SUBMITTED, 1);
+  flight->submitted = now;
+  flight->handed_over = 0;
+  flight->engine = engine;
+  flight->group = group;
+  flight->process_group = layout.by_process ? process_group_of(key) : 0;
+  flight->source = key->kind >> JOB_KIND_SOURCE;
+  const __u32 process_group = flight->process_group;
+  change(flight, TAKEN, fence);
+  add_to_process(process_group, JOB_SUBMITTED, 1);
 }
 
-static __always_inline void ended(struct counters* counters, __u64 fence, const struct flight* in_table, __u32 outcome,
+static __always_inline void ended(struct counters* counters, __u64 fence, struct flight* in_table, __u32 outcome,
                                   int exact) {
-  const struct flight flight = *in_table;
   // Two reports of one end: the first one counts.
-  if (bpf_map_delete_elem(&in_flight, &fence) != 0) return;
+  if (!change(in_table, fence, TAKEN)) return;
+  const struct flight flight = *in_table;
+  change(in_table, TAKEN, FREE);
   const __u64 now = bpf_ktime_get_ns();
   __u64 start = flight.handed_over ? flight.handed_over : flight.submitted;
-  const __u64* const before = bpf_map_lookup_elem(&last_end, &flight.engine);
-  if (before && *before > start && *before <= now) start = *before;
+  const __u32 place = hash(flight.engine) % kEngines;
+  struct last_job* const last = bpf_map_lookup_elem(&last_end, &place);
+  if (!last) return;
+  const __u64 before = last->end;
+  if (last->engine == flight.engine && before > start && before <= now) start = before;
   count(counters, &flight, JOB_OUTCOME + outcome, 1);
   if (outcome == JOB_BOUND && flight.source == JOB_SOURCE_I915) return;
   if (start >= flight.submitted) {
@@ -310,7 +346,11 @@ static __always_inline void ended(struct counters* counters, __u64 fence, const 
     count(counters, &flight, JOB_QUEUE_NS, waited);
   }
   if (outcome == JOB_LONG_RUNNING) return;
-  if (exact || flight.source != JOB_SOURCE_I915) bpf_map_update_elem(&last_end, &flight.engine, &now, BPF_ANY);
+  if (exact || flight.source != JOB_SOURCE_I915) {
+    if (last->engine != flight.engine) last->engine = FREE;  // nobody takes the other engine's end for this one's
+    last->end = now;
+    last->engine = flight.engine;
+  }
   if (outcome != JOB_COMPLETED || now < start) return;
   count(counters, &flight, JOB_RUN + bucket_of(now - start), 1);
   count(counters, &flight, JOB_RUN_NS, now - start);
@@ -327,8 +367,8 @@ int scheduler_submitted(struct arguments* event) {
   if (!counters) return 0;
   const __u64 scheduler = pointer_at(event->at[0], layout.job_scheduler);
   const __u64 device = pointer_at(scheduler, layout.scheduler_device);
-  char ring[8] = {};
-  bpf_probe_read_kernel_str(ring, sizeof ring, (void*)pointer_at(scheduler, layout.scheduler_name));
+  char ring[4] = {};  // a shorter name matches none, whatever follows it
+  bpf_probe_read_kernel(ring, sizeof ring, (void*)pointer_at(scheduler, layout.scheduler_name));
   const __u32 class = class_of_ring(ring);
   struct group_key key = {.kind = JOB_SOURCE_DRM_SCHED << JOB_KIND_SOURCE | class};
   read_device(&key, device);
@@ -343,7 +383,7 @@ SEC("raw_tp")
 int scheduler_handed_over(struct arguments* event) {
   struct counters* const counters = all_counters();
   const __u64 fence = pointer_at(event->at[0], layout.job_fence);
-  struct flight* const flight = bpf_map_lookup_elem(&in_flight, &fence);
+  struct flight* const flight = find(fence);
   if (flight) {
     if (!flight->handed_over) flight->handed_over = bpf_ktime_get_ns();
   } else if (counters) {
@@ -358,7 +398,7 @@ int scheduler_done(struct arguments* event) {
   struct counters* const counters = all_counters();
   if (!counters) return 0;
   const __u64 fence = event->at[0];
-  const struct flight* const flight = bpf_map_lookup_elem(&in_flight, &fence);
+  struct flight* const flight = find(fence);
   if (!flight) {
     add(counters, 0, JOB_LOST_UNMATCHED, 1);
     return 0;
@@ -401,7 +441,7 @@ int request_submitted(struct arguments* event) {
 SEC("raw_tp")
 int fence_signalled(struct arguments* event) {
   const __u64 fence = event->at[0];
-  const struct flight* const flight = bpf_map_lookup_elem(&in_flight, &fence);
+  struct flight* const flight = find(fence);
   if (!flight || flight->source != JOB_SOURCE_I915) return 0;
   struct counters* const counters = all_counters();
   if (!counters) return 0;
