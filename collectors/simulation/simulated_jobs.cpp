@@ -167,14 +167,15 @@ void SimulatedJobCounters::advance_to(ScriptTime now) {
   for (const Group& group : groups_) write(group, now);
 }
 
-SimulatedJobs::SimulatedJobs(const MachineScript& script, const ScriptClock& clock)
-    : script_(script), clock_(clock), scheduler_(script, JobDriver::drm_sched), i915_(script, JobDriver::i915) {}
+SimulatedJobs::SimulatedJobs(const MachineScript& script, const ScriptClock& clock) : script_(script), clock_(clock) {}
 
 Reading<const JobCounters*> SimulatedJobs::get(JobDriver driver, Nanoseconds now) {
   if (!script_.privileged) return Absent{Reason::permission, EPERM};
-  SimulatedJobCounters& counters = driver == JobDriver::i915 ? i915_ : scheduler_;
-  counters.advance_to(clock_.at(now));
-  return static_cast<const JobCounters*>(&counters);
+  std::unique_ptr<SimulatedJobCounters>& counters = driver == JobDriver::i915 ? i915_ : scheduler_;
+  const std::lock_guard lock(mutex_);
+  if (!counters) counters = std::make_unique<SimulatedJobCounters>(script_, driver);
+  counters->advance_to(clock_.at(now));
+  return static_cast<const JobCounters*>(counters.get());
 }
 
 }  // namespace igpu::simulation

@@ -59,7 +59,8 @@ class SimulatedJobs final : public JobCounterSource {
  private:
   const MachineScript& script_;
   const ScriptClock& clock_;
-  SimulatedJobCounters scheduler_, i915_;
+  std::mutex mutex_;
+  std::unique_ptr<SimulatedJobCounters> scheduler_, i915_;  // from the first time that somebody asks: they take memory
 };
 
 }  // namespace igpu::simulation
