@@ -42,12 +42,14 @@ std::vector<std::string> arguments(std::initializer_list<const char*> more) {
   return list;
 }
 
+#ifndef IGPU_SANITIZED
 long private_kilobytes(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));
   throw std::runtime_error("no RssAnon");
 }
+#endif
 
 }  // namespace
 
