@@ -26,6 +26,7 @@
 #include "service/logging.h"
 #include "service/readiness.h"
 #include "service/signals.h"
+#include "service/start_pages.h"
 #include "service/systemd.h"
 #include "web_config/follower.h"
 #include "web_config/guard.h"
@@ -206,6 +207,7 @@ int serve(const Options& options) {
 
   log.release();
   service.ready("serving on " + joined(listener.bound()));
+  unmap_start_pages();
 
   const int signal = wait_for_signal(signals, service, source, listener, log);
   log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
