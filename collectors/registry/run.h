@@ -63,6 +63,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   Reading<const ClientSnapshot*> clients();
 
   // Waiting for it, and watching over its thread: run_wait.cpp
+  class WakeWhenGone;
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done);
   bool settled(const CollectorSet& collectors) const;
@@ -93,7 +94,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   const SteadyClock::time_point started_ = SteadyClock::now();
 
   mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable_any changed_;
+  std::condition_variable changed_;
   int epoch_ = 0;
   bool prepared_ = false;
   bool replacing_ = false;

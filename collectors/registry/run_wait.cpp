@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <stop_token>
 #include <utility>
 
 #include "registry/run.h"
@@ -12,7 +13,25 @@ void Registry::Run::cut_short() {
     if (progress_.steps[i].outcome == Outcome::pending) progress_.steps[i].outcome = Outcome::late;
 }
 
-// Waits until `done`; false: the limit was reached first. Replaces workers that hang meanwhile.
+// Wakes the waiting threads when a caller's `gone` is stopped. Make it before the lock is taken: its destructor waits
+// for the callback, which takes the lock. A condition_variable_any would watch the token itself, but with a mutex of
+// its own that it holds while it notifies, so that the woken thread stops at once to wait for it.
+class Registry::Run::WakeWhenGone {
+ public:
+  WakeWhenGone(Run& run, const std::stop_token& gone) : callback_(gone, Wake{run}) {}
+
+ private:
+  struct Wake {
+    Run& run;
+    void operator()() const noexcept {
+      { const std::lock_guard lock(run.mutex_); }  // a thread between its check and its wait must not miss this
+      run.changed_.notify_all();
+    }
+  };
+  std::stop_callback<Wake> callback_;
+};
+
+// Waits until `done`; false: the limit was reached first. Replaces workers that hang meanwhile. Needs a WakeWhenGone.
 template <class Done>
 bool Registry::Run::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done) {
   while (!done()) {
@@ -23,13 +42,15 @@ bool Registry::Run::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& li
       isolate(lock);
       continue;
     }
-    changed_.wait_until(lock, limit.gone, watched_by_other ? limit.until : std::min(limit.until, hangs_at),
-                        [&] { return done() || watched_by_other != (replacing_ || ending_); });
+    changed_.wait_until(lock, watched_by_other ? limit.until : std::min(limit.until, hangs_at), [&] {
+      return done() || limit.gone.stop_requested() || watched_by_other != (replacing_ || ending_);
+    });
   }
   return true;
 }
 
 bool Registry::Run::wait(const WaitLimit& limit) {
+  const WakeWhenGone wake(*this, limit.gone);
   std::unique_lock lock(mutex_);
   return wait(lock, limit, [this] { return finished_; });
 }
@@ -98,6 +119,7 @@ bool Registry::Run::settled(const CollectorSet& collectors) const {
 std::shared_ptr<const ScrapeResult> Registry::Run::result(const CollectorSet& collectors, const WaitLimit& limit) {
   Progress so_far;
   {
+    const WakeWhenGone wake(*this, limit.gone);
     std::unique_lock lock(mutex_);
     if (collectors.includes(collectors_)) {
       wait(lock, limit, [this] { return finished_; });
