@@ -36,9 +36,7 @@ struct Connection {
         deadline(SteadyTime::max()) {}
 
   bool idle() const { return state == State::reading && in.empty() && requests > 0; }
-  std::string_view body() const {
-    return out.response && out.with_body ? std::string_view(out.response->body) : std::string_view();
-  }
+  std::string_view body() const { return out.response && out.with_body ? out.response->content() : std::string_view(); }
   std::size_t unsent() const { return out.head.size() + body().size() - sent; }
 
   const std::uint64_t number;      // unique; the ticket of its requests and handshakes

@@ -9,6 +9,7 @@ void HttpResponse::clear() {
   headers.clear();
   keeps_alive.reset();
   body.clear();
+  shared_body.reset();
 }
 
 void HttpResponse::fail(int code, std::string_view message) {

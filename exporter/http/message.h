@@ -39,8 +39,10 @@ struct HttpResponse {
   std::vector<std::pair<std::string_view, std::string_view>> headers;
   std::shared_ptr<const void> keeps_alive;
   std::string body;
+  std::shared_ptr<const std::string> shared_body;  // if set, sent instead of body: that of several responses
 
-  void clear();  // keeps the memory
+  std::string_view content() const { return shared_body ? *shared_body : body; }
+  void clear();  // keeps the memory of body
   void fail(int code, std::string_view message);
 };
 

@@ -59,7 +59,7 @@ std::string response_head(const HttpResponse& response) {
   head += "\r\nContent-Type: ";
   head += response.content_type;
   head += "\r\nContent-Length: ";
-  append_number(head, response.body.size());
+  append_number(head, response.content().size());
   head += "\r\n";
   for (const auto& [name, value] : response.headers) {
     head += name;

@@ -71,6 +71,12 @@ class InFlight {
     return entries_;
   }
 
+  // Requests that entered and have not left, with those that lost their slot.
+  std::size_t running() const {
+    const std::lock_guard lock(mutex_);
+    return under_way_;
+  }
+
   // True once no request is running.
   bool wait_until_idle(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);

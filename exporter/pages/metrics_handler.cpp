@@ -138,10 +138,27 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
     return;
   }
   wanted.deadline = scrape_deadline(request.header("X-Prometheus-Scrape-Timeout-Seconds"), options_.timeout);
-  if (const auto result = scrape(std::move(wanted), slot, response)) render(*result, request, response);
+  const auto result = scrape(std::move(wanted), slot, response);
+  if (!result) return;
+  const FormatChoice choice = choose_format(request.list_header("Accept"));
+  const bool compressed = accepts_gzip(request.list_header("Accept-Encoding"));
+  response.content_type = choice.content_type;
+  response.headers.emplace_back("Vary", "Accept, Accept-Encoding");
+  if (compressed) response.headers.emplace_back("Content-Encoding", "gzip");
+  const SharedPages::Form form{choice.content_type, compressed};
+  const bool alone = in_flight_.running() == 1;  // nobody is left to share the page with
+  response.shared_body = pages_.find(result, form);
+  if (!response.shared_body) {
+    render(*result, choice.format, compressed, response.body);
+    if (!alone) {
+      response.shared_body = std::make_shared<const std::string>(std::move(response.body));
+      pages_.keep(result, form, response.shared_body);
+    }
+  }
+  if (alone) pages_.clear();
 }
 
-void MetricsHandler::render(const ScrapeResult& result, const HttpRequest& request, HttpResponse& response) {
+void MetricsHandler::render(const ScrapeResult& result, Format format, bool compressed, std::string& out) {
   std::unique_ptr<Workspace> workspace = take_workspace();
   add_build_info(workspace->own);
   for (const SelfMetrics* part : options_.more) part->add_to(workspace->own);
@@ -153,20 +170,15 @@ void MetricsHandler::render(const ScrapeResult& result, const HttpRequest& reque
   workspace->lists.push_back(&workspace->own);
   const PageView page(workspace->lists);
 
-  const FormatChoice choice = choose_format(request.list_header("Accept"));
-  const bool compressed = accepts_gzip(request.list_header("Accept-Encoding"));
-  std::string& text = compressed ? workspace->text : response.body;
-  if (choice.format == Format::openmetrics) {
+  std::string& text = compressed ? workspace->text : out;
+  if (format == Format::openmetrics) {
     write_openmetrics(page, text);
   } else {
     write_prometheus_text(page, text);
   }
-  response.content_type = choice.content_type;
-  response.headers.emplace_back("Vary", "Accept, Accept-Encoding");
   if (compressed) {
     if (!workspace->gzip) workspace->gzip = std::make_unique<Gzip>();
-    workspace->gzip->compress(text, response.body);
-    response.headers.emplace_back("Content-Encoding", "gzip");
+    workspace->gzip->compress(text, out);
   }
   give_back(std::move(workspace));
 }

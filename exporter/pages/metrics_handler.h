@@ -7,10 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "format/negotiation.h"
 #include "http/message.h"
 #include "igpu/page.h"
 #include "pages/in_flight.h"
 #include "pages/scrape_source.h"
+#include "pages/shared_pages.h"
 #include "self/process_metrics.h"
 #include "self/request_metrics.h"
 #include "self/self_metrics.h"
@@ -47,13 +49,14 @@ class MetricsHandler {
   void give_back(std::unique_ptr<Workspace> workspace);
   InFlight::Slot enter(const HttpRequest& request, HttpResponse& response);
   std::shared_ptr<const ScrapeResult> scrape(ScrapeRequest wanted, const InFlight::Slot& slot, HttpResponse& response);
-  void render(const ScrapeResult& result, const HttpRequest& request, HttpResponse& response);
+  void render(const ScrapeResult& result, Format format, bool compressed, std::string& out);
 
   MetricsHandlerOptions options_;
   ScrapeSource& source_;
   const RequestMetrics& requests_;
   ProcessMetrics process_;
   InFlight in_flight_;
+  SharedPages pages_;
   std::vector<std::string> known_;  // collectors that can be requested
   std::mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> spare_;

@@ -4,11 +4,15 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <stop_token>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/exposition_parser.h"
@@ -43,6 +47,41 @@ struct Page {
     }
     return {};
   }
+};
+
+// Every call gets the present result; a call may be held back.
+class SharingSource final : public ScrapeSource {
+ public:
+  std::function<void()> before_return;
+
+  SharingSource() { renew(); }
+  // The next calls get another result, whose value is one more.
+  void renew() {
+    const std::lock_guard lock(mutex_);
+    auto result = std::make_shared<FakeScrape>();
+    add_sample(result->list, kPageDevices, {}, ++value_);
+    result_ = std::move(result);
+  }
+  double value() const {
+    const std::lock_guard lock(mutex_);
+    return value_;
+  }
+  std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest&) override {
+    std::shared_ptr<const ScrapeResult> result;
+    {
+      const std::lock_guard lock(mutex_);
+      result = result_;
+    }
+    if (before_return) before_return();
+    return result;
+  }
+  std::vector<Gpu> gpus() override { return {}; }
+  std::vector<std::string> enabled_collectors() const override { return kEnabled; }
+
+ private:
+  mutable std::mutex mutex_;
+  double value_ = 0;
+  std::shared_ptr<const ScrapeResult> result_;
 };
 
 }  // namespace
@@ -270,6 +309,72 @@ TEST_CASE("when all slots are in use the answer is a 503 after one check") {
   CHECK(notices == 1);
   end.set_value();
   first.wait();
+}
+
+TEST_CASE("requests that share a scrape share its page, one for each form") {
+  SharingSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({}, source, requests);
+  FakeRequest plain, packed, open;
+  packed.headers["Accept-Encoding"] = "gzip";
+  open.headers["Accept"] = "application/openmetrics-text; version=1.0.0";
+  HttpResponse first, same, compressed, other;
+  // Each request runs inside the scrape of the one before it, so all of them share one result.
+  int depth = 0;
+  source.before_return = [&] {
+    switch (++depth) {
+      case 1:
+        return handler.handle(plain, same);
+      case 2:
+        return handler.handle(packed, compressed);
+      case 3:
+        return handler.handle(open, other);
+      default:
+        return;
+    }
+  };
+  handler.handle(plain, first);
+  REQUIRE(depth == 4);
+  CHECK(first.shared_body != nullptr);
+  CHECK(first.shared_body == same.shared_body);
+  CHECK(first.content_type == same.content_type);
+  CHECK(first.headers == same.headers);
+  CHECK(parse_prometheus_text(std::string(first.content())).value("test_devices") == 1);
+  CHECK(parse_prometheus_text(gunzip(std::string(compressed.content()))).value("test_devices") == 1);
+  CHECK(parse_openmetrics(std::string(other.content())).value("test_devices") == 1);
+
+  first.clear();
+  handler.handle(plain, first);  // alone
+  CHECK(first.shared_body == nullptr);
+  CHECK(parse_prometheus_text(first.body).value("test_devices") == 1);
+}
+
+TEST_CASE("no request gets a page of a result from before it arrived") {
+  SharingSource source;
+  RequestMetrics requests;
+  MetricsHandler handler({}, source, requests);
+  std::atomic<int> stale = 0, pages = 0;
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 6; ++client) {
+    clients.emplace_back([&, client] {
+      HttpResponse response;
+      FakeRequest request;
+      if (client % 2 != 0) request.headers["Accept-Encoding"] = "gzip";
+      for (int i = 0; i < 100; ++i) {
+        if (i % 4 == client % 4) source.renew();
+        response.clear();
+        const double at_least = source.value();
+        handler.handle(request, response);
+        const std::string body(response.content());
+        const Exposition page = parse_prometheus_text(client % 2 != 0 ? gunzip(body) : body);
+        ++pages;
+        if (!(page.value("test_devices") >= at_least)) ++stale;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  CHECK(pages == 600);
+  CHECK(stale == 0);
 }
 
 TEST_CASE("a scrape that throws frees its slot") {
