@@ -23,16 +23,9 @@ Piece piece_at(std::string_view pattern, std::size_t at) {
   return {pattern[at], pattern[at] == '*' || pattern[at] == '?', at + 1};
 }
 
-struct Field {
-  std::string_view name;
-  std::vector<std::string> WorkloadRule::*patterns;
-};
-constexpr std::array<Field, 5> kFields{{{"comm", &WorkloadRule::comm},
-                                        {"exe", &WorkloadRule::exe},
-                                        {"cgroup", &WorkloadRule::cgroup},
-                                        {"user", &WorkloadRule::user},
-                                        {"ancestor", &WorkloadRule::ancestor}}};
-constexpr std::size_t kAncestor = 4;
+constexpr const auto& kFields = kWorkloadRuleFields;
+constexpr std::size_t kAncestor = 4;  // the last one; the others are compared with one text each
+static_assert(kFields.size() == kAncestor + 1 && kFields[kAncestor].patterns == &WorkloadRule::ancestor);
 
 std::size_t index_of(std::string_view field) {
   std::size_t i = 0;
@@ -161,7 +154,7 @@ std::optional<Parts> match_pattern(std::string_view pattern, std::string_view te
 std::string error_in(const WorkloadRule& rule) {
   if (rule.name.empty()) return "name is missing";
   bool asks = false;
-  for (const Field& field : kFields) {
+  for (const WorkloadRuleField& field : kFields) {
     for (const std::string& pattern : rule.*field.patterns) {
       asks = true;
       if (pattern.empty()) return std::string(field.name) + ": an empty pattern matches nothing";

@@ -3,8 +3,8 @@
 
 namespace igpu {
 
-GpuError::GpuError(const std::string& message, std::string hint)
-    : std::runtime_error(message), hint_(std::move(hint)) {}
+// By value as in the ABI. NOLINTNEXTLINE(performance-unnecessary-value-param)
+GpuError::GpuError(const std::string& message, std::string hint) : std::runtime_error(message), hint_(hint) {}
 GpuError::GpuError(const GpuError&) noexcept = default;
 GpuError::~GpuError() = default;
 

@@ -78,6 +78,7 @@ bool SampleTimer::dispatch() {
   return true;
 }
 
+// By value as in the ABI. NOLINTNEXTLINE(performance-unnecessary-value-param)
 void SampleTimer::run(std::stop_token stop) {
   while (!state_->waiting.empty() && !stop.stop_requested() && state_->timer.wait(stop)) (void)dispatch();
 }

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kFormatLost = std::uint64_t{1}
                                       << 4;  // PERF_FORMAT_LOST, Linux 6.0; Debian 12's headers lack it
-constexpr std::size_t kSmallestRing = 8 * 4096;
+constexpr std::size_t kSmallestRing = 8UL * 4096;
 
 // A mapped perf ring: one page of pointers, then the data.
 class RingMemory {

@@ -144,7 +144,7 @@ class Recorder final : public JobRecorder {
     hand_on(newest_ > kSettleNs ? newest_ - kSettleNs : 0);
   }
 
-  void hold(std::uint64_t time, Item item) { held_.emplace_back(time, std::move(item)); }
+  void hold(std::uint64_t time, const Item& item) { held_.emplace_back(time, item); }
 
   // Hands what happened until then to the pairing, in the order of time.
   void hand_on(std::uint64_t until) {
@@ -288,9 +288,9 @@ class Recorder final : public JobRecorder {
     if (const auto cgroup = proc_->read(std::to_string(pid) + "/cgroup", buffer)) {
       process.cgroup = most_specific_cgroup(*cgroup);
       CgroupNames names = names_of_cgroup(process.cgroup);
-      process.container_id = std::move(names.container_id);
+      process.container_id = names.container_id;
       process.pod_uid = std::move(names.pod_uid);
-      process.systemd_unit = std::move(names.systemd_unit);
+      process.systemd_unit = names.systemd_unit;
     }
     if (container_names_) container_names_->begin_scan(Nanoseconds(time_ns));
     sink_.add(JobProcess{time_ns, pid, naming_.labels_of({process}).workload});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "simulation/renderers.h"
 
@@ -57,7 +58,7 @@ struct Link {
 };
 
 std::string speed_text(double gigatransfers) {
-  const auto tenths = static_cast<unsigned>(gigatransfers * 10 + 0.5);
+  const long tenths = std::lround(gigatransfers * 10);
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GT/s PCIe\n";
 }
 

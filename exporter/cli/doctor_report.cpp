@@ -85,6 +85,7 @@ std::vector<std::string> gains(const Fix& fix) {
     known->second += (known->second.empty() ? " of " : ", ") + finding->device;
   }
   std::vector<std::string> lines;
+  lines.reserve(features.size());
   for (const auto& [feature, devices] : features) {
     lines.push_back(std::string(feature->name) + devices + ": " + std::string(feature->meaning));
   }

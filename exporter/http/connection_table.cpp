@@ -11,7 +11,7 @@ constexpr std::chrono::milliseconds kDeadlineStep(10);  // deadlines are not che
 
 }  // namespace
 
-Connection& ConnectionTable::add(std::unique_ptr<Stream> stream, std::string client, SteadyTime now) {
+Connection& ConnectionTable::add(std::unique_ptr<Stream> stream, std::string&& client, SteadyTime now) {
   const Number number = next_++;
   places_.enter(number, client, Kind::newcomer);
   return connections_.try_emplace(number, number, std::move(stream), std::move(client), now).first->second;

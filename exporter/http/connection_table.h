@@ -23,7 +23,7 @@ class ConnectionTable {
   // Numbers count up from first.
   explicit ConnectionTable(Number first) : next_(first) {}
 
-  Connection& add(std::unique_ptr<Stream> stream, std::string client, SteadyTime now);
+  Connection& add(std::unique_ptr<Stream> stream, std::string&& client, SteadyTime now);
   Connection* find(Number number);  // null: closed
   void remove(const Connection& connection);
   void clear() { connections_.clear(); }

@@ -30,6 +30,7 @@ void keep_within_limits(FrontOptions& front) {
 
 std::vector<std::string> addresses_of(const std::vector<Descriptor>& sockets) {
   std::vector<std::string> addresses;
+  addresses.reserve(sockets.size());
   for (const Descriptor& socket : sockets) addresses.push_back(local_address(socket.get()));
   return addresses;
 }

@@ -109,6 +109,7 @@ std::vector<SummaryProcess> processes(const Device& device) {
     if (series.label("state") == "resident") of(series).resident_bytes += series.value();
   });
   std::vector<SummaryProcess> sorted;
+  sorted.reserve(by_pid.size());
   for (auto& [pid, process] : by_pid) sorted.push_back(std::move(process));
   std::stable_sort(sorted.begin(), sorted.end(), [](const SummaryProcess& a, const SummaryProcess& b) {
     return std::pair(a.busy, a.resident_bytes) > std::pair(b.busy, b.resident_bytes);

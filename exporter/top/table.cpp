@@ -156,6 +156,7 @@ std::vector<TableRow> as_tree(std::vector<TableRow> rows, const Before& before, 
     branch.members.push_back(std::move(row));
   }
   std::vector<Branch> sorted;
+  sorted.reserve(branches.size());
   for (auto& [place, branch] : branches) sorted.push_back(std::move(branch));
   std::sort(sorted.begin(), sorted.end(), [&](const Branch& a, const Branch& b) { return before(a.group, b.group); });
   std::vector<TableRow> out;

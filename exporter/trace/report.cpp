@@ -98,6 +98,7 @@ std::string table(std::map<std::string, Group>& groups, std::string_view title) 
     text += padded(column, kWidth);
   text += '\n';
   std::vector<std::pair<const std::string*, Group*>> rows;
+  rows.reserve(groups.size());
   for (auto& [name, group] : groups) rows.emplace_back(&name, &group);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.second->jobs > b.second->jobs; });

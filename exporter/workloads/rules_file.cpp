@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workloads/rules_file.h"
 
-#include <array>
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -19,16 +19,6 @@ constexpr ReloadLog::Messages kMessages{
     .valid_again = "the workload rules are valid again",
 };
 
-struct Field {
-  std::string_view key;
-  std::vector<std::string> WorkloadRule::*patterns;
-};
-constexpr std::array<Field, 5> kFields{{{"comm", &WorkloadRule::comm},
-                                        {"exe", &WorkloadRule::exe},
-                                        {"cgroup", &WorkloadRule::cgroup},
-                                        {"user", &WorkloadRule::user},
-                                        {"ancestor", &WorkloadRule::ancestor}}};
-
 [[noreturn]] void fail(std::size_t line, const std::string& what) { throw YamlError(line, what); }
 
 const YamlNode& mapping(const YamlNode& node, const std::string& what) {
@@ -43,10 +33,8 @@ std::string text_of(const YamlNode& node, std::string_view key) {
 
 void read_match(const YamlNode& node, WorkloadRule& rule) {
   for (const YamlNode::Entry& entry : mapping(node, "match").entries) {
-    const Field* field = nullptr;
-    for (const Field& known : kFields)
-      if (known.key == entry.key) field = &known;
-    if (field == nullptr)
+    const auto field = std::ranges::find(kWorkloadRuleFields, entry.key, &WorkloadRuleField::name);
+    if (field == kWorkloadRuleFields.end())
       fail(entry.line, "match: unknown key " + in_quotes(entry.key) + "; expected comm, exe, cgroup, user or ancestor");
     auto& patterns = rule.*field->patterns;
     if (entry.value->kind != YamlNode::Kind::sequence) {

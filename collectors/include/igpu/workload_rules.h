@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // How processes that use a GPU are grouped by rules. The program reads them from a file (--workload.rules); another
@@ -24,6 +26,17 @@ struct WorkloadRule {
   bool operator==(const WorkloadRule&) const = default;
 };
 using WorkloadRules = std::vector<WorkloadRule>;
+
+// The fields that hold patterns, by their names.
+struct WorkloadRuleField {
+  std::string_view name;
+  std::vector<std::string> WorkloadRule::*patterns;
+};
+inline constexpr std::array<WorkloadRuleField, 5> kWorkloadRuleFields{{{"comm", &WorkloadRule::comm},
+                                                                       {"exe", &WorkloadRule::exe},
+                                                                       {"cgroup", &WorkloadRule::cgroup},
+                                                                       {"user", &WorkloadRule::user},
+                                                                       {"ancestor", &WorkloadRule::ancestor}}};
 
 // What is wrong with a rule, as part of a sentence; "" if nothing is.
 std::string error_in(const WorkloadRule& rule);

@@ -6,7 +6,7 @@
 /* Stands for that variable until the loader puts its number there. */
 #define JOB_PREEMPT_VARIABLE 0x70726565
 
-struct job_layout {
+struct job_layout { /* NOLINT(readability-identifier-naming): shared with C */
   /* struct drm_sched_job, drm_sched_fence and drm_gpu_scheduler */
   unsigned int job_fence, job_scheduler;
   unsigned int fence_finished, fence_parent;

@@ -15,7 +15,9 @@ namespace {
 
 struct Table : ConnectionTable {
   Table() : ConnectionTable(256) {}
-  Connection& add(const std::string& client) { return ConnectionTable::add(plain_stream(Descriptor()), client, now); }
+  Connection& add(const std::string& client) {
+    return ConnectionTable::add(plain_stream(Descriptor()), std::string(client), now);
+  }
   SteadyTime now = SteadyTime() + 1h;
 };
 
