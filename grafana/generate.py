@@ -635,7 +635,7 @@ def processes():
         *workload_rows(),
         ("Now", [
             stat("Processes", "Visible processes that hold a client of a GPU. A process that uses two GPUs counts once.", f"sum({processes_of(chosen)})", width=4, features=features),
-            stat("Without series", "The smallest recent users beyond --collector.fdinfo.max-processes: counted per GPU, not listed.", f"sum(intel_gpu_processes_dropped{{{SELECT}}})", thresholds=[("green", None), ("orange", 1)], width=4, graph="none", features=features),
+            stat("Without series", "Processes beyond --collector.fdinfo.max-processes that used the GPU least: counted per GPU, not listed.", f"sum(intel_gpu_processes_dropped{{{SELECT}}})", thresholds=[("green", None), ("orange", 1)], width=4, graph="none", features=features),
             bars("Largest users of video engines", "Processes with the largest share of a GPU's video engines.",
                  f'topk(3, max by ({PROCESS}) (intel_gpu_process_engine_busy_ratio{{class="video",{chosen}}} > 0))', BY_PROCESS, "percentunit", BUSY, 1, 8, 4, features, decimals=0),
             bars("Largest users of memory", "Processes with the most GPU memory.",

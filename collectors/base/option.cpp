@@ -18,7 +18,7 @@ NumberOption::Value NumberOption::parse(std::span<const std::string> values) con
 
 std::string DurationOption::refusal(std::string_view value) const {
   const auto duration = parse_duration(value);
-  if (!duration) return "is no duration (write it like 500ms, 1s, 2m)";
+  if (!duration) return "is not a duration (write it like 500ms, 1s, 2m)";
   return *duration < least_ ? "is too short" : "";
 }
 DurationOption::Value DurationOption::parse(std::span<const std::string> values) const {

@@ -55,7 +55,7 @@ class FdinfoCollector final : public Collector {
   static constexpr Metric<Count, 1> kDropped{
       "intel_gpu_processes_dropped",
       Kind::gauge,
-      "Processes without series of their own: the smallest recent users beyond --collector.fdinfo.max-processes.",
+      "Processes without series of their own: those beyond --collector.fdinfo.max-processes that used the GPU least.",
       {"device"}};
 
   static constexpr FeatureDescriptor kProcessesFeature{
@@ -96,14 +96,12 @@ class FdinfoCollector final : public Collector {
   static constexpr NumberOption kMaxProcesses{
       {.flag = "collector.fdinfo.max-processes",
        .default_value = "4096",
-       .help =
-           "Maximum number of processes per GPU with series of their own; the smallest recent users beyond it are only "
-           "counted."}};
-  static constexpr SwitchOption kPerProcess{
-      {.flag = "collector.fdinfo.per-process",
-       .default_value = "enabled",
-       .help =
-           "Series by process. Without them only intel_gpu_processes is left; collector workloads sums up by group."}};
+       .help = "Maximum number of processes per GPU with series of their own. Beyond it, those that used the GPU least "
+               "in the last window are only counted."}};
+  static constexpr SwitchOption kPerProcess{{.flag = "collector.fdinfo.per-process",
+                                             .default_value = "enabled",
+                                             .help = "Series by process. Without them, only intel_gpu_processes is "
+                                                     "exported; collector workloads has sums by group."}};
   static constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
   static constexpr CollectorInfo kInfo{
       .name = "fdinfo",

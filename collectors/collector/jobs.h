@@ -51,14 +51,13 @@ class JobsCollector final : public Collector {
       .features = kFeatures,
       .notes =
           "While it is on, the modules that report jobs (gpu_sched, i915) cannot be unloaded. It counts jobs that are "
-          "submitted after the exporter started. Outcomes: `bound` is a job whose end was not reported from an "
-          "interrupt, as "
-          "of i915 if nobody waits for it: it ended, when is not known; `long_running` one of a VM whose jobs the "
-          "kernel does not follow (xe); `error` one that "
-          "was reset or banned; `evicted` one whose end was never reported. Lost events: `recursion` came while the "
-          "processor handled such an event, `table_full` while too many jobs were in flight, `unmatched` for a job "
-          "whose submission was not seen. 95 % of the jobs of a class wait at most: "
-          "`histogram_quantile(0.95, sum by (device, class, le) (rate(intel_gpu_job_queue_seconds_bucket[5m])))`.",
+          "submitted after the exporter started. Outcomes: `bound`: the end was not reported from an interrupt (i915: "
+          "nothing waited for the job), so its exact time is unknown; `long_running`: a job of a VM whose jobs the "
+          "kernel does not follow (xe); `error`: the job was reset or banned; `evicted`: its end was never reported. "
+          "Lost events: `recursion`: the event came while the processor handled another one; `table_full`: too many "
+          "jobs were in flight; `unmatched`: the submission of the job was not seen. The longest wait of 95 % of the "
+          "jobs of a class: `histogram_quantile(0.95, sum by (device, class, le) "
+          "(rate(intel_gpu_job_queue_seconds_bucket[5m])))`.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

@@ -56,7 +56,7 @@ class LevelZeroCollector final : public MachineCollector {
   static constexpr Metric<Count, 2> kInvalidDestroys{
       "intel_gpu_level_zero_invalid_destroys_total",
       Kind::counter,
-      "Handles that the driver destroyed though the program had not created them, or had destroyed them before.",
+      "Handles that the driver destroyed although the program never created them or had already destroyed them.",
       {"pid", "comm"}};
   static constexpr Metric<Count, 2> kUntracked{
       "intel_gpu_level_zero_untracked_resources_total",
@@ -92,7 +92,7 @@ class LevelZeroCollector final : public MachineCollector {
                                     "DIR"};
   static constexpr DurationOption kRetention{{.flag = "collector.level_zero.retention",
                                               .default_value = "15m",
-                                              .help = "How long an ended program is reported with what it leaked."}};
+                                              .help = "How long an ended program and its leaks are reported."}};
 
   static constexpr std::array<const MetricDescriptor*, 15> kMetrics{
       &kResources, &kResourcesPeak,   &kCreated,   &kDestroyed, &kMemory, &kMemoryPeak,  &kAllocated, &kCalls,

@@ -43,7 +43,7 @@ std::optional<WorkloadTree> parse_workload_tree(std::string_view text) {
 }
 
 std::string refusal_of_workload_tree(std::string_view text) {
-  return parse_workload_tree(text) ? std::string() : "is no process: write PID or NAME=PID";
+  return parse_workload_tree(text) ? std::string() : "is not a process: write PID or NAME=PID";
 }
 
 std::unique_ptr<MachineCollector> WorkloadsCollector::create(const MachineContext& context) {

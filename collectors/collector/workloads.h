@@ -108,7 +108,7 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr Metric<Count, 8> kWorkloadInfo{
       "intel_gpu_workload_info",
       Kind::info,
-      "What kind of workload it is; names of pods and containers are those that the host's own files show.",
+      "Kind and names of the workload; names of pods and containers come from the host's own files.",
       {"workload", "kind", "namespace", "pod", "container", "container_id", "pod_uid", "systemd_unit"}};
 
   static constexpr FeatureDescriptor kShortJobs{"short_jobs",
@@ -130,27 +130,26 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr ChoiceOption<WorkloadBy> kBy{
       {.flag = "workload.by",
        .default_value = "auto",
-       .help = "What makes a workload. auto is the pod; outside of pods the container; outside of containers the "
-               "systemd unit; else comm. Each other choice falls back in the same order."},
+       .help = "What makes a workload. auto: the pod, or else the container, the systemd unit, or the program's name "
+               "(comm). Each other choice falls back in the same order."},
       kByChoices};
   static constexpr TextOption kRules{
       {.flag = "workload.rules",
        .default_value = "",
-       .help = "YAML file with rules that name workloads; what no rule matches is grouped by --workload.by. Read again "
-               "when it changes. Enables collector workloads."},
+       .help = "YAML file with rules that name workloads; processes that match no rule are grouped by --workload.by. "
+               "Read again when it changes. Enables collector workloads."},
       "FILE"};
-  static constexpr TextListOption kTree{
-      {.flag = "workload.tree",
-       .default_value = "",
-       .help = "Makes the process PID and all processes below it one workload, with or without a GPU. Enables "
-               "collector workloads."},
-      "[NAME=]PID",
-      &refusal_of_workload_tree};
+  static constexpr TextListOption kTree{{.flag = "workload.tree",
+                                         .default_value = "",
+                                         .help = "Treat the process PID and all its descendants as one workload, "
+                                                 "whether or not they use a GPU. Enables collector workloads."},
+                                        "[NAME=]PID",
+                                        &refusal_of_workload_tree};
   static constexpr NumberOption kMost{
       {.flag = "workload.max",
        .default_value = "256",
-       .help = "Maximum number of workloads with series of their own; the smallest recent users beyond it are added to "
-               "workload=\"other\"."},
+       .help = "Maximum number of workloads with series of their own. Beyond it, those that used the GPUs least in the "
+               "last window are added to workload=\"other\"."},
       1,
       65536};
   static constexpr std::array<const OptionDescriptor*, 5> kOptions{&kBy, &kRules, &kTree, &kMost, &kScanInterval};

@@ -62,7 +62,7 @@ Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
             "run the container in the host's PID namespace (--pid host, hostPID: true)" +
                 (facts.has_ptrace ? std::string() : "; with it, or where hidepid hides them, give it " + capability)};
   }
-  const std::string refused = "fdinfo of other users' processes may not be read";
+  const std::string refused = "no permission to read fdinfo of other users' processes";
   if (facts.in_user_namespace) {
     return {refused + ": this process is in a user namespace, whose capabilities do not count for processes outside it",
             "run it outside user namespaces (no rootless container, --userns=host), with CAP_SYS_PTRACE"};
@@ -81,16 +81,16 @@ Advice processes_advice(const Absent& absent, const PermissionFacts& facts) {
 
 Advice links_advice() {
   return {
-      "a GPU sleeps, reading its clients' fdinfo would wake it, and /proc/PID/fd, which shows who holds which file, "
-      "may "
-      "not be read",
+      "a GPU sleeps: reading its clients' fdinfo would wake it, and there is no permission to read /proc/PID/fd, which "
+      "shows the open files of a process",
       "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
-      "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); it is known again when that "
-      "GPU wakes"};
+      "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); without it, they are known "
+      "again "
+      "when that GPU wakes"};
 }
 
 Advice no_tracker_folder() {
-  return {"nobody has set up the tracker of Level Zero programs: its folder does not exist",
+  return {"the tracker of Level Zero programs is not set up: its folder does not exist",
           "create the folder (docs/level-zero.md)"};
 }
 
@@ -119,7 +119,7 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
         return {"the render node that the kernel names is not in /dev/dri: it was not passed to this container",
                 "pass it the device and its group (--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128))"};
       }
-      return {"the render node may not be opened",
+      return {"no permission to open the render node",
               "add the user to group render (usermod -aG render USER, SupplementaryGroups=render); in a container pass "
               "the device and its group (--device /dev/dri --group-add $(stat -c %g /dev/dri/renderD128))"};
     case Need::other_processes:
@@ -157,7 +157,8 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::nothing_special:
       break;
   }
-  return {"a file may not be read", "check the permissions of the mounted /sys (a read-only bind mount is enough)"};
+  return {"no permission to read a file",
+          "check the permissions of the mounted /sys (a read-only bind mount is enough)"};
 }
 
 const KernelAbsence* absence_of(const FeatureDescriptor& feature, const Absent& absent, const Gpu& gpu) {
@@ -175,10 +176,10 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
   switch (feature.need) {
     case Need::perf_events:
       return {"this kernel's driver does not offer the PMU or the events (ENOENT/ENODEV)",
-              "a newer kernel: i915 has its PMU since 4.16, xe since 6.15 to 6.17"};
+              "a newer kernel: the PMU came with 4.16 for i915, with 6.15 to 6.17 for xe"};
     case Need::awake_event:
       return {"this kernel's driver does not offer the event software-gt-awake-time",
-              "a newer kernel: i915 has it since 5.15 at the latest"};
+              "a newer kernel: i915 offers it in 5.15 and newer"};
     case Need::rapl_pmu:
     case Need::powercap_file:
       return {"this kernel offers neither the PMU power nor an energy zone in /sys/class/powercap",
@@ -188,7 +189,7 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
               "modprobe intel_uncore, or a newer kernel that knows this processor; a virtual machine has none"};
     case Need::card_hwmon:
       return {"this kernel's driver offers no energy counter of the card in hwmon",
-              "a newer kernel with CONFIG_HWMON: i915 has it for cards since 6.2, xe since 6.8"};
+              "a newer kernel with CONFIG_HWMON: it came with 6.2 for i915, with 6.8 for xe"};
     case Need::client_finder:
       if (absent.os_error == EOPNOTSUPP)
         return {
@@ -200,7 +201,7 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
               "hostPID: true)"};
     case Need::job_events:
       if (absent.os_error == ENODATA) {
-        return {"this kernel does not describe its structures: /sys/kernel/btf is not there",
+        return {"this kernel does not describe its structures: /sys/kernel/btf does not exist",
                 "a kernel with CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES"};
       }
       if (absent.os_error == ENOENT) {
@@ -211,7 +212,7 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
       }
       return {"this kernel does not run the BPF programs", "Linux 6.1 or newer with CONFIG_BPF_SYSCALL"};
     default:
-      return {"this kernel's driver does not offer it", "a newer kernel, if the hardware has it at all"};
+      return {"this kernel's driver does not offer it", "a newer kernel, if the hardware supports it"};
   }
 }
 

@@ -72,7 +72,7 @@ void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
     replace_(hopeless ? -1 : epoch);
     replaced = !hopeless;
   } catch (const std::exception& error) {
-    core_->log.write(LogLevel::error, "no thread for collectors",
+    core_->log.write(LogLevel::error, "cannot start a thread for collectors",
                      {{"error", error.what()}, {"hint", "raise the limit of threads (TasksMax=)"}});
   }
   lock.lock();

@@ -19,9 +19,9 @@ void ScrapeLog::device_found(const Gpu& gpu) {
 void ScrapeLog::device_gone(const Gpu& gpu) {
   const std::lock_guard lock(mutex_);
   no_device_logged_ = true;  // if it was the last one, this message is enough
-  log_.write(
-      LogLevel::warn, "GPU is gone; its files are closed and it is taken up again when it comes back",
-      {{"device", gpu.address}, {"hint", "none needed if it was unbound or unplugged on purpose; else see dmesg"}});
+  log_.write(LogLevel::warn, "GPU disappeared; it is monitored again when it returns",
+             {{"device", gpu.address},
+              {"hint", "none needed if it was unbound or unplugged on purpose; otherwise see dmesg"}});
 }
 
 void ScrapeLog::no_device() {
@@ -101,9 +101,10 @@ void ScrapeLog::late(const std::vector<std::string_view>& collectors, Nanosecond
       fresh += (fresh.empty() ? "" : ",") + std::string(collector);
   }
   if (fresh.empty()) return;
-  log_.write(LogLevel::warn, "a scrape's time was over before all collectors had finished; its page is without them",
-             {{"collector", fresh},
-              {"hint", "give it more time (scrape_timeout of Prometheus, --web.timeout), or let it collect[] less"}});
+  log_.write(
+      LogLevel::warn, "a scrape timed out before all collectors finished; its page omits them",
+      {{"collector", fresh},
+       {"hint", "raise Prometheus' scrape_timeout or --web.timeout, or request fewer collectors with collect[]"}});
 }
 
 namespace {
@@ -124,19 +125,19 @@ std::string joined(const std::vector<std::string>& words, std::string_view befor
 void ScrapeLog::log_broken(const Causes& causes) {
   for (const auto& [cause, collectors] : causes) {
     const std::string flags = joined(collectors, "--no-collector.", ' ');
-    log_.write(LogLevel::error, "reading failed; the rest of the scrape is whole",
+    log_.write(LogLevel::error, "a read failed; the rest of the scrape is complete",
                {{"collector", joined(collectors, "", ',')},
                 {"device", cause.device},
                 {"where", cause.where},
                 {"error", cause.error},
-                {"hint", "tried again at every scrape; if it stays, see dmesg" +
+                {"hint", "each scrape tries again; if it keeps failing, see dmesg" +
                              (flags.empty() ? "" : ", or turn it off with " + flags)}});
   }
 }
 
 void ScrapeLog::log_working(const Causes& causes) {
   for (const auto& [cause, collectors] : causes) {
-    log_.write(LogLevel::info, "reading works again",
+    log_.write(LogLevel::info, "the read works again",
                {{"collector", joined(collectors, "", ',')}, {"device", cause.device}, {"where", cause.where}});
   }
 }

@@ -14,6 +14,7 @@
 #include "cli/workload_rules.h"
 #include "igpu/monitor.h"
 #include "self/build_info.h"
+#include "service/watched_files.h"
 #include "web_config/web_config_file.h"
 
 namespace igpu::exporter {
@@ -24,6 +25,8 @@ std::string web_config_error(const std::string& file, Log& log) {
   try {
     const WebConfigFile loaded(file, log);
     return {};
+  } catch (const FlagFileError& error) {
+    return error.reason();
   } catch (const std::exception& error) {
     return error.what();
   }

@@ -97,7 +97,7 @@ const std::vector<Command>& all_commands() {
       {.name = "top",
        .help = "Show the GPUs and their processes live on the terminal. It reads this machine, or the exporters at URL "
                "(HOST, HOST:PORT or a whole URL); several make a rack view. Without a terminal that can move its "
-               "cursor, print frames one after another.",
+               "cursor, it prints one frame after another.",
        .operands = "[URL...]",
        .usage_status = kUsageStatus,
        .exits = {{"0", "Ended by q or a signal, or printed; also when the reader closed the pipe."},
@@ -127,20 +127,19 @@ const std::vector<Command>& all_commands() {
                  {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}},
        .actions = level_zero_actions()},
       {.name = "trace",
-       .help =
-           "Record jobs of the GPUs, with the time each waited and ran, and report, draw or convert what was recorded: "
-           "trace record|report|timeline|export. Without an action it prints their flags.",
+       .help = "Record jobs of the GPUs, with the time each waited and ran, and report, draw or convert the recording: "
+               "trace record|report|timeline|export. Without an action it prints their flags.",
        .usage_status = kUsageStatus,
        .own_arguments = true,
        .exits = {{"0", "Done. trace record exits with the command's own status."},
                  {"1",
                   "No driver reports jobs, a permission is missing, a file cannot be read or written, or a trace is "
                   "damaged; what is whole is reported."},
-                 {"2", "A flag is invalid, or the file is no trace."}},
+                 {"2", "A flag is invalid, or the file is not a trace."}},
        .actions = trace_actions()},
       {.name = "healthcheck",
        .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
-       .exits = {{"0", "It is ready."}, {"1", "It is not, or does not answer, or a flag is invalid."}}},
+       .exits = {{"0", "It is ready."}, {"1", "It is not ready or does not answer, or a flag is invalid."}}},
       {.name = "help", .help = "Print this help, or the help of a command."},
       {.name = "version", .help = "Print version, revision and compiler."},
       {.name = "metrics-reference", .help = "Print the reference of all metrics.", .hidden = true}};
@@ -187,27 +186,28 @@ std::vector<CommandFlag> all_flags() {
   add("log.level", "LEVEL", "info", "debug, info, warn or error.");
   add("log.format", "FORMAT", "logfmt", "logfmt or json.");
   add("config", "FILE", "", "Read flags from a file, one per line: web.listen-address = :10068");
-  add("json", "", "", "Print JSON: one object, or one line per reading for stats.").commands = {"list", "stats",
-                                                                                                "doctor"};
+  add("json", "", "", "Print JSON; stats prints one line for each reading.").commands = {"list", "stats", "doctor"};
   add("format", "table|json|csv|influx|intel_gpu_top", "table",
       "Output format; docs/stats.md describes each. json is what --json prints, with its version.")
       .commands = {"stats"};
-  add("interval", "DURATION", "1s", "Time between readings; with it, stats prints a stream.").commands = {"stats",
-                                                                                                          "top"};
-  add("count", "N", "", "Number of readings. Without --count, --for and --interval: one.").commands = {"stats"};
+  add("interval", "DURATION", "1s", "Time between readings. If given, stats prints a stream.").commands = {"stats",
+                                                                                                           "top"};
+  add("count", "N", "", "Number of readings. Without --count, --for and --interval, stats prints one.").commands = {
+      "stats"};
   add("for", "DURATION", "", "Print a stream of readings for this long.").commands = {"stats"};
   CommandFlag& summary = add("summary", "", "enabled",
                              "After a stream, print minimum, mean, maximum and 95th percentile of each value to "
                              "standard error; disabled with --json.");
   summary.commands = {"stats"};
   summary.negatable = true;
-  add("once", "", "", "Print one frame, plain if standard output is no terminal.").commands = {"top"};
+  add("once", "", "", "Print one frame, as plain text if standard output is not a terminal.").commands = {"top"};
   add("cacert", "FILE", "", "Trust the certificates of this file instead of the system's, as in curl.").commands = {
       "top"};
   add("cert", "FILE", "", "Client certificate (PEM).").commands = {"top"};
   add("key", "FILE", "", "Its private key (PEM).").commands = {"top"};
   add("user", "NAME:PASSWORD", "",
-      "Basic authentication. Without :PASSWORD it is asked for; the environment hides it from other users.")
+      "User for basic authentication. Without :PASSWORD, top asks for the password. Unlike the command line, the "
+      "environment hides it from other users.")
       .commands = {"top"};
   add("insecure", "", "", "Do not check the certificates of hosts.").commands = {"top"};
   add("max-time", "DURATION", "5s", "Maximum time for a host's answer.").commands = {"top"};

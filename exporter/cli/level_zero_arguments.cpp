@@ -56,7 +56,7 @@ std::uint32_t frames(const std::string& text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > 16)
-    refuse("--stacks: \"" + text + "\" is no number from 1 to 16");
+    refuse("--stacks: \"" + text + "\" is not a number from 1 to 16");
   return number;
 }
 
@@ -126,14 +126,14 @@ std::string level_zero_help() {
 
 std::string_view level_zero_actions() {
   return "Actions:\n"
-         "  run [FLAGS] -- PROGRAM ...   run a Level Zero program with the tracker; its\n"
-         "                               exit status is kept\n"
+         "  run [FLAGS] -- PROGRAM ...   run a Level Zero program with the tracker;\n"
+         "                               exits with the program's status\n"
          "    --csv FILE                 one line for each call, in FILE_pidN\n"
          "    --log FILE                 the same, compact, in FILE_pidN\n"
          "    --report FILE              a report; HTML if the name ends in .html\n"
          "    --stacks N                 frames of each call site, 1 to 16 (default: 1)\n"
          "    --fail-on-leak             exit with 1 if the program succeeds but leaks\n"
-         "  list                         programs that run with the tracker, or did\n"
+         "  list                         programs that run or ran with the tracker\n"
          "  report [FLAGS] FILE...       a report of CSVs, logs or pages\n"
          "    --html FILE                the same as HTML\n"
          "    --calls                    first one line for each call of a log\n"

@@ -41,7 +41,7 @@ class Reader {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-      refuse(*setting, "is no number from " + std::to_string(least) + " to " + std::to_string(most));
+      refuse(*setting, "is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     }
     return value;
   }
@@ -49,7 +49,7 @@ class Reader {
     const Setting* setting = settings_.find(flag);
     if (setting == nullptr) return;
     const std::optional<Nanoseconds> value = parse_duration(setting->values.back());
-    if (!value) refuse(*setting, "is no duration (write it like 500ms, 1s, 2m)");
+    if (!value) refuse(*setting, "is not a duration (write it like 500ms, 1s, 2m)");
     if (*value < least) refuse(*setting, "is too short");
     out = *value;
   }

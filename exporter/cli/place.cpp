@@ -4,20 +4,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr int kMainlineParanoidLevel = 2;  // the highest at which CAP_PERFMON is enough
 
-bool contains(std::string text, std::string_view part) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text.find(part) != std::string::npos;
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), to_lower);
+  return text;
 }
 
 // The service in whose cgroup this process is: "0::/system.slice/intel-gpu-exporter.service". Not one of a user's
@@ -39,10 +39,7 @@ std::string joined(const std::set<std::string>& capabilities, std::string_view p
   return text;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
+bool contains(const std::string& text, std::string_view part) { return lower(text).find(part) != std::string::npos; }
 
 using Lines = std::vector<std::string>;
 

@@ -14,6 +14,7 @@
 #include "cli/usage_error.h"
 #include "igpu/option.h"
 #include "self/build_info.h"
+#include "service/watched_files.h"
 
 namespace igpu::exporter {
 namespace {
@@ -35,7 +36,7 @@ Options checked_options(Settings& settings, const std::vector<CommandFlag>& flag
   try {
     add_environment(settings, flags, [](const char* name) -> const char* { return std::getenv(name); });
     if (const Settings::Setting* config = settings.find("config")) {
-      add_config_file(settings, flags, config->values.back());
+      add_config_file(settings, flags, *config);
     }
     return options_from(settings);
   } catch (const UsageError& error) {
@@ -55,11 +56,16 @@ int dispatch(const std::vector<std::string>& arguments) {
   if (line.command == "metrics-reference") return print(metrics_reference());
 
   const int usage_status = find_command(line.command)->usage_status;
+  const auto with_origin = [&line](const auto& error) {
+    const Settings::Setting* setting = line.settings.find(error.flag());
+    return (setting ? setting->origin : "--" + error.flag()) + ": " + error.reason();
+  };
   try {
     return execute(line, checked_options(line.settings, flags, usage_status));
   } catch (const OptionError& error) {
-    const Settings::Setting* setting = line.settings.find(error.flag());
-    throw UsageError((setting ? setting->origin : "--" + error.flag()) + ": " + error.reason(), usage_status);
+    throw UsageError(with_origin(error), usage_status);
+  } catch (const FlagFileError& error) {
+    throw UsageError(with_origin(error));
   }
 }
 

@@ -165,13 +165,14 @@ void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, 
   }
 }
 
-void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const std::string& path) {
+void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const Settings::Setting& config) {
+  const std::string path = config.values.back();
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
   if (!file.is_open() || file.bad() || text.bad()) {
-    throw UsageError("cannot read the configuration file " + path + ": " + std::generic_category().message(errno));
+    throw UsageError(config.origin + ": cannot read " + path + ": " + std::generic_category().message(errno));
   }
   add_config_text(settings, flags, text.str(), path);
 }

@@ -36,7 +36,7 @@ using Environment = std::function<const char*(const char*)>;  // ::getenv, or a 
 
 // Adds values from the environment, then from the file of --config, for flags that are not set yet. Throws UsageError.
 void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, const Environment& environment);
-void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const std::string& path);
+void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const Settings::Setting& config);
 // The same from text; name is used in errors.
 void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text,
                      std::string_view name);

@@ -27,6 +27,7 @@
 #include "client/http_fetcher.h"
 #include "client/target.h"
 #include "igpu/monitor.h"
+#include "igpu/option.h"
 #include "service/descriptor.h"
 #include "text/unicode.h"
 #include "top/ansi_text.h"
@@ -71,21 +72,19 @@ bool is_set(const char* variable) {
 }
 
 // A mistake on the command line is not a problem of every host.
-void require_readable(const char* flag, const std::string& path) {
+void require_readable(const std::string& flag, const std::string& path) {
   if (path.empty()) return;
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};
   int error = file && ::fstat(file.get(), &facts) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
-  if (error != 0)
-    throw UsageError(std::string("top: ") + flag + " " + path + ": " + std::generic_category().message(error),
-                     kUsageStatus);
+  if (error != 0) throw OptionError(flag, path + ": " + std::generic_category().message(error));
 }
 
 void require_readable_files(const ClientOptions& client) {
-  require_readable("--cacert", client.cacert);
-  require_readable("--cert", client.cert);
-  require_readable("--key", client.key);
+  require_readable("cacert", client.cacert);
+  require_readable("cert", client.cert);
+  require_readable("key", client.key);
 }
 
 std::vector<Target> targets_of(const std::vector<std::string>& urls, const MonitorOptions& monitor) {

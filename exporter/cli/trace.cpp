@@ -71,7 +71,7 @@ int trace(const Options&, const std::vector<std::string>& words) {
   if (arguments.action == "record") return record_trace(arguments);
   const auto file = read_trace(contents(arguments.file));
   if (!file)
-    throw UsageError("trace: " + arguments.file + " is no trace of trace record (for a trace.dat use trace-cmd)",
+    throw UsageError("trace: " + arguments.file + " was not written by trace record (for a trace.dat use trace-cmd)",
                      kUsageStatus);
   const int status = print(output_of(arguments, *file));
   return file->whole() ? status : damage(arguments.file, *file);

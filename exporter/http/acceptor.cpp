@@ -93,7 +93,7 @@ void Acceptor::accept_from(int listening) {
 void Acceptor::pause(int error) {
   if (evict()) return;
   if (!reported_exhaustion_) {
-    log_.write(LogLevel::error, "no connection can be accepted",
+    log_.write(LogLevel::error, "cannot accept connections",
                {{"error", std::generic_category().message(error)},
                 {"hint", "raise the limit of open files (LimitNOFILE= of the unit, ulimit -n)"}});
   }

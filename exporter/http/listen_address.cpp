@@ -29,7 +29,7 @@ ListenAddress parse_listen_address(std::string_view text) {
   const std::string_view port = text.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
   if (port.empty() || error != std::errc() || end != port.data() + port.size()) {
-    refuse(text, "the port is no number from 0 to 65535");
+    refuse(text, "the port is not a number from 0 to 65535");
   }
   std::string_view host = text.substr(0, colon);
   if (host.empty()) return address;

@@ -67,7 +67,7 @@ void remove_stale_unix_socket(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return;  // nothing to remove; bind reports any other problem
   if (!S_ISSOCK(status.st_mode)) {
-    throw std::runtime_error("cannot listen on unix:" + path + ": the path exists and is no socket");
+    throw std::runtime_error("cannot listen on unix:" + path + ": the path exists and is not a socket");
   }
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un name = unix_name(path);

@@ -146,7 +146,7 @@ void Sandbox::report(Log& log) const {
   for (const Layer layer : kLayers) {
     const LayerOutcome& missing = outcome(layer);
     if (missing.on && !missing.hint.empty()) {
-      log.write(LogLevel::info, "sandbox layer is weaker than it could be",
+      log.write(LogLevel::info, "a sandbox layer is weaker than it could be",
                 {{"layer", to_string(layer)}, {"reason", missing.detail}, {"hint", missing.hint}});
     }
     if (missing.on) continue;

@@ -24,6 +24,19 @@ class FileError : public std::runtime_error {
   int error_;
 };
 
+// The file that a flag names cannot be read, or its content is not valid. The caller knows where the flag's value came
+// from: it should name that place instead of the flag. what() names the flag.
+class FlagFileError : public std::runtime_error {
+ public:
+  FlagFileError(const std::string& flag, const std::string& reason)
+      : std::runtime_error("--" + flag + ": " + reason), flag_(flag), reason_(reason) {}
+  const std::string& flag() const { return flag_; }  // without dashes
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string flag_, reason_;
+};
+
 // Reads a regular file of up to 1 MiB. name: prefix of error messages. Throws FileError.
 std::string read_config_file(const std::string& path, const std::string& name);
 

@@ -41,7 +41,8 @@ std::uint64_t whole_number(const std::string& flag, const std::string& text, std
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < lowest || number > highest)
-    refuse(flag + ": \"" + text + "\" is no number from " + std::to_string(lowest) + " to " + std::to_string(highest));
+    refuse(flag + ": \"" + text + "\" is not a number from " + std::to_string(lowest) + " to " +
+           std::to_string(highest));
   return number;
 }
 
@@ -63,7 +64,7 @@ std::int64_t nanoseconds(const std::string& flag, std::string text) {
   const bool negative = text.starts_with('-');
   if (negative) text.erase(0, 1);
   const auto duration = parse_duration(text);
-  if (!duration) refuse(flag + ": \"" + text + "\" is no duration such as 500ms, 10s or 2m");
+  if (!duration) refuse(flag + ": \"" + text + "\" is not a duration such as 500ms, 10s or 2m");
   return (negative ? -1 : 1) * static_cast<std::int64_t>(duration->count());
 }
 
@@ -265,7 +266,7 @@ std::string_view trace_actions() {
          "    --width N           columns (default: 100)\n"
          "    --from TIME, --to TIME  since the first event\n"
          "  export FILE --format perfetto|chrome|csv\n"
-         "    --clock-offset TIME  is added to every time\n";
+         "    --clock-offset TIME  add this to every time\n";
 }
 
 std::string trace_help() { return "Usage: intel-gpu-exporter trace ACTION\n\n" + std::string(trace_actions()); }

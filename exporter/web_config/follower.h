@@ -31,7 +31,7 @@ class WebConfigFollower final : public WebConfigSource, public SelfMetrics {
     std::chrono::milliseconds stop_timeout{1000};  // for a check that runs when the program ends
   };
 
-  // Reads the file. Throws std::runtime_error with one clear line. log must outlive the object.
+  // Reads the file. Throws FlagFileError. log must outlive the object.
   WebConfigFollower(std::string path, Log& log);
   WebConfigFollower(std::string path, Log& log, Options options);
   ~WebConfigFollower() override;

@@ -98,7 +98,7 @@ WebConfigFile::WebConfigFile(std::string path, Log& log)
       reload_log_(log, kMessages, path_,
                   "correct it; `intel-gpu-exporter doctor --web.config.file=" + path_ + "` checks it") {
   Attempt attempt = load();
-  if (!attempt.loaded) throw std::runtime_error("--web.config.file: " + attempt.error);
+  if (!attempt.loaded) throw FlagFileError("web.config.file", attempt.error);
   for (const TlsWarning& warning : attempt.warnings)
     log_.write(LogLevel::warn, warning.message, {{"hint", warning.hint}});
   stamps_ = std::move(attempt.stamps);

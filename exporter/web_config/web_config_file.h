@@ -37,7 +37,7 @@ class WebConfigSource {
 // same. Existing connections continue, unless the rules for client certificates have changed.
 class WebConfigFile {
  public:
-  // Throws std::runtime_error with one clear line. log must outlive the object.
+  // Throws FlagFileError. log must outlive the object.
   WebConfigFile(std::string path, Log& log);
 
   // The last valid configuration. Thread-safe; never waits for a file.

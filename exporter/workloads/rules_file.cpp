@@ -88,7 +88,7 @@ WorkloadRulesFile::WorkloadRulesFile(std::string path, Log& log)
   try {
     rules_ = std::make_shared<const WorkloadRules>(load());
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(std::string("--workload.rules: ") + error.what());
+    throw FlagFileError("workload.rules", error.what());
   }
 }
 

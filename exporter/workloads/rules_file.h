@@ -27,7 +27,7 @@ WorkloadRules parse_workload_rules(std::string_view text, const std::string& pat
 // time.
 class WorkloadRulesFile final : public WorkloadRuleSource {
  public:
-  // Reads the file. Throws std::runtime_error with one clear line. log must outlive the object.
+  // Reads the file. Throws FlagFileError. log must outlive the object.
   WorkloadRulesFile(std::string path, Log& log);
 
   // Reads again if the file has changed.

@@ -267,6 +267,41 @@ TEST_CASE("what cannot work ends the start with one clear line and status 1") {
   }
 }
 
+TEST_CASE("an error names the environment variable or the line of the file that the value came from") {
+  MachineTree tree;
+  struct Case {
+    std::string flag, variable;
+    std::vector<std::string> command;
+  };
+  const std::vector<Case> cases{
+      {"web.config.file", "INTEL_GPU_EXPORTER_WEB_CONFIG_FILE", {"serve"}},
+      {"workload.rules", "INTEL_GPU_EXPORTER_WORKLOAD_RULES", {"serve"}},
+      {"workload.rules", "INTEL_GPU_EXPORTER_WORKLOAD_RULES", {"stats"}},
+      {"path.sysfs", "INTEL_GPU_EXPORTER_PATH_SYSFS", {"serve"}},
+      {"cacert", "INTEL_GPU_EXPORTER_CACERT", {"top", "host.example"}},
+      {"key", "INTEL_GPU_EXPORTER_KEY", {"top", "host.example"}},
+  };
+  for (const Case& test : cases) {
+    CAPTURE(test.flag);
+    tree.write("flags.conf", "# flags\n" + test.flag + " = /no/such/file\n");
+    const std::string file = tree.path("flags.conf");
+    std::vector<std::string> by_variable{"env", test.variable + "=/no/such/file", IGPU_EXPORTER_BINARY};
+    by_variable.insert(by_variable.end(), test.command.begin(), test.command.end());
+    std::vector<std::string> by_file = arguments({});
+    by_file.insert(by_file.end(), test.command.begin(), test.command.end());
+    by_file.push_back("--config=" + file);
+    const std::string variable_error = run_program(by_variable).output;
+    const std::string file_error = run_program(by_file).output;
+    CAPTURE(variable_error);
+    CAPTURE(file_error);
+    CHECK(variable_error.starts_with("intel-gpu-exporter: " + test.variable + ": "));
+    CHECK(file_error.starts_with("intel-gpu-exporter: " + file + ":2: " + test.flag + ": "));
+  }
+  std::vector<std::string> config = arguments({"serve"});
+  config.insert(config.begin(), {"env", "INTEL_GPU_EXPORTER_CONFIG=/no/such/file"});
+  CHECK(run_program(config).output.starts_with("intel-gpu-exporter: INTEL_GPU_EXPORTER_CONFIG: cannot read"));
+}
+
 TEST_CASE("--version and --help print to standard output and end with 0") {
   const ProgramOutcome version = run_program(arguments({"--version"}));
   CHECK(version.status == 0);

@@ -154,15 +154,15 @@ TEST_CASE("scrapes that cannot wait are logged once, and again only after an hou
   Scene scene;
   auto patient = scene.scrape_up_to_the_walk();
   for (int i = 0; i < 50; ++i) (void)scene.scrape({}, i % 2 == 0 ? 1ms : 0ms);
-  CHECK(scene.lines("time was over") == 1);
+  CHECK(scene.lines("a scrape timed out") == 1);
   scene.parts->real.clock.advance(30min);
   (void)scene.scrape({}, 1ms);
   scene.parts->real.clock.advance(45min);
   (void)scene.scrape({}, 1ms);
-  CHECK(scene.lines("time was over") == 1);
+  CHECK(scene.lines("a scrape timed out") == 1);
   scene.parts->real.clock.advance(61min);
   (void)scene.scrape({}, 1ms);
-  CHECK(scene.lines("time was over") == 2);
+  CHECK(scene.lines("a scrape timed out") == 2);
   scene.walking.open();
   (void)patient.get();
   CHECK(scene.parts->log.count(LogLevel::error) == 0);

@@ -15,7 +15,7 @@ inline constexpr ChoiceOption<FinderChoice> kFinder{
     {.flag = "collector.fdinfo.finder",
      .default_value = "auto",
      .help = "How to find processes that use a GPU: bpf asks the kernel and needs CAP_BPF and CAP_PERFMON; walk reads "
-             "/proc; auto uses bpf where it can."},
+             "/proc; auto uses bpf if it is available."},
     kFinderChoices};
 
 }  // namespace igpu

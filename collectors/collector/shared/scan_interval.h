@@ -10,7 +10,7 @@ namespace igpu {
 inline constexpr DurationOption kScanInterval{
     {.flag = "collector.fdinfo.interval",
      .default_value = "0s",
-     .help = "Also reads GPU clients between scrapes, this often, so that collector workloads counts jobs that are "
+     .help = "How often GPU clients are also read between scrapes, so that collector workloads counts jobs that are "
              "shorter than the time between two scrapes. 0: only at scrapes; otherwise at least 100ms."}};
 
 }  // namespace igpu

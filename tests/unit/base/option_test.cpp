@@ -18,7 +18,7 @@ constexpr DurationOption kEvery{{"collector.test.every", "15m", "How often."}, 1
 constexpr SwitchOption kLoud{{"collector.test.loud", "enabled", "Whether it is loud."}};
 constexpr TextOption kRules{{"test.rules", "", "Where the rules are."}, "FILE"};
 constexpr TextListOption kTrees{{"test.tree", "", "Which trees."}, "PID", [](std::string_view value) -> std::string {
-                                  return value == "0" ? "is no process" : "";
+                                  return value == "0" ? "is not a process" : "";
                                 }};
 constexpr std::array<Choice<Colour>, 2> kColours{{{"red", Colour::red}, {"blue", Colour::blue}}};
 constexpr ChoiceOption<Colour> kColour{{"collector.test.colour", "blue", "Its colour."}, kColours};
@@ -69,10 +69,10 @@ TEST_CASE("a value that an option refuses is an error that names the flag and sa
   };
   refused(kDepth, "65", "is not a number from 1 to 64");
   refused(kDepth, "-1", "is not a number from 1 to 64");
-  refused(kEvery, "15", "is no duration (write it like 500ms, 1s, 2m)");
+  refused(kEvery, "15", "is not a duration (write it like 500ms, 1s, 2m)");
   refused(kEvery, "1ms", "is too short");
   refused(kLoud, "maybe", "is neither true nor false");
-  refused(kTrees, "0", "is no process");
+  refused(kTrees, "0", "is not a process");
   refused(kColour, "green", "is none of red, blue");
   CHECK(kOther.refusal("x") == "is not a number");
 }

@@ -135,12 +135,12 @@ TEST_CASE("an invalid argument is reported in one line that names it") {
   refused({"--no-colector.rc6"}, "unknown flag --no-colector.rc6; did you mean --no-collector.rc6?");
   refused({"--web.timeout"}, "--web.timeout: a value is missing");
   refused({"--collector.rc6=5"}, "--collector.rc6: \"5\" is neither true nor false");
-  refused({"--web.timeout=5"}, "--web.timeout: \"5\" is no duration (write it like 500ms, 1s, 2m)");
-  refused({"--web.max-requests=x"}, "--web.max-requests: \"x\" is no number from 0 to 10000");
+  refused({"--web.timeout=5"}, "--web.timeout: \"5\" is not a duration (write it like 500ms, 1s, 2m)");
+  refused({"--web.max-requests=x"}, "--web.max-requests: \"x\" is not a number from 0 to 10000");
   refused({"--scrape.min-window=0"}, "--scrape.min-window: \"0\" is too short");
   refused({"--log.level=loud"}, "--log.level: \"loud\" is none of debug, info, warn, error");
   refused({"--log.format=xml"}, "--log.format: \"xml\" is none of logfmt, json");
-  refused({"stats", "--count=0"}, "--count: \"0\" is no number from 1 to 1000000000");
+  refused({"stats", "--count=0"}, "--count: \"0\" is not a number from 1 to 1000000000");
   for (const char* path : {"metrics", "/", "/-/ready", "/a b", "/a?b", "/a//b", "/../a", ""}) {
     CAPTURE(path);
     CHECK_THROWS_AS(options({"--web.telemetry-path=" + std::string(path)}), UsageError);

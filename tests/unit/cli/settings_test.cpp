@@ -124,9 +124,9 @@ TEST_CASE("the command line wins over the environment, the environment over the 
 
 TEST_CASE("a file that cannot be read is named") {
   Settings settings;
-  CHECK_THROWS_WITH_AS(add_config_file(settings, flags(), "/no/such/file"),
-                       "cannot read the configuration file /no/such/file: No such file or directory", UsageError);
-  CHECK_THROWS_AS(add_config_file(settings, flags(), "/"), UsageError);
+  CHECK_THROWS_WITH_AS(add_config_file(settings, flags(), {{"/no/such/file"}, "--config"}),
+                       "--config: cannot read /no/such/file: No such file or directory", UsageError);
+  CHECK_THROWS_AS(add_config_file(settings, flags(), {{"/"}, "--config"}), UsageError);
 }
 
 TEST_CASE("a value that a collector's option refuses is blamed on the place that it came from") {

@@ -662,7 +662,7 @@ TEST_CASE("a socket file left by an ended process is taken over; one in use, or 
   }
   const std::string file = socket_path("file");
   std::fclose(std::fopen(file.c_str(), "w"));
-  CHECK_THROWS_WITH_AS(Server({"unix:" + file}), doctest::Contains("is no socket"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(Server({"unix:" + file}), doctest::Contains("is not a socket"), std::runtime_error);
   ::unlink(file.c_str());
 }
 

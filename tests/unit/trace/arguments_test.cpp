@@ -60,9 +60,9 @@ TEST_CASE("flags of report, timeline and export") {
 TEST_CASE("invalid arguments are refused with what is allowed") {
   CHECK(mentions(refused({"record", "--class", "media"}), "none of render, copy, video, video_enhance, compute"));
   CHECK(mentions(refused({"record", "--sample", "0"}), "1/N"));
-  CHECK(mentions(refused({"record", "--sample", "1/0"}), "no number from 1"));
+  CHECK(mentions(refused({"record", "--sample", "1/0"}), "not a number from 1"));
   CHECK(mentions(refused({"record", "--events", "drm"}), "none of drm_sched, drm_sched_old"));
-  CHECK(mentions(refused({"record", "--duration", "10"}), "no duration"));
+  CHECK(mentions(refused({"record", "--duration", "10"}), "not a duration"));
   CHECK(mentions(refused({"record", "--duration", "1s", "--", "x"}), "not both"));
   CHECK(mentions(refused({"record", "x"}), "after --"));
   CHECK(mentions(refused({"record", "--"}), "no command"));
