@@ -181,6 +181,7 @@ void PmuSession::State::describe() {
     std::array<char, 128> buffer;
     const auto scale = machine.sys.read(path + ".scale", buffer);
     event.scale = scale ? scan_double(*scale) : std::nullopt;
+    if (event.scale && *event.scale <= 0) event.scale.reset();  // it would turn a counter into 0, or below it
     const auto unit = machine.sys.read(path + ".unit", buffer);
     event.held = largest_correction(event.name, unit ? trim(*unit) : std::string_view());
   }

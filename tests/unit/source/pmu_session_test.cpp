@@ -146,6 +146,26 @@ TEST_CASE("scale turns a count into the unit of the PMU") {
   CHECK(*pmu.count(gpu) == 3ull << 32);
 }
 
+TEST_CASE("a scale that cannot be one counts as none: a count never becomes negative, infinite or zero") {
+  for (const char* text : {"-1e-9\n", "0\n", "inf\n", "nan\n", "x\n", "\n"}) {
+    CAPTURE(text);
+    TestMachine m;
+    const std::string power = "sys/bus/event_source/devices/power/";
+    m.tree.write(power + "type", "9\n");
+    m.tree.write(power + "format/event", "config:0-7\n");
+    m.tree.write(power + "events/energy-gpu", "event=0x04\n");
+    m.tree.write(power + "events/energy-gpu.scale", text);
+    m.perf.add_pmu(9);
+    CounterMemory memory;
+    PmuSession pmu(m.machine(), memory, "power");
+    const auto gpu = pmu.want("energy-gpu");
+    REQUIRE(pmu.refresh(1));
+    m.perf.counter(9, 4) += 100;
+    REQUIRE(pmu.refresh(2));
+    CHECK(*pmu.scaled(gpu, 0.5) == 50);
+  }
+}
+
 TEST_CASE("one PMU for several packages is opened on each CPU of the cpumask and summed") {
   TestMachine m;
   const std::string imc = "sys/bus/event_source/devices/uncore_imc/";
