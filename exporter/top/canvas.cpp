@@ -51,6 +51,14 @@ void Canvas::restyle(int x, int end, int y, Style style) {
   for (int i = std::max(x, 0); i < std::min(end, width_); ++i) row[static_cast<std::size_t>(i)].style = style;
 }
 
+void Canvas::to_ascii() {
+  for (auto& row : rows_) {
+    for (Cell& cell : row) {
+      if (cell.character == 0 || cell.character > U'~') cell.character = U'?';
+    }
+  }
+}
+
 std::string Canvas::row_text(int y) const {
   std::string out;
   for (const Cell& cell : row(y)) {

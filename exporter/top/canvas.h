@@ -51,6 +51,7 @@ class Canvas {
   void put(int x, int y, char32_t character, Style style);
   void fill(int y, Style style);  // the style of a whole row
   void restyle(int x, int end, int y, Style style);
+  void to_ascii();  // each cell of another character becomes a question mark
 
   std::string row_text(int y) const;  // without blanks at its end
   std::string text() const;           // all rows, each with a line feed

@@ -179,6 +179,8 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
   draw_table(screen, frame, view, context, {1 + shown, bounded ? footer : -1});
   if (footer < size.height) draw_footer(canvas, view, context, footer);
   if (view.help) draw_help(canvas);
+  // A terminal of another encoding would show the bytes of UTF-8 as other characters, even as control characters.
+  if (!context.unicode) canvas.to_ascii();
   return screen;
 }
 

@@ -18,7 +18,7 @@ struct ScreenContext {
   std::string interval;  // "1 s"
   std::string source;    // "this machine", "simulation rack", "3 hosts"
   std::string notice;    // the newest message of the library; "" for none
-  bool unicode = true;   // bars and histories of block characters
+  bool unicode = true;   // false: only ASCII, also for names and bars
   bool keys = true;      // false: printed once, no key can be pressed
   // A reading that is older than this at `now` (as HostFrame::time) is marked as old.
   std::chrono::nanoseconds late_after = std::chrono::nanoseconds::max();

@@ -106,9 +106,7 @@ struct Terminal::State {
   }
 
   void put(const Cell& cell) {
-    char32_t character = cell.character;
-    if (!unicode && character > 0x7e) character = U'?';
-    const std::array<wchar_t, 2> text{static_cast<wchar_t>(character), L'\0'};
+    const std::array<wchar_t, 2> text{static_cast<wchar_t>(cell.character), L'\0'};
     const auto& [attributes, pair] = looks[static_cast<std::size_t>(cell.style)];
     cchar_t out;
     if (curses.set_cchar(&out, text.data(), attributes, pair, nullptr) == OK) curses.add_wch(window, &out);

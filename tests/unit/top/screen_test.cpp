@@ -178,6 +178,25 @@ TEST_CASE("without Unicode the screen is ASCII") {
   }
 }
 
+TEST_CASE("without Unicode, names of processes, users and GPUs are ASCII and take as many columns") {
+  const std::string page = "intel_gpu_info{device=\"d\",name=\"Arc\u2122 \u65e5\"} 1\n" +
+                           process("1", "\u65e5\u672c", "0.5") +
+                           "intel_gpu_process_info{device=\"d\",pid=\"1\",comm=\"\u65e5\u672c\",user=\"j\u00fcrgen\","
+                           "container=\"\u65e5-x\"} 1\n";
+  for (const Size size : {Size{80, 0}, Size{120, 40}}) {
+    const std::string unicode = text(frame(page), {}, size, {.unicode = true});
+    const std::string ascii = text(frame(page), {}, size, {.unicode = false});
+    for (const char c : ascii) REQUIRE(static_cast<unsigned char>(c) < 0x80);
+    CHECK(has(unicode, "j\u00fcrgen"));
+    CHECK(has(ascii, "j?rgen"));
+    CHECK(has(unicode, "\u65e5\u672c"));
+    CHECK(has(ascii, "????"));
+  }
+  Frame failed = frame(page);
+  failed.hosts.push_back({.name = "b:10068", .state = HostState::failed, .problem = "\u00e9"});
+  CHECK(has(text(failed, {.filter = "\u00fc"}, {80, 24}, {.notice = "\u00e4", .unicode = false}), "b:10068: ?\n"));
+}
+
 TEST_CASE("values in few characters") {
   CHECK(percent(0.345) == "34.5%");
   CHECK(percent(1) == "100%");
