@@ -61,7 +61,7 @@ class Keeper {
     return kFirstPass + shown_;
   }
 
-  // Tells apart events that are opened more than once.
+  // Distinguishes events that are opened more than once.
   std::string numbered(const std::string& event) {
     const std::lock_guard lock(mutex_);
     return event + '#' + std::to_string(opened_[event]++);

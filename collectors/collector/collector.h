@@ -40,6 +40,7 @@ struct CollectorInfo {
   bool runs_while_suspended = false;  // collect() is called then, and must read nothing that resumes the GPU
   bool accumulates_on_read = false;   // its counters advance only when read: read in time even without scrapes
   bool reads_processes = false;       // ScrapePass::clients(): the sandbox must allow /proc/<pid>
+  std::span<const std::string_view> proc_files = {};  // below /proc, not of a process: the sandbox must allow them
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
   std::span<const OptionDescriptor* const> options = {};     // base/option.h

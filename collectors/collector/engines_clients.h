@@ -15,7 +15,7 @@
 namespace igpu {
 
 // Engine time by class, added up over all clients of a GPU that are visible to us: what is known without the PMU. A
-// client takes its count along when it closes; what it gained until the last scan stays.
+// client's count disappears when it closes; what it gained up to the last scan stays.
 //
 // Ratios continue when the source switches to the PMU and back: their windows cover the sum of both counts.
 class ClientEngineTime {

@@ -13,9 +13,9 @@ namespace igpu {
 // Decides when the PMU of an xe GPU is open: from the first sign of activity until a minute has passed without any.
 //
 // Signs of work while it is closed: a visible client's engine time moved, or a GT spent less time in C6 than it does
-// when it is idle. The latter is there for clients that we may not see. How much C6 an idle GT has is learned, since
-// on some desktops it has none: if opening after such a sign shows no engine at work for a minute, what the GT then
-// showed is what it shows when idle.
+// when it is idle. The latter detects clients that are not visible to us. The C6 share of an idle GT is learned, since
+// on some desktops it is zero: if the PMU, opened after such a sign, shows no busy engine for a minute, that share
+// becomes the idle share.
 class XeSleepWatch {
  public:
   XeSleepWatch(const Directory& sys, std::string_view pci_path) : idle_(sys, pci_path) {}

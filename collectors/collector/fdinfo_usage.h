@@ -49,7 +49,7 @@ class UsageTable {
  public:
   struct Update {
     std::vector<ProcessUsage> processes;  // sorted by pid; at most `most`
-    std::size_t dropped = 0;              // the smallest recent users beyond that
+    std::size_t dropped = 0;              // those beyond that which used the GPU least
   };
 
   // clients: those of this GPU, sorted by pid. Views into the snapshot.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/held_counter.h"
@@ -25,10 +26,12 @@ class HostCollector final : public MachineCollector {
                                                "Processes of the machine, or of the PID namespace of this one."};
 
   static constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kCpu, &kProcesses};
+  static constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
   static constexpr CollectorInfo kInfo{
       .name = "host",
       .help = "CPU time by processor, and processes, of the whole machine.",
       .enabled_by_default = false,
+      .proc_files = kProcFiles,
       .metrics = kMetrics,
       .features = {},
       .notes =

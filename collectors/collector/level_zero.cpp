@@ -33,8 +33,8 @@ std::optional<std::string_view> memory_of(std::string_view kind) {
 
 }  // namespace
 
-// Several files may have the same labels: a program that executed itself again, or containers that cannot be told
-// apart. Their numbers add up, because a series must not appear twice.
+// Several files may have the same labels: a program that executed itself again, or containers that cannot be
+// distinguished. Their numbers add up, because a series must not appear twice.
 struct LevelZeroCollector::Sums {
   struct Calls {
     std::uint64_t calls = 0, errors = 0;

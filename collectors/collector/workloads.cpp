@@ -96,7 +96,7 @@ WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& 
   count_jobs(pass.jobs_counted(), snapshot);
   now.clients = true;
   now.processes = found->complete;
-  // What a scan that was cut short has not read would be nobody's for ever.
+  // What an incomplete scan has not read would never be counted.
   if (!snapshot.complete) return now;
   for (const auto& [device, busy] : pass.engines_measured()) table_.measured(device, busy);
   return now;

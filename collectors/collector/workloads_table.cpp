@@ -210,7 +210,7 @@ void WorkloadTable::finish(const Scan& scan) {
   last_showed_all_ = scan.snapshot.complete;
 }
 
-// The smallest recent users first; among those that did nothing the one that was active the longest time ago.
+// Least use in the last window first; among those without any, the one that was last active the longest time ago.
 void WorkloadTable::fold() {
   const bool has_other = groups_.contains(kOther);
   const std::size_t own = groups_.size() - (has_other ? 1 : 0);

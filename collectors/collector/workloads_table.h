@@ -34,20 +34,20 @@ struct WorkloadLabels {
   std::string systemd_unit;
 };
 
-// Counts by workload, from scan to scan. Pure: what is found is handed in, and nothing is read.
+// Counts by workload, from scan to scan. Pure: the caller passes what a scan found; nothing is read.
 //
 // How engine time is attributed:
 //   - A client's time belongs to the workload of the process that holds it when it is read: the lowest PID, where it
 //     is held by several (dup, fork, SCM_RIGHTS). After exec, or in another cgroup, what follows belongs to the new
 //     workload, and what was counted stays where it is.
-//   - A client that is there at the first scan counts from then on. A later one counts whole; but if it comes with more
-//     than fits into the time since the last scan, it was there before and only became visible, and counts from now; so
-//     does one that is first seen after a scan that was cut short, unless its process is younger than the last scan
-//     that was not.
+//   - A client that the first scan finds counts from then on. A later one counts in full, with two exceptions that
+//     count from now on: one with more time than fits into the time since the last scan, because it existed before and
+//     only became visible; and one that is first seen after an incomplete scan, unless its process is younger than the
+//     last complete scan.
 //   - A workload keeps what its clients and processes have used after they ended.
 //
-// At most `most` workloads have counters of their own. The smallest recent users beyond that are added to "other",
-// with all they have counted, and stay there: a series that came back would begin again at zero.
+// At most `most` workloads have counters of their own. Beyond that, those that used the GPUs least in the last window
+// are added to "other", with all they have counted, and stay there: a series that returned would begin again at zero.
 class WorkloadTable {
  public:
   static constexpr std::string_view kOther = "other";
@@ -79,7 +79,7 @@ class WorkloadTable {
   // What one scan found.
   struct Scan {
     const ClientSnapshot& snapshot;
-    // Everybody who is counted, sorted by PID: the holders of clients, and those below them.
+    // All processes that are counted, sorted by PID: the holders of clients, and their descendants.
     std::span<const TreeProcess> processes;
     std::uint64_t now_ticks = 0;
     // False: some are missing. What processes have used is not counted then, and the next scan continues from the last

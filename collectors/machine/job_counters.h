@@ -16,7 +16,7 @@ namespace igpu {
 // Whose tracepoints report jobs: the scheduler that xe and most drivers share, or i915's own.
 enum class JobDriver { drm_sched, i915 };
 
-// Jobs that the kernel counts for us, from the moment this was opened until it is closed. While it exists the driver's
+// Jobs that the kernel counts for us, from when this is opened until it is closed. While it exists the driver's
 // modules cannot be unloaded.
 class JobCounters {
  public:

@@ -57,13 +57,10 @@ class LinuxPageFolder final : public PageFolder {
   Reading<std::vector<std::string>> names() override {
     folder_.reset(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!folder_) return outcome_of_errno<std::vector<std::string>>(errno, path_);
-    const int listed = ::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR* directory = listed < 0 ? nullptr : ::fdopendir(listed);
-    if (directory == nullptr) {
-      const int error = errno;
-      if (listed >= 0) ::close(listed);
-      return outcome_of_errno<std::vector<std::string>>(error, path_);
-    }
+    UniqueFd listed(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR* const directory = listed ? ::fdopendir(listed.get()) : nullptr;
+    if (directory == nullptr) return outcome_of_errno<std::vector<std::string>>(errno, path_);
+    (void)listed.release();  // closedir() closes it
     const std::unique_ptr<DIR, int (*)(DIR*)> close_it(directory, &::closedir);
     std::vector<std::string> names;
     errno = 0;

@@ -9,7 +9,7 @@ namespace {
 
 CollectorDescription describe(const CollectorInfo& info) {
   return {info.name,    info.help,  info.enabled_by_default, info.always_on, info.metrics, info.features,
-          info.options, info.notes, info.reads_processes};
+          info.options, info.notes, info.reads_processes,    info.proc_files};
 }
 
 }  // namespace

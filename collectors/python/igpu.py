@@ -79,7 +79,7 @@ class _Value(Structure):
     _fields_ = [("value", c_double), ("state", c_int32), ("os_error", c_int32)]
 
 
-# A member of every struct is its size, which tells the library which members this file knows.
+# A member of every struct is its size, from which the library knows the members that this file has.
 def _struct(name, *fields):
     return type(name, (Structure,), {"_fields_": [("size", c_size_t), *fields]})
 

@@ -26,7 +26,7 @@ struct Advice {
 };
 // Where no GPU was found.
 Advice no_gpu_advice(const std::string& sysfs_root);
-// One line what was refused, one line with the exact command that gives it. hint is empty where nothing can be done.
+// One line on what was denied, and one with the exact command that grants it. hint is empty if nothing can be done.
 // gpu: the one that lacks it; nullptr for the whole machine.
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
               const Gpu* gpu = nullptr);

@@ -26,7 +26,7 @@ struct Slot {
   // nullptr: it could not be made so far, or is one of the other kind.
   std::unique_ptr<Collector> collector;
   std::unique_ptr<MachineCollector> machine_collector;
-  std::atomic<bool> busy{false};  // on some thread, perhaps for longer than anybody waits
+  std::atomic<bool> busy{false};  // on some thread, perhaps for longer than any caller waits
   std::atomic<Nanoseconds> read_within{Nanoseconds::max()};
   std::optional<ReadingSchedule> reading;  // of one that accumulates on read; used by the thread that owns the run
 };

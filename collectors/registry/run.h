@@ -17,10 +17,10 @@
 
 namespace igpu {
 
-// Executed by a worker thread, waited for and watched over by the threads that want its result.
+// Executed by a worker thread; the threads that want its result wait for it and monitor it.
 class Registry::Run final : public ScrapeRun, public std::enable_shared_from_this<Registry::Run> {
  public:
-  // A worker that does not come back: leaves it behind and, unless the epoch is negative, has another one execute().
+  // For a worker that does not return: leaves it behind and, unless the epoch is negative, has another one execute().
   using Replace = std::function<void(int epoch)>;
 
   Run(std::shared_ptr<Core> core, const Request& request, Replace replace)

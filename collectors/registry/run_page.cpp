@@ -60,7 +60,7 @@ struct Registry::Run::Account {
 
 namespace {
 
-// A collector that somebody turned off. One that is off by default is not missed.
+// A collector that was turned off explicitly. One that is off by default is not reported as missing.
 void note_disabled(const CollectorInfo& info, std::span<const std::shared_ptr<GpuUnit>> units,
                    std::vector<Finding>& findings) {
   if (!info.enabled_by_default || units.empty()) return;
@@ -119,7 +119,7 @@ void Registry::Run::add_step(const Step& step, Account& account) {
 void Registry::Run::add_collector(const ConfiguredCollector& collector, const Progress& progress, Account& account,
                                   SampleSink& out) const {
   const std::string_view name = collector.entry.info->name;
-  // Without the list of GPUs nobody knows which steps there are; a collector of the machine has one in any case.
+  // Without the list of GPUs the steps are unknown; a collector of the machine has one in any case.
   bool in_time = progress.listed || collector.entry.create_for_machine;
   bool success = true;
   bool has_steps = false;

@@ -24,8 +24,8 @@ struct WaitLimit {
 };
 
 // One run of the collectors, from its start to its end. Any number of threads wait for it, each for the collectors it
-// asked for and as long as it likes; none of them cuts it short for the others, and it continues to its end for the
-// callers that comes next. Who waits also watches over it: a collector that hangs is left behind. All functions: any
+// asked for and as long as it likes; none of them cuts it short for the others, and it continues to its end for later
+// callers. Waiting callers also monitor it: a collector that hangs is left behind. All functions: any
 // thread.
 class ScrapeRun {
  public:

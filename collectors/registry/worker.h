@@ -34,7 +34,7 @@ class Worker {
     }
     state_->changed.notify_one();
   }
-  // Left to itself: it ends when its job does.
+  // Detached: it ends when its job does.
   void abandon() {
     stop();
     thread_.detach();

@@ -9,7 +9,7 @@
 // The formats are those that the programs write themselves: runc and crun ("docker-<id>.scope" below systemd,
 // "docker/<id>" otherwise), containerd and CRI-O below kubelet (both cgroup drivers), Podman with and without root, LXC
 // and Incus ("lxc.payload.<name>"), systemd-nspawn, libvirt ("machine-qemu\x2d<number>\x2d<name>.scope") and Proxmox
-// ("qemu.slice/<number>.scope"). Anybody may create a cgroup of any name, so a name is a claim and grants nothing.
+// ("qemu.slice/<number>.scope"). Anyone can create a cgroup of any name, so a name proves nothing.
 namespace igpu {
 
 enum class Runtime {

@@ -28,9 +28,9 @@ class ClientScan {
   // All Intel GPUs sleep: there is no client to read.
   bool nobody_awake() const { return gpus_.guarding() && gpus_.nobody_awake(); }
 
-  // What earlier scans tell about the process: that it must be scanned.
+  // Marks the process if earlier scans require another one.
   bool is_unsettled(const WalkedProcess& process) const;
-  // What /proc/<pid>/fd tells. Absent if the process has ended.
+  // The evidence of /proc/<pid>/fd. Absent if the process has ended.
   Reading<Unit> examine(WalkedProcess& process) const;
   static bool has_changed(const WalkedProcess& process);
 

@@ -48,7 +48,7 @@ bool plausible_size(const Header& header, std::uint64_t file_size) {
   return false;
 }
 
-// live, as the writer keeps it; below zero for a moment when a destroy is counted before its create.
+// live, as the writer keeps it; briefly below zero when a destroy is counted before its create.
 bool plausible_live(const KindCounters& kind) {
   if (kind.live >= kLargest) return kind.live >= 0 - kInFlight;
   const std::uint64_t expected = kind.created < kind.destroyed ? 0 : kind.created - kind.destroyed;

@@ -19,7 +19,7 @@ __attribute__((visibility("default"))) unsigned la_version(unsigned version) {
 
 __attribute__((visibility("default"))) char* la_objsearch(const char* name, uintptr_t* cookie, unsigned flag) {
   (void)cookie;
-  // With a path somebody means that very file.
+  // With a path, the caller means exactly that file.
   if (flag == LA_SER_ORIG && layer[0] != '\0' && strncmp(name, "libze_validation_layer.so", 25) == 0) return layer;
   return (char*)name;
 }

@@ -30,7 +30,8 @@ bool lock_first_byte(int fd) {
   return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-// Whoever started the program may not list the folder, so the path is added to a file that it named.
+// The caller that started the program may have no permission to list the folder, so the path is added to a file that
+// the caller named.
 void announce(const char* path) {
   const char* list = secure_getenv("INTEL_GPU_LEVEL_ZERO_PAGES");
   const int fd = list == nullptr ? -1 : open(list, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -18,7 +18,7 @@ namespace igpu::level_zero {
 namespace {
 
 // The kernel gives a forked child this page zeroed: so a child notices without a system call that it has no page yet,
-// and finds the lock open whoever held it in the parent.
+// and finds the lock open, whichever thread held it in the parent.
 struct Birth {
   unsigned begun;
   unsigned lock;

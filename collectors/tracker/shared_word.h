@@ -28,7 +28,7 @@ bool exchange_if(T& word, T expected, T wanted) {
 }
 template <class T>
 void raise_to(T& peak, T value) {
-  if (value > static_cast<T>(-1) / 2) return;  // below zero for a moment: a destroy was counted before its create
+  if (value > static_cast<T>(-1) / 2) return;  // briefly below zero: a destroy was counted before its create
   T seen = __atomic_load_n(&peak, __ATOMIC_RELAXED);
   while (seen < value && !__atomic_compare_exchange_n(&peak, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }

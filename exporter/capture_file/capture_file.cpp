@@ -24,7 +24,7 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 }
 [[noreturn]] void fail(const std::string& path, int error) { fail(path, std::generic_category().message(error)); }
 
-// Only a regular file: another one may not end, or wait for somebody.
+// Only a regular file: reading another kind may never end, or may block.
 std::string read_regular_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) fail(path, errno);

@@ -22,6 +22,16 @@ bool reads_processes(const MonitorOptions& options) {
                      [](const CollectorDescription& collector) { return collector.reads_processes; });
 }
 
+// Files below /proc that collectors read, apart from those of processes.
+std::vector<std::string> proc_files_of_collectors(const MonitorOptions& options) {
+  std::vector<std::string> files;
+  for (const CollectorDescription& collector : describe_collectors(options)) {
+    for (const std::string_view file : collector.proc_files)
+      files.push_back(options.procfs_root + "/" + std::string(file));
+  }
+  return files;
+}
+
 // What collectors read elsewhere: the values of their options --path.*.
 std::vector<std::string> folders_of_collectors(const MonitorOptions& options) {
   std::vector<std::string> folders;
@@ -99,7 +109,7 @@ SandboxPlan sandbox_plan(const Options& options) {
       readable.push_back(folder);
       readable.push_back(existing_folder(folder));
     }
-    readable.push_back(monitor.procfs_root + "/stat");  // collector host
+    for (std::string& file : proc_files_of_collectors(monitor)) readable.push_back(std::move(file));
     plan.files.listable.push_back(monitor.procfs_root);
     plan.files.listable.push_back(monitor.devfs_root);
     plan.files.devices.push_back(monitor.devfs_root + "/dri");

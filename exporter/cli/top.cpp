@@ -101,7 +101,7 @@ std::vector<Target> targets_of(const std::vector<std::string>& urls, const Monit
   return targets;
 }
 
-// As curl does, a name without a password is asked for it; nothing else on the command line shows it to other users.
+// As curl does, asks for the password if only a name is given: on the command line other users could see it.
 ClientOptions client_options(const TopOptions& top) {
   ClientOptions client = top.client;
   require_readable_files(client);

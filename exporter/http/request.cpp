@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/request.h"
 
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "http/framing.h"
 #include "http/query.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
@@ -17,9 +17,7 @@ std::string_view value_of(const mg_header& header) {
   return value.substr(0, value.find_last_not_of(' ') + 1);
 }
 
-bool is_named(const mg_header& header, std::string_view name) {
-  return name.size() == std::strlen(header.name) && mg_strncasecmp(header.name, name.data(), name.size()) == 0;
-}
+bool is_named(const mg_header& header, std::string_view name) { return equal_ignoring_case(header.name, name); }
 
 }  // namespace
 

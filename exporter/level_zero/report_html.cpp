@@ -23,7 +23,7 @@ Curve curve(std::string name, const Rows& rows, const Value& value) {
   return made;
 }
 
-// Those resources of the list that the program had at all.
+// The resources in the list that the program used.
 std::vector<Curve> resources(const Rows& rows, std::initializer_list<std::size_t> columns) {
   std::vector<Curve> curves;
   for (const std::size_t column : columns) {

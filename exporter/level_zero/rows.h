@@ -13,7 +13,7 @@
 #include <vector>
 
 // The calls of a Level Zero program, one row for each: from a CSV in the format of the validation layer's System
-// Resource Tracker, whoever wrote it, or from an event log of ours.
+// Resource Tracker, whichever program wrote it, or from an event log of ours.
 namespace igpu::exporter {
 
 inline constexpr std::size_t kResourceColumns = 10;

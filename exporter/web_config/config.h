@@ -20,7 +20,7 @@ enum class TlsVersion { tls10, tls11, tls12, tls13 };
 enum class ClientAuth {
   none,                // no certificate is requested
   request,             // requested; none, or any, is accepted
-  require_any,         // required, whoever signed it
+  require_any,         // required, whatever CA signed it
   verify_if_given,     // optional, but must be signed by the client CA
   require_and_verify,  // required, and must be signed by the client CA
 };

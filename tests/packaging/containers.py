@@ -47,7 +47,7 @@ OBSTACLES = {
                    {"engine": "docker", "seccomp": "containerd", "no_new_privs": True}, "omit that option"),
     "podman": ("Podman, CRI-O (containers-common 0.50)", {"engine": "podman"},
                "`--security-opt seccomp=FILE` as below; newer profiles need nothing"),
-    "podman-cured": ("the same with that file", {"engine": "podman", "seccomp": "cured"}, "-"),
+    "podman-fixed": ("the same with that file", {"engine": "podman", "seccomp": "fixed"}, "-"),
     "paranoid3": ("`kernel.perf_event_paranoid` 3 (Debian)", {"paranoid": 3}, "on the host: `sysctl kernel.perf_event_paranoid=2`"),
 }
 
@@ -87,9 +87,9 @@ def seccomp_profiles(share, work):
     shutil.copy(f"{packages}/usr/share/containers/seccomp.json", f"{share}/seccomp.json")
     # The command of the documentation, unchanged.
     line = re.search(r"^(jq .*seccomp\.json) > ", open(DOCS).read(), re.M).group(1)
-    cured = output("bash", "-c", line.replace("/usr/share/containers/seccomp.json", f"{share}/seccomp.json"))
-    with open(f"{share}/seccomp-cured.json", "w") as f:
-        f.write(cured)
+    fixed = output("bash", "-c", line.replace("/usr/share/containers/seccomp.json", f"{share}/seccomp.json"))
+    with open(f"{share}/seccomp-fixed.json", "w") as f:
+        f.write(fixed)
     # Of containerd's package only the table; the rest of its folder would need hundreds of other packages.
     os.unlink(f"{packages}/usr/share/gocode/src/github.com/containerd/containerd/contrib/seccomp/seccomp.go")
     environment = {**os.environ, "GO111MODULE": "off", "GOPATH": f"{packages}/usr/share/gocode", "GOCACHE": f"{work}/go-cache",

@@ -131,7 +131,7 @@ class Exporter(Program):
 
 
 class OnFreePort(Program):
-    """A program that must be told its port. Another program may take that port first: it is then started with another one."""
+    """A program that takes its port as an argument. Another program may take that port first: it is then started with another one."""
 
     def __init__(self, command, log, **how):
         for _ in range(20):

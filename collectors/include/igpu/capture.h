@@ -22,7 +22,7 @@ namespace igpu {
 // By path: "1/sys/class/drm/card0/gt_act_freq_mhz" is the content of that file in the first pass.
 using CaptureFiles = std::map<std::string, std::string, std::less<>>;
 
-// The files are not a capture, or one of a format that this version does not know. what() is one line.
+// The files are not a capture, or are one in a format that this version does not support. what() is one line.
 class CaptureError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -38,7 +38,7 @@ struct CaptureRequest {
 struct CaptureOutcome {
   CaptureFiles files;
   std::vector<std::string> left_out;  // what was left out or masked; lines
-  // Replaying the files gives the same samples, names aside. Otherwise the metrics that differ.
+  // Metrics that differ when the files are replayed, apart from names; empty if none does.
   std::vector<std::string> differences;
   std::size_t samples = 0;  // of the last pass
   std::shared_ptr<const ScrapeResult> last;

@@ -7,8 +7,8 @@
 
 #include "igpu/export.h"
 
-// What Gpu, OpenGpu and the samplers throw. A value that a machine does not report is no error: it is a Reading without
-// a value, and Snapshot::features has its hint.
+// What Gpu, OpenGpu and the samplers throw. A value that a machine does not report is not an error: it is a Reading
+// without a value, and Snapshot::features has its hint.
 namespace igpu {
 
 class IGPU_API GpuError : public std::runtime_error {
@@ -30,28 +30,28 @@ class IGPU_API NoGpu : public GpuError {
   ~NoGpu() override;
 };
 
-// No GPU of this machine has the given name; the hint lists those that there are.
+// No GPU of this machine has the given name; the hint lists those that exist.
 class IGPU_API NoSuchGpu : public GpuError {
  public:
   using GpuError::GpuError;
   ~NoSuchGpu() override;
 };
 
-// The GPU was removed or its driver unbound it. A later read() works again if it comes back.
+// The GPU was removed or its driver unbound it. A later read() works again if the GPU returns.
 class IGPU_API GpuGone : public GpuError {
  public:
   using GpuError::GpuError;
   ~GpuGone() override;
 };
 
-// An option has a value that it cannot have.
+// An option has an invalid value.
 class IGPU_API InvalidOption : public GpuError {
  public:
   using GpuError::GpuError;
   ~InvalidOption() override;
 };
 
-// The operating system refused what the library needs for itself (a timer, a thread).
+// The operating system refused a resource that the library needs (a timer, a thread).
 class IGPU_API SystemFailure : public GpuError {
  public:
   SystemFailure(const std::string& message, std::error_code code, std::string hint);

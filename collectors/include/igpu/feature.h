@@ -13,7 +13,7 @@
 // intel_gpu_exporter_feature_available, the lines of `doctor`, the log.
 namespace igpu {
 
-// What a feature needs; selects the hint when it is refused.
+// What a feature needs; selects the hint if access is denied.
 enum class Need {
   nothing_special,
   perf_events,         // perf_event_open on the GPU's PMU
@@ -34,8 +34,8 @@ enum class Need {
 };
 
 // Why a kernel does not offer a feature (Reason::kernel), in words. Features themselves are detected, never derived
-// from a version, because distributions backport drivers. Where the first release is not known exactly, the range of
-// releases that holds it.
+// from a version, because distributions backport drivers. If the first release is not known exactly, the text names a
+// range of releases.
 struct KernelAbsence {
   std::optional<Driver> driver;  // nullopt: either
   std::optional<GpuKind> kind;   // nullopt: either
@@ -50,7 +50,7 @@ struct FeatureDescriptor {
   Need need = Need::nothing_special;
   bool machine_wide = false;                            // carries no device label
   std::span<const KernelAbsence> kernel_absences = {};  // the first matching row applies
-  bool optional = false;                                // without it every value is still there, at a higher cost
+  bool optional = false;                                // without it every value is still available, at a higher cost
 };
 
 struct Finding {

@@ -55,8 +55,8 @@ class IGPU_API OpenGpu {
   // Any thread, one at a time: others wait. Runs on the calling thread and takes as long as the kernel takes to answer,
   // usually less than a millisecond; the first one waits for min_window. Throws GpuGone.
   //
-  // Counters of energy wrap unnoticed when nobody reads them for minutes (a card's after two minutes at 1 kW). A read()
-  // after a longer pause measures a new window of min_window, so its values are right; Power::energy may lack a
+  // Energy counters can wrap around unnoticed if they are not read for minutes (a card's after two minutes at 1 kW). A
+  // read() after a longer pause measures a new window of min_window, so its values are right; Power::energy may lack a
   // wraparound.
   Snapshot read();
 

@@ -96,7 +96,7 @@ struct JobRecorderError {
 class JobRecorder {
  public:
   virtual ~JobRecorder() = default;
-  // Waits for events, at most that long, and hands what ended to the sink.
+  // Waits for events, at most that long, and passes the jobs that ended to the sink.
   virtual void poll(std::chrono::milliseconds wait) = 0;
   // The last events, then the jobs that are still in flight.
   virtual void finish() = 0;

@@ -13,7 +13,7 @@
 #include "igpu/reading.h"
 
 // What the tracker inside Level Zero programs writes: pages with what a program holds, and event logs. Both come from
-// other programs and may hold anything; what contradicts itself is refused.
+// other programs and may contain anything; inconsistent content is rejected.
 namespace igpu {
 
 struct LevelZeroFrame {
@@ -41,7 +41,7 @@ struct LevelZeroKindUse {
 struct LevelZeroProcess {
   std::string file;  // its page's name
   std::string comm, executable;
-  std::int64_t pid = 0;  // as this process sees it while it is alive, else its own
+  std::int64_t pid = 0;  // as this process sees it while it is alive, otherwise its own
   bool alive = false;
   bool exited = false;  // ended, and its exit handlers ran
   std::uint64_t started_realtime_ns = 0, ended_realtime_ns = 0;

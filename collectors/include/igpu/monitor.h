@@ -37,6 +37,7 @@ struct CollectorDescription {
   std::span<const OptionDescriptor* const> options;  // some are shared by several collectors
   std::string_view notes;                            // what concerns several of its metrics; "" for nothing
   bool reads_processes;                              // of other users, below /proc
+  std::span<const std::string_view> proc_files;      // other files below /proc that it reads
 };
 std::vector<CollectorDescription> describe_collectors();
 // Those of them that run with these options.
@@ -75,7 +76,7 @@ class ScrapeResult {
 };
 
 // What a monitor opens with privileges that a program may drop before it makes the monitor: BPF programs (CAP_BPF and
-// CAP_PERFMON). A monitor that is not given it opens it by itself. Throws OptionError.
+// CAP_PERFMON). A monitor that is not given one opens its own. Throws OptionError.
 class EarlyAccess;
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options);
 

@@ -34,7 +34,7 @@ struct MonitorOptions {
   Nanoseconds min_window = std::chrono::seconds(1);
   Nanoseconds collector_timeout =
       std::chrono::seconds(5);  // a collector that hangs for longer is skipped until it returns
-  // Counters that advance only when read are read at least this often; more often where they wrap sooner.
+  // Counters that advance only when read are read at least this often, and more often if they wrap sooner.
   Nanoseconds accumulator_interval = std::chrono::minutes(10);
 };
 

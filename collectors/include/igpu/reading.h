@@ -40,7 +40,7 @@ constexpr std::string_view to_string(Reason reason) {
 struct Absent {
   Reason reason = Reason::kernel;
   int os_error =
-      0;  // the errno behind it, 0 if there was none; selects the hint (EPERM and EACCES have different ones)
+      0;  // the errno behind it, 0 if there was none; selects the hint (EPERM and EACCES have different hints)
   bool operator==(const Absent&) const = default;
 };
 

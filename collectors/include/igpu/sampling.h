@@ -19,8 +19,8 @@
 //   SampleTimer, descriptor()  a descriptor for an event loop (GMainLoop, libuv, epoll): no thread, no signal handler
 //   SampleTimer, next()        the same for C++20 coroutines: co_await timer.next()
 //
-// Readings are due at whole multiples of the interval after the start. Those that are missed because a reading or the
-// program took too long are left out and counted, never made up for.
+// Readings are due at whole multiples of the interval after the start. Readings that are missed because a reading or
+// the program took too long are counted, and not repeated.
 namespace igpu {
 
 // Calls back on a thread of its own, which it starts at once and which blocks all signals.
@@ -56,7 +56,8 @@ class IGPU_API Sampler {
 //   igpu::SampleTimer timer(igpu::Gpu::detect(), 1s);
 //   g_unix_fd_add(timer.descriptor(), G_IO_IN, on_readable, &timer);   // on_readable: timer->read()
 //
-// After fork() the parent's goes on; the child makes a timer of its own: read() of this one throws SamplingEnded there.
+// After fork() the parent's timer continues. In the child, read() throws SamplingEnded; the child makes a timer of its
+// own.
 class IGPU_API SampleTimer {
  public:
   // As Sampler. The first reading is due after one interval.
@@ -65,16 +66,16 @@ class IGPU_API SampleTimer {
   SampleTimer& operator=(SampleTimer&&) noexcept;
   ~SampleTimer();  // coroutines that wait get SamplingEnded
 
-  // Readable while a reading is due (POLLIN). Owned by the timer: not to be read or closed.
+  // Readable while a reading is due (POLLIN). Owned by the timer: do not read or close it.
   int descriptor() const noexcept;
   // Clears the descriptor and reads. nullopt: no reading is due. Throws GpuGone.
   std::optional<Snapshot> read();
   std::uint64_t missed() const noexcept;
 
   // The event loop's part for coroutines: if a reading is due, reads, and resumes those that wait for it on this
-  // thread. What read() throws they get. Returns whether a reading was due.
+  // thread. They receive what read() throws. Returns whether a reading was due.
   bool dispatch();
-  // In place of an event loop: waits and dispatches until no coroutine waits any more or `stop` is stopped.
+  // In place of an event loop: waits and dispatches until no coroutine is waiting or `stop` is stopped.
   void run(std::stop_token stop = {});
 
   struct State;

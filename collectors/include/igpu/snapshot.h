@@ -191,7 +191,7 @@ struct Snapshot {
   // Null: no feature of this name, or it has not been determined yet.
   IGPU_API const FeatureState* feature(std::string_view name) const;
 
-  // Shortcuts. A row that is not there is Absent{hardware}.
+  // Shortcuts. A missing row is Absent{hardware}.
   IGPU_API Reading<Ratio> busy(EngineClass engine_class) const;
   IGPU_API Reading<Hertz> frequency(unsigned gt = 0) const;  // actual
   IGPU_API Reading<Watts> power_of(std::string_view domain) const;

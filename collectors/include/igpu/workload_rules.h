@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-// How processes that use a GPU are grouped by rules. The program reads them from a file (--workload.rules); another
-// program may write them as it likes.
+// Rules that group the processes that use a GPU. The exporter reads them from a file (--workload.rules); another
+// program may build them itself.
 namespace igpu {
 
-// A process belongs to the first rule that matches it. A field of a rule holds patterns, of which one has to match;
-// an empty field matches everybody. In a pattern "*" stands for any characters, "?" for one, "\" takes the special
-// meaning of the next one; the pattern has to match the whole text.
+// A process belongs to the first rule that matches it. A field of a rule holds patterns, one of which must match; an
+// empty field matches every process. In a pattern "*" stands for any characters, "?" for one, and "\" makes the next
+// character literal; the pattern must match the whole text.
 struct WorkloadRule {
   // Name of the group. "{comm}", "{exe}", "{cgroup}", "{user}" and "{ancestor}" stand for what was matched, "{comm:1}"
   // for what the first "*" or "?" of the pattern stands for; "{{" and "}}" are braces.

@@ -207,7 +207,7 @@ static __noinline __u32 make_process_group(const struct process_key* key) {
   const __u32 number = take_process_group(key->pid);
   __u64* const slot = number ? process_counters(number) : 0;
   if (!slot) return 0;
-  // The process that had it until now has ended.
+  // The process that used it until now has ended.
   struct process_key old = {.group.kind = slot[JOB_KIND], .pid = slot[JOB_PROCESS], .born = slot[JOB_BORN]};
   __builtin_memcpy(old.group.device, &slot[JOB_DEVICE], JOB_DEVICE_SIZE);
   const __u32* const still = bpf_map_lookup_elem(&process_groups, &old);

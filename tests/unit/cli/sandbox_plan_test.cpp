@@ -92,6 +92,15 @@ TEST_CASE("the system's certificates can be read again, private keys beside them
   }
 }
 
+TEST_CASE("files below /proc are readable only while the collector that reads them runs") {
+  Options options;
+  options.monitor.procfs_root = "/host/proc";
+  CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/host/proc/stat"));
+  options.monitor.collectors = {{"host", true}};
+  CHECK(holds(sandbox_plan(options).files.readable, "/host/proc/stat"));
+  CHECK_FALSE(holds(sandbox_plan(options).client_files.readable, "/host/proc/stat"));
+}
+
 TEST_CASE("collectors' own folders are readable, and only while their collector runs") {
   Options options;
   CHECK(holds(sandbox_plan(options).files.readable, "/run/intel-gpu-exporter/level-zero"));

@@ -38,7 +38,7 @@ open('/proc/self/comm', 'w').write('giver')
 sys.stdin.read()
 """
 
-# Opens the node when it is told to, with the number of a file that it closes: the walk sees no change of its descriptors.
+# Opens the node on command, with the number of a file that it closes: the walk sees no change of its descriptors.
 REPLACES = """
 import os, sys
 file = os.open('/dev/null', os.O_RDONLY)

@@ -43,7 +43,7 @@ def attributes(exporter, gpus, scripts):
             absent(f"{name}: not a number made up", page, "intel_gpu_frequency_hertz", kind="actual", **d)
             present(f"{name}: its neighbours stay", page, "intel_gpu_frequency_hertz", kind="requested", **d)
             present(f"{name}: limits stay", page, "intel_gpu_frequency_limit_hertz", **d)
-            equal(f"{name}: told as a failure", page.get(SUCCESS, collector="frequency"), 0)
+            equal(f"{name}: reported as a failure", page.get(SUCCESS, collector="frequency"), 0)
             others_whole(name, page, {"frequency"}, g, others)
             ctl("fault clear")
             page = exporter.scrape()

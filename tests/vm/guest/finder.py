@@ -30,7 +30,7 @@ open('/proc/self/comm', 'w').write('threaded')
 print('ready', flush=True)
 sys.stdin.read()
 """
-# Opens the node only when it is told to, and closes it again.
+# Opens the node only on command, and closes it again.
 LATE = """
 import os, sys
 open('/proc/self/comm', 'w').write('late')

@@ -140,7 +140,7 @@ def xe():
         accurate(name, pairs, lambda: matched(*record(), by_key))
         waits = [j for j, t in pairs if t["engine"] in ("vcs1", "bcs0")]
         mostly(f"{name}: jobs held by a dependency", [j["held_by"] for j in waits], {"dependency"})
-        # On a busy host the scheduler's thread hands some jobs over later than the engine is free: truth tells them.
+        # On a busy host the scheduler's thread hands some jobs over later than the engine is free: the record marks them.
         shared = [j["held_by"] for j, t in pairs if t["engine"] == "rcs0" and
                   int(t["start_ns"]) - int(t["run_ns"]) > int(t["run_ns"]) - int(t["submit_ns"]) + 1000000]
         mostly(f"{name}: jobs held by the engine", shared, {"other_context", "same_context"})

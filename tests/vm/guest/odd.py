@@ -184,7 +184,7 @@ def choices():
         absent("sampled-events=off: no wait", page, "intel_gpu_engine_wait_ratio")
         absent("sampled-events=off: no sema", page, "intel_gpu_engine_sema_seconds_total")
         absent("--no-collector.hwmon: no voltage", page, "intel_gpu_voltage_volts")
-        equal("--no-collector.hwmon: the reason is told", {l["reason"] for l, v in page.all(
+        equal("--no-collector.hwmon: the reason is reported", {l["reason"] for l, v in page.all(
             "intel_gpu_exporter_feature_available", feature="voltage", device=dg2.address)}, {"disabled"})
     with Exporter("--collector.disable-defaults", "--collector.frequency", what="only frequency") as exporter:
         page = exporter.scrape()

@@ -29,7 +29,7 @@ def shown_asleep(gpu, page, when):
     more = sorted(n for n in page.samples if n not in allowed and page.all(n, **d))
     equal(f"{gpu.name} {when}: no other series", more, [])
     reasons = {l["reason"] for l, v in page.all("intel_gpu_exporter_feature_available", **d) if v == 0}
-    verdict("suspended" in reasons, f"{gpu.name} {when}: the reason is told", reasons, "suspended among them")
+    verdict("suspended" in reasons, f"{gpu.name} {when}: the reason is reported", reasons, "suspended among them")
 
 
 def sleeping(personality):

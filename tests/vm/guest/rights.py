@@ -85,7 +85,7 @@ def one(name, prefix, gpus, loads, size, root, perf, perfmon, ptrace, node, para
 
     # everybody may read sysfs
     near(f"{name}: frequency from sysfs", page.get("intel_gpu_frequency_hertz", kind="requested", gt="0", **t), 800e6)
-    points(f"{name}: rc6 from whoever tells", page.get("intel_gpu_rc6_residency_ratio", gt="0", **t), 0.25)
+    points(f"{name}: rc6 from the available source", page.get("intel_gpu_rc6_residency_ratio", gt="0", **t), 0.25)
     present(f"{name}: hwmon power", page, "intel_gpu_power_watts", source="hwmon", **d)
     present(f"{name}: slot link", page, "intel_gpu_pcie_link_width_lanes", **d)
 
