@@ -75,7 +75,7 @@ HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.m
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   const bool card = gpu_.kind == GpuKind::discrete;
-  if (scans_.due(hwmon_.found))
+  if (scans_.due(hwmon_.found) || hwmon_.unreadable)
     hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_) : Hwmon();
   // Integrated GPUs have the package's temperature only, virtual functions nothing.
   const Absent not_in_hardware{Reason::hardware};
@@ -84,6 +84,7 @@ void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   // for it.
   const bool no_file = card ? hwmon_.temperatures.empty() : !hwmon_.found;
   FeatureReport temperature(out, kTemperatureFeature, no_file ? not_in_kernel : not_in_hardware);
+  if (hwmon_.unreadable) (void)temperature.note(Reading<Unit>(*hwmon_.unreadable));
   for (Hwmon::Channel& channel : hwmon_.temperatures)
     if (const auto value = Hwmon::celsius(channel.attribute); temperature.note(value))
       out.add(kTemperature, {gpu_.address, channel.name}, *value);

@@ -71,10 +71,12 @@ PowerCollector::PowerCollector(const CollectorContext& context)
 }
 
 void PowerCollector::find_sources() {
-  if (!scans_.due(!pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty())) return;
+  const bool found = !pmu_domains_.empty() || !powercap_.empty() || !hwmon_.empty();
+  if (!scans_.due(found) && !unreadable_) return;
   if (gpu_.kind == GpuKind::discrete) {
     Hwmon hwmon = Hwmon::of_gpu(machine_.sys, gpu_);
     card_power_ = hwmon.highest_power();
+    unreadable_ = std::move(hwmon.unreadable);
     for (Hwmon::Channel& channel : hwmon.energies)
       add_file_part(hwmon_, channel.name, "hwmon " + channel.name, std::move(channel.attribute), 0);
     return;
@@ -133,6 +135,7 @@ void PowerCollector::collect(ScrapePass& pass, SampleSink& out) {
   std::vector<std::string_view> reported;
   if (rapl_) collect_pmu(pass, out, report, reported);
   collect_files(powercap_, "powercap", kMostRaplPower, pass, out, report, reported);
+  if (unreadable_) (void)report.note(Reading<Unit>(*unreadable_));
   collect_files(hwmon_, "hwmon", card_power_, pass, out, report, reported);
 }
 

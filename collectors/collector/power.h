@@ -74,7 +74,8 @@ class PowerCollector final : public Collector {
   std::vector<PmuDomain> pmu_domains_;
   std::vector<FileDomain> powercap_;
   std::vector<FileDomain> hwmon_;
-  Watts card_power_{};  // the maximum power of the card
+  std::optional<Failure> unreadable_;  // a label of hwmon
+  Watts card_power_{};                 // the maximum power of the card
 };
 
 }  // namespace igpu

@@ -101,6 +101,9 @@ std::vector<GtSysfs> GtSysfs::find(const Directory& sys, const Gpu& gpu) {
   std::sort(gts.begin(), gts.end(), [](const GtSysfs& a, const GtSysfs& b) {
     return a.id_.size() != b.id_.size() ? a.id_.size() < b.id_.size() : a.id_ < b.id_;
   });
+  // Numbers are unique in the GPU. If two tiles had the same one, two series would have the same labels.
+  const auto same = [](const GtSysfs& a, const GtSysfs& b) { return a.id_ == b.id_; };
+  gts.erase(std::unique(gts.begin(), gts.end(), same), gts.end());
   return gts;
 }
 

@@ -11,12 +11,6 @@
 namespace igpu {
 namespace {
 
-std::string read_word(const Directory& sys, const std::string& path) {
-  std::array<char, 128> buffer;
-  const auto text = sys.read(path, buffer);
-  return text ? std::string(trim(*text)) : std::string();
-}
-
 struct AttributeName {
   std::string_view kind;   // "temp"
   std::string_view index;  // "2"
@@ -83,12 +77,22 @@ bool has_rated_power(const Gpu& gpu) {
   return dg2 || ponte_vecchio;
 }
 
+std::optional<std::string> Hwmon::read_word(const Directory& sys, const std::string& path) {
+  std::array<char, 128> buffer;
+  const auto text = sys.read(path, buffer);
+  if (text) return std::string(trim(*text));
+  if (text.is_failure()) unreadable = text.failure();
+  return std::nullopt;
+}
+
 void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
   found = true;
   const std::vector<std::string> names = sorted_names(sys, folder);
-  const auto label_of = [&](std::string_view kind, std::string_view index) {
+  // Empty: it has none; nullopt: it could not be read.
+  const auto label_of = [&](std::string_view kind, std::string_view index) -> std::optional<std::string> {
     const std::string file = std::string(kind) + std::string(index) + "_label";
-    return std::binary_search(names.begin(), names.end(), file) ? read_word(sys, folder + "/" + file) : std::string();
+    if (!std::binary_search(names.begin(), names.end(), file)) return std::string();
+    return read_word(sys, folder + "/" + file);
   };
   const auto add = [](std::vector<Channel>& channels, Channel channel) {
     const auto same = [&](const Channel& known) { return known.name == channel.name; };
@@ -97,18 +101,19 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
   for (const std::string& name : by_channel(names)) {
     const auto parts = parse(name);
     if (!parts) continue;
-    std::string label = label_of(parts->kind, parts->index);
+    std::optional<std::string> label = label_of(parts->kind, parts->index);
     // Where only some kinds of channels are labelled, an index means the same part of the card in all of them; voltages
     // alone are counted from 0.
     const unsigned part = channel_number(name) + (parts->kind == "in" ? 1 : 0);
     for (const std::string_view kind : {"energy", "power", "curr", "in"}) {
-      if (!label.empty() || parts->kind == "fan" || parts->kind == "temp" || part == 0) continue;
+      if (!label || !label->empty() || parts->kind == "fan" || parts->kind == "temp" || part == 0) continue;
       label = label_of(kind, std::to_string(part - (kind == "in" ? 1 : 0)));
     }
-    Channel channel{sensor_name(label), std::string(parts->index), Attribute(sys, folder + "/" + name)};
+    if (!label) continue;
+    Channel channel{sensor_name(*label), std::string(parts->index), Attribute(sys, folder + "/" + name)};
     const bool input = parts->item == "input";
     if (input && parts->kind == "temp") {
-      if (label.empty()) channel.name = unlabelled_temperature(parts->index);
+      if (label->empty()) channel.name = unlabelled_temperature(parts->index);
       add(temperatures, std::move(channel));
     } else if (input && parts->kind == "fan") {
       channel.name = channel.index;
@@ -139,7 +144,7 @@ Hwmon Hwmon::of_gpu(const Directory& sys, const Gpu& gpu) {
   for (const std::string& name : sorted_names(sys, base)) {
     const std::string folder = base + "/" + name;
     // Per-GT devices (i915_gt0) repeat the card's energy in parts.
-    if (read_word(sys, folder + "/name") == to_string(gpu.driver)) hwmon.add_folder(sys, folder);
+    if (hwmon.read_word(sys, folder + "/name") == to_string(gpu.driver)) hwmon.add_folder(sys, folder);
   }
   if (!has_rated_power(gpu))
     std::erase_if(hwmon.power_limits, [](const Limit& limit) { return limit.limit == "rated_max"; });
@@ -150,10 +155,11 @@ Hwmon Hwmon::of_cpu_package(const Directory& sys) {
   Hwmon hwmon;
   for (const std::string& name : sorted_names(sys, "class/hwmon")) {
     const std::string folder = "class/hwmon/" + name;
-    if (read_word(sys, folder + "/name") != "coretemp") continue;
+    if (hwmon.read_word(sys, folder + "/name") != "coretemp") continue;
     Hwmon all;
     all.add_folder(sys, folder);
     hwmon.found = true;
+    hwmon.unreadable = std::move(all.unreadable);  // the names of other devices do not matter now
     for (Channel& channel : all.temperatures) {
       if (!channel.name.starts_with("Package id")) continue;
       // The first package: the one that has an integrated GPU.

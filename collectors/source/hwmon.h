@@ -38,6 +38,9 @@ class Hwmon {
 
   // Whether there is such a device at all, whatever it measures.
   bool found = false;
+  // A name or label that could not be read. Its channels are left out: without a label they would pass for the
+  // package's.
+  std::optional<Failure> unreadable;
 
   // No two of a kind have the same name.
   std::vector<Channel> temperatures;  // millidegrees
@@ -67,6 +70,8 @@ class Hwmon {
 
  private:
   void add_folder(const Directory& sys, const std::string& folder);
+  // The text of a name or label; nullopt if it could not be read.
+  std::optional<std::string> read_word(const Directory& sys, const std::string& path);
 };
 
 }  // namespace igpu

@@ -67,7 +67,7 @@ Reading<TransfersPerSecond> PcieLink::speed(std::optional<Attribute>& attribute)
   if (!text) return text.propagate<TransfersPerSecond>();
   std::string_view rest = *text;  // "16.0 GT/s PCIe", "Unknown"
   const auto gigatransfers = scan_double(take_until(rest, ' '));
-  if (!gigatransfers || !rest.starts_with("GT/s")) return Absent{Reason::hardware};
+  if (!gigatransfers || *gigatransfers <= 0 || !rest.starts_with("GT/s")) return Absent{Reason::hardware};
   return TransfersPerSecond{*gigatransfers * 1e9};
 }
 

@@ -31,6 +31,9 @@ std::vector<GtDirectory> gt_directories(const Directory& sys, std::string_view p
       if (const auto gt = number_after("gt", entry)) found.push_back({*gt, tile_path + "/" + entry});
   }
   std::sort(found.begin(), found.end(), [](const GtDirectory& a, const GtDirectory& b) { return a.gt < b.gt; });
+  // Numbers are unique in the GPU. If two tiles had the same one, engines would be counted twice.
+  const auto same = [](const GtDirectory& a, const GtDirectory& b) { return a.gt == b.gt; };
+  found.erase(std::unique(found.begin(), found.end(), same), found.end());
   return found;
 }
 

@@ -85,6 +85,45 @@ TEST_CASE("coretemp that is loaded later is found later") {
   CHECK(run.value("intel_gpu_temperature_celsius", {{"sensor", "package"}}) == 47);
 }
 
+TEST_CASE("a channel whose label cannot be read does not pass for the package, and is found when it can be read") {
+  TestMachine m("b580-xe-loaded-throttled");
+  m.sys.fail_reading("temp3_label", EIO);
+  m.sys.fail_reading("power1_label", EIO);
+  Run run(m, only_gpu(m));
+  for (int scrape = 0; scrape < 3; ++scrape) {
+    run.collect();
+    CHECK(run.count("intel_gpu_temperature_celsius") == 1);
+    CHECK(run.value("intel_gpu_temperature_celsius", {{"sensor", "package"}}) == 62);
+    CHECK(run.count("intel_gpu_power_limit_watts") == 0);
+    CHECK(run.count("intel_gpu_fan_speed_rpm") == 3);
+    CHECK(run.failures() == 1);
+  }
+  m.sys.heal();
+  run.collect();
+  CHECK(run.value("intel_gpu_temperature_celsius", {{"sensor", "vram"}}) == 64);
+  CHECK(run.value("intel_gpu_power_limit_watts", {{"domain", "card"}, {"limit", "cap"}}) == 180);
+  CHECK(run.failures() == 0);
+}
+
+TEST_CASE("a hwmon whose name cannot be read is a failure; names of other devices do not matter") {
+  TestMachine card("a380-i915");
+  card.sys.fail_reading("/name", EIO);
+  Run run(card, only_gpu(card));
+  run.collect();
+  CHECK(run.failures() == 1);
+
+  TestMachine m("cometlake-i915");
+  m.tree.write("sys/class/hwmon/hwmon0/name", "nvme\n");
+  m.tree.write("sys/class/hwmon/hwmon3/name", "coretemp\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp1_label", "Package id 0\n");
+  m.tree.write("sys/class/hwmon/hwmon3/temp1_input", "47000\n");
+  m.sys.fail_reading("hwmon0/name", EIO);
+  Run integrated(m, only_gpu(m));
+  integrated.collect();
+  CHECK(integrated.value("intel_gpu_temperature_celsius", {{"sensor", "package"}}) == 47);
+  CHECK(integrated.failures() == 0);
+}
+
 TEST_CASE("a card whose driver has no hwmon on this kernel") {
   TestMachine m("a380-i915");
   const Gpu gpu = only_gpu(m);

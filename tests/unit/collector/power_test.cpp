@@ -458,3 +458,18 @@ TEST_CASE("counters continue after a rebind") {
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("energy whose label cannot be read is nobody's, not the package's") {
+  TestMachine m("b580-xe-loaded-throttled");
+  m.sys.fail_reading("energy1_label", EIO);
+  m.sys.fail_reading("power1_label", EIO);
+  Run run(m, only_gpu(m));
+  for (int scrape = 0; scrape < 3; ++scrape) run.collect();
+  CHECK(run.count(kJoules) == 1);
+  CHECK(run.value(kJoules, {{"domain", "package"}, {"source", "hwmon"}}) == doctest::Approx(169459.465148));
+  CHECK(run.failures() == 1);
+  m.sys.heal();
+  run.collect();
+  CHECK(run.value(kJoules, {{"domain", "card"}, {"source", "hwmon"}}) == doctest::Approx(435636.21173));
+  CHECK(run.failures() == 0);
+}

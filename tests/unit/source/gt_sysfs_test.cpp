@@ -183,6 +183,15 @@ TEST_CASE("xe: GTs of all tiles are sorted by number, not by name") {
   CHECK(ids == "0 2 10 ");
 }
 
+TEST_CASE("xe: a GT number that two tiles have is one GT") {
+  TestMachine m;
+  for (const char* gt : {"tile0/gt0", "tile1/gt0", "tile1/gt1"})
+    m.tree.write("sys/" + kPci + "/" + gt + "/freq0/act_freq", "1\n");
+  std::string ids;
+  for (const GtSysfs& gt : GtSysfs::find(m.sys, gpu_of(Driver::xe))) ids += gt.id() + " ";
+  CHECK(ids == "0 1 ");
+}
+
 TEST_CASE("a file that fails, has no data or is invalid is a failure, and recovers") {
   TestMachine m("a380-i915");
   auto gts = gts_of(m);

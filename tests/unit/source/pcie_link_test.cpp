@@ -144,8 +144,9 @@ TEST_CASE("an unknown or out-of-range link is absent; old kernels' spellings are
     const char* text;
     double expected;
   };
-  for (const Case& link_case : {Case{"Unknown\n", 0}, Case{"Unknown speed\n", 0}, Case{"8 GT/s\n", 8e9},
-                                Case{"2.5 GT/s PCIe\n", 2.5e9}, Case{"64.0 GT/s PCIe\n", 64e9}}) {
+  for (const Case& link_case :
+       {Case{"Unknown\n", 0}, Case{"Unknown speed\n", 0}, Case{"-8 GT/s\n", 0}, Case{"0 GT/s\n", 0},
+        Case{"8 GT/s\n", 8e9}, Case{"2.5 GT/s PCIe\n", 2.5e9}, Case{"64.0 GT/s PCIe\n", 64e9}}) {
     const char* text = link_case.text;
     const double expected = link_case.expected;
     CAPTURE(text);

@@ -31,6 +31,14 @@ TEST_CASE("GTs are numbered across the tiles of a device") {
   CHECK(idle.read()[1].milliseconds.is_absent());
 }
 
+TEST_CASE("a GT number that two tiles have is one GT") {
+  MachineTree tree;
+  const std::string pci = "devices/pci0000:00/0000:03:00.0";
+  for (const char* gt : {"/tile0/gt0", "/tile1/gt0", "/tile1/gt1"})
+    tree.write("sys/" + pci + gt + "/gtidle/idle_residency_ms", "10\n");
+  CHECK(xe_gts(*open_root(tree.path("sys")), pci) == std::vector<unsigned>{0, 1});
+}
+
 TEST_CASE("virtual functions have GTs, but no residency") {
   MachineTree tree;
   tree.write("sys/devices/pci0000:00/0000:03:00.1/tile0/gt0/freq0/rp0_freq", "2400\n");
