@@ -29,9 +29,9 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metrics) {
-  if (metrics.empty()) return;
-  out += "| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
+constexpr std::string_view kMetricsTable = "| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
+
+void add_rows(std::string& out, std::span<const MetricDescriptor* const> metrics) {
   for (const MetricDescriptor* metric : metrics) {
     out += "| `" + std::string(metric->name) + "` | " + std::string(openmetrics_type(metric->kind)) + " | " +
            std::string(metric->unit) + " | ";
@@ -41,6 +41,12 @@ void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metr
     }
     out += " | " + cell(metric->help) + " |\n";
   }
+}
+
+void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metrics) {
+  if (metrics.empty()) return;
+  out += kMetricsTable;
+  add_rows(out, metrics);
   out += '\n';
 }
 
@@ -93,14 +99,11 @@ std::string metrics_reference() {
       "text format writes an info metric as a gauge with value 1.\n\n";
   for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
   out += "## The exporter itself\n\n";
-  add_metrics(out, registry_metrics());
-  add_metrics(out, build_info_metrics());
-  add_metrics(out, SandboxMetrics::metrics());
-  add_metrics(out, LogMetrics::metrics());
-  add_metrics(out, RequestMetrics::metrics());
-  add_metrics(out, WebConfigFollower::metrics());
-  add_metrics(out, process_metrics());
-  while (out.ends_with("\n\n")) out.pop_back();
+  out += kMetricsTable;
+  for (const auto metrics : {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
+                             RequestMetrics::metrics(), WebConfigFollower::metrics(), process_metrics()}) {
+    add_rows(out, metrics);
+  }
   return out;
 }
 
