@@ -12,18 +12,44 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 constexpr unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
+template <class Word>
+Word word_at(std::string_view text, std::size_t i) {
+  Word word;
+  std::memcpy(&word, text.data() + i, sizeof word);
+  return word;
+}
+
+// Whether all bytes are 0x01..0x7f. A byte above 0x7f sets its high bit; a zero byte borrows into its own.
+template <class Word>
+bool is_plain(Word word) {
+  constexpr auto kOnes = static_cast<Word>(0x0101010101010101u), kHigh = static_cast<Word>(0x8080808080808080u);
+  return ((word | (word - kOnes)) & kHigh) == 0;
+}
+
+// Nearly every text is plain. The last word overlaps the one before it, so that no byte is checked alone in a text of
+// four bytes or more.
+bool is_plain(std::string_view text) {
+  const std::size_t size = text.size();
+  if (size >= sizeof(std::uint64_t)) {
+    std::size_t i = 0;
+    for (; size - i > sizeof(std::uint64_t); i += sizeof(std::uint64_t))
+      if (!is_plain(word_at<std::uint64_t>(text, i))) return false;
+    return is_plain(word_at<std::uint64_t>(text, size - sizeof(std::uint64_t)));
+  }
+  if (size >= sizeof(std::uint32_t)) {
+    return is_plain(word_at<std::uint32_t>(text, 0)) &&
+           is_plain(word_at<std::uint32_t>(text, size - sizeof(std::uint32_t)));
+  }
+  for (std::size_t i = 0; i < size; ++i)
+    if (byte_at(text, i) == 0 || byte_at(text, i) >= 0x80) return false;
+  return true;
+}
+
 // How many bytes at i need no change: 0x01..0x7f.
 std::size_t ascii_run(std::string_view text, std::size_t i) {
-  constexpr std::uint64_t kHigh = 0x8080808080808080u;
-  constexpr std::uint64_t kOnes = 0x0101010101010101u;
   const std::size_t from = i;
-  while (text.size() - i >= sizeof(std::uint64_t)) {
-    std::uint64_t word;
-    std::memcpy(&word, text.data() + i, sizeof(word));
-    // A byte above 0x7f sets its high bit; a zero byte borrows into its own.
-    if (((word | (word - kOnes)) & kHigh) != 0) break;
-    i += sizeof(word);
-  }
+  while (text.size() - i >= sizeof(std::uint64_t) && is_plain(word_at<std::uint64_t>(text, i)))
+    i += sizeof(std::uint64_t);
   while (i < text.size() && byte_at(text, i) != 0 && byte_at(text, i) < 0x80) ++i;
   return i - from;
 }
@@ -76,6 +102,10 @@ bool is_valid_utf8(std::string_view text) {
 }
 
 void append_valid_utf8(std::string& out, std::string_view text) {
+  if (is_plain(text)) {
+    out.append(text);
+    return;
+  }
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t run = ascii_run(text, i);
     out.append(text.data() + i, run);

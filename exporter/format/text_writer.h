@@ -12,23 +12,34 @@
 // Shared by both text formats, whose sample lines are identical.
 namespace igpu::exporter {
 
-// Whether text contains a backslash, a quote or a newline, which is rare. Checked for every label value, hence eight
-// bytes at a time.
-inline bool needs_escape(std::string_view text) {
-  constexpr std::uint64_t kOnes = 0x0101010101010101u, kHigh = 0x8080808080808080u;
+// Whether text contains a backslash, a quote or a newline, which is rare. Checked for every label value, hence by
+// words; the last one overlaps the one before it.
+template <class Word>
+bool needs_escape_at(std::string_view text, std::size_t i) {
+  constexpr auto kOnes = static_cast<Word>(0x0101010101010101u), kHigh = static_cast<Word>(0x8080808080808080u);
+  Word word;
+  std::memcpy(&word, text.data() + i, sizeof word);
   // Sets the high bit of each byte that is c. Bytes above a match may be set, too, which does not change the result.
-  const auto bytes_of = [](std::uint64_t word, char c) {
-    const std::uint64_t x = word ^ (kOnes * static_cast<unsigned char>(c));
+  const auto bytes_of = [word](char c) {
+    const Word x = word ^ (kOnes * static_cast<unsigned char>(c));
     return (x - kOnes) & ~x & kHigh;
   };
-  std::size_t i = 0;
-  for (; text.size() - i >= sizeof(std::uint64_t); i += sizeof(std::uint64_t)) {
-    std::uint64_t word;
-    std::memcpy(&word, text.data() + i, sizeof word);
-    if ((bytes_of(word, '\\') | bytes_of(word, '"') | bytes_of(word, '\n')) != 0) return true;
+  return (bytes_of('\\') | bytes_of('"') | bytes_of('\n')) != 0;
+}
+inline bool needs_escape(std::string_view text) {
+  const std::size_t size = text.size();
+  if (size >= sizeof(std::uint64_t)) {
+    std::size_t i = 0;
+    for (; size - i > sizeof(std::uint64_t); i += sizeof(std::uint64_t))
+      if (needs_escape_at<std::uint64_t>(text, i)) return true;
+    return needs_escape_at<std::uint64_t>(text, size - sizeof(std::uint64_t));
   }
-  for (; i < text.size(); ++i)
-    if (text[i] == '\\' || text[i] == '"' || text[i] == '\n') return true;
+  if (size >= sizeof(std::uint32_t)) {
+    return needs_escape_at<std::uint32_t>(text, 0) ||
+           needs_escape_at<std::uint32_t>(text, size - sizeof(std::uint32_t));
+  }
+  for (const char c : text)
+    if (c == '\\' || c == '"' || c == '\n') return true;
   return false;
 }
 
