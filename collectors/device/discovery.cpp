@@ -126,9 +126,22 @@ bool Discovery::selected(const Gpu& gpu) const {
          });
 }
 
+// A selection by address that is complete cannot grow, so the nodes of other devices need not be listed. The driver
+// makes a card's folder last and removes it first: while it is the same one, the binding and its render node are, too.
+bool Discovery::all_selected_unchanged() const {
+  if (selection_.empty() || gpus_.size() != selection_.size()) return false;
+  return std::all_of(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) {
+    if (gpu.card.empty() || gpu.render_node.empty()) return false;
+    if (std::find(selection_.begin(), selection_.end(), gpu.address) == selection_.end()) return false;
+    const auto drm = machine_.sys.stat("class/drm/" + gpu.card);  // a link to the folder
+    return drm && drm->inode == gpu.binding;
+  });
+}
+
 const std::vector<Gpu>& Discovery::discover() {
-  std::vector<Gpu> found;
   failure_.reset();
+  if (all_selected_unchanged()) return gpus_;
+  std::vector<Gpu> found;
   for (const Node& node : drm_nodes()) {
     auto at = std::find_if(found.begin(), found.end(), [&](const Gpu& gpu) { return gpu.pci_path == node.pci_path; });
     if (at == found.end()) {

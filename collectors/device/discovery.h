@@ -11,7 +11,7 @@
 namespace igpu {
 
 // Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe. Cheap enough for every scrape: a known
-// GPU costs one readlink and one stat per DRM node.
+// GPU costs one readlink per DRM node and one stat; if all that are selected by address are known, one stat each.
 // Sources: /sys/class/drm (links into the PCI tree; card and render numbers are unrelated), /sys/bus/pci.
 class Discovery {
  public:
@@ -28,6 +28,7 @@ class Discovery {
     std::string name;      // "card1", "renderD128"
     std::string pci_path;  // "devices/pci0000:00/.../0000:03:00.0"
   };
+  bool all_selected_unchanged() const;
   std::vector<Node> drm_nodes();
   template <class T>
   void note(const Reading<T>& reading) {

@@ -111,10 +111,10 @@ class Session {
   Session(std::shared_ptr<MachineParts> parts, std::string address, const GpuOptions& options)
       : parts_(std::move(parts)),
         log_(options.log ? *options.log : no_log_),
+        address_(std::move(address)),
         min_window_(std::max(options.min_window, Nanoseconds::zero())),
         builder_(min_window_),
-        registry_(parts_, parts_->machine(), registry_options(std::move(address), min_window_), configured(options),
-                  log_) {
+        registry_(parts_, parts_->machine(), registry_options(address_, min_window_), configured(options), log_) {
     begin_window();
   }
 
@@ -125,17 +125,16 @@ class Session {
     const auto time = std::chrono::system_clock::now();
     const Nanoseconds monotonic = now();
     const std::shared_ptr<const ScrapeResult> scrape = run();
-    const std::vector<Gpu> gpus = registry_.gpus();
-    if (gpus.empty()) {
+    const std::shared_ptr<const std::vector<Gpu>> gpus = registry_.gpus();
+    if (gpus->empty()) {
       due_ = now();  // if it comes back it begins with a new window
-      throw GpuGone("the GPU " + gpu_.address + " is gone: it was removed, or its driver unbound it",
+      throw GpuGone("the GPU " + address_ + " is gone: it was removed, or its driver unbound it",
                     "read again when it is back; dmesg has the driver's messages");
     }
-    gpu_ = gpus.front();
-    Snapshot snapshot = builder_.build(scrape, gpu_, monotonic);
+    Snapshot snapshot = builder_.build(scrape, gpus->front(), monotonic);
     snapshot.time = time;
     snapshot.monotonic = monotonic;
-    snapshot.gpu = gpu_;
+    snapshot.gpu = gpus->front();
     return snapshot;
   }
 
@@ -146,6 +145,7 @@ class Session {
     options.min_window = min_window;
     options.collector_timeout = std::chrono::hours(1);  // nobody watches over a run on the calling thread
     options.on_calling_thread = true;
+    options.own_metrics = false;
     return options;
   }
   static std::vector<ConfiguredCollector> configured(const GpuOptions& options) {
@@ -160,8 +160,8 @@ class Session {
   void begin_window() {
     const Nanoseconds time = now();
     const std::shared_ptr<const ScrapeResult> scrape = run();
-    const std::vector<Gpu> gpus = registry_.gpus();
-    if (!gpus.empty()) (void)builder_.build(scrape, gpus.front(), time);
+    const std::shared_ptr<const std::vector<Gpu>> gpus = registry_.gpus();
+    if (!gpus->empty()) (void)builder_.build(scrape, gpus->front(), time);
     window_begins_ = SteadyClock::now();
     window_is_new_ = true;
   }
@@ -175,10 +175,10 @@ class Session {
   const std::shared_ptr<MachineParts> parts_;
   NoLog no_log_;
   Log& log_;
+  const std::string address_;
   const Nanoseconds min_window_;
   SnapshotBuilder builder_;
   Registry registry_;
-  Gpu gpu_;
   Nanoseconds due_{};
   SteadyClock::time_point window_begins_;
   bool window_is_new_ = true;
@@ -239,7 +239,7 @@ Snapshot OpenGpu::read() {
   const std::lock_guard lock(*state.mutex);
   if (!state.session) state.session = std::make_unique<Session>(state.make_parts(), state.gpu.address, state.options);
   Snapshot snapshot = state.session->read();
-  state.gpu = snapshot.gpu;
+  if (snapshot.gpu.binding != state.gpu.binding) state.gpu = snapshot.gpu;
   return snapshot;
 }
 

@@ -25,13 +25,15 @@ std::optional<EngineClass> engine_class_of(std::string_view label) {
 
 unsigned number_of(std::string_view label) { return scan_integer<unsigned>(label).value_or(0); }
 
-// The row that `matches`, or a new one. Samples of a row follow each other: the last row is tried first.
-template <class Row, class Matches, class Make>
-Row& row_of(std::vector<Row>& rows, Matches matches, Make make) {
+// The row that `matches`, or a new one, which `name` makes match. Samples of a row follow each other: the last row is
+// tried first.
+template <class Row, class Matches, class Name>
+Row& row_of(std::vector<Row>& rows, Matches matches, Name name) {
   const auto found = std::find_if(rows.rbegin(), rows.rend(), matches);
   if (found != rows.rend()) return *found;
-  rows.push_back(make());
-  return rows.back();
+  Row& made = rows.emplace_back();
+  name(made);
+  return made;
 }
 
 }  // namespace
@@ -54,49 +56,57 @@ struct SnapshotBuilder::Pass {
   std::optional<bool> suspended, hang_captured;
   std::optional<double> interrupts, process_count;
 
+  // A snapshot usually has as many rows as the one before it.
+  explicit Pass(const Rows& before) {
+    engines.reserve(before.engines);
+    frequencies.reserve(before.frequencies);
+    throttling.reserve(before.throttling);
+    rc6.reserve(before.rc6);
+    power.reserve(before.power);
+    power_limits.reserve(before.power_limits);
+    temperatures.reserve(before.temperatures);
+    fans.reserve(before.fans);
+    voltages.reserve(before.voltages);
+    memory.reserve(before.memory);
+    bandwidth.reserve(before.bandwidth);
+    processes.reserve(before.processes);
+  }
+  Rows rows() const {
+    return {engines.size(),  frequencies.size(),  throttling.size(),   rc6.size(),
+            power.size(),    power_limits.size(), temperatures.size(), fans.size(),
+            voltages.size(), memory.size(),       bandwidth.size(),    processes.size()};
+  }
+
   Engine& engine(std::string_view gt, std::string_view name, std::string_view engine_class, std::string_view source) {
     const EngineSource from = source == "fdinfo" ? EngineSource::fdinfo : EngineSource::pmu;
     const std::optional<unsigned> number = gt.empty() ? std::nullopt : std::optional(number_of(gt));
     return row_of(
         engines, [&](const Engine& row) { return row.name == name && row.gt == number && row.source == from; },
-        [&] {
-          Engine made;
+        [&](Engine& made) {
           made.name = name;
           made.engine_class = engine_class_of(engine_class).value_or(EngineClass::render);
           made.gt = number;
           made.source = from;
-          return made;
         });
   }
   template <class Row>
   static Row& by_gt(std::vector<Row>& rows, std::string_view gt) {
     const unsigned number = number_of(gt);
     return row_of(
-        rows, [&](const Row& row) { return row.gt == number; },
-        [&] {
-          Row made;
-          made.gt = number;
-          return made;
-        });
+        rows, [&](const Row& row) { return row.gt == number; }, [&](Row& made) { made.gt = number; });
   }
   Power& power_row(std::string_view domain, std::string_view source) {
     return row_of(
         power, [&](const Power& row) { return row.domain == domain && row.source == source; },
-        [&] {
-          Power made;
+        [&](Power& made) {
           made.domain = domain;
           made.source = source;
-          return made;
         });
   }
   MemoryRegion& region(std::string_view name) {
     return row_of(
         memory, [&](const MemoryRegion& row) { return row.name == name; },
-        [&] {
-          MemoryRegion made;
-          made.name = name;
-          return made;
-        });
+        [&](MemoryRegion& made) { made.name = name; });
   }
   PcieLink& link() {
     if (!pcie) pcie.emplace();
@@ -106,13 +116,11 @@ struct SnapshotBuilder::Pass {
     const std::uint32_t pid = number_of(labels[0]);
     return row_of(
         processes, [&](const Process& row) { return row.pid == pid && row.comm == labels[1]; },
-        [&] {
-          Process made;
+        [&](Process& made) {
           made.pid = pid;
           made.comm = labels[1];
           made.busy.fill(Absent{Reason::hardware});
           made.busy_time.fill(Absent{Reason::hardware});
-          return made;
         });
   }
 };
@@ -127,10 +135,11 @@ struct SnapshotBuilder::Binding {
   };
   static std::span<const Rule> rules();
 
+  const MetricDescriptor* metric = nullptr;
   Put put = nullptr;  // null: no field
-  std::array<std::size_t, kMaxRuleLabels> positions{};
-  std::size_t labels = 0;
-  std::size_t device = kMaxLabels;
+  std::array<std::uint8_t, kMaxRuleLabels> positions{};
+  std::uint8_t labels = 0;
+  std::uint8_t device = kMaxLabels;
 };
 
 std::span<const SnapshotBuilder::Binding::Rule> SnapshotBuilder::Binding::rules() {
@@ -303,13 +312,18 @@ Failure no_window() {
 // Why a topic has no rows.
 class Reasons {
  public:
-  Reasons(const ScrapeResult& scrape, const Gpu& gpu) : scrape_(scrape), gpu_(gpu) {}
+  Reasons(std::span<const SnapshotBuilder::Found> found, const ScrapeResult& scrape, const Gpu& gpu)
+      : found_(found), scrape_(scrape), gpu_(gpu) {}
 
+  bool available(std::string_view feature) const {
+    return std::any_of(found_.begin(), found_.end(),
+                       [&](const auto& found) { return found.available && found.feature == feature; });
+  }
   template <class T>
   Reading<T> missing(std::string_view feature, std::string_view collector) const {
-    for (const Finding& finding : scrape_.findings()) {
-      if (finding.feature->name != feature || !(finding.device.empty() || finding.device == gpu_.address)) continue;
-      if (!finding.available) return finding.absent;
+    for (const SnapshotBuilder::Found& found : found_) {
+      if (found.feature != feature) continue;
+      if (!found.available) return found.absent;
       if (const CollectorFailure* failure = failure_of(collector)) return failure->failure;
       return no_window();
     }
@@ -345,6 +359,7 @@ class Reasons {
     return nullptr;
   }
 
+  const std::span<const SnapshotBuilder::Found> found_;
   const ScrapeResult& scrape_;
   const Gpu& gpu_;
 };
@@ -407,13 +422,18 @@ SnapshotBuilder::Use SnapshotBuilder::use_of(std::string_view metric) {
 }
 
 const SnapshotBuilder::Binding& SnapshotBuilder::bind(const MetricDescriptor& metric) {
-  const auto [at, is_new] = bindings_.try_emplace(&metric);
-  Binding& binding = at->second;
-  if (!is_new) return binding;
+  // Samples come in about the same order each time: the search goes on where the last one ended.
+  for (std::size_t i = 0; i < bindings_.size(); ++i) {
+    if (++last_binding_ >= bindings_.size()) last_binding_ = 0;
+    if (bindings_[last_binding_].metric == &metric) return bindings_[last_binding_];
+  }
+  last_binding_ = bindings_.size();
+  Binding& binding = bindings_.emplace_back();
+  binding.metric = &metric;
   const auto position = [&](std::string_view label) {
-    std::size_t i = 0;
+    std::uint8_t i = 0;
     while (i < metric.label_count && metric.label_names[i] != label) ++i;
-    return i < metric.label_count ? i : kMaxLabels;
+    return i < metric.label_count ? i : static_cast<std::uint8_t>(kMaxLabels);
   };
   binding.device = position("device");
   for (const Binding::Rule& rule : Binding::rules()) {
@@ -432,7 +452,7 @@ void SnapshotBuilder::sort_samples(const ScrapeResult& scrape, const Gpu& gpu, P
     for (const SampleList::Sample& sample : list->samples()) {
       if (sample.metric != last) {
         last = sample.metric;
-        binding = &bind(*last);
+        binding = &bind(*last);  // valid until the next one
       }
       if (binding->put == nullptr || binding->device == kMaxLabels) continue;
       if (list->label_value(sample, binding->device) != gpu.address) continue;
@@ -447,8 +467,10 @@ void SnapshotBuilder::sort_samples(const ScrapeResult& scrape, const Gpu& gpu, P
 void SnapshotBuilder::keep_features(const std::shared_ptr<const ScrapeResult>& scrape, const Gpu& gpu) {
   if (features_ && scrape->findings().data() == findings_) return;
   auto features = std::make_shared<std::vector<FeatureState>>();
+  found_.clear();
   for (const Finding& finding : scrape->findings()) {
     if (!finding.device.empty() && finding.device != gpu.address) continue;
+    found_.push_back({finding.feature->name, finding.available, finding.absent});
     const auto ours = snapshot_collectors();
     if (finding.collector != "identity" && std::find(ours.begin(), ours.end(), finding.collector) == ours.end())
       continue;
@@ -473,10 +495,11 @@ void SnapshotBuilder::add_bandwidth_rates(std::vector<Bandwidth>& rows, Nanoseco
 }
 
 Snapshot SnapshotBuilder::build(const std::shared_ptr<const ScrapeResult>& scrape, const Gpu& gpu, Nanoseconds now) {
-  Pass pass;
+  Pass pass(rows_);
   sort_samples(*scrape, gpu, pass);
+  rows_ = pass.rows();
   keep_features(scrape, gpu);
-  const Reasons reasons(*scrape, gpu);
+  const Reasons reasons(found_, *scrape, gpu);
   Snapshot snapshot;
   snapshot.features = features_;
 
@@ -539,8 +562,7 @@ Snapshot SnapshotBuilder::build(const std::shared_ptr<const ScrapeResult>& scrap
   }
   snapshot.pcie = reasons.or_missing(std::move(pass.pcie), "pcie_link", "pcie");
 
-  const FeatureState* others = snapshot.feature("processes");
-  const bool sees_others = others != nullptr && others->available;
+  const bool sees_others = reasons.available("processes");
   snapshot.other_users = sees_others ? Reading<Unit>(Unit{}) : reasons.missing<Unit>("processes", "fdinfo");
   std::sort(pass.processes.begin(), pass.processes.end(),
             [](const Process& a, const Process& b) { return a.pid != b.pid ? a.pid < b.pid : a.comm < b.comm; });

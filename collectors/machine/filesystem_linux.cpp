@@ -83,9 +83,9 @@ class LinuxFile final : public File {
   }
 
   UniqueFd fd_;
+  bool of_kernel_ = false;  // beside the descriptor: every read touches both, and nothing else
   std::shared_ptr<const UniqueFd> directory_;
   std::string path_;  // in it
-  bool of_kernel_ = false;
 };
 
 // Reads the entries of an open directory with one buffer on the stack; readdir(3) would take 32 KiB of heap each time.

@@ -48,7 +48,7 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
 
 std::vector<Gpu> Monitor::gpus() {
   (void)scrape({.collectors = CollectorSet::none()});
-  return state_->registry.gpus();
+  return *state_->registry.gpus();
 }
 
 std::vector<std::string> Monitor::enabled_collectors() const {

@@ -5,17 +5,27 @@
 #include <exception>
 
 namespace igpu {
+namespace {
+
+bool is_same_binding(const Gpu& a, const Gpu& b) {
+  return a.binding == b.binding && a.address == b.address && a.card == b.card && a.render_node == b.render_node;
+}
+
+}  // namespace
 
 // Makes units for GPUs that were bound since the last scrape and closes those that are gone, with all their files.
 void Registry::Core::follow_devices() {
   const std::vector<Gpu>& gpus = discovery.discover();
+  const bool unchanged = std::equal(gpus.begin(), gpus.end(), units.begin(), units.end(),
+                                    [](const Gpu& gpu, const auto& unit) { return is_same_binding(gpu, unit->gpu); });
+  if (unchanged) return;
+  units_changed = true;
   std::vector<std::shared_ptr<GpuUnit>> next;
   for (const Gpu& gpu : gpus) {
     const auto same_address =
         std::find_if(units.begin(), units.end(), [&](const auto& unit) { return unit->gpu.address == gpu.address; });
     const bool known = same_address != units.end();
-    if (known && (*same_address)->gpu.binding == gpu.binding && (*same_address)->gpu.card == gpu.card &&
-        (*same_address)->gpu.render_node == gpu.render_node) {
+    if (known && is_same_binding((*same_address)->gpu, gpu)) {
       next.push_back(*same_address);
       continue;
     }
@@ -30,6 +40,15 @@ void Registry::Core::follow_devices() {
       scrape_log.device_gone(unit->gpu);
   }
   units = std::move(next);
+}
+
+void Registry::Core::publish_known() {
+  if (!units_changed) return;
+  auto known = std::make_shared<std::vector<Gpu>>();
+  for (const auto& unit : units) known->push_back(unit->gpu);
+  const std::lock_guard guard(known_mutex);
+  known_gpus = std::move(known);
+  units_changed = false;
 }
 
 Slot& Registry::Core::add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const {

@@ -36,11 +36,12 @@ struct Registry::Core {
   std::mutex discovery_mutex;
   Discovery discovery;
   std::vector<std::shared_ptr<GpuUnit>> units;
+  bool units_changed = false;     // since known_gpus was made from them
   std::list<Slot> machine_slots;  // all of them, from the start
   std::map<std::string, DeviceMemory> memories;
 
   mutable std::mutex known_mutex;
-  std::vector<Gpu> known_gpus;  // as of the last run that found out
+  std::shared_ptr<const std::vector<Gpu>> known_gpus = std::make_shared<std::vector<Gpu>>();  // as last listed
 
   KeptFindings findings;
   ScrapeLog scrape_log;
@@ -62,6 +63,7 @@ struct Registry::Core {
   }
 
   void follow_devices();
+  void publish_known();
   std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
   Slot& add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const;
   std::unique_ptr<Collector> make_collector(const Slot& slot, GpuUnit& unit) {

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "igpu/device.h"
@@ -15,24 +17,39 @@
 
 namespace igpu {
 
+// A finding without its words.
+struct NotedFeature {
+  const FeatureDescriptor* feature;
+  std::string_view collector;
+  std::string device;  // "": of the machine
+  bool available;
+  Absent absent;
+};
+
 // Findings with their words. What is missing on a machine seldom changes, so the words of one scrape serve the next
 // ones, and the whole list is shared while nothing changes. Used by all who wait for a run, each on its own thread.
 class KeptFindings {
  public:
   using List = std::shared_ptr<const std::vector<Finding>>;
 
-  // noted: of this scrape, without cause and hint. gpu_of(device): the GPU, or nullptr for the whole machine.
+  // noted: of this scrape. gpu_of(device): the GPU, or nullptr for the whole machine.
   template <class F>
-  List explain(std::vector<Finding>&& noted, Machine& machine, F&& gpu_of) {
+  List explain(std::vector<NotedFeature>&& noted, Machine& machine, F&& gpu_of) {
     const std::lock_guard lock(mutex_);
     const Nanoseconds now = machine.clock.now();
     if (last_ && is_last(noted) && !(depends_on_rights_ && now - explained_at_ >= kRightsBelieved)) return last_;
     explained_at_ = now;
     depends_on_rights_ = false;
     std::optional<PermissionFacts> facts;
-    for (Finding& finding : noted)
+    auto findings = std::make_shared<std::vector<Finding>>();
+    findings->reserve(noted.size());
+    for (const NotedFeature& feature : noted) {
+      Finding& finding = findings->emplace_back();
+      finding = {feature.feature, feature.collector, feature.device, feature.available, feature.absent, {}, {}};
       if (!finding.available) explain(finding, machine, gpu_of(finding.device), facts);
-    last_ = std::make_shared<const std::vector<Finding>>(std::move(noted));
+    }
+    last_ = std::move(findings);
+    last_noted_ = std::move(noted);
     return last_;
   }
 
@@ -40,11 +57,12 @@ class KeptFindings {
   // A sysctl or a security module's rule may change while the refusal stays: the hint follows within this time.
   static constexpr Nanoseconds kRightsBelieved = std::chrono::minutes(1);
 
-  bool is_last(std::span<const Finding> noted) const;
+  bool is_last(std::span<const NotedFeature> noted) const;
   void explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts);
 
   std::mutex mutex_;
   List last_;
+  std::vector<NotedFeature> last_noted_;  // what it explains: a third of its size, compared in every scrape
   Nanoseconds explained_at_{};
   bool depends_on_rights_ = false;
 };

@@ -47,7 +47,7 @@ std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
 
 Nanoseconds Registry::accumulating_due_after() const { return core_->accumulating_due_after; }
 
-std::vector<Gpu> Registry::gpus() const {
+std::shared_ptr<const std::vector<Gpu>> Registry::gpus() const {
   const std::lock_guard lock(core_->known_mutex);
   return core_->known_gpus;
 }

@@ -29,6 +29,7 @@ struct RegistryOptions {
   std::shared_ptr<WorkloadRuleSource> workload_rules = {};      // as MonitorOptions
   // start() runs the collectors itself and starts no thread. A read that hangs then hangs the caller.
   bool on_calling_thread = false;
+  bool own_metrics = true;  // registry_metrics.h, on every page
 };
 
 class Worker;
@@ -55,7 +56,7 @@ class Registry {
   // Waits for the previous run, then does the same and waits for it.
   std::shared_ptr<const ScrapeResult> run(const Request& request);
 
-  std::vector<Gpu> gpus() const;  // those found last; thread-safe
+  std::shared_ptr<const std::vector<Gpu>> gpus() const;  // those found last; thread-safe; not null
   // How long after the last run one with only_accumulating was due, given what was read until then; thread-safe.
   Nanoseconds accumulating_due_after() const;
 

@@ -70,6 +70,7 @@ Reading<const ClientSnapshot*> Registry::Run::clients() {
     if (*clients_) {
       const ClientSnapshot& snapshot = **clients_;
       const std::lock_guard guard(mutex_);
+      if (ending_) return late;  // an abandoned thread: the page is being made
       progress_.walk = WalkFacts{snapshot.duration, snapshot.complete, snapshot.blocks_skipped, snapshot.way, {}};
       if (snapshot.oldest_scan) progress_.walk->age = snapshot.time + snapshot.duration - *snapshot.oldest_scan;
     }
@@ -87,15 +88,14 @@ void Registry::Run::prepare() {
     found.listed = true;
     found.units = core_->units;
     found.discovery_failed = core_->discovery.failure();
-    const std::lock_guard guard(core_->known_mutex);
-    core_->known_gpus.clear();
-    for (const auto& unit : found.units) core_->known_gpus.push_back(unit->gpu);
+    core_->publish_known();
   }
   std::vector<GpuUnit::PowerReading> power;
   for (const auto& unit : found.units) {
     power.push_back(unit->read_power(core_->machine.clock.now()));
     if (power.back().power != GpuPower::awake) asleep.push_back(unit->gpu.address);
   }
+  found.steps.reserve(core_->machine_slots.size() + core_->collectors.size() * found.units.size());
   // Topic by topic rather than GPU by GPU: families stay together on the page.
   for (const ConfiguredCollector& collector : core_->collectors) {
     for (Slot& slot : core_->machine_slots)

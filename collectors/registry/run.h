@@ -75,14 +75,14 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole);
   KeptFindings::List report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
                             std::vector<std::string_view>& failed);
-  KeptFindings::List explain(std::vector<Finding>&& noted, const Progress& progress) const;
+  KeptFindings::List explain(std::vector<NotedFeature>&& noted, const Progress& progress) const;
   bool wanted(const ConfiguredCollector& collector, const Progress& progress) const;
   std::size_t device_count(const Progress& progress) const;
   void add_collector(const ConfiguredCollector& collector, const Progress& progress, Account& account,
                      SampleSink& out) const;
   static void add_step(const Step& step, Account& account);
   static void note_failures(const Step& step, Account& account);
-  static void note_features(const Step& step, std::vector<Finding>& findings);
+  static void note_features(const Step& step, std::vector<NotedFeature>& findings);
   void plan_readings(const Progress& progress);
 
   const std::shared_ptr<Core> core_;

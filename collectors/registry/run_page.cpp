@@ -45,14 +45,14 @@ std::shared_ptr<const ScrapeResult> Registry::Run::page(const Progress& progress
   }
   auto own = core_->sinks->take();
   result->findings_ = report(progress, collectors, whole, *own, result->failed_);
-  result->sinks.push_back(std::move(own));
+  if (core_->options.own_metrics) result->sinks.push_back(std::move(own));
   for (const auto& sink : result->sinks) result->lists_.push_back(&sink->samples());
   return result;
 }
 
 // What a page says of its own run.
 struct Registry::Run::Account {
-  std::vector<Finding> noted;
+  std::vector<NotedFeature> noted;
   std::set<ScrapeLog::Trouble> failures;
   std::vector<std::string_view> late, failed;  // names of collectors
   bool walked = false;
@@ -62,10 +62,10 @@ namespace {
 
 // A collector that was turned off explicitly. One that is off by default is not reported as missing.
 void note_disabled(const CollectorInfo& info, std::span<const std::shared_ptr<GpuUnit>> units,
-                   std::vector<Finding>& findings) {
+                   std::vector<NotedFeature>& findings) {
   if (!info.enabled_by_default || units.empty()) return;
   const auto note = [&](const FeatureDescriptor& feature, const std::string& device) {
-    findings.push_back({&feature, info.name, device, false, {Reason::disabled}, {}, {}});
+    findings.push_back({&feature, info.name, device, false, {Reason::disabled}});
   };
   for (const FeatureDescriptor* feature : info.features) {
     if (feature->machine_wide) {
@@ -76,15 +76,31 @@ void note_disabled(const CollectorInfo& info, std::span<const std::shared_ptr<Gp
   }
 }
 
+void add_walk(const WalkFacts& walk, SampleSink& out) {
+  out.add(kClientWalkDuration, to_seconds(walk.duration));
+  out.add(kClientWalkComplete, flag(walk.complete));
+  out.add(kClientBlocksSkipped, Count{static_cast<double>(walk.blocks_skipped)});
+  out.add(kClientFinderInfo, {walk.way}, Count{1});
+  if (walk.age) out.add(kClientScanAge, to_seconds(*walk.age));
+}
+
+void add_features(std::span<const Finding> findings, SampleSink& out) {
+  for (const Finding& finding : findings) {
+    out.add(kFeatureAvailable,
+            {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
+            flag(finding.available));
+  }
+}
+
 }  // namespace
 
-void Registry::Run::note_features(const Step& step, std::vector<Finding>& findings) {
+void Registry::Run::note_features(const Step& step, std::vector<NotedFeature>& findings) {
   const auto note = [&](const FeatureDescriptor& feature, bool available, Absent absent) {
     const std::string device = feature.machine_wide ? std::string() : step.device();
     const auto known = std::find_if(findings.begin(), findings.end(),
-                                    [&](const Finding& f) { return f.feature == &feature && f.device == device; });
+                                    [&](const NotedFeature& f) { return f.feature == &feature && f.device == device; });
     if (known == findings.end()) {
-      findings.push_back({&feature, step.slot->info->name, device, available, absent, {}, {}});
+      findings.push_back({&feature, step.slot->info->name, device, available, absent});
     } else if (available && !known->available) {  // machine-wide: one GPU has it
       known->available = true;
       known->absent = {};
@@ -139,6 +155,7 @@ void Registry::Run::add_collector(const ConfiguredCollector& collector, const Pr
   if (collector.entry.create_for_machine) in_time = in_time && has_steps;
   if (!in_time) account.late.push_back(name);
   if (!success || !in_time) account.failed.push_back(name);
+  if (!core_->options.own_metrics) return;
   out.add(kCollectorSuccess, {name}, flag(success && in_time));
   out.add(kCollectorDuration, {name}, to_seconds(duration));
 }
@@ -147,7 +164,7 @@ void Registry::Run::add_collector(const ConfiguredCollector& collector, const Pr
 std::size_t Registry::Run::device_count(const Progress& progress) const {
   if (progress.listed) return progress.units.size();
   const std::lock_guard lock(core_->known_mutex);
-  return core_->known_gpus.size();
+  return core_->known_gpus->size();
 }
 
 bool Registry::Run::wanted(const ConfiguredCollector& collector, const Progress& progress) const {
@@ -161,11 +178,11 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   Account account;
   constexpr std::size_t kFeaturesByGpu = 32;
   account.noted.reserve(kFeaturesByGpu * std::max<std::size_t>(progress.units.size(), 1));
-  out.add(kDevices, Count{static_cast<double>(device_count(progress))});
   if (!progress.listed && whole)
     account.failures.insert({{}, {}, "listing the GPUs", "a read hangs; skipped until it returns"});
   if (progress.discovery_failed)
     account.failures.insert({{}, {}, progress.discovery_failed->where, progress.discovery_failed->code.message()});
+  if (core_->options.own_metrics) out.add(kDevices, Count{static_cast<double>(device_count(progress))});
   for (const ConfiguredCollector& collector : core_->collectors) {
     const CollectorInfo& info = *collector.entry.info;
     if (!collector.enabled) {
@@ -174,19 +191,11 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
       add_collector(collector, progress, account, out);
     }
   }
-  if (account.walked && progress.walk) {
-    out.add(kClientWalkDuration, to_seconds(progress.walk->duration));
-    out.add(kClientWalkComplete, flag(progress.walk->complete));
-    out.add(kClientBlocksSkipped, Count{static_cast<double>(progress.walk->blocks_skipped)});
-    out.add(kClientFinderInfo, {progress.walk->way}, Count{1});
-    if (progress.walk->age) out.add(kClientScanAge, to_seconds(*progress.walk->age));
-  }
   failed = std::move(account.failed);
   KeptFindings::List findings = explain(std::move(account.noted), progress);
-  for (const Finding& finding : *findings) {
-    out.add(kFeatureAvailable,
-            {finding.device, finding.feature->name, finding.available ? "ok" : to_string(finding.absent.reason)},
-            flag(finding.available));
+  if (core_->options.own_metrics) {
+    if (account.walked && progress.walk) add_walk(*progress.walk, out);
+    add_features(*findings, out);
   }
   if (!whole) {  // the caller could not wait for all; this is no finding about the machine
     core_->scrape_log.late(account.late, core_->machine.clock.now());
@@ -197,7 +206,7 @@ KeptFindings::List Registry::Run::report(const Progress& progress, const Collect
   return findings;
 }
 
-KeptFindings::List Registry::Run::explain(std::vector<Finding>&& noted, const Progress& progress) const {
+KeptFindings::List Registry::Run::explain(std::vector<NotedFeature>&& noted, const Progress& progress) const {
   return core_->findings.explain(std::move(noted), core_->machine, [&](std::string_view device) {
     const auto unit = std::find_if(progress.units.begin(), progress.units.end(),
                                    [&](const auto& known) { return known->gpu.address == device; });

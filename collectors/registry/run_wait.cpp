@@ -90,7 +90,7 @@ void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
 // unlocked.
 void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
   ending_ = true;
-  const Progress all = progress();
+  const Progress& all = progress_;  // which nobody changes any more
   lock.unlock();
   std::shared_ptr<const ScrapeResult> result;
   std::exception_ptr error;

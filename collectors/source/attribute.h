@@ -16,7 +16,7 @@ namespace igpu {
 // that does not exist is not tried again (a driver makes its files when it binds); one without read permission is.
 class Attribute {
  public:
-  Attribute(const Directory& root, std::string path) : root_(&root), path_(std::move(path)) {}
+  Attribute(const Directory& root, std::string path) : path_(std::move(path)), root_(&root) {}
 
   // Without surrounding spaces. An empty file is a Failure.
   Reading<std::string_view> text(std::span<char> buffer);
@@ -25,8 +25,8 @@ class Attribute {
   const std::string& path() const { return path_; }
 
  private:
-  const Directory* root_;
   std::string path_;
+  const Directory* root_;
   std::unique_ptr<File> file_;
   std::optional<Absent> never_;
 };

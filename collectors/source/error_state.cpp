@@ -2,6 +2,8 @@
 #include "source/error_state.h"
 
 #include <array>
+#include <system_error>
+#include <utility>
 
 #include "source/attribute.h"
 
@@ -15,12 +17,19 @@ ErrorState::ErrorState(const Directory& sys, const Gpu& gpu)
 
 Reading<bool> ErrorState::captured() {
   if (driver_ == Driver::xe) return core_dump_exists();
-  // A dump can be megabytes: its first words are enough.
+  if (!file_) {
+    auto opened = sys_.open(error_file_);
+    if (!opened) return opened.propagate<bool>();
+    file_ = std::move(*opened);
+  }
   std::array<char, 64> buffer;
-  const auto start = sys_.read_start(error_file_, buffer);
-  if (!start) return start.propagate<bool>();
-  if (start->empty()) return Absent{Reason::kernel};
-  return !start->starts_with("No error state");
+  const auto text = file_->read(buffer);
+  if (text && !text->empty()) return !text->starts_with("No error state");
+  // A dump can be megabytes; what the kernel says without one is a few words.
+  if (text.is_failure() && text.failure().code == std::errc::file_too_large) return true;
+  file_.reset();
+  if (!text) return text.propagate<bool>();
+  return Absent{Reason::kernel};
 }
 
 Reading<bool> ErrorState::core_dump_exists() {

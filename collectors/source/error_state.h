@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "igpu/device.h"
@@ -22,6 +23,7 @@ class ErrorState {
   Driver driver_;
   std::string pci_path_;
   std::string error_file_;
+  std::unique_ptr<File> file_;
 };
 
 }  // namespace igpu

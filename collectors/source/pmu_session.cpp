@@ -42,19 +42,19 @@ struct PmuSession::State {
   struct Event {
     std::string name;
     std::vector<std::pair<std::string, std::uint64_t>> terms;
-    MonotonicCounter* total = nullptr;
 
     // From the description of the PMU.
     Reading<std::uint64_t> config = Absent{Reason::kernel, ENOENT};
     std::optional<double> scale;
-    std::uint64_t held = 0;
 
-    // Of the open group.
+    // Of the open group. What every read touches is next to each other: whether `counts` has a value stands at its end.
     Reading<Unit> counts = Absent{Reason::kernel, 0};
     HeldCounter counter;
     std::uint64_t sum = 0;   // over all CPUs, being added up
     std::uint64_t base = 0;  // where raw starts
     std::uint64_t raw = 0;
+    std::uint64_t held = 0;  // from the description
+    MonotonicCounter* total = nullptr;
   };
   struct Member {
     std::size_t event = 0;

@@ -9,7 +9,9 @@
 //   scrape_bench            all of it
 //   scrape_bench --list     and every system call, one a line
 //   scrape_bench --check    exit status 1 if an aim is missed
+//   scrape_bench --callback   only what the callback takes
 //   scrape_bench --only N   N scrapes without the walk and nothing else, for a profiler
+//   scrape_bench --only-read N   the same for read() of the library
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -372,6 +374,18 @@ int main(int argc, char** argv) {
     MachineTree tree;
     build_machine(tree);
     return only_scrape(tree.root().string(), std::stoi(arguments[1]), kWithoutWalk);
+  }
+  if (arguments.size() == 2 && arguments[0] == "--only-read") {
+    MachineTree tree;
+    build_machine(tree);
+    return only_scrape(tree.root().string(), std::stoi(arguments[1]), kRead);
+  }
+  if (arguments.size() == 1 && arguments[0] == "--callback") {
+    setenv("TMPDIR", "/dev/shm", 1);
+    MachineTree tree;
+    build_machine(tree);
+    (void)share_of_callback(std::filesystem::read_symlink("/proc/self/exe"), tree.root().string());
+    return 0;
   }
   const auto asked = [&](std::string_view flag) {
     return std::find(arguments.begin(), arguments.end(), flag) != arguments.end();

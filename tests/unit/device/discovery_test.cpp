@@ -106,6 +106,26 @@ TEST_CASE("--gpu takes a PCI address, a card or a render node") {
   }
 }
 
+TEST_CASE("GPUs that are all selected by address are followed without a list of the DRM devices") {
+  TestMachine machine;
+  const GpuSpec gpu{
+      .pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"};
+  add_gpu(machine.tree, gpu);
+  Discovery discovery(machine.machine(), {"0000:00:02.0"});
+  const auto first = discovery.discover().at(0).binding;
+  machine.sys.fail_reading("class/drm", EIO);
+  CHECK(discovery.discover().at(0).binding == first);
+  CHECK_FALSE(discovery.failure());
+  machine.sys.heal();
+  // The new directory is made before the old one is gone, so that the file system cannot hand out the same inode.
+  machine.tree.move("sys/devices/pci0000:00/0000:00:02.0/drm", "sys/old");
+  remove_gpu(machine.tree, gpu.pci_path);
+  CHECK(discovery.discover().empty());
+  add_gpu(machine.tree, gpu);
+  REQUIRE(discovery.discover().size() == 1);
+  CHECK(discovery.discover()[0].binding != first);
+}
+
 TEST_CASE("a card is discrete behind any bridge; a GPU on the root bus is integrated") {
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x9a49) == GpuKind::integrated);
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0x7d55) == GpuKind::integrated);
