@@ -52,8 +52,13 @@ struct igpu_timer {
 };
 
 struct igpu_sampler {
-  std::atomic<int> returned{0};
-  std::stop_source stop;
+  // Also the callback's, which may close the sampler.
+  struct Shared {
+    std::atomic<bool> started{false};  // the handle is complete: the callback may use it
+    std::atomic<int> returned{0};
+    std::stop_source stop;
+  };
+  std::shared_ptr<Shared> shared = std::make_shared<Shared>();
   std::optional<igpu::Sampler> sampler;
 };
 
@@ -123,8 +128,12 @@ const Member* member(const T* options, Member T::*field) {
   return end <= options->size ? at : nullptr;
 }
 
+// Throws InvalidOption.
 GpuOptions to_options(const igpu_options* given) {
   GpuOptions options;
+  // A forgotten IGPU_INIT would select the real machine in place of what the members say.
+  if (given != nullptr && given->size < sizeof(std::size_t))
+    throw InvalidOption("igpu_options has no size", "IGPU_INIT sets it");
   const auto text = [&](const char* igpu_options::*field, std::string& to) {
     if (const auto* value = member(given, field); value != nullptr && *value != nullptr) to = *value;
   };
@@ -140,7 +149,7 @@ GpuOptions to_options(const igpu_options* given) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   if (const auto* window = member(given, &igpu_options::min_window_ns); window != nullptr && *window != 0)
-    options.min_window = Nanoseconds(static_cast<Nanoseconds::rep>(*window));
+    options.min_window = Nanoseconds(static_cast<Nanoseconds::rep>(std::min<std::uint64_t>(*window, INT64_MAX)));
   if (const auto* without = member(given, &igpu_options::without_processes); without != nullptr && *without != 0)
     options.processes = false;
   return options;
@@ -520,25 +529,23 @@ int igpu_sampler_start(igpu_gpu* gpu, uint64_t interval_ns, igpu_callback callba
                        igpu_error* error) {
   const std::unique_ptr<igpu_gpu> taken(gpu);
   if (gpu == nullptr || callback == nullptr || sampler == nullptr || interval_ns > INT64_MAX) return invalid(error);
+  *sampler = nullptr;
   return guarded(error, [&] {
     auto made = std::make_unique<igpu_sampler>();
-    igpu_sampler* const handle = made.get();
     const Nanoseconds interval(static_cast<Nanoseconds::rep>(interval_ns));
-    const auto call = [handle, callback, user](const Snapshot& snapshot) {
+    const auto call = [shared = made->shared, callback, user](const Snapshot& snapshot) {
+      shared->started.wait(false);
       const igpu_snapshot now(snapshot);
       const int returned = callback(&now, user);
       if (returned == 0) return;
-      handle->returned = returned;
-      handle->stop.request_stop();
+      shared->returned = returned;
+      shared->stop.request_stop();
     };
-    *sampler = handle;  // before the thread starts: the callback may use it
-    try {
-      made->sampler.emplace(std::move(taken->gpu), interval, call, made->stop.get_token());
-    } catch (...) {
-      *sampler = nullptr;
-      throw;
-    }
-    static_cast<void>(made.release());
+    const std::shared_ptr<igpu_sampler::Shared> shared = made->shared;
+    made->sampler.emplace(std::move(taken->gpu), interval, call, shared->stop.get_token());
+    *sampler = made.release();
+    shared->started = true;
+    shared->started.notify_all();
     return 0;
   });
 }
@@ -551,12 +558,12 @@ int igpu_sampler_wait(igpu_sampler* sampler, igpu_error* error) {
   if (sampler == nullptr) return invalid(error);
   return guarded(error, [&] {
     sampler->sampler->wait();
-    return sampler->returned.load();
+    return sampler->shared->returned.load();
   });
 }
 
 void igpu_sampler_stop(igpu_sampler* sampler) {
-  if (sampler != nullptr) sampler->stop.request_stop();
+  if (sampler != nullptr) sampler->shared->stop.request_stop();
 }
 void igpu_sampler_close(igpu_sampler* sampler) { delete sampler; }
 

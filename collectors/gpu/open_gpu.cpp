@@ -46,6 +46,7 @@ MonitorOptions monitor_options(const GpuOptions& options) {
 }
 
 std::shared_ptr<MachineParts> machine_of(const GpuOptions& options) {
+  if (options.min_window > std::chrono::hours(24)) throw InvalidOption("min_window is a day or less", "");
   try {
     return make_machine_parts(monitor_options(options), nullptr);
   } catch (const OptionError& error) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@ struct Sampler::State {
       : gpu(std::move(opened)), interval(checked_interval(period)), callback(std::move(callback_for_snapshots)) {}
 
   void run() {
+    running_on = std::this_thread::get_id();
     std::exception_ptr thrown;
     try {
       sample();
@@ -64,7 +66,11 @@ struct Sampler::State {
   bool ended = false;
   std::exception_ptr error;
 
+  bool on_own_thread() const { return running_on == std::this_thread::get_id(); }
+
   const int process = current_process_id();
+  std::atomic<std::thread::id> running_on;
+  bool abandoned = false;  // the callback destroyed the Sampler: its thread deletes this
   std::thread thread;
 };
 
@@ -74,7 +80,10 @@ Sampler::Sampler(OpenGpu gpu, Nanoseconds interval, Callback callback, std::stop
   state->stopped_by_caller.emplace(std::move(stop), [source = state->stop]() mutable { source.request_stop(); });
   const SignalsBlocked signals_blocked;
   try {
-    state->thread = std::thread([sampled = state.get()] { sampled->run(); });
+    state->thread = std::thread([sampled = state.get()] {
+      sampled->run();
+      const std::unique_ptr<State> last_owner(sampled->abandoned ? sampled : nullptr);
+    });
   } catch (const std::system_error& error) {
     throw SystemFailure("no thread for samples", error.code(), "raise the limit of threads (ulimit -u, TasksMax=)");
   }
@@ -99,6 +108,11 @@ Sampler::~Sampler() {
     return;
   }
   state_->stop.request_stop();
+  if (state_->on_own_thread()) {
+    state_->thread.detach();
+    state_.release()->abandoned = true;
+    return;
+  }
   state_->thread.join();
 }
 
@@ -107,6 +121,9 @@ void Sampler::stop() noexcept { state_->stop.request_stop(); }
 void Sampler::wait() {
   State& state = *state_;
   if (state.process != current_process_id()) return;
+  if (state.on_own_thread())
+    throw SystemFailure("a callback cannot wait for its own sampler",
+                        std::make_error_code(std::errc::resource_deadlock_would_occur), "call stop() there");
   std::unique_lock lock(state.mutex);
   state.changed.wait(lock, [&] { return state.ended; });
   if (state.error) std::rethrow_exception(state.error);

@@ -295,10 +295,11 @@ typedef int (*igpu_callback)(const igpu_snapshot* snapshot, void* user);
 IGPU_API int igpu_sampler_start(igpu_gpu* gpu, uint64_t interval_ns, igpu_callback callback, void* user,
                                 igpu_sampler** sampler, igpu_error* error);
 IGPU_API int igpu_sampler_running(const igpu_sampler* sampler); /* 1 or 0 */
-/* Waits until it has ended. The error of the reading that ended it, or what the callback returned. */
+/* Waits until it has ended. The error of the reading that ended it, or what the callback returned. -EDEADLK in the
+   callback. */
 IGPU_API int igpu_sampler_wait(igpu_sampler* sampler, igpu_error* error);
 IGPU_API void igpu_sampler_stop(igpu_sampler* sampler);  /* any thread, also in the callback */
-IGPU_API void igpu_sampler_close(igpu_sampler* sampler); /* stops and waits; not in the callback */
+IGPU_API void igpu_sampler_close(igpu_sampler* sampler); /* stops and waits; in the callback it does not wait */
 
 IGPU_API const char* igpu_version(void); /* of the library: "0.1.0" */
 

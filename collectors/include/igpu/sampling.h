@@ -35,12 +35,13 @@ class IGPU_API Sampler {
   Sampler(OpenGpu gpu, Nanoseconds interval, Callback callback, std::stop_token stop = {});
   Sampler(Sampler&&) noexcept;
   Sampler& operator=(Sampler&&) noexcept;
-  // Stops and waits for the callback to return; not on the callback's own thread. After fork() the child has no such
-  // thread: there it only closes the GPU.
+  // Stops and waits for the callback to return. In the callback itself it does not wait: no call follows, and the
+  // thread ends with this one. After fork() the child has no such thread: there it only closes the GPU.
   ~Sampler();
 
   void stop() noexcept;  // any thread, also the callback's own
-  // Until it has ended: by stop(), or because a read or the callback threw. Rethrows that exception.
+  // Until it has ended: by stop(), or because a read or the callback threw. Rethrows that exception. In the callback it
+  // throws SystemFailure.
   void wait();
   bool running() const noexcept;
   std::exception_ptr error() const;       // what ended it; null: nothing did

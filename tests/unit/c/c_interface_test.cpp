@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "igpu/c.h"
@@ -221,6 +223,39 @@ TEST_CASE("a timer is readable when a reading is due") {
   REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
   CHECK(igpu_timer_open(gpu, 0, &timer, &error) == -EINVAL);
   CHECK(std::string(error.message).find("millisecond") != std::string::npos);
+}
+
+TEST_CASE("in its callback, a sampler can be closed and is not waited for") {
+  struct Handle {
+    igpu_sampler* sampler = nullptr;
+    std::atomic<int> waited{1};  // 1: not yet
+  } handle;
+  const auto callback = [](const igpu_snapshot*, void* user) {
+    auto& own = *static_cast<Handle*>(user);
+    const int result = igpu_sampler_wait(own.sampler, nullptr);
+    igpu_sampler_close(own.sampler);
+    own.waited = result;
+    return 42;
+  };
+  const igpu_options options = simulated("rack");
+  igpu_gpu* gpu = nullptr;
+  REQUIRE(igpu_open(nullptr, &options, &gpu, nullptr) == 0);
+  REQUIRE(igpu_sampler_start(gpu, 2'000'000, callback, &handle, &handle.sampler, nullptr) == 0);
+  while (handle.waited == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(handle.waited == -EDEADLK);
+}
+
+TEST_CASE("options without a size, and a window of more than a day, are refused") {
+  igpu_gpu* gpu = nullptr;
+  igpu_options options{};
+  options.simulate = "rack";
+  igpu_error error = IGPU_INIT(igpu_error);
+  CHECK(igpu_open(nullptr, &options, &gpu, &error) == -EINVAL);
+  CHECK(std::string(error.message) == "igpu_options has no size");
+  options.size = sizeof(options);
+  options.min_window_ns = UINT64_MAX;
+  CHECK(igpu_open(nullptr, &options, &gpu, &error) == -EINVAL);
+  CHECK(std::string(error.message) == "min_window is a day or less");
 }
 
 TEST_CASE("a sampler calls back until the callback says so") {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -103,6 +104,34 @@ TEST_CASE("a stop token ends it, and so does stop() in the callback") {
     }
     CHECK(std::chrono::steady_clock::now() - begin < 10min);
   }
+}
+
+TEST_CASE("a callback may destroy its own sampler: no call follows, and its thread and files are closed") {
+  const auto threads = entries("/proc/self/task"), files = entries("/proc/self/fd");
+  std::promise<void> made, destroyed;
+  int calls = 0;
+  auto kept = std::make_shared<int>();
+  const std::weak_ptr<int> callback_exists = kept;
+  std::unique_ptr<Sampler> sampler;
+  sampler = std::make_unique<Sampler>(simulated(), 2ms, [&, kept](const Snapshot& now) {
+    made.get_future().wait();
+    sampler.reset();
+    if (now.busy(EngineClass::render)) ++calls;  // the snapshot is still there
+    destroyed.set_value();
+  });
+  kept.reset();
+  made.set_value();
+  destroyed.get_future().wait();
+  while (!callback_exists.expired() || entries("/proc/self/task") > threads) std::this_thread::sleep_for(1ms);
+  CHECK(calls == 1);
+  CHECK(entries("/proc/self/fd") == files);
+}
+
+TEST_CASE("a callback that waits for its own sampler gets an error instead of waiting for itself") {
+  std::promise<Sampler*> made;
+  Sampler sampler(simulated(), 2ms, [handle = made.get_future().share()](const Snapshot&) { handle.get()->wait(); });
+  made.set_value(&sampler);
+  CHECK_THROWS_AS(sampler.wait(), SystemFailure);
 }
 
 TEST_CASE("an exception of the callback ends the sampling and stays in the handle") {
