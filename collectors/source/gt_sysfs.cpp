@@ -78,7 +78,7 @@ GtSysfs::GtSysfs(const Directory& sys, std::string id, const std::string& base, 
     const std::string_view prefix = layout.throttle_prefix;
     if (!name.starts_with(prefix) || name.size() == prefix.size()) continue;
     const std::string reason = name.substr(prefix.size());
-    if (reason == "status") continue;
+    if (reason == "status" || reason == "any") continue;  // "any" is the name of their sum
     reasons_.push_back({reason, Attribute(sys, reason_prefix_ + reason)});
   }
 }
@@ -152,7 +152,8 @@ void GtSysfs::learn_reasons(std::string_view words, const std::function<void(std
   std::vector<std::string> news;
   while (!words.empty()) {
     const std::string_view word = trim(take_until(words, ' '));
-    if (word == "none" || !looks_like_a_reason(word) || reasons_.size() + news.size() >= kMost) continue;
+    if (word == "none" || word == "any" || !looks_like_a_reason(word) || reasons_.size() + news.size() >= kMost)
+      continue;
     if (std::any_of(reasons_.begin(), reasons_.end(), [&](const ThrottleReason& r) { return r.name == word; }))
       continue;
     if (std::find(news.begin(), news.end(), word) == news.end()) news.emplace_back(word);

@@ -194,7 +194,11 @@ Reading<Celsius> Hwmon::celsius(Attribute& attribute) {
   if (value && (value->value < kColdest || value->value > kHottest)) return Absent{Reason::hardware};
   return value;
 }
-Reading<Volts> Hwmon::volts(Attribute& attribute) { return scaled<Volts>(attribute, 1e3); }
+Reading<Volts> Hwmon::volts(Attribute& attribute) {
+  const auto value = scaled<Volts>(attribute, 1e3);
+  if (value && value->value < 0) return Absent{Reason::hardware};
+  return value;
+}
 Reading<Watts> Hwmon::watts(Attribute& attribute) { return scaled_unless_zero<Watts>(attribute, 1e6); }
 Reading<Amperes> Hwmon::amperes(Attribute& attribute) { return scaled_unless_zero<Amperes>(attribute, 1e3); }
 
@@ -203,6 +207,7 @@ Reading<std::optional<Rpm>> Hwmon::rpm(Attribute& attribute) {
   if (value.is_failure() && value.failure().code == std::errc::resource_unavailable_try_again)
     return std::optional<Rpm>();
   if (!value) return value.propagate<std::optional<Rpm>>();
+  if (value->value < 0) return Absent{Reason::hardware};
   return std::optional<Rpm>(*value);
 }
 

@@ -174,6 +174,25 @@ TEST_CASE("xe: the file with all reasons is preferred to single files; a reason 
   CHECK(throttle(gts[0]) == Reasons{{"any", false}, {"pl1", false}, {"thermal", false}, {"fastvmode", false}});
 }
 
+TEST_CASE("a throttle reason that is called like the sum of all is not reported beside it") {
+  TestMachine m;
+  const std::string folder = "sys/" + kPci + "/tile0/gt0/freq0/throttle/";
+  m.tree.write(folder + "status", "1\n");
+  m.tree.write(folder + "reason_any", "0\n");
+  m.tree.write(folder + "reason_pl1", "1\n");
+  auto gts = GtSysfs::find(m.sys, gpu_of(Driver::xe));
+  REQUIRE(gts.size() == 1);
+  int anys = 0;
+  const auto count = [&](std::string_view name, bool) { anys += name == "any"; };
+  REQUIRE(gts[0].throttle(count));
+  CHECK(anys == 1);
+  m.tree.write(folder + "reasons", "any pl1\n");
+  gts = GtSysfs::find(m.sys, gpu_of(Driver::xe));
+  anys = 0;
+  REQUIRE(gts[0].throttle(count));
+  CHECK(anys == 1);
+}
+
 TEST_CASE("xe: GTs of all tiles are sorted by number, not by name") {
   TestMachine m;
   for (const char* gt : {"tile0/gt0", "tile0/gt10", "tile1/gt2", "tile1/gtidle", "tiles/gt7"})

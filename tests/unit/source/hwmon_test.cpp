@@ -202,6 +202,18 @@ TEST_CASE("an impossible temperature is left out; slightly below zero is possibl
   CHECK(Hwmon::celsius(attribute).value_or({}) == Celsius{-12.5});
 }
 
+TEST_CASE("a fan speed and a voltage below zero are left out") {
+  TestMachine m;
+  m.tree.write("sys/f", "-1\n");
+  Attribute attribute(m.sys, "f");
+  CHECK(Hwmon::rpm(attribute).is_absent());
+  CHECK(Hwmon::volts(attribute).is_absent());
+  m.tree.write("sys/f", "0\n");
+  const auto stopped = Hwmon::rpm(attribute);
+  REQUIRE((stopped && *stopped));
+  CHECK(**stopped == Rpm{0});
+}
+
 TEST_CASE("a fan read by another process within the same millisecond has no speed, and that is no failure") {
   TestMachine m;
   m.tree.write("sys/fan1_input", "900\n");
