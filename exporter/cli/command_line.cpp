@@ -38,9 +38,13 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-std::vector<std::string> flag_names(const std::vector<CommandFlag>& flags) {
+// Null: all flags.
+std::vector<std::string> flag_names_of(const Command* command, const std::vector<CommandFlag>& flags) {
   std::vector<std::string> names{"--help", "--version"};
   for (const CommandFlag& flag : flags) {
+    const auto& commands = flag.commands;
+    if (command && !commands.empty() && std::find(commands.begin(), commands.end(), command->name) == commands.end())
+      continue;
     names.push_back("--" + flag.name);
     if (flag.negatable) names.push_back("--no-" + flag.name);
   }
@@ -52,16 +56,15 @@ std::string unknown_command(const std::string& word) {
 }
 
 // A flag of another command is reported as such, not as unknown.
-std::string unknown_flag(const std::string& argument, const std::vector<CommandFlag>& flags) {
+std::string unknown_flag(const std::string& argument, const Command* command, const std::vector<CommandFlag>& flags) {
   const std::string word = argument.substr(0, argument.find('='));
   for (const CommandFlag& flag : flags) {
     if ("--" + flag.name != word || flag.commands.empty()) continue;
     std::string commands;
-    for (const std::string_view command : flag.commands)
-      commands += (commands.empty() ? "" : ", ") + std::string(command);
+    for (const std::string_view name : flag.commands) commands += (commands.empty() ? "" : ", ") + std::string(name);
     return word + " is a flag of " + commands;
   }
-  return "unknown flag " + word + suggestion(word, flag_names(flags));
+  return "unknown flag " + word + suggestion(word, flag_names_of(command, flags));
 }
 
 std::vector<std::string> words(const std::string& text) {
@@ -70,7 +73,7 @@ std::vector<std::string> words(const std::string& text) {
 }
 
 // CLI11's messages describe what its parser expected, not the argument that is wrong.
-std::string explained(const CLI::ParseError& error, const std::vector<CommandFlag>& flags, bool has_command) {
+std::string explained(const CLI::ParseError& error, const std::vector<CommandFlag>& flags, const Command* command) {
   std::string text = error.what();
   const std::size_t colon = text.find(": ");
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && colon != std::string::npos) {
@@ -78,9 +81,9 @@ std::string explained(const CLI::ParseError& error, const std::vector<CommandFla
     // The argument after an unknown flag is usually its value.
     const auto flag =
         std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with('-'); });
-    if (flag != extras.end()) return unknown_flag(*flag, flags);
+    if (flag != extras.end()) return unknown_flag(*flag, command, flags);
     const std::string argument = extras.empty() ? "" : extras.front();
-    return has_command ? "unexpected argument " + argument + " (see --help)" : unknown_command(argument);
+    return command ? "unexpected argument " + argument + " (see --help)" : unknown_command(argument);
   }
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch) && colon != std::string::npos) {
     const bool missing = text.find("missing") != std::string::npos;
@@ -130,7 +133,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments, const 
   } catch (const CLI::ParseError& error) {
     const std::vector<CLI::App*> begun = app.get_subcommands();
     const Command* command = begun.empty() ? nullptr : find_command(begun.front()->get_name());
-    throw UsageError(explained(error, flags, command != nullptr), command ? command->usage_status : EXIT_FAILURE);
+    throw UsageError(explained(error, flags, command), command ? command->usage_status : EXIT_FAILURE);
   }
 
   CommandLine result;

@@ -133,6 +133,8 @@ TEST_CASE("an invalid argument is reported in one line that names it") {
   refused({"help", "sats"}, "unknown command sats; did you mean stats?");
   refused({"--web.listen-adress", ":1"}, "unknown flag --web.listen-adress; did you mean --web.listen-address?");
   refused({"--no-colector.rc6"}, "unknown flag --no-colector.rc6; did you mean --no-collector.rc6?");
+  refused({"stats", "--cuont=3"}, "unknown flag --cuont; did you mean --count?");
+  refused({"doctor", "--onse"}, "unknown flag --onse (see --help)");  // near --once, which is a flag of top
   refused({"--web.timeout"}, "--web.timeout: a value is missing");
   refused({"--collector.rc6=5"}, "--collector.rc6: \"5\" is neither true nor false");
   refused({"--web.timeout=5"}, "--web.timeout: \"5\" is not a duration (write it like 500ms, 1s, 2m)");
