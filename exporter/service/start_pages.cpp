@@ -14,6 +14,8 @@ namespace {
 // A segment that was never writable holds what its file holds, so that nothing is lost. Relocated constants (RELRO) are
 // part of a writable segment.
 int unmap_read_only_segments(dl_phdr_info* object, std::size_t, void*) {
+  const bool is_program = *object->dlpi_name == '\0';
+  if (is_program) return 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
