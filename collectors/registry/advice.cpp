@@ -85,8 +85,7 @@ Advice links_advice() {
       "shows the open files of a process",
       "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
       "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH); without it, they are known "
-      "again "
-      "when that GPU wakes"};
+      "again when that GPU wakes"};
 }
 
 Advice no_tracker_folder() {
