@@ -73,8 +73,19 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/deploy/prometheus" DESTINATION "${CMAKE
   COMPONENT exporter FILES_MATCHING PATTERN "*.yml" PATTERN rules EXCLUDE)
 if(EXISTS "${PROJECT_SOURCE_DIR}/docs")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
-    COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN images EXCLUDE)
+    COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "*.pftrace" PATTERN images EXCLUDE)
 endif()
+# intel_gpu_top, by that name: in a folder of its own, so that it never collides with intel-gpu-tools. Component dropin
+# has it in the folder of programs.
+set(link_dir "${described_dir}/links")
+file(MAKE_DIRECTORY "${link_dir}/own" "${link_dir}/man")
+file(CREATE_LINK "../../../${CMAKE_INSTALL_BINDIR}/${PROJECT_NAME}" "${link_dir}/own/intel_gpu_top" SYMBOLIC)
+file(CREATE_LINK "${PROJECT_NAME}" "${link_dir}/intel_gpu_top" SYMBOLIC)
+file(CREATE_LINK "${PROJECT_NAME}-intel_gpu_top.1.gz" "${link_dir}/man/intel_gpu_top.1.gz" SYMBOLIC)
+install(FILES "${link_dir}/own/intel_gpu_top" DESTINATION "lib/${PROJECT_NAME}/bin" COMPONENT exporter)
+install(FILES "${link_dir}/intel_gpu_top" DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT dropin EXCLUDE_FROM_ALL)
+install(FILES "${link_dir}/man/intel_gpu_top.1.gz" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT dropin EXCLUDE_FROM_ALL)
+
 # Below the prefix unless cpack moves it: a manual installation puts no file into /etc.
 install(FILES "${package_dir}/${PROJECT_NAME}.default" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}"
   COMPONENT exporter)
@@ -93,7 +104,7 @@ process of an Intel GPU is doing, as Prometheus text and OpenMetrics.
 The service runs as a user of its own with two capabilities.")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL exporter)  # Debian: also the library
+set(CPACK_COMPONENTS_ALL exporter)  # Debian: also intel_gpu_top in /usr/bin, and the library
 set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_SOURCE_DIR}/cmake/packaging_debian.cmake")
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_STRIP_FILES ON)
@@ -119,6 +130,19 @@ set(CPACK_DEBIAN_EXPORTER_PACKAGE_NAME "${PROJECT_NAME}")
 # Only `top` uses ncurses and libcurl, and loads them itself.
 set(CPACK_DEBIAN_EXPORTER_PACKAGE_RECOMMENDS "pci.ids, libncursesw6, libcurl4 | libcurl4t64")
 set(CPACK_DEBIAN_EXPORTER_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION_SUMMARY}\n${CPACK_PACKAGE_DESCRIPTION}")
+
+# intel_gpu_top in /usr/bin, for callers that do not search a path.
+set(CPACK_DEBIAN_DROPIN_PACKAGE_NAME "${PROJECT_NAME}-intel-gpu-top")
+set(CPACK_DEBIAN_DROPIN_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_DROPIN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_DROPIN_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_DROPIN_PACKAGE_DEPENDS "${PROJECT_NAME} (>= ${PROJECT_VERSION}~)")
+set(CPACK_DEBIAN_DROPIN_PACKAGE_CONFLICTS intel-gpu-tools)
+set(CPACK_DEBIAN_DROPIN_DESCRIPTION "\
+intel_gpu_top of intel-gpu-exporter
+Engines, frequency, power and clients of an Intel GPU under the i915 and xe
+drivers, with the flags and the output of intel_gpu_top, for programs that
+call it.")
 
 # The library: libigpu0.1 and libigpu-dev.
 set(library_description "\

@@ -5,6 +5,7 @@
 if(CPACK_GENERATOR STREQUAL "DEB")
   set(CPACK_COMPONENTS_GROUPING IGNORE)
   set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # it would come before each description
+  list(APPEND CPACK_COMPONENTS_ALL dropin)
   if(CPACK_IGPU_SHARED)
     list(APPEND CPACK_COMPONENTS_ALL runtime development python)
   endif()

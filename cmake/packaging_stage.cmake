@@ -49,7 +49,7 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   endfunction()
   debian_changelog("${doc}" "${CPACK_PACKAGE_NAME}" changelog.gz)
 
-  # The library's packages.
+  # The packages beside it.
   foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     if(component STREQUAL exporter)
       continue()

@@ -5,23 +5,25 @@
 #include <string>
 #include <vector>
 
+#include "cli/intel_gpu_top_arguments.h"
 #include "cli/run.h"
 
 namespace {
 
 // The parent may have closed the standard descriptors. The first files and sockets opened would then get their numbers,
-// and log lines would be written into them.
+// and log lines would be written into them. A write to standard output still has to fail.
 void occupy_standard_descriptors() {
-  int descriptor = 0;
-  do {
-    descriptor = ::open("/dev/null", O_RDWR);
-  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
-  if (descriptor >= 0) (void)::close(descriptor);
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    (void)::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);  // gets the lowest free number
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
-  return igpu::exporter::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  if (argc > 0) igpu::exporter::add_command_of_name(argv[0], arguments);
+  return igpu::exporter::run(arguments);
 }

@@ -30,9 +30,7 @@ BUSY = [("green", None), ("orange", 0.8), ("red", 0.95)]
 HOT = [("green", None), ("orange", 85), ("red", 95)]
 PLAIN = [("green", None)]
 BAD = [("green", None), ("red", 1)]
-# One colour per engine class in every panel; GPUs and processes of a class are its shades.
-CLASSES = {"video": ("Video", "purple"), "video_enhance": ("Video enhance", "blue"), "render": ("Render", "orange"),
-           "compute": ("Compute", "green"), "copy": ("Copy", "yellow")}
+CLASSES = {"video": "Video", "video_enhance": "Video enhance", "render": "Render", "compute": "Compute", "copy": "Copy"}
 # Why a reading is missing. Queries of single values return the number; the panel shows the text.
 REASONS = {"suspended": (-1001, "asleep"), "permission": (-1002, "no permission"), "kernel": (-1003, "not in this driver"),
            "disabled": (-1004, "turned off"), "hardware": (-1005, "no such hardware")}
@@ -87,12 +85,9 @@ def missing(features, labels=SELECT):
     return f'intel_gpu_exporter_feature_available{{feature=~"{features}",{labels}}} == 0'
 
 
-def unread(labels, compared="=="):
-    """Features that the machine could offer and the exporter cannot read. Excludes features that no version of the driver has: those
-    are never missing alone."""
-    never = "engine_wait_sema|interrupts|frequency_average|awake_time|memory_used"
-    return (f'(intel_gpu_exporter_feature_available{{reason="permission",{labels}}}'
-            f' or intel_gpu_exporter_feature_available{{reason="kernel",feature!~"{never}",{labels}}}) {compared} 0')
+def unread(labels):
+    """Features that the machine could offer and the exporter cannot read: what doctor calls missing."""
+    return f"intel_gpu_exporter_feature_missing{{{labels}}} == 1"
 
 
 def no(expression):
@@ -180,12 +175,10 @@ LIMITS = {"matcher": {"id": "byRegexp", "options": "/ (limit|size)$/"}, "propert
 
 
 def series(title, description, targets, unit="short", width=12, height=8, stack=False, fill=0, maximum=None, minimum=0, legend="table", axis="",
-           shade=None, features=None, labels=SELECT, empty=NOTHING, overrides=()):
+           features=None, labels=SELECT, empty=NOTHING, overrides=()):
     """Lines, or why they are missing. The legend is a table on the right, so that no name is cut off. GPU lines link to the processes."""
     links = TO_PROCESSES if any("{{name}}" in one["legendFormat"] for one in targets) else ()
     defaults = {key: value for key, value in (("min", minimum), ("max", maximum)) if value is not None}
-    if shade:
-        defaults["color"] = {"mode": "shades", "fixedColor": shade}
     if features:
         targets = [*targets, target(why_series(features, [one["expr"] for one in targets], labels), BY_GPU + ": {{reason}}")]
     return panel("timeseries", title, description, targets, unit, PLAIN,
@@ -205,13 +198,14 @@ def table(title, description, targets, overrides=(), transformations=None, width
                  transformations, width, height, "thresholds", links, empty)
 
 
-def bars(title, description, expression, legend, unit, thresholds, maximum=None, width=8, height=8, features=None, labels=SELECT, decimals=None):
+def bars(title, description, expression, legend, unit, thresholds, maximum=None, width=8, height=10, features=None, labels=SELECT, decimals=None):
+    """Names stand above their bars: beside them they are cut off where hosts differ, at their end."""
     targets = [target(expression, legend, True)]
     if features:
         targets.append(target(why_number(features, expression, labels), "why", True))
     return panel("bargauge", title, description, targets, unit, thresholds,
                  {"reduceOptions": REDUCE, "displayMode": "gradient", "orientation": "horizontal", "showUnfilled": True,
-                  "valueMode": "color", "namePlacement": "auto", "sizing": "auto", "minVizHeight": 16, "minVizWidth": 8,
+                  "valueMode": "color", "namePlacement": "top", "sizing": "auto", "minVizHeight": 16, "minVizWidth": 8,
                   "maxVizHeight": 300, "legend": {"showLegend": False, "displayMode": "list", "placement": "bottom", "calcs": []}},
                  defaults={"min": 0, "mappings": REASON_TEXTS if features else [], **({} if maximum is None else {"max": maximum}),
                            **({} if decimals is None else {"decimals": decimals})},
@@ -438,9 +432,9 @@ def waiting_row():
 
 def overview():
     def engine_class(name):
-        title, color = CLASSES[name]
+        title = CLASSES[name]
         return series(title, f"Busy share of a GPU's {title.lower()} engines; the eight busiest GPUs.",
-                      [target(named(top(busy(f'{SELECT},class="{name}"'))), BY_GPU)], "percentunit", 12, 8, maximum=1, shade=color,
+                      [target(named(top(busy(f'{SELECT},class="{name}"'))), BY_GPU)], "percentunit", 12, 8, maximum=1,
                       features="engine_busy", empty="no GPU has such engines, or none is readable")
 
     def with_limit(expression, limit, keys, suffix="", word="limit"):
@@ -546,9 +540,9 @@ def workload_rows():
         return f"sum by ({keys}) (increase({numerator}[$__range])) / on ({GPU}) group_left () (sum by ({GPU}) (increase({everything}[$__range])) > 0)"
 
     def by_class(name):
-        title, color = CLASSES[name]
+        title = CLASSES[name]
         return series(f"{title} engines by workload", "Engines that a workload keeps busy on all its GPUs; the eight largest.",
-                      [target(top(f"{engines(name)} > 0", WORKLOAD), BY_WORKLOAD)], "short", 12, 8, stack=True, axis="engines", shade=color, empty=nobody)
+                      [target(top(f"{engines(name)} > 0", WORKLOAD), BY_WORKLOAD)], "short", 12, 8, stack=True, axis="engines", empty=nobody)
 
     joules = (f"sum by ({WORKLOAD}) ({share(used + '}', GPU + ', workload')} * on ({GPU}) group_left () "
               f"{own('intel_gpu_energy_joules_total', SELECT, 'increase({}[$__range])')})")
@@ -621,10 +615,10 @@ def processes():
         return f'sum by ({who}) (intel_gpu_process_engine_busy_ratio{{class="{name}",{chosen}}})'
 
     def top_of(name):
-        title, color = CLASSES[name]
+        title = CLASSES[name]
         # For a process that uses two GPUs, the larger share.
         return series(title, "Share of the class's engines; the eight largest.",
-                      [target(top(f"max by ({PROCESS}) ({share(name)} > 0)", PROCESS), BY_PROCESS)], "percentunit", 12, 8, shade=color, features=features, empty="no process used them")
+                      [target(top(f"max by ({PROCESS}) ({share(name)} > 0)", PROCESS), BY_PROCESS)], "percentunit", 12, 8, features=features, empty="no process used them")
 
     def by(title, description, expression, keys, legend, **more):
         return series(title, description, [target(top(expression, keys), legend)], "short", 12, 8, stack=True, axis="engines", features=features, empty=nobody, **more)
@@ -735,7 +729,7 @@ def rack():
                           {"alertname": "Alert", "severity": "Severity", "alertstate": "State", "device": "Device"})], 24, 6, empty="no alert is pending or firing")]),
         ("Over time", [
             density("Distribution of video load", "Number of GPUs by load: darker means more GPUs. Scales to thousands.", busy(video), "percentunit", empty="no GPU is awake and readable"),
-            series("Video load", "The mean of all GPUs and the busiest GPU.", [target(f"avg({busy(video)})", "mean"), target(f"max({busy(video)})", "fullest")], "percentunit", 12, maximum=1, shade=CLASSES["video"][1], features="engine_busy", labels=HOST),
+            series("Video load", "The mean of all GPUs and the busiest GPU.", [target(f"avg({busy(video)})", "mean"), target(f"max({busy(video)})", "fullest")], "percentunit", 12, maximum=1, features="engine_busy", labels=HOST),
             series("Power by host", "GPU power: all hosts together and the seven highest.", [target(f"sum({power})", "all hosts"), target(top(power, NODE, 7), BY_HOST)], "watt", 12, features="power", labels=HOST),
             series("Processes on the GPUs", "All hosts together and the seven with the most: encoders and everything else that holds a GPU. A process that uses two GPUs counts once.",
                    [target(f"sum({held})", "all hosts"), target(top(held, NODE, 7), BY_HOST)], "short", 12, axis="processes", features="processes|process_engine_time", labels=HOST)]),
@@ -755,8 +749,8 @@ def health():
         health_banner(HOST),
         ("Now", [
             stat("Exporters up", "Exporters that answered the last scrape.", f"sum({UP})", graph="none", width=8),
-            stat("Features missing", "Features that the machines could offer but the exporter cannot read: reason permission or kernel.",
-                 f"sum({unread(HOST, '== bool')})"
+            stat("Features missing", "Features that the machines could offer but the exporter cannot read, as doctor lists them.",
+                 f"sum({unread(HOST)})"
                  f" or 0 * count(intel_gpu_exporter_build_info{{{HOST}}})", thresholds=[("green", None), ("orange", 1)], width=8),
             stat("Slowest scrape", "As Prometheus measured it.", f"max({ours('scrape_duration_seconds')})", "s", [("green", None), ("orange", 1), ("red", 5)], 3, 8),
             stat("Collectors failing", "Collectors that failed in the last scrape.", f"sum({failing})", thresholds=BAD, graph="none", width=8),

@@ -82,7 +82,6 @@ class JobPairing {
 
   const JobPairingCounts& counts() const { return counts_; }
   std::size_t in_flight() const { return flights_.size(); }
-  bool is_in_flight(const JobKey& key) const { return by_key_.contains(key); }
 
  private:
   struct Hash {

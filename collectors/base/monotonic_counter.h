@@ -52,13 +52,6 @@ class MonotonicCounter {
     seen_ = false;
     rebase_ = true;
   }
-  // The source was reopened and counts from zero: its first value counts in full.
-  void restart_at_zero() {
-    offset_ = total_;
-    last_ = 0;
-    seen_ = true;
-    rebase_ = false;
-  }
   // Adds time known from another source.
   void add(std::uint64_t amount) {
     total_ += amount;

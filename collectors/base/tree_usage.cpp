@@ -35,6 +35,12 @@ TreeUsage::Gain whole(const TreeProcess& process) {
 
 }  // namespace
 
+const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid) {
+  const auto it = std::lower_bound(processes.begin(), processes.end(), pid,
+                                   [](const TreeProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
+  return it == processes.end() || it->pid != pid ? nullptr : &*it;
+}
+
 std::span<const TreeUsage::Gain> TreeUsage::advance(std::span<const TreeProcess> processes, std::uint64_t now_ticks) {
   for (auto& [pid, known] : known_) known.seen = false;
   for (const TreeProcess& process : processes) {

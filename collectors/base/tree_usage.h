@@ -17,21 +17,25 @@ struct TreeProcess {
   std::uint64_t start_ticks = 0;  // since boot; distinguishes a reused PID
   std::uint64_t user_ticks = 0;
   std::uint64_t system_ticks = 0;
-  // Of children that ended and were waited for, with what those had waited for.
+  // Of children that ended and were waited for, including their own children.
   std::uint64_t reaped_user_ticks = 0;
   std::uint64_t reaped_system_ticks = 0;
-  std::uint64_t reaped_faults = 0;  // moves whenever a child is waited for
-  // The kernel adds those of children that were waited for.
+  std::uint64_t reaped_faults = 0;  // grows whenever a child is waited for
+  // These include children that were waited for.
   std::optional<std::uint64_t> read_bytes;
   std::optional<std::uint64_t> written_bytes;
   std::uint64_t resident_bytes = 0;
 };
 
-// What processes used from one scan to the next, each second and byte once:
-//   - a process that started after the previous scan counts whole, one that is older counts from the scan that first
-//     shows it (it may have been there before the exporter, or outside of all groups);
-//   - a process that ended between two scans shows in its parent once that waited for it: what exceeds the last
-//     reading of it is the parent's gain. Nobody else knows of a process that started and ended between two scans;
+// Finds a process in a list sorted by PID; null if it is not there.
+const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid);
+
+// What processes used between two scans. Each second and byte counts once:
+//   - a process that started after the previous scan counts from its start; an older process counts from the scan that
+//     first shows it (it may have run before the exporter, or outside of all groups);
+//   - the time of a process that ended between two scans appears in its parent once the parent has waited for it. The
+//     part beyond the last reading of that process is the parent's gain. A process that started and ended between two
+//     scans is visible only there;
 //   - a count that steps back gains nothing.
 class TreeUsage {
  public:
@@ -42,7 +46,7 @@ class TreeUsage {
     std::uint64_t written_bytes = 0;
   };
 
-  // processes: everybody who is counted now, sorted by PID, each once. now_ticks: when the scan began, on the clock of
+  // processes: all that are counted now, sorted by PID, each once. now_ticks: begin of the scan, on the clock of
   // start_ticks. The gains are in the order of processes, and valid until the next call.
   std::span<const Gain> advance(std::span<const TreeProcess> processes, std::uint64_t now_ticks);
 
@@ -51,8 +55,8 @@ class TreeUsage {
  private:
   struct Known {
     TreeProcess last;
-    // Last readings of children that ended: found by this scan, and by the one before. A child may end after its
-    // parent was read, so its time can come a scan later; after that it does not come any more.
+    // Last readings of children that this scan, and the scan before, found ended. A child may end after its parent was
+    // read, so its time can reach the parent one scan later, but not after that.
     Gain ended_now;
     Gain ended_before;
     bool seen = false;

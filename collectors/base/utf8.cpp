@@ -90,17 +90,6 @@ Sequence sequence_at(std::string_view text, std::size_t i) {
 
 }  // namespace
 
-bool is_valid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    i += ascii_run(text, i);
-    if (i >= text.size()) break;
-    const Sequence sequence = sequence_at(text, i);
-    if (!sequence.valid) return false;
-    i += sequence.length;
-  }
-  return true;
-}
-
 void append_valid_utf8(std::string& out, std::string_view text) {
   if (is_plain(text)) {
     out.append(text);

@@ -13,6 +13,9 @@ namespace igpu::capture {
 // The clock's time when the first pass begins.
 inline constexpr Nanoseconds kFirstPass = std::chrono::hours(1);
 
+// The question for BootClock::boot_now() when a pass began.
+inline constexpr std::string_view kBootTime = "clock boot";
+
 // For a scan of all processes on a slow machine: nobody can read later what a capture lacks.
 inline constexpr Nanoseconds kClientScanLimit = std::chrono::seconds(30);
 
@@ -21,7 +24,7 @@ inline bool is_debugfs(std::string_view about) { return about.starts_with("sys/k
 
 // Whether the clock shows when an answer was given. Not of what a capture leaves out: other processes, debugfs.
 inline bool advances_time(std::string_view question, const Answer& answer) {
-  if (is_debugfs(about_of(question))) return false;
+  if (is_debugfs(about_of(question)) || question == kBootTime) return false;
   if (about_of(question).starts_with("proc"))
     return question.find("/fdinfo/") != std::string_view::npos && answer.has_content() &&
            answer.text.find("drm-driver:") != std::string::npos;

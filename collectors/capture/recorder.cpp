@@ -10,6 +10,7 @@
 
 #include "capture/pass_time.h"
 #include "capture/serve.h"
+#include "machine/boot_clock.h"
 
 namespace igpu::capture {
 namespace {
@@ -19,7 +20,10 @@ using Find = std::optional<Answer>;
 // The passes, and the clock that they define.
 class Keeper {
  public:
-  explicit Keeper(const Clock& clock) : clock_(clock), begin_(clock.now()) { passes_.emplace_back(); }
+  explicit Keeper(const Clock& clock) : clock_(clock), begin_(clock.now()) {
+    passes_.emplace_back();
+    keep_boot_time();
+  }
 
   Find find(const std::string& key) const {
     const std::lock_guard lock(mutex_);
@@ -51,6 +55,7 @@ class Keeper {
     Pass pass;
     pass.start = shown_ = std::max(shown_, clock_.now() - begin_);
     passes_.push_back(std::move(pass));
+    keep_boot_time();
   }
 
   // The limit in time works also while nothing is read that the clock knows.
@@ -59,6 +64,12 @@ class Keeper {
     const Nanoseconds time = clock_.now() - begin_;
     if (time > shown_ + kClientScanLimit) shown_ = time;
     return kFirstPass + shown_;
+  }
+
+  Reading<Nanoseconds> boot_now() const {
+    const Find boot = find(std::string(kBootTime));
+    if (!boot || boot->numbers.empty()) return Absent{Reason::kernel, ENODATA};
+    return Nanoseconds(boot->numbers.front());
   }
 
   // Distinguishes events that are opened more than once.
@@ -78,6 +89,17 @@ class Keeper {
   std::size_t bytes() const { return bytes_; }
 
  private:
+  // One for each pass, as on replay.
+  void keep_boot_time() {
+    const auto now = igpu::boot_now(clock_);
+    if (!now) return;
+    Answer boot;
+    boot.kind = AnswerKind::numbers;
+    boot.at = shown_;
+    boot.numbers = {static_cast<std::uint64_t>(now->count())};
+    passes_.back().answers.insert_or_assign(std::string(kBootTime), std::move(boot));
+  }
+
   const Clock& clock_;
   const Nanoseconds begin_;
   mutable std::mutex mutex_;
@@ -291,10 +313,11 @@ class RecordingDrm final : public DrmNodes {
   DrmNodes& inner_;
 };
 
-class RecordingClock final : public Clock {
+class RecordingClock final : public Clock, public BootClock {
  public:
   explicit RecordingClock(Keeper& keeper) : keeper_(keeper) {}
   Nanoseconds now() const override { return keeper_.now(); }
+  Reading<Nanoseconds> boot_now() const override { return keeper_.boot_now(); }
 
  private:
   Keeper& keeper_;

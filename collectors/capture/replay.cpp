@@ -9,6 +9,7 @@
 
 #include "capture/pass_time.h"
 #include "capture/serve.h"
+#include "machine/boot_clock.h"
 
 namespace igpu::capture {
 namespace {
@@ -221,13 +222,19 @@ class ReplayDrm final : public DrmNodes {
   Player& player_;
 };
 
-class ReplayClock final : public Clock {
+class ReplayClock final : public Clock, public BootClock {
  public:
-  explicit ReplayClock(const Player& player) : player_(player) {}
+  explicit ReplayClock(Player& player) : player_(player) {}
   Nanoseconds now() const override { return player_.now(); }
+  // Absent: the capture is of an earlier version.
+  Reading<Nanoseconds> boot_now() const override {
+    const Answer& boot = player_.answer(std::string(kBootTime));
+    if (boot.numbers.empty()) return Absent{Reason::kernel, ENODATA};
+    return Nanoseconds(boot.numbers.front());
+  }
 
  private:
-  const Player& player_;
+  Player& player_;
 };
 
 class ReplayPrivileges final : public Privileges {

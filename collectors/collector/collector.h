@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "base/monotonic_counter.h"
 #include "base/option.h"
@@ -33,9 +34,11 @@ namespace igpu {
 
 // Static description; exists before any instance.
 struct CollectorInfo {
-  std::string_view name;  // "" flags for identity: it cannot be turned off
+  std::string_view name;  // also of its flags; identity has none, because it is always on
   std::string_view help;
   bool enabled_by_default = true;
+  bool for_commands = false;  // stats and capture run it although it is off by default
+  bool in_snapshots = true;   // igpu::Gpu runs it if it is on by default
   bool always_on = false;
   bool runs_while_suspended = false;  // collect() is called then, and must read nothing that resumes the GPU
   bool accumulates_on_read = false;   // its counters advance only when read: read in time even without scrapes
@@ -48,7 +51,7 @@ struct CollectorInfo {
   std::string_view notes = {};                               // for METRICS.md: what concerns several of its metrics
 };
 
-// KernelAbsence::cause of what only i915 has.
+// KernelAbsence::cause of a feature that only i915 has.
 inline constexpr std::string_view kNotInXe = "the xe driver does not offer it, in any version";
 
 struct CollectorContext {
@@ -86,9 +89,9 @@ class ScrapePass {
   virtual Reading<bool> suspended() const = 0;
   // One scan of /proc per scrape, on first demand, shared by all collectors of all GPUs.
   virtual Reading<const ClientSnapshot*> clients() = 0;
-  // From the collector that reads the PMU, when it counts: all engine time so far, for the machine's collectors.
+  // Called by the collector that reads the PMU, with all engine time so far, for the machine's collectors.
   virtual void engines_measured(const EngineSeconds&) {}
-  // From the collector that reads the counters of jobs, likewise. They live as long as the machine.
+  // Called by the collector that reads the counters of jobs. The counters live as long as the machine.
   virtual void jobs_counted(const JobCounters&) {}
 };
 
@@ -111,18 +114,19 @@ struct MachineContext {
   Log& log;
 };
 
-// One scrape, as seen by a collector of the whole machine. Those run in their place in the list, so what a GPU's
-// collectors report in the same scrape is known if they come earlier.
+// One scrape, as seen by a collector of the whole machine. Collectors run in the order of their list, so what a GPU's
+// collectors report in the same scrape is known if they are listed earlier.
 class MachinePass {
  public:
   virtual ~MachinePass() = default;
   virtual Nanoseconds now() const = 0;
-  virtual Reading<const ClientSnapshot*> clients() = 0;  // as ScrapePass::clients(): the same scan
+  virtual Reading<const ClientSnapshot*> clients() = 0;              // as ScrapePass::clients(): the same scan
+  virtual std::shared_ptr<const std::vector<Gpu>> gpus() const = 0;  // that are bound, and chosen
   // PCI addresses of the GPUs that are not awake: their clients are not in the snapshot.
   virtual std::span<const std::string> asleep() const = 0;
-  // Of the GPUs whose PMU was read in this scrape.
+  // Engine time of the GPUs whose PMU was read in this scrape.
   virtual EngineSecondsByDevice engines_measured() const = 0;
-  // Of the GPUs whose jobs were counted in this scrape.
+  // Counters of the GPUs whose jobs were counted in this scrape.
   virtual JobCountersByDevice jobs_counted() const = 0;
 };
 
@@ -132,7 +136,7 @@ class MachineCollector {
   virtual void collect(MachinePass& pass, SampleSink& out) = 0;
 };
 
-// One of the two creates it.
+// One of the two functions is set.
 struct CollectorEntry {
   const CollectorInfo* info;
   std::unique_ptr<Collector> (*create)(const CollectorContext&) = nullptr;

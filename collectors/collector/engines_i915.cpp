@@ -159,9 +159,12 @@ void I915EngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   const Reading<Unit> outcome = found_ ? pmu_.refresh(pass.number()) : Reading<Unit>(Absent{Reason::kernel, ENOENT});
   if (outcome.is_failure()) {
     out.failed(outcome.failure());
-    return;
-  }
-  if (outcome) {
+    // An open PMU goes on counting: the next read includes what clients would count now, too. A PMU that fails once is
+    // not replaced: with each change of source the time since the last reading is lost.
+    const bool is_first = !std::exchange(failed_, true);
+    if ((is_first && !clients_measure_) || pmu_.is_open()) return;
+  } else if (outcome) {
+    failed_ = false;
     if (write_engines(out)) {
       take_over(pass, out);
       return;

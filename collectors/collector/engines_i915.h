@@ -56,6 +56,7 @@ class I915EngineMeter final : public EngineMeter {
   std::optional<PmuSession::Handle> interrupts_;
   std::uint64_t generation_ = 0;
   ClientEngineTime clients_;
+  bool failed_ = false;  // the PMU, at the last attempt
   bool clients_measure_ = false;
   bool awaits_ratio_ = false;  // the PMU has taken over; its own windows are too short yet
   // Of this scrape's PMU.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "source/pmu_format.h"
 #include "source/xe_gt_idle.h"
 
 namespace igpu {
@@ -75,8 +76,13 @@ Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
   }
   if (const auto opened = probe.refresh(1); !opened) return opened.propagate<std::vector<EngineInstance>>();
   std::vector<EngineInstance> engines;
-  for (const auto& [engine, handle] : candidates)
-    if (probe.count(handle)) engines.push_back(engine);
+  for (const auto& [engine, handle] : candidates) {
+    const auto count = probe.count(handle);
+    if (count) engines.push_back(engine);
+    // Its GT or class has no description. There may be such engines, and only their clients show them.
+    const bool hidden = engine.instance == 0 && count.is_absent() && count.absent() == kNotDescribed;
+    if (hidden && source_ == XeEngineSource::automatic) return kNotDescribed;
+  }
   return engines;
 }
 
@@ -90,7 +96,10 @@ Reading<Unit> XeEngineMeter::find_engines() {
   Reading<std::vector<EngineInstance>> engines = Absent{Reason::hardware, ENODEV};
   if (const auto node = machine_.drm.open(gpu_.render_node)) engines = xe_engines(**node);
   if (!engines || engines->empty()) engines = probe_engines();
-  if (!engines) return engines.propagate<Unit>();
+  if (!engines) {
+    undescribed_ = engines.is_absent() && engines.absent() == kNotDescribed;
+    return engines.propagate<Unit>();
+  }
   engines_.reserve(engines->size());
   for (const EngineInstance& instance : *engines) engines_.emplace_back(instance, pmu_, memory_, min_window_);
   clients_.know_engines(engines_by_class(*engines));
@@ -100,10 +109,21 @@ Reading<Unit> XeEngineMeter::find_engines() {
 
 // Opens the PMU if need be and reads it.
 Reading<Unit> XeEngineMeter::try_pmu(ScrapePass& pass) {
+  if (undescribed_) return kNotDescribed;  // opening it again would only wake the GPU
   if (!found_)
     if (const auto found = find_engines(); !found) return found;
   if (engines_.empty()) return Absent{Reason::hardware, ENODEV};
-  return pmu_.refresh(pass.number());
+  const auto refreshed = pmu_.refresh(pass.number());
+  if (!refreshed || source_ != XeEngineSource::automatic) return refreshed;
+  // An engine whose event cannot be described would be missing while the PMU measures; its clients are not.
+  for (const Engine& engine : engines_) {
+    const auto active = pmu_.count(engine.active);
+    if (!active.is_absent() || active.absent() != kNotDescribed) continue;
+    pmu_.close();
+    undescribed_ = true;
+    return kNotDescribed;
+  }
+  return refreshed;
 }
 
 // After a successful read: ticks become seconds. Whether any engine was active since the last one.
@@ -214,7 +234,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
   if (!usable_) {
     if (source_ != XeEngineSource::automatic) return;
     sleep_.restart();
-    clients_.lost();
+    clients_.skip_gap();
     close_pmu(pass, out);
     return;
   }
@@ -333,7 +353,7 @@ void XeEngineMeter::gpu_is_suspended() {
     pmu_.close();
     open_ = false;
     pmu_start_.reset();
-    clients_.lost();
+    clients_.skip_gap();
   }
   sleep_.restart();
   clients_.asleep(machine_.clock.now());

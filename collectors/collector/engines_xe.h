@@ -62,6 +62,7 @@ class XeEngineMeter final : public EngineMeter {
   bool asked_node_ = false;
   bool found_ = false;
   std::vector<Engine> engines_;
+  bool undescribed_ = false;         // the PMU does not describe all engines' events: it is not used
   Reading<Unit> usable_ = Absent{};  // what came of the last attempt to open the PMU
   bool open_ = false;                // the PMU measures
   Nanoseconds last_time_{};          // in the PMU's own time

@@ -17,21 +17,11 @@ namespace {
 
 constexpr double kUnknown = -1;
 
-struct ByDevice {
-  bool operator()(const DrmClient& client, const std::string& address) const { return client.device < address; }
-  bool operator()(const std::string& address, const DrmClient& client) const { return address < client.device; }
-};
-
 // Processes; clients are sorted by PID.
 std::size_t holders(std::span<const DrmClient> clients) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < clients.size(); ++i) count += i == 0 || clients[i].pid != clients[i - 1].pid;
   return count;
-}
-
-bool has_engine_time(const DrmClient& client) {
-  return std::any_of(client.engines.begin(), client.engines.end(),
-                     [](const ClientEngine& engine) { return engine.present(); });
 }
 
 }  // namespace
@@ -57,9 +47,7 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
     return;
   }
   const ClientSnapshot& snapshot = **outcome;
-  const auto [begin, end] =
-      std::equal_range(snapshot.clients.begin(), snapshot.clients.end(), gpu_.address, ByDevice{});
-  const std::span<const DrmClient> clients(begin, end);
+  const std::span<const DrmClient> clients = snapshot.clients_of(gpu_.address);
   report_finder(snapshot, out);
   report_features(snapshot, clients, out);
 
@@ -107,7 +95,8 @@ void FdinfoCollector::report_features(const ClientSnapshot& snapshot, std::span<
   };
   // xe omits engine time for virtual functions on every kernel.
   const bool never = gpu_.virtual_function && gpu_.driver == Driver::xe;
-  report(kEngineTimeFeature, engine_time_shown_, never ? Reason::hardware : Reason::kernel, has_engine_time);
+  report(kEngineTimeFeature, engine_time_shown_, never ? Reason::hardware : Reason::kernel,
+         [](const DrmClient& client) { return client.reports_engine_time(); });
   report(kMemoryFeature, memory_shown_, Reason::kernel, [](const DrmClient& client) { return !client.memory.empty(); });
 }
 

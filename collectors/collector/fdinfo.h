@@ -7,7 +7,7 @@
 
 #include "collector/collector.h"
 #include "collector/fdinfo_usage.h"
-#include "collector/shared/client_finder.h"
+#include "collector/shared/finder_option.h"
 
 namespace igpu {
 
@@ -123,7 +123,7 @@ class FdinfoCollector final : public Collector {
   explicit FdinfoCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;
-  void gpu_is_suspended() override { table_.restart_windows(); }
+  void gpu_is_suspended() override { table_.asleep(machine_.clock.now()); }
 
  private:
   // What the driver writes into fdinfo: unknown before the first client, and proven by one that has it.

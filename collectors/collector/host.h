@@ -31,6 +31,7 @@ class HostCollector final : public MachineCollector {
       .name = "host",
       .help = "CPU time by processor, and processes, of the whole machine.",
       .enabled_by_default = false,
+      .for_commands = true,
       .proc_files = kProcFiles,
       .metrics = kMetrics,
       .features = {},

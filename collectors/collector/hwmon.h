@@ -5,7 +5,7 @@
 
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
-#include "source/hwmon.h"
+#include "source/hwmon_files.h"
 
 namespace igpu {
 

@@ -24,8 +24,9 @@ constexpr Metric<Flag, 1> kErrorState{
 constexpr std::array<KernelAbsence, 1> kNoErrorState{{
     {Driver::i915, {}, "this kernel's i915 driver captures no hangs", "a kernel with CONFIG_DRM_I915_CAPTURE_ERROR"},
 }};
-constexpr FeatureDescriptor kErrorFeature{"error_state", "GPU hangs captured by the kernel.", Need::root_only_file,
-                                          false, kNoErrorState};
+// Optional: the packages withhold the capability that reads this file of i915, because it reads every other file, too.
+constexpr FeatureDescriptor kErrorFeature{
+    "error_state", "GPU hangs captured by the kernel.", Need::root_only_file, false, kNoErrorState, true};
 constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kSuspended, &kErrorState};
 constexpr const FeatureDescriptor* kFeatures[] = {&kErrorFeature};
 

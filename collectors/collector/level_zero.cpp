@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/level_zero.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "base/fair_order.h"
 #include "base/utf8.h"
 
 namespace igpu {
@@ -122,19 +124,40 @@ struct LevelZeroCollector::Sums {
   static Bytes bytes(std::uint64_t value) { return Bytes{static_cast<double>(value)}; }
 };
 
+// A program whose series can be on the page.
+struct LevelZeroCollector::Shown {
+  const std::string* name;
+  const LevelZeroPage* page;
+  std::uint32_t owner;
+  std::int32_t pid;
+  bool running;
+
+  // At most: programs with the same labels share series.
+  std::uint64_t series() const {
+    std::uint64_t sum = running ? 2 + 2 * page->calls.size() : 1;
+    for (const LevelZeroResources& of : page->resources)
+      sum += (running ? 4U : 1U) + (memory_of(of.kind) ? (running ? 3U : 1U) : 0U);
+    return sum;
+  }
+};
+
 std::unique_ptr<MachineCollector> LevelZeroCollector::create(const MachineContext& context) {
   auto folder = context.machine.page_folder ? context.machine.page_folder(context.options[kPath]) : nullptr;
-  return std::make_unique<LevelZeroCollector>(std::move(folder), context.options[kRetention]);
+  return std::make_unique<LevelZeroCollector>(std::move(folder), context.options[kRetention],
+                                              context.options[kMostSeries]);
 }
 
 LevelZeroCollector::LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention,
-                                       std::function<std::uint64_t()> realtime_ns)
-    : pages_(std::move(folder)), retention_(retention), realtime_ns_(std::move(realtime_ns)) {}
+                                       std::uint64_t most_series, std::function<std::uint64_t()> realtime_ns)
+    : pages_(std::move(folder), realtime_ns),
+      retention_(retention),
+      most_series_(most_series),
+      realtime_ns_(std::move(realtime_ns)) {}
 
 void LevelZeroCollector::collect(Nanoseconds now, SampleSink& out) {
   auto snapshot = pages_.read([this](std::string_view name) { return ended_.find(name) != ended_.end(); });
   if (!snapshot) {
-    // Nobody has set the tracker up; that is a choice, not a lack.
+    // The tracker is not installed. It is optional, so this is no finding.
     if (snapshot.is_absent() && snapshot.absent().reason == Reason::kernel)
       out.absent(kFeature, {Reason::disabled, snapshot.absent().os_error});
     else
@@ -143,7 +166,7 @@ void LevelZeroCollector::collect(Nanoseconds now, SampleSink& out) {
   }
   out.available(kFeature);
   Sums sums;
-  follow(*snapshot, now, sums);
+  add_fair_share(follow(*snapshot, now), sums);
   sums.write(out);
   for (std::size_t i = 0; i < kPageRejections; ++i) {
     rejected_[i] += snapshot->rejected[i];
@@ -158,28 +181,72 @@ Nanoseconds LevelZeroCollector::since_end(const LevelZeroPage& page) const {
   return Nanoseconds{static_cast<Nanoseconds::rep>(now - page.ended_realtime_ns)};
 }
 
-void LevelZeroCollector::follow(LevelZeroSnapshot& snapshot, Nanoseconds now, Sums& sums) {
+// Newest first. They point into the snapshot and into ended_.
+std::vector<LevelZeroCollector::Shown> LevelZeroCollector::follow(LevelZeroSnapshot& snapshot, Nanoseconds now) {
   const std::set<std::string, std::less<>> still_there(snapshot.skipped.begin(), snapshot.skipped.end());
   std::erase_if(ended_, [&](const auto& entry) { return !still_there.contains(entry.first); });
   std::map<std::string, std::int32_t> running;
+  std::vector<Shown> shown;
   for (LevelZeroProgram& program : snapshot.programs) {
     if (program.alive) {
       running.emplace(program.name, program.pid);
-      sums.add_running(program.pid, program.page);
+      shown.push_back({&program.name, &program.page, program.owner, program.pid, true});
       continue;
     }
     const auto known = pids_.find(program.name);
     const Nanoseconds since = now - since_end(program.page);
-    ended_.emplace(program.name, Ended{std::move(program.page), known == pids_.end() ? 0 : known->second, since});
+    ended_.emplace(program.name,
+                   Ended{std::move(program.page), program.owner, known == pids_.end() ? 0 : known->second, since});
   }
   pids_ = std::move(running);
-  for (auto& [name, ended] : ended_) {
-    if (ended.reported && now - ended.since > retention_) {
-      ended.reported = false;
-      ended.page = {};
-    }
-    if (ended.reported) sums.add_ended(ended.pid, ended.page);
+  for (auto& [name, ended] : ended_)
+    if (ended.reported && now - ended.since > retention_) ended.forget();
+  forget_most_ended();
+  const auto first_ended = static_cast<std::ptrdiff_t>(shown.size());
+  for (const auto& [name, ended] : ended_)
+    if (ended.reported) shown.push_back({&name, &ended.page, ended.owner, ended.pid, false});
+  std::stable_sort(shown.begin() + first_ended, shown.end(), [](const Shown& a, const Shown& b) {
+    return a.page->started_realtime_ns > b.page->started_realtime_ns;
+  });
+  return shown;
+}
+
+// Programs that end make room for others to be read, and must not fill the memory.
+void LevelZeroCollector::forget_most_ended() {
+  std::vector<Ended*> reported;
+  for (auto& [name, ended] : ended_)
+    if (ended.reported) reported.push_back(&ended);
+  if (reported.size() <= LevelZeroPages::kMostPages) return;
+  std::stable_sort(reported.begin(), reported.end(),
+                   [](const Ended* a, const Ended* b) { return a->since > b->since; });
+  reported = fair_order(
+      std::move(reported), [](const Ended* ended) { return ended->owner; }, [](const Ended*) { return 1; });
+  for (std::size_t i = LevelZeroPages::kMostPages; i < reported.size(); ++i) {
+    reported[i]->forget();
+    left_out(PageRejection::too_many);
   }
+}
+
+void LevelZeroCollector::add_fair_share(std::vector<Shown> programs, Sums& sums) {
+  programs = fair_order(
+      std::move(programs), [](const Shown& program) { return program.owner; },
+      [](const Shown& program) { return program.series(); });
+  std::uint64_t series = 0;
+  std::set<std::string> without_series;
+  for (const Shown& program : programs) {
+    const std::uint64_t more = program.series();
+    if (series + more > most_series_) {
+      if (!without_series_.contains(*program.name)) left_out(PageRejection::too_many_series);
+      without_series.insert(*program.name);
+      continue;
+    }
+    series += more;
+    if (program.running)
+      sums.add_running(program.pid, *program.page);
+    else
+      sums.add_ended(program.pid, *program.page);
+  }
+  without_series_ = std::move(without_series);
 }
 
 }  // namespace igpu

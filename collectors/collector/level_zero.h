@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collector/collector.h"
 #include "source/level_zero_pages.h"
@@ -76,11 +78,12 @@ class LevelZeroCollector final : public MachineCollector {
                                                  Kind::gauge,
                                                  "Bytes that an ended program had not freed.",
                                                  {"pid", "comm", "memory"}};
-  static constexpr Metric<Count, 1> kRejected{
-      "intel_gpu_level_zero_pages_rejected_total",
-      Kind::counter,
-      "Files in the folder that are not a tracker's pages, cannot be read, or contradict themselves.",
-      {"reason"}};
+  static constexpr Metric<Count, 1> kRejected{"intel_gpu_level_zero_pages_rejected_total",
+                                              Kind::counter,
+                                              "Files in the tracker's folder that were rejected; too_many and "
+                                              "too_many_series: left out beyond the limits of files "
+                                              "and series.",
+                                              {"reason"}};
 
   static constexpr FeatureDescriptor kFeature{
       "level_zero", "Resources of Level Zero programs that run with the tracker (docs/level-zero.md).",
@@ -93,16 +96,24 @@ class LevelZeroCollector final : public MachineCollector {
   static constexpr DurationOption kRetention{{.flag = "collector.level_zero.retention",
                                               .default_value = "15m",
                                               .help = "How long an ended program and its leaks are reported."}};
+  static constexpr NumberOption kMostSeries{
+      {.flag = "collector.level_zero.max-series",
+       .default_value = "20000",
+       .help = "Maximum number of series of Level Zero programs. Beyond it, the users who own the programs share it "
+               "equally, and the oldest programs of the users who need more are left out."},
+      100,
+      1'000'000};
 
   static constexpr std::array<const MetricDescriptor*, 15> kMetrics{
       &kResources, &kResourcesPeak,   &kCreated,   &kDestroyed, &kMemory, &kMemoryPeak,  &kAllocated, &kCalls,
       &kErrors,    &kInvalidDestroys, &kUntracked, &kEnded,     &kLeaked, &kLeakedBytes, &kRejected};
   static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
-  static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kPath, &kRetention};
+  static constexpr std::array<const OptionDescriptor*, 3> kOptions{&kPath, &kRetention, &kMostSeries};
 
   static constexpr CollectorInfo kInfo{
       .name = "level_zero",
       .help = "Resources, memory, calls and leaks of Level Zero programs that run with the tracker.",
+      .in_snapshots = false,
       .metrics = kMetrics,
       .features = kFeatures,
       .options = kOptions,
@@ -113,7 +124,7 @@ class LevelZeroCollector final : public MachineCollector {
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention,
+  LevelZeroCollector(std::unique_ptr<PageFolder> folder, Nanoseconds retention, std::uint64_t most_series,
                      std::function<std::uint64_t()> realtime_ns = level_zero_realtime_ns);
 
   void collect(MachinePass& pass, SampleSink& out) override { collect(pass.now(), out); }
@@ -122,20 +133,32 @@ class LevelZeroCollector final : public MachineCollector {
  private:
   struct Ended {
     LevelZeroPage page;  // empty once it is no longer reported
+    std::uint32_t owner = 0;
     std::int32_t pid = 0;
     Nanoseconds since{};
     bool reported = true;
+
+    void forget() {
+      reported = false;
+      page = {};
+    }
   };
   struct Sums;
+  struct Shown;
 
   Nanoseconds since_end(const LevelZeroPage& page) const;
-  void follow(LevelZeroSnapshot& snapshot, Nanoseconds now, Sums& sums);
+  std::vector<Shown> follow(LevelZeroSnapshot& snapshot, Nanoseconds now);
+  void forget_most_ended();
+  void add_fair_share(std::vector<Shown> programs, Sums& sums);
+  void left_out(PageRejection reason) { ++rejected_[static_cast<std::size_t>(reason)]; }
 
   LevelZeroPages pages_;
   const Nanoseconds retention_;
+  const std::uint64_t most_series_;
   const std::function<std::uint64_t()> realtime_ns_;
   std::map<std::string, std::int32_t> pids_;         // of programs that run, as seen from here
   std::map<std::string, Ended, std::less<>> ended_;  // by file
+  std::set<std::string> without_series_;             // files
   std::array<std::uint64_t, kPageRejections> rejected_{};
 };
 

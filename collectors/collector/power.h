@@ -13,7 +13,7 @@
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "metric/feature_report.h"
-#include "source/hwmon.h"
+#include "source/hwmon_files.h"
 #include "source/powercap.h"
 
 namespace igpu {

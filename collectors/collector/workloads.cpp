@@ -10,6 +10,7 @@
 #include "base/scan.h"
 #include "device/engine_class.h"
 #include "machine/change_signal.h"
+#include "source/drm_query.h"
 #include "source/process.h"
 
 namespace igpu {
@@ -20,12 +21,6 @@ constexpr std::size_t kMostAncestors = 32;
 
 bool contains(std::span<const std::string> list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid) {
-  const auto it = std::lower_bound(processes.begin(), processes.end(), pid,
-                                   [](const TreeProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
-  return it == processes.end() || it->pid != pid ? nullptr : &*it;
 }
 
 }  // namespace
@@ -83,16 +78,17 @@ WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& 
   Now now;
   now.asleep = pass.asleep();
   const auto clients = pass.clients();
-  if (clients.is_failure()) out.failed(clients.failure());
+  out.missing(kWorkloads, clients);
   if (!clients) return now;
   const ClientSnapshot& snapshot = **clients;
   if (settings_.rules) naming_.use(settings_.rules->current());
   if (names_) names_->begin_scan(snapshot.time);
-  for (const std::string& device : now.asleep) table_.pause_clock(device);
+  ask_for_clocks(pass, snapshot);
   const auto found = tree_.below(roots(snapshot));
-  if (found.is_failure()) out.failed(found.failure());
+  out.missing(kWorkloads, found);
   if (!found) return now;
-  advance(snapshot, *found);
+  out.available(kWorkloads);
+  advance(snapshot, *found, now.asleep);
   count_jobs(pass.jobs_counted(), snapshot);
   now.clients = true;
   now.processes = found->complete;
@@ -100,6 +96,23 @@ WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& 
   if (!snapshot.complete) return now;
   for (const auto& [device, busy] : pass.engines_measured()) table_.measured(device, busy);
   return now;
+}
+
+// Once for each binding of a GPU, when its first client is seen: with the rate known the first scan already counts in
+// seconds.
+void WorkloadsCollector::ask_for_clocks(const MachinePass& pass, const ClientSnapshot& snapshot) {
+  const auto gpus = pass.gpus();
+  for (const Gpu& gpu : *gpus) {
+    const auto [known, is_first] = bindings_.try_emplace(gpu.address, gpu.binding);
+    if (!is_first && std::exchange(known->second, gpu.binding) != gpu.binding) {
+      table_.device_was_bound(gpu.address);
+      asked_for_clock_.erase(gpu.address);
+    }
+    if (gpu.driver != Driver::xe || asked_for_clock_.contains(gpu.address)) continue;
+    if (snapshot.clients_of(gpu.address).empty() || contains(pass.asleep(), gpu.address)) continue;
+    asked_for_clock_.insert(gpu.address);
+    if (const auto hertz = xe_reference_clock(machine_.drm, gpu.render_node)) table_.know_clock(gpu.address, *hertz);
+  }
 }
 
 void WorkloadsCollector::report_names(SampleSink& out) const {
@@ -129,7 +142,8 @@ std::vector<std::uint32_t> WorkloadsCollector::roots(const ClientSnapshot& snaps
   return pids;
 }
 
-void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found) {
+void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found,
+                                 std::span<const std::string> asleep) {
   for (const WorkloadTree& tree : settings_.trees)
     if (const TreeProcess* root = find_process(found.processes, tree.pid))
       tree_starts_.try_emplace(tree.pid, root->start_ticks);
@@ -140,16 +154,12 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
     };
   table_.advance({snapshot, found.processes, found.now_ticks, found.complete,
                   [&](std::uint32_t pid) -> std::optional<WorkloadLabels> {
-                    const auto process =
-                        std::lower_bound(snapshot.processes.begin(), snapshot.processes.end(), pid,
-                                         [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
-                    const bool holds_client = process != snapshot.processes.end() && process->pid == pid;
                     // All processes below the root of a tree belong to its workload.
                     if (auto labels = tree_of(pid, found)) return labels;
-                    if (!holds_client) return std::nullopt;
-                    return labels_of(*process);
+                    const ClientProcess* const holder = snapshot.process(pid);
+                    return holder ? std::optional(labels_of(*holder)) : std::nullopt;
                   },
-                  found_for_jobs});
+                  found_for_jobs, asleep});
 }
 
 void WorkloadsCollector::count_jobs(const JobCountersByDevice& counters, const ClientSnapshot& snapshot) {

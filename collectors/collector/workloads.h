@@ -33,7 +33,7 @@ struct WorkloadTree {
   std::string name;
   std::uint32_t pid = 0;
 };
-// "PID" or "NAME=PID"; nothing for anything else.
+// Accepts "PID" or "NAME=PID"; nullopt for anything else.
 std::optional<WorkloadTree> parse_workload_tree(std::string_view text);
 // As OptionDescriptor::refusal().
 std::string refusal_of_workload_tree(std::string_view text);
@@ -47,7 +47,7 @@ struct WorkloadSettings {
   const Directory* root = nullptr;  // of the host's file system; null: no names of pods and containers
 };
 
-// Who uses the GPUs of the machine, by workload. One object for all GPUs: a workload's CPU time and main memory belong
+// Use of the machine's GPUs by workload. One object for all GPUs, because CPU time and main memory of a workload belong
 // to none of them.
 class WorkloadsCollector final : public MachineCollector {
  public:
@@ -111,6 +111,8 @@ class WorkloadsCollector final : public MachineCollector {
       "Kind and names of the workload; names of pods and containers come from the host's own files.",
       {"workload", "kind", "namespace", "pod", "container", "container_id", "pod_uid", "systemd_unit"}};
 
+  static constexpr FeatureDescriptor kWorkloads{"workloads", "Use of the GPUs by groups of processes.",
+                                                Need::other_processes, true};
   static constexpr FeatureDescriptor kShortJobs{"short_jobs",
                                                 "Jobs that begin and end between two scrapes are counted: scans follow "
                                                 "the kernel's reports (BPF), or --collector.fdinfo.interval.",
@@ -157,7 +159,7 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr std::array<const MetricDescriptor*, 14> kMetrics{
       &kBusy,     &kBusyRatio, &kMemory,  &kClients,  &kProcesses, &kStarted, &kCpu,
       &kResident, &kRead,      &kWritten, &kJobQueue, &kJobRun,    &kJobs,    &kWorkloadInfo};
-  static constexpr std::array<const FeatureDescriptor*, 2> kFeatures{&kNames, &kShortJobs};
+  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kWorkloads, &kNames, &kShortJobs};
   static constexpr CollectorInfo kInfo{
       .name = "workloads",
       .help = "GPU time, GPU memory, CPU time, memory and disk bytes by container, pod, unit or process tree.",
@@ -186,17 +188,18 @@ class WorkloadsCollector final : public MachineCollector {
   void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
-  // What is known now, and not only up to the last scan.
+  // Which values are current, and not those of the last scan.
   struct Now {
     std::span<const std::string> asleep;
     bool clients = false;
     bool processes = false;
   };
   Now scan(MachinePass& pass, SampleSink& out);
+  void ask_for_clocks(const MachinePass& pass, const ClientSnapshot& snapshot);
   void report_names(SampleSink& out) const;
   void report_short_jobs(SampleSink& out) const;
   std::vector<std::uint32_t> roots(const ClientSnapshot& snapshot) const;
-  void advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found);
+  void advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found, std::span<const std::string> asleep);
   std::optional<WorkloadLabels> tree_of(std::uint32_t pid, const ProcessTree::Found& found);
   WorkloadLabels labels_of(const ClientProcess& process);
   std::vector<std::string> ancestors_of(std::uint32_t pid) const;
@@ -215,6 +218,8 @@ class WorkloadsCollector final : public MachineCollector {
   ProcessTree tree_;
   WorkloadTable table_;
   WorkloadJobs jobs_;
+  std::set<std::string> asked_for_clock_;               // GPUs
+  std::map<std::string, std::uint64_t> bindings_;       // of GPUs, at the last scan
   std::map<std::uint32_t, std::uint64_t> tree_starts_;  // of the roots of trees, when they were first seen
 };
 

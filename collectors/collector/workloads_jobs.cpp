@@ -57,8 +57,7 @@ void WorkloadJobs::read(const ProcessJobs& jobs, const ClientSnapshot& snapshot,
   if (is_new) group.first_read = snapshot.time;
   const auto member = members_.find({jobs.pid, jobs.start_ticks});
   if (member != members_.end()) group.workload = member->second.workload;
-  const bool runs = std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), jobs.pid);
-  const bool has_ended = !is_new && jobs.pid != 0 && !runs && !snapshot.pids_hidden;
+  const bool has_ended = !is_new && jobs.pid != 0 && !snapshot.runs(jobs.pid) && !snapshot.pids_hidden;
   if (group.workload.empty()) {
     if (jobs.pid != 0 && !has_ended && snapshot.time - group.first_read < kFoundWithin) return;
     group.workload = WorkloadTable::kUnattributed;

@@ -16,10 +16,10 @@
 
 namespace igpu {
 
-// Jobs by workload: the kernel counts them by the process that submitted them, the scans say which workload a process
-// belongs to.
+// Jobs by workload: the kernel counts jobs by the process that submitted them, and scans find the workload of each
+// process.
 //
-//   - What a process' jobs add from scrape to scrape belongs to the workload that it is in then.
+//   - Jobs that a process adds between two scrapes belong to its workload at the second scrape.
 //   - Jobs of a process that no scan has found within a minute, or before it ended, are "unattributed".
 //   - The kernel has room for 959 groups of jobs, one for each process, GPU and class of engines. When a process has
 //     ended and was counted, its groups are freed.
@@ -28,10 +28,10 @@ class WorkloadJobs {
   using Series = std::tuple<std::string, JobClass, JobSource>;  // device, class, source
   using OfWorkload = std::map<Series, JobCounts>;
 
-  // A scan found the process in this workload.
+  // Notes that a scan found the process in this workload.
   void found(std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload, Nanoseconds now);
   void advance(const JobCountersByDevice& counters, const ClientSnapshot& snapshot);
-  // From now on the jobs of these workloads are those of "other".
+  // Adds the jobs of these workloads to "other" from now on.
   void fold(const std::set<std::string, std::less<>>& workloads);
 
   const std::map<std::string, OfWorkload, std::less<>>& by_workload() const { return by_workload_; }
@@ -43,7 +43,7 @@ class WorkloadJobs {
   };
   struct Group {
     Nanoseconds first_read{};
-    std::string workload;  // "": not known yet
+    std::string workload;  // "" until it is known
     JobCounts counted;
   };
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/rule_match.h"
 #include "base/utf8.h"
+#include "collector/workloads_rule_match.h"
 #include "source/cgroup_names.h"
 
 namespace igpu {
@@ -38,15 +38,6 @@ std::string bounded(std::string name) {
 }
 
 }  // namespace
-
-std::optional<WorkloadBy> workload_by(std::string_view word) {
-  if (word == "auto" || word == "pod") return WorkloadBy::pod;
-  if (word == "container") return WorkloadBy::container;
-  if (word == "systemd_unit") return WorkloadBy::systemd_unit;
-  if (word == "comm") return WorkloadBy::comm;
-  if (word == "user") return WorkloadBy::user;
-  return std::nullopt;
-}
 
 std::string workload_name(std::string_view name, std::string_view kind) {
   std::string valid;

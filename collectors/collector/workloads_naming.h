@@ -15,25 +15,23 @@
 
 namespace igpu {
 
-// --workload.by. Each falls back to the next one where a process has nothing of the kind: pod, container, unit, comm.
+// --workload.by. A process without the chosen property falls back to the next one: pod, container, unit, comm.
 enum class WorkloadBy { pod, container, systemd_unit, comm, user };
-// "auto" is by pod.
-std::optional<WorkloadBy> workload_by(std::string_view word);
 
 // The longest name of a workload, in bytes.
 inline constexpr std::size_t kLongestWorkloadName = 128;
-// As a label value: valid UTF-8 of bounded length, where two long names stay two, and none of the reserved ones.
+// The name as a label value: valid UTF-8 of bounded length, different for different names, and not a reserved name.
 std::string workload_name(std::string_view name, std::string_view kind);
 
 // Which workload a process belongs to.
 class WorkloadNaming {
  public:
-  // names: of the host; may be null. It outlives this object.
+  // names: names of the host; may be null; must outlive this object.
   WorkloadNaming(WorkloadBy by, ContainerNames* names) : by_(by), names_(names) {}
 
-  // From here on these rules come first; null: none.
+  // Sets the rules, which take precedence; null: none.
   void use(std::shared_ptr<const WorkloadRules> rules) { rules_ = std::move(rules); }
-  // Whether processes' programs and ancestors have to be read.
+  // Whether the rules need the programs and the ancestors of processes.
   bool asks_for_exe() const;
   bool asks_for_ancestors() const;
 

@@ -2,7 +2,6 @@
 #include "collector/workloads_table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -11,19 +10,7 @@
 namespace igpu {
 namespace {
 
-constexpr Nanoseconds kRemember = std::chrono::minutes(15);
-constexpr std::size_t kMostClients = 65536;
 constexpr std::size_t kMostFolded = 65536;
-
-std::uint64_t nanoseconds_of(std::uint64_t cycles, double hertz) {
-  return static_cast<std::uint64_t>(std::round(static_cast<double>(cycles) * 1e9 / hertz));
-}
-
-const TreeProcess* find_process(std::span<const TreeProcess> processes, std::uint32_t pid) {
-  const auto it = std::lower_bound(processes.begin(), processes.end(), pid,
-                                   [](const TreeProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
-  return it == processes.end() || it->pid != pid ? nullptr : &*it;
-}
 
 }  // namespace
 
@@ -57,12 +44,10 @@ void WorkloadTable::advance(const Scan& scan) {
 void WorkloadTable::report_found(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
   for (const auto& [pid, group] : groups) {
     if (group == nullptr) continue;
-    const auto holder = std::lower_bound(scan.snapshot.processes.begin(), scan.snapshot.processes.end(), pid,
-                                         [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
-    const bool holds_client = holder != scan.snapshot.processes.end() && holder->pid == pid;
-    const TreeProcess* const process = holds_client ? nullptr : find_process(scan.processes, pid);
-    if (!holds_client && process == nullptr) continue;
-    scan.found(pid, holds_client ? holder->start_time_ticks : process->start_ticks, group->workload.labels.workload);
+    const ClientProcess* const holder = scan.snapshot.process(pid);
+    const TreeProcess* const process = holder ? nullptr : find_process(scan.processes, pid);
+    if (!holder && !process) continue;
+    scan.found(pid, holder ? holder->start_time_ticks : process->start_ticks, group->workload.labels.workload);
   }
 }
 
@@ -93,63 +78,43 @@ WorkloadTable::Group& WorkloadTable::group_of(const WorkloadLabels& labels, Nano
 }
 
 void WorkloadTable::count_clients(const Scan& scan, const std::map<std::uint32_t, Group*>& groups) {
+  const auto is_hidden = [&](const std::string& device) {
+    return scan.snapshot.clients_of(device).empty() &&
+           std::find(scan.asleep.begin(), scan.asleep.end(), device) != scan.asleep.end();
+  };
+  no_clients_.begin_scan(scan.snapshot);
+  for (auto& [device, ledger] : ledgers_)
+    if (!is_hidden(device)) ledger.begin_scan(scan.snapshot);
   for (const DrmClient& client : scan.snapshot.clients) {
     const auto group = groups.find(client.pid);
     if (group == groups.end() || group->second == nullptr) continue;
-    const auto holder = std::lower_bound(scan.snapshot.processes.begin(), scan.snapshot.processes.end(), client.pid,
-                                         [](const ClientProcess& p, std::uint32_t wanted) { return p.pid < wanted; });
-    const bool known = holder != scan.snapshot.processes.end() && holder->pid == client.pid;
-    count_client(client, known ? holder->start_time_ticks : 0, scan, *group->second);
+    count_client(client, ledger_of(client.device).advance(client), *group->second);
   }
+  for (auto& [device, ledger] : ledgers_) {
+    if (is_hidden(device)) {
+      ledger.asleep(scan.snapshot.time);
+    } else {
+      ledger.end_scan();
+    }
+  }
+  no_clients_.end_scan();
 }
 
-// Whether the id now belongs to another client: it has another holder and a lower count (i915 before Linux 6.5 reuses
-// ids). Only if the previous holder was read, or has ended.
-bool WorkloadTable::is_another(const Client& known, const DrmClient& client, std::uint64_t start_ticks,
-                               const ClientSnapshot& snapshot) {
-  if (known.pid == client.pid && known.start_ticks == start_ticks) return false;
-  if (known.pid != client.pid && !snapshot.complete &&
-      std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), known.pid))
-    return false;
-  for (std::size_t i = 0; i < kEngineClasses; ++i)
-    if (client.engines[i].busy_ns && known.engines[i].would_step_back(client.engines[i])) return true;
-  return false;
-}
-
-void WorkloadTable::count_client(const DrmClient& client, std::uint64_t start_ticks, const Scan& scan, Group& group) {
-  const auto [entry, is_unknown] = clients_.try_emplace(ClientKey{client.device, client.id});
-  Client& known = entry->second;
-  const bool is_new = is_unknown || is_another(known, client, start_ticks, scan.snapshot);
-  if (is_new) known = Client{};
-  known.pid = client.pid;
-  known.start_ticks = start_ticks;
-  known.seen = scan.snapshot.time;
-
+void WorkloadTable::count_client(const DrmClient& client, const ClientLedger::Use& use, Group& group) {
   Device& device = group.workload.devices[client.device];
   ++device.clients;
+  if (use.is_new && use.is_recent) ++group.workload.started;
   add_memory(client, device);
   auto& engines = group.engines[client.device];
   if (engines.empty()) engines.assign(kEngineClasses, ClassState(min_window_));
-  ClockRate& clock = clocks_[client.device];
-  const Nanoseconds elapsed = last_scan_ ? scan.snapshot.time - *last_scan_ : Nanoseconds::zero();
-
-  std::array<ClientEngineCounter::Step, kEngineClasses> steps{};
-  bool fits = true;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     const ClientEngine& engine = client.engines[i];
     if (!engine.present()) continue;
     device.shown[i] = true;
     engines[i].capacity = std::max<std::uint32_t>({engines[i].capacity, engine.capacity, 1});
-    steps[i] = known.engines[i].advance(engine, client.time, clock);
-    fits = fits && static_cast<double>(steps[i].gained) <= ClientEngineCounter::most(engine, elapsed, clock);
-    if (steps[i].spoiled) engines[i].window.restart();
+    if (use.steps[i].spoiled) engines[i].window.restart();
+    if (use.is_recent) engines[i].time.add(use.steps[i]);
   }
-  const bool is_born = whole_scan_ticks_ && start_ticks >= *whole_scan_ticks_;
-  const bool began = is_new && last_scan_ && (is_born || (last_showed_all_ && fits));
-  if (began) ++group.workload.started;
-  if (is_new && !began) return;
-  for (std::size_t i = 0; i < kEngineClasses; ++i)
-    (steps[i].in_cycles ? engines[i].cycles : engines[i].nanoseconds) += steps[i].gained;
 }
 
 void WorkloadTable::add_memory(const DrmClient& client, Device& device) const {
@@ -181,33 +146,33 @@ void WorkloadTable::count_processes(const Scan& scan, const std::map<std::uint32
 }
 
 void WorkloadTable::finish(const Scan& scan) {
+  awaiting_rate_.clear();
   for (auto& [name, group] : groups_) {
     for (auto& [address, engines] : group.engines) {
-      const auto hertz = clocks_[address].hertz();
+      const ClockRate& clock = ledger_of(address).clock();
       Device& device = group.workload.devices[address];
       for (std::size_t i = 0; i < kEngineClasses; ++i) {
         ClassState& state = engines[i];
         // Cycles that were kept until the rate was known belong to earlier windows.
-        if (state.cycles > 0 && !hertz) state.window.restart();
-        if (hertz) state.nanoseconds += nanoseconds_of(std::exchange(state.cycles, 0), *hertz);
-        const double busy = static_cast<double>(state.nanoseconds) / 1e9;
+        const bool is_converted = state.time.convert(clock);
+        if (!is_converted) {
+          state.window.restart();
+          awaiting_rate_.insert(address);
+        }
+        const double busy = state.time.seconds();
         const double gained = busy - device.busy[i];
         device.busy[i] = busy;
         group.recent += gained;
         attributed_[address][i] += gained;
         device.ratio[i].reset();
-        if (!device.shown[i]) continue;
-        if (const auto delta = state.window.advance(scan.snapshot.time, {state.nanoseconds}))
+        if (!device.shown[i] || !is_converted) continue;
+        if (const auto delta = state.window.advance(scan.snapshot.time, {state.time.nanoseconds}))
           device.ratio[i] = clamped_ratio(static_cast<double>(delta->counts[0]),
                                           static_cast<double>(delta->elapsed.count()) * state.capacity);
       }
     }
   }
-  forget_clients(scan.snapshot);
   fold();
-  last_scan_ = scan.snapshot.time;
-  if (!whole_scan_ticks_ || scan.snapshot.complete) whole_scan_ticks_ = scan.now_ticks;
-  last_showed_all_ = scan.snapshot.complete;
 }
 
 // Least use in the last window first; among those without any, the one that was last active the longest time ago.
@@ -263,39 +228,18 @@ void WorkloadTable::fold_into_other(Group& group) {
     device.clients += from.clients;
     for (const auto& [key, bytes] : from.memory) device.memory[key] += bytes;
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
-      to[i].nanoseconds += engines[i].nanoseconds;
-      to[i].cycles += engines[i].cycles;
+      to[i].time.add(engines[i].time);
       to[i].capacity = std::max(to[i].capacity, engines[i].capacity);
       to[i].window.restart();  // the sum jumped by what was counted before
       device.ratio[i].reset();
-      device.busy[i] = static_cast<double>(to[i].nanoseconds) / 1e9;
+      device.busy[i] = to[i].time.seconds();
       device.shown[i] = device.shown[i] || from.shown[i];
     }
   }
 }
 
-// Clients of running processes may be hidden for as long as their GPU sleeps.
-void WorkloadTable::forget_clients(const ClientSnapshot& snapshot) {
-  const bool crowded = clients_.size() > kMostClients;
-  std::erase_if(clients_, [&](const auto& entry) {
-    const Client& client = entry.second;
-    if (client.seen == snapshot.time) return false;
-    const bool lives = std::binary_search(snapshot.pids.begin(), snapshot.pids.end(), client.pid);
-    return (snapshot.time - client.seen > kRemember && !lives) || crowded;
-  });
-}
-
-bool WorkloadTable::awaits_rate(const std::string& device) const {
-  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& entry) {
-    const auto engines = entry.second.engines.find(device);
-    return engines != entry.second.engines.end() &&
-           std::any_of(engines->second.begin(), engines->second.end(),
-                       [](const ClassState& state) { return state.cycles > 0; });
-  });
-}
-
 void WorkloadTable::measured(const std::string& device, const Measured5& busy) {
-  if (awaits_rate(device)) return;
+  if (awaiting_rate_.contains(device)) return;
   const Seconds5& attributed = attributed_[device];
   auto& beginnings = beginnings_[device];
   Measured5& rest = unattributed_[device];

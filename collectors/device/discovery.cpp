@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/scan.h"
+#include "device/gpu_choice.h"
 #include "device/intel_gpu_names.h"
 #include "device/pci_address.h"
 
@@ -120,10 +121,8 @@ bool Discovery::describe(Gpu& gpu) const {
 }
 
 bool Discovery::selected(const Gpu& gpu) const {
-  return selection_.empty() || std::any_of(selection_.begin(), selection_.end(), [&](const std::string& wanted) {
-           return wanted == gpu.address || (!gpu.card.empty() && wanted == gpu.card) ||
-                  (!gpu.render_node.empty() && wanted == gpu.render_node);
-         });
+  return selection_.empty() || std::any_of(selection_.begin(), selection_.end(),
+                                           [&](const std::string& wanted) { return is_named(gpu, wanted); });
 }
 
 // A selection by address that is complete cannot grow, so the nodes of other devices need not be listed. The driver

@@ -2,13 +2,14 @@
 #include "gpu/open_gpu.h"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/scan.h"
+#include "collector/collector.h"
 #include "device/discovery.h"
+#include "device/gpu_choice.h"
 #include "gpu/snapshot_builder.h"
 #include "machine/process_id.h"
 #include "monitor/system_parts.h"
@@ -26,13 +27,10 @@ class NoLog final : public Log {
   void write(LogLevel, std::string_view, std::initializer_list<LogField>) override {}
 };
 
-constexpr std::array<std::string_view, 9> kCollectors{"engines", "frequency", "rc6", "power", "hwmon",
-                                                      "memory",  "pcie",      "imc", "fdinfo"};
-
 MonitorOptions monitor_options(const GpuOptions& options) {
   MonitorOptions monitor;
   monitor.disable_default_collectors = true;
-  for (const std::string_view name : kCollectors) monitor.collectors[std::string(name)] = true;
+  for (const std::string_view name : snapshot_collectors()) monitor.collectors[std::string(name)] = true;
   monitor.sysfs_root = options.sysfs_root;
   monitor.procfs_root = options.procfs_root;
   monitor.devfs_root = options.devfs_root;
@@ -45,12 +43,24 @@ MonitorOptions monitor_options(const GpuOptions& options) {
   return monitor;
 }
 
+// By the member of GpuOptions: a program has no flags.
+InvalidOption invalid(const OptionError& error) {
+  constexpr std::pair<std::string_view, std::string_view> kMembers[] = {
+      {"path.sysfs", "sysfs_root"}, {"path.procfs", "procfs_root"}, {"path.devfs", "devfs_root"}};
+  std::string_view name = error.flag();
+  for (const auto& [flag, member] : kMembers)
+    if (name == flag) name = member;
+  if (constexpr std::string_view kLeftOut = "no-collector."; name.starts_with(kLeftOut))
+    return {"without_collectors: " + std::string(name.substr(kLeftOut.size())) + ": " + error.reason(), ""};
+  return {std::string(name) + ": " + error.reason(), ""};
+}
+
 std::shared_ptr<MachineParts> machine_of(const GpuOptions& options) {
   if (options.min_window > std::chrono::hours(24)) throw InvalidOption("min_window is a day or less", "");
   try {
     return make_machine_parts(monitor_options(options), nullptr);
   } catch (const OptionError& error) {
-    throw InvalidOption(error.what(), "");
+    throw invalid(error);
   }
 }
 
@@ -87,15 +97,6 @@ const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view name) {
   return found;
 }
 
-std::string known_names(const std::vector<Gpu>& gpus) {
-  std::string text;
-  for (const Gpu& gpu : gpus) {
-    text += (text.empty() ? "" : ", ") + gpu.address;
-    if (!gpu.card.empty()) text += " (" + gpu.card + (gpu.render_node.empty() ? "" : ", " + gpu.render_node) + ")";
-  }
-  return text;
-}
-
 Gpu choose(const std::vector<Gpu>& gpus, std::string_view name, const GpuOptions& options) {
   if (gpus.empty()) {
     const Advice advice = no_gpu_advice(options.sysfs_root);
@@ -103,7 +104,7 @@ Gpu choose(const std::vector<Gpu>& gpus, std::string_view name, const GpuOptions
   }
   if (name.empty()) return gpus.front();
   if (const Gpu* gpu = find_gpu(gpus, name)) return *gpu;
-  throw NoSuchGpu("there is no Intel GPU \"" + std::string(name) + "\"", "available: " + known_names(gpus));
+  throw NoSuchGpu("there is no Intel GPU \"" + std::string(name) + "\"", "available: " + list_of(gpus));
 }
 
 // What reads one GPU. Belongs to one process.
@@ -153,7 +154,7 @@ class Session {
     try {
       return configure(all_collectors(), monitor_options(options));
     } catch (const OptionError& error) {
-      throw InvalidOption(error.what(), "");
+      throw invalid(error);
     }
   }
 
@@ -221,7 +222,17 @@ struct OpenGpu::State {
   std::unique_ptr<Session> session;
 };
 
-std::span<const std::string_view> snapshot_collectors() { return kCollectors; }
+std::span<const std::string_view> snapshot_collectors() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> found;
+    for (const CollectorEntry& entry : all_collectors()) {
+      const CollectorInfo& info = *entry.info;
+      if (info.enabled_by_default && info.in_snapshots && !info.always_on) found.push_back(info.name);
+    }
+    return found;
+  }();
+  return names;
+}
 
 OpenGpu open_gpu(const MakeParts& make_parts, std::string_view name, const GpuOptions& options) {
   const std::shared_ptr<MachineParts> parts = make_parts();

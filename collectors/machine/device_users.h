@@ -10,23 +10,22 @@
 
 namespace igpu {
 
-// Which processes have a character device of one major number open, as the kernel itself reports it to BPF programs.
+// Processes that have a character device of one major number open, as BPF programs in the kernel report them.
 // One thread at a time.
 class DeviceUsers {
  public:
   virtual ~DeviceUsers() = default;
 
-  // PIDs of all processes, one entry for each open descriptor; sorted. In the order of nothing else: one pass over
-  // every descriptor of the machine, inside the kernel.
+  // Sorted PIDs, one per open descriptor. Costs one pass of the kernel over all descriptors of the machine.
   virtual Reading<std::vector<std::uint32_t>> list() = 0;
 
   struct Changes {
-    std::vector<std::uint32_t> processes;  // PIDs that got a descriptor; any number of times, ended ones included
-    bool some_lost = false;                // more than could be kept: list() has them
+    std::vector<std::uint32_t> processes;  // PIDs that got a descriptor; may repeat, and may have ended
+    bool some_lost = false;                // there were more than fit; list() has them
   };
   // Whether the kernel reports changes; if not, only list() shows them.
   virtual bool reports_changes() const = 0;
-  // Since the last call. A change that list() may have missed is reported by the next call. No system call.
+  // Changes since the last call, without a system call. A change that list() missed is in the next call's.
   virtual Changes changes() = 0;
 };
 

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <string>
 
+#include "igpu/unique_fd.h"
 #include "machine/drm_node.h"
 #include "machine/filesystem.h"
-#include "machine/unique_fd.h"
 
 namespace igpu {
 namespace {

@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "igpu/unique_fd.h"
 #include "machine/filesystem.h"
-#include "machine/unique_fd.h"
 
 namespace igpu {
 namespace {
@@ -117,8 +117,8 @@ Reading<Unit> visit_entries(int fd, std::string_view where, const std::function<
 
 class LinuxDirectory final : public Directory {
  public:
-  LinuxDirectory(UniqueFd fd, std::string root)
-      : folder_(std::make_shared<const UniqueFd>(std::move(fd))), root_(std::move(root)) {}
+  explicit LinuxDirectory(UniqueFd fd, std::shared_ptr<const UniqueFd> root = nullptr)
+      : folder_(std::make_shared<const UniqueFd>(std::move(fd))), root_(root ? std::move(root) : folder_) {}
 
   Reading<std::string_view> read(std::string_view path, std::span<char> buffer) const override {
     return read_file(path, buffer, false);
@@ -156,11 +156,14 @@ class LinuxDirectory final : public Directory {
   Reading<std::string> resolve(std::string_view path) const override {
     const UniqueFd fd(open_at(folder_->get(), path, O_PATH));
     if (!fd) return outcome_of_errno<std::string>(errno, path);
-    std::string real = path_of(fd.get());
-    if (root_ == "/" && real.starts_with('/')) return real.substr(1);
-    if (real == root_) return std::string(".");
-    if (real.size() > root_.size() && real.starts_with(root_) && real[root_.size()] == '/')
-      return real.substr(root_.size() + 1);
+    // Not kept: the process that opens perf events may not ask for it, and never calls this.
+    const std::string root = path_of(root_->get());
+    const std::string real = path_of(fd.get());
+    if (root.empty() || real.empty()) return Absent{Reason::kernel, ENOENT};
+    if (root == "/" && real.starts_with('/')) return real.substr(1);
+    if (real == root) return std::string(".");
+    if (real.size() > root.size() && real.starts_with(root) && real[root.size()] == '/')
+      return real.substr(root.size() + 1);
     return Absent{Reason::kernel, ENOENT};  // it leads out of the tree
   }
   Reading<FileFacts> stat(std::string_view path) const override {
@@ -172,14 +175,13 @@ class LinuxDirectory final : public Directory {
                      static_cast<std::uint64_t>(facts.st_size)};
   }
 
+ private:
   static std::string path_of(int fd) {
     std::array<char, PATH_MAX> target;
     const std::string link = "/proc/self/fd/" + std::to_string(fd);
     const ssize_t count = ::readlink(link.c_str(), target.data(), target.size());
     return count < 0 ? std::string() : std::string(target.data(), static_cast<std::size_t>(count));
   }
-
- private:
   Reading<std::string_view> read_file(std::string_view path, std::span<char> buffer, bool may_be_cut) const {
     const UniqueFd fd(open_at(folder_->get(), path, O_RDONLY));
     if (!fd) return outcome_of_errno<std::string_view>(errno, path);
@@ -187,7 +189,7 @@ class LinuxDirectory final : public Directory {
   }
 
   std::shared_ptr<const UniqueFd> folder_;
-  std::string root_;  // real path of the file system's root, for resolve()
+  std::shared_ptr<const UniqueFd> root_;  // the file system's root, for resolve()
 };
 
 }  // namespace
@@ -230,8 +232,7 @@ std::vector<std::string> sorted_names(const Directory& directory, std::string_vi
 std::unique_ptr<Directory> open_root(const std::string& root) {
   UniqueFd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) throw std::system_error(errno, std::generic_category(), root);
-  std::string real = LinuxDirectory::path_of(fd.get());
-  return std::make_unique<LinuxDirectory>(std::move(fd), std::move(real));
+  return std::make_unique<LinuxDirectory>(std::move(fd));
 }
 
 }  // namespace igpu

@@ -5,8 +5,8 @@
 #include <optional>
 #include <stop_token>
 
+#include "igpu/unique_fd.h"
 #include "igpu/units.h"
-#include "machine/unique_fd.h"
 
 namespace igpu {
 

@@ -67,7 +67,7 @@ struct Machine {
   // For files of other programs; null: this machine has none.
   std::unique_ptr<PageFolder> (*page_folder)(std::string path) = nullptr;
   Directory* root = nullptr;  // the host's file system, for names of pods and containers; null: not available
-  // Of DRM nodes. Null where there is no such interface: why not, or nothing if the machine is not a real one.
+  // Null if there is no such interface; why_no_drm_users says why. Both are empty on machines that are not real.
   DeviceUsers* drm_users = nullptr;
   std::optional<Absent> why_no_drm_users{};
   JobCounterSource* job_counters = nullptr;  // null: the machine is not a real one

@@ -12,19 +12,24 @@
 #include <optional>
 #include <string>
 
-#include "base/pci_ids.h"
 #include "base/scan.h"
+#include "igpu/unique_fd.h"
+#include "machine/boot_clock.h"
 #include "machine/machine.h"
-#include "machine/unique_fd.h"
+#include "machine/pci_ids.h"
 
 namespace igpu {
 namespace {
 
-class SystemClock final : public Clock {
+class SystemClock final : public Clock, public BootClock {
  public:
-  Nanoseconds now() const override {
+  Nanoseconds now() const override { return read(CLOCK_MONOTONIC); }
+  Reading<Nanoseconds> boot_now() const override { return read(CLOCK_BOOTTIME); }
+
+ private:
+  static Nanoseconds read(clockid_t clock) {
     timespec t{};
-    ::clock_gettime(CLOCK_MONOTONIC, &t);
+    ::clock_gettime(clock, &t);
     return std::chrono::seconds(t.tv_sec) + Nanoseconds(t.tv_nsec);
   }
 };

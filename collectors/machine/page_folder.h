@@ -29,11 +29,20 @@ class PageFile {
   virtual Reading<std::optional<std::int32_t>> holder() = 0;
 };
 
+// Of a file that was not opened.
+struct PageFacts {
+  std::uint32_t owner = 0;  // uid
+  std::uint64_t size = 0;
+  bool is_file = true;  // neither a link nor anything else
+};
+
 class PageFolder {
  public:
   virtual ~PageFolder() = default;
   // The names in it, without order. Absent when there is no such folder.
   virtual Reading<std::vector<std::string>> names() = 0;
+  // Absent when it has gone.
+  virtual Reading<PageFacts> facts(std::string_view name) = 0;
   // Absent when it has gone. Failure with EINVAL when it is not a regular file.
   virtual Reading<std::unique_ptr<PageFile>> open(std::string_view name) = 0;
 };

@@ -6,9 +6,9 @@
 
 #include <cerrno>
 
+#include "igpu/unique_fd.h"
 #include "machine/filesystem.h"
 #include "machine/page_folder.h"
-#include "machine/unique_fd.h"
 
 namespace igpu {
 namespace {
@@ -67,6 +67,14 @@ class LinuxPageFolder final : public PageFolder {
     while (const dirent* entry = ::readdir(directory)) names.emplace_back(entry->d_name);
     if (errno != 0) return outcome_of_errno<std::vector<std::string>>(errno, path_);
     return names;
+  }
+
+  Reading<PageFacts> facts(std::string_view name) override {
+    const std::string text(name);
+    struct ::stat status {};
+    if (::fstatat(folder_.get(), text.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+      return outcome_of_errno<PageFacts>(errno, text);
+    return PageFacts{status.st_uid, static_cast<std::uint64_t>(status.st_size), S_ISREG(status.st_mode)};
   }
 
   Reading<std::unique_ptr<PageFile>> open(std::string_view name) override {

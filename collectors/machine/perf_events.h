@@ -17,7 +17,8 @@ struct PerfEventConfig {
   std::uint64_t config = 0;  // 0 is a valid event (rcs0-busy)
 };
 
-// One opened event. Closing the leader leaves the siblings counting alone: keep them together (source/pmu.h does).
+// One opened event. If the leader is closed, its siblings count on alone: close a group as a whole
+// (source/pmu_session.h does).
 class PerfEvent {
  public:
   virtual ~PerfEvent() = default;

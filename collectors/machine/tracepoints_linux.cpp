@@ -17,9 +17,9 @@
 #include <thread>
 #include <utility>
 
+#include "igpu/unique_fd.h"
 #include "machine/filesystem.h"
 #include "machine/tracepoints.h"
-#include "machine/unique_fd.h"
 
 namespace igpu {
 namespace {

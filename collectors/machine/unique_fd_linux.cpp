@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include "machine/unique_fd.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu {
 

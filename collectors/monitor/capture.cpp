@@ -48,7 +48,7 @@ MonitorOptions recorded_options(const MonitorOptions& options) {
   recorded.collector_timeout = std::max(recorded.collector_timeout, kLeastTimeout);
   for (const CollectorDescription& collector : describe_collectors()) {
     if (!collector.enabled_by_default && !collector.always_on)
-      recorded.collectors[std::string(collector.name)] = collector.name == "host";
+      recorded.collectors[std::string(collector.name)] = collector.for_commands;
   }
   return recorded;
 }

@@ -9,10 +9,10 @@
 
 namespace igpu {
 
-// The machine of a capture. Throws CaptureError.
+// The machine that a capture describes. Throws CaptureError.
 std::shared_ptr<MachineParts> capture_parts(const CaptureFiles& files);
 
-// take_capture() of any machine. wait: lets its time pass between two passes.
+// take_capture() on any machine. wait: called between two passes, to let time pass.
 CaptureOutcome capture_of(std::shared_ptr<MachineParts> machine, const MonitorOptions& options,
                           const CaptureRequest& request, const std::function<void()>& wait, Log& log);
 

@@ -11,7 +11,7 @@
 
 namespace igpu {
 
-// A thread that calls `changed` when the kernel reports a change, and sleeps in the kernel otherwise.
+// A thread that sleeps in the kernel and calls `changed` whenever the kernel reports a change.
 class ChangeListener {
  public:
   ChangeListener(ChangeSignal& signal, std::function<void()> changed)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "collector/collector.h"
 #include "igpu/monitor.h"
 #include "registry/configuration.h"
@@ -8,8 +10,9 @@ namespace igpu {
 namespace {
 
 CollectorDescription describe(const CollectorInfo& info) {
-  return {info.name,    info.help,  info.enabled_by_default, info.always_on, info.metrics, info.features,
-          info.options, info.notes, info.reads_processes,    info.proc_files};
+  return {
+      info.name,    info.help,  info.enabled_by_default, info.for_commands, info.always_on, info.metrics, info.features,
+      info.options, info.notes, info.reads_processes,    info.proc_files};
 }
 
 }  // namespace
@@ -25,6 +28,13 @@ std::vector<CollectorDescription> describe_collectors(const MonitorOptions& opti
   for (const CollectorEntry& entry : all_collectors())
     if (is_enabled(*entry.info, options)) descriptions.push_back(describe(*entry.info));
   return descriptions;
+}
+
+bool reads_processes(const MonitorOptions& options) {
+  const auto& all = all_collectors();
+  return options.simulate.empty() && std::any_of(all.begin(), all.end(), [&](const CollectorEntry& entry) {
+           return entry.info->reads_processes && is_enabled(*entry.info, options);
+         });
 }
 
 std::span<const MetricDescriptor* const> registry_metrics() { return kRegistryMetrics; }

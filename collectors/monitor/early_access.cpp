@@ -8,18 +8,15 @@
 #include <utility>
 
 #include "collector/jobs.h"
-#include "collector/shared/client_finder.h"
+#include "collector/shared/finder_option.h"
 #include "collector/workloads.h"
+#include "igpu/perf_opener.h"
+#include "machine/perf_opener.h"
+#include "source/collected_pmus.h"
 #include "source/drm_descriptor.h"
 
 namespace igpu {
 namespace {
-
-bool reads_processes(const MonitorOptions& options) {
-  const std::vector<CollectorDescription> collectors = describe_collectors(options);
-  return std::any_of(collectors.begin(), collectors.end(),
-                     [](const CollectorDescription& collector) { return collector.reads_processes; });
-}
 
 std::string why_not(const Absent& absent) {
   switch (absent.reason) {
@@ -49,13 +46,25 @@ std::unique_ptr<JobCounterSource> open_job_counters_of_machine(bool by_process) 
 
 }  // namespace
 
+void open_perf_events_for(int socket, const std::string& sysfs_root) {
+  const std::unique_ptr<Directory> sys = open_root(sysfs_root);
+  serve_perf_events(socket,
+                    [&sys](const PerfEventConfig& event) { return is_type_of_collected_pmu(*sys, event.type); });
+}
+
+std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int perf_opener) {
+  std::shared_ptr<EarlyAccess> early = open_early(options);
+  early->perf = remote_perf_events(perf_opener);
+  return early;
+}
+
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
   auto early = std::make_shared<EarlyAccess>();
   if (options.simulate.empty() && has_collector(options, JobsCollector::kInfo.name))
     early->job_counters = open_job_counters_of_machine(has_collector(options, WorkloadsCollector::kInfo.name));
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
-  if (!options.simulate.empty() || !reads_processes(options)) return early;
+  if (!reads_processes(options)) return early;
   if (choice == FinderChoice::walk) {
     early->why_no_drm_users = Absent{Reason::disabled};
     return early;

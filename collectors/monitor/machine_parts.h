@@ -9,19 +9,19 @@
 
 namespace igpu {
 
-// A machine and what it is made of.
+// A machine and the objects that it refers to.
 class MachineParts {
  public:
   virtual ~MachineParts() = default;
   virtual Machine& machine() = 0;
-  // Before each scrape that runs a collector; the first state of the counters is read before all of them.
+  // Called before each scrape that runs a collector, but not before the first reading of the counters.
   virtual void scrape_begins() {}
 };
 
-// A monitor over any machine; for tests and the simulation. The roots and simulate in options are ignored.
+// A monitor over any machine, for tests and the simulation. Ignores the roots and `simulate` in options.
 std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
 
-// Scrapes that wait for a run to begin.
+// Number of scrapes that wait for a run to begin.
 std::size_t waiting_for_run(const Monitor& monitor);
 
 }  // namespace igpu

@@ -10,7 +10,7 @@
 namespace igpu {
 namespace {
 
-// Of this process.
+// Processor time that this process has used.
 Nanoseconds processor_time() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -27,7 +27,7 @@ Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const Monitor
                 [this](std::function<void()> body) { return make_thread(std::move(body)); },
                 options.accumulator_interval, options.workload_rules},
                configure(all_collectors(), options), log) {
-  // The first state of every counter: windows of the first scrape reach back to here.
+  // Reads the first state of every counter; the windows of the first scrape begin here.
   (void)registry.run({});
   plan_accumulating();
   first_scrape_at = SteadyClock::now() + std::min<Nanoseconds>(options.min_window, std::chrono::seconds(1));
@@ -59,16 +59,16 @@ std::thread Monitor::State::make_thread(std::function<void()> body) {
     lock.unlock();
     return std::thread(std::move(body));
   }
-  wanted_thread = std::move(body);  // one scrape runs at a time: no other request is open
+  wanted_thread = std::move(body);  // only one scrape runs at a time, so no other request is open
   housekeeping_wanted.notify_all();
-  changed.wait(lock, [&] { return made_thread.joinable() || made_none; });
-  if (made_none) std::rethrow_exception(std::exchange(made_none, nullptr));
+  changed.wait(lock, [&] { return made_thread.joinable() || thread_error; });
+  if (thread_error) std::rethrow_exception(std::exchange(thread_error, nullptr));
   return std::move(made_thread);
 }
 
 void Monitor::State::plan_accumulating() {
   accumulating_due = SteadyClock::now() + registry.accumulating_due_after();
-  if (accumulating_due < housekeeping_due) housekeeping_wanted.notify_all();  // a GPU came that cannot wait as long
+  if (accumulating_due < housekeeping_due) housekeeping_wanted.notify_all();  // a new GPU must be read earlier
 }
 
 void Monitor::State::plan_after(const std::shared_ptr<ScrapeRun>& run) {
@@ -85,7 +85,7 @@ void Monitor::State::run_housekeeping() {
       try {
         made_thread = std::thread(std::exchange(wanted_thread, nullptr));
       } catch (...) {
-        made_none = std::current_exception();
+        thread_error = std::current_exception();
       }
       changed.notify_all();
       continue;
@@ -116,7 +116,7 @@ void Monitor::State::read_between_scrapes(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   plan_accumulating();
   const auto end = SteadyClock::now();
-  // Others may use the processor meanwhile, in this process or elsewhere.
+  // Other threads and programs used the processors meanwhile: neither figure alone is the cost.
   const Nanoseconds cost = std::min<Nanoseconds>(processor_time() - used, end - begin);
   if (reads_clients) burst.scanned(end.time_since_epoch(), cost);
   running = false;

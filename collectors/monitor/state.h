@@ -10,76 +10,77 @@
 #include <mutex>
 #include <thread>
 
-#include "base/scan_burst.h"
 #include "igpu/monitor.h"
 #include "monitor/change_listener.h"
 #include "monitor/machine_parts.h"
+#include "monitor/scan_burst.h"
 #include "registry/registry.h"
 
 namespace igpu {
 
-// What a Monitor is made of, and the thread that it keeps.
+// The members of a Monitor, and its housekeeping thread.
 struct Monitor::State {
   using SteadyClock = std::chrono::steady_clock;
 
   std::shared_ptr<MachineParts> parts;
   MonitorOptions options;
 
-  // One run at a time; see Monitor::scrape.
+  // One run at a time; see Monitor::scrape. The mutex guards what follows.
   std::mutex mutex;
   std::condition_variable_any changed;
-  std::condition_variable housekeeping_wanted;  // apart: a scrape that ends shall not wake that thread
-  bool running = false;                         // a run that cannot be shared yet, or ever
-  std::shared_ptr<ScrapeRun> shared_run;        // the last one that could be shared; it may have ended
-  bool shared_run_planned = false;              // plan_accumulating() knows of it
-  std::uint64_t runs_started = 0;               // that were shared
-  std::list<CollectorSet> wanted;               // by those who wait for a run
+  std::condition_variable housekeeping_wanted;  // a second one, so that a scrape that ends does not wake that thread
+  bool running = false;                         // a run that is starting, or that callers cannot share
+  std::shared_ptr<ScrapeRun> shared_run;        // the last run that callers can share; it may have ended
+  bool shared_run_planned = false;              // plan_accumulating() has been called after it
+  std::uint64_t runs_started = 0;               // runs that callers can share
+  std::list<CollectorSet> wanted;               // one entry per caller that waits for a run
 
-  SteadyClock::time_point accumulating_due;  // when counters that advance only when read must be read at the latest
+  SteadyClock::time_point accumulating_due;  // deadline for reading the counters that advance only when read
   SteadyClock::time_point housekeeping_due;
   ScanBurst burst;  // scans between scrapes, on SteadyClock
   SteadyClock::time_point first_scrape_at;
   bool stopping = false;
-  std::unique_ptr<ChangeListener> client_reports;  // null: there are none, or nobody wants them
+  std::unique_ptr<ChangeListener> client_reports;  // null: the kernel reports no clients, or no collector uses it
   std::thread housekeeping;
-  bool has_housekeeping = false;        // that thread exists
-  std::thread::id housekeeping_id;      // once it runs
-  std::function<void()> wanted_thread;  // that it is to make
+  bool has_housekeeping = false;        // the thread exists
+  std::thread::id housekeeping_id;      // set by the thread itself
+  std::function<void()> wanted_thread;  // body of the thread that make_thread() asks for
   std::thread made_thread;
-  std::exception_ptr made_none;
+  std::exception_ptr thread_error;  // why it could not be started
 
-  Registry registry;  // last: its end may still make a thread
+  Registry registry;  // last: its destructor may still start a thread
 
   State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log);
   ~State();
 
-  // A scrape is asked for by threads that may have given up rights which collectors need, and a thread inherits from
-  // the one that makes it. So all that collectors run on are made by this monitor's own thread or by the one that made
-  // that.
+  // A thread inherits its rights from the thread that starts it. Threads that scrape may have dropped rights that
+  // collectors need, so every collector thread is started by the housekeeping thread, or by the thread that constructs
+  // the monitor.
   std::thread make_thread(std::function<void()> body);
 
-  // After a run, which may have read what must be read, a part of it, or nothing.
+  // Plans the next reading after a run, which may have read all, some or none of the accumulating counters.
   void plan_accumulating();
 
-  // The same for one that has just ended. If no caller waited for its end, something is read once more than necessary.
+  // Plans the next reading after `run` ended. If no caller waited for the end, counters may be read once more than
+  // necessary; that is harmless.
   void plan_after(const std::shared_ptr<ScrapeRun>& run);
 
-  // RC6 and hwmon energy wrap unnoticed when they are not read for long, and a job that ends before the next scrape
-  // must be scanned: nothing else runs between scrapes.
+  // Reads between scrapes: RC6 and hwmon energy counters wrap unnoticed if they are not read in time, and the counters
+  // of a short job are lost when it ends. Nothing else runs between scrapes.
   void run_housekeeping();
   SteadyClock::time_point next_reading() const;
   void read_between_scrapes(std::unique_lock<std::mutex>& lock);
 
-  // Whether a collector that counts what ended is on: it is read between scrapes.
+  // Whether a collector that counts short jobs is enabled; it is read between scrapes.
   bool counts_short_jobs() const;
 
-  // A run with these collectors: the present one or the next. Null: the limit was reached before it began. A run that
-  // takes longer than a collector may is shared no more: what it read first is old. One that began after the call is as
-  // good when it has ended before this thread woke up.
+  // Returns a run with these collectors: joins the current run, or starts one when that has ended. Does not join a run
+  // that exceeded the time limit of a collector, because its first values would be old. A run that began after the call
+  // may have ended before this thread woke up; its result is as good. Null: the limit was reached before a run began.
   std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
                                       std::unique_lock<std::mutex>& lock);
 
-  // A caller that waits for a run with these collectors.
+  // Registers a caller that waits for a run with these collectors.
   class RunRequest {
    public:
     RunRequest(State& state, std::unique_lock<std::mutex>& lock, const CollectorSet& collectors)
@@ -97,7 +98,7 @@ struct Monitor::State {
     std::list<CollectorSet>::iterator place_;
   };
 
-  // With all that those who wait now want.
+  // Starts a run for the collectors that all current waiters asked for.
   std::shared_ptr<ScrapeRun> start_run(std::unique_lock<std::mutex>& lock);
 };
 

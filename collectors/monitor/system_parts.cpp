@@ -21,12 +21,21 @@ class SystemParts final : public MachineParts {
         proc_(open_tree(options.procfs_root, "procfs")),
         dev_(open_tree(options.devfs_root, "devfs")),
         root_(open_tree(options.rootfs_root, "rootfs")),
-        perf_(system_perf_events()),
+        perf_(early_->perf ? nullptr : system_perf_events()),
         drm_(system_drm_nodes(options.devfs_root)),
         clock_(system_clock()),
         privileges_(system_privileges()),
         names_(system_names()),
-        machine_{*sys_, *proc_, *dev_, *perf_, *drm_, *clock_, *privileges_, *names_, &open_page_folder, root_.get()} {
+        machine_{*sys_,
+                 *proc_,
+                 *dev_,
+                 early_->perf ? *early_->perf : *perf_,
+                 *drm_,
+                 *clock_,
+                 *privileges_,
+                 *names_,
+                 &open_page_folder,
+                 root_.get()} {
     machine_.drm_users = early_->drm_users.get();
     machine_.why_no_drm_users = early_->why_no_drm_users;
     machine_.job_counters = early_->job_counters.get();
@@ -44,7 +53,7 @@ class SystemParts final : public MachineParts {
 
   std::shared_ptr<EarlyAccess> early_;
   std::unique_ptr<Directory> sys_, proc_, dev_, root_;
-  std::unique_ptr<PerfEvents> perf_;
+  std::unique_ptr<PerfEvents> perf_;  // null: another process opens them
   std::unique_ptr<DrmNodes> drm_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Privileges> privileges_;

@@ -8,8 +8,8 @@
 
 namespace igpu {
 
-// The real machine, or the simulated one that the options name. Throws OptionError.
-// early: null to open it now.
+// The real machine, or the simulated one named by the options. Throws OptionError.
+// early: access that was opened before rights were dropped; null: opened now.
 std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early);
 
 }  // namespace igpu

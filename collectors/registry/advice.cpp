@@ -186,6 +186,9 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
     case Need::imc_pmu:
       return {"this kernel offers no PMU of the memory controllers (uncore_imc*) with the events",
               "modprobe intel_uncore, or a newer kernel that knows this processor; a virtual machine has none"};
+    case Need::other_processes:
+      return {"/proc cannot be read here: it is not mounted, or --path.procfs names another folder",
+              "mount procfs, or set --path.procfs to where it is mounted"};
     case Need::card_hwmon:
       return {"this kernel's driver offers no energy counter of the card in hwmon",
               "a newer kernel with CONFIG_HWMON: it came with 6.2 for i915, with 6.8 for xe"};
@@ -223,7 +226,6 @@ PermissionFacts permission_facts(Machine& machine) {
   if (const auto text = machine.proc.read("sys/kernel/perf_event_paranoid", buffer))
     facts.perf_event_paranoid = scan_integer<int>(*text);
   facts.has_perfmon = machine.privileges.has_capability(Privileges::kCapPerfmon);
-  facts.has_sys_admin = machine.privileges.has_capability(Privileges::kCapSysAdmin);
   facts.has_ptrace = machine.privileges.has_capability(Privileges::kCapSysPtrace);
   facts.in_user_namespace = !machine.privileges.in_initial_user_namespace();
   return facts;

@@ -14,7 +14,6 @@ namespace igpu {
 struct PermissionFacts {
   std::optional<int> perf_event_paranoid;  // /proc/sys/kernel/perf_event_paranoid
   bool has_perfmon = false;
-  bool has_sys_admin = false;
   bool has_ptrace = false;
   bool in_user_namespace = false;  // one of our own: capabilities count for nothing outside it
 };

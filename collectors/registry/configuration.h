@@ -10,24 +10,23 @@
 
 namespace igpu {
 
-// A collector as it was configured.
+// A collector with its configuration.
 struct ConfiguredCollector {
   CollectorEntry entry;
-  bool enabled = true;  // always_on ones are
+  bool enabled = true;  // always_on collectors are always enabled
   OptionValues options;
 
-  // The longest time between two readings, even without scrapes; nothing if it is read by scrapes only.
+  // The longest time between two readings, even without scrapes; nullopt if only scrapes read it.
   std::optional<Nanoseconds> read_within(Nanoseconds longest) const;
 };
 
-// Whether the collector counts what ended, so that reading it between scrapes makes a difference.
+// Whether the collector counts short jobs, so that it is worth reading between scrapes.
 bool is_read_between_scrapes(const CollectorInfo& collector);
 
-// Whether the collector runs with these options: the one place that decides it.
+// Whether the collector runs with these options; nothing else decides it.
 bool is_enabled(const CollectorInfo& collector, const MonitorOptions& options);
 
-// All of them, in the same order. Throws OptionError for options of collectors that do not exist, and for values that
-// an option refuses.
+// All collectors, in the same order. Throws OptionError for an unknown collector or option, and for an invalid value.
 std::vector<ConfiguredCollector> configure(std::span<const CollectorEntry> collectors, const MonitorOptions& options);
 
 }  // namespace igpu

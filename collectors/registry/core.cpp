@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
+
+#include "device/gpu_choice.h"
 
 namespace igpu {
 namespace {
@@ -13,8 +16,9 @@ bool is_same_binding(const Gpu& a, const Gpu& b) {
 
 }  // namespace
 
-// Makes units for GPUs that were bound since the last scrape and closes those that are gone, with all their files.
-void Registry::Core::follow_devices() {
+// Adds units for GPUs that were bound since the last scrape, and closes the units, with all their files, of GPUs that
+// are gone.
+void RegistryCore::follow_devices() {
   const std::vector<Gpu>& gpus = discovery.discover();
   const bool unchanged = std::equal(gpus.begin(), gpus.end(), units.begin(), units.end(),
                                     [](const Gpu& gpu, const auto& unit) { return is_same_binding(gpu, unit->gpu); });
@@ -42,7 +46,7 @@ void Registry::Core::follow_devices() {
   units = std::move(next);
 }
 
-void Registry::Core::publish_known() {
+void RegistryCore::publish_known() {
   if (!units_changed) return;
   auto known = std::make_shared<std::vector<Gpu>>();
   for (const auto& unit : units) known->push_back(unit->gpu);
@@ -51,7 +55,67 @@ void Registry::Core::publish_known() {
   units_changed = false;
 }
 
-Slot& Registry::Core::add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const {
+std::size_t RegistryCore::device_count(const Progress& progress) const {
+  if (progress.listed) return progress.units.size();
+  const std::lock_guard lock(known_mutex);
+  return known_gpus->size();
+}
+
+Reading<ClientSnapshot> RegistryCore::find_clients(std::span<const std::string> chosen,
+                                                   std::vector<std::string> asleep) {
+  if (options.gpus.empty()) return finder->find(asleep);
+  const auto is_chosen = [&](const std::string& address) {
+    return std::find(chosen.begin(), chosen.end(), address) != chosen.end();
+  };
+  // The search must not wake the others either.
+  for (const Gpu& gpu : all_gpus.discover()) {
+    if (is_chosen(gpu.address)) continue;
+    PowerWatch& power = other_power.try_emplace(gpu.address, machine.sys, gpu.pci_path).first->second;
+    if (power.read(machine.clock.now()).power != GpuPower::awake) asleep.push_back(gpu.address);
+  }
+  Reading<ClientSnapshot> found = finder->find(asleep);
+  if (!found) return found;
+  std::set<std::uint32_t> holders;
+  std::erase_if(found->clients, [&](const DrmClient& client) { return !is_chosen(client.device); });
+  for (const DrmClient& client : found->clients) holders.insert(client.pid);
+  std::erase_if(found->processes, [&](const ClientProcess& process) { return !holders.contains(process.pid); });
+  return found;
+}
+
+void RegistryCore::report_missing(const std::vector<std::shared_ptr<GpuUnit>>& found) {
+  if (options.gpus.empty() && found.empty()) return scrape_log.no_device();
+  for (const std::string& name : options.gpus) {
+    const bool is_here =
+        std::any_of(found.begin(), found.end(), [&](const auto& unit) { return is_named(unit->gpu, name); });
+    if (scrape_log.is_first_miss(name, is_here)) scrape_log.no_such_device(name, Discovery(machine, {}).discover());
+  }
+}
+
+// Only a collector that completed its reading is rescheduled; one that this run skipped, or that failed, hung or was
+// late, stays due. A sleeping GPU has nothing to read.
+void RegistryCore::plan_readings(const Progress& progress) {
+  const Nanoseconds now = machine.clock.now();
+  for (const Step& step : progress.steps) {
+    if (!step.slot->reading) continue;
+    const bool read =
+        step.outcome == Outcome::suspended || (step.outcome == Outcome::collected && step.sink->failures().empty());
+    const Nanoseconds within = step.slot->read_within;
+    if (read)
+      step.slot->reading->was_read(now, within);
+    else
+      step.slot->reading->was_missed(now, within);
+  }
+  Nanoseconds due = now + options.accumulator_interval;  // discovery runs at least this often, too
+  const auto consider = [&due](const std::list<Slot>& slots) {
+    for (const Slot& slot : slots)
+      if (slot.reading) due = std::min(due, slot.reading->due());
+  };
+  consider(machine_slots);
+  for (const auto& unit : progress.units) consider(unit->slots);
+  accumulating_due_after = std::max(due - now, Nanoseconds::zero());
+}
+
+Slot& RegistryCore::add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const {
   Slot& slot = slots.emplace_back();
   slot.configured = &collector;
   slot.info = collector.entry.info;
@@ -60,14 +124,14 @@ Slot& Registry::Core::add_slot(std::list<Slot>& slots, const ConfiguredCollector
   return slot;
 }
 
-std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* before) {
+std::shared_ptr<GpuUnit> RegistryCore::bind(const Gpu& gpu, const GpuUnit* before) {
   auto unit = std::make_shared<GpuUnit>();
   unit->gpu = gpu;
   DeviceMemory& memory = memories[gpu.address];
   // A collector that still hangs on the old binding does not share its memory with the new one.
   if (before && before->busy()) memory = DeviceMemory{};
   unit->pmu_memory = memory.pmu;
-  unit->runtime_pm = std::make_unique<RuntimePm>(machine.sys, gpu.pci_path);
+  unit->power = std::make_unique<PowerWatch>(machine.sys, gpu.pci_path);
   unit->pmu = std::make_unique<PmuSession>(
       machine, *unit->pmu_memory,
       gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
@@ -79,7 +143,7 @@ std::shared_ptr<GpuUnit> Registry::Core::bind(const Gpu& gpu, const GpuUnit* bef
     slot.memory = counters;
     try {
       slot.collector = make_collector(slot, *unit);
-    } catch (const std::exception&) {  // tried again when it is to collect, and reported there
+    } catch (const std::exception&) {  // the next scrape tries again, and reports the error
     }
   }
   return unit;

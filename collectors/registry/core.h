@@ -13,6 +13,7 @@
 #include "device/discovery.h"
 #include "registry/gpu_unit.h"
 #include "registry/kept_findings.h"
+#include "registry/progress.h"
 #include "registry/registry.h"
 #include "registry/scrape_log.h"
 #include "registry/sink_pool.h"
@@ -20,8 +21,8 @@
 
 namespace igpu {
 
-// What collectors and the threads they run on need; shared, because a thread that hangs may outlive the registry.
-struct Registry::Core {
+// State that collectors and their threads need; shared, because a thread that hangs may outlive the registry.
+struct RegistryCore {
   std::shared_ptr<void> keep_alive;
   Machine& machine;
   RegistryOptions options;
@@ -29,15 +30,18 @@ struct Registry::Core {
   Log& log;
   std::shared_ptr<SinkPool> sinks = std::make_shared<SinkPool>();
 
+  // For the search for clients.
   std::mutex walk_mutex;
   std::unique_ptr<ClientFinder> finder;
+  Discovery all_gpus;                             // used if only some are chosen
+  std::map<std::string, PowerWatch> other_power;  // of those that are not chosen, by address
 
-  // Used by the thread that owns the current run; discovery_mutex guards them against one that was left behind.
+  // Used by the thread that owns the current run; discovery_mutex guards them against a thread that was left behind.
   std::mutex discovery_mutex;
   Discovery discovery;
   std::vector<std::shared_ptr<GpuUnit>> units;
-  bool units_changed = false;     // since known_gpus was made from them
-  std::list<Slot> machine_slots;  // all of them, from the start
+  bool units_changed = false;     // since known_gpus was copied from them
+  std::list<Slot> machine_slots;  // of all collectors of the machine; fixed
   std::map<std::string, DeviceMemory> memories;
 
   mutable std::mutex known_mutex;
@@ -48,14 +52,15 @@ struct Registry::Core {
   std::uint64_t pass_number = 0;
   std::atomic<Nanoseconds> accumulating_due_after{};
 
-  Core(std::shared_ptr<void> alive, Machine& the_machine, RegistryOptions registry_options,
-       std::vector<ConfiguredCollector> configured, Log& the_log)
+  RegistryCore(std::shared_ptr<void> alive, Machine& the_machine, RegistryOptions registry_options,
+               std::vector<ConfiguredCollector> configured, Log& the_log)
       : keep_alive(std::move(alive)),
         machine(the_machine),
         options(std::move(registry_options)),
         collectors(std::move(configured)),
         log(the_log),
         finder(make_client_finder(the_machine)),
+        all_gpus(the_machine, {}),
         discovery(the_machine, options.gpus),
         scrape_log(the_log) {
     for (const ConfiguredCollector& collector : collectors)
@@ -64,7 +69,15 @@ struct Registry::Core {
 
   void follow_devices();
   void publish_known();
+  // The number of GPUs in the list of this run or, if the run has none, in the last one.
+  std::size_t device_count(const Progress& progress) const;
+  // The clients of the chosen GPUs, and the processes that hold one of them.
+  Reading<ClientSnapshot> find_clients(std::span<const std::string> chosen, std::vector<std::string> asleep);
+  // Logs each name of the choice that no GPU has.
+  void report_missing(const std::vector<std::shared_ptr<GpuUnit>>& found);
   std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
+  // After a run: when each counter that advances when read is due next.
+  void plan_readings(const Progress& progress);
   Slot& add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const;
   std::unique_ptr<Collector> make_collector(const Slot& slot, GpuUnit& unit) {
     return slot.configured->entry.create(

@@ -17,7 +17,7 @@ bool KeptFindings::is_last(std::span<const NotedFeature> noted) const {
 }
 
 void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts) {
-  // Queried only for hints that depend on them.
+  // Permissions are read only for hints that depend on them.
   if (finding.absent.reason == Reason::permission) {
     depends_on_rights_ = true;
     if (!facts) facts = permission_facts(machine);
@@ -25,7 +25,7 @@ void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, s
   Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
   finding.cause = std::move(advice.cause);
   finding.hint = std::move(advice.hint);
-  // Without an errno a flag turned it off.
+  // Without an errno, a flag disabled the feature.
   if (finding.absent.reason == Reason::disabled && finding.absent.os_error == 0)
     finding.hint = "--collector." + std::string(finding.collector);
 }

@@ -17,7 +17,7 @@
 
 namespace igpu {
 
-// A finding without its words.
+// A finding without its explanation.
 struct NotedFeature {
   const FeatureDescriptor* feature;
   std::string_view collector;
@@ -26,13 +26,13 @@ struct NotedFeature {
   Absent absent;
 };
 
-// Findings with their words. What is missing on a machine seldom changes, so the words of one scrape serve the next
-// ones, and the whole list is shared while nothing changes. Used by all who wait for a run, each on its own thread.
+// Findings with their explanations. What a machine lacks seldom changes, so the explanations of one scrape are kept for
+// the next scrapes, and the list is shared while nothing changes. Any thread.
 class KeptFindings {
  public:
   using List = std::shared_ptr<const std::vector<Finding>>;
 
-  // noted: of this scrape. gpu_of(device): the GPU, or nullptr for the whole machine.
+  // noted: the findings of this scrape. gpu_of(device): the GPU, or nullptr for the whole machine.
   template <class F>
   List explain(std::vector<NotedFeature>&& noted, Machine& machine, F&& gpu_of) {
     const std::lock_guard lock(mutex_);
@@ -54,7 +54,8 @@ class KeptFindings {
   }
 
  private:
-  // A sysctl or a security module's rule may change while the refusal stays: the hint follows within this time.
+  // A sysctl or the rule of a security module may change while access stays denied; the hint is updated after this
+  // time.
   static constexpr Nanoseconds kRightsBelieved = std::chrono::minutes(1);
 
   bool is_last(std::span<const NotedFeature> noted) const;
@@ -62,7 +63,7 @@ class KeptFindings {
 
   std::mutex mutex_;
   List last_;
-  std::vector<NotedFeature> last_noted_;  // what it explains: a third of its size, compared in every scrape
+  std::vector<NotedFeature> last_noted_;  // input of last_, a third of its size: compared in every scrape
   Nanoseconds explained_at_{};
   bool depends_on_rights_ = false;
 };

@@ -12,18 +12,18 @@
 
 namespace igpu {
 
-// What became of a step.
+// The result of a step.
 enum class Outcome { pending, collected, suspended, left_behind, late };
 
 // One collector of one GPU, or of the machine, in one run.
 struct Step {
   std::shared_ptr<GpuUnit> unit;  // nullptr: of the machine
   Slot* slot;
-  GpuUnit::PowerReading power;
+  PowerReading power;
   std::shared_ptr<SampleSink> sink;
   Outcome outcome = Outcome::pending;
   Nanoseconds duration{};
-  bool walked = false;  // it asked for the clients
+  bool walked = false;  // the collector asked for the clients
 
   std::string device() const { return unit ? unit->gpu.address : std::string(); }
 };
@@ -36,9 +36,9 @@ struct WalkFacts {
   std::optional<Nanoseconds> age;  // of the oldest scan of a process
 };
 
-// A run as far as it has come.
+// State of a run in progress.
 struct Progress {
-  bool listed = false;  // the GPUs are known
+  bool listed = false;  // the GPUs have been listed
   std::vector<Step> steps;
   std::vector<std::shared_ptr<GpuUnit>> units;
   std::optional<Failure> discovery_failed;

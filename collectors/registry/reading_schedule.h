@@ -7,11 +7,11 @@
 
 namespace igpu {
 
-// When to read a collector again whose counters advance only when read, so that no wraparound of the hardware is lost.
-// Only a completed reading moves the time; one that failed or was late is repeated soon, but not at once.
+// When to run a collector again whose counters advance only when read, so that no wraparound of the hardware is missed.
+// A completed reading starts a new interval; a reading that failed or was late is repeated soon.
 class ReadingSchedule {
  public:
-  // longest: the maximum between two readings, whatever the collector reports. Due at once.
+  // longest: the longest interval, whatever the collector reports. The first reading is due at once.
   ReadingSchedule(Nanoseconds now, Nanoseconds longest) : longest_(longest), due_(now) {}
 
   // within: as Collector::read_within().
@@ -21,8 +21,8 @@ class ReadingSchedule {
     due_ = std::max(due_, now + std::min(within, longest_) / kRetries);
   }
   Nanoseconds due() const { return due_; }
-  // So soon that a run that reads others reads this one as well. One that is read every second does not bring along one
-  // that is read every few minutes.
+  // True if a run for other collectors should include this one. A collector that is due every second does not cause a
+  // reading of one that is due every few minutes.
   bool is_near(Nanoseconds now) const { return due_ - now <= longest_ / 2; }
 
  private:

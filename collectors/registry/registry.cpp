@@ -11,8 +11,8 @@ namespace igpu {
 
 Registry::Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
                    std::vector<ConfiguredCollector> collectors, Log& log)
-    : core_(std::make_shared<Core>(std::move(keep_alive), machine, std::move(registry_options), std::move(collectors),
-                                   log)) {}
+    : core_(std::make_shared<RegistryCore>(std::move(keep_alive), machine, std::move(registry_options),
+                                           std::move(collectors), log)) {}
 
 Registry::~Registry() {
   if (!current_) return;
@@ -22,13 +22,13 @@ Registry::~Registry() {
 
 std::shared_ptr<ScrapeRun> Registry::start(const Request& request) {
   current_.reset();  // the memory of its page is reused
-  const auto execute = [this](const std::shared_ptr<Run>& run, int epoch) {
+  const auto execute = [this](const std::shared_ptr<RegistryRun>& run, int epoch) {
     if (core_->options.on_calling_thread) return run->execute(epoch);
     if (!worker_) worker_ = std::make_unique<Worker>(core_->options.make_thread);
     worker_->submit([run, epoch] { run->execute(epoch); });
   };
-  const auto self = std::make_shared<std::weak_ptr<Run>>();
-  auto run = std::make_shared<Run>(core_, request, [this, execute, self](int epoch) {
+  const auto self = std::make_shared<std::weak_ptr<RegistryRun>>();
+  auto run = std::make_shared<RegistryRun>(core_, request, [this, execute, self](int epoch) {
     worker_->abandon();
     worker_.reset();
     if (epoch >= 0) execute(self->lock(), epoch);

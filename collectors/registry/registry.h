@@ -22,50 +22,50 @@ struct RegistryOptions {
   std::vector<std::string> gpus;  // selection, as MonitorOptions
   Nanoseconds min_window{};
   Nanoseconds collector_timeout{};
-  // Makes the threads that collectors run on; empty: the caller of a scrape does. A thread inherits rights from the one
-  // that makes it.
+  // Starts the threads that collectors run on, because a thread inherits the rights of the thread that starts it.
+  // Empty: the caller of a scrape starts them.
   std::function<std::thread(std::function<void()>)> make_thread = {};
   Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
   std::shared_ptr<WorkloadRuleSource> workload_rules = {};      // as MonitorOptions
-  // start() runs the collectors itself and starts no thread. A read that hangs then hangs the caller.
+  // start() runs the collectors on the calling thread. A read that hangs then hangs the caller.
   bool on_calling_thread = false;
-  bool own_metrics = true;  // registry_metrics.h, on every page
+  bool own_metrics = true;  // pages have the metrics of registry_metrics.h
 };
 
+struct RegistryCore;
+class RegistryRun;
 class Worker;
 
-// Runs the collectors: one run at a time, one collector after the other, each apart from the rest. A collector that
-// throws, fails or hangs costs its own samples and nothing else; one that hangs is left behind with its thread and is
-// skipped until it returns. Follows GPUs that come and go.
+// Runs the collectors: one run at a time, one collector after the other, isolated from each other. A collector that
+// throws, fails or hangs loses its own samples only. A hanging collector is left behind with its thread, and skipped
+// until it returns. GPUs that appear or disappear are followed.
 class Registry {
  public:
-  // machine and log must outlive the registry and every collector that was left behind; keep_alive is held by those (it
-  // may own the machine).
+  // machine and log must outlive the registry and every collector that was left behind. Those collectors hold
+  // keep_alive, which may own the machine.
   Registry(std::shared_ptr<void> keep_alive, Machine& machine, RegistryOptions registry_options,
            std::vector<ConfiguredCollector> collectors, Log& log);
   ~Registry();
 
   struct Request {
     CollectorSet collectors;
-    bool only_accumulating = false;  // just those that must be read now and then
-    bool reads_clients = false;      // with only_accumulating: also those that can be read by an interval
+    bool only_accumulating = false;  // only collectors with counters that advance when read
+    bool reads_clients = false;      // with only_accumulating: also collectors that count short jobs
     Nanoseconds deadline = Nanoseconds::max();
   };
   // Starts a run. The previous one must have ended; not thread-safe.
   std::shared_ptr<ScrapeRun> start(const Request& request);
-  // Waits for the previous run, then does the same and waits for it.
+  // Waits for the previous run, starts a run, and waits for its result.
   std::shared_ptr<const ScrapeResult> run(const Request& request);
 
-  std::shared_ptr<const std::vector<Gpu>> gpus() const;  // those found last; thread-safe; not null
-  // How long after the last run one with only_accumulating was due, given what was read until then; thread-safe.
+  std::shared_ptr<const std::vector<Gpu>> gpus() const;  // as listed last; thread-safe; not null
+  // When the next run with only_accumulating is due, relative to the last run; thread-safe.
   Nanoseconds accumulating_due_after() const;
 
  private:
-  struct Core;
-  class Run;
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<RegistryCore> core_;
   std::unique_ptr<Worker> worker_;
-  std::shared_ptr<Run> current_;
+  std::shared_ptr<RegistryRun> current_;
 };
 
 }  // namespace igpu

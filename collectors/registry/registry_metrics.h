@@ -33,13 +33,18 @@ inline constexpr Metric<Count, 1> kClientFinderInfo{
     "intel_gpu_exporter_client_finder_info", Kind::info, "How this scrape found the DRM clients.", {"way"}};
 inline constexpr Metric<Seconds, 0> kClientScanAge{
     "intel_gpu_exporter_client_scan_age_seconds", Kind::gauge,
-    "Age of the oldest scan of a process whose descriptors this page relies on. Known clients are read in every "
-    "scrape."};
+    "Age of the oldest process scan used for this page. Known clients are read in every scrape."};
 inline constexpr Metric<Flag, 3> kFeatureAvailable{
     "intel_gpu_exporter_feature_available",
     Kind::gauge,
     "Whether the feature is available, and if not, why: permission, kernel, hardware, suspended, disabled.",
     {"device", "feature", "reason"}};
+inline constexpr Metric<Flag, 2> kFeatureMissing{
+    "intel_gpu_exporter_feature_missing",
+    Kind::gauge,
+    "1 for each feature that a permission, a kernel or a module would provide: what doctor calls missing. Optional "
+    "features do not count.",
+    {"device", "feature"}};
 
 inline constexpr const MetricDescriptor* kRegistryMetrics[] = {&kDevices,
                                                                &kCollectorSuccess,
@@ -49,6 +54,7 @@ inline constexpr const MetricDescriptor* kRegistryMetrics[] = {&kDevices,
                                                                &kClientBlocksSkipped,
                                                                &kClientFinderInfo,
                                                                &kClientScanAge,
-                                                               &kFeatureAvailable};
+                                                               &kFeatureAvailable,
+                                                               &kFeatureMissing};
 
 }  // namespace igpu

@@ -5,9 +5,9 @@
 
 namespace igpu {
 
-class Registry::Run::Pass final : public ScrapePass {
+class RegistryRun::Pass final : public ScrapePass {
  public:
-  Pass(Run& run, Step& step) : run_(run), step_(step) {}
+  Pass(RegistryRun& run, Step& step) : run_(run), step_(step) {}
   std::uint64_t number() const override { return run_.number_; }
   Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
   GpuPower power() const override { return step_.power.power; }
@@ -26,17 +26,21 @@ class Registry::Run::Pass final : public ScrapePass {
   }
 
  private:
-  Run& run_;
+  RegistryRun& run_;
   Step& step_;
 };
 
-class Registry::Run::WholePass final : public MachinePass {
+class RegistryRun::WholePass final : public MachinePass {
  public:
-  WholePass(Run& run, Step& step) : run_(run), step_(step) {}
+  WholePass(RegistryRun& run, Step& step) : run_(run), step_(step) {}
   Nanoseconds now() const override { return run_.core_->machine.clock.now(); }
   Reading<const ClientSnapshot*> clients() override {
     step_.walked = true;
     return run_.clients();
+  }
+  std::shared_ptr<const std::vector<Gpu>> gpus() const override {
+    const std::lock_guard lock(run_.core_->known_mutex);
+    return run_.core_->known_gpus;
   }
   std::span<const std::string> asleep() const override { return run_.asleep_; }
   EngineSecondsByDevice engines_measured() const override {
@@ -49,24 +53,25 @@ class Registry::Run::WholePass final : public MachinePass {
   }
 
  private:
-  Run& run_;
+  RegistryRun& run_;
   Step& step_;
 };
 
-bool Registry::Run::wanted(const Slot& slot) const {
+bool RegistryRun::wanted(const Slot& slot) const {
   if (reads_clients_ && is_read_between_scrapes(*slot.info)) return true;
   if (only_accumulating_) return slot.reading && slot.reading->is_near(core_->machine.clock.now());
   return slot.info->always_on || collectors_.has(slot.info->name);
 }
 
-Reading<const ClientSnapshot*> Registry::Run::clients() {
+Reading<const ClientSnapshot*> RegistryRun::clients() {
   const Failure late{std::make_error_code(kWaitsForAnother), "proc: an earlier walk has not come back"};
   const std::unique_lock lock(clients_mutex_, std::try_to_lock);
   if (!lock) return late;
   if (!clients_) {
     const std::unique_lock walk_lock(core_->walk_mutex, std::try_to_lock);
     if (!walk_lock) return late;
-    clients_.emplace(core_->finder->find(asleep_));
+    if (!listed_) return Failure{std::make_error_code(kWaitsForAnother), "the list of GPUs has not come back"};
+    clients_.emplace(core_->find_clients(chosen_, asleep_));
     if (*clients_) {
       const ClientSnapshot& snapshot = **clients_;
       const std::lock_guard guard(mutex_);
@@ -79,9 +84,9 @@ Reading<const ClientSnapshot*> Registry::Run::clients() {
   return &**clients_;
 }
 
-void Registry::Run::prepare() {
+void RegistryRun::prepare() {
   Progress found;
-  std::vector<std::string> asleep;
+  std::vector<std::string> chosen, asleep;
   const std::unique_lock lock(core_->discovery_mutex, std::try_to_lock);
   if (lock) {  // else an abandoned thread still holds it
     core_->follow_devices();
@@ -90,9 +95,10 @@ void Registry::Run::prepare() {
     found.discovery_failed = core_->discovery.failure();
     core_->publish_known();
   }
-  std::vector<GpuUnit::PowerReading> power;
+  std::vector<PowerReading> power;
   for (const auto& unit : found.units) {
-    power.push_back(unit->read_power(core_->machine.clock.now()));
+    chosen.push_back(unit->gpu.address);
+    power.push_back(unit->power->read(core_->machine.clock.now()));
     if (power.back().power != GpuPower::awake) asleep.push_back(unit->gpu.address);
   }
   found.steps.reserve(core_->machine_slots.size() + core_->collectors.size() * found.units.size());
@@ -108,12 +114,14 @@ void Registry::Run::prepare() {
   }
   const std::lock_guard guard(mutex_);
   if (ending_ || finished_) return;  // the run was abandoned meanwhile
+  listed_ = found.listed;
   progress_ = std::move(found);
+  chosen_ = std::move(chosen);
   asleep_ = std::move(asleep);
   prepared_ = true;
 }
 
-Outcome Registry::Run::collect_gpu(Step& step) {
+Outcome RegistryRun::collect_gpu(Step& step) {
   std::unique_ptr<Collector>& collector = step.slot->collector;
   if (step.power.power != GpuPower::awake && !step.slot->info->runs_while_suspended) {
     if (collector) collector->gpu_is_suspended();
@@ -126,7 +134,7 @@ Outcome Registry::Run::collect_gpu(Step& step) {
   return Outcome::collected;
 }
 
-Outcome Registry::Run::collect_machine(Step& step) {
+Outcome RegistryRun::collect_machine(Step& step) {
   std::unique_ptr<MachineCollector>& collector = step.slot->machine_collector;
   WholePass pass(*this, step);
   if (!collector) collector = core_->make_machine_collector(*step.slot);
@@ -134,7 +142,7 @@ Outcome Registry::Run::collect_machine(Step& step) {
   return Outcome::collected;
 }
 
-Outcome Registry::Run::collect(Step& step) {
+Outcome RegistryRun::collect(Step& step) {
   try {
     return step.unit ? collect_gpu(step) : collect_machine(step);
   } catch (const std::exception& error) {
@@ -145,7 +153,7 @@ Outcome Registry::Run::collect(Step& step) {
   return Outcome::collected;
 }
 
-void Registry::Run::execute(int epoch) {
+void RegistryRun::execute(int epoch) {
   const bool first = [&] {
     const std::lock_guard lock(mutex_);
     return !prepared_;

@@ -13,17 +13,19 @@
 
 #include "registry/core.h"
 #include "registry/progress.h"
+#include "registry/scrape_page.h"
 #include "registry/scrape_run.h"
 
 namespace igpu {
 
-// Executed by a worker thread; the threads that want its result wait for it and monitor it.
-class Registry::Run final : public ScrapeRun, public std::enable_shared_from_this<Registry::Run> {
+// One run: a worker thread executes its steps (run.cpp); threads that need its result wait for it, and leave behind a
+// worker that hangs (run_wait.cpp).
+class RegistryRun final : public ScrapeRun {
  public:
-  // For a worker that does not return: leaves it behind and, unless the epoch is negative, has another one execute().
+  // Leaves a worker behind that does not return and, unless the epoch is negative, lets another one execute().
   using Replace = std::function<void(int epoch)>;
 
-  Run(std::shared_ptr<Core> core, const Request& request, Replace replace)
+  RegistryRun(std::shared_ptr<RegistryCore> core, const Registry::Request& request, Replace replace)
       : core_(std::move(core)),
         collectors_(request.collectors),
         only_accumulating_(request.only_accumulating),
@@ -42,19 +44,17 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   bool wait(const WaitLimit& limit) override;
   std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit) override;
 
-  // On a worker. Ends early when the run was handed to another worker meanwhile.
+  // Called on a worker. Returns early if the run was handed to another worker meanwhile.
   void execute(int epoch);
-  // What has not begun is left out.
+  // Leaves out the steps that have not begun.
   void cut_short();
 
  private:
   class Pass;
   class WholePass;
-  struct Account;
-  // For waiting on threads; what collectors measure uses Machine::clock.
+  // For waiting on threads; collectors measure with Machine::clock.
   using SteadyClock = std::chrono::steady_clock;
 
-  // The run: run.cpp
   void prepare();
   bool wanted(const Slot& slot) const;
   Outcome collect(Step& step);
@@ -62,7 +62,6 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   Outcome collect_machine(Step& step);
   Reading<const ClientSnapshot*> clients();
 
-  // Waiting for it, and watching over its thread: run_wait.cpp
   class WakeWhenGone;
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done);
@@ -70,22 +69,13 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   void isolate(std::unique_lock<std::mutex>& lock);
   void end(std::unique_lock<std::mutex>& lock);
 
-  // What it has found: run_page.cpp
+  // Requires the lock. With the time that the current step has taken so far.
   Progress progress() const;
-  std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole);
-  KeptFindings::List report(const Progress& progress, const CollectorSet& collectors, bool whole, SampleSink& out,
-                            std::vector<std::string_view>& failed);
-  KeptFindings::List explain(std::vector<NotedFeature>&& noted, const Progress& progress) const;
-  bool wanted(const ConfiguredCollector& collector, const Progress& progress) const;
-  std::size_t device_count(const Progress& progress) const;
-  void add_collector(const ConfiguredCollector& collector, const Progress& progress, Account& account,
-                     SampleSink& out) const;
-  static void add_step(const Step& step, Account& account);
-  static void note_failures(const Step& step, Account& account);
-  static void note_features(const Step& step, std::vector<NotedFeature>& findings);
-  void plan_readings(const Progress& progress);
+  std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole) {
+    return make_scrape_page(*core_, progress, {collectors_, collectors, only_accumulating_, whole});
+  }
 
-  const std::shared_ptr<Core> core_;
+  const std::shared_ptr<RegistryCore> core_;
   const CollectorSet collectors_;
   const bool only_accumulating_;
   const bool reads_clients_;
@@ -100,7 +90,7 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
   bool replacing_ = false;
   bool ending_ = false;
   bool finished_ = false;
-  unsigned waiting_for_some_ = 0;  // threads that do not need all of it
+  unsigned waiting_for_some_ = 0;  // threads that wait for a part of the collectors
   std::size_t current_ = 0;
   SteadyClock::time_point current_since_ = started_;
   Progress progress_;
@@ -109,9 +99,11 @@ class Registry::Run final : public ScrapeRun, public std::enable_shared_from_thi
 
   std::mutex clients_mutex_;
   std::optional<Reading<ClientSnapshot>> clients_;
-  std::vector<std::string> asleep_;
+  // Before the first collector runs: whether the GPUs are known, and the addresses of all and of those not awake.
+  bool listed_ = false;
+  std::vector<std::string> chosen_, asleep_;
   EngineSecondsByDevice engines_measured_;  // guarded by mutex_
-  JobCountersByDevice jobs_counted_;        // likewise
+  JobCountersByDevice jobs_counted_;        // guarded by mutex_
 };
 
 }  // namespace igpu

@@ -7,22 +7,22 @@
 
 namespace igpu {
 
-void Registry::Run::cut_short() {
+void RegistryRun::cut_short() {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = current_ + 1; i < progress_.steps.size(); ++i)
     if (progress_.steps[i].outcome == Outcome::pending) progress_.steps[i].outcome = Outcome::late;
 }
 
-// Wakes the waiting threads when a caller's `gone` is stopped. Make it before the lock is taken: its destructor waits
-// for the callback, which takes the lock. A condition_variable_any would watch the token itself, but with a mutex of
-// its own that it holds while it notifies, so that the woken thread stops at once to wait for it.
-class Registry::Run::WakeWhenGone {
+// Wakes the waiting threads when a caller's `gone` is stopped. Construct it before the lock is taken: its destructor
+// waits for the callback, which takes the lock. A condition_variable_any can wait for the token itself, but it notifies
+// while it holds a mutex of its own, for which the woken thread then has to wait.
+class RegistryRun::WakeWhenGone {
  public:
-  WakeWhenGone(Run& run, const std::stop_token& gone) : callback_(gone, Wake{run}) {}
+  WakeWhenGone(RegistryRun& run, const std::stop_token& gone) : callback_(gone, Wake{run}) {}
 
  private:
   struct Wake {
-    Run& run;
+    RegistryRun& run;
     void operator()() const noexcept {
       { const std::lock_guard lock(run.mutex_); }  // a thread between its check and its wait must not miss this
       run.changed_.notify_all();
@@ -31,9 +31,10 @@ class Registry::Run::WakeWhenGone {
   std::stop_callback<Wake> callback_;
 };
 
-// Waits until `done`; false: the limit was reached first. Replaces workers that hang meanwhile. Needs a WakeWhenGone.
+// Waits until `done`, and replaces workers that hang meanwhile; false: the limit was reached first. Requires a
+// WakeWhenGone.
 template <class Done>
-bool Registry::Run::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done) {
+bool RegistryRun::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done) {
   while (!done()) {
     if (limit.over()) return false;
     const bool watched_by_other = replacing_ || ending_;
@@ -49,20 +50,20 @@ bool Registry::Run::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& li
   return true;
 }
 
-bool Registry::Run::wait(const WaitLimit& limit) {
+bool RegistryRun::wait(const WaitLimit& limit) {
   const WakeWhenGone wake(*this, limit.gone);
   std::unique_lock lock(mutex_);
   return wait(lock, limit, [this] { return finished_; });
 }
 
-void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
+void RegistryRun::isolate(std::unique_lock<std::mutex>& lock) {
   const auto now = SteadyClock::now();
   std::vector<Step>& steps = progress_.steps;
   if (current_ < steps.size() && steps[current_].outcome == Outcome::pending) {
     steps[current_].outcome = Outcome::left_behind;
     steps[current_].duration = now - current_since_;
   }
-  const bool hopeless = !prepared_;  // not even the list of GPUs was returned
+  const bool hopeless = !prepared_;  // even listing the GPUs hangs
   current_since_ = now;
   const int epoch = ++epoch_;
   replacing_ = true;
@@ -86,16 +87,16 @@ void Registry::Run::isolate(std::unique_lock<std::mutex>& lock) {
   changed_.notify_all();
 }
 
-// By the one thread that settled the last step. Readers of the machine (for hints) run without the lock. Returns
-// unlocked.
-void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
+// Called by the thread that finished the last step. Makes the page without the lock, because hints read the machine.
+// Returns with the lock released.
+void RegistryRun::end(std::unique_lock<std::mutex>& lock) {
   ending_ = true;
-  const Progress& all = progress_;  // which nobody changes any more
+  const Progress& all = progress_;  // does not change any more
   lock.unlock();
   std::shared_ptr<const ScrapeResult> result;
   std::exception_ptr error;
   try {
-    plan_readings(all);
+    core_->plan_readings(all);
     result = page(all, collectors_, true);
   } catch (...) {
     error = std::current_exception();
@@ -109,14 +110,21 @@ void Registry::Run::end(std::unique_lock<std::mutex>& lock) {
   changed_.notify_all();
 }
 
-bool Registry::Run::settled(const CollectorSet& collectors) const {
+bool RegistryRun::settled(const CollectorSet& collectors) const {
   return finished_ || (prepared_ && std::all_of(progress_.steps.begin(), progress_.steps.end(), [&](const Step& step) {
                          return step.outcome != Outcome::pending ||
                                 !(step.slot->info->always_on || collectors.has(step.slot->info->name));
                        }));
 }
 
-std::shared_ptr<const ScrapeResult> Registry::Run::result(const CollectorSet& collectors, const WaitLimit& limit) {
+Progress RegistryRun::progress() const {
+  Progress copy = progress_;
+  if (!finished_ && !ending_ && current_ < copy.steps.size() && copy.steps[current_].outcome == Outcome::pending)
+    copy.steps[current_].duration = SteadyClock::now() - current_since_;
+  return copy;
+}
+
+std::shared_ptr<const ScrapeResult> RegistryRun::result(const CollectorSet& collectors, const WaitLimit& limit) {
   Progress so_far;
   {
     const WakeWhenGone wake(*this, limit.gone);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "registry/scrape_log.h"
 
+#include <tuple>
 #include <utility>
+
+#include "device/gpu_choice.h"
 
 namespace igpu {
 
@@ -33,20 +36,33 @@ void ScrapeLog::no_device() {
         "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
 }
 
+bool ScrapeLog::is_first_miss(const std::string& name, bool is_here) {
+  const std::lock_guard lock(mutex_);
+  return known_names_.insert(name).second && !is_here;
+}
+
+void ScrapeLog::no_such_device(const std::string& name, const std::vector<Gpu>& present) {
+  if (present.empty()) return no_device();
+  const std::lock_guard lock(mutex_);
+  log_.write(LogLevel::warn, "the GPU that --gpu names was not found; it is monitored when it appears",
+             {{"gpu", name}, {"available", list_of(present)}, {"hint", "set --gpu to one of those, or leave it out"}});
+}
+
 void ScrapeLog::log_findings(const std::vector<Finding>& findings) {
   // One cause often takes away several features: name it once, with all of them.
   struct Group {
     const Finding* first;
     std::string features;
   };
-  std::map<std::pair<std::string, std::string>, Group> fresh;
+  std::map<std::tuple<std::string, std::string, bool>, Group> fresh;  // by device, cause, and whether it is optional
   for (const Finding& finding : findings) {
     const auto key = std::pair(std::string(finding.feature->name), finding.device);
     const auto known = known_.find(key);
     const bool same = known != known_.end() && known->second.available == finding.available &&
                       (finding.available || known->second.absent == finding.absent);
     if (!same && !finding.available) {
-      Group& group = fresh.try_emplace({finding.device, finding.cause}, Group{&finding, {}}).first->second;
+      const bool optional = finding.feature->optional;
+      Group& group = fresh.try_emplace({finding.device, finding.cause, optional}, Group{&finding, {}}).first->second;
       if (!group.features.empty()) group.features += ',';
       group.features += finding.feature->name;
     }

@@ -24,22 +24,25 @@ class ScrapeLog {
   void device_found(const Gpu& gpu);
   void device_gone(const Gpu& gpu);
   void no_device();
+  // A name that --gpu gives. False if it has been found before, or is known to be missing.
+  bool is_first_miss(const std::string& name, bool is_here);
+  void no_such_device(const std::string& name, const std::vector<Gpu>& present);
 
   struct Trouble {
-    std::string collector;  // "" if it concerns none of them (discovery of GPUs)
+    std::string collector;  // "" for the discovery of GPUs
     std::string device, where, error;
     auto operator<=>(const Trouble&) const = default;
   };
-  // Everything that is missing or failed in one scrape. partial: not all collectors ran, so problems that are not
-  // listed may persist. findings: the same list as the last time if nothing has changed.
+  // Logs what is missing or failed in one scrape. partial: not all collectors ran, so a problem that is not listed may
+  // persist. findings: the same list as last time if nothing has changed.
   void scrape(const std::shared_ptr<const std::vector<Finding>>& findings, const std::set<Trouble>& failures,
               bool partial);
-  // A caller's deadline passed before these collectors had finished. Written once for each of them, and again only if
-  // it has not happened for an hour.
+  // Logs that a caller's deadline passed before these collectors had finished. Logged once for each collector, and
+  // again only after an hour without a late result.
   void late(const std::vector<std::string_view>& collectors, Nanoseconds now);
 
  private:
-  // Collectors by problem: a problem that several share is one line.
+  // Collectors by problem: a problem that several collectors share is one line.
   struct Cause {
     std::string device, where, error;
     auto operator<=>(const Cause&) const = default;
@@ -56,6 +59,7 @@ class ScrapeLog {
   Log& log_;
   std::mutex mutex_;
   bool no_device_logged_ = false;
+  std::set<std::string> known_names_;
   std::map<std::pair<std::string, std::string>, State> known_;  // by (feature, device)
   std::shared_ptr<const std::vector<Finding>> last_findings_;
   std::set<Trouble> failing_;

@@ -9,7 +9,7 @@
 
 namespace igpu {
 
-// How long a caller waits: until then at most, and no longer once `gone` is stopped.
+// How long a caller waits: until `until`, or until `gone` is stopped.
 struct WaitLimit {
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   std::stop_token gone{};
@@ -23,20 +23,19 @@ struct WaitLimit {
   bool over() const { return gone.stop_requested() || std::chrono::steady_clock::now() >= until; }
 };
 
-// One run of the collectors, from its start to its end. Any number of threads wait for it, each for the collectors it
-// asked for and as long as it likes; none of them cuts it short for the others, and it continues to its end for later
-// callers. Waiting callers also monitor it: a collector that hangs is left behind. All functions: any
-// thread.
+// One run of the collectors. Any number of threads can wait for it, each for its own collectors and with its own limit;
+// a caller that stops waiting does not end the run for the others, or for later callers. Waiting callers also watch the
+// run: they leave a hanging collector behind. Any thread may call any function.
 class ScrapeRun {
  public:
   virtual ~ScrapeRun() = default;
   virtual bool ended() const = 0;
   virtual bool includes(const CollectorSet& collectors) const = 0;
   virtual Nanoseconds age() const = 0;
-  // True: the run has ended.
+  // Waits for the end. True: the run has ended; false: the limit was reached first.
   virtual bool wait(const WaitLimit& limit) = 0;
-  // The page of these collectors as soon as they have finished, or at the limit without the unfinished ones, which are
-  // marked. Null: `gone` was stopped.
+  // Waits for these collectors and returns their page. At the limit, the page lacks the unfinished ones and marks them
+  // as failed. Null: `gone` was stopped.
   virtual std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit) = 0;
 };
 

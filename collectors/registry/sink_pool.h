@@ -9,7 +9,7 @@
 
 namespace igpu {
 
-// Sinks whose memory is used again by a later scrape once their page is no longer read. Any thread.
+// Reuses the memory of sinks: a sink returns to the pool when its page is released. Any thread.
 class SinkPool : public std::enable_shared_from_this<SinkPool> {
  public:
   std::shared_ptr<SampleSink> take() {

@@ -12,9 +12,9 @@ namespace igpu {
 
 // Decides at each scrape whether a GPU may be read.
 //
-// A suspended one may not: most reads resume it. One that has been unused for a while, but is still awake, is left
-// alone, too: a read restarts its idle timer (i915: 10 s, xe: 1 s), so that scrapes which come faster than that would
-// keep it awake forever. If something else keeps it awake, it is read again when that time is over.
+// A suspended GPU is not read: most reads would resume it. A GPU that is awake but has been unused for a while is not
+// read either: each read restarts its idle timer (i915: 10 s, xe: 1 s), so scrapes at shorter intervals would keep it
+// awake forever. If something else keeps it awake, it is read again after that time.
 class SleepGuard {
  public:
   struct Observation {
@@ -28,7 +28,7 @@ class SleepGuard {
  private:
   bool was_suspended_ = false;  // used while the status cannot be read
   std::optional<Nanoseconds> unused_since_;
-  bool stays_awake_ = false;  // although it is unused and was not read
+  bool stays_awake_ = false;  // although it was neither used nor read
   Nanoseconds last_read_{};
 };
 

@@ -37,11 +37,6 @@ std::uint64_t Course::integral(ScriptTime t) const {
   return second / kPeriod * sums_[kPeriod] + sums_[second % kPeriod] + part_of_second(at_second(second), ns % kSecond);
 }
 
-double Course::mean(ScriptTime from, ScriptTime to) const {
-  const double seconds = static_cast<double>((to - from).count()) * 1e-9;
-  return static_cast<double>(integral(to) - integral(from)) / seconds;
-}
-
 std::uint64_t Course::maximum() const {
   std::uint64_t most = 0;
   for (std::size_t k = 0; k < kPeriod; ++k) most = std::max(most, at_second(k));

@@ -45,8 +45,6 @@ class Course {
   std::uint64_t value(ScriptTime t) const;
   // Integral over time from boot to t, in unit * seconds, rounded down.
   std::uint64_t integral(ScriptTime t) const;
-  // Mean over from..to, from < to.
-  double mean(ScriptTime from, ScriptTime to) const;
 
   std::uint64_t maximum() const;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/pmu_catalog.h"
 
-#include <algorithm>
-
 namespace igpu::simulation {
 
 std::vector<Pmu> pmus_of(const MachineScript& script) {
@@ -22,13 +20,6 @@ std::vector<Pmu> pmus_of(const MachineScript& script) {
     pmus.push_back({is_xe ? Kind::xe : Kind::i915, script.gpus[gpu].pmu_name(), type, gpu});
   }
   return pmus;
-}
-
-const Pmu* gpu_pmu(const std::vector<Pmu>& pmus, std::size_t gpu) {
-  const auto at = std::find_if(pmus.begin(), pmus.end(), [&](const Pmu& pmu) {
-    return (pmu.kind == Pmu::Kind::i915 || pmu.kind == Pmu::Kind::xe) && pmu.gpu == gpu;
-  });
-  return at == pmus.end() ? nullptr : &*at;
 }
 
 }  // namespace igpu::simulation

@@ -22,7 +22,6 @@ struct Pmu {
 };
 
 std::vector<Pmu> pmus_of(const MachineScript& script);
-const Pmu* gpu_pmu(const std::vector<Pmu>& pmus, std::size_t gpu);
 
 // i915_drm.h, drivers/gpu/drm/i915/i915_pmu.c
 namespace i915_pmu {

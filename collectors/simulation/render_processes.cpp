@@ -301,13 +301,6 @@ void render_processes(Tree& proc, const MachineScript& script,
   proc.file("sys/kernel/perf_event_paranoid", std::to_string(script.host.perf_event_paranoid) + "\n", 0644);
   proc.file("sys/kernel/osrelease", "6.17.9-amd64\n");
   proc.file("version", "Linux version 6.17.9-amd64 (simulated)\n");
-  proc.file("uptime", [](TextWriter& out, ScriptTime now) {
-    const std::int64_t hundredths = now.count() / 10'000'000;
-    for (int i = 0; i < 2; ++i) {
-      out << hundredths / 100 << '.' << static_cast<char>('0' + hundredths / 10 % 10)
-          << static_cast<char>('0' + hundredths % 10) << (i == 0 ? ' ' : '\n');
-    }
-  });
 
   render_host_stat(proc, script);
 

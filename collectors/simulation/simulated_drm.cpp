@@ -187,7 +187,7 @@ class RenderNode final : public DrmNode {
     drm::XeMemoryRegion system{};
     system.min_page_size = 4096;
     system.total_size = kSystemMemory;
-    system.used = expected_system_memory_used(script_, gpu_index_, clock_.now());
+    system.used = system_memory_used(script_, gpu_index_, clock_.now());
     answer.add(system);
     if (vram > 0) {
       drm::XeMemoryRegion local{};

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "igpu/job.h"
 
@@ -22,12 +23,12 @@ constexpr std::array<std::uint64_t, kEngineClasses> kTypicalNs{2'500'000, 180'00
 
 // Of a hundred jobs, those of half the typical length, of the length itself, of twice and of four times that length.
 constexpr std::array<std::uint64_t, 4> kPerHundred{25, 55, 16, 4};
-constexpr std::uint64_t kHundredJobs = 25 / 2 + 55 + 16 * 2 + 4 * 4;  // in typical lengths
+constexpr std::uint64_t kTwoHundredJobs = 25 + 2 * (55 + 16 * 2 + 4 * 4);  // in typical lengths
 
 constexpr double kSecondNs = 1e9;
 constexpr std::uint64_t kBoundOneIn = 8;
 
-// A part of jobs, so that all parts together are all of them.
+// Of the first so many jobs those of one length; all lengths together are all jobs.
 std::uint64_t part(std::uint64_t jobs, std::size_t index) {
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < index; ++i) before += kPerHundred[i];
@@ -38,29 +39,6 @@ std::uint64_t part(std::uint64_t jobs, std::size_t index) {
 std::uint64_t typical_wait_ns(std::uint64_t run_ns, double use) {
   const double bounded = std::clamp(use, 0.01, 0.95);
   return static_cast<std::uint64_t>(static_cast<double>(run_ns) * bounded / (1 - bounded));
-}
-
-// The middle of a bucket stands for its jobs.
-std::uint64_t middle_ns(std::size_t bucket) { return std::uint64_t{12'000} << bucket; }
-
-struct Second {
-  std::uint64_t jobs = 0, bound = 0;
-  std::array<std::uint64_t, JOB_BUCKETS> queue{}, run{};
-};
-
-// Jobs that keep engines busy for that time, in a class of which all together use so much.
-Second second_of(const GpuScript& gpu, EngineClass engine_class, std::uint64_t busy_ns, double use) {
-  Second second;
-  const std::uint64_t typical = kTypicalNs[static_cast<std::size_t>(engine_class)];
-  const std::uint64_t all = busy_ns * 100 / (typical * kHundredJobs);
-  if (gpu.model.driver == Driver::i915) second.bound = all / kBoundOneIn;
-  second.jobs = all - second.bound;
-  const std::uint64_t wait = typical_wait_ns(typical, use);
-  for (std::size_t i = 0; i < kPerHundred.size(); ++i) {
-    second.run[job_bucket((typical << i) / 2)] += part(second.jobs, i);
-    second.queue[job_bucket((wait << i) / 2)] += part(second.jobs, i);
-  }
-  return second;
 }
 
 bool is_of(const EngineScript& engine, EngineClass engine_class) { return engine.model.engine_class == engine_class; }
@@ -81,21 +59,40 @@ void begin_group(std::uint64_t* slots, const GpuScript& gpu, std::uint64_t kind)
 
 }  // namespace
 
-ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class)
-    : ClassJobs(gpu, engine_class, busy_of(gpu, engine_class)) {}
-
-ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy) {
+// What is counted of a second follows from all jobs up to then: a fraction of a job goes on in the next second.
+ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all) {
   const auto engines = static_cast<double>(std::count_if(
       gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& e) { return is_of(e, engine_class); }));
-  const Course all = busy_of(gpu, engine_class);
-  std::vector<Second> seconds(Course::kPeriod);
-  for (std::size_t k = 0; k < seconds.size(); ++k)
-    seconds[k] = second_of(gpu, engine_class, busy.at_second(k),
-                           static_cast<double>(all.at_second(k)) / (kSecondNs * std::max(engines, 1.0)));
-  bound = Course::from([&](std::size_t k) { return seconds[k].bound; });
+  const std::uint64_t typical = kTypicalNs[static_cast<std::size_t>(engine_class)];
+  std::array<std::array<std::uint64_t, Course::kPeriod>, JOB_BUCKETS> waited{}, ran{};
+  std::array<std::uint64_t, Course::kPeriod> bound_jobs{}, waited_ns{}, ran_ns{};
+  std::uint64_t busy_so_far = 0, all_before = 0;
+  const auto bound_of = [&](std::uint64_t jobs) {
+    return gpu.model.driver == Driver::i915 ? jobs / kBoundOneIn : std::uint64_t{0};
+  };
+  for (std::size_t k = 0; k < Course::kPeriod; ++k) {
+    busy_so_far += busy.at_second(k);
+    const std::uint64_t all = busy_so_far * 200 / (typical * kTwoHundredJobs);
+    bound_jobs[k] = bound_of(all) - bound_of(all_before);
+    const std::uint64_t wait =
+        typical_wait_ns(typical, static_cast<double>(busy_of_all.at_second(k)) / (kSecondNs * std::max(engines, 1.0)));
+    for (std::size_t i = 0; i < kPerHundred.size(); ++i) {
+      const std::uint64_t jobs = part(all - bound_of(all), i) - part(all_before - bound_of(all_before), i);
+      const std::uint64_t length = (typical << i) / 2, waiting = (wait << i) / 2;
+      ran[job_bucket(length)][k] += jobs;
+      waited[job_bucket(waiting)][k] += jobs;
+      ran_ns[k] += jobs * length;
+      waited_ns[k] += jobs * waiting;
+    }
+    all_before = all;
+  }
+  const auto course = [](const auto& seconds) { return Course::from([&](std::size_t k) { return seconds[k]; }); };
+  bound = course(bound_jobs);
+  queue_ns = course(waited_ns);
+  run_ns = course(ran_ns);
   for (std::size_t i = 0; i < JOB_BUCKETS; ++i) {
-    queue[i] = Course::from([&](std::size_t k) { return seconds[k].queue[i]; });
-    run[i] = Course::from([&](std::size_t k) { return seconds[k].run[i]; });
+    queue[i] = course(waited[i]);
+    run[i] = course(ran[i]);
   }
 }
 
@@ -113,58 +110,67 @@ SimulatedJobCounters::SimulatedJobCounters(const MachineScript& script, JobDrive
       const std::uint64_t kind = JOB_KIND_KNOWN | source << JOB_KIND_SOURCE | i;
       std::uint64_t* const slots = &slots_[++used * JOB_GROUP_SLOTS];
       begin_group(slots, gpu, kind);
-      groups_.push_back({slots, ClassJobs(gpu, engine_class)});
+      groups_.push_back({slots, {}});
       add_processes(script, number, engine_class, kind);
     }
   }
   slots_[JOB_GROUPS_USED] = used;
 }
 
+// What no process uses, the kernel submits itself.
 void SimulatedJobCounters::add_processes(const MachineScript& script, std::size_t gpu, EngineClass engine_class,
                                          std::uint64_t kind) {
+  const Course all = busy_of(script.gpus[gpu], engine_class);
+  Course by_processes;
   std::map<std::uint32_t, Course> busy;  // by PID
   for (const ClientScript& client : script.clients) {
     if (client.gpu != gpu) continue;
-    for (const auto& [engine, used] : client.engines)
-      if (is_of(script.gpus[gpu].engines[engine], engine_class)) busy[client.pid] += used;
+    for (const auto& [engine, used] : client.engines) {
+      if (!is_of(script.gpus[gpu].engines[engine], engine_class)) continue;
+      busy[client.pid] += used;
+      by_processes += used;
+    }
   }
+  busy[0] = Course::from([&](std::size_t k) { return all.at_second(k) - by_processes.at_second(k); });
   for (const auto& [pid, course] : busy) {
-    const ProcessScript* const process = script.process(pid);
-    if (process == nullptr || process_slots_[JOB_PROCESS_GROUPS_USED] + 1 >= JOB_PROCESS_GROUPS) continue;
+    if (process_slots_[JOB_PROCESS_GROUPS_USED] + 1 >= JOB_PROCESS_GROUPS) return;
     std::uint64_t* const slots = &process_slots_[++process_slots_[JOB_PROCESS_GROUPS_USED] * JOB_GROUP_SLOTS];
     begin_group(slots, script.gpus[gpu], kind);
     slots[JOB_PROCESS] = pid;
-    groups_.push_back({slots, ClassJobs(script.gpus[gpu], engine_class, course), process});
+    groups_.back().parts.push_back(
+        {slots, ClassJobs(script.gpus[gpu], engine_class, course, all), script.process(pid)});
   }
 }
 
-void SimulatedJobCounters::write(const Group& group, ScriptTime now) {
-  std::uint64_t* const slots = group.slots;
-  std::uint64_t completed = 0, queue_ns = 0, run_ns = 0;
+void SimulatedJobCounters::write(const Part& part, ScriptTime now) {
+  std::uint64_t* const slots = part.slots;
+  std::uint64_t completed = 0;
   for (std::size_t i = 0; i < JOB_BUCKETS; ++i) {
-    const std::uint64_t waited = group.jobs.queue[i].integral(now), ran = group.jobs.run[i].integral(now);
+    const std::uint64_t ran = part.jobs.run[i].integral(now);
     completed += ran;
-    queue_ns += waited * middle_ns(i);
-    run_ns += ran * middle_ns(i);
-    set(slots[JOB_QUEUE + i], waited);
+    set(slots[JOB_QUEUE + i], part.jobs.queue[i].integral(now));
     set(slots[JOB_RUN + i], ran);
   }
-  const std::uint64_t bound = group.jobs.bound.integral(now);
+  const std::uint64_t bound = part.jobs.bound.integral(now);
   set(slots[JOB_OUTCOME + JOB_COMPLETED], completed);
   set(slots[JOB_OUTCOME + JOB_BOUND], bound);
-  set(slots[JOB_QUEUE_NS], queue_ns);
-  set(slots[JOB_RUN_NS], run_ns);
-  if (group.process == nullptr) return;
+  set(slots[JOB_QUEUE_NS], part.jobs.queue_ns.integral(now));
+  set(slots[JOB_RUN_NS], part.jobs.run_ns.integral(now));
   // A process that begins again and again is one group here: with a job in flight it is not freed.
-  set(slots[JOB_BORN], static_cast<std::uint64_t>(group.process->life.began(now).count()));
   set(slots[JOB_SUBMITTED], completed + bound + 1);
+  if (part.process != nullptr) set(slots[JOB_BORN], static_cast<std::uint64_t>(part.process->life.began(now).count()));
 }
 
 void SimulatedJobCounters::advance_to(ScriptTime now) {
   const std::lock_guard lock(mutex_);
   if (now <= now_) return;
   now_ = now;
-  for (const Group& group : groups_) write(group, now);
+  for (const Group& group : groups_) {
+    for (const Part& part : group.parts) write(part, now);
+    for (std::size_t i = JOB_OUTCOME; i < JOB_SUBMITTED; ++i)
+      set(group.slots[i], std::accumulate(group.parts.begin(), group.parts.end(), std::uint64_t{0},
+                                          [i](std::uint64_t sum, const Part& part) { return sum + part.slots[i]; }));
+  }
 }
 
 SimulatedJobs::SimulatedJobs(const MachineScript& script, const ScriptClock& clock) : script_(script), clock_(clock) {}

@@ -13,16 +13,16 @@
 
 namespace igpu::simulation {
 
-// Jobs of one class of engines, or those of them that a process submits: the engine time of the script, divided into
-// jobs of a typical length. The more of the engines is in use, the longer a job waits.
+// Jobs that one process submits to one class of engines: the engine time of the script, divided into jobs of a typical
+// length. The more of the engines is in use, the longer a job waits.
 struct ClassJobs {
-  ClassJobs(const GpuScript& gpu, EngineClass engine_class);
-  // busy: what the process uses, in ns per second.
-  ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy);
+  // busy: what the process uses, busy_of_all: what all use, in ns per second.
+  ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all);
 
   // Jobs per second; indices are those of the histograms. Every eighth job of i915 is one that nobody waits for.
   std::array<Course, JOB_BUCKETS> queue, run;
   Course bound;
+  Course queue_ns, run_ns;  // per second
 };
 
 // What the kernel's programs would have counted, machine/bpf/job_slots.h, since the machine booted.
@@ -36,13 +36,17 @@ class SimulatedJobCounters final : public JobCounters {
   Reading<std::uint64_t> recursion_misses() const override { return std::uint64_t{0}; }
 
  private:
-  struct Group {
-    std::uint64_t* slots;
+  struct Part {
+    std::uint64_t* slots;  // of a process, or of the kernel
     ClassJobs jobs;
     const ProcessScript* process = nullptr;
   };
+  struct Group {
+    std::uint64_t* slots;  // of the device: the sum of the parts
+    std::vector<Part> parts;
+  };
   void add_processes(const MachineScript& script, std::size_t gpu, EngineClass engine_class, std::uint64_t kind);
-  static void write(const Group& group, ScriptTime now);
+  static void write(const Part& part, ScriptTime now);
 
   std::array<std::uint64_t, JOB_SLOTS> slots_{};
   mutable std::vector<std::uint64_t> process_slots_;

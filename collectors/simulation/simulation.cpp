@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "igpu/monitor.h"
+#include "machine/boot_clock.h"
 #include "simulation/pmu_catalog.h"
 #include "simulation/profiles.h"
 #include "simulation/renderers.h"
@@ -16,6 +17,18 @@ namespace igpu {
 
 namespace simulation {
 namespace {
+
+// Start times of simulated processes are in the script's time.
+class SimulatedClock final : public Clock, public BootClock {
+ public:
+  SimulatedClock(const Clock& clock, const ScriptClock& script) : clock_(clock), script_(script) {}
+  Nanoseconds now() const override { return clock_.now(); }
+  Reading<Nanoseconds> boot_now() const override { return script_.now(); }
+
+ private:
+  const Clock& clock_;
+  const ScriptClock& script_;
+};
 
 class ScriptPrivileges final : public Privileges {
  public:
@@ -59,7 +72,8 @@ std::vector<std::unique_ptr<RuntimePower>> power_of(const MachineScript& script)
 }  // namespace simulation
 
 struct SimulatedMachine::State {
-  State(simulation::MachineScript what, Clock& time) : script(std::move(what)), clock(time) {
+  State(simulation::MachineScript what, const Clock& time)
+      : script(std::move(what)), script_clock(time, script.uptime), clock(time, script_clock) {
     using namespace simulation;
     for (std::size_t i = 0; i < script.gpus.size(); ++i) render_gpu(sys_tree, script.gpus[i], *power[i]);
     render_host(sys_tree, script);
@@ -70,8 +84,8 @@ struct SimulatedMachine::State {
   }
 
   const simulation::MachineScript script;
-  Clock& clock;
-  simulation::ScriptClock script_clock{clock, script.uptime};
+  const simulation::ScriptClock script_clock;
+  simulation::SimulatedClock clock;
   const std::vector<std::unique_ptr<simulation::RuntimePower>> power = simulation::power_of(script);
   const std::vector<simulation::Pmu> pmus = simulation::pmus_of(script);
   simulation::Tree sys_tree{script_clock, script.reader_uid};
@@ -92,12 +106,12 @@ struct SimulatedMachine::State {
 SimulatedMachine::SimulatedMachine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SimulatedMachine::~SimulatedMachine() = default;
 
-std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, Clock& clock) {
+std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, const Clock& clock) {
   std::optional<simulation::MachineScript> script = simulation::script_of_profile(profile);
   return script ? create(std::move(*script), clock) : nullptr;
 }
 
-std::unique_ptr<SimulatedMachine> SimulatedMachine::create(simulation::MachineScript script, Clock& clock) {
+std::unique_ptr<SimulatedMachine> SimulatedMachine::create(simulation::MachineScript script, const Clock& clock) {
   return std::unique_ptr<SimulatedMachine>(new SimulatedMachine(std::make_unique<State>(std::move(script), clock)));
 }
 

@@ -17,8 +17,8 @@ class SimulatedMachine {
  public:
   // clock: the machine's time source; must outlive it. The machine has an uptime of some hours when it is created.
   // Returns nullptr for an unknown profile.
-  static std::unique_ptr<SimulatedMachine> create(std::string_view profile, Clock& clock);
-  static std::unique_ptr<SimulatedMachine> create(simulation::MachineScript script, Clock& clock);
+  static std::unique_ptr<SimulatedMachine> create(std::string_view profile, const Clock& clock);
+  static std::unique_ptr<SimulatedMachine> create(simulation::MachineScript script, const Clock& clock);
   ~SimulatedMachine();
   SimulatedMachine(const SimulatedMachine&) = delete;
   SimulatedMachine& operator=(const SimulatedMachine&) = delete;

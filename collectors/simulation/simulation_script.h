@@ -175,31 +175,7 @@ struct MachineScript {
 // nullopt for an unknown profile.
 std::optional<MachineScript> script_of_profile(std::string_view profile);
 
-// ---- expected values, in base units ----
-
-double expected_engine_busy_seconds(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
-double expected_engine_busy_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
-double expected_engine_wait_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
-double expected_engine_sema_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
-// Mean over from..to, 0 Hz while parked, as counted by the i915 PMU.
-double expected_average_hertz(const GtScript& gt, bool requested, ScriptTime from, ScriptTime to);
-// The value in sysfs at t: 0 while parked.
-double expected_actual_hertz(const GtScript& gt, ScriptTime t);
-double expected_requested_hertz(const GtScript& gt, ScriptTime t);
-double expected_rc6_ratio(const GtScript& gt, ScriptTime from, ScriptTime to);
-double expected_watts(const Course& microwatts, ScriptTime from, ScriptTime to);
-double expected_joules(const Course& microwatts, ScriptTime from, ScriptTime to);
 // Bytes of system memory held by the GPU's clients.
-std::uint64_t expected_system_memory_used(const MachineScript& script, std::size_t gpu, ScriptTime t);
-// Traffic of both memory controllers.
-double expected_memory_bytes(const Course& lines, ScriptTime from, ScriptTime to);
-// Sums over a process' own clients on one GPU. Passed-on clients belong to the process with the lowest pid.
-double expected_process_busy_seconds(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
-                                     EngineClass engine_class, ScriptTime from, ScriptTime to);
-// Over all engines of the class.
-double expected_process_busy_ratio(const MachineScript& script, std::uint32_t pid, std::size_t gpu,
-                                   EngineClass engine_class, ScriptTime from, ScriptTime to);
-std::size_t expected_process_clients(const MachineScript& script, std::uint32_t pid, std::size_t gpu, ScriptTime t);
-double expected_process_cpu_seconds(const ProcessScript& process, ScriptTime t);
+std::uint64_t system_memory_used(const MachineScript& script, std::size_t gpu, ScriptTime t);
 
 }  // namespace igpu::simulation

@@ -13,7 +13,7 @@
 #include "machine/machine.h"
 #include "simulation/course.h"
 #include "simulation/lifetime.h"
-#include "simulation/text_writer.h"
+#include "simulation/text_buffer.h"
 
 namespace igpu::simulation {
 

@@ -8,7 +8,7 @@ namespace igpu {
 Reading<ClientSnapshot> BpfFinder::find(std::span<const std::string> asleep) {
   scan_.begin(asleep);
   const Nanoseconds now = scan_.snapshot().time;
-  // Taken before the holders are listed: what happens in between is reported again.
+  // Fetched before the holders are listed: a change in between is reported again by the next call.
   DeviceUsers::Changes changes = holders_.changes();
   std::sort(changes.processes.begin(), changes.processes.end());
   changes.processes.erase(std::unique(changes.processes.begin(), changes.processes.end()), changes.processes.end());
@@ -28,12 +28,12 @@ Reading<ClientSnapshot> BpfFinder::find(std::span<const std::string> asleep) {
   for (WalkedProcess& process : scan_.memory().processes()) {
     const auto [first, last] = std::equal_range(listed.begin(), listed.end(), process.pid);
     const auto files = static_cast<std::uint64_t>(last - first);
-    const bool listed_anew = lists && files != process.listed_files;
+    const bool files_changed = lists && files != process.listed_files;
     if (lists) process.listed_files = files;
-    process.must_scan = listed_anew || scan_.is_unsettled(process) || ClientScan::has_changed(process) ||
+    process.must_scan = files_changed || scan_.is_unsettled(process) || ClientScan::has_changed(process) ||
                         std::binary_search(changes.processes.begin(), changes.processes.end(), process.pid);
   }
-  if (!scan_.nobody_awake()) {
+  if (!scan_.all_asleep()) {
     scan_.read_known();
     scan_.scan_chosen(true);
     scan_.snapshot().oldest_scan = now;
@@ -42,7 +42,7 @@ Reading<ClientSnapshot> BpfFinder::find(std::span<const std::string> asleep) {
   return scan_.finish();
 }
 
-// The processes that were known, listed or reported, as far as they still run.
+// Follows the processes that were known, listed or reported and still run.
 void BpfFinder::follow(std::span<const std::uint32_t> listed, std::span<const std::uint32_t> changed) {
   std::vector<std::uint32_t> pids(listed.begin(), listed.end());
   pids.insert(pids.end(), changed.begin(), changed.end());

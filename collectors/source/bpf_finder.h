@@ -15,17 +15,18 @@
 
 namespace igpu {
 
-// Finds DRM clients with the kernel's own account of who has a DRM node open, so that its cost does not depend on the
-// processes without a GPU. The first scan lists all holders. After that a process is scanned when the kernel reports
-// that it got a descriptor of a DRM node (opened, inherited, passed on), or when one of its known clients is gone;
-// where the kernel cannot report that, holders are listed in each scan, and those with another number of DRM
-// descriptors are scanned.
+// Finds DRM clients through BPF programs that report which processes have a DRM node open. The cost does not depend on
+// processes without a GPU client.
 //
-// They are listed again every kListAgain as well: dup2() and seccomp's ADDFD put a file into a table without a report,
-// and only the latter brings one into a process that had none.
+// The first scan lists all holders. Later scans cover a process when the kernel reports that it got a descriptor of a
+// DRM node (opened, inherited or received), or when one of its known clients is gone. If the kernel cannot report
+// that, each scan lists the holders and covers those whose number of DRM descriptors changed.
 //
-// ClientSnapshot::pids are the running processes that hold a client or held one. If the kernel refuses to list holders,
-// the walk over /proc does the scan.
+// A descriptor that a process gets by dup2() or SECCOMP_ADDFD is not reported, so the holders are listed again every
+// kListAgain. Only SECCOMP_ADDFD can give a descriptor to a process without one.
+//
+// ClientSnapshot::pids are the running processes that hold or held a client. If the kernel refuses to list holders,
+// the walk over /proc takes over.
 class BpfFinder final : public ClientFinder {
  public:
   static constexpr Nanoseconds kListAgain = std::chrono::minutes(5);
@@ -36,8 +37,6 @@ class BpfFinder final : public ClientFinder {
   Reading<ClientSnapshot> find(std::span<const std::string> asleep) override;
 
  private:
-  // Nothing if the kernel refuses.
-  std::optional<std::vector<std::uint32_t>> list(bool needed);
   void follow(std::span<const std::uint32_t> listed, std::span<const std::uint32_t> changed);
 
   DeviceUsers& holders_;

@@ -173,30 +173,6 @@ bool shows_container(std::string_view path) {
 
 }  // namespace
 
-std::string_view to_string(Runtime runtime) {
-  switch (runtime) {
-    case Runtime::none:
-      return "";
-    case Runtime::unknown:
-      return "unknown";
-    case Runtime::docker:
-      return "docker";
-    case Runtime::containerd:
-      return "containerd";
-    case Runtime::cri_o:
-      return "cri-o";
-    case Runtime::podman:
-      return "podman";
-    case Runtime::lxc:
-      return "lxc";
-    case Runtime::nspawn:
-      return "nspawn";
-    case Runtime::qemu:
-      return "qemu";
-  }
-  return "";
-}
-
 CgroupNames names_of_cgroup(std::string_view path) {
   CgroupNames names;
   std::string_view parent;

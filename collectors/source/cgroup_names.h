@@ -23,7 +23,6 @@ enum class Runtime {
   nspawn,
   qemu,  // virtual machines of libvirt and Proxmox
 };
-std::string_view to_string(Runtime runtime);
 
 struct CgroupNames {
   Runtime runtime = Runtime::none;  // of the innermost container or machine

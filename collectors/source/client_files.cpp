@@ -9,7 +9,7 @@
 
 #include "base/scan.h"
 #include "source/drm_descriptor.h"
-#include "source/fdinfo.h"
+#include "source/fdinfo_text.h"
 #include "source/numbered_path.h"
 
 namespace igpu {
@@ -89,7 +89,8 @@ bool ClientFileReader::read_all(std::uint32_t pid, ClientFiles& process, std::si
   known_ = nullptr;
   const ClientFiles before = std::exchange(process, std::move(found));
   // Files of sleeping GPUs are not read again; they stay known.
-  if (end(process) && (stopped || scan_.gpus.guarding()) && process.start_time_ticks == before.start_time_ticks) {
+  if (end(process) && (stopped || scan_.gpus.has_sleeping_xe()) &&
+      process.start_time_ticks == before.start_time_ticks) {
     for (const ClientFile& file : before.files) {
       const auto again = std::lower_bound(process.files.begin(), process.files.end(), file.fd, has_lower_fd);
       if (again == process.files.end() || again->fd != file.fd) process.files.insert(again, file);
@@ -109,7 +110,7 @@ bool ClientFileReader::read_known(std::uint32_t pid, ClientFiles& process, bool&
     const bool goes_on = note(outcome, file.fd, found);
     // While a GPU sleeps its files are not read, and nothing is known about them.
     changed = changed || outcome == Visit::gone || outcome == Visit::denied ||
-              (outcome == Visit::nothing && !scan_.gpus.guarding());
+              (outcome == Visit::nothing && !scan_.gpus.has_sleeping_xe());
     if (!goes_on) break;
   }
   process.denied = found.denied;
@@ -153,7 +154,7 @@ ClientFileReader::Visit ClientFileReader::visit(std::uint32_t fd, bool known_fil
     if (!directory) return Visit::gone;
     directory_ = *std::move(directory);
   }
-  if (scan_.gpus.guarding()) {
+  if (scan_.gpus.has_sleeping_xe()) {
     if (const auto why = why_not_readable(fd)) return *why;
   } else if (!known_file && is_no_drm_file(fd)) {
     return Visit::nothing;

@@ -16,19 +16,19 @@ namespace igpu {
 
 struct FdinfoBlock;
 
-// A descriptor that showed a DRM client, or DRM text of which no client can be made.
+// A descriptor that showed a DRM client, or DRM text that cannot be parsed into a client.
 struct ClientFile {
   std::uint32_t fd = 0;
   std::string device;  // PCI address; "" if its text does not show one
 };
 
-// What is kept of a process between two scans.
+// What one scan of a process found; the next scan starts from it.
 struct ClientFiles {
   std::vector<ClientFile> files;       // sorted by fd
-  std::uint64_t start_time_ticks = 0;  // of the process that they belong to
+  std::uint64_t start_time_ticks = 0;  // of the process that holds the files
   bool denied = false;
   std::uint64_t skipped = 0;   // texts that are truncated or malformed
-  std::uint64_t left_out = 0;  // files of unknown owner that were not read because a GPU sleeps
+  std::uint64_t left_out = 0;  // files of an unknown GPU, not read because a GPU sleeps
 };
 
 // Reads the clients of single processes into a snapshot.
@@ -38,15 +38,15 @@ class ClientFileReader {
     ClientSnapshot& snapshot;
     const SleepingGpus& gpus;
     Nanoseconds deadline;
-    bool live;  // /proc is this machine's and not a captured tree: links lead to open files
+    bool live;  // /proc is this machine's own, not a captured tree: links lead to open files
   };
   ClientFileReader(Machine& machine, UserNames& users, const Scan& scan)
       : machine_(machine), users_(users), scan_(scan) {}
 
-  // Both return false if the deadline stopped them.
-  // All descriptors, from the skip-th on. `visited` becomes the number of those that are done.
+  // Both functions return false if the deadline stopped them.
+  // Reads all descriptors from number `skip` on. Sets `visited` to the number of descriptors read so far.
   bool read_all(std::uint32_t pid, ClientFiles& process, std::size_t skip, std::size_t& visited);
-  // Those that are known. `changed` becomes true if one of them is gone or shows no DRM text any more.
+  // Reads the known descriptors. Sets `changed` if one of them is gone or no longer shows DRM text.
   bool read_known(std::uint32_t pid, ClientFiles& process, bool& changed);
 
  private:
@@ -74,7 +74,7 @@ class ClientFileReader {
   std::size_t first_client_ = 0;
   std::optional<std::uint64_t> start_time_;
   bool links_readable_ = true;
-  std::string device_;  // of the file that was read last
+  std::string device_;  // of the last file read
 };
 
 }  // namespace igpu

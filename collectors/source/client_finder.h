@@ -17,11 +17,11 @@ class ClientFinder {
  public:
   virtual ~ClientFinder() = default;
   // asleep: PCI addresses of suspended GPUs; their clients are skipped. Absent or Failure only if /proc itself cannot
-  // be read; what happens to single processes (gone, denied) is counted in the snapshot.
+  // be read; processes that ended or may not be read are counted in the snapshot.
   virtual Reading<ClientSnapshot> find(std::span<const std::string> asleep) = 0;
 };
 
-// By BPF where the machine has it, else by a walk over /proc.
+// Uses BPF where the machine offers it, otherwise a walk over /proc.
 std::unique_ptr<ClientFinder> make_client_finder(Machine& machine);
 
 }  // namespace igpu

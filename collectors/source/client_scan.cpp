@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "machine/boot_clock.h"
 #include "source/client_snapshot.h"
 #include "source/numbered_path.h"
 
@@ -21,6 +22,8 @@ void ClientScan::begin(std::span<const std::string> asleep) {
   ++number_;
   snapshot_ = ClientSnapshot{};
   snapshot_.time = machine_.clock.now();
+  if (const auto now = boot_now(machine_.clock))
+    snapshot_.boot_ticks = static_cast<std::uint64_t>(*now / kStartTimeTick);
   deadline_ = snapshot_.time + limit_;
   snapshot_.clients.reserve(usual_clients_);
   gpus_ = SleepingGpus(machine_.sys, asleep);

@@ -17,26 +17,27 @@
 
 namespace igpu {
 
-// What all finders do once they know which processes may hold a client: read known clients, scan the processes that
-// must be, within the time limit, and remember what was found for the next scan. In this order:
-//   begin(), memory().follow(), the finder sets must_scan of processes, read_known(), scan_chosen(), finish()
+// The part of a scan that all finders share. Once the finder knows which processes may hold a client, this class reads
+// the known clients, scans the chosen processes within the time limit, and remembers the result for the next scan.
+// Call order: begin(), memory().follow(), set must_scan of processes, read_known(), scan_chosen(), finish().
 class ClientScan {
  public:
   ClientScan(Machine& machine, Nanoseconds limit) : machine_(machine), limit_(limit), users_(machine.names) {}
 
   void begin(std::span<const std::string> asleep);
-  // All Intel GPUs sleep: there is no client to read.
-  bool nobody_awake() const { return gpus_.guarding() && gpus_.nobody_awake(); }
+  // True if every Intel GPU sleeps, so that no client may be read.
+  bool all_asleep() const { return gpus_.has_sleeping_xe() && gpus_.all_asleep(); }
 
-  // Marks the process if earlier scans require another one.
+  // True if the last scans of this process did not agree, so it must be scanned again.
   bool is_unsettled(const WalkedProcess& process) const;
-  // The evidence of /proc/<pid>/fd. Absent if the process has ended.
+  // Reads inode and size of /proc/<pid>/fd. Absent if the process has ended.
   Reading<Unit> examine(WalkedProcess& process) const;
+  // True if examine() found another inode or number of descriptors than the last scan.
   static bool has_changed(const WalkedProcess& process);
 
-  // The clients of processes that need no scan; sets must_scan where one of them is gone.
+  // Reads the clients of processes that need no scan; sets must_scan of a process that has lost one.
   void read_known();
-  // The processes with must_scan. all_examined: false if the finder had no time to find out about all.
+  // Scans the processes with must_scan. all_examined: false if the finder ran out of time before it examined all.
   void scan_chosen(bool all_examined);
   ClientSnapshot finish();
 
@@ -67,8 +68,8 @@ class ClientScan {
   ClientSnapshot snapshot_;
   SleepingGpus gpus_;
   Nanoseconds deadline_{};
-  std::optional<std::uint32_t> self_;  // our own PID. A captured tree does not show it
-  bool counts_descriptors_ = false;    // the size of /proc/<pid>/fd
+  std::optional<std::uint32_t> self_;  // our own PID; unknown in a captured tree
+  bool counts_descriptors_ = false;    // the kernel reports them as the size of /proc/<pid>/fd
 };
 
 }  // namespace igpu

@@ -21,14 +21,14 @@ std::optional<std::uint32_t> scan_pid(std::string_view name) {
 Reading<ClientSnapshot> ClientWalk::find(std::span<const std::string> asleep) {
   scan_.begin(asleep);
   if (const auto listed = list_processes(); !listed) return listed.propagate<ClientSnapshot>();
-  if (!scan_.nobody_awake()) {
-    // What shows without an examination that a process must be scanned.
+  if (!scan_.all_asleep()) {
+    // Signs that a process must be scanned, without reading its descriptors.
     for (WalkedProcess& process : scan_.memory().processes())
       process.must_scan = scan_.is_unsettled(process) || process.scans < 2;
     choose_openers();
     scan_.memory().choose_oldest(scan_.number(), kMostWalks);
     scan_.read_known();
-    // A walk that has no time for all processes still scans some.
+    // A walk without time for all processes still scans some of them.
     const bool all_examined = !scan_.snapshot().complete || examine_others();
     scan_.scan_chosen(all_examined);
   }
@@ -57,8 +57,8 @@ void ClientWalk::choose_openers() {
   }
 }
 
-// The other processes, each in turn. Takes half of the time at most: the other half is for the scans. False: the next
-// walk goes on where this one stopped.
+// Examines the other processes in turn. Takes at most half of the time; the scans need the other half. False if it ran
+// out of time: the next walk continues with the next process.
 bool ClientWalk::examine_others() {
   const auto processes = scan_.memory().processes();
   const auto first =

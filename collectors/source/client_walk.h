@@ -16,25 +16,25 @@
 // Permissions: fdinfo of other users' processes needs ptrace read access (CAP_SYS_PTRACE), nothing else;
 // /proc/<pid>/fd would need CAP_DAC_READ_SEARCH as well and is optional, see below.
 //
-// What is remembered: a process is listed descriptor by descriptor (scanned) at its first two walks. After that only
-// the descriptors that showed a client are read, until
-//   - the number of its descriptors changes: the size of /proc/<pid>/fd, which kernels before 6.2 do not report. There
-//     its descriptors are listed, which costs less than reading what they are, and their numbers are compared;
-//   - one of its known descriptors is closed or shows no client any more: then every one of the next kMostWalks walks
-//     scans it, because the kernel may only have failed to show the client;
-//   - /proc/<pid>/fd is another inode: another process, or the kernel has dropped the inode from its cache;
+// Memory: the first two walks read every descriptor of a process (they scan it). Later walks read only the descriptors
+// that showed a client, until
+//   - the number of its descriptors changes. Linux 6.2 and newer report it as the size of /proc/<pid>/fd; on older
+//     kernels the walk lists the descriptors, which costs less than reading them, and compares their numbers;
+//   - a known descriptor is closed or no longer shows a client. The next kMostWalks walks then scan the process,
+//     because the kernel may only have failed to show the client;
+//   - /proc/<pid>/fd has another inode: it is another process, or the kernel dropped the inode from its cache;
 //   - DRM's debugfs, where it may be read, shows another number of files that the process opened (drm_openers.h);
-//   - it was last scanned kMostWalks walks ago: every walk scans that share of the processes, the oldest scan first.
-// So a process that opens a render node is found in the next walk, and where none of these signs shows it (it closed
-// another file meanwhile, and debugfs is not readable) within kMostWalks walks. A tree that is not the machine's own
-// procfs is scanned whole each time.
+//   - its last scan is kMostWalks walks old: every walk scans that share of the processes, the oldest scan first.
+// So a process that opens a render node is found in the next walk. If none of these signs shows it (it closed another
+// file meanwhile, and debugfs is not readable), it is found within kMostWalks walks. A tree that is not the machine's
+// own procfs is scanned completely each time.
 //
-// Sleeping devices: reading the fdinfo of an xe client resumes its GPU, and nothing inside the file can be known
-// without reading it. While an xe GPU sleeps a file is therefore read only if it is known to belong to another Intel
-// GPU: the link /proc/<pid>/fd/<fd> leads to a node of it (if the link may be read), or the same descriptor of the same
-// process (identified by its start time) showed it in an earlier walk. All others are skipped, and counted if their
-// owner is unknown: a new client of an awake GPU next to a sleeping xe GPU is detected only with CAP_DAC_READ_SEARCH,
-// or when that GPU wakes. Reading the fdinfo of an i915 client touches memory only.
+// Sleeping devices: reading the fdinfo of an xe client resumes its GPU. While an xe GPU sleeps, a file is therefore
+// read only if it is known to belong to another Intel GPU: the link /proc/<pid>/fd/<fd> leads to a node of that GPU (if
+// the link may be read), or the same descriptor of the same process (identified by its start time) showed that GPU in
+// an earlier walk. All other files are skipped, and counted if their GPU is unknown. So a new client of an awake GPU
+// next to a sleeping xe GPU is found only with CAP_DAC_READ_SEARCH, or when the sleeping GPU wakes. Reading the fdinfo
+// of an i915 client only touches memory.
 namespace igpu {
 
 class ClientWalk final : public ClientFinder {
@@ -42,8 +42,8 @@ class ClientWalk final : public ClientFinder {
   static constexpr unsigned kMostWalks = 16;
 
   struct Limits {
-    // Checked between files. A walk that reaches it ends as incomplete, and the next one begins where it ended. Known
-    // clients are read first, and finding out which processes changed takes half of it at most.
+    // Checked between files. A walk that reaches the limit is incomplete, and the next walk continues where it stopped.
+    // Known clients are read first; the search for changed processes takes at most half of the time.
     Nanoseconds time{std::chrono::seconds(2)};
   };
   ClientWalk(Machine& machine, Limits limits) : machine_(machine), scan_(machine, limits.time) {}

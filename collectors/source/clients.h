@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,11 +37,15 @@ struct ClientMemory {
 struct DrmClient {
   std::string device;  // PCI address from drm-pdev
   Driver driver = Driver::i915;
-  std::uint64_t id = 0;   // drm-client-id
-  std::uint32_t pid = 0;  // the lowest PID that holds it
-  Nanoseconds time{};     // when its text was read: deltas use this, not the time of the walk
+  std::uint64_t id = 0;                                // drm-client-id
+  std::uint32_t pid = 0;                               // the lowest PID that holds it
+  Nanoseconds time{};                                  // when its text was read; deltas use this time, not the walk's
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
   std::vector<ClientMemory> memory;
+
+  bool reports_engine_time() const {
+    return std::any_of(engines.begin(), engines.end(), [](const ClientEngine& engine) { return engine.present(); });
+  }
 };
 
 struct ClientProcess {
@@ -57,22 +63,33 @@ struct ClientProcess {
 };
 
 struct ClientSnapshot {
-  Nanoseconds time{};                      // when the scan began
-  std::string_view way = "walk";           // how it was made: walk or bpf
-  std::optional<Nanoseconds> oldest_scan;  // when the process with the oldest scan was scanned; nothing: no scan needed
-  std::vector<DrmClient> clients;          // sorted by (device, pid, id)
-  std::vector<ClientProcess> processes;    // those that hold a client; sorted by pid
-  std::vector<std::uint32_t> pids;         // all running processes, visited or not; sorted
-  std::uint64_t processes_denied = 0;      // fdinfo of another user's process: needs CAP_SYS_PTRACE
+  Nanoseconds time{};                       // when the scan began
+  std::optional<std::uint64_t> boot_ticks;  // the same on the clock of ClientProcess::start_time_ticks
+  std::string_view way = "walk";            // how it was made: walk or bpf
+  std::optional<Nanoseconds> oldest_scan;   // time of the oldest scan of a process; nullopt: no scan needed
+  std::vector<DrmClient> clients;           // sorted by (device, pid, id)
+  std::vector<ClientProcess> processes;     // those that hold a client; sorted by pid
+  std::vector<std::uint32_t> pids;          // all running processes, visited or not; sorted
+  std::uint64_t processes_denied = 0;       // fdinfo of another user's process: needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
   std::uint64_t blocks_skipped = 0;  // truncated or hostile text, client without id or address
-  std::uint64_t files_left_out =
-      0;                     // may be an awake GPU's or a sleeping one's, so not read; needs CAP_DAC_READ_SEARCH
+  // Not read because they may belong to a sleeping GPU; CAP_DAC_READ_SEARCH tells them apart.
+  std::uint64_t files_left_out = 0;
   bool complete = true;      // false: the time limit was reached; the rest follows in the next walk
   bool pids_hidden = false;  // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};
 
-  // No user of a GPU can be missing: every process was read, and every block parsed.
+  std::span<const DrmClient> clients_of(std::string_view device) const {
+    const auto begin = std::ranges::lower_bound(clients, device, {}, &DrmClient::device);
+    return {begin, std::ranges::upper_bound(clients, device, {}, &DrmClient::device)};
+  }
+  // Null: the process holds no client.
+  const ClientProcess* process(std::uint32_t pid) const {
+    const auto at = std::ranges::lower_bound(processes, pid, {}, &ClientProcess::pid);
+    return at != processes.end() && at->pid == pid ? &*at : nullptr;
+  }
+  bool runs(std::uint32_t pid) const { return std::binary_search(pids.begin(), pids.end(), pid); }
+  // True if no user of a GPU can be missing: every process was read, and every block was parsed.
   bool shows_all() const { return complete && blocks_skipped == 0 && !why_hidden(); }
   // Why clients may be missing for longer than this walk.
   std::optional<Absent> why_hidden() const {

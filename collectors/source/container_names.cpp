@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_strings.h"
 #include "base/scan.h"
+#include "source/json_strings.h"
 
 namespace igpu {
 namespace {

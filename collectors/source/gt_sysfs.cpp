@@ -143,6 +143,13 @@ bool looks_like_a_reason(std::string_view word) {
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
+// "none", or a list with at least one reason.
+bool names_reasons(std::string_view words) {
+  while (!words.empty())
+    if (looks_like_a_reason(trim(take_until(words, ' ')))) return true;
+  return false;
+}
+
 }  // namespace
 
 // Remembers reasons that the driver names without having a file for them, so that they are also reported when inactive.
@@ -171,7 +178,9 @@ void GtSysfs::learn_reasons(std::string_view words, const std::function<void(std
 Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)>& visit) {
   std::array<char, 1024> buffer;
   const Reading<std::string_view> none = Absent{Reason::hardware};
-  if (const auto snapshot = throttle_snapshot_ ? throttle_snapshot_->text(buffer) : none) {
+  const auto snapshot = throttle_snapshot_ ? throttle_snapshot_->text(buffer) : none;
+  const bool legible = snapshot && names_reasons(*snapshot);
+  if (legible) {
     visit("any", *snapshot != "none");
     learn_reasons(*snapshot, visit);
     for (const ThrottleReason& reason : reasons_) {
@@ -188,6 +197,8 @@ Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)
   if (status.is_absent() && reasons_.empty()) return Absent{Reason::hardware};
   if (status) visit("any", *status != 0);
   std::optional<Failure> failure;
+  if (snapshot && !legible)
+    failure = Failure{std::make_error_code(std::errc::bad_message), "throttle reasons: not a list of names"};
   if (status.is_failure()) failure = status.failure();
   for (ThrottleReason& reason : reasons_) {
     const auto value = number(reason.attribute);

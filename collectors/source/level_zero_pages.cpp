@@ -6,7 +6,10 @@
 #include <chrono>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
+#include <unordered_set>
 
+#include "base/fair_order.h"
 #include "base/scan.h"
 #include "tracker/api_table.h"
 
@@ -102,26 +105,13 @@ std::optional<std::uint64_t> start_of_name(std::string_view name) {
   return scan_u64(name);
 }
 
-struct Candidate {
-  std::uint64_t start;
-  std::string name;
-};
-
-std::vector<Candidate> newest_first(std::vector<std::string> names) {
-  std::vector<Candidate> candidates;
-  for (std::string& name : names)
-    if (const auto start = start_of_name(name)) candidates.push_back({*start, std::move(name)});
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.start != b.start ? a.start > b.start : a.name < b.name;
-  });
-  return candidates;
-}
-
+// Both lists are in the order of the tables of names.
 template <class Item>
 bool none_went_back(const std::vector<Item>& before, const std::vector<Item>& after, std::string_view Item::*name,
                     std::initializer_list<std::uint64_t Item::*> counters) {
+  auto now = after.begin();
   return std::all_of(before.begin(), before.end(), [&](const Item& old) {
-    const auto now = std::find_if(after.begin(), after.end(), [&](const Item& i) { return i.*name == old.*name; });
+    now = std::find_if(now, after.end(), [&](const Item& i) { return i.*name == old.*name; });
     return now != after.end() && std::all_of(counters.begin(), counters.end(), [&](std::uint64_t Item::*counter) {
              return (*now).*counter >= old.*counter;
            });
@@ -148,6 +138,8 @@ std::string_view to_string(PageRejection reason) {
       return "implausible";
     case PageRejection::too_many:
       return "too_many";
+    case PageRejection::too_many_series:
+      return "too_many_series";
   }
   return "unreadable";
 }
@@ -193,8 +185,21 @@ std::uint64_t level_zero_realtime_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-LevelZeroPages::LevelZeroPages(std::unique_ptr<PageFolder> folder)
-    : folder_(std::move(folder)), buffer_(kLevelZeroHeadBytes) {}
+struct LevelZeroPages::Candidate {
+  static bool newer(const Candidate& a, const Candidate& b) {
+    return a.start != b.start ? a.start > b.start : a.name < b.name;
+  }
+
+  std::string name;
+  std::uint64_t start = 0;
+  bool future = false;   // says its name
+  bool in_turn = false;  // left out, but for this read
+  std::uint32_t owner = 0;
+  bool doubtful = false;
+};
+
+LevelZeroPages::LevelZeroPages(std::unique_ptr<PageFolder> folder, std::function<std::uint64_t()> realtime_ns)
+    : folder_(std::move(folder)), realtime_ns_(std::move(realtime_ns)), buffer_(kLevelZeroHeadBytes) {}
 
 Reading<LevelZeroSnapshot> LevelZeroPages::read(const std::function<bool(std::string_view name)>& skip) {
   if (!folder_) return Absent{Reason::disabled, ENOENT};
@@ -202,44 +207,132 @@ Reading<LevelZeroSnapshot> LevelZeroPages::read(const std::function<bool(std::st
   if (!names) return names.propagate<LevelZeroSnapshot>();
   LevelZeroSnapshot snapshot;
   Rejected rejected;
-  const auto reject = [&](const std::string& name, PageRejection reason) {
-    const auto [place, first] = rejected.emplace(name, reason);
-    if (first && !rejected_.contains(*place)) ++snapshot.rejected[static_cast<std::size_t>(reason)];
+  const Reject reject = [&](const Candidate& candidate, PageRejection reason) {
+    if (candidate.in_turn) return;  // counted with those that are left out
+    const bool first = rejected.emplace(candidate.name, reason).second;
+    const auto before = rejected_.find(candidate.name);
+    if (first && (before == rejected_.end() || before->second != reason))
+      ++snapshot.rejected[static_cast<std::size_t>(reason)];
   };
-  Known now;
-  std::size_t opened = 0;
-  for (const Candidate& candidate : newest_first(std::move(*names))) {
-    if (skip && skip(candidate.name)) {
-      snapshot.skipped.push_back(candidate.name);
-      continue;
-    }
-    if (++opened > kMostPages) {
-      reject(candidate.name, PageRejection::too_many);
-      continue;
-    }
-    auto file = folder_->open(candidate.name);
-    if (file.is_absent()) {
-      if (file.absent().reason == Reason::permission) reject(candidate.name, PageRejection::denied);
-      continue;  // or removed since
-    }
-    if (!file) {
-      reject(candidate.name, file.failure().code == std::errc::invalid_argument ? PageRejection::not_a_file
-                                                                                : PageRejection::unreadable);
-      continue;
-    }
-    auto program = read_one(**file, candidate.name, now);
-    if (const auto* reason = std::get_if<PageRejection>(&program))
-      reject(candidate.name, *reason);
-    else
-      snapshot.programs.push_back(std::move(std::get<LevelZeroProgram>(program)));
+  if (skip) {
+    const auto skipped = std::partition(names->begin(), names->end(), [&](const auto& name) { return !skip(name); });
+    snapshot.skipped.assign(std::make_move_iterator(skipped), std::make_move_iterator(names->end()));
+    names->erase(skipped, names->end());
   }
+  std::vector<Candidate> named = named_as_pages(std::move(*names));
+  const std::size_t left_out = leave_out_most(named);
+  std::vector<Candidate> all = candidates(std::move(named), reject);
+  while (all.size() > kMostPages) {
+    reject(all.back(), earlier_rejection(all.back().name).value_or(PageRejection::too_many));
+    all.pop_back();
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.start > b.start; });
+  Known now;
+  for (const Candidate& candidate : all) read_one(candidate, now, snapshot, reject);
+  if (left_out > left_out_)
+    snapshot.rejected[static_cast<std::size_t>(PageRejection::too_many)] += left_out - left_out_;
+  left_out_ = left_out;
   known_ = std::move(now);
   rejected_ = std::move(rejected);
   return snapshot;
 }
 
-std::variant<LevelZeroProgram, PageRejection> LevelZeroPages::read_one(PageFile& file, std::string_view name,
-                                                                       Known& now) {
+// For what is wrong with it.
+std::optional<PageRejection> LevelZeroPages::earlier_rejection(const std::string& name) const {
+  const auto place = rejected_.find(name);
+  if (place == rejected_.end() || place->second == PageRejection::too_many) return std::nullopt;
+  return place->second;
+}
+
+std::vector<LevelZeroPages::Candidate> LevelZeroPages::named_as_pages(std::vector<std::string> names) const {
+  constexpr std::uint64_t kClocksDiffer = 60'000'000'000;
+  const std::uint64_t now = realtime_ns_();
+  std::vector<Candidate> named;
+  for (std::string& name : names) {
+    const auto start = start_of_name(name);
+    if (start) named.push_back({std::move(name), *start, *start > now && *start - now > kClocksDiffer});
+  }
+  return named;
+}
+
+// Returns how many files are left out at this read or, because it is their turn, only at others.
+std::size_t LevelZeroPages::leave_out_most(std::vector<Candidate>& all) {
+  if (all.size() <= kMostFacts) return 0;
+  std::unordered_set<std::string_view> known;
+  for (const auto& [identity, page] : known_) known.insert(identity.first);
+  const auto others = std::partition(all.begin(), all.end(),
+                                     [&](const Candidate& candidate) { return known.contains(candidate.name); });
+  const auto half = (static_cast<std::ptrdiff_t>(kMostFacts) - (others - all.begin())) / 2;
+  const auto left_out = others + half;
+  std::nth_element(others, left_out, all.end(), [](const Candidate& a, const Candidate& b) {
+    return a.future != b.future ? b.future : Candidate::newer(a, b);
+  });
+  // The names are a ring, in the order of their starts, and the turn goes round.
+  const Candidate last{turn_.second, turn_.first};
+  const auto earlier_turn = [&last](const Candidate& a, const Candidate& b) {
+    const bool a_waits = Candidate::newer(last, a), b_waits = Candidate::newer(last, b);
+    return a_waits != b_waits ? a_waits : Candidate::newer(a, b);
+  };
+  const auto end = left_out + half;
+  std::nth_element(left_out, end - 1, all.end(), earlier_turn);
+  turn_ = {(end - 1)->start, (end - 1)->name};
+  for (auto candidate = left_out; candidate != end; ++candidate) candidate->in_turn = true;
+  const std::ptrdiff_t count = all.end() - left_out;
+  all.erase(end, all.end());
+  return static_cast<std::size_t>(count);
+}
+
+// Those that are to be read come first. What needs not be opened to be rejected takes no place.
+std::vector<LevelZeroPages::Candidate> LevelZeroPages::candidates(std::vector<Candidate> named, const Reject& reject) {
+  std::vector<Candidate> all;
+  for (Candidate& candidate : named) {
+    const auto facts = folder_->facts(candidate.name);
+    if (!facts) {
+      if (!facts.is_absent()) reject(candidate, PageRejection::unreadable);
+      continue;  // or removed since
+    }
+    if (!facts->is_file) {
+      reject(candidate, PageRejection::not_a_file);
+    } else if (facts->size < kLevelZeroHeadBytes || facts->size > kMaxFileBytes) {
+      reject(candidate, PageRejection::size);
+    } else {
+      candidate.owner = facts->owner;
+      candidate.doubtful = candidate.future || earlier_rejection(candidate.name);
+      all.push_back(std::move(candidate));
+    }
+  }
+  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.doubtful != b.doubtful) return b.doubtful;
+    return Candidate::newer(a, b);
+  });
+  return fair_order(
+      std::move(all), [](const Candidate& c) { return c.owner; }, [](const Candidate&) { return 1; });
+}
+
+void LevelZeroPages::read_one(const Candidate& candidate, Known& now, LevelZeroSnapshot& snapshot,
+                              const Reject& reject) {
+  const std::string& name = candidate.name;
+  auto file = folder_->open(name);
+  if (file.is_absent()) {
+    if (file.absent().reason == Reason::permission) reject(candidate, PageRejection::denied);
+    return;  // or removed since
+  }
+  if (!file) {
+    reject(candidate,
+           file.failure().code == std::errc::invalid_argument ? PageRejection::not_a_file : PageRejection::unreadable);
+    return;
+  }
+  auto program = read_page(**file, name, now);
+  if (const auto* reason = std::get_if<PageRejection>(&program)) {
+    reject(candidate, *reason);
+    return;
+  }
+  snapshot.programs.push_back(std::move(std::get<LevelZeroProgram>(program)));
+  snapshot.programs.back().owner = candidate.owner;
+}
+
+std::variant<LevelZeroProgram, PageRejection> LevelZeroPages::read_page(PageFile& file, std::string_view name,
+                                                                        Known& now) {
   if (file.size() < kLevelZeroHeadBytes || file.size() > kMaxFileBytes) return PageRejection::size;
   // The lock first: what a program counts before it ends is then in what is read.
   const auto holder = file.holder();

@@ -8,10 +8,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -25,8 +25,18 @@
 // writes, is rejected, counted by reason, and never hides the others.
 namespace igpu {
 
-enum class PageRejection { not_a_file, denied, unreadable, size, header, version, implausible, too_many };
-inline constexpr std::size_t kPageRejections = 8;
+enum class PageRejection {
+  not_a_file,
+  denied,
+  unreadable,
+  size,
+  header,
+  version,
+  implausible,
+  too_many,
+  too_many_series
+};
+inline constexpr std::size_t kPageRejections = 9;
 std::string_view to_string(PageRejection reason);
 
 struct LevelZeroResources {
@@ -72,6 +82,7 @@ bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after);
 struct LevelZeroProgram {
   std::string name;  // of its file
   LevelZeroPage page;
+  std::uint32_t owner = 0;  // uid of its file
   bool alive = false;
   std::int32_t pid = 0;  // in the exporter's pid namespace, while alive; 0 if the exporter cannot see it
 };
@@ -88,23 +99,43 @@ struct LevelZeroSnapshot {
   std::uint64_t rejected_for(PageRejection reason) const { return rejected[static_cast<std::size_t>(reason)]; }
 };
 
+// Reads at most kMostPages files, which the owners of the files share: whatever one user puts into the folder, the
+// programs of the others stay. Of one owner the newest files come first, and after them those that were rejected before
+// and those whose names say that they begin in the future. An owner is a uid: a user with subordinate uids
+// (/etc/subuid) can own files as each of them, and has as many shares.
+//
+// A file's owner is not known before its facts are read, which a read does for at most kMostFacts files: pages of the
+// last read, the newest others, and of the rest some at each read, all in turn. So any program is found sooner or later
+// in a folder with more files than that, and then stays.
 class LevelZeroPages {
  public:
   static constexpr std::size_t kMostPages = 1024;
+  static constexpr std::size_t kMostFacts = 8 * kMostPages;
 
-  explicit LevelZeroPages(std::unique_ptr<PageFolder> folder);  // null: the machine has no such folders
+  explicit LevelZeroPages(std::unique_ptr<PageFolder> folder,  // null: the machine has no such folders
+                          std::function<std::uint64_t()> realtime_ns = level_zero_realtime_ns);
   // Absent without the folder. skip: files that need not be read again, because their programs have ended.
   Reading<LevelZeroSnapshot> read(const std::function<bool(std::string_view name)>& skip = {});
 
  private:
   using Identity = std::pair<std::string, std::uint64_t>;  // name, inode
   using Known = std::map<Identity, LevelZeroPage>;
-  using Rejected = std::set<std::pair<std::string, PageRejection>>;
-  std::variant<LevelZeroProgram, PageRejection> read_one(PageFile& file, std::string_view name, Known& now);
+  using Rejected = std::unordered_map<std::string, PageRejection>;  // by name
+  struct Candidate;
+  using Reject = std::function<void(const Candidate& candidate, PageRejection reason)>;
+  std::vector<Candidate> named_as_pages(std::vector<std::string> names) const;
+  std::size_t leave_out_most(std::vector<Candidate>& all);
+  std::vector<Candidate> candidates(std::vector<Candidate> named, const Reject& reject);
+  std::optional<PageRejection> earlier_rejection(const std::string& name) const;
+  void read_one(const Candidate& candidate, Known& now, LevelZeroSnapshot& snapshot, const Reject& reject);
+  std::variant<LevelZeroProgram, PageRejection> read_page(PageFile& file, std::string_view name, Known& now);
 
   std::unique_ptr<PageFolder> folder_;
+  std::function<std::uint64_t()> realtime_ns_;
   Known known_;
-  Rejected rejected_;
+  Rejected rejected_;         // at the last read
+  std::size_t left_out_ = 0;  // at the last read: files that were neither pages of it nor among the newest
+  std::pair<std::uint64_t, std::string> turn_{};  // start and name of the last file that was looked at in turn
   std::vector<std::byte> buffer_;
 };
 

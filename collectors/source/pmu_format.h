@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,9 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "igpu/reading.h"
+
 // The texts with which a perf PMU describes itself below /sys/bus/event_source/devices/<pmu>
 // (Documentation/ABI/testing/sysfs-bus-event_source-devices-format and -events). Pure.
 namespace igpu {
+
+// The outcome for an event whose description is missing a field or is not understood; the kernel rejects events with
+// other errors.
+inline constexpr Absent kNotDescribed{Reason::kernel, EBADMSG};
 
 // The words of perf_event_attr that a format file may name: config, config1, config2, config3.
 using PmuConfig = std::array<std::uint64_t, 4>;

@@ -162,14 +162,14 @@ Reading<std::uint64_t> PmuSession::State::config_of(const Event& event, const st
   std::array<char, 512> buffer;
   const auto text = machine.sys.read(directory + "/events/" + event.name, buffer);
   if (!text) return text.propagate<std::uint64_t>();
-  const Absent not_understood{Reason::kernel, EINVAL};
   auto config = parse_pmu_event(*text, formats);
-  if (!config) return not_understood;
+  if (!config) return kNotDescribed;
   for (const auto& [term, value] : event.terms)
-    if (!place_pmu_term(term, value, formats, *config)) return not_understood;
+    // A driver without the field has only one of what it numbers: number 0.
+    if (value != 0 && !place_pmu_term(term, value, formats, *config)) return kNotDescribed;
   // No GPU, RAPL or memory PMU has an event that needs another word.
   if (std::any_of(config->begin() + 1, config->end(), [](std::uint64_t word) { return word != 0; }))
-    return not_understood;
+    return kNotDescribed;
   return config->front();
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "machine/boot_clock.h"
 #include "source/process.h"
 
 namespace igpu {
@@ -44,16 +45,6 @@ std::optional<ProcessIo> parse_process_io(std::string_view text) {
   }
   if (!read || !written) return std::nullopt;
   return ProcessIo{*read, *written};
-}
-
-std::optional<std::uint64_t> parse_uptime_ticks(std::string_view text) {
-  // "350735.47 234388.90": hundredths of a second, which is what start times are counted in.
-  std::string_view hundredths = take_until(text, ' ');
-  const auto seconds = scan_u64(take_until(hundredths, '.'));
-  const auto rest = scan_u64(hundredths);
-  constexpr std::uint64_t kMost = UINT64_MAX / 1000;
-  if (!seconds || !rest || hundredths.size() != 2 || *seconds > kMost) return std::nullopt;
-  return *seconds * 100 + *rest;
 }
 
 // One search for all processes below some roots.
@@ -159,12 +150,9 @@ struct ProcessTree::Search {
 
 Reading<ProcessTree::Found> ProcessTree::below(std::span<const std::uint32_t> roots) const {
   Search search(machine_, limits_);
-  std::array<char, 128> buffer;
-  const auto uptime = machine_.proc.read_start("uptime", buffer);
-  if (!uptime) return uptime.propagate<Found>();
-  const auto now = parse_uptime_ticks(*uptime);
-  if (!now) return Failure{std::make_error_code(std::errc::protocol_error), "proc/uptime"};
-  search.found.now_ticks = *now;
+  const auto now = boot_now(machine_.clock);
+  if (!now) return now.propagate<Found>();
+  search.found.now_ticks = static_cast<std::uint64_t>(*now / kStartTimeTick);
   if (!search.descend(roots))
     if (const auto sifted = search.sift(roots); !sifted) return sifted.propagate<Found>();
   search.sort();

@@ -23,9 +23,6 @@ struct ProcessIo {
 };
 std::optional<ProcessIo> parse_process_io(std::string_view text);
 
-// Ticks of start times since boot, from /proc/uptime.
-std::optional<std::uint64_t> parse_uptime_ticks(std::string_view text);
-
 // The processes below others.
 class ProcessTree {
  public:

@@ -6,7 +6,7 @@
 
 #include "base/scan.h"
 #include "source/drm_descriptor.h"
-#include "source/fdinfo.h"
+#include "source/fdinfo_text.h"
 
 namespace igpu {
 namespace {
@@ -20,13 +20,13 @@ bool contains(const Range& range, const Value& value) {
 
 SleepingGpus::SleepingGpus(const Directory& sys, std::span<const std::string> asleep) : asleep_(asleep) {
   if (asleep.empty()) return;
-  std::vector<std::string_view> harmless;  // i915: reading its clients touches memory only
+  std::vector<std::string_view> i915_addresses;  // reading an i915 client only touches memory
   (void)sys.for_each("class/drm", [&](std::string_view name) {
-    take_node(sys, name, harmless);
+    add_node(sys, name, i915_addresses);
     return true;
   });
-  guarding_ = std::any_of(asleep.begin(), asleep.end(),
-                          [&](const std::string& address) { return !contains(harmless, address); });
+  has_sleeping_xe_ = std::any_of(asleep.begin(), asleep.end(),
+                                 [&](const std::string& address) { return !contains(i915_addresses, address); });
 }
 
 bool SleepingGpus::is_asleep(std::string_view address) const { return contains(asleep_, address); }
@@ -37,7 +37,8 @@ bool SleepingGpus::is_awake_node(std::string_view target) const {
 
 bool SleepingGpus::is_awake_number(std::uint64_t minor) const { return contains(awake_minors_, minor); }
 
-void SleepingGpus::take_node(const Directory& sys, std::string_view name, std::vector<std::string_view>& harmless) {
+void SleepingGpus::add_node(const Directory& sys, std::string_view name,
+                            std::vector<std::string_view>& i915_addresses) {
   const bool is_node =
       (name.starts_with("card") || name.starts_with("renderD")) && name.find('-') == std::string_view::npos;
   if (!is_node) return;
@@ -59,7 +60,7 @@ void SleepingGpus::take_node(const Directory& sys, std::string_view name, std::v
     if (const auto minor = number ? scan_u64(trim(number->substr(number->find(':') + 1))) : std::nullopt)
       awake_minors_.push_back(*minor);
   } else if (driver == Driver::i915) {
-    harmless.push_back(*sleeper);
+    i915_addresses.push_back(*sleeper);
   }
 }
 

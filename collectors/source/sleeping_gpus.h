@@ -11,28 +11,28 @@
 
 namespace igpu {
 
-// Which fdinfo files may be read while GPUs sleep: reading that of an xe client resumes its GPU.
+// Decides which fdinfo files may be read while GPUs sleep: reading the fdinfo of an xe client resumes its GPU.
 class SleepingGpus {
  public:
   SleepingGpus() = default;
   // asleep: PCI addresses; must outlive the object.
   SleepingGpus(const Directory& sys, std::span<const std::string> asleep);
 
-  // An xe GPU sleeps: only files that are known to belong to another GPU may be read.
-  bool guarding() const { return guarding_; }
-  bool nobody_awake() const { return awake_nodes_.empty(); }
+  // While an xe GPU sleeps, only files that are known to belong to another GPU may be read.
+  bool has_sleeping_xe() const { return has_sleeping_xe_; }
+  bool all_asleep() const { return awake_nodes_.empty(); }
   bool is_asleep(std::string_view address) const;
-  // target: of /proc/<pid>/fd/<fd>.
+  // target: what the link /proc/<pid>/fd/<fd> leads to.
   bool is_awake_node(std::string_view target) const;
   bool is_awake_number(std::uint64_t minor) const;
 
  private:
-  void take_node(const Directory& sys, std::string_view name, std::vector<std::string_view>& harmless);
+  void add_node(const Directory& sys, std::string_view name, std::vector<std::string_view>& i915_addresses);
 
   std::span<const std::string> asleep_;
   std::vector<std::string> awake_nodes_;
   std::vector<std::uint64_t> awake_minors_;
-  bool guarding_ = false;
+  bool has_sleeping_xe_ = false;
 };
 
 }  // namespace igpu

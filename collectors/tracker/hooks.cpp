@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tracker/process.h"
+#include "tracker/own_process.h"
 #include "tracker/shared_word.h"
 
 namespace igpu::level_zero {

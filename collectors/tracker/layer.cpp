@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "tracker/hooks.h"
-#include "tracker/process.h"
+#include "tracker/own_process.h"
 
 namespace igpu::level_zero {
 namespace {

@@ -22,6 +22,7 @@
 #include "cli/usage_error.h"
 #include "report/fixes.h"
 #include "self/build_info.h"
+#include "text/unicode.h"
 #include "text/wrap.h"
 
 namespace igpu::exporter {
@@ -36,7 +37,7 @@ std::string about() {
 
 void add_paragraph(std::string& out, const std::string& text, std::size_t indent = 2) {
   out.append(indent, ' ');
-  append_wrapped(out, terminal_safe(text), indent);
+  append_wrapped(out, clean_text(text), indent);
   out += '\n';
 }
 
@@ -63,7 +64,7 @@ std::string shell_word(const std::string& path) {
   if (path.find_first_not_of(kPlain) == std::string::npos) return path;
   std::string quoted = "'";
   for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return terminal_safe(quoted + "'");
+  return clean_text(quoted + "'");
 }
 
 std::string page_report(const CaptureOutcome& outcome) {
@@ -77,10 +78,8 @@ std::string page_report(const CaptureOutcome& outcome) {
 
 }  // namespace
 
-int capture(const Options& options, const std::vector<std::string>& arguments) {
-  if (arguments.size() != 1 || arguments.front().empty())
-    throw UsageError("capture needs the file to write: capture FILE.tar.zst", kUsageStatus);
-  const std::string& path = arguments.front();
+int capture(const Options& options) {
+  const std::string& path = options.operands.front();
   const bool to_output = path == "-";
   if (to_output && ::isatty(STDOUT_FILENO) == 1)
     throw UsageError("capture -: standard output is a terminal; send it to a file: capture - >FILE.tar.zst",
@@ -95,10 +94,9 @@ int capture(const Options& options, const std::vector<std::string>& arguments) {
   if (!missing.empty()) missing = "Not readable here, and so not in it:\n" + missing;
   outcome.files["left-out"] += missing;
   if (!to_output) save_capture(path, outcome.files);
-  if (to_output && print(write_archive(outcome.files)) != EXIT_SUCCESS)
-    throw std::runtime_error("standard output: " + std::generic_category().message(errno));
+  if (to_output && print(write_archive(outcome.files)) != EXIT_SUCCESS) return EXIT_FAILURE;
 
-  std::string out = (to_output ? "standard output" : terminal_safe(path)) + ": " + std::to_string(outcome.gpus.size()) +
+  std::string out = (to_output ? "standard output" : clean_text(path)) + ": " + std::to_string(outcome.gpus.size()) +
                     (outcome.gpus.size() == 1 ? " GPU, " : " GPUs, ") + std::to_string(request.passes) + " passes, " +
                     std::to_string(outcome.files.size()) + " files.\n";
   if (outcome.gpus.empty()) add_paragraph(out, "No Intel GPU is bound to i915 or xe here: see doctor.");

@@ -7,13 +7,10 @@
 #include "cli/output.h"
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {
-
-bool has_name(const Gpu& gpu, const std::string& name) {
-  return name == gpu.address || name == gpu.card || name == gpu.render_node;
-}
 
 std::string names_of(const Gpu& gpu) {
   std::string nodes = gpu.card;
@@ -25,7 +22,12 @@ struct SilentLog final : Log {
   void write(LogLevel, std::string_view, std::initializer_list<LogField>) override {}
 };
 
-// Regardless of the choice by --gpu.
+}  // namespace
+
+bool has_name(const Gpu& gpu, const std::string& name) {
+  return name == gpu.address || name == gpu.card || name == gpu.render_node;
+}
+
 std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
   MonitorOptions options;
   options.sysfs_root = chosen.sysfs_root;
@@ -40,8 +42,6 @@ std::vector<Gpu> all_gpus(const MonitorOptions& chosen) {
   return Monitor(options, log).gpus();
 }
 
-}  // namespace
-
 void require_chosen_gpus(const Options& options) {
   if (options.monitor.gpus.empty()) return;
   const std::vector<Gpu> gpus = all_gpus(options.monitor);
@@ -49,7 +49,7 @@ void require_chosen_gpus(const Options& options) {
     if (std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& gpu) { return has_name(gpu, wanted); })) continue;
     std::string available;
     for (const Gpu& gpu : gpus) available += (available.empty() ? "" : ", ") + names_of(gpu);
-    const std::string error = options.gpu_origin + ": there is no Intel GPU \"" + terminal_safe(wanted) + "\"; ";
+    const std::string error = options.gpu_origin + ": there is no Intel GPU \"" + clean_text(wanted) + "\"; ";
     throw UsageError(error +
                      (available.empty() ? "none is bound to i915 or xe (see doctor)" : "available: " + available));
   }

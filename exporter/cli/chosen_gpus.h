@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "cli/options.h"
+#include "igpu/device.h"
 
 namespace igpu::exporter {
+
+// The GPUs of the machine that these options name, whichever of them --gpu chose.
+std::vector<Gpu> all_gpus(const MonitorOptions& chosen);
+
+bool has_name(const Gpu& gpu, const std::string& name);  // as --gpu takes it
 
 // Throws UsageError with the available GPUs if a GPU that --gpu chose is missing. For commands that print once; `serve`
 // waits for the GPU instead.

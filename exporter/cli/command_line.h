@@ -6,20 +6,27 @@
 
 #include "cli/flags.h"
 #include "cli/settings.h"
+#include "cli/usage_error.h"
 
 namespace igpu::exporter {
 
 struct CommandLine {
-  std::string command;
-  bool command_given = false;          // false: the default command
-  std::string help_topic;              // of `help COMMAND`; "" for help on everything
-  std::vector<std::string> arguments;  // of a command that has operands or reads its own
+  const Command* command = nullptr;  // the default one if none is named
+  const Command* action = nullptr;   // of a command that has some
+  bool command_given = false;
+  std::vector<std::string> operands;
+  std::vector<std::string> program;  // another program with its arguments
   bool help = false;
   bool version = false;
   Settings settings;
+
+  std::string path() const;  // "stats", "trace record"
+  // An error in it, with the action's name and the command's status.
+  UsageError with_place(const UsageError& error) const;
 };
 
-// Splits the arguments (without the program's name) into command and flags, without checking values. Throws UsageError.
-CommandLine parse_command_line(const std::vector<std::string>& arguments, const std::vector<CommandFlag>& flags);
+// Splits the arguments (without the program's name) into command, action, operands and flags, without checking values.
+// Throws UsageError.
+CommandLine parse_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace igpu::exporter

@@ -13,6 +13,7 @@
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
 #include "igpu/monitor.h"
+#include "report/fixes.h"
 #include "self/build_info.h"
 #include "service/watched_files.h"
 #include "web_config/web_config_file.h"
@@ -59,7 +60,8 @@ int doctor(const Options& options) {
   Monitor monitor(monitor_options, log);
   diagnosis.gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
-  diagnosis.findings = result->findings();
+  const std::vector<Finding> findings = most_useful_first(result->findings());
+  diagnosis.findings = findings;
   diagnosis.failed_collectors = result->failed_collectors();
   diagnosis.web_config_file = options.web_config_file;
   diagnosis.web_config_error = web_config_error(options.web_config_file, log);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "cli/output.h"
 #include "report/fixes.h"
 #include "report/gpu_json.h"
 #include "self/build_info.h"
+#include "text/unicode.h"
 #include "text/wrap.h"
 
 namespace igpu::exporter {
@@ -16,14 +16,14 @@ constexpr std::size_t kIndent = 11;  // after "  MISSING  "
 
 void add_line(std::string& out, std::string_view mark, const std::string& text) {
   out += "  " + padded(mark, kIndent - 2);
-  append_wrapped(out, terminal_safe(text), kIndent);
+  append_wrapped(out, clean_text(text), kIndent);
   out += '\n';
 }
 
 void add_title(std::string& out, const std::string& text, const std::string& device = {}) {
   if (!out.empty()) out += '\n';
   if (!device.empty()) out += device + "  ";
-  append_wrapped(out, terminal_safe(text), 2);
+  append_wrapped(out, clean_text(text), 2);
   out += '\n';
 }
 
@@ -105,7 +105,7 @@ void add_fixes(std::string& out, const std::vector<Fix>& fixes) {
     for (const std::string& gain : gains(fix)) {
       out.append(kIndent, ' ');
       out += "* ";
-      append_wrapped(out, terminal_safe(gain), kIndent + 2);
+      append_wrapped(out, clean_text(gain), kIndent + 2);
       out += '\n';
     }
   }
@@ -128,7 +128,7 @@ void add_web_config(std::string& out, const Diagnosis& diagnosis) {
   add_line(out, good ? "ok" : "FAILED", diagnosis.web_config_file);
   if (good) return;
   // Not wrapped: it contains a path to copy.
-  out += std::string(kIndent, ' ') + "why: " + terminal_safe(diagnosis.web_config_error) + '\n';
+  out += std::string(kIndent, ' ') + "why: " + clean_text(diagnosis.web_config_error) + '\n';
   add_line(out, "",
            "fix: correct it; until then the exporter does not start, and a running one keeps its configuration");
 }
@@ -137,7 +137,7 @@ void add_web_config(std::string& out, const Diagnosis& diagnosis) {
 void add_place(std::string& out, const Diagnosis& diagnosis) {
   add_title(out, "Where it runs: " + title(diagnosis.place));
   if (diagnosis.grants.empty()) add_line(out, "ok", "no permission is missing here");
-  for (const std::string& line : diagnosis.grants) out += "  " + terminal_safe(line) + '\n';
+  for (const std::string& line : diagnosis.grants) out += "  " + clean_text(line) + '\n';
 }
 
 void add_no_gpu(std::string& out, const std::string& sysfs_root) {

@@ -2,38 +2,140 @@
 #include "cli/flags.h"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
+#include <stdexcept>
 
-#include "cli/level_zero_arguments.h"
+#include "capture_file/capture_file.h"
+#include "cli/options.h"
+#include "cli/settings.h"
+#include "cli/stats_writer.h"
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
-#include "self/build_info.h"
-#include "text/wrap.h"
-#include "trace/arguments.h"
+#include "query/output.h"
+#include "query/xpu_smi.h"
 
 namespace igpu::exporter {
 namespace {
 
-constexpr std::size_t kHelpColumn = 30;
+using namespace std::chrono_literals;
 
-void add_collector_flags(std::vector<CommandFlag>& flags) {
-  for (const CollectorDescription& collector : describe_collectors()) {
-    const std::string name = "collector." + std::string(collector.name);
-    if (!collector.always_on) {
-      CommandFlag flag{name, "", collector.enabled_by_default ? "enabled" : "disabled", std::string(collector.help)};
-      flag.negatable = true;
-      flags.push_back(std::move(flag));
-    }
-    for (const OptionDescriptor* option : collector.options) {
-      const auto is_it = [&](const CommandFlag& flag) { return flag.name == option->flag(); };
-      if (std::any_of(flags.begin(), flags.end(), is_it)) continue;  // shared with an earlier collector
-      CommandFlag flag{std::string(option->flag()), option->placeholder(), std::string(option->default_value()),
-                       std::string(option->help())};
-      flag.repeatable = option->repeatable();
-      flag.negatable = flag.placeholder.empty();
-      flags.push_back(std::move(flag));
+constexpr std::string_view kCapturePrefix = "capture:";
+
+void take_listen_addresses(Options& to, const Setting& given) {
+  to.listen_addresses_given = true;
+  to.listen_addresses.clear();
+  for (const std::string& value : given.values) {
+    try {
+      to.listen_addresses.push_back(parse_listen_address(value));
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(given.origin + ": " + error.what());
     }
   }
+}
+
+void take_telemetry_path(Options& to, const Setting& given) {
+  const std::string& path = to.telemetry_path = given.text();
+  if (!path.starts_with('/')) given.refuse("does not start with /");
+  if (path == "/" || path == "/-/healthy" || path == "/-/ready") given.refuse("is taken by another page");
+  for (const char c : path) {
+    if (c <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '%') given.refuse("holds a character that no path has");
+  }
+  if (path.find("//") != std::string::npos || path.find("/../") != std::string::npos || path.ends_with("/..") ||
+      path.find("/./") != std::string::npos || path.ends_with("/.")) {
+    given.refuse("is not in its shortest form");
+  }
+}
+
+void take_simulation(Options& to, const Setting& given) {
+  to.monitor.simulate = given.text();
+  if (!given.text().starts_with(kCapturePrefix)) return;
+  try {
+    to.monitor.capture = load_capture(given.text().substr(kCapturePrefix.size()));
+  } catch (const std::runtime_error& error) {
+    throw UsageError(given.origin + ": " + error.what());
+  }
+}
+
+void take_stats_format(Options& to, const Setting& given) {
+  std::vector<std::string_view> names;
+  for (const StatsFormat& format : stats_formats())
+    if (format.for_flag) names.push_back(format.name);
+  to.stats.format = names[given.one_of(names)];
+}
+
+// What reads the text of a flag throws std::invalid_argument.
+template <class Read>
+void read_text(const Setting& given, const Read& read) {
+  try {
+    read(given.text());
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(given.origin + ": " + error.what());
+  }
+}
+
+void take_template(Options& to, const Setting& given) {
+  read_text(given, [](const std::string& text) { (void)query::Template(text); });
+  to.stats.text = given.text();
+}
+
+void take_count(Options& to, const Setting& given) { to.stats.count = to.query.count = given.number(1, 1'000'000'000); }
+
+// As in xpu-smi and nvidia-smi, a number alone is seconds.
+void take_loop(Options& to, const Setting& given) {
+  const std::string& text = given.text();
+  const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  to.query.loop = text.empty() ? 1s : Setting{{number ? text + "s" : text}, given.origin}.duration(1ms);
+}
+
+void take_query_format(Options& to, const Setting& given) {
+  constexpr std::array<std::string_view, 4> kWords{"csv", "json", "noheader", "nounits"};
+  for (const Setting& word : given.each()) {
+    const std::string_view is = kWords[word.one_of(kWords)];
+    if (is == "json") to.query.json = true;
+    if (is == "noheader") to.query.header = false;
+    if (is == "nounits") to.query.units = false;
+  }
+}
+
+void add_query_flags(std::vector<CommandFlag>& flags) {
+  using To = Options&;
+  using Given = const Setting&;
+  const auto add = [&flags](std::string name, std::string placeholder, std::string help,
+                            std::function<void(To, Given)> take) -> CommandFlag& {
+    return flags.emplace_back(
+        CommandFlag{std::move(name), std::move(placeholder), "", std::move(help), std::move(take), {"query"}});
+  };
+  add("fields", "LIST", "Print these fields: name,power.draw.watts", [](To to, Given given) {
+    for (const Setting& word : given.each())
+      read_text(word, [](const std::string& name) { query::required_field(name); });
+    to.query.fields = given.words();
+    if (to.query.fields.empty()) throw UsageError(given.origin + ": a value is missing");
+  }).repeatable = true;
+  add("list", "", "Print every field: its unit, its source, and whether this machine has it.",
+      [](To to, Given given) { to.query.list = given.on(); });
+  add("query-gpu", "LIST",
+      "Print these fields of xpu-smi or nvidia-smi as xpu-smi does. Without a list, print them all.",
+      [](To to, Given given) {
+        to.query.xpu_fields = given.text();
+        if (!given.text().empty()) read_text(given, [](const std::string& names) { query::xpu_fields(names); });
+      })
+      .may_lack_value = true;
+  add("format", "csv|json", "csv (the default) or json; csv,noheader,nounits leaves out the header and the units.",
+      take_query_format);
+  for (const char* const name : {"loop", "l"})
+    add(name, "DURATION", name[1] == '\0' ? "The same." : "Print again after this time, 1s if it is not given.",
+        take_loop)
+        .may_lack_value = true;
+  add("loop-ms", "N", "The same in milliseconds.",
+      [](To to, Given given) { to.query.loop = std::chrono::milliseconds(given.number(1, 1'000'000'000)); });
+  add("c", "N", "The same as --count.", take_count);
+  for (const char* const name : {"id", "i"})
+    add(name, "LIST", name[1] == '\0' ? "The same." : "Only these GPUs: index or PCI address.", [](To to, Given given) {
+      to.query.ids = given.words();
+    }).repeatable = true;
+  for (const char* const name : {"file", "f"})
+    add(name, "FILE", name[1] == '\0' ? "The same." : "Write to this file instead of standard output.",
+        [](To to, Given given) { to.query.file = given.file(); });
 }
 
 std::string profile_help() {
@@ -44,250 +146,146 @@ std::string profile_help() {
   return help;
 }
 
-// Keeps the indentation of a list within a text, and indents its continuation lines by two more spaces.
-void append_entry(std::string& out, const std::string& left, std::string_view help) {
-  out += "  " + left;
-  std::size_t column = left.size() + 2;
-  if (column + 2 > kHelpColumn) {
-    out += '\n';
-    column = 0;
+void add_option(std::vector<CommandFlag>& flags, const OptionDescriptor& option) {
+  const auto is_it = [&](const CommandFlag& flag) { return flag.name == option.flag(); };
+  if (std::any_of(flags.begin(), flags.end(), is_it)) return;  // shared with an earlier collector
+  CommandFlag flag{std::string(option.flag()), option.placeholder(), std::string(option.default_value()),
+                   std::string(option.help()), [&option](Options& to, const Setting& given) {
+                     for (const std::string& value : given.values) {
+                       if (const std::string why = option.refusal(value); !why.empty())
+                         throw UsageError(given.origin + ": \"" + value + "\" " + why);
+                     }
+                     to.monitor.collector_options[std::string(option.flag())] = given.values;
+                   }};
+  flag.repeatable = option.repeatable();
+  flag.negatable = flag.is_switch();
+  flags.push_back(std::move(flag));
+}
+
+void add_collector_flags(std::vector<CommandFlag>& flags) {
+  for (const CollectorDescription& collector : describe_collectors()) {
+    const std::string name(collector.name);
+    if (!collector.always_on) {
+      flags.push_back({"collector." + name, "", collector.enabled_by_default ? "enabled" : "disabled",
+                       std::string(collector.help),
+                       [name](Options& to, const Setting& given) { to.monitor.collectors[name] = given.on(); }});
+      flags.back().negatable = true;
+    }
+    for (const OptionDescriptor* option : collector.options) add_option(flags, *option);
   }
-  while (!help.empty()) {
-    const std::size_t end = std::min(help.find('\n'), help.size());
-    const std::string_view paragraph = help.substr(0, end);
-    const std::size_t indent = std::min(paragraph.find_first_not_of(' '), paragraph.size());
-    out.append(kHelpColumn + indent - column, ' ');
-    append_wrapped(out, paragraph, kHelpColumn + indent + (indent > 0 ? 2 : 0));
-    out += '\n';
-    help.remove_prefix(std::min(end + 1, help.size()));
-    column = 0;
-  }
 }
 
-std::string left_side(const CommandFlag& flag) {
-  std::string text = (flag.negatable ? "--[no-]" : "--") + flag.name;
-  if (!flag.placeholder.empty()) text += " " + flag.placeholder;
-  return text;
-}
-
-std::string described(const CommandFlag& flag) {
-  std::string text = flag.help;
-  if (flag.repeatable) text += " Repeatable.";
-  if (!flag.default_value.empty()) text += " (default: " + flag.default_value + ")";
-  return text;
-}
-
-}  // namespace
-
-const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands{
-      {.name = "serve",
-       .help = "Serve the metrics over HTTP (the default command).",
-       .exits = {{"0", "After SIGTERM or SIGINT."},
-                 {"1", "A flag or the configuration is invalid, or an address is in use."}}},
-      {.name = "list",
-       .help = "Print the GPUs of this machine and what each offers.",
-       .exits = {{"0", "Printed, also without a GPU."}, {"1", "A flag is invalid, or --gpu names a missing GPU."}}},
-      {.name = "stats",
-       .help = "Print one reading, or a stream of them.",
-       .usage_status = kUsageStatus,
-       .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a stream."},
-                 {"1", "--gpu names a missing GPU, or the output cannot be written."},
-                 {"2", "A flag is invalid."}}},
-      {.name = "top",
-       .help = "Show the GPUs and their processes live on the terminal. It reads this machine, or the exporters at URL "
-               "(HOST, HOST:PORT or a whole URL); several make a rack view. Without a terminal that can move its "
-               "cursor, it prints one frame after another.",
-       .operands = "[URL...]",
-       .usage_status = kUsageStatus,
-       .exits = {{"0", "Ended by q or a signal, or printed; also when the reader closed the pipe."},
-                 {"1", "With --once: nothing could be read. Or a library for the terminal or for URLs is missing."},
-                 {"2", "A flag or a URL is invalid."}}},
-      {.name = "doctor",
-       .help =
-           "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing.",
-       .exits = {{"0", "Nothing is missing."},
-                 {"1",
-                  "Something is missing: a GPU, a permission, a feature of the kernel, a valid web configuration; or a "
-                  "collector failed, or a flag is invalid."}}},
-      {.name = "capture",
-       .help = "Write what the exporter reads to a new file, names masked, for a bug report or a test. "
-               "docs/send-a-capture.md lists what is in it; --simulate capture:FILE serves it again. "
-               "FILE - is standard output.",
-       .operands = "FILE.tar.zst",
-       .usage_status = kUsageStatus,
-       .exits = {{"0", "The file is written."},
-                 {"1", "--gpu names a missing GPU, or the file exists or cannot be written."},
-                 {"2", "A flag is invalid, or the file is not named."}}},
-      {.name = "level-zero",
-       .help = "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what "
-               "programs left: level-zero run|list|report|csv|clean|install. Without an action it prints their flags.",
-       .own_arguments = true,
-       .exits = {{"0", "Done. level-zero run exits with the program's own status."},
-                 {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}},
-       .actions = level_zero_actions()},
-      {.name = "trace",
-       .help = "Record jobs of the GPUs, with the time each waited and ran, and report, draw or convert the recording: "
-               "trace record|report|timeline|export. Without an action it prints their flags.",
-       .usage_status = kUsageStatus,
-       .own_arguments = true,
-       .exits = {{"0", "Done. trace record exits with the command's own status."},
-                 {"1",
-                  "No driver reports jobs, a permission is missing, a file cannot be read or written, or a trace is "
-                  "damaged; what is whole is reported."},
-                 {"2", "A flag is invalid, or the file is not a trace."}},
-       .actions = trace_actions()},
-      {.name = "healthcheck",
-       .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
-       .exits = {{"0", "It is ready."}, {"1", "It is not ready or does not answer, or a flag is invalid."}}},
-      {.name = "help", .help = "Print this help, or the help of a command."},
-      {.name = "version", .help = "Print version, revision and compiler."},
-      {.name = "metrics-reference", .help = "Print the reference of all metrics.", .hidden = true}};
-  return commands;
-}
-
-const Command* find_command(std::string_view name) {
-  for (const Command& command : all_commands()) {
-    if (command.name == name) return &command;
-  }
-  return nullptr;
-}
-
-std::vector<CommandFlag> all_flags() {
+std::vector<CommandFlag> make_flags() {
   std::vector<CommandFlag> flags;
-  const auto add = [&flags](std::string name, std::string placeholder, std::string default_value,
-                            std::string help) -> CommandFlag& {
-    return flags.emplace_back(
-        CommandFlag{std::move(name), std::move(placeholder), std::move(default_value), std::move(help)});
+  using To = Options&;
+  using Given = const Setting&;
+  const auto add = [&flags](std::string name, std::string placeholder, std::string default_value, std::string help,
+                            std::function<void(To, Given)> take,
+                            std::vector<std::string_view> commands = {}) -> CommandFlag& {
+    return flags.emplace_back(CommandFlag{std::move(name), std::move(placeholder), std::move(default_value),
+                                          std::move(help), std::move(take), std::move(commands)});
   };
 
   add("web.listen-address", "ADDRESS", ":10068",
-      "Address to listen on: :PORT (all addresses), HOST:PORT, [IPV6]:PORT or unix:/PATH; port 0 selects a free one.")
+      "Address to listen on: :PORT (all addresses), HOST:PORT, [IPV6]:PORT or unix:/PATH; port 0 selects a free one.",
+      take_listen_addresses)
       .repeatable = true;
-  add("web.telemetry-path", "PATH", "/metrics", "Path of the metrics.");
-  add("web.config.file", "FILE", "", "File with TLS and authentication settings.");
-  add("web.max-requests", "N", "40", "Maximum number of concurrent scrapes; more get a 503. 0 means no limit.");
-  add("web.timeout", "DURATION", "10s", "Maximum duration of one scrape.");
-  add("web.disable-exporter-metrics", "", "", "Omit process_* and the exporter's request counters.");
-  add("sandbox", "", "enabled", "After startup, drop every privilege that scrapes do not need (docs/sandbox.md).")
+  add("web.telemetry-path", "PATH", "/metrics", "Path of the metrics.", take_telemetry_path);
+  add("web.config.file", "FILE", "", "File with TLS and authentication settings.",
+      [](To to, Given given) { to.web_config_file = given.file(); });
+  add("web.max-requests", "N", "40", "Maximum number of concurrent scrapes; more get a 503. 0 means no limit.",
+      [](To to, Given given) { to.max_requests = static_cast<unsigned>(given.number(0, 10'000)); });
+  add("web.timeout", "DURATION", "10s", "Maximum duration of one scrape.",
+      [](To to, Given given) { to.timeout = given.duration(10ms); });
+  add("web.disable-exporter-metrics", "", "", "Omit process_* and the exporter's request counters.",
+      [](To to, Given given) { to.exporter_metrics = !given.on(); });
+  add("sandbox", "", "enabled", "After startup, drop every privilege that scrapes do not need (docs/sandbox.md).",
+      [](To to, Given given) { to.sandbox = given.on(); })
       .negatable = true;
   add_collector_flags(flags);
   add("collector.disable-defaults", "", "",
-      "Run only the collectors that are enabled explicitly; the position of this flag does not matter.");
-  add("gpu", "GPU", "", "Monitor only this GPU: PCI address, cardN or renderDN. Without it, all are monitored.")
+      "Run only the collectors that are enabled explicitly; the position of this flag does not matter.",
+      [](To to, Given given) { to.monitor.disable_default_collectors = given.on(); });
+  add("gpu", "GPU", "", "Monitor only this GPU: PCI address, cardN or renderDN. Without it, all are monitored.",
+      [](To to, Given given) {
+        to.monitor.gpus = given.values;
+        to.gpu_origin = given.origin;
+      })
       .repeatable = true;
-  add("path.sysfs", "DIR", "/sys", "Where sysfs is mounted.");
-  add("path.procfs", "DIR", "/proc", "Where procfs is mounted.");
-  add("path.devfs", "DIR", "/dev", "Where the device nodes are.");
+  add("path.sysfs", "DIR", "/sys", "Where sysfs is mounted.",
+      [](To to, Given given) { to.monitor.sysfs_root = given.text(); });
+  add("path.procfs", "DIR", "/proc", "Where procfs is mounted.",
+      [](To to, Given given) { to.monitor.procfs_root = given.text(); });
+  add("path.devfs", "DIR", "/dev", "Where the device nodes are.",
+      [](To to, Given given) { to.monitor.devfs_root = given.text(); });
   add("path.rootfs", "DIR", "/",
-      "Root of the host's file system, in which collector workloads finds names of pods and containers.");
-  add("simulate", "PROFILE", "", profile_help());
-  add("scrape.min-window", "DURATION", "1s", "Minimum time over which ratios and averages are computed.");
-  add("log.level", "LEVEL", "info", "debug, info, warn or error.");
-  add("log.format", "FORMAT", "logfmt", "logfmt or json.");
-  add("config", "FILE", "", "Read flags from a file, one per line: web.listen-address = :10068");
-  add("json", "", "", "Print JSON; stats prints one line for each reading.").commands = {"list", "stats", "doctor"};
-  add("format", "table|json|csv|influx|intel_gpu_top", "table",
-      "Output format; docs/stats.md describes each. json is what --json prints, with its version.")
-      .commands = {"stats"};
-  add("interval", "DURATION", "1s", "Time between readings. If given, stats prints a stream.").commands = {"stats",
-                                                                                                           "top"};
-  add("count", "N", "", "Number of readings. Without --count, --for and --interval, stats prints one.").commands = {
-      "stats"};
-  add("for", "DURATION", "", "Print a stream of readings for this long.").commands = {"stats"};
-  CommandFlag& summary = add("summary", "", "enabled",
-                             "After a stream, print minimum, mean, maximum and 95th percentile of each value to "
-                             "standard error; disabled with --json.");
-  summary.commands = {"stats"};
-  summary.negatable = true;
-  add("once", "", "", "Print one frame, as plain text if standard output is not a terminal.").commands = {"top"};
-  add("cacert", "FILE", "", "Trust the certificates of this file instead of the system's, as in curl.").commands = {
-      "top"};
-  add("cert", "FILE", "", "Client certificate (PEM).").commands = {"top"};
-  add("key", "FILE", "", "Its private key (PEM).").commands = {"top"};
+      "Root of the host's file system, in which collector workloads finds names of pods and containers.",
+      [](To to, Given given) { to.monitor.rootfs_root = given.text(); });
+  add("simulate", "PROFILE", "", profile_help(), take_simulation);
+  add("scrape.min-window", "DURATION", "1s", "Minimum time over which ratios and averages are computed.",
+      [](To to, Given given) {
+        to.monitor.min_window = given.duration(1ms);
+        to.min_window_given = true;
+      });
+  add("log.level", "LEVEL", "info", "debug, info, warn or error.", [](To to, Given given) {
+    using enum LogLevel;
+    to.log_level = given.choice<LogLevel>({{"debug", debug}, {"info", info}, {"warn", warn}, {"error", error}});
+  });
+  add("log.format", "FORMAT", "logfmt", "logfmt or json.", [](To to, Given given) {
+    to.log_format = given.choice<LogFormat>({{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}});
+  });
+  add("json", "", "", "Print JSON; for stats and query the same as --format json.",
+      [](To to, Given given) { to.json = given.on(); }, {"list", "stats", "doctor", "query"});
+  add("format", stats_format_names(), "table", "Output format; docs/commands.md describes each.", take_stats_format,
+      {"stats"});
+  add("template", "TEXT", "",
+      "Print this text for each GPU, with the fields of query in braces: '{engine.video.busy}% {power}W'.",
+      take_template, {"stats"});
+  add("o", "FILE", "", "Write each reading to this file, which it replaces as a whole.",
+      [](To to, Given given) { to.stats.file = given.file() == "-" ? "" : given.file(); }, {"stats"});
+  add("interval", "DURATION", "1s", "Time between readings. If given, stats prints a stream.",
+      [](To to, Given given) { to.stats.interval = given.duration(1ms); }, {"stats", "top"});
+  add("count", "N", "", "Number of readings. Without --count, --for and --interval, stats prints one.", take_count,
+      {"stats", "query"});
+  add("for", "DURATION", "", "Print a stream of readings for this long.",
+      [](To to, Given given) { to.stats.duration = given.duration(1ms); }, {"stats"});
+  add("summary", "", "enabled",
+      "After a stream, print minimum, mean, maximum and 95th percentile of each value to standard error.",
+      [](To to, Given given) { to.stats.summary = given.on(); }, {"stats"})
+      .negatable = true;
+  add("once", "", "", "Print one frame, as plain text if standard output is not a terminal.",
+      [](To to, Given given) { to.top.once = given.on(); }, {"top"});
+  add("cacert", "FILE", "", "Trust the certificates of this file instead of the system's, as in curl.",
+      [](To to, Given given) { to.top.client.cacert = given.file(); }, {"top"});
+  add("cert", "FILE", "", "Client certificate (PEM).", [](To to, Given given) { to.top.client.cert = given.file(); },
+      {"top"});
+  add("key", "FILE", "", "Its private key (PEM).", [](To to, Given given) { to.top.client.key = given.file(); },
+      {"top"});
   add("user", "NAME:PASSWORD", "",
       "User for basic authentication. Without :PASSWORD, top asks for the password. Unlike the command line, the "
-      "environment hides it from other users.")
-      .commands = {"top"};
-  add("insecure", "", "", "Do not check the certificates of hosts.").commands = {"top"};
-  add("max-time", "DURATION", "5s", "Maximum time for a host's answer.").commands = {"top"};
+      "environment hides it from other users.",
+      [](To to, Given given) { to.top.client.user = given.text(); }, {"top"});
+  add("insecure", "", "", "Do not check the certificates of hosts.",
+      [](To to, Given given) { to.top.client.insecure = given.on(); }, {"top"});
+  add("max-time", "DURATION", "5s", "Maximum time for a host's answer.",
+      [](To to, Given given) { to.top.client.max_time = given.duration(10ms); }, {"top"});
+  add_query_flags(flags);
+  add_action_flags(flags);
+  add_intel_gpu_top_flags(flags);
   return flags;
-}
-
-std::string environment_name(const CommandFlag& flag) {
-  std::string name = "INTEL_GPU_EXPORTER_";
-  for (const char c : flag.name) {
-    name += c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
-}
-
-namespace {
-
-constexpr std::string_view kFooter =
-    "\nDurations look like 500ms, 1s, 2m. Every flag can also be set in the\n"
-    "environment: --web.listen-address is INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS. The\n"
-    "command line overrides the environment, the environment overrides --config.\n";
-
-bool is_for(const CommandFlag& flag, std::string_view command) {
-  return std::find(flag.commands.begin(), flag.commands.end(), command) != flag.commands.end();
-}
-
-// Every command accepts the flags that name no command, so that one --config fits all commands; but these flags have no
-// meaning for commands that do not serve.
-bool concerns_serving(const CommandFlag& flag) { return flag.name.starts_with("web.") || flag.name == "sandbox"; }
-
-void append_standard_flags(std::string& out) {
-  append_entry(out, "-h, --help", "Print this help.");
-  append_entry(out, "--version", "Print version, revision and compiler.");
 }
 
 }  // namespace
 
-std::string help_text(const std::vector<CommandFlag>& flags) {
-  std::string out = "usage: " + std::string(kProgramName) + " [COMMAND] [FLAGS]\n\n";
-  out += "Prometheus exporter for Intel GPUs.\n\nCommands:\n";
-  for (const Command& command : all_commands()) {
-    if (!command.hidden) append_entry(out, std::string(command.name), command.help);
-  }
-  out += "\nFlags:\n";
-  append_standard_flags(out);
-  for (const CommandFlag& flag : flags) {
-    if (flag.commands.empty()) append_entry(out, left_side(flag), described(flag));
-  }
-  for (const Command& command : all_commands()) {
-    if (std::none_of(flags.begin(), flags.end(), [&](const CommandFlag& flag) { return is_for(flag, command.name); }))
-      continue;
-    out += "\nFlags of " + std::string(command.name) + ":\n";
-    for (const CommandFlag& flag : flags) {
-      if (is_for(flag, command.name)) append_entry(out, left_side(flag), described(flag));
-    }
-  }
-  out += kFooter;
-  return out;
+bool CommandFlag::is_only_for(std::string_view command) const {
+  return std::find(commands.begin(), commands.end(), command) != commands.end();
 }
 
-std::string help_text(const std::vector<CommandFlag>& flags, const Command& command) {
-  std::string out = "usage: " + std::string(kProgramName) + " " + std::string(command.name) +
-                    (command.operands.empty() ? "" : " " + std::string(command.operands)) +
-                    (command.actions.empty() ? " [FLAGS]\n\n" : " ACTION\n\n");
-  append_wrapped(out, command.help, 0);
-  out += "\n\n";
-  if (!command.actions.empty()) out += std::string(command.actions) + "\n";
-  out += command.actions.empty() ? "Flags:\n" : "Flags, before the word " + std::string(command.name) + ":\n";
-  const bool serves = command.name == "serve" || command.name == "healthcheck" || command.name == "doctor";
-  for (const CommandFlag& flag : flags) {
-    if (is_for(flag, command.name)) append_entry(out, left_side(flag), described(flag));
-  }
-  append_standard_flags(out);
-  for (const CommandFlag& flag : flags) {
-    if (flag.commands.empty() && (serves || !concerns_serving(flag)))
-      append_entry(out, left_side(flag), described(flag));
-  }
-  if (!command.exits.empty()) out += "\nExit status:\n";
-  for (const ExitStatus& exit : command.exits) append_entry(out, std::string(exit.status), exit.meaning);
-  out += kFooter;
-  return out;
+bool CommandFlag::is_for(std::string_view command) const { return commands.empty() || is_only_for(command); }
+
+const std::vector<CommandFlag>& all_flags() {
+  static const std::vector<CommandFlag> flags = make_flags();
+  return flags;
 }
 
 }  // namespace igpu::exporter

@@ -1,45 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+// The one table of commands and of their flags: what the command line, the environment, --help and so the man pages and
+// completions know of them. A new flag is one entry in flags.cpp or action_flags.cpp, a new command one in
+// commands.cpp.
 namespace igpu::exporter {
 
-// One flag, as --help shows it and as the command line, the environment and the configuration file accept it.
+struct Options;
+struct Setting;
+
 struct CommandFlag {
   std::string name;           // without dashes: "web.listen-address"
   std::string placeholder;    // "ADDRESS"; "" for a switch
   std::string default_value;  // as it would be written; "" if there is none to show
   std::string help;
+  std::function<void(Options&, const Setting&)> take;  // reads what was given; throws UsageError
+  std::vector<std::string_view> commands = {};  // the only ones that accept it: "stats", "trace record"; empty: all
   bool repeatable = false;
-  bool negatable = false;                       // a switch that --no-NAME turns off
-  std::vector<std::string_view> commands = {};  // the only commands that accept it; empty: all
+  bool negatable = false;       // a switch that --no-NAME turns off
+  bool may_lack_value = false;  // it may stand alone: its value is then ""
+
+  bool is_switch() const { return placeholder.empty(); }
+  bool is_for(std::string_view command) const;  // also if it is for all
+  bool is_only_for(std::string_view command) const;
+  std::string dashed() const { return (name.size() == 1 ? "-" : "--") + name; }
 };
 
 struct ExitStatus {
   std::string_view status, meaning;
 };
 
+// A command, or an action of one.
 struct Command {
+  // Another program with its arguments: what follows --, or also what follows the first word that is no flag.
+  // own_flags: no other program, but the command reads all words after its name itself.
+  enum class Program { none, behind_dashes, first_word, own_flags };
+
   std::string_view name, help;
-  std::string_view operands = {};  // what follows its name, as in its usage: "[URL...]"; "" for nothing
+  std::string_view operands = {};   // as its usage shows what follows: "[URL...]"
+  std::size_t least = 0, most = 0;  // of operands
+  std::string_view missing = {};    // the error if there are fewer, or no program
+  Program program = Program::none;
+  bool reads_own_flags() const { return program == Program::own_flags; }
+  int (*run)(const Options&) = nullptr;  // null: help and version, and actions, which their command runs
+  int usage_status = 1;                  // exit status for invalid arguments
   bool hidden = false;
-  int usage_status = 1;        // exit status for invalid arguments
-  bool own_arguments = false;  // what follows its name is read by the command itself
   std::vector<ExitStatus> exits = {};
-  std::string_view actions = {};  // with own_arguments: their description, ready to print
+  std::vector<Command> actions = {};
 };
 
 // All flags, those of the collectors generated from the library's descriptions.
-std::vector<CommandFlag> all_flags();
+const std::vector<CommandFlag>& all_flags();
+void add_action_flags(std::vector<CommandFlag>& flags);  // those of trace and level-zero
+void add_intel_gpu_top_flags(std::vector<CommandFlag>& flags);
 const std::vector<Command>& all_commands();          // the first one is the default
 const Command* find_command(std::string_view name);  // null: unknown command
 
 std::string environment_name(const CommandFlag& flag);  // INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS
-std::string help_text(const std::vector<CommandFlag>& flags);
-// Help of one command: its purpose and its flags.
-std::string help_text(const std::vector<CommandFlag>& flags, const Command& command);
+std::string help_text();
+// Help of one command: its purpose, its actions and its flags.
+std::string help_text(const Command& command);
 
 }  // namespace igpu::exporter

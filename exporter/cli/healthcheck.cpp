@@ -17,7 +17,7 @@
 
 #include "cli/commands.h"
 #include "cli/usage_error.h"
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 namespace {
@@ -31,7 +31,7 @@ constexpr std::string_view kRequest = "GET /-/ready HTTP/1.1\r\nHost: localhost\
   throw std::runtime_error(what + ": " + std::generic_category().message(error));
 }
 
-void wait_for(const Descriptor& socket, short events, Clock::time_point deadline) {
+void wait_for(const UniqueFd& socket, short events, Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
   pollfd waiting{socket.get(), events, 0};
   const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
@@ -39,8 +39,8 @@ void wait_for(const Descriptor& socket, short events, Clock::time_point deadline
   if (ready < 0 && errno != EINTR) fail("poll", errno);
 }
 
-Descriptor connected(int family, const sockaddr* address, socklen_t size, Clock::time_point deadline) {
-  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+UniqueFd connected(int family, const sockaddr* address, socklen_t size, Clock::time_point deadline) {
+  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) fail("socket", errno);
   if (::connect(socket.get(), address, size) == 0) return socket;
   // A UNIX socket returns EAGAIN if its backlog is full, i.e. nothing accepts connections.
@@ -53,14 +53,14 @@ Descriptor connected(int family, const sockaddr* address, socklen_t size, Clock:
   return socket;
 }
 
-Descriptor connect_unix(const std::string& path, Clock::time_point deadline) {
+UniqueFd connect_unix(const std::string& path, Clock::time_point deadline) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::memcpy(name.sun_path, path.c_str(), std::min(path.size(), sizeof(name.sun_path) - 1));
   return connected(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, deadline);
 }
 
-Descriptor connect_host(const std::string& host, std::uint16_t port, Clock::time_point deadline) {
+UniqueFd connect_host(const std::string& host, std::uint16_t port, Clock::time_point deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -77,7 +77,7 @@ Descriptor connect_host(const std::string& host, std::uint16_t port, Clock::time
 }
 
 // Connects from this host to a listen address.
-Descriptor connect_to(const ListenAddress& address, Clock::time_point deadline) {
+UniqueFd connect_to(const ListenAddress& address, Clock::time_point deadline) {
   using Kind = ListenAddress::Kind;
   if (address.kind == Kind::unix_socket) return connect_unix(address.path, deadline);
   const bool every = address.kind == Kind::every || address.host == "0.0.0.0" || address.host == "::";
@@ -92,7 +92,7 @@ Descriptor connect_to(const ListenAddress& address, Clock::time_point deadline) 
 }
 
 // The start of the response, enough for its status; "" if the server closed the connection.
-std::string read_start(const Descriptor& socket, Clock::time_point deadline) {
+std::string read_start(const UniqueFd& socket, Clock::time_point deadline) {
   wait_for(socket, POLLOUT, deadline);
   if (::send(socket.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) < 0) fail("send", errno);
   std::string answer;

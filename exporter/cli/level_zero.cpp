@@ -3,43 +3,41 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <ext/stdio_filebuf.h>
+#include <functional>
 #include <iostream>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 
 #include "cli/commands.h"
-#include "cli/level_zero_arguments.h"
 #include "cli/output.h"
 #include "igpu/monitor.h"
 #include "level_zero/call_lines.h"
 #include "level_zero/report.h"
 #include "level_zero/tracked_run.h"
+#include "service/regular_file.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kLargestLog = std::size_t{4} << 30;
+constexpr std::size_t kMostInMemory = std::size_t{1} << 30;  // of a log or CSV of which every call is kept
+constexpr std::size_t kHead = 4096;                          // longer than a log's header and a CSV's first line
 
-void warn(const std::string& text) { std::fprintf(stderr, "level-zero: %s\n", terminal_safe(text).c_str()); }
+void warn(const std::string& text) { std::fprintf(stderr, "level-zero: %s\n", clean_text(text).c_str()); }
 
-// terminal_safe() also replaces line ends.
-std::string terminal_safe_lines(const std::string& text) {
-  std::string safe;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    safe += terminal_safe(text.substr(begin, end - begin)) + '\n';
-    begin = end + 1;
-  }
-  return safe;
+void flush_output() {
+  if (!std::cout.flush())
+    throw std::runtime_error("standard output cannot be written: " + std::generic_category().message(errno));
 }
 
-std::string folder_of(const LevelZeroArguments& arguments, const Options& options) {
-  if (!arguments.folder.empty()) return arguments.folder;
+std::string folder_of(const Options& options) {
   const auto given = options.monitor.collector_options.find("path.level-zero");
   if (given != options.monitor.collector_options.end()) return given->second.back();
   for (const CollectorDescription& collector : describe_collectors())
@@ -48,11 +46,42 @@ std::string folder_of(const LevelZeroArguments& arguments, const Options& option
   return {};
 }
 
+void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  try {
+    UniqueFd file = open_to_write(path);
+    (void)!::ftruncate(file.get(), 0);                                                        // not for a device
+    __gnu_cxx::stdio_filebuf<char> buffer(file.release(), std::ios::out | std::ios::binary);  // closes it
+    std::ostream out(&buffer);
+    write(out);
+    if (!out.flush()) throw std::runtime_error(path + ": " + std::generic_category().message(errno));
+  } catch (const FileError& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
+}
+
 void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) throw std::runtime_error(path + ": " + std::generic_category().message(errno));
+  write_file(path, [&](std::ostream& out) { out << text; });
+}
+
+// A log, a CSV or a page; kept, because what is read from it points into it.
+std::string contents(const std::string& path, std::size_t most) {
+  try {
+    return read_regular_file(path, most);
+  } catch (const FileError& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+// Whether it begins as a log or a CSV does: these may be large.
+bool is_record_of_calls(const std::string& path) {
+  try {
+    const std::string head = RegularFile(path).first(kHead);
+    return is_csv(head) || LevelZeroLogReader::open(bytes_of(head));
+  } catch (const FileError& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
 }
 
 void write_report(const std::string& path, const ReportInput& input) {
@@ -76,11 +105,11 @@ int run(const LevelZeroArguments& arguments, const std::string& folder) {
   bool leaked = false;
   for (const LevelZeroProcess& process : input.processes) {
     leaked = leaked || (!process.alive && leaks(process));
-    std::fputs(terminal_safe_lines(summary_text(process, symbols)).c_str(), stderr);
+    std::fputs(summary_text(process, symbols).c_str(), stderr);
   }
   if (!arguments.report.empty()) {
     for (const std::string& log : done.logs)
-      if (auto rows = read_log(read_whole(log, kLargestLog))) add_rows(input, std::move(*rows));
+      if (auto rows = read_log(bytes_of(contents(log, kMostInMemory)))) add_rows(input, std::move(*rows));
     write_report(arguments.report, input);
   }
   return done.status == 0 && leaked && arguments.fail_on_leak ? EXIT_FAILURE : done.status;
@@ -103,7 +132,7 @@ int list_programs(const std::string& path) {
       live += kind.live;
       bytes += kind.bytes;
     }
-    text += padded(std::to_string(process.pid), 9) + padded(terminal_safe(process.comm), 17) +
+    text += padded(std::to_string(process.pid), 9) + padded(clean_text(process.comm), 17) +
             padded(process.alive    ? "running"
                    : process.exited ? "exited"
                                     : "killed",
@@ -118,21 +147,19 @@ int list_programs(const std::string& path) {
 // As they are read: a log may be long. Files of other kinds are only in the report.
 void write_calls(const std::vector<std::string>& files) {
   bool found = false;
-  for (const std::string& file : files) found = write_call_lines(read_whole(file, kLargestLog), std::cout) || found;
+  for (const std::string& file : files)
+    if (is_record_of_calls(file)) found = write_call_lines(bytes_of(contents(file, kLargestLog)), std::cout) || found;
   if (!found) throw std::runtime_error("--calls needs a log of the tracker (level-zero run --log)");
-  if (!std::cout.flush()) throw std::runtime_error("the calls cannot be written");
+  flush_output();
 }
 
 void add_file(ReportInput& input, const std::string& path) {
-  std::ifstream csv(path);
-  if (auto rows = read_csv(csv)) {
-    add_rows(input, std::move(*rows));
-    return;
-  }
-  const std::vector<std::byte> bytes = read_whole(path, kLargestLog);
-  if (auto rows = read_log(bytes)) {
-    add_rows(input, std::move(*rows));
-  } else if (auto process = describe_level_zero_page(bytes)) {
+  const std::string text = contents(path, is_record_of_calls(path) ? kMostInMemory : kLargestPage);
+  if (auto csv = read_csv(text)) {
+    add_rows(input, std::move(*csv));
+  } else if (auto log = read_log(bytes_of(text))) {
+    add_rows(input, std::move(*log));
+  } else if (auto process = describe_level_zero_page(bytes_of(text))) {
     process->file = path;
     input.processes.push_back(std::move(*process));
   } else {
@@ -149,17 +176,19 @@ int report(const LevelZeroArguments& arguments) {
   }
   Symbols symbols;
   if (!arguments.html.empty()) write_file(arguments.html, report_html(input, symbols));
-  return print(terminal_safe_lines(report_text(input, symbols)));
+  return print(report_text(input, symbols));
 }
 
 int csv(const LevelZeroArguments& arguments) {
-  const std::vector<std::byte> log = read_whole(arguments.files.front(), kLargestLog);
-  std::ofstream file;
-  if (arguments.files.size() == 2) file.open(arguments.files.back(), std::ios::binary);
-  std::ostream& out = arguments.files.size() == 2 ? file : std::cout;
-  if (!write_csv(log, out)) throw std::runtime_error(arguments.files.front() + ": not a log of the tracker");
-  out.flush();
-  if (!out) throw std::runtime_error("the CSV cannot be written");
+  const std::string& path = arguments.files.front();
+  const std::string log = is_record_of_calls(path) ? contents(path, kLargestLog) : std::string();
+  if (!LevelZeroLogReader::open(bytes_of(log))) throw std::runtime_error(path + ": not a log of the tracker");
+  if (arguments.files.size() == 2) {
+    write_file(arguments.files.back(), [&](std::ostream& out) { write_csv(bytes_of(log), out); });
+  } else {
+    write_csv(bytes_of(log), std::cout);
+    flush_output();
+  }
   return EXIT_SUCCESS;
 }
 
@@ -176,18 +205,15 @@ int clean(const std::string& path) {
 
 }  // namespace
 
-int level_zero(const Options& options, const std::vector<std::string>& words) {
-  const LevelZeroArguments arguments = parse_level_zero_arguments(words);
-  if (arguments.action == "run") return run(arguments, folder_of(arguments, options));
-  if (arguments.action == "list") return list_programs(folder_of(arguments, options));
+int level_zero(const Options& options) {
+  const LevelZeroArguments& arguments = options.level_zero;
+  if (arguments.action == "run") return run(arguments, folder_of(options));
+  if (arguments.action == "list") return list_programs(folder_of(options));
   if (arguments.action == "report") return report(arguments);
   if (arguments.action == "csv") return csv(arguments);
-  if (arguments.action == "clean") return clean(folder_of(arguments, options));
-  if (arguments.action == "install") {
-    install_tracker(arguments.files.front());
-    return EXIT_SUCCESS;
-  }
-  return print(level_zero_help());
+  if (arguments.action == "clean") return clean(folder_of(options));
+  install_tracker(arguments.files.front());
+  return EXIT_SUCCESS;
 }
 
 }  // namespace igpu::exporter

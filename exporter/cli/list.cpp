@@ -8,6 +8,7 @@
 #include "cli/workload_rules.h"
 #include "igpu/monitor.h"
 #include "report/gpu_json.h"
+#include "text/unicode.h"
 #include "text/wrap.h"
 
 namespace igpu::exporter {
@@ -42,7 +43,7 @@ void add_features(std::string& out, std::span<const Finding> findings, const std
 
 void add_gpu(std::string& out, const Gpu& gpu, std::span<const Finding> findings) {
   out += gpu.address + "  ";
-  append_wrapped(out, gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name), 2);
+  append_wrapped(out, gpu.name.empty() ? "(unknown name)" : clean_text(gpu.name), 2);
   out += "\n  " + padded("driver", kIndent - 2) + to_string(gpu.driver) + ", " + to_string(gpu.kind) +
          (gpu.virtual_function ? ", virtual function" : "") + '\n';
   Names nodes;

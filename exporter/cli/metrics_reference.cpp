@@ -53,7 +53,7 @@ void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metr
 void add_collector(std::string& out, const CollectorDescription& collector) {
   out += "## " + std::string(collector.name) + "\n\n" + std::string(collector.help);
   if (collector.always_on) {
-    out += " Always on.\n\n";
+    out += " Always on: every page has it, and `collect[]` and `exclude[]` do not accept its name.\n\n";
   } else if (collector.enabled_by_default) {
     out += " On by default; `--no-collector." + std::string(collector.name) + "` turns it off.\n\n";
   } else {
@@ -79,7 +79,8 @@ void add_collector(std::string& out, const CollectorDescription& collector) {
   if (!collector.features.empty()) {
     out += "| feature | what it covers |\n|---|---|\n";
     for (const FeatureDescriptor* feature : collector.features) {
-      out += "| `" + std::string(feature->name) + "` | " + cell(feature->meaning) + " |\n";
+      out += "| `" + std::string(feature->name) + "` | " + cell(feature->meaning) +
+             (feature->optional ? " Optional. |\n" : " |\n");
     }
     out += '\n';
   }

@@ -6,24 +6,37 @@
 #include <string>
 #include <vector>
 
-#include "cli/settings.h"
+#include "cli/command_line.h"
+#include "cli/intel_gpu_top_arguments.h"
 #include "client/http_fetcher.h"
 #include "http/listen_address.h"
 #include "igpu/log.h"
 #include "igpu/options.h"
+#include "level_zero/arguments.h"
 #include "service/logging.h"
+#include "trace/arguments.h"
 
 namespace igpu::exporter {
 
-enum class StatsFormat { table, json, csv, influx, intel_gpu_top };
-
 struct StatsOptions {
-  StatsFormat format = StatsFormat::table;
+  std::string format = "table";  // a name of stats_formats()
+  std::string text;              // of --template
+  std::string file;              // that each reading replaces; "": standard output
   Nanoseconds interval = std::chrono::seconds(1);
   std::optional<std::uint64_t> count;   // nullopt: unlimited
   std::optional<Nanoseconds> duration;  // of the stream
   bool summary = true;                  // on standard error, after a stream
-  bool json_without_version = false;    // --json, which is older than the version
+};
+
+struct QueryOptions {
+  bool list = false;
+  std::vector<std::string> fields;
+  std::optional<std::string> xpu_fields;  // as in xpu-smi; "": print their names
+  bool json = false, header = true, units = true;
+  std::optional<Nanoseconds> loop;     // time between readings; nullopt: one reading
+  std::optional<std::uint64_t> count;  // nullopt: unlimited with --loop, otherwise one
+  std::vector<std::string> ids;        // indexes or PCI addresses; empty: all
+  std::string file;                    // "": standard output
 };
 
 struct TopOptions {
@@ -35,7 +48,7 @@ struct TopOptions {
 struct Options {
   MonitorOptions monitor;
 
-  std::vector<ListenAddress> listen_addresses;
+  std::vector<ListenAddress> listen_addresses{parse_listen_address(":10068")};
   bool listen_addresses_given = false;  // by a flag: inherited sockets are then used in addition
   std::string telemetry_path = "/metrics";
   std::string web_config_file;
@@ -51,10 +64,16 @@ struct Options {
   std::string gpu_origin;         // origin of monitor.gpus, for errors: "--gpu"
   bool min_window_given = false;  // monitor.min_window is not the default
   StatsOptions stats;
+  QueryOptions query;
   TopOptions top;
+  IntelGpuTopArguments intel_gpu_top;
+  TraceArguments trace;
+  LevelZeroArguments level_zero;
+  std::vector<std::string> operands;  // of the command
 };
 
-// Throws UsageError with the origin of the invalid value.
-Options options_from(const Settings& settings);
+// Also from the environment, which it adds to the line's settings. Throws UsageError with the origin of the invalid
+// value, and the command's status.
+Options options_from(CommandLine& line, const Environment& environment = {});
 
 }  // namespace igpu::exporter

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
+#include "igpu/missing.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
@@ -40,6 +43,16 @@ std::string joined(const std::set<std::string>& capabilities, std::string_view p
 }
 
 bool contains(const std::string& text, std::string_view part) { return lower(text).find(part) != std::string::npos; }
+
+// The kernel's first namespaces have fixed numbers (include/linux/proc_ns.h), so another number is that of a container.
+// Not the mount namespace: services have their own, too.
+bool is_in_own_namespace(const PlaceEvidence& evidence) {
+  const auto differs = [&](const char* path, std::string_view first) {
+    const auto link = evidence.link(path);
+    return link && *link != first;
+  };
+  return differs("/proc/self/ns/pid", "pid:[4026531836]") || differs("/proc/self/ns/cgroup", "cgroup:[4026531835]");
+}
 
 using Lines = std::vector<std::string>;
 
@@ -94,6 +107,16 @@ Lines in_kubernetes(const Grants& grants) {
   return lines;
 }
 
+// Started by runc, crun, nspawn or the like: there is no command to copy.
+Lines in_container(const Grants& grants) {
+  Lines lines{"# In the settings of the container (runc: config.json), add:"};
+  if (!grants.capabilities.empty())
+    lines.push_back("# - the capabilities " + joined(grants.capabilities, "CAP_", ", "));
+  if (grants.host_processes) lines.emplace_back("# - the host's PID namespace (runc: leave out \"pid\")");
+  if (grants.render_node) lines.emplace_back("# - the device /dev/dri/renderD128 and the group that owns it");
+  return lines;
+}
+
 Lines in_lxc(const Grants& grants) {
   Lines lines;
   if (grants.render_node) {
@@ -102,7 +125,7 @@ Lines in_lxc(const Grants& grants) {
   }
   if (!grants.capabilities.empty()) {
     lines.emplace_back("# An unprivileged container cannot get the rest: run the exporter on the");
-    lines.emplace_back("# host, where it reports this container as well (docs/lxc-proxmox.md)");
+    lines.emplace_back("# host, where it reports this container as well (docs/appliances.md)");
   }
   return lines;
 }
@@ -123,6 +146,8 @@ std::string_view to_string(PlaceKind kind) {
       return "LXC";
     case PlaceKind::wsl:
       return "WSL";
+    case PlaceKind::container:
+      return "a container";
     case PlaceKind::bare_metal:
       break;
   }
@@ -141,6 +166,11 @@ PlaceEvidence real_evidence() {
             file.read(text.data(), static_cast<std::streamsize>(text.size()));
             text.resize(static_cast<std::size_t>(file.gcount()));
             return text;
+          },
+          .link = [](const char* path) -> std::optional<std::string> {
+            std::error_code error;
+            std::string target = std::filesystem::read_symlink(path, error).string();
+            return error ? std::nullopt : std::optional(std::move(target));
           },
           .exists = [](const char* path) { return ::access(path, F_OK) == 0; },
           .environment = [](const char* name) -> std::optional<std::string> {
@@ -163,13 +193,14 @@ Place detect_place(const PlaceEvidence& evidence) {
   if (contains(evidence.read("/proc/sys/kernel/osrelease").value_or(""), "microsoft")) return {PlaceKind::wsl, {}};
   const std::string unit = system_unit(evidence.read("/proc/self/cgroup").value_or(""));
   if (!unit.empty()) return {PlaceKind::systemd_unit, unit};
+  if (!container.empty() || is_in_own_namespace(evidence)) return {PlaceKind::container, {}};
   return {};
 }
 
 Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf_event_paranoid) {
   Grants grants;
   for (const Finding& finding : findings) {
-    if (finding.available || finding.feature == nullptr || finding.absent.reason != Reason::permission) continue;
+    if (!is_missing(finding) || finding.absent.reason != Reason::permission) continue;
     switch (finding.feature->need) {
       case Need::perf_events:
       case Need::awake_event:
@@ -194,7 +225,7 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
         grants.render_node = true;
         break;
       case Need::card_hwmon:
-      case Need::client_finder:    // optional: its own hint names the capabilities
+      case Need::client_finder:    // its own hint names the capabilities
       case Need::job_events:       // its own hint names them
       case Need::tracker_folder:   // its own hint names the command
       case Need::container_files:  // likewise
@@ -228,6 +259,9 @@ std::vector<std::string> how_to_grant(const Grants& grants, const Place& place, 
       break;
     case PlaceKind::lxc:
       return in_lxc(grants);
+    case PlaceKind::container:
+      lines = in_container(grants);
+      break;
   }
   if (grants.paranoid_level) {
     const bool here = place.kind == PlaceKind::bare_metal || place.kind == PlaceKind::systemd_unit;

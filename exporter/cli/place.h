@@ -14,7 +14,7 @@
 // Where the program runs, because a missing permission is granted differently in each place.
 namespace igpu::exporter {
 
-enum class PlaceKind { bare_metal, systemd_unit, docker, podman, kubernetes, lxc, wsl };
+enum class PlaceKind { bare_metal, systemd_unit, docker, podman, kubernetes, lxc, wsl, container };
 
 struct Place {
   PlaceKind kind = PlaceKind::bare_metal;
@@ -27,6 +27,7 @@ std::string title(const Place& place);       // "systemd unit intel-gpu-exporter
 // What a place is recognised by; a fake in tests.
 struct PlaceEvidence {
   std::function<std::optional<std::string>(const char* path)> read;  // nullopt: not there, or not readable
+  std::function<std::optional<std::string>(const char* path)> link;  // where it leads; nullopt likewise
   std::function<bool(const char* path)> exists;
   std::function<std::optional<std::string>(const char* name)> environment;
 };

@@ -15,13 +15,6 @@
 namespace igpu::exporter {
 namespace {
 
-bool reads_processes(const MonitorOptions& options) {
-  if (!options.simulate.empty()) return false;
-  const std::vector<CollectorDescription> collectors = describe_collectors(options);
-  return std::any_of(collectors.begin(), collectors.end(),
-                     [](const CollectorDescription& collector) { return collector.reads_processes; });
-}
-
 // Files below /proc that collectors read, apart from those of processes.
 std::vector<std::string> proc_files_of_collectors(const MonitorOptions& options) {
   std::vector<std::string> files;
@@ -105,6 +98,7 @@ SandboxPlan sandbox_plan(const Options& options) {
   for (std::string& folder : folders_of(rules)) readable.push_back(std::move(folder));
   if (monitor.simulate.empty()) {
     readable.push_back(monitor.sysfs_root);
+    plan.event_files.readable.push_back(monitor.sysfs_root);
     for (const std::string& folder : folders_of_collectors(monitor)) {
       readable.push_back(folder);
       readable.push_back(existing_folder(folder));

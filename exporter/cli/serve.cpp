@@ -16,6 +16,7 @@
 #include "http/listener.h"
 #include "http/listening_sockets.h"
 #include "igpu/monitor.h"
+#include "igpu/perf_opener.h"
 #include "pages/metrics_handler.h"
 #include "pages/routes.h"
 #include "pages/scrape_source.h"
@@ -134,6 +135,10 @@ int wait_for_signal(TerminationSignals& signals, const ServiceNotifier& service,
 int serve(const Options& options) {
   Sandbox sandbox(sandbox_plan(options));
   sandbox.protect_memory();
+  // The kernel reaps the event opener, and what ends below PID 1 of a container.
+  ::signal(SIGCHLD, SIG_IGN);
+  const std::optional<int> event_opener =
+      sandbox.start_event_opener([&options](int socket) { open_perf_events_for(socket, options.monitor.sysfs_root); });
 #if defined(__GLIBC__)
   // Workers allocate little: an arena per thread would waste memory.
   ::mallopt(M_ARENA_MAX, 2);
@@ -159,7 +164,8 @@ int serve(const Options& options) {
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
   const MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
-  std::shared_ptr<EarlyAccess> early = open_early(monitor_options);
+  std::shared_ptr<EarlyAccess> early =
+      event_opener ? open_early(monitor_options, *event_opener) : open_early(monitor_options);
 #if defined(__GLIBC__)
   ::malloc_trim(0);  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
 #endif

@@ -2,106 +2,110 @@
 #include "cli/settings.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <sstream>
-#include <system_error>
+#include <array>
+#include <charconv>
+#include <optional>
 
+#include "cli/flags.h"
 #include "cli/usage_error.h"
+#include "igpu/duration.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
+constexpr std::array<std::string_view, 5> kYes{"true", "1", "yes", "on", "enabled"};
+constexpr std::array<std::string_view, 5> kNo{"false", "0", "no", "off", "disabled"};
 
-bool is_switch(const CommandFlag& flag) { return flag.placeholder.empty(); }
-
-std::optional<bool> truth(std::string_view text) {
-  for (const std::string_view yes : {"true", "1", "yes", "on", "enabled"}) {
-    if (text == yes) return true;
-  }
-  for (const std::string_view no : {"false", "0", "no", "off", "disabled"}) {
-    if (text == no) return false;
-  }
-  return std::nullopt;
-}
-
-std::string switch_value(std::string_view text, bool negated, const std::string& origin) {
-  const std::optional<bool> value = truth(text);
-  if (!value) throw UsageError(origin + ": \"" + std::string(text) + "\" is neither true nor false");
-  return *value != negated ? "true" : "false";
-}
-
-std::vector<std::string> split(std::string_view text) {
+std::vector<std::string> split(std::string_view text, std::string_view separators) {
   std::vector<std::string> parts;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(", \t\n"), text.size());
+    const std::size_t end = std::min(text.find_first_of(separators), text.size());
     if (end > 0) parts.emplace_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
 }
 
-// ["a", "b"], "a", 'a' or a
-std::vector<std::string> file_values(std::string_view text, const std::string& origin) {
-  const auto unquoted = [](std::string_view value) {
-    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front()) {
-      value = value.substr(1, value.size() - 2);
-    }
-    return std::string(value);
-  };
-  const bool list = text.size() >= 2 && text.front() == '[' && text.back() == ']';
-  if (!list) return {unquoted(text)};
-  std::vector<std::string> values;
-  std::string_view rest = text.substr(1, text.size() - 2);
-  while (!trimmed(rest, kBlanks).empty()) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    const std::string_view item = trimmed(rest.substr(0, end), kBlanks);
-    if (item.empty()) throw UsageError(origin + ": an empty entry in the list");
-    values.push_back(unquoted(item));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return values;
-}
-
-// A comment starts the line or follows a space, outside quotes.
-std::string_view without_comment(std::string_view line) {
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if ((c == '#' || c == ';') && (i == 0 || kBlanks.find(line[i - 1]) != std::string_view::npos)) {
-      return line.substr(0, i);
-    }
-  }
-  return line;
-}
-
-const CommandFlag* find_flag(const std::vector<CommandFlag>& flags, std::string_view name, bool& negated) {
-  negated = false;
-  for (const CommandFlag& flag : flags) {
-    if (flag.name == name) return &flag;
-  }
-  if (name.starts_with("no-")) {
-    for (const CommandFlag& flag : flags) {
-      if (flag.negatable && flag.name == name.substr(3)) {
-        negated = true;
-        return &flag;
-      }
-    }
-  }
-  return nullptr;
+std::optional<std::uint64_t> parsed(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 }  // namespace
 
-void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, const Environment& environment) {
+void Setting::refuse(const std::string& why) const { throw UsageError(origin + ": \"" + text() + "\" " + why); }
+
+const std::string& Setting::file() const {
+  if (text().empty()) throw UsageError(origin + ": a value is missing");
+  return text();
+}
+
+std::uint64_t Setting::number(std::uint64_t least, std::uint64_t most) const {
+  const std::optional<std::uint64_t> value = parsed(text());
+  if (!value || *value < least || *value > most)
+    refuse("is not a number from " + std::to_string(least) + " to " + std::to_string(most));
+  return *value;
+}
+
+std::uint64_t Setting::size(std::uint64_t least) const {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  std::string_view digits = text();
+  if (digits.ends_with("iB")) digits.remove_suffix(2);
+  std::uint64_t unit = 1;
+  if (const std::size_t at = std::string_view("KMG").find(digits.empty() ? ' ' : digits.back());
+      at != std::string_view::npos) {
+    unit = std::uint64_t{1} << (10 * (at + 1));
+    digits.remove_suffix(1);
+  }
+  const std::optional<std::uint64_t> value = parsed(digits);
+  if (!value || *value > kMost / unit || *value * unit < least)
+    refuse("is not a size from " + std::to_string(least) + " bytes to 1024G, such as 64M");
+  return *value * unit;
+}
+
+Nanoseconds Setting::duration(Nanoseconds least) const {
+  const std::optional<Nanoseconds> value = parse_duration(text());
+  if (!value) refuse("is not a duration (write it like 500ms, 1s, 2m)");
+  if (*value < least) refuse("is too short");
+  return *value;
+}
+
+std::size_t Setting::one_of(std::span<const std::string_view> words) const {
+  const auto found = std::find(words.begin(), words.end(), text());
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  std::string names;
+  for (const std::string_view word : words) names.append(names.empty() ? "" : ", ").append(word);
+  refuse("is none of " + names);
+}
+
+std::vector<std::string> Setting::words() const {
+  std::vector<std::string> all;
+  for (const std::string& value : values)
+    for (const std::string& word : split(value, ",")) all.emplace_back(trimmed(word));
+  return all;
+}
+
+std::vector<Setting> Setting::each() const {
+  std::vector<Setting> all;
+  for (std::string& word : words()) all.push_back({{std::move(word)}, origin, flag});
+  return all;
+}
+
+std::string switch_value(std::string_view text, bool negated, const std::string& origin) {
+  const bool yes = std::find(kYes.begin(), kYes.end(), text) != kYes.end();
+  if (!yes && std::find(kNo.begin(), kNo.end(), text) == kNo.end())
+    throw UsageError(origin + ": \"" + std::string(text) + "\" is neither true nor false");
+  return yes != negated ? "true" : "false";
+}
+
+void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view command,
+                     const Environment& environment) {
   for (const CommandFlag& flag : flags) {
-    if (settings.has(flag.name)) continue;
+    if (!flag.is_for(command) || flag.name.size() == 1 || settings.has(flag.name)) continue;
     std::string name = environment_name(flag);
     const char* value = environment(name.c_str());
     bool negated = false;
@@ -111,70 +115,11 @@ void add_environment(Settings& settings, const std::vector<CommandFlag>& flags, 
       negated = true;
     }
     if (value == nullptr || *value == '\0') continue;  // many tools unset a variable by making it empty
-    Settings::Setting setting{{}, name};
-    if (is_switch(flag)) {
-      setting.values = {switch_value(trimmed(value, kBlanks), negated, name)};
-    } else if (flag.repeatable) {
-      setting.values = split(value);
-    } else {
-      setting.values = {value};
-    }
-    settings.set(flag.name, std::move(setting));
+    std::vector<std::string> values{value};
+    if (flag.is_switch()) values = {switch_value(trimmed(value, kBlanks), negated, name)};
+    if (flag.repeatable) values = split(value, ", \t\n");
+    settings.set(flag.name, {std::move(values), name, &flag});
   }
-}
-
-void add_config_text(Settings& settings, const std::vector<CommandFlag>& flags, std::string_view text,
-                     std::string_view name) {
-  Settings file;
-  std::string section;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = trimmed(without_comment(text.substr(0, end)), kBlanks);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty()) continue;
-    const std::string where = std::string(name) + ":" + std::to_string(number) + ": ";
-    if (line.front() == '[' && line.back() == ']') {
-      section = std::string(trimmed(line.substr(1, line.size() - 2), kBlanks)) + ".";
-      continue;
-    }
-    while (line.starts_with('-')) line.remove_prefix(1);
-    const std::size_t equals = line.find('=');
-    const std::string key = section + std::string(trimmed(line.substr(0, equals), kBlanks));
-    bool negated = false;
-    const CommandFlag* flag = find_flag(flags, key, negated);
-    if (flag == nullptr || flag->name == "config") throw UsageError(where + "unknown flag \"" + key + "\"");
-    if (equals == std::string_view::npos && !is_switch(*flag)) throw UsageError(where + key + " needs a value");
-    const std::string origin = where + key;
-    std::vector<std::string> values = equals == std::string_view::npos
-                                          ? std::vector<std::string>{"true"}
-                                          : file_values(trimmed(line.substr(equals + 1), kBlanks), origin);
-    if (is_switch(*flag)) {
-      if (values.size() != 1) throw UsageError(origin + ": one value is expected");
-      values.front() = switch_value(values.front(), negated, origin);
-    }
-    if (const Settings::Setting* earlier = file.find(flag->name); earlier != nullptr) {
-      if (!flag->repeatable) throw UsageError(origin + ": given twice");
-      values.insert(values.begin(), earlier->values.begin(), earlier->values.end());
-    } else if (values.size() > 1 && !flag->repeatable) {
-      throw UsageError(origin + ": one value is expected");
-    }
-    file.set(flag->name, {std::move(values), origin});
-  }
-  for (const auto& [flag, setting] : file.all()) {
-    if (!settings.has(flag)) settings.set(flag, setting);
-  }
-}
-
-void add_config_file(Settings& settings, const std::vector<CommandFlag>& flags, const Settings::Setting& config) {
-  const std::string path = config.values.back();
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  if (!file.is_open() || file.bad() || text.bad()) {
-    throw UsageError(config.origin + ": cannot read " + path + ": " + std::generic_category().message(errno));
-  }
-  add_config_text(settings, flags, text.str(), path);
 }
 
 }  // namespace igpu::exporter

@@ -35,9 +35,11 @@ std::string progress_text(std::uint64_t readings, SteadyClock::duration elapsed,
 // shown beside its GPUs.
 MonitorOptions monitor_options(const Options& options, Log& log) {
   MonitorOptions monitor = with_workload_rules(options.monitor, log);
-  if (!monitor.disable_default_collectors) monitor.collectors.try_emplace("host", true);
-  const bool as_before = options.stats.format == StatsFormat::table || options.stats.json_without_version;
-  if (!as_before && !options.min_window_given)
+  for (const CollectorDescription& collector : describe_collectors()) {
+    if (collector.for_commands && !monitor.disable_default_collectors)
+      monitor.collectors.try_emplace(std::string(collector.name), true);
+  }
+  if (!stats_format(options.stats.format).keeps_window && !options.min_window_given)
     monitor.min_window = std::min(monitor.min_window, options.stats.interval);
   return monitor;
 }
@@ -47,16 +49,16 @@ MonitorOptions monitor_options(const Options& options, Log& log) {
 int stats(const Options& options) {
   const StatsOptions& wanted = options.stats;
   const bool streams = wanted.count != 1;
-  StatsOutput output(streams);
+  StatsOutput output(streams, wanted.file);
   require_chosen_gpus(options);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   const auto start = SteadyClock::now();
   const MonitorOptions monitored = monitor_options(options, log);
   const Nanoseconds first_window = std::min<Nanoseconds>(monitored.min_window, std::chrono::seconds(1));
   Monitor monitor(monitored, log);
-  const std::unique_ptr<StatsWriter> writer = make_stats_writer(options, monitor.gpus());
-  // --json writes to standard error only what it always wrote.
-  ProgressLine progress(streams && output.to_file() && !wanted.json_without_version);
+  const StatsFormat& format = stats_format(wanted.format);
+  const std::unique_ptr<StatsWriter> writer = format.make(options, monitor.gpus());
+  ProgressLine progress(streams && output.to_file());
   GaugeColumns columns;
   StatsSummary summary;
   Outcome outcome = Outcome::goes_on;
@@ -77,7 +79,7 @@ int stats(const Options& options) {
     if (readings == 0) next = now;
     const PageView page(result->lists());
     const Nanoseconds elapsed = now - std::exchange(previous, now);
-    const std::vector<Gpu> gpus = wanted.format == StatsFormat::table ? monitor.gpus() : std::vector<Gpu>();
+    const std::vector<Gpu> gpus = format.lists_gpus ? monitor.gpus() : std::vector<Gpu>();
     std::string out;
     writer->write({page, gpus, result->findings(), std::chrono::system_clock::now(), elapsed}, out);
     outcome = output.write(out);

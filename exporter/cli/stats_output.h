@@ -1,31 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "service/signals.h"
 
 namespace igpu::exporter {
 
-// Standard output of a stream: notices that its reader has closed the pipe, also between two readings. A reader that
-// has enough is no error.
+// Output of a stream, mostly standard output: notices that its reader has closed the pipe, also between two readings. A
+// reader that has enough is no error. Or a file, which each reading replaces as a whole.
 class StatsOutput {
  public:
   enum class Outcome { goes_on, reader_gone, interrupted };
 
   // handles_signals: SIGINT and SIGTERM end the stream instead of the program. Constructed before other threads.
-  explicit StatsOutput(bool handles_signals);
+  // file: "" for standard output.
+  explicit StatsOutput(bool handles_signals, std::string file = {});
+
+  // Of a program that stands for another one.
+  struct Manner {
+    int descriptor;                      // where it writes
+    bool only_interrupts;                // SIGTERM ends the program
+    std::chrono::milliseconds patience;  // how long write() waits for a reader that does not read; SIGINT ends the wait
+  };
+  explicit StatsOutput(const Manner& manner);
 
   // Throws std::system_error if writing failed otherwise, such as on a full disk.
   Outcome write(std::string_view text);
   Outcome wait_until(std::chrono::steady_clock::time_point time);
 
-  bool to_file() const { return to_file_; }  // a regular file
+  bool to_file() const { return to_file_; }  // standard output is a regular file
 
  private:
+  std::optional<Outcome> wait_for_reader();  // nullopt: what is not more than PIPE_BUF can be written at once
+
+  mode_t mode_of_file() const;
+
+  int descriptor_;
   std::optional<TerminationSignals> signals_;
+  std::string file_;
+  std::optional<std::chrono::milliseconds> patience_;
+  mode_t new_mode_ = 0600;
   bool to_file_ = false;
 };
 

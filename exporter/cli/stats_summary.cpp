@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/output.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {
@@ -68,11 +69,11 @@ std::string StatsSummary::text() const {
   for (const auto& [device, table] : devices_) {
     if (!out.empty()) out += '\n';
     std::snprintf(line, sizeof line, "%11s %11s %11s %11s  ", "min", "mean", "max", "p95");
-    out += line + terminal_safe(device) + '\n';
+    out += line + clean_text(device) + '\n';
     for (const auto& [column, values] : table.columns) {
       std::snprintf(line, sizeof line, "%11.5g %11.5g %11.5g %11.5g  ", values.minimum(), values.mean(),
                     values.maximum(), values.percentile(0.95));
-      out += line + terminal_safe(column) + '\n';
+      out += line + clean_text(column) + '\n';
     }
   }
   return out;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/output.h"
 #include "report/gpu_summary.h"
+#include "text/unicode.h"
 #include "text/wrap.h"
 
 namespace igpu::exporter {
@@ -29,9 +29,9 @@ void add_section(std::string& out, const SummarySection& section) {
   for (const SummaryRow& row : section.rows) {
     out += row_start(section.title, std::exchange(first, false));
     if (row.value.empty()) {
-      append_wrapped(out, terminal_safe(row.name), kRowIndent);
+      append_wrapped(out, clean_text(row.name), kRowIndent);
     } else {
-      out += padded(terminal_safe(row.name), kNameWidth) + row.value;
+      out += padded(clean_text(row.name), kNameWidth) + row.value;
     }
     out += '\n';
   }
@@ -42,7 +42,7 @@ void add_processes(std::string& out, const std::vector<SummaryProcess>& processe
   for (std::size_t i = 0; i < shown; ++i) {
     const SummaryProcess& process = processes[i];
     out += row_start("processes", i == 0) + padded(process.pid, kPidWidth) +
-           padded(terminal_safe(process.comm), kCommWidth) + padded(human_bytes(process.resident_bytes), kMemoryWidth);
+           padded(clean_text(process.comm), kCommWidth) + padded(human_bytes(process.resident_bytes), kMemoryWidth);
     append_wrapped(out, process.classes, kRowIndent + kPidWidth + kCommWidth + kMemoryWidth);
     while (out.ends_with(' ')) out.pop_back();
     out += '\n';
@@ -56,12 +56,14 @@ void add_processes(std::string& out, const std::vector<SummaryProcess>& processe
 
 std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
   std::string out;
+  const HostModel host = model_of(view);
   for (const Gpu& gpu : gpus) {
-    const GpuSummary summary = summarize(view, gpu);
+    const GpuModel* const model = host.gpu(gpu.address);
+    const GpuSummary summary = model != nullptr ? summarize(*model) : GpuSummary();
     if (!out.empty()) out += '\n';
     out += gpu.address + "  ";
     append_wrapped(out,
-                   (gpu.name.empty() ? "(unknown name)" : terminal_safe(gpu.name)) + " (" + to_string(gpu.kind) + ", " +
+                   (gpu.name.empty() ? "(unknown name)" : clean_text(gpu.name)) + " (" + to_string(gpu.kind) + ", " +
                        to_string(gpu.driver) + ")",
                    2);
     out += '\n';

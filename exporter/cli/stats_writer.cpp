@@ -2,6 +2,8 @@
 #include "cli/stats_writer.h"
 
 #include <algorithm>
+#include <iterator>
+#include <stdexcept>
 
 #include "cli/stats_table.h"
 #include "cli/usage_error.h"
@@ -9,6 +11,10 @@
 #include "format/influx_lines.h"
 #include "format/intel_gpu_top_json.h"
 #include "format/json_lines.h"
+#include "format/prometheus_text.h"
+#include "query/nvtop.h"
+#include "query/output.h"
+#include "query/waybar.h"
 #include "report/fixes.h"
 #include "self/build_info.h"
 
@@ -36,15 +42,30 @@ class TableWriter final : public StatsWriter {
   bool first_ = true;
 };
 
-class JsonWriterOfStats final : public StatsWriter {
+// A format without a memory.
+template <auto Write>
+class PlainWriter final : public StatsWriter {
  public:
-  explicit JsonWriterOfStats(JsonVersion version) : version_(version) {}
+  void write(const StatsReading& reading, std::string& out) override { Write(reading, out); }
+};
+
+// A format of what `query` knows of each GPU.
+template <auto Write>
+void write_rows(const StatsReading& reading, std::string& out) {
+  const HostModel host = model_of(reading.page);
+  Write(query::rows_of(host, reading.gpus, reading.time), out);
+}
+
+class TemplateWriter final : public StatsWriter {
+ public:
+  explicit TemplateWriter(const std::string& text) : template_(text) {}
   void write(const StatsReading& reading, std::string& out) override {
-    write_json_line(reading.page, reading.time, out, version_);
+    const HostModel host = model_of(reading.page);
+    template_.write(query::rows_of(host, reading.gpus, reading.time), out);
   }
 
  private:
-  JsonVersion version_;
+  query::Template template_;
 };
 
 class CsvWriter final : public StatsWriter {
@@ -63,22 +84,16 @@ class CsvWriter final : public StatsWriter {
   CsvRows rows_;
 };
 
-class InfluxWriter final : public StatsWriter {
- public:
-  void write(const StatsReading& reading, std::string& out) override {
-    write_influx_lines(reading.page, reading.time, out);
-  }
-};
-
 class IntelGpuTopWriter final : public StatsWriter {
  public:
-  explicit IntelGpuTopWriter(const std::string& device) : json_(device) {}
+  explicit IntelGpuTopWriter(const std::string& device) : reader_(device) {}
   void write(const StatsReading& reading, std::string& out) override {
-    json_.write(reading.page, reading.elapsed, out);
+    json_.write(reader_.read(model_of(reading.page), reading.elapsed), out);
   }
   void finish(std::string& out) override { json_.finish(out); }
 
  private:
+  IntelGpuTopReader reader_;
   IntelGpuTopJson json_;
 };
 
@@ -89,26 +104,58 @@ const Gpu& default_gpu(std::span<const Gpu> gpus) {
   return card != gpus.end() ? *card : gpus.front();
 }
 
-}  // namespace
-
-std::unique_ptr<StatsWriter> make_stats_writer(const Options& options, std::span<const Gpu> gpus) {
-  switch (options.stats.format) {
-    case StatsFormat::table:
-      return std::make_unique<TableWriter>();
-    case StatsFormat::json:
-      return std::make_unique<JsonWriterOfStats>(options.stats.json_without_version ? JsonVersion::omitted
-                                                                                    : JsonVersion::stated);
-    case StatsFormat::csv:
-      return std::make_unique<CsvWriter>();
-    case StatsFormat::influx:
-      return std::make_unique<InfluxWriter>();
-    case StatsFormat::intel_gpu_top:
-      break;
-  }
+std::unique_ptr<StatsWriter> make_intel_gpu_top(const Options& options, std::span<const Gpu> gpus) {
   if (gpus.empty()) throw std::runtime_error("no Intel GPU is bound to i915 or xe");
   if (options.monitor.gpus.size() > 1 && gpus.size() > 1)
     throw UsageError(options.gpu_origin + ": --format intel_gpu_top shows one GPU; choose one", kUsageStatus);
   return std::make_unique<IntelGpuTopWriter>(default_gpu(gpus).address);
+}
+
+template <class Writer>
+std::unique_ptr<StatsWriter> make(const Options&, std::span<const Gpu>) {
+  return std::make_unique<Writer>();
+}
+template <auto Write>
+constexpr auto kPlain = &make<PlainWriter<Write>>;
+
+constexpr StatsFormat kFormats[] = {
+    {.name = "table", .make = make<TableWriter>, .lists_gpus = true, .keeps_window = true},
+    {.name = "json", .make = kPlain<[](const StatsReading& reading, std::string& out) {
+                       write_json_line(reading.page, reading.time, out);
+                     }>},
+    {.name = "csv", .make = make<CsvWriter>, .alone = false},
+    {.name = "influx", .make = kPlain<[](const StatsReading& reading, std::string& out) {
+                         write_influx_lines(reading.page, reading.time, out);
+                       }>},
+    {.name = "prometheus",
+     .make = kPlain<[](const StatsReading& reading, std::string& out) { write_prometheus_text(reading.page, out); }>},
+    {.name = "intel_gpu_top", .make = make_intel_gpu_top, .alone = false},
+    {.name = "nvtop", .make = kPlain<write_rows<query::write_nvtop>>, .lists_gpus = true},
+    {.name = "waybar", .make = kPlain<write_rows<query::write_waybar>>, .lists_gpus = true},
+    {.name = "template",
+     .make = [](const Options& options, std::span<const Gpu>) -> std::unique_ptr<StatsWriter> {
+       return std::make_unique<TemplateWriter>(options.stats.text);
+     },
+     .lists_gpus = true,
+     .for_flag = false},
+};
+
+}  // namespace
+
+std::span<const StatsFormat> stats_formats() { return kFormats; }
+
+const StatsFormat& stats_format(std::string_view name) {
+  const auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                  [&](const StatsFormat& format) { return format.name == name; });
+  if (found == std::end(kFormats)) throw std::logic_error("no format " + std::string(name));
+  return *found;
+}
+
+std::string stats_format_names() {
+  std::string names;
+  for (const StatsFormat& format : kFormats)
+    if (format.for_flag) names.append(names.empty() ? "" : "|").append(format.name);
+  return names;
 }
 
 }  // namespace igpu::exporter

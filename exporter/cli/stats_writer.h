@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/options.h"
 #include "igpu/device.h"
@@ -16,7 +17,7 @@ namespace igpu::exporter {
 // What one reading of `stats` is written from.
 struct StatsReading {
   const PageView& page;
-  std::span<const Gpu> gpus;
+  std::span<const Gpu> gpus;  // empty unless the format lists them
   std::span<const Finding> findings;
   std::chrono::system_clock::time_point time;
   Nanoseconds elapsed;  // since the previous reading, for the first one since the start
@@ -31,7 +32,19 @@ class StatsWriter {
   virtual std::string note() const { return {}; }  // for standard error, after the end
 };
 
-// Throws UsageError if the format cannot show these GPUs.
-std::unique_ptr<StatsWriter> make_stats_writer(const Options& options, std::span<const Gpu> gpus);
+// The one table of formats, in stats_writer.cpp: a new format is one entry there.
+struct StatsFormat {
+  std::string_view name;
+  // Throws UsageError if the format cannot show these GPUs.
+  std::unique_ptr<StatsWriter> (*make)(const Options& options, std::span<const Gpu> gpus);
+  bool lists_gpus = false;    // it needs StatsReading::gpus
+  bool alone = true;          // each reading can be read without the others
+  bool for_flag = true;       // a choice of --format
+  bool keeps_window = false;  // the windows of the values do not follow the interval
+};
+std::span<const StatsFormat> stats_formats();
+const StatsFormat& stats_format(std::string_view name);
+// For --format: "table|json|csv".
+std::string stats_format_names();
 
 }  // namespace igpu::exporter

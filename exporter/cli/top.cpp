@@ -28,7 +28,7 @@
 #include "client/target.h"
 #include "igpu/monitor.h"
 #include "igpu/option.h"
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 #include "text/unicode.h"
 #include "top/ansi_text.h"
 #include "top/live_view.h"
@@ -74,7 +74,7 @@ bool is_set(const char* variable) {
 // A mistake on the command line is not a problem of every host.
 void require_readable(const std::string& flag, const std::string& path) {
   if (path.empty()) return;
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};
   int error = file && ::fstat(file.get(), &facts) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
@@ -87,10 +87,10 @@ void require_readable_files(const ClientOptions& client) {
   require_readable("key", client.key);
 }
 
-std::vector<Target> targets_of(const std::vector<std::string>& urls, const MonitorOptions& monitor) {
+std::vector<ScrapeTarget> targets_of(const std::vector<std::string>& urls, const MonitorOptions& monitor) {
   if (!urls.empty() && !monitor.simulate.empty())
     throw UsageError("top: --simulate concerns this machine; it has no meaning with a URL", kUsageStatus);
-  std::vector<Target> targets;
+  std::vector<ScrapeTarget> targets;
   for (const std::string& url : urls) {
     try {
       targets.push_back(parse_target(url));
@@ -106,7 +106,7 @@ ClientOptions client_options(const TopOptions& top) {
   ClientOptions client = top.client;
   require_readable_files(client);
   if (client.user.empty() || client.user.find(':') != std::string::npos || ::isatty(STDIN_FILENO) != 1) return client;
-  const std::string prompt = "Password of " + terminal_safe(client.user) + ": ";
+  const std::string prompt = "Password of " + clean_text(client.user) + ": ";
   if (const char* password = ::getpass(prompt.c_str())) client.user += ":" + std::string(password);
   return client;
 }
@@ -114,7 +114,7 @@ ClientOptions client_options(const TopOptions& top) {
 // Reads this machine, or all targets, and holds what the threads need.
 class Session {
  public:
-  Session(const Options& options, std::vector<Target> targets, const ClientOptions& client, Log& log)
+  Session(const Options& options, std::vector<ScrapeTarget> targets, const ClientOptions& client, Log& log)
       : targets_(std::move(targets)),
         pace_(std::max<Nanoseconds>(options.stats.interval, std::chrono::milliseconds(100))),
         readings_(names(targets_)) {
@@ -152,15 +152,15 @@ class Session {
   top::Readings& readings() { return readings_; }
 
  private:
-  static std::vector<std::string> names(const std::vector<Target>& targets) {
+  static std::vector<std::string> names(const std::vector<ScrapeTarget>& targets) {
     std::vector<std::string> all;
     all.reserve(targets.size() + 1);
-    for (const Target& target : targets) all.push_back(clean_text(target.name));
+    for (const ScrapeTarget& target : targets) all.push_back(clean_text(target.name));
     if (all.empty()) all.emplace_back();
     return all;
   }
 
-  std::vector<Target> targets_;
+  std::vector<ScrapeTarget> targets_;
   top::Mailbox mailbox_;
   top::Pace pace_;
   top::Readings readings_;
@@ -183,7 +183,7 @@ class PlainView {
     const std::optional<top::Size> terminal = top::Terminal::size();
     if (terminal) width_ = terminal->width;
     const char* const columns = std::getenv("COLUMNS");
-    if (!terminal && columns != nullptr) width_ = std::clamp(std::atoi(columns), 40, 1000);
+    if (!terminal && columns != nullptr) width_ = std::clamp(std::atoi(columns), 20, 1000);
   }
 
   std::string text(Session& session) const { return text(session, {.clock = top::clock_text()}); }
@@ -212,8 +212,15 @@ void wait_for_first_frames(Session& session) {
 int print_once(Session& session, StatsOutput& output) {
   session.start();
   wait_for_first_frames(session);
-  (void)output.write(PlainView().text(session));
-  return session.all_failed() ? EXIT_FAILURE : EXIT_SUCCESS;
+  if (!session.all_failed()) {
+    (void)output.write(PlainView().text(session));
+    return EXIT_SUCCESS;
+  }
+  std::string problems;  // there is nothing to draw
+  for (const top::HostFrame& host : session.readings().frame().hosts)
+    problems += (host.name.empty() ? "" : host.name + ": ") + host.problem + '\n';
+  (void)output.write(problems);
+  return EXIT_FAILURE;
 }
 
 int print_stream(Session& session, StatsOutput& output) {
@@ -234,8 +241,8 @@ int print_stream(Session& session, StatsOutput& output) {
 
 }  // namespace
 
-int top_command(const Options& options, const std::vector<std::string>& urls) {
-  std::vector<Target> targets = targets_of(urls, options.monitor);
+int top_command(const Options& options) {
+  std::vector<ScrapeTarget> targets = targets_of(options.operands, options.monitor);
   const ClientOptions client = targets.empty() ? ClientOptions() : client_options(options.top);
   // Signals are blocked before a monitor or libcurl starts threads: one of theirs would receive them instead.
   if (options.top.once || !top::Terminal::available()) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
-#include <system_error>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/usage_error.h"
+#include "service/regular_file.h"
+#include "text/unicode.h"
 #include "trace/arguments.h"
 #include "trace/recording.h"
 #include "trace/report.h"
@@ -19,29 +19,26 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::uintmax_t kLargestFile = std::uintmax_t{4} << 30;
+constexpr std::size_t kLargestFile = std::size_t{4} << 30;
+constexpr std::size_t kHead = 1 << 16;  // enough to know a recording
 
-std::string contents(const std::string& path) {
-  std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(path, error);
-  if (error) throw std::runtime_error("trace: " + path + ": " + error.message());
-  if (!regular) throw UsageError("trace: " + path + " is not a regular file", kUsageStatus);
-  const auto size = std::filesystem::file_size(path, error);
-  if (error || size > kLargestFile) throw std::runtime_error("trace: " + path + ": larger than 4 GiB");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("trace: " + path + ": " + std::generic_category().message(errno));
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
-  return bytes;
+TraceFile recorded_in(const std::string& path) {
+  try {
+    if (read_trace(RegularFile(path).first(kHead)))
+      if (auto file = read_trace(read_regular_file(path, kLargestFile))) return std::move(*file);
+  } catch (const FileError& error) {
+    const std::string text = "trace: " + path + ": " + error.what();
+    if (error.error() == 0) throw UsageError(text, kUsageStatus);
+    throw std::runtime_error(text);
+  }
+  throw UsageError("trace: " + path + " was not written by trace record (for a trace.dat use trace-cmd)", kUsageStatus);
 }
 
 std::string output_of(const TraceArguments& arguments, const TraceFile& file) {
   if (arguments.action == "timeline") return trace_summary(file) + timeline(file, arguments);
   if (arguments.action == "export") {
-    if (arguments.format == "csv") return jobs_csv(file, arguments.clock_offset_ns);
-    return arguments.format == "chrome" ? chrome_trace(file, arguments.clock_offset_ns)
-                                        : perfetto_trace(file, arguments.clock_offset_ns);
+    return arguments.format == "csv" ? jobs_csv(file, arguments.clock_offset_ns)
+                                     : chrome_trace(file, arguments.clock_offset_ns);
   }
   if (arguments.jobs_csv) return jobs_csv(file);
   std::string text;
@@ -59,22 +56,18 @@ int damage(const std::string& path, const TraceFile& file) {
   else if (file.damaged_at)
     what = " is damaged at byte " + std::to_string(*file.damaged_at) + ": " + std::to_string(file.damaged) +
            " packets left out";
-  std::fprintf(stderr, "trace: %s%s\n", terminal_safe(path).c_str(), what.c_str());
+  std::fprintf(stderr, "trace: %s%s\n", clean_text(path).c_str(), what.c_str());
   return EXIT_FAILURE;
 }
 
 }  // namespace
 
-int trace(const Options&, const std::vector<std::string>& words) {
-  const TraceArguments arguments = parse_trace_arguments(words);
-  if (arguments.action.empty()) return print(trace_help());
+int trace(const Options& options) {
+  const TraceArguments& arguments = options.trace;
   if (arguments.action == "record") return record_trace(arguments);
-  const auto file = read_trace(contents(arguments.file));
-  if (!file)
-    throw UsageError("trace: " + arguments.file + " was not written by trace record (for a trace.dat use trace-cmd)",
-                     kUsageStatus);
-  const int status = print(output_of(arguments, *file));
-  return file->whole() ? status : damage(arguments.file, *file);
+  const TraceFile file = recorded_in(arguments.file);
+  const int status = print(output_of(arguments, file));
+  return file.whole() ? status : damage(arguments.file, file);
 }
 
 }  // namespace igpu::exporter

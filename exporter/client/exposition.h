@@ -6,12 +6,10 @@
 #include <span>
 #include <string_view>
 
+#include "igpu/model.h"
+
 // Samples of a page in Prometheus text or OpenMetrics, which may come from any program.
 namespace igpu::exporter {
-
-struct LabelPair {
-  std::string_view name, value;
-};
 
 // Valid only while it is passed on.
 struct TextSample {

@@ -50,7 +50,7 @@ struct HttpFetcher::State {
   CurlLibrary curl;
   CURLM* multi = nullptr;
   ClientOptions options;
-  std::vector<Target> targets;
+  std::vector<ScrapeTarget> targets;
   std::vector<std::unique_ptr<Transfer>> transfers;
 
   ~State() {
@@ -87,7 +87,7 @@ struct HttpFetcher::State {
     return 0;
   }
 
-  void prepare(Transfer& transfer, const Target& target) {
+  void prepare(Transfer& transfer, const ScrapeTarget& target) {
     transfer.easy = curl.easy_init();
     if (transfer.easy == nullptr) throw std::runtime_error("libcurl: out of memory");
     const long max_time = static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(options.max_time).count());
@@ -126,8 +126,11 @@ struct HttpFetcher::State {
     if (transfer.too_large)
       return "sends more than " + std::to_string(options.max_bytes >> 20U) + " MiB: is that a page of metrics?";
     const char* const text = transfer.error.front() != '\0' ? transfer.error.data() : curl.easy_strerror(code);
+    long os_error = 0;
+    curl.easy_getinfo(transfer.easy, CURLINFO_OS_ERRNO, &os_error);
     return describe({.code = code,
                      .detail = clean_text(text, kMaxProblemBytes),
+                     .os_error = static_cast<int>(os_error),
                      .tls = targets[transfer.index].url.starts_with("https:"),
                      .client_certificate = !options.cert.empty(),
                      .max_time = seconds_text(options.max_time)});
@@ -145,7 +148,7 @@ struct HttpFetcher::State {
   }
 };
 
-HttpFetcher::HttpFetcher(std::vector<Target> targets, const ClientOptions& options)
+HttpFetcher::HttpFetcher(std::vector<ScrapeTarget> targets, const ClientOptions& options)
     : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.curl.global_init(CURL_GLOBAL_DEFAULT);
@@ -153,7 +156,7 @@ HttpFetcher::HttpFetcher(std::vector<Target> targets, const ClientOptions& optio
   state.targets = std::move(targets);
   state.multi = state.curl.multi_init();
   if (state.multi == nullptr) throw std::runtime_error("libcurl: out of memory");
-  for (const Target& target : state.targets) {
+  for (const ScrapeTarget& target : state.targets) {
     auto& transfer = state.transfers.emplace_back(std::make_unique<State::Transfer>());
     transfer->index = state.transfers.size() - 1;
     transfer->max_bytes = options.max_bytes;

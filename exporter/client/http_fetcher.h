@@ -32,7 +32,7 @@ struct Fetched {
 class HttpFetcher {
  public:
   // Throws std::runtime_error if libcurl is missing or an option is invalid for it.
-  HttpFetcher(std::vector<Target> targets, const ClientOptions& options);
+  HttpFetcher(std::vector<ScrapeTarget> targets, const ClientOptions& options);
   ~HttpFetcher();
   HttpFetcher(const HttpFetcher&) = delete;
   HttpFetcher& operator=(const HttpFetcher&) = delete;

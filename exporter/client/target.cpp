@@ -58,12 +58,12 @@ std::string percent_decoded(std::string_view text) {
 
 }  // namespace
 
-Target parse_target(std::string_view text) {
+ScrapeTarget parse_target(std::string_view text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '\\' || c == '"')
       refuse("URL", "holds a character that no URL has");
   }
-  Target target;
+  ScrapeTarget target;
   std::string_view rest = text;
   const std::size_t slashes = text.find("://");
   std::string scheme = "http";

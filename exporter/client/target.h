@@ -7,7 +7,7 @@
 namespace igpu::exporter {
 
 // Another exporter's page.
-struct Target {
+struct ScrapeTarget {
   std::string url;          // with scheme and path, without credentials
   std::string name;         // "host:10068", for people
   std::string credentials;  // NAME:PASSWORD of the URL; "" for none
@@ -15,6 +15,6 @@ struct Target {
 
 // HOST, HOST:PORT, [IPV6]:PORT (http, port 10068) or a whole URL; the path is /metrics unless it has one.
 // Throws std::invalid_argument with a reason.
-Target parse_target(std::string_view text);
+ScrapeTarget parse_target(std::string_view text);
 
 }  // namespace igpu::exporter

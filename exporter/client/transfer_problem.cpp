@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/transfer_problem.h"
 
+#include <cerrno>
 #include <string_view>
+#include <system_error>
 
 namespace igpu::exporter {
 namespace {
@@ -31,6 +33,12 @@ std::string untrusted(const FailedTransfer& failed) {
   return "its certificate is not trusted: " + failed.detail + "; --cacert FILE names its issuer";
 }
 
+std::string unreachable(const FailedTransfer& failed) {
+  if (failed.os_error == 0) return failed.detail;
+  return std::generic_category().message(failed.os_error) +
+         (failed.os_error == ECONNREFUSED ? "; is the exporter running there?" : "");
+}
+
 }  // namespace
 
 std::string describe(const FailedTransfer& failed) {
@@ -46,7 +54,7 @@ std::string describe(const FailedTransfer& failed) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return "its name cannot be resolved";
     case CURLE_COULDNT_CONNECT:
-      return "cannot connect: " + failed.detail;
+      return "cannot connect: " + unreachable(failed);
     case CURLE_PEER_FAILED_VERIFICATION:
       return untrusted(failed);
     case CURLE_SSL_CONNECT_ERROR:

@@ -11,6 +11,7 @@ namespace igpu::exporter {
 struct FailedTransfer {
   CURLcode code = CURLE_OK;
   std::string detail;  // one line, in libcurl's words
+  int os_error = 0;    // errno of a connection that was not made; 0 if unknown
   bool tls = false;
   bool client_certificate = false;  // one was sent, if it was asked for
   std::string max_time;             // "5 s"

@@ -7,9 +7,7 @@
 #include "format/number.h"
 
 namespace igpu::exporter {
-namespace {
-
-void append_cell(std::string& out, std::string_view text) {
+void append_csv_cell(std::string& out, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
     out += text;
     return;
@@ -19,7 +17,6 @@ void append_cell(std::string& out, std::string_view text) {
   out += '"';
 }
 
-// 2026-11-22T04:37:56.123Z
 std::string time_text(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
   const std::time_t seconds = ms / 1000;
@@ -30,8 +27,6 @@ std::string time_text(std::chrono::system_clock::time_point time) {
   const std::string fraction = std::to_string(1000 + ms % 1000);
   return out + fraction.substr(1) + 'Z';
 }
-
-}  // namespace
 
 void CsvRows::write(const PageView& page, std::chrono::system_clock::time_point time, Nanoseconds elapsed,
                     std::string& out) {
@@ -53,7 +48,7 @@ void CsvRows::write(const PageView& page, std::chrono::system_clock::time_point 
     out += "time,device";
     for (const std::string& column : columns_) {
       out += ',';
-      append_cell(out, column);
+      append_csv_cell(out, column);
     }
     out += '\n';
   }
@@ -69,7 +64,7 @@ void CsvRows::write(const PageView& page, std::chrono::system_clock::time_point 
       }
     }
     out += now + ',';
-    append_cell(out, device);
+    append_csv_cell(out, device);
     for (const std::optional<double>& value : row) {
       out += ',';
       if (value) append_number(out, *value);

@@ -10,6 +10,11 @@
 
 namespace igpu::exporter {
 
+// 2026-11-22T04:37:56.123Z
+std::string time_text(std::chrono::system_clock::time_point time);
+// A value as RFC 4180 writes it: in quotes where it must be.
+void append_csv_cell(std::string& out, std::string_view text);
+
 // Readings as CSV (RFC 4180, lines end in \n): a header, then a row for each GPU of each reading. The header is that of
 // the first reading that has a GPU; a column that appears later cannot be added and is only noted.
 class CsvRows {

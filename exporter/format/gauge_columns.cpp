@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/gauge_columns.h"
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
-#include <set>
 
-#include "format/class_busy.h"
-#include "format/device_series.h"
+#include "igpu/model.h"
 
 namespace igpu::exporter {
 namespace {
 
-constexpr std::string_view kEngineBusy = "intel_gpu_engine_busy_ratio";
+// Counters without a gauge beside them, by their fields.
+constexpr std::array<std::string_view, 2> kRates{"gpu.interrupts", "bandwidth.total"};
 
-struct Rate {
-  std::string_view counter, column;
-};
-constexpr std::array<Rate, 2> kRates{
-    {{"intel_gpu_interrupts_total", "intel_gpu_interrupts_per_second"},
-     {"intel_gpu_memory_bandwidth_bytes_total", "intel_gpu_memory_bandwidth_bytes_per_second"}}};
+std::string_view label(const MetricDescriptor& metric, const PageView::Entry& entry, std::string_view name) {
+  for (std::size_t i = 0; i < metric.label_count; ++i)
+    if (metric.label_names[i] == name) return entry.list->label_value(*entry.sample, i);
+  return {};
+}
 
-std::string column_of(std::string_view name, const Series& series) {
-  std::string column(name);
+// intel_gpu_interrupts_total -> intel_gpu_interrupts_per_second
+std::string rate_name(std::string_view counter) {
+  return std::string(counter.substr(0, counter.rfind("_total"))) + "_per_second";
+}
+
+std::string column_of(std::string column, const MetricDescriptor& metric, const PageView::Entry& entry) {
   std::string labels;
-  for (std::size_t i = 0; i < series.metric->label_count; ++i) {
-    const std::string_view label = series.metric->label_names[i];
-    const std::string_view value = series.entry.list->label_value(*series.entry.sample, i);
-    if (label == "device" || value.empty()) continue;
-    labels += (labels.empty() ? "" : " ") + std::string(label) + '=' + std::string(value);
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    const std::string_view name = metric.label_names[i], value = entry.list->label_value(*entry.sample, i);
+    if (name == "device" || value.empty()) continue;
+    labels += (labels.empty() ? "" : " ") + std::string(name) + '=' + std::string(value);
   }
   return labels.empty() ? column : column + '{' + labels + '}';
 }
@@ -45,39 +46,41 @@ bool is_gauge_of_gpu(const MetricDescriptor& metric) {
          !has_label(metric, "workload") && !metric.name.starts_with("intel_gpu_exporter_");
 }
 
-void each_class(const PageView& page, const PageView::Family& family, const GaugeColumns::Use& use) {
-  std::set<std::string_view> devices;
-  for (const PageView::Entry& entry : family.entries) devices.insert(Series{family.metric, entry}.label("device"));
-  for (const std::string_view device : devices) {
-    for (const auto& [name, ratio] : class_busy(DeviceSeries(page, device)))
-      use(device, std::string(kEngineBusy) + "{class=" + std::string(name) + '}', ratio);
+void each_class(const PageView& page, std::string_view metric, const GaugeColumns::Use& use) {
+  for (const GpuModel& gpu : model_of(page).gpus) {
+    std::map<std::string_view, double> sorted;
+    if (gpu.engine_classes) {
+      for (const snapshot::EngineClassLoad& load : *gpu.engine_classes)
+        if (load.busy) sorted[to_string(load.engine_class)] = load.busy->value;
+    }
+    for (const auto& [name, ratio] : sorted)
+      use(gpu.gpu.address, std::string(metric) + "{class=" + std::string(name) + '}', ratio);
   }
 }
 
 }  // namespace
 
 void GaugeColumns::each(const PageView& page, Nanoseconds elapsed, const Use& use) {
-  const double seconds = std::chrono::duration<double>(elapsed).count();
+  const double seconds = to_seconds(elapsed).value;
   for (const PageView::Family& family : page.families()) {
     const MetricDescriptor& metric = *family.metric;
-    const Rate* rate = nullptr;
-    for (const Rate& known : kRates) {
-      if (metric.name == known.counter) rate = &known;
-    }
-    if (rate == nullptr && !is_gauge_of_gpu(metric)) continue;
-    if (metric.name == kEngineBusy) each_class(page, family, use);
+    const bool is_rate = std::any_of(kRates.begin(), kRates.end(),
+                                     [&](std::string_view field) { return metric_of(field) == metric.name; });
+    if (!is_rate && !is_gauge_of_gpu(metric)) continue;
+    if (metric.name == metric_of("engine.busy")) each_class(page, metric.name, use);
     for (const PageView::Entry& entry : family.entries) {
-      const Series series{&metric, entry};
-      const std::string_view device = series.label("device");
-      if (device.empty() || !std::isfinite(series.value())) continue;
-      const std::string column = column_of(rate != nullptr ? rate->column : metric.name, series);
-      if (rate == nullptr) {
-        if (series.label("source") != "fdinfo") use(device, column, series.value());  // otherwise that of its class
+      const std::string_view device = label(metric, entry, "device");
+      const double value = entry.sample->value;
+      if (device.empty() || !std::isfinite(value)) continue;
+      if (!is_rate) {  // engine time by class is shown above
+        if (label(metric, entry, "source") != "fdinfo")
+          use(device, column_of(std::string(metric.name), metric, entry), value);
         continue;
       }
+      const std::string column = column_of(rate_name(metric.name), metric, entry);
       double& before = counts_[std::string(device) + ' ' + column];
-      const double gain = series.value() - before;
-      before = series.value();
+      const double gain = value - before;
+      before = value;
       if (gain >= 0 && seconds > 0) use(device, column, gain / seconds);
     }
   }

@@ -1,39 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <string>
-#include <utility>
 
-#include "igpu/page.h"
-#include "igpu/units.h"
+#include "format/intel_gpu_top_record.h"
 
 namespace igpu::exporter {
 
-// Readings of one GPU as `intel_gpu_top -J` of igt 1.28 and later prints them: the same keys in the same order, units,
-// indentation, numbers with six decimals, and an array that ends when the program does. Under xe too, which the
-// original does not support.
-//
-// The original's rules for what is missing hold here as well: a group without any counter is omitted (power of a card,
-// interrupts of xe), a missing member of a group is 0.000000 (sema and wait of xe), and a client has engine-classes
-// from its second reading on. Engines are averaged by class. Under xe, frequencies are those of the moment: the driver
-// has no mean. "imc-bandwidth" is present on more processors than the original knows.
+// Records as `intel_gpu_top -J` prints them: the same keys in the same order, units, indentation and numbers with six
+// decimals. A member that a group lacks is 0.000000. Like there, a record's last line ends when the next one begins.
 class IntelGpuTopJson {
  public:
-  explicit IntelGpuTopJson(std::string device) : device_(std::move(device)) {}
+  // in_array: as of igt 1.28, an array that finish() closes.
+  explicit IntelGpuTopJson(bool in_array = true) : in_array_(in_array) {}
 
-  // elapsed: as GaugeColumns::each.
-  void write(const PageView& page, Nanoseconds elapsed, std::string& out);
+  void write(const IntelGpuTopRecord& record, std::string& out);
   void finish(std::string& out);
 
- private:
-  using PidAndClass = std::pair<std::string, std::string>;
+  static constexpr std::string_view kOpen = "[\n", kClose = "]\n";
 
-  std::string device_;
+ private:
+  bool in_array_;
   bool started_ = false;
-  double interrupts_ = 0;
-  std::map<std::string, double> imc_bytes_;       // by direction
-  std::map<PidAndClass, double> client_seconds_;  // of the previous reading
 };
 
 }  // namespace igpu::exporter

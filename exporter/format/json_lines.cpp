@@ -131,9 +131,8 @@ void append_metrics(std::string& out, const PageView& page, std::string_view dev
 
 }  // namespace
 
-void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out,
-                     JsonVersion version) {
-  out += version == JsonVersion::stated ? "{\"version\":1,\"time\":" : "{\"time\":";
+void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
+  out += "{\"version\":1,\"time\":";
   append_time(out, time);
   out += ",\"gpus\":[";
   bool first = true;

@@ -6,9 +6,10 @@
 
 #include "igpu/page.h"
 
-// One scrape as one line of JSON, for `stats --json` and, with "version":1 as its first member, `stats --format json`:
+// One scrape as one line of JSON, for `stats --format json`:
 //
-//   {"time":1754000000.123,
+//   {"version":1,
+//    "time":1754000000.123,
 //    "gpus":[{"device":"0000:03:00.0",
 //             "metrics":{"intel_gpu_engine_busy_ratio":[{"gt":"0","engine":"rcs0","class":"render","source":"pmu","value":0.25}],
 //                        "intel_gpu_runtime_suspended":[{"value":0}]}}],
@@ -17,13 +18,10 @@
 // Names, labels and units are those of /metrics. A series with a device label is listed under its GPU, without that
 // label; all others under the outer "metrics". Each name holds a list, even of one series. GPUs are sorted by address.
 // Unknown values are omitted; a value that JSON cannot express (NaN, infinity) is null. docs/stats.schema.json is the
-// schema of the versioned line.
+// schema of the line.
 namespace igpu::exporter {
 
-enum class JsonVersion { omitted, stated };
-
 // Appends the line and its newline to out.
-void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out,
-                     JsonVersion version = JsonVersion::omitted);
+void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out);
 
 }  // namespace igpu::exporter

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/json_writer.h"
 
+#include <cmath>
+
+#include "format/number.h"
+#include "text/ascii.h"
+#include "text/unicode.h"
+
 namespace igpu::exporter {
 
 void append_json_string(std::string& out, std::string_view text) {
+  std::string valid;
+  if (!is_ascii(text)) text = valid = valid_utf8(text);
   constexpr char kHex[] = "0123456789abcdef";
   out += '"';
   for (const char c : text) {
@@ -65,6 +73,19 @@ JsonWriter& JsonWriter::value(std::uint64_t number) {
 JsonWriter& JsonWriter::value(int number) {
   separate();
   out_ += std::to_string(number);
+  return *this;
+}
+
+JsonWriter& JsonWriter::value(double number) {
+  if (!std::isfinite(number)) return null();
+  separate();
+  append_number(out_, number);
+  return *this;
+}
+
+JsonWriter& JsonWriter::null() {
+  separate();
+  out_ += "null";
   return *this;
 }
 

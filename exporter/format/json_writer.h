@@ -8,7 +8,7 @@
 
 namespace igpu::exporter {
 
-// Appends text, which must be UTF-8, as a JSON string with its quotes.
+// Appends text as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
 // Writes JSON in order. It adds commas and quotes; the caller sees to it that members have names.
@@ -24,6 +24,8 @@ class JsonWriter {
   JsonWriter& value(bool truth);
   JsonWriter& value(std::uint64_t number);
   JsonWriter& value(int number);
+  JsonWriter& value(double number);  // null if JSON cannot write it
+  JsonWriter& null();
   template <class T>
   JsonWriter& member(std::string_view key, const T& content) {
     return name(key).value(content);

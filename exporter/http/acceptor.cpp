@@ -46,7 +46,7 @@ void reject_plain_http(const Stream& stream) {
 
 }  // namespace
 
-Acceptor::Acceptor(std::vector<Descriptor> listening, std::uint64_t first, const FrontOptions& options,
+Acceptor::Acceptor(std::vector<UniqueFd> listening, std::uint64_t first, const FrontOptions& options,
                    const Front::TlsContext& tls, const LoopTime& time, Poller& poller, ConnectionTable& connections,
                    Exchanges& exchanges, std::optional<Handshakes>& handshakes, Log& log)
     : listening_(std::move(listening)),
@@ -81,7 +81,7 @@ void Acceptor::accept_from(int listening) {
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     sockaddr_storage name{};
     socklen_t size = sizeof name;
-    Descriptor socket(::accept4(listening, reinterpret_cast<sockaddr*>(&name), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    UniqueFd socket(::accept4(listening, reinterpret_cast<sockaddr*>(&name), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (out_of_resources(errno)) pause(errno);
       return;  // an error of one connection (ECONNABORTED) does not affect the next
@@ -109,12 +109,15 @@ void Acceptor::resume_if_due() {
 }
 
 void Acceptor::stop() {
-  for (const Descriptor& socket : listening_) accept_from(socket.get());
+  for (const UniqueFd& socket : listening_) accept_from(socket.get());
   if (accepting_) listen(false);
   listening_.clear();
 }
 
-void Acceptor::add(Descriptor socket, std::string client) {
+void Acceptor::add(UniqueFd socket, std::string client) {
+  // A flood of connections that are reset at once must neither evict others nor be served. Over plain HTTP a client
+  // that closed its sending half still reads its answer.
+  if (tls_ ? has_ended(socket.get()) : is_reset(socket.get())) return;
   const int on = 1;  // fails for sockets other than TCP; TCP sends the end of an answer at once
   (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);

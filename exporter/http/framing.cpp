@@ -148,17 +148,35 @@ bool next_line(std::string_view& head, std::string_view& line) {
   return line.find('\r') == std::string_view::npos;
 }
 
+struct RequestLine {
+  std::string_view method, target, version;
+};
+
+// Three words with one space between them (RFC 9112 section 3). Programs disagree about all other whitespace: CivetWeb
+// skips it before the method, others reject it. nullopt: malformed.
+std::optional<RequestLine> request_line(std::string_view line) {
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == last) return std::nullopt;
+  const RequestLine parts{line.substr(0, first), line.substr(first + 1, last - first - 1), line.substr(last + 1)};
+  const auto is_word = [](std::string_view word) {
+    return !word.empty() && word.find_first_of(" \t") == std::string_view::npos;
+  };
+  if (!is_token(parts.method) || !is_word(parts.target) || !is_word(parts.version)) return std::nullopt;
+  return parts;
+}
+
 // head: including its empty line. False: malformed.
 bool read_head(std::string_view head, RequestFraming& framing) {
   std::string_view line;
   if (!next_line(head, line)) return false;
-  const std::string_view first = trimmed(line);
-  const std::size_t target = std::min(first.find(' '), first.size());
-  const std::size_t version = std::max(std::min(first.rfind(' '), first.size()), target);
-  framing.target_size = version > target ? version - target - 1 : 0;
-  const bool http11 = first.ends_with(" HTTP/1.1");
-  if (http11 || first.ends_with(" HTTP/1.0")) {
-    framing.names_no_resource = first.starts_with("CONNECT ") || first.substr(0, version) == "OPTIONS *";
+  const std::optional<RequestLine> request = request_line(line);
+  if (!request) return false;
+  framing.target_size = request->target.size();
+  const bool http11 = request->version == "HTTP/1.1";
+  if (http11 || request->version == "HTTP/1.0") {
+    framing.names_no_resource =
+        request->method == "CONNECT" || (request->method == "OPTIONS" && request->target == "*");
   }
   framing.keep_alive = http11;
   Headers headers(framing);

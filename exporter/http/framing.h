@@ -12,14 +12,14 @@ namespace igpu::exporter {
 // Finds the end of an HTTP/1 request and what follows it on the connection, which is all that the front needs. CivetWeb
 // parses the request itself and finds the same end of the head (RFC 9112 sections 2 and 6).
 //
-// Malformed means ambiguous: a header line that is not a name directly followed by a colon (including folded lines), a
-// length that is not a number or is given in two ways, a missing, repeated or invalid Host, nested chunked coding,
-// bytes that no head may contain.
+// Malformed means ambiguous: a first line that is not three words with single spaces between them, a header line that
+// is not a name directly followed by a colon (including folded lines), a length that is not a number or is given in two
+// ways, a missing, repeated or invalid Host, nested chunked coding, bytes that no head may contain.
 struct RequestFraming {
   enum class State { incomplete, complete, malformed };
   State state = State::incomplete;
   std::size_t head_size = 0;         // including the empty line
-  std::size_t target_size = 0;       // of the first line's second word
+  std::size_t target_size = 0;       // bytes
   std::size_t headers = 0;           // lines
   bool keep_alive = false;           // another request may follow
   bool chunked_body = false;         // Transfer-Encoding: a body of unknown size follows

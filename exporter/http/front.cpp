@@ -33,7 +33,7 @@ constexpr std::uint64_t kFirstConnection = 256;
 // The thread, the requests of other threads to it, and its wake-up times.
 class Front::Loop {
  public:
-  Loop(std::vector<Descriptor> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
+  Loop(std::vector<UniqueFd> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
       : options_(options),
         tls_(std::move(tls)),
         connections_(kFirstConnection),
@@ -168,7 +168,7 @@ class Front::Loop {
   std::optional<Handshakes> handshakes_;  // with TLS only; last: its threads wake the loop
 };
 
-Front::Front(std::vector<Descriptor> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
+Front::Front(std::vector<UniqueFd> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
     : loop_(std::make_unique<Loop>(std::move(listening), options, std::move(tls), backend, log)) {}
 
 Front::~Front() = default;

@@ -28,10 +28,10 @@ void keep_within_limits(FrontOptions& front) {
   front.exchanges = std::min(front.exchanges, front.connections);
 }
 
-std::vector<std::string> addresses_of(const std::vector<Descriptor>& sockets) {
+std::vector<std::string> addresses_of(const std::vector<UniqueFd>& sockets) {
   std::vector<std::string> addresses;
   addresses.reserve(sockets.size());
-  for (const Descriptor& socket : sockets) addresses.push_back(local_address(socket.get()));
+  for (const UniqueFd& socket : sockets) addresses.push_back(local_address(socket.get()));
   return addresses;
 }
 
@@ -46,7 +46,7 @@ struct Listener::State {
   std::unique_ptr<Front> front;
 };
 
-Listener::Listener(ListenerOptions options, std::vector<Descriptor> sockets, HttpHandler& handler, Log& log) {
+Listener::Listener(ListenerOptions options, std::vector<UniqueFd> sockets, HttpHandler& handler, Log& log) {
   keep_within_limits(options.front);
   state_ = std::make_unique<State>(options, addresses_of(sockets), handler, log);
   std::unique_ptr<Front>& front = state_->front;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 
@@ -33,8 +33,8 @@ class Poller {
  private:
   void control(int operation, int descriptor, std::uint32_t events, std::uint64_t number);
 
-  Descriptor epoll_;
-  Descriptor wake_;
+  UniqueFd epoll_;
+  UniqueFd wake_;
   std::array<epoll_event, 64> events_{};
 };
 

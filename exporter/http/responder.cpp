@@ -10,7 +10,9 @@
 namespace igpu::exporter {
 
 Responder::Responder(unsigned workers, HttpHandler& handler, Log& log)
-    : handler_(handler), log_(log), workers_(workers, [this](const WorkerPool::Job& job) { serve(job); }) {}
+    : handler_(handler),
+      log_(log),
+      workers_(workers, [this](const WorkerPool::Job& job, const auto& free) { serve(job, free); }) {}
 
 void Responder::deliver_to(Deliver deliver, std::function<void()> notice_resets) {
   deliver_ = std::move(deliver);
@@ -21,13 +23,14 @@ void Responder::submit(Front::Ticket ticket, std::string_view head, const std::s
   workers_.submit({ticket, std::string(head), client, std::move(gone)});
 }
 
-void Responder::serve(const WorkerPool::Job& job) noexcept {
+void Responder::serve(const WorkerPool::Job& job, const std::function<void()>& free) noexcept {
   Answer answer;
   answer.close = true;
   try {
     if (!job.gone.stop_requested()) answer = answer_to(job);
   } catch (...) {  // out of memory: closed without an answer
   }
+  free();
   try {
     deliver_(job.ticket, std::move(answer));
   } catch (...) {  // out of memory: the client waits until the front stops

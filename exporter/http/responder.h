@@ -20,7 +20,8 @@ class Responder final : public Front::Backend {
  public:
   using Deliver = std::function<void(Front::Ticket, Answer)>;
 
-  // Throws std::system_error if not all threads can be started. handler and log must outlive the responder.
+  // workers: the most threads that handle requests. Throws std::system_error if the first cannot be started. handler
+  // and log must outlive the responder.
   Responder(unsigned workers, HttpHandler& handler, Log& log);
 
   // Before the first submit. notice_resets: HttpRequest::notice_resets().
@@ -35,7 +36,7 @@ class Responder final : public Front::Backend {
   void stop() { workers_.stop(); }
 
  private:
-  void serve(const WorkerPool::Job& job) noexcept;
+  void serve(const WorkerPool::Job& job, const std::function<void()>& free) noexcept;
   Answer answer_to(const WorkerPool::Job& job);
 
   HttpHandler& handler_;

@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 namespace {
@@ -69,7 +69,7 @@ void remove_stale_unix_socket(const std::string& path) {
   if (!S_ISSOCK(status.st_mode)) {
     throw std::runtime_error("cannot listen on unix:" + path + ": the path exists and is not a socket");
   }
-  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un name = unix_name(path);
   if (socket && ::connect(socket.get(), as_sockaddr(&name), sizeof name) != 0 && errno == ECONNREFUSED) {
     (void)::unlink(path.c_str());
@@ -87,9 +87,9 @@ bool takes_both(const ListenAddress& address, const sockaddr_in6& name, const st
   });
 }
 
-Descriptor listening(const ListenAddress& address, const std::vector<ListenAddress>& all, int family, const void* name,
-                     socklen_t size) {
-  Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+UniqueFd listening(const ListenAddress& address, const std::vector<ListenAddress>& all, int family, const void* name,
+                   socklen_t size) {
+  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) fail(address, text_of(errno));
   const int on = 1;
   const int off = 0;
@@ -107,13 +107,13 @@ Descriptor listening(const ListenAddress& address, const std::vector<ListenAddre
 }  // namespace
 
 bool host_has_ipv6() {
-  const Descriptor socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in6 any{};
   any.sin6_family = AF_INET6;
   return socket && ::bind(socket.get(), as_sockaddr(&any), sizeof any) == 0;
 }
 
-Descriptor listen_on(const ListenAddress& address, const std::vector<ListenAddress>& all) {
+UniqueFd listen_on(const ListenAddress& address, const std::vector<ListenAddress>& all) {
   switch (address.kind) {
     case ListenAddress::Kind::unix_socket: {
       remove_stale_unix_socket(address.path);
@@ -162,11 +162,6 @@ std::string local_address(int descriptor) {
     return "?";
   }
   return (name.ss_family == AF_INET6 ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
-}
-
-std::string socket_path(int descriptor) {
-  const std::string name = local_address(descriptor);
-  return name.starts_with("unix:/") ? name.substr(5) : std::string();
 }
 
 }  // namespace igpu::exporter

@@ -3,6 +3,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -16,11 +17,22 @@ namespace {
 
 using Wants = Stream::Wants;
 
+// Records that a client may send until its handshake is complete, and then until each answer. A request is usually one
+// record; written line by line, it is one for each header. Without a limit, KeyUpdates, empty or one-byte records, and
+// attempts to renegotiate occupy a thread for as long as the client sends them.
+constexpr unsigned kRecords = 128;
+
+// poll() reports POLLERR and POLLHUP always.
+int state_of(int socket, short events) {
+  pollfd state{socket, events, 0};
+  return ::poll(&state, 1, 0) > 0 ? state.revents : 0;
+}
+
 bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 class PlainStream final : public Stream {
  public:
-  explicit PlainStream(Descriptor socket) : Stream(std::move(socket)) {}
+  explicit PlainStream(UniqueFd socket) : Stream(std::move(socket)) {}
 
   Result read(std::span<char> into) override {
     const ssize_t size = ::recv(socket_.get(), into.data(), into.size(), 0);
@@ -48,14 +60,20 @@ struct FreeSsl {
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(Descriptor socket, std::shared_ptr<SSL_CTX> context)
+  TlsStream(UniqueFd socket, std::shared_ptr<SSL_CTX> context)
       : Stream(std::move(socket)), context_(std::move(context)) {}
 
   Result handshake() override {
+    // A handshake that nobody can complete must not cost a signature: other clients wait for it. With its first bytes
+    // no client has sent all that a handshake needs.
+    if (ssl_ ? is_reset(socket_.get()) : has_ended(socket_.get())) return {0, Wants::to_end};
     ERR_clear_error();
     if (!ssl_ && !begin()) return {0, Wants::to_end};
     const int result = SSL_accept(ssl_.get());
-    if (result == 1) return {};
+    if (result == 1) {
+      records_ = 0;
+      return {};
+    }
     const Wants wants = what_now(result);
     if (wants == Wants::to_end) {
       broken_ = true;
@@ -77,7 +95,10 @@ class TlsStream final : public Stream {
     ERR_clear_error();
     const int result =
         SSL_write(ssl_.get(), piece.data(), static_cast<int>(std::min<std::size_t>(piece.size(), INT_MAX)));
-    if (result > 0) return {static_cast<std::size_t>(result)};
+    if (result > 0) {
+      records_ = 0;
+      return {static_cast<std::size_t>(result)};
+    }
     return {0, what_now(result)};
   }
 
@@ -103,7 +124,25 @@ class TlsStream final : public Stream {
     // Pages are long and clients may be slow: OpenSSL keeps no buffer between two records.
     SSL_set_mode(ssl_.get(),
                  SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    // After a record without data SSL_read() returns, so that other clients are served before the next one.
+    SSL_clear_mode(ssl_.get(), SSL_MODE_AUTO_RETRY);
+    SSL_set_msg_callback(ssl_.get(), count_record);
+    SSL_set_msg_callback_arg(ssl_.get(), this);
+    BIO_set_callback_arg(SSL_get_rbio(ssl_.get()), reinterpret_cast<char*>(this));
+    BIO_set_callback_ex(SSL_get_rbio(ssl_.get()), limit_records);
     return true;
+  }
+
+  static void count_record(int sent, int, int type, const void*, std::size_t, SSL*, void* stream) {
+    if (sent == 0 && type == SSL3_RT_HEADER) ++static_cast<TlsStream*>(stream)->records_;
+  }
+
+  // Before each read from the socket; a result of -1 makes it fail. One call of OpenSSL may read many records.
+  static long limit_records(BIO* socket, int operation, const char*, std::size_t, int, long, int result, std::size_t*) {
+    if (operation != BIO_CB_READ) return result;
+    if (reinterpret_cast<const TlsStream*>(BIO_get_callback_arg(socket))->records_ <= kRecords) return result;
+    BIO_clear_retry_flags(socket);
+    return -1;
   }
 
   Wants what_now(int result) {
@@ -120,15 +159,16 @@ class TlsStream final : public Stream {
 
   std::shared_ptr<SSL_CTX> context_;   // also owns what its callbacks need
   std::unique_ptr<SSL, FreeSsl> ssl_;  // from the first byte on
+  unsigned records_ = 0;               // received since the handshake or the last byte of an answer
   bool broken_ = false;
   bool plain_http_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Stream> plain_stream(Descriptor socket) { return std::make_unique<PlainStream>(std::move(socket)); }
+std::unique_ptr<Stream> plain_stream(UniqueFd socket) { return std::make_unique<PlainStream>(std::move(socket)); }
 
-std::unique_ptr<Stream> tls_stream(Descriptor socket, std::shared_ptr<SSL_CTX> context) {
+std::unique_ptr<Stream> tls_stream(UniqueFd socket, std::shared_ptr<SSL_CTX> context) {
   return std::make_unique<TlsStream>(std::move(socket), std::move(context));
 }
 
@@ -136,5 +176,9 @@ bool has_bytes(int socket) {
   char byte = 0;
   return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
+
+bool is_reset(int socket) { return (state_of(socket, 0) & (POLLERR | POLLHUP)) != 0; }
+
+bool has_ended(int socket) { return (state_of(socket, POLLRDHUP) & (POLLERR | POLLHUP | POLLRDHUP)) != 0; }
 
 }  // namespace igpu::exporter

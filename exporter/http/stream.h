@@ -8,11 +8,12 @@
 #include <span>
 #include <string_view>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 
-// One connection's bytes, plain or through TLS. Never blocks.
+// One connection's bytes, plain or through TLS. Never blocks. With TLS, a client that sends many records without an
+// answer in between loses its connection.
 class Stream {
  public:
   enum class Wants { nothing, to_read, to_write, to_end };  // to_end: close the connection
@@ -35,14 +36,18 @@ class Stream {
   virtual bool spoke_plain_http() const { return false; }
 
  protected:
-  explicit Stream(Descriptor socket) : socket_(std::move(socket)) {}
-  Descriptor socket_;
+  explicit Stream(UniqueFd socket) : socket_(std::move(socket)) {}
+  UniqueFd socket_;
 };
 
-std::unique_ptr<Stream> plain_stream(Descriptor socket);
-std::unique_ptr<Stream> tls_stream(Descriptor socket, std::shared_ptr<SSL_CTX> context);
+std::unique_ptr<Stream> plain_stream(UniqueFd socket);
+std::unique_ptr<Stream> tls_stream(UniqueFd socket, std::shared_ptr<SSL_CTX> context);
 
 // Whether unread bytes have arrived.
 bool has_bytes(int socket);
+// Whether the client has reset the connection. What it sent before is still read without an error.
+bool is_reset(int socket);
+// Whether the client will send nothing more: it has reset the connection, or closed its sending half.
+bool has_ended(int socket);
 
 }  // namespace igpu::exporter

@@ -3,19 +3,19 @@
 
 #include <pthread.h>
 
+#include <exception>
 #include <system_error>
 #include <utility>
 
 namespace igpu::exporter {
 
-WorkerPool::WorkerPool(unsigned threads, Run run) : run_(std::move(run)) {
-  idle_.reserve(threads);
-  threads_.reserve(threads);
+WorkerPool::WorkerPool(unsigned most_threads, Run run) : most_threads_(most_threads), run_(std::move(run)) {
+  idle_.reserve(most_threads);
+  threads_.reserve(most_threads);
   try {
-    while (threads_.size() < threads) threads_.emplace_back([this] { work(); });
+    start_worker(true);
   } catch (const std::system_error& error) {
-    stop();
-    throw std::system_error(error.code(), "the HTTP server needs " + std::to_string(threads) + " threads");
+    throw std::system_error(error.code(), "the HTTP server cannot start a thread");
   }
 }
 
@@ -31,7 +31,14 @@ void WorkerPool::submit(Job job) {
     queue_.splice(queue_.end(), added);
     worker = call_idle_worker();
   }
-  if (worker != nullptr) worker->woken.notify_one();
+  if (worker != nullptr) {
+    worker->woken.notify_one();
+  } else if (threads_.size() < most_threads_) {
+    try {
+      start_worker(false);
+    } catch (const std::exception&) {  // no memory, or a limit on processes: the threads that run take the job
+    }
+  }
 }
 
 bool WorkerPool::withdraw(Ticket ticket) {
@@ -56,22 +63,43 @@ void WorkerPool::stop() {
   threads_.clear();
 }
 
-void WorkerPool::work() {
+void WorkerPool::start_worker(bool idle) {
+  Worker& worker = workers_.emplace_back();
+  if (idle) become_idle(worker);
+  try {
+    threads_.emplace_back([this, &worker] { work(worker); });
+  } catch (...) {
+    if (idle) idle_.clear();  // only the first one begins idle
+    workers_.pop_back();
+    throw;
+  }
+}
+
+// Requires the lock, or that no other thread exists.
+void WorkerPool::become_idle(Worker& worker) {
+  worker.idle = true;
+  idle_.push_back(&worker);
+}
+
+void WorkerPool::work(Worker& self) {
   ::pthread_setname_np(::pthread_self(), "worker");
-  Worker self;
+  const std::function<void()> free = [this, &self] {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty() && !stopping_) become_idle(self);
+  };
   Queue taken;
   std::unique_lock lock(mutex_);
-  while (!stopping_) {
+  for (;;) {
+    self.woken.wait(lock, [&self] { return !self.idle; });
+    if (stopping_) return;
     if (queue_.empty()) {
-      self.called = false;
-      idle_.push_back(&self);
-      self.woken.wait(lock, [&self] { return self.called; });
+      become_idle(self);
       continue;
     }
     queued_.erase(queue_.front().ticket);
     taken.splice(taken.end(), queue_, queue_.begin());
     lock.unlock();
-    run_(taken.front());
+    run_(taken.front(), free);
     taken.clear();
     lock.lock();
   }
@@ -82,7 +110,7 @@ WorkerPool::Worker* WorkerPool::call_idle_worker() {
   if (idle_.empty()) return nullptr;
   Worker* const worker = idle_.back();
   idle_.pop_back();
-  worker->called = true;
+  worker->idle = false;
   return worker;
 }
 

@@ -9,12 +9,11 @@ namespace igpu::exporter {
 
 // What follows `level-zero` on the command line.
 struct LevelZeroArguments {
-  std::string action;  // run, list, report, csv, clean, install; "" for help
+  std::string action;  // run, list, report, csv, clean, install
   std::string csv, report, log, html;
   std::uint32_t stacks = 1;
   bool fail_on_leak = false;
   bool calls = false;
-  std::string folder;                // --path.level-zero; "" if it is not given here
   std::vector<std::string> files;    // of report and csv; of install the folder
   std::vector<std::string> program;  // of run
 };

@@ -58,13 +58,13 @@ class Axes {
 
   std::string grid() const {
     std::string svg;
-    for (int i = 0; i <= 4; ++i) {
-      const double value_x = x_.low + (x_.high - x_.low) * i / 4, value_y = y_.low + (y_.high - y_.low) * i / 4;
-      svg += "<path d='M" + pixel(kLeft) + " " + pixel(y(value_y)) + "H" + pixel(kChartWidth - kRight) +
-             "' stroke='#eee'/>";
-      svg += text_at(kLeft - 4, y(value_y) + 4, "end", short_number(value_y));
-      svg += text_at(x(value_x), kChartHeight - kBottom + 14, "middle", short_number(value_x));
+    for (const double value : round_values(y_.low, y_.high)) {
+      svg +=
+          "<path d='M" + pixel(kLeft) + " " + pixel(y(value)) + "H" + pixel(kChartWidth - kRight) + "' stroke='#eee'/>";
+      svg += text_at(kLeft - 4, y(value) + 4, "end", short_number(value));
     }
+    for (const double value : round_values(x_.low, x_.high))
+      svg += text_at(x(value), kChartHeight - kBottom + 14, "middle", short_number(value));
     return svg;
   }
 
@@ -115,6 +115,17 @@ std::string short_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, std::abs(value) >= 100 ? "%.0f" : "%.3g", value);
   return text;
+}
+
+std::vector<double> round_values(double low, double high) {
+  constexpr double kAbout = 4;  // steps
+  const double raw = (high - low) / kAbout;
+  if (!std::isnormal(raw)) return {low};
+  const double unit = std::pow(10, std::floor(std::log10(raw)));
+  const double step = unit * (raw < 1.5 * unit ? 1 : raw < 3.5 * unit ? 2 : raw < 7.5 * unit ? 5 : 10);
+  std::vector<double> values;
+  for (double i = std::ceil(low / step); i * step <= high; ++i) values.push_back(i == 0 ? 0 : i * step);
+  return values;
 }
 
 std::string line_chart(const ChartTitle& title, const std::vector<Curve>& curves) {

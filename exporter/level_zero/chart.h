@@ -21,6 +21,8 @@ struct ChartTitle {
 inline constexpr double kChartWidth = 560, kChartHeight = 300;
 
 std::string short_number(double value);
+// Some four to seven multiples of 1, 2 or 5 times a power of ten from low to high, for an axis that contains 0.
+std::vector<double> round_values(double low, double high);
 
 // However many points there are, no more than a few for each column of pixels are drawn: its lowest and highest.
 std::string line_chart(const ChartTitle& title, const std::vector<Curve>& curves);

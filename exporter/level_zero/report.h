@@ -20,7 +20,7 @@ struct ReportInput {
 // What one program has not destroyed.
 bool leaks(const LevelZeroProcess& process);
 
-// A line for each kind, and one for each place that leaks.
+// A line for each kind, and one for each place that leaks. Names in it, which programs chose, are clean_text().
 std::string summary_text(const LevelZeroProcess& process, Symbols& symbols);
 std::string report_text(const ReportInput& input, Symbols& symbols);
 std::string report_html(const ReportInput& input, Symbols& symbols);

@@ -4,6 +4,7 @@
 
 #include "level_zero/report.h"
 #include "level_zero/statistics.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {
@@ -38,7 +39,7 @@ bool leaks(const LevelZeroProcess& process) {
 }
 
 std::string summary_text(const LevelZeroProcess& process, Symbols& symbols) {
-  std::string text = process.comm + " (pid " + std::to_string(process.pid) + "): " + state(process) + ", " +
+  std::string text = clean_text(process.comm) + " (pid " + std::to_string(process.pid) + "): " + state(process) + ", " +
                      std::to_string(process.calls) + " calls, " + std::to_string(process.errors) + " errors\n";
   for (const LevelZeroKindUse& kind : process.kinds) {
     text += "  " + std::string(kind.kind) + ": " + std::to_string(kind.created) + " created, " +
@@ -58,7 +59,7 @@ std::string summary_text(const LevelZeroProcess& process, Symbols& symbols) {
     text += ", " + std::string(site.function) + ", " + times(site);
     const char* before = " by ";
     for (const LevelZeroFrame& frame : site.frames) {
-      text += before + symbols.describe(frame);
+      text += before + clean_text(symbols.describe(frame));
       before = "\n       called by ";
     }
     text += '\n';
@@ -67,7 +68,7 @@ std::string summary_text(const LevelZeroProcess& process, Symbols& symbols) {
 }
 
 std::string report_text(const ReportInput& input, Symbols& symbols) {
-  std::string text = "Level Zero: " + input.title + "\n\n";
+  std::string text = "Level Zero: " + clean_text(input.title) + "\n\n";
   if (!input.rows.rows.empty()) {
     const Statistics statistics = statistics_of(input.rows);
     text += std::to_string(input.rows.rows.size()) + " calls in " + seconds(statistics.seconds) + ", " +
@@ -83,7 +84,7 @@ std::string report_text(const ReportInput& input, Symbols& symbols) {
     text += "most frequent:\n";
     for (const auto& [function, calls] :
          top(statistics, 10, [](const FunctionUse& use) { return static_cast<double>(use.calls); }))
-      text += "  " + function + ": " + std::to_string(static_cast<std::uint64_t>(calls)) + '\n';
+      text += "  " + clean_text(function) + ": " + std::to_string(static_cast<std::uint64_t>(calls)) + '\n';
     text += '\n';
   }
   for (const LevelZeroProcess& process : input.processes) text += summary_text(process, symbols) + '\n';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "level_zero/rows.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <istream>
 #include <ostream>
 
 #include "igpu/level_zero.h"
@@ -87,16 +87,21 @@ void append(std::string& text, std::int64_t value) {
 
 }  // namespace
 
-std::optional<Rows> read_csv(std::istream& in) {
-  std::string line;
-  if (!std::getline(in, line) || without_line_end(line) != kHeader) return std::nullopt;
+bool is_csv(std::string_view head) { return without_line_end(head.substr(0, head.find('\n'))) == kHeader; }
+
+std::optional<Rows> read_csv(std::string_view text) {
+  if (!is_csv(text)) return std::nullopt;
   Rows rows;
   FunctionNumbers functions(rows);
-  while (std::getline(in, line)) {
+  text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  while (!text.empty()) {
     Row row;
     // Without a line end it may be cut within a number.
-    const bool whole = !in.eof();
-    if (whole && line.size() <= kLongestLine && read_row(without_line_end(line), functions, row))
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (end != std::string_view::npos && line.size() <= kLongestLine &&
+        read_row(without_line_end(line), functions, row))
       rows.rows.push_back(row);
     else
       ++rows.unreadable;

@@ -37,8 +37,9 @@ struct Rows {
   std::string_view function(const Row& row) const { return functions[row.function]; }
 };
 
+bool is_csv(std::string_view head);
 // Nothing if the first line does not name the known columns.
-std::optional<Rows> read_csv(std::istream& in);
+std::optional<Rows> read_csv(std::string_view text);
 // Nothing if it is not a log.
 std::optional<Rows> read_log(std::span<const std::byte> log);
 // The log as a CSV. False if it is not a log.

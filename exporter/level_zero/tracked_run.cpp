@@ -15,8 +15,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <stdexcept>
 #include <system_error>
+
+#include "service/regular_file.h"
 
 extern char** environ;
 
@@ -25,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestPage = std::size_t{128} << 20;
 constexpr const char* kLayer = "libze_validation_layer.so.1";
 constexpr std::array<const char*, 3> kTrackerFiles = {kLayer, "liblevel_zero_preload.so", "liblevel_zero_audit.so"};
 
@@ -147,7 +149,8 @@ std::vector<LevelZeroProcess> processes_in(const std::string& list, std::vector<
   for (std::string path; std::getline(names, path);) {
     try {
       const bool alive = is_locked(path);
-      auto process = describe_level_zero_page(read_whole(path, kLargestPage));
+      const std::string page = read_regular_file(path, kLargestPage);
+      auto process = describe_level_zero_page(std::as_bytes(std::span(page)));
       if (!process) {
         warnings.push_back(path + " is not a page");
         continue;
@@ -155,8 +158,8 @@ std::vector<LevelZeroProcess> processes_in(const std::string& list, std::vector<
       process->file = path;
       process->alive = alive;
       processes.push_back(std::move(*process));
-    } catch (const std::runtime_error& error) {
-      warnings.emplace_back(error.what());
+    } catch (const FileError& error) {
+      warnings.push_back(path + ": " + error.what());
     }
   }
   return processes;
@@ -238,20 +241,6 @@ TrackedRun run_tracked(const LevelZeroArguments& arguments, const std::string& f
   const fs::path log = arguments.log.empty() ? fs::path(scratch.path("log")) : fs::absolute(arguments.log);
   if (!arguments.report.empty()) run.logs = files_with_prefix(log.parent_path().string(), log.stem().string() + "_pid");
   return run;
-}
-
-std::vector<std::byte> read_whole(const std::string& path, std::size_t most) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error))
-    throw std::runtime_error(path + ": " + (error ? error.message() : "not a regular file"));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path + ": " + std::generic_category().message(errno));
-  const auto size = fs::file_size(path, error);
-  if (error || size > most) throw std::runtime_error(path + ": larger than " + std::to_string(most >> 20) + " MiB");
-  std::vector<std::byte> bytes(size);
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
-  return bytes;
 }
 
 }  // namespace igpu::exporter

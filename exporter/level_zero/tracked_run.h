@@ -24,6 +24,8 @@ std::string tracker_folder();
 // or the new ones. Throws std::runtime_error.
 void install_tracker(const std::string& folder);
 
+inline constexpr std::size_t kLargestPage = std::size_t{128} << 20;  // of the tracker
+
 // Files of the run that nobody wants afterwards; removed with the object.
 class ScratchSpace {
  public:
@@ -40,8 +42,5 @@ class ScratchSpace {
 
 // folder: where pages go if this user may write there. Throws std::runtime_error.
 TrackedRun run_tracked(const LevelZeroArguments& arguments, const std::string& folder, const ScratchSpace& scratch);
-
-// Throws std::runtime_error if it cannot be read, or is larger than `most`.
-std::vector<std::byte> read_whole(const std::string& path, std::size_t most);
 
 }  // namespace igpu::exporter

@@ -49,7 +49,7 @@ class InFlight {
     {
       const std::lock_guard lock(mutex_);
       if (limit_ != 0 && holding_.size() >= limit_) {
-        Place* victim = one_too_many_for(client);
+        Place* victim = victim_of(client);
         if (victim == nullptr) return {};
         give_up(*victim);
         loser = victim->lost;
@@ -116,7 +116,7 @@ class InFlight {
   };
 
   // The newest request of the client with the most slots, if it has at least two more than this one. Requires the lock.
-  Place* one_too_many_for(std::string_view client) const {
+  Place* victim_of(std::string_view client) const {
     const auto held_by = [this](std::string_view name) {
       return std::count_if(holding_.begin(), holding_.end(), [&](const Place* place) { return place->client == name; });
     };

@@ -50,7 +50,12 @@ void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> f
         "<p class=\"fix\">No Intel GPU bound to i915 or xe is here now. One that comes later is found without a "
         "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
   } else if (fixes.empty()) {
-    html.markup("<p class=\"ok\">Nothing: all that these GPUs and this kernel offer can be read.</p>\n");
+    const bool all = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+      return !finding.available && finding.feature != nullptr && finding.feature->optional;
+    });
+    html.markup("<p class=\"ok\">Nothing: all that these GPUs and this kernel offer can be read")
+        .markup(all ? "" : ", except what is optional")
+        .markup(".</p>\n");
   }
   for (const Fix& fix : fixes) {
     html.markup("<div class=\"fix\">");
@@ -143,7 +148,11 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
   add_fixes(html, gpus, findings);
   if (!gpus.empty()) {
     html.markup("<h2>Now</h2>\n<div class=\"gpus\">\n");
-    for (const Gpu& gpu : gpus) add_gpu(html, gpu, summarize(page, gpu));
+    const HostModel host = model_of(page);
+    for (const Gpu& gpu : gpus) {
+      const GpuModel* const model = host.gpu(gpu.address);
+      add_gpu(html, gpu, model != nullptr ? summarize(*model) : GpuSummary());
+    }
     html.markup("</div>\n");
   }
   add_not_here(html, findings);

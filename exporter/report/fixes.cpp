@@ -5,12 +5,6 @@
 
 namespace igpu::exporter {
 
-bool is_missing(const Finding& finding) {
-  if (finding.available || finding.feature == nullptr || finding.feature->optional) return false;
-  return finding.absent.reason == Reason::permission ||
-         (finding.absent.reason == Reason::kernel && !finding.hint.empty());
-}
-
 std::vector<Fix> fixes_for(std::span<const Finding> findings) {
   std::vector<Fix> fixes;
   for (const Finding& finding : findings) {
@@ -27,6 +21,13 @@ std::vector<Fix> fixes_for(std::span<const Finding> findings) {
     fix->findings.push_back(&finding);
   }
   return fixes;
+}
+
+std::vector<Finding> most_useful_first(std::span<const Finding> findings) {
+  std::vector<Finding> ordered(findings.begin(), findings.end());
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const Finding& finding) { return finding.collector != "identity"; });
+  return ordered;
 }
 
 }  // namespace igpu::exporter

@@ -4,18 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <initializer_list>
-#include <map>
 #include <utility>
 
-#include "format/device_series.h"
-
 namespace igpu::exporter {
+
+using namespace snapshot;
 namespace {
 
 constexpr double kIdle = 0.0005;  // shown as 0.0 %
-
-using Device = DeviceSeries;
 
 std::string formatted(const char* format, double value) {
   char text[64];
@@ -23,94 +19,68 @@ std::string formatted(const char* format, double value) {
   return text;
 }
 
-std::string percent(double ratio) { return formatted("%6.1f %%", ratio * 100); }
-std::string megahertz(double hertz) { return formatted("%6.0f MHz", hertz / 1e6); }
-std::string watts(double value) { return formatted("%6.1f W", value); }
-std::string celsius(double value) { return formatted("%6.0f °C", value); }
-std::string rpm(double value) { return formatted("%6.0f rpm", value); }
+std::string text_of(Ratio ratio) { return formatted("%6.1f %%", ratio.value * 100); }
+std::string text_of(Hertz hertz) { return formatted("%6.0f MHz", hertz.value / 1e6); }
+std::string text_of(Watts watts) { return formatted("%6.1f W", watts.value); }
+std::string text_of(Celsius celsius) { return formatted("%6.0f °C", celsius.value); }
+std::string text_of(Rpm rpm) { return formatted("%6.0f rpm", rpm.value); }
 
-// "gt0 rcs0 render", from the labels that are present.
-std::string name_of(const Series& series, std::initializer_list<std::string_view> labels) {
-  std::string name;
-  for (const std::string_view label : labels) {
-    const std::string_view value = series.label(label);
-    if (value.empty() || (label == "class" && value == series.label("engine"))) continue;
-    if (!name.empty()) name += ' ';
-    if (label == "gt") name += "gt";
-    name += value;
-  }
-  return name;
+std::string gt_name(unsigned gt) { return "gt" + std::to_string(gt); }
+
+std::string name_of(const Engine& engine) {
+  const std::string name = (engine.gt ? gt_name(*engine.gt) + ' ' : "") + engine.name;
+  const std::string_view engine_class = to_string(engine.engine_class);
+  return engine.name == engine_class ? name : name + ' ' + std::string(engine_class);
 }
 
-using Format = std::string (*)(double);
-
-class Builder {
+class Sections {
  public:
-  Builder(const Device& device, GpuSummary& summary) : device_(device), summary_(summary) {}
-
-  void add(std::string_view title, std::string_view metric, std::initializer_list<std::string_view> labels,
-           Format format) {
+  // Calls add(section, row) for each row, and keeps the section if it has a row then.
+  template <class Row, class Add>
+  void add(std::string_view title, const Reading<std::vector<Row>>& rows, const Add& add) {
+    if (!rows) return;
     SummarySection section{title, {}};
-    device_.each(metric, [&](const Series& series) {
-      section.rows.push_back({name_of(series, labels), format(series.value())});
-    });
-    add(std::move(section));
+    for (const Row& row : *rows) add(section, row);
+    if (!section.rows.empty()) sections.push_back(std::move(section));
   }
-  void add(SummarySection section) {
-    if (!section.rows.empty()) summary_.sections.push_back(std::move(section));
+  template <class Quantity>
+  static void put(SummarySection& section, std::string name, const Reading<Quantity>& value) {
+    if (value) section.rows.push_back({std::move(name), text_of(*value)});
   }
 
- private:
-  const Device& device_;
-  GpuSummary& summary_;
+  std::vector<SummarySection> sections;
 };
 
-SummarySection memory(const Device& device) {
-  SummarySection section{"memory", {}};
-  device.each("intel_gpu_memory_size_bytes", [&](const Series& size) {
-    const std::string_view region = size.label("memory_region");
-    std::string value;
-    device.each("intel_gpu_memory_used_bytes", [&](const Series& used) {
-      if (used.label("memory_region") == region) value = human_bytes(used.value()) + " used of ";
-    });
-    section.rows.push_back({std::string(region), value + human_bytes(size.value())});
-  });
-  return section;
+void put_memory(SummarySection& section, const MemoryRegion& region) {
+  if (!region.size) return;
+  const std::string used = region.used ? human_bytes(region.used->value) + " used of " : "";
+  section.rows.push_back({region.name, used + human_bytes(region.size->value)});
 }
 
-SummarySection throttling(const Device& device) {
-  std::string reasons;
-  device.each("intel_gpu_throttled", [&](const Series& series) {
-    if (series.value() == 0 || series.label("reason") == "any") return;
-    reasons += (reasons.empty() ? "" : ", ") + name_of(series, {"gt", "reason"});
-  });
-  if (reasons.empty()) return {};
-  return {"throttled", {{reasons, ""}}};
+// All reasons are one row, which may be long.
+void put_throttling(SummarySection& section, const Throttling& gt) {
+  for (const std::string_view reason : throttle_reasons(gt)) {
+    if (section.rows.empty()) section.rows.emplace_back();
+    std::string& text = section.rows.front().name;
+    text += (text.empty() ? "" : ", ") + gt_name(gt.gt) + ' ' + std::string(reason);
+  }
 }
 
-std::vector<SummaryProcess> processes(const Device& device) {
-  std::map<std::string, SummaryProcess, std::less<>> by_pid;
-  const auto of = [&](const Series& series) -> SummaryProcess& {
-    SummaryProcess& process = by_pid[std::string(series.label("pid"))];
-    if (process.pid.empty()) {
-      process.pid = series.label("pid");
-      process.comm = series.label("comm");
-    }
-    return process;
-  };
-  device.each("intel_gpu_process_clients", [&](const Series& series) { of(series); });
-  device.each("intel_gpu_process_engine_busy_ratio", [&](const Series& series) {
-    if (series.value() < kIdle) return;
-    SummaryProcess& process = of(series);
-    process.busy += series.value();
-    process.classes.push_back(std::string(series.label("class")) + formatted(" %.1f %%", series.value() * 100));
-  });
-  device.each("intel_gpu_process_memory_bytes", [&](const Series& series) {
-    if (series.label("state") == "resident") of(series).resident_bytes += series.value();
-  });
+std::vector<SummaryProcess> processes(const GpuModel& gpu) {
   std::vector<SummaryProcess> sorted;
-  sorted.reserve(by_pid.size());
-  for (auto& [pid, process] : by_pid) sorted.push_back(std::move(process));
+  if (!gpu.processes) return sorted;
+  for (const Process& process : *gpu.processes) {
+    SummaryProcess& row = sorted.emplace_back();
+    row.pid = std::to_string(process.pid);
+    row.comm = process.comm;
+    row.resident_bytes = resident(process.memory).value_or({}).value;
+    for (std::size_t i = 0; i < kEngineClasses; ++i) {
+      const double ratio = process.busy[i].value_or({}).value;
+      if (ratio < kIdle) continue;
+      row.busy += ratio;
+      row.classes.push_back(std::string(to_string(static_cast<EngineClass>(i))) + formatted(" %.1f %%", ratio * 100));
+    }
+  }
   std::stable_sort(sorted.begin(), sorted.end(), [](const SummaryProcess& a, const SummaryProcess& b) {
     return std::pair(a.busy, a.resident_bytes) > std::pair(b.busy, b.resident_bytes);
   });
@@ -129,21 +99,21 @@ std::string human_bytes(double value) {
   return formatted(unit == 0 ? "%6.0f " : "%6.1f ", value) + kUnits[unit];
 }
 
-GpuSummary summarize(const PageView& page, const Gpu& gpu) {
-  const Device device(page, gpu.address);
-  GpuSummary summary;
-  device.each("intel_gpu_runtime_suspended", [&](const Series& series) { summary.suspended = series.value() != 0; });
-  Builder builder(device, summary);
-  builder.add("engines", "intel_gpu_engine_busy_ratio", {"gt", "engine", "class"}, percent);
-  builder.add("frequency", "intel_gpu_frequency_hertz", {"gt", "kind"}, megahertz);
-  builder.add(throttling(device));
-  builder.add("rc6", "intel_gpu_rc6_residency_ratio", {"gt"}, percent);
-  builder.add("power", "intel_gpu_power_watts", {"domain"}, watts);
-  builder.add("temperature", "intel_gpu_temperature_celsius", {"sensor"}, celsius);
-  builder.add("fan", "intel_gpu_fan_speed_rpm", {"fan"}, rpm);
-  builder.add(memory(device));
-  summary.processes = processes(device);
-  return summary;
+GpuSummary summarize(const GpuModel& gpu) {
+  Sections to;
+  to.add("engines", gpu.engines, [&](auto& out, const Engine& row) { to.put(out, name_of(row), row.busy); });
+  to.add("frequency", gpu.frequencies, [&](auto& out, const Frequency& row) {
+    to.put(out, gt_name(row.gt) + " actual", row.actual);
+    to.put(out, gt_name(row.gt) + " requested", row.requested);
+  });
+  to.add("throttled", gpu.throttling, put_throttling);
+  to.add("rc6", gpu.rc6, [&](auto& out, const Residency& row) { to.put(out, gt_name(row.gt), row.ratio); });
+  to.add("power", gpu.power, [&](auto& out, const Power& row) { to.put(out, row.domain, row.mean); });
+  to.add("temperature", gpu.temperatures,
+         [&](auto& out, const Temperature& row) { to.put(out, row.sensor, Reading(row.value)); });
+  to.add("fan", gpu.fans, [&](auto& out, const Fan& row) { to.put(out, row.name, Reading(row.speed)); });
+  to.add("memory", gpu.memory, put_memory);
+  return {gpu.suspended.value_or(false), std::move(to.sections), processes(gpu)};
 }
 
 }  // namespace igpu::exporter

@@ -5,11 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "igpu/device.h"
-#include "igpu/page.h"
+#include "igpu/model.h"
 
-// Summary of a GPU for people, in everyday units: shown by `stats` and by the page at "/". The values are those of
-// /metrics.
+// Summary of a GPU for people, in everyday units: shown by `stats` and by the page at "/".
 namespace igpu::exporter {
 
 struct SummaryRow {
@@ -32,7 +30,7 @@ struct GpuSummary {
   std::vector<SummaryProcess> processes;  // by use, then by memory
 };
 
-GpuSummary summarize(const PageView& page, const Gpu& gpu);
+GpuSummary summarize(const GpuModel& gpu);
 
 // "380.1 MiB", aligned as the values of rows.
 std::string human_bytes(double value);

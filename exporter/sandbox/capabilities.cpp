@@ -15,7 +15,7 @@
 #include <system_error>
 #include <type_traits>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
@@ -72,7 +72,7 @@ bool may_count_here() {
   // The first CPU may be offline; this thread's is not.
   const int cpu = static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF));
   for (int i = 0; i < cpu; ++i) {
-    const Descriptor event(static_cast<int>(
+    const UniqueFd event(static_cast<int>(
         ::syscall(SYS_perf_event_open, &attributes, -1, i, -1, static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC))));
     if (event) return true;
     if (errno != ENODEV) return false;
@@ -95,17 +95,19 @@ std::string names_of(CapabilitySet set) {
   return names.empty() ? "none" : names;
 }
 
-CapabilitySet capabilities_to_keep(CapabilitySet permitted, const CapabilityUses& uses, const PerfTrial& may_count) {
+CapabilitySet capabilities_to_keep(CapabilitySet permitted, const CapabilityUses& uses) {
   using namespace capability;
   CapabilitySet useful = 0;
   if (uses.reads_kernel) useful |= set(kPerfmon) | set(kSysPtrace) | set(kDacReadSearch);
   if (uses.reads_files) useful |= set(kDacReadSearch);
-  CapabilitySet keep = permitted & useful;
-  if (uses.reads_kernel && (permitted & set(kSysAdmin)) != 0) {
-    const CapabilitySet with_admin = keep | set(kSysAdmin);
-    if (!may_count(keep) && may_count(with_admin)) keep = with_admin;
-  }
-  return keep;
+  return permitted & useful;
+}
+
+CapabilitySet capabilities_to_count(CapabilitySet permitted, const PerfTrial& may_count) {
+  using namespace capability;
+  const CapabilitySet keep = permitted & set(kPerfmon);
+  const CapabilitySet with_admin = keep | (permitted & set(kSysAdmin));
+  return with_admin != keep && !may_count(keep) && may_count(with_admin) ? with_admin : keep;
 }
 
 ThreadCapabilities own_capabilities() {
@@ -115,22 +117,26 @@ ThreadCapabilities own_capabilities() {
 }
 
 CapabilitySet capabilities_to_keep(const CapabilityUses& uses) {
+  return capabilities_to_keep(own_capabilities().permitted, uses);
+}
+
+CapabilitySet capabilities_to_count() {
   const ThreadCapabilities before = own_capabilities();
-  const CapabilitySet keep = capabilities_to_keep(before.permitted, uses, [&](CapabilitySet effective) {
+  const CapabilitySet keep = capabilities_to_count(before.permitted, [&](CapabilitySet effective) {
     return set_own({effective, before.permitted, before.inheritable}) && may_count_here();
   });
   set_own(before);
   return keep;
 }
 
-LayerOutcome kept(CapabilitySet keep) {
-  LayerOutcome outcome = LayerOutcome::holds("keeps " + names_of(keep));
-  if ((keep & capability::set(capability::kSysAdmin)) != 0) {
-    outcome.hint =
-        "perf events need CAP_SYS_ADMIN here: grant CAP_PERFMON, and where kernel.perf_event_paranoid is above 2, "
-        "`sysctl kernel.perf_event_paranoid=2`";
-  }
-  return outcome;
+LayerOutcome kept(CapabilitySet keep) { return LayerOutcome::holds("keeps " + names_of(keep)); }
+
+void add_counting(CapabilitySet counting, LayerOutcome& outcome) {
+  if (!outcome.on || (counting & capability::set(capability::kSysAdmin)) == 0) return;
+  outcome.detail += "; the process that opens perf events keeps " + names_of(counting);
+  outcome.hint =
+      "perf events need CAP_SYS_ADMIN here: grant CAP_PERFMON, and where kernel.perf_event_paranoid is above 2, "
+      "`sysctl kernel.perf_event_paranoid=2`";
 }
 
 CapabilitySet capabilities_to_read(const std::vector<std::string>& files, CapabilitySet kept) {
@@ -139,7 +145,7 @@ CapabilitySet capabilities_to_read(const std::vector<std::string>& files, Capabi
   const ThreadCapabilities before = own_capabilities();
   if (!set_own({kept & ~reads, before.permitted, before.inheritable})) return reads;
   const bool needed = std::any_of(files.begin(), files.end(), [](const std::string& file) {
-    return !Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) && errno == EACCES;
+    return !UniqueFd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) && errno == EACCES;
   });
   set_own(before);
   return needed ? reads : 0;

@@ -39,9 +39,13 @@ using PerfTrial = std::function<bool(CapabilitySet effective)>;
 //   CAP_PERFMON          perf events of the GPU, device memory in use
 //   CAP_SYS_PTRACE       which process uses what: /proc/<pid>/fdinfo of other users
 //   CAP_DAC_READ_SEARCH  /proc/<pid>/fd of other users, sysfs files of root, keys of another user
-//   CAP_SYS_ADMIN        only if perf events are denied without it: kernels before 5.8, and Debian's and Ubuntu's
+CapabilitySet capabilities_to_keep(CapabilitySet permitted, const CapabilityUses& uses);
+
+// What the process that opens perf events keeps.
+//   CAP_PERFMON          perf events
+//   CAP_SYS_ADMIN        only if they are denied without it: kernels before 5.8, and Debian's and Ubuntu's
 //                        kernel.perf_event_paranoid above 2, for which CAP_PERFMON is not enough
-CapabilitySet capabilities_to_keep(CapabilitySet permitted, const CapabilityUses& uses, const PerfTrial& may_count);
+CapabilitySet capabilities_to_count(CapabilitySet permitted, const PerfTrial& may_count);
 
 struct ThreadCapabilities {
   CapabilitySet effective = 0, permitted = 0, inheritable = 0;
@@ -49,12 +53,15 @@ struct ThreadCapabilities {
 // Of the calling thread. Throws std::system_error.
 ThreadCapabilities own_capabilities();
 
-// capabilities_to_keep() for this process; tries perf_event_open(2).
+// The same for this process. The second tries perf_event_open(2).
 CapabilitySet capabilities_to_keep(const CapabilityUses& uses);
+CapabilitySet capabilities_to_count();
 
 // Sets permitted and effective to `keep`, and removes everything else from all five sets (with bounding and ambient).
 LayerOutcome drop_capabilities(CapabilitySet keep);
-LayerOutcome kept(CapabilitySet keep);  // its outcome; CAP_SYS_ADMIN comes with a hint
+LayerOutcome kept(CapabilitySet keep);  // its outcome
+// Adds to the outcome what the process that opens perf events keeps in addition; CAP_SYS_ADMIN comes with a hint.
+void add_counting(CapabilitySet counting, LayerOutcome& outcome);
 
 // Which of the kept capabilities the calling thread needs to read these files: CAP_DAC_READ_SEARCH or nothing.
 CapabilitySet capabilities_to_read(const std::vector<std::string>& files, CapabilitySet kept);

@@ -41,7 +41,7 @@ std::uint64_t handled_files(int version) {
   return rights;
 }
 
-Descriptor make_ruleset(int version) {
+UniqueFd make_ruleset(int version) {
   RulesetAttributes attributes;
   attributes.handled_files = handled_files(version);
   std::size_t size = sizeof attributes.handled_files;
@@ -53,12 +53,12 @@ Descriptor make_ruleset(int version) {
     attributes.scoped = kAbstractSockets;
     size += sizeof attributes.scoped;
   }
-  return Descriptor(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0U)));
+  return UniqueFd(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size, 0U)));
 }
 
 // A path that does not exist needs no rule. False: denied by the kernel, see errno.
-bool allow(int ruleset, const std::string& path, std::uint64_t rights, std::vector<Descriptor>& held) {
-  Descriptor target(::open(path.c_str(), O_PATH | O_CLOEXEC));
+bool allow(int ruleset, const std::string& path, std::uint64_t rights, std::vector<UniqueFd>& held) {
+  UniqueFd target(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat facts {};
   if (!target || ::fstat(target.get(), &facts) != 0) return true;
   if (!S_ISDIR(facts.st_mode)) rights &= ~kReadFolder;
@@ -96,10 +96,10 @@ int landlock_version() {
   return version < 0 ? 0 : static_cast<int>(version);
 }
 
-LayerOutcome confine_files(const FileAccess& access, std::vector<Descriptor>& held) {
+LayerOutcome confine_files(const FileAccess& access, std::vector<UniqueFd>& held) {
   const int version = landlock_version();
   if (version == 0) return absent();
-  const Descriptor ruleset = make_ruleset(version);
+  const UniqueFd ruleset = make_ruleset(version);
   if (!ruleset) return failed("landlock_create_ruleset");
   for (const std::string& path : access.readable) {
     if (!allow(ruleset.get(), path, kReadFile | kReadFolder, held)) return failed("landlock_add_rule");

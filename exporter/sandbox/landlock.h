@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "igpu/unique_fd.h"
 #include "sandbox/layer.h"
-#include "service/descriptor.h"
 
 // Landlock (Documentation/userspace-api/landlock.rst): the kernel denies access to every file outside the listed
 // folders, for every user.
@@ -27,7 +27,7 @@ int landlock_version();
 // restriction (the kernel's ptrace rule), so /proc/<pid>/fdinfo must be read by threads started before.
 // held: receives descriptors of the paths below /proc, to be kept open. Rules apply to inodes, and the kernel drops
 // unused inodes of /proc with their rules. /proc/self is the calling process.
-LayerOutcome confine_files(const FileAccess& access, std::vector<Descriptor>& held);
+LayerOutcome confine_files(const FileAccess& access, std::vector<UniqueFd>& held);
 
 // The folders of a file: that of its path, and that of the file to which symbolic links lead.
 std::vector<std::string> folders_of(const std::string& file);

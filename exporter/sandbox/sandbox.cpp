@@ -2,6 +2,9 @@
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,10 +13,10 @@
 #include <system_error>
 #include <utility>
 
+#include "igpu/unique_fd.h"
 #include "sandbox/privileges.h"
 #include "sandbox/seccomp_filter.h"
 #include "sandbox/thread_status.h"
-#include "service/descriptor.h"
 
 namespace igpu::exporter {
 namespace {
@@ -50,6 +53,32 @@ void mark_missing(LayerOutcome& outcome, std::size_t uncovered, std::size_t thre
       std::to_string(uncovered) + " of " + std::to_string(threads) + " threads are without it", "please report this");
 }
 
+// Signals that end this process reach the whole group or service; it still has to serve the last scrapes. It ends with
+// its socket.
+[[noreturn]] void run_event_opener(const FileAccess& files, CapabilitySet keep, int socket,
+                                   const std::function<void(int socket)>& serve) {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  (void)::prctl(PR_SET_NAME, "event-opener");
+  constexpr int kSocket = STDERR_FILENO + 1;
+  if (::dup2(socket, kSocket) < 0) ::_exit(1);  // inherited sockets, and the other end, are not for this process
+  ::closefrom(kSocket + 1);
+  (void)drop_capabilities(keep);
+  (void)forbid_new_privileges();
+  std::vector<UniqueFd> held;
+  if (!kInstrumented) {
+    (void)confine_files(files, held);
+    (void)filter_calls_of_event_opener(kSocket);
+  }
+  try {
+    serve(kSocket);
+  } catch (const std::exception&) {
+    ::_exit(1);  // the monitor reports what is wrong
+  }
+  ::_exit(0);
+}
+
 }  // namespace
 
 Sandbox::Sandbox(SandboxPlan plan) : plan_(std::move(plan)) {
@@ -71,6 +100,24 @@ void Sandbox::protect_memory() {
   at(Layer::core_dumps) = kInstrumented ? instrumented() : forbid_core_dumps();
 }
 
+std::optional<int> Sandbox::start_event_opener(const std::function<void(int socket)>& serve) {
+  if (!plan_.on || !plan_.uses.reads_kernel) return std::nullopt;
+  counting_ = capabilities_to_count();
+  std::array<int, 2> ends{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  UniqueFd own(ends[0]);
+  const UniqueFd others(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) {
+    own.reset();
+    run_event_opener(plan_.event_files, counting_, others.get(), serve);
+  }
+  event_opener_ = own.release();
+  return event_opener_;
+}
+
 void Sandbox::drop_privileges() {
   if (!plan_.on) return;
   try {
@@ -78,6 +125,7 @@ void Sandbox::drop_privileges() {
     clients_keep_ = capabilities_to_read(reread_, kept_);
     if (!plan_.uses.reads_kernel) kept_ = clients_keep_;  // collectors that do not read the kernel need none
     at(Layer::capabilities) = drop_capabilities(kept_);
+    add_counting(counting_, at(Layer::capabilities));
   } catch (const std::exception& error) {
     at(Layer::capabilities) = LayerOutcome::missing(error.what(), "please report this");
   }
@@ -115,7 +163,7 @@ void Sandbox::confine(const FileAccess& access) {
 void Sandbox::filter_system_calls() {
   if (!plan_.on) return;
   LayerOutcome& filtered = at(Layer::seccomp);
-  filtered = kInstrumented ? instrumented() : filter_calls_of_process();
+  filtered = kInstrumented ? instrumented() : filter_calls_of_process(event_opener_);
   if (filtered.on) filtered = filter_calls_of_clients();
   if (!kInstrumented) verify();  // a sanitizer starts a thread of its own
 }
@@ -183,13 +231,25 @@ bool read_back(std::string_view text, SandboxOutcomes& outcomes) {
   return true;
 }
 
-[[noreturn]] void try_in_child(const SandboxPlan& plan, int out) {
+std::string tried(const SandboxPlan& plan) {
   Sandbox sandbox(plan);
   sandbox.protect_memory();
+  (void)sandbox.start_event_opener([](int) {});
+  while (::wait(nullptr) < 0 && errno == EINTR) {  // the opener has ended; the filter forbids this call
+  }
   sandbox.drop_privileges();
   sandbox.confine_clients();
   sandbox.filter_system_calls();
-  const std::string text = written(sandbox.outcomes());
+  return written(sandbox.outcomes());
+}
+
+[[noreturn]] void try_in_child(const SandboxPlan& plan, int out) {
+  std::string text;
+  try {
+    text = tried(plan);
+  } catch (const std::exception&) {
+    ::_exit(1);
+  }
   const ssize_t size = ::write(out, text.data(), text.size());  // far less than the capacity of a pipe
   ::_exit(size == static_cast<ssize_t>(text.size()) ? 0 : 1);
 }
@@ -201,12 +261,12 @@ SandboxOutcomes try_sandbox(const SandboxPlan& plan) {
   outcomes.fill(LayerOutcome::missing("the trial process ended early", "please report this"));
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return outcomes;
-  const Descriptor in(ends[0]);
-  Descriptor out(ends[1]);
+  const UniqueFd in(ends[0]);
+  UniqueFd out(ends[1]);
   const pid_t child = ::fork();
   if (child < 0) return outcomes;
   if (child == 0) try_in_child(plan, out.get());
-  out.close();
+  out.reset();
   std::string text;
   std::array<char, 1024> buffer;
   for (;;) {

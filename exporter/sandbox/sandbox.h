@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@ struct SandboxPlan {
   CapabilityUses uses;
   FileAccess files;         // of all threads
   FileAccess client_files;  // of threads that serve clients, a subset
+  FileAccess event_files;   // of the process that opens perf events
   // Whether collectors inspect other processes. Landlock forbids that, so the collectors' threads, which serve no
   // clients, are then not confined by it.
   bool reads_processes = true;
@@ -28,8 +31,8 @@ using SandboxOutcomes = std::array<LayerOutcome, kLayers.size()>;
 // Drops what the program no longer needs, step by step. All layers but core_dumps belong to threads and are inherited
 // by threads started later, hence the order of the steps. After the last one there are two kinds of threads: those of
 // the collectors, started in between, and those that serve clients, which have less: no capability, no perf events, no
-// GPU, no folder of other processes. No step throws: an unavailable layer is reported, and the program continues
-// without it. For operators: docs/sandbox.md.
+// GPU, no folder of other processes. A process of its own opens perf events. No later step throws: an unavailable layer
+// is reported, and the program continues without it. For operators: docs/sandbox.md.
 class Sandbox {
  public:
   explicit Sandbox(SandboxPlan plan);
@@ -37,7 +40,11 @@ class Sandbox {
   // Files that any thread may read again, with their folders. Call before drop_privileges().
   void keep_readable(const std::vector<std::string>& files);
 
-  void protect_memory();       // before secrets are read: no core dumps
+  void protect_memory();  // before secrets are read: no core dumps
+  // Likewise, and no other thread exists. Forks a process that does nothing but `serve`: it opens perf events, with the
+  // only capabilities for that, until the other end of its socket is closed. Returns this process' end, which stays
+  // open. Nothing: there are no perf events to open, or the sandbox is off. Throws std::system_error.
+  std::optional<int> start_event_opener(const std::function<void(int socket)>& serve);
   void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
   void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
   void filter_system_calls();  // before the first request: seccomp; then verifies all layers
@@ -57,9 +64,11 @@ class Sandbox {
   SandboxPlan plan_;
   SandboxOutcomes outcomes_;
   std::vector<std::string> reread_;
-  std::vector<Descriptor> held_;  // for Landlock
+  std::vector<UniqueFd> held_;  // for Landlock
   CapabilitySet kept_ = 0;
   CapabilitySet clients_keep_ = 0;
+  CapabilitySet counting_ = 0;  // kept by the process that opens perf events
+  std::optional<int> event_opener_;
 };
 
 // The outcomes of this plan on this machine, tried in a child process. Call before any other thread exists.

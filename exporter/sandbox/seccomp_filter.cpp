@@ -75,7 +75,8 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(writev),
     // Open sockets: accepting clients and receiving. Sending and options are conditional, below.
     // Not sendmsg and sendmmsg: their address and flags are in memory, which a filter cannot read, and with
-    // MSG_FASTOPEN they connect. Not recvmsg and recvmmsg: another process could pass in descriptors.
+    // MSG_FASTOPEN they connect. Not recvmmsg, and recvmsg on one socket only: another process could pass in
+    // descriptors.
     SCMP_SYS(accept),
     SCMP_SYS(accept4),
     SCMP_SYS(recvfrom),
@@ -147,6 +148,14 @@ constexpr int kPlainCalls[] = {
     SCMP_SYS(capget),
 };
 
+// For reading sysfs; more is conditional.
+constexpr int kCallsOfEventOpener[] = {
+    SCMP_SYS(read),           SCMP_SYS(pread64),      SCMP_SYS(close),      SCMP_SYS(lseek),
+    SCMP_SYS(getdents64),     SCMP_SYS(fstat),        SCMP_SYS(newfstatat), SCMP_SYS(fstatfs),
+    SCMP_SYS(fcntl),          SCMP_SYS(brk),          SCMP_SYS(munmap),     SCMP_SYS(futex),
+    SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom),  SCMP_SYS(exit_group),
+};
+
 // Running another program, which the exporter never does: an attempt is an attack.
 constexpr int kForbidden[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 
@@ -194,7 +203,7 @@ scmp_arg_cmp masked(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
 scmp_arg_cmp is_null(unsigned argument) { return {argument, SCMP_CMP_EQ, 0, 0}; }
 scmp_arg_cmp is_int(unsigned argument, scmp_datum_t value) { return masked(argument, kLow32, value & kLow32); }
 
-void add_conditional_calls(Rules& rules) {
+void add_conditional_calls(Rules& rules, std::optional<int> event_opener) {
   // Read-only, which is enough for DRM ioctls.
   rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
   rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
@@ -215,9 +224,10 @@ void add_conditional_calls(Rules& rules) {
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, SOL_SOCKET), is_int(2, SO_KEEPALIVE)});
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_TCP), is_int(2, TCP_NODELAY)});
 
-  // Events of a whole CPU, never of a process or a control group. The event's type is in memory, which a filter cannot
-  // read.
-  rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32), is_int(4, PERF_FLAG_FD_CLOEXEC)});
+  // Another process opens perf events, because a filter cannot read an event's type, which is in memory.
+  if (event_opener) {
+    rules.allow(SCMP_SYS(recvmsg), {is_int(0, static_cast<scmp_datum_t>(*event_opener))});
+  }
   // One pass of a BPF iterator that was attached before. Of bpf(2) nothing else: no program, no map, no link.
   rules.allow(SCMP_SYS(bpf), {is_int(0, BPF_ITER_CREATE)});
   // Queries of render nodes, which submit no work to the GPU.
@@ -251,48 +261,64 @@ LayerOutcome failed(const char* what, int error) {
   return LayerOutcome::missing(std::string(what) + ": " + std::generic_category().message(error), hint);
 }
 
+LayerOutcome load(scmp_filter_ctx filter) {
+  // Only injected code makes calls of another architecture (32 bit, x32).
+  (void)::seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+  (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);
+  // Kernels before 5.16 slow down filtered processes to protect against untrusted code in them; here there is none.
+  (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
+  // no_new_privs is set already, and after the first filter nothing can set it.
+  (void)::seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0);
+  if (const int error = ::seccomp_load(filter); error != 0) return failed("seccomp", -error);
+  return LayerOutcome::holds();
+}
+
 }  // namespace
 
-LayerOutcome filter_calls_of_process() {
+LayerOutcome filter_calls_of_process(std::optional<int> event_opener) {
   const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (!filter) return failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kPlainCalls) rules.allow(call);
-  add_conditional_calls(rules);
+  add_conditional_calls(rules, event_opener);
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
   for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
   if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
 
-  // Only injected code makes calls of another architecture (32 bit, x32).
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);  // binary search instead of a linear one
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
-  // Kernels before 5.16 slow down filtered processes to protect against untrusted code in them; here there is none.
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1);
   if (const int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1); error != 0) {
     return failed("seccomp (all threads at once)", -error);
   }
-  if (const int error = ::seccomp_load(filter.get()); error != 0) return failed("seccomp", -error);
-  return LayerOutcome::holds();
+  return load(filter.get());
+}
+
+LayerOutcome filter_calls_of_event_opener(int socket) {
+  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  if (!filter) return failed("seccomp_init", ENOMEM);
+  Rules rules(filter.get());
+  for (const int call : kCallsOfEventOpener) rules.allow(call);
+  rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
+  rules.allow(SCMP_SYS(sendmsg), {is_int(0, static_cast<scmp_datum_t>(socket))});
+  // Of a whole CPU, never of a process or a control group.
+  rules.allow(SCMP_SYS(perf_event_open), {is_int(1, kLow32), is_int(4, PERF_FLAG_FD_CLOEXEC)});
+  rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
+  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
+  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
+  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  return load(filter.get());
 }
 
 LayerOutcome filter_calls_of_clients() {
   const Filter filter(::seccomp_init(SCMP_ACT_ALLOW));
   if (!filter) return failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
-  for (const int call : {SCMP_SYS(perf_event_open), SCMP_SYS(bpf), SCMP_SYS(seccomp)})
+  for (const int call : {SCMP_SYS(recvmsg), SCMP_SYS(bpf), SCMP_SYS(seccomp)})
     rules.answer(call, SCMP_ACT_ERRNO(EPERM));
   for (const unsigned long request : {kI915Query, kXeDeviceQuery}) {
     rules.answer(SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), {is_int(1, request)});
   }
   if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_LOG, 1);
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_SSB, 1);
-  (void)::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP,
-                           0);  // already set, and the first filter denies setting it
-  if (const int error = ::seccomp_load(filter.get()); error != 0) return failed("seccomp", -error);
-  return LayerOutcome::holds();
+  return load(filter.get());
 }
 
 }  // namespace igpu::exporter

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string_view>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 namespace {
@@ -41,7 +41,7 @@ void add(SampleList& out, const Metric<Q, 0>& metric, Q value) {
 }
 
 std::string_view read_file(const char* path, std::span<char> buffer) {
-  const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
   if (!file) return {};
   std::size_t total = 0;
   while (total < buffer.size()) {
@@ -72,7 +72,7 @@ std::optional<double> start_ticks(std::string_view stat) {
 std::optional<double> boot_time() {
   constexpr std::string_view kKey = "\nbtime ";
   constexpr std::size_t kOverlap = 32;  // the key and its number
-  const Descriptor file(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> buffer{};
   std::size_t kept = 0;
   while (file) {

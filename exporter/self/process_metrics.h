@@ -5,8 +5,8 @@
 #include <span>
 
 #include "igpu/page.h"
+#include "igpu/unique_fd.h"
 #include "self/self_metrics.h"
-#include "service/descriptor.h"
 
 namespace igpu::exporter {
 
@@ -23,7 +23,7 @@ class ProcessMetrics final : public SelfMetrics {
 
  private:
   std::optional<double> started_;  // seconds since the epoch; computed once, so that a clock step does not change it
-  Descriptor memory_;              // /proc/self/statm
+  UniqueFd memory_;                // /proc/self/statm
 };
 
 }  // namespace igpu::exporter

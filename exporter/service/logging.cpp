@@ -15,6 +15,8 @@
 #include <functional>
 #include <mutex>
 
+#include "text/unicode.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -35,16 +37,16 @@ std::string_view name_of(LogLevel level) {
 bool needs_quotes(std::string_view text) {
   return text.empty() || std::any_of(text.begin(), text.end(), [](char c) {
            const auto byte = static_cast<unsigned char>(c);
-           return byte <= ' ' || byte == '"' || byte == '=' || byte == '\\' || byte == 0x7f;
+           return byte <= ' ' || byte == '"' || byte == '=' || byte == '\\' || byte >= 0x7f;
          });
 }
 
-// The escapes that JSON and logfmt share.
+// The escapes that JSON and logfmt share. What a terminal would execute is escaped as well: a name may hold anything.
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
+  while (!text.empty()) {
+    const char32_t character = take_character(text);
+    switch (character) {
       case '"':
         out += "\\\"";
         break;
@@ -61,12 +63,12 @@ void append_quoted(std::string& out, std::string_view text) {
         out += "\\t";
         break;
       default:
-        if (byte < 0x20 || byte == 0x7f) {
+        if (is_unsafe(character)) {
           char escape[8];
-          std::snprintf(escape, sizeof escape, "\\u%04x", byte);
+          std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(character) & 0xffffU);
           out += escape;
         } else {
-          out += c;
+          append_character(out, character);
         }
     }
   }

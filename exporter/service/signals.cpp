@@ -14,15 +14,14 @@
 
 namespace igpu::exporter {
 
-TerminationSignals::TerminationSignals() {
+TerminationSignals::TerminationSignals(std::initializer_list<int> numbers) {
   sigset_t set;
   ::sigemptyset(&set);
-  ::sigaddset(&set, SIGTERM);
-  ::sigaddset(&set, SIGINT);
+  for (const int number : numbers) ::sigaddset(&set, number);
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0) {
     throw std::system_error(error, std::generic_category(), "pthread_sigmask");
   }
-  descriptor_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC));
+  descriptor_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC));
   if (!descriptor_) throw std::system_error(errno, std::generic_category(), "signalfd");
 }
 

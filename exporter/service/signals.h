@@ -2,17 +2,19 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
+#include <initializer_list>
 #include <optional>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 
-// Waits for SIGTERM and SIGINT without a signal handler. Constructed before other threads, which inherit the blocked
-// signals.
+// Waits for SIGTERM and SIGINT, or for those given, without a signal handler. Constructed before other threads, which
+// inherit the blocked signals.
 class TerminationSignals {
  public:
-  TerminationSignals();  // throws std::system_error
+  explicit TerminationSignals(std::initializer_list<int> numbers = {SIGTERM, SIGINT});  // throws std::system_error
 
   // Waits for one of them; returns its number.
   int wait();
@@ -21,7 +23,7 @@ class TerminationSignals {
   int descriptor() const { return descriptor_.get(); }  // readable: one of them has come
 
  private:
-  Descriptor descriptor_;
+  UniqueFd descriptor_;
 };
 
 }  // namespace igpu::exporter

@@ -65,7 +65,7 @@ std::vector<std::string> names_of(const char* text) {
   }
 }
 
-Descriptor connect_to(std::string_view address) {
+UniqueFd connect_to(std::string_view address) {
   const auto reject = [address](const std::string& what) {
     throw std::runtime_error("NOTIFY_SOCKET=" + std::string(address) + ": " + what);
   };
@@ -79,7 +79,7 @@ Descriptor connect_to(std::string_view address) {
   if (abstract) peer.sun_path[0] = '\0';
   const std::size_t size = offsetof(sockaddr_un, sun_path) + address.size() + (abstract ? 0 : 1);
 
-  Descriptor descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  UniqueFd descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!descriptor) reject(error_text());
   // A manager that does not read must not block this program forever.
   const timeval send_timeout{5, 0};
@@ -106,7 +106,7 @@ std::vector<InheritedSocket> inherited_sockets(const Environment& environment, i
   for (int i = 0; i < *count; ++i) {
     check_listening(first + i);
     const auto at = static_cast<std::size_t>(i);
-    sockets.push_back({Descriptor(first + i), at < names.size() ? names[at] : std::string()});
+    sockets.push_back({UniqueFd(first + i), at < names.size() ? names[at] : std::string()});
   }
   return sockets;
 }
@@ -126,10 +126,6 @@ ServiceNotifier::ServiceNotifier(const Environment& environment) {
 
 void ServiceNotifier::ready(std::string_view status) const {
   send("READY=1\nSTATUS=" + std::string(status.substr(0, status.find_first_of(kLineBreaks))));
-}
-
-void ServiceNotifier::status(std::string_view text) const {
-  send("STATUS=" + std::string(text.substr(0, text.find_first_of(kLineBreaks))));
 }
 
 void ServiceNotifier::stopping(std::string_view status) const {

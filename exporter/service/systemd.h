@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 
 // The protocols of sd_notify(3) and sd_listen_fds(3), as systemd documents them. Why not libsystemd:
 // third_party/README.md.
@@ -18,8 +18,8 @@ using Environment = std::function<const char*(const char*)>;  // ::getenv, or a 
 
 // A socket that the service manager opened before the start (a .socket unit, systemd-socket-activate).
 struct InheritedSocket {
-  Descriptor descriptor;  // a listening stream socket; close-on-exec
-  std::string name;       // from LISTEN_FDNAMES: FileDescriptorName= or the unit's name; "" if it has none
+  UniqueFd descriptor;  // a listening stream socket; close-on-exec
+  std::string name;     // from LISTEN_FDNAMES: FileDescriptorName= or the unit's name; "" if it has none
 };
 
 // The sockets of LISTEN_FDS if LISTEN_PID is this process, otherwise none. first: the first descriptor, 3 by the
@@ -37,7 +37,6 @@ class ServiceNotifier {
 
   bool connected() const { return static_cast<bool>(socket_); }
   void ready(std::string_view status) const;
-  void status(std::string_view text) const;
   void stopping(std::string_view status) const;
   void alive() const;  // WATCHDOG=1
 
@@ -47,7 +46,7 @@ class ServiceNotifier {
  private:
   void send(std::string_view message) const;
 
-  Descriptor socket_;
+  UniqueFd socket_;
   std::optional<std::chrono::milliseconds> interval_;
 };
 

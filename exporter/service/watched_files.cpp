@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/watched_files.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
-
-#include "service/descriptor.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kLargest = 1U << 20;
-
-[[noreturn]] void fail(const std::string& name, int error) {
-  std::string text = name + " cannot be read: " + std::generic_category().message(error);
-  if (error == EACCES)
-    text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", which needs read permission";
-  throw FileError(text, error);
-}
 
 bool same(const timespec& a, const timespec& b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
@@ -36,24 +25,14 @@ bool is_recent(const timespec& changed) {
 }  // namespace
 
 std::string read_config_file(const std::string& path, const std::string& name) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) fail(name, errno);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail(name, errno);
-  if (S_ISDIR(status.st_mode)) fail(name, EISDIR);
-  if (!S_ISREG(status.st_mode)) throw FileError(name + " is not a regular file, so it cannot be read again", 0);
-  std::string text(kLargest + 1, '\0');  // allocated once: growing would leave copies of a key in memory
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(name, errno);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
+  try {
+    return read_regular_file(path, kLargest);
+  } catch (const FileError& error) {
+    std::string text = name + " cannot be read: " + error.what();
+    if (error.error() == EACCES)
+      text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", which needs read permission";
+    throw FileError(text, error.error());
   }
-  if (size > kLargest) throw FileError(name + " is larger than 1 MiB", 0);
-  text.resize(size);
-  return text;
 }
 
 bool FileStamps::Stamp::operator==(const Stamp& other) const {

@@ -10,19 +10,10 @@
 #include <vector>
 
 #include "igpu/log.h"
+#include "service/regular_file.h"
 
 // Configuration files that are read again when they change.
 namespace igpu::exporter {
-
-// The file cannot be read; what() is one line.
-class FileError : public std::runtime_error {
- public:
-  FileError(const std::string& what, int error) : std::runtime_error(what), error_(error) {}
-  int error() const { return error_; }  // errno; 0: not a regular file, or too large
-
- private:
-  int error_;
-};
 
 // The file that a flag names cannot be read, or its content is not valid. The caller knows where the flag's value came
 // from: it should name that place instead of the flag. what() names the flag.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/html.h"
 
+#include "text/unicode.h"
+
 namespace igpu::exporter {
 
 std::string html_escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
+  while (!text.empty()) {
+    const char32_t character = take_character(text);
+    switch (character) {
       case '&':
         out += "&amp;";
         break;
@@ -24,7 +27,10 @@ std::string html_escaped(std::string_view text) {
         out += "&#39;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < ' ' && c != '\n' ? ' ' : c;
+        if (is_unsafe(character) && character != '\n')
+          out += kUnsafeShown;
+        else
+          append_character(out, character);
     }
   }
   return out;

@@ -36,9 +36,12 @@ bool is_in(const Range (&ranges)[N], char32_t character) {
                      [=](const Range& range) { return character >= range.first && character <= range.last; });
 }
 
-bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
+// Separators of lines and paragraphs, and what changes the direction of the text after it.
+constexpr Range kReordering[] = {{0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
 
 }  // namespace
+
+bool is_unsafe(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x61c && is_in(kReordering, c)); }
 
 char32_t take_character(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text.front());
@@ -93,8 +96,8 @@ std::string clean_text(std::string_view text, std::size_t max_bytes) {
   while (!text.empty()) {
     const std::size_t before = out.size();
     const char32_t character = take_character(text);
-    if (is_control(character)) {
-      out += '?';
+    if (is_unsafe(character)) {
+      out += kUnsafeShown;
     } else if (cell_width(character) > 0) {
       append_character(out, character);
     }
@@ -103,6 +106,31 @@ std::string clean_text(std::string_view text, std::size_t max_bytes) {
       break;
     }
   }
+  return out;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) append_character(out, take_character(text));
+  return out;
+}
+
+std::string cut_to_cells(std::string_view text, int cells) {
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::string_view after = rest;
+    cells -= cell_width(take_character(after));
+    if (cells < 0) break;
+    rest = after;
+  }
+  return std::string(text.substr(0, text.size() - rest.size()));
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out(text);
+  const auto cells = static_cast<std::size_t>(cell_width(text));
+  if (cells < width) out.append(width - cells, ' ');
   return out;
 }
 

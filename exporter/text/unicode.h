@@ -6,19 +6,34 @@
 #include <string>
 #include <string_view>
 
-// Untrusted text on the cells of a terminal, whatever the locale is.
+// Untrusted text that people see, whatever the locale is: names of processes, devices, files and libraries. Text in
+// formats only has to be UTF-8: valid_utf8().
 namespace igpu::exporter {
 
 // Removes the first character of UTF-8 text, which is not empty, and returns it; U+FFFD for bytes that are not UTF-8.
 char32_t take_character(std::string_view& text);
 void append_character(std::string& out, char32_t character);
 
-// Cells that it takes: 0 (combining marks, direction marks), 1 or 2 (East Asian wide characters, emoji).
+// What a terminal would execute, and what changes the order in which text is shown: control characters, marks of
+// direction. Shown as kUnsafeShown.
+bool is_unsafe(char32_t character);
+inline constexpr char kUnsafeShown = '?';
+
+// Cells of a terminal that it takes: 0 (combining marks, direction marks), 1 or 2 (East Asian wide characters, emoji).
 int cell_width(char32_t character);
 int cell_width(std::string_view text);
 
-// Valid UTF-8 without what a terminal would execute: control characters become '?', characters without a width of
-// their own are dropped. Cut after a whole character if it is longer than max_bytes.
+// One line of valid UTF-8: unsafe characters become '?', bytes that are not UTF-8 become U+FFFD, other characters
+// without a width of their own are dropped. Cut after a whole character if it is longer than max_bytes.
 std::string clean_text(std::string_view text, std::size_t max_bytes = std::numeric_limits<std::size_t>::max());
+
+// The same text with U+FFFD for bytes that are not UTF-8.
+std::string valid_utf8(std::string_view text);
+
+// The beginning of valid UTF-8 that fits.
+std::string cut_to_cells(std::string_view text, int cells);
+
+// text padded with spaces to a width in cells.
+std::string padded(std::string_view text, std::size_t width);
 
 }  // namespace igpu::exporter

@@ -6,6 +6,11 @@
 #include "text/unicode.h"
 
 namespace igpu::exporter::top {
+namespace {
+
+constexpr char32_t kEllipsis = U'\u2026';
+
+}  // namespace
 
 Canvas::Canvas(Size size) : width_(std::max(size.width, 1)), grows_(size.height <= 0) {
   if (!grows_) rows_.assign(static_cast<std::size_t>(size.height), std::vector<Cell>(static_cast<std::size_t>(width_)));
@@ -39,6 +44,32 @@ int Canvas::put(int x, int y, std::string_view text, Style style, int end) {
   return x;
 }
 
+int Canvas::put_name(int x, int y, std::string_view text, Style style, int end) {
+  const int limit = end < 0 ? width_ : std::min(end, width_);
+  if (x + cell_width(text) <= limit) return put(x, y, text, style);
+  if (x >= limit) return x;
+  x = put(x, y, text, style, limit - 1);
+  put(x, y, kEllipsis, style);
+  return x + 1;
+}
+
+int Canvas::put_words(int x, int y, std::string_view text, Style style, int end) {
+  const int limit = end < 0 ? width_ : std::min(end, width_);
+  std::size_t length = text.size();
+  while (length > 0 && x + cell_width(text.substr(0, length)) > limit) {
+    const std::size_t blank = text.rfind(' ', length - 1);
+    length = blank == std::string_view::npos ? 0 : blank;
+  }
+  return put(x, y, text.substr(0, length), style);
+}
+
+void Canvas::erase_word(int x, int y) {
+  if (!has_row(y)) return;
+  auto& row = rows_[static_cast<std::size_t>(y)];
+  for (int i = std::min(x, width_) - 1; i >= 0 && row[static_cast<std::size_t>(i)].character != U' '; --i)
+    row[static_cast<std::size_t>(i)] = {};
+}
+
 void Canvas::put_right(int end, int y, std::string_view text, Style style) {
   (void)put(std::max(end - cell_width(text), 0), y, text, style, end);
 }
@@ -54,6 +85,7 @@ void Canvas::restyle(int x, int end, int y, Style style) {
 void Canvas::to_ascii() {
   for (auto& row : rows_) {
     for (Cell& cell : row) {
+      if (cell.character == kEllipsis) cell.character = U'~';
       if (cell.character == 0 || cell.character > U'~') cell.character = U'?';
     }
   }

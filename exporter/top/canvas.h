@@ -46,12 +46,17 @@ class Canvas {
 
   // Writes one line; returns the column after it. Stops before column `end`, if that is given.
   int put(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
+  // The same for a name: one that is cut off ends with an ellipsis.
+  int put_name(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
+  // The same for a sentence: only whole words, so that no number loses digits.
+  int put_words(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
   // So that the text ends before column `end`.
   void put_right(int end, int y, std::string_view text, Style style = Style::plain);
   void put(int x, int y, char32_t character, Style style);
+  void erase_word(int x, int y);  // the rest of a word that ends or goes on at column x
   void fill(int y, Style style);  // the style of a whole row
   void restyle(int x, int end, int y, Style style);
-  void to_ascii();  // each cell of another character becomes a question mark
+  void to_ascii();  // each cell of another character becomes a question mark; an ellipsis a tilde
 
   std::string row_text(int y) const;  // without blanks at its end
   std::string text() const;           // all rows, each with a line feed

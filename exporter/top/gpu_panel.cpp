@@ -2,14 +2,19 @@
 #include "top/gpu_panel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "text/unicode.h"
+#include "top/columns.h"
 #include "top/format.h"
 
 namespace igpu::exporter::top {
+
+using namespace snapshot;
 namespace {
 
 struct Piece {
@@ -27,10 +32,30 @@ int width_of(const Item& item) {
 
 constexpr int kGap = 2;     // between items
 constexpr int kIndent = 2;  // of what belongs to a GPU
+constexpr int kPercentWidth = 6;
 
-std::size_t class_rank(const EngineRow& engine) {
-  const auto found = std::find(kEngineClasses.begin(), kEngineClasses.end(), engine.engine_class);
-  return static_cast<std::size_t>(found - kEngineClasses.begin());
+std::size_t index_of(EngineClass engine_class) { return static_cast<std::size_t>(engine_class); }
+
+ClassRatios class_ratios(const GpuModel& gpu) {
+  ClassRatios ratios;
+  for (const EngineClassLoad& load : rows_of(gpu.engine_classes))
+    ratios[index_of(load.engine_class)] = value_of(load.busy);
+  return ratios;
+}
+
+// What the GPU reports of a GT; each may be null.
+struct Gt {
+  const Frequency* clock = nullptr;
+  const Throttling* throttling = nullptr;
+  const Residency* rc6 = nullptr;
+};
+
+std::map<unsigned, Gt> gts_of(const GpuModel& gpu) {
+  std::map<unsigned, Gt> gts;
+  for (const Frequency& row : rows_of(gpu.frequencies)) gts[row.gt].clock = &row;
+  for (const Throttling& row : rows_of(gpu.throttling)) gts[row.gt].throttling = &row;
+  for (const Residency& row : rows_of(gpu.rc6)) gts[row.gt].rc6 = &row;
+  return gts;
 }
 
 class Painter {
@@ -57,7 +82,7 @@ class Painter {
         if (view_.focus && *view_.focus != place) continue;
         const int begin = y_;
         if (detail_ == Detail::line) {
-          gpu_line(host, place, several_hosts);
+          gpu_line(host, place);
         } else {
           gpu_block(host.gpus[g], place);
         }
@@ -74,7 +99,7 @@ class Painter {
 
   void one_line(const std::string& text, Style style) {
     if (view_.focus && style != Style::alarm && style != Style::warning) return;
-    (void)canvas().put(0, y_++, text, style);
+    wrapped(text, style);
   }
 
   void host_lines(const HostFrame& host, bool several) {
@@ -88,7 +113,7 @@ class Painter {
         break;
     }
     if (host.gpus.empty()) return one_line(prefix + "no Intel GPU found", Style::warning);
-    if (several && detail_ != Detail::line) one_line(host.name, Style::strong);
+    if (several && detail_ != Detail::line && !view_.focus) (void)canvas().put_name(0, y_++, host.name, Style::strong);
     std::string failed;
     for (const std::string& name : host.failed_collectors) failed += (failed.empty() ? "" : ", ") + name;
     if (!failed.empty()) one_line(prefix + "failed this time: " + failed, Style::warning);
@@ -120,9 +145,9 @@ class Painter {
 
   // --- full and brief ---
 
-  void gpu_block(const GpuFrame& gpu, GpuPlace place) {
+  void gpu_block(const GpuModel& gpu, GpuPlace place) {
     title(gpu, place);
-    if (gpu.suspended) {
+    if (gpu.suspended.value_or(false)) {
       (void)canvas().put(kIndent, y_++, "suspended; values that would wake it are not read", Style::dim);
       return flow({missing_items(gpu)});
     }
@@ -138,32 +163,36 @@ class Painter {
     }
   }
 
-  void title(const GpuFrame& gpu, GpuPlace place) {
+  void title(const GpuModel& gpu, GpuPlace place) {
     std::string status;
-    if (gpu.hung) status = "GPU hang recorded";
+    if (gpu.hang_captured.value_or(false)) status = "GPU hang recorded";
     const int end = width() - (status.empty() ? 0 : cell_width(status) + 1);
-    int x = canvas().put(0, y_, std::to_string(gpu_number(frame_, place)) + " " + gpu.card, Style::strong, end);
-    if (!gpu.name.empty()) x = canvas().put(x + kGap, y_, gpu.name, Style::strong, end);
-    for (const std::string* text : {&gpu.kind, &gpu.driver, &gpu.device}) {
-      if (text->empty() || x + kGap + cell_width(*text) > end) continue;
-      x = canvas().put(x + kGap, y_, *text, Style::dim, end);
+    int x = canvas().put(0, y_, std::to_string(gpu_number(frame_, place)), Style::strong) + 1;
+    x = canvas().put_words(x, y_, gpu.gpu.card, Style::strong, end);
+    if (!gpu.gpu.name.empty()) x = canvas().put_name(x + kGap, y_, gpu.gpu.name, Style::strong, end);
+    const std::string_view kind = gpu.identified ? to_string(gpu.gpu.kind) : "";
+    const std::string_view driver = gpu.identified ? to_string(gpu.gpu.driver) : "";
+    for (const std::string_view text : {kind, driver, std::string_view(gpu.gpu.address)}) {
+      if (text.empty() || x + kGap + cell_width(text) > end) continue;
+      x = canvas().put(x + kGap, y_, text, Style::dim, end);
     }
     if (!status.empty()) canvas().put_right(width(), y_, status, Style::alarm);
     ++y_;
   }
 
-  void engines(const GpuFrame& gpu, GpuPlace place) {
-    std::vector<const EngineRow*> rows;
-    for (const EngineRow& engine : gpu.engines) rows.push_back(&engine);
+  void engines(const GpuModel& gpu, GpuPlace place) {
+    std::vector<const Engine*> rows;
+    for (const Engine& engine : rows_of(gpu.engines))
+      if (is_measured(engine)) rows.push_back(&engine);
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const EngineRow* a, const EngineRow* b) { return class_rank(*a) < class_rank(*b); });
+                     [](const Engine* a, const Engine* b) { return a->engine_class < b->engine_class; });
     if (rows.empty()) return;
     int name_width = 0;
-    for (const EngineRow* row : rows)
-      name_width = std::max(name_width, std::min(cell_width(engine_name(gpu, *row)), 13));
+    for (const Engine* row : rows) name_width = std::max(name_width, std::min(cell_width(engine_name(gpu, *row)), 13));
     const int room = width() - kIndent;
     const int columns = std::clamp(room / min_cell_, 1, static_cast<int>(rows.size()));
     const int cell = (room + 1) / columns - 1;
+    name_width = std::min(name_width, cell - 1 - kPercentWidth);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const int column = static_cast<int>(i) % columns;
       if (i > 0 && column == 0) ++y_;
@@ -173,23 +202,23 @@ class Painter {
   }
 
   // The GT stands before the engine where several GTs have engines of one name.
-  static std::string engine_name(const GpuFrame& gpu, const EngineRow& engine) {
-    const auto same = std::count_if(gpu.engines.begin(), gpu.engines.end(),
-                                    [&](const EngineRow& other) { return other.name == engine.name; });
-    return same > 1 ? engine.gt + ":" + engine.name : engine.name;
+  static std::string engine_name(const GpuModel& gpu, const Engine& engine) {
+    const auto same = std::count_if(gpu.engines->begin(), gpu.engines->end(), [&](const Engine& other) {
+      return other.name == engine.name && is_measured(other);
+    });
+    return same > 1 ? (engine.gt ? std::to_string(*engine.gt) : "") + ":" + engine.name : engine.name;
   }
 
-  void engine_cell(int x, int cell, int name_width, const GpuFrame& gpu, GpuPlace place, const EngineRow& engine) {
-    const std::size_t rank = class_rank(engine);
-    const Style style = rank < kEngineClasses.size() ? class_style(rank) : Style::plain;
-    constexpr int kPercentWidth = 6;
-    (void)canvas().put(x, y_, engine_name(gpu, engine), Style::dim, x + name_width);
+  void engine_cell(int x, int cell, int name_width, const GpuModel& gpu, GpuPlace place, const Engine& engine) {
+    const Style style = class_style(index_of(engine.engine_class));
+    (void)canvas().put_name(x, y_, engine_name(gpu, engine), Style::dim, x + name_width);
     x += name_width + 1;
     const int room = cell - name_width - 1 - kPercentWidth - 1;
     const int history = std::clamp(min_cell_ > kMinEngineCell ? room / 2 : room * 2 / 5, 0, 120);
     const int bar_end = x + room - history;
-    bar(x, bar_end, engine.busy, style);
-    canvas().put_right(bar_end + kPercentWidth, y_, percent(engine.busy), engine.busy ? Style::plain : Style::dim);
+    bar(x, bar_end, value_of(engine.busy), style);
+    canvas().put_right(bar_end + kPercentWidth, y_, percent(value_of(engine.busy)),
+                       engine.busy ? Style::plain : Style::dim);
     sparkline(bar_end + kPercentWidth + 1, history, history_.of(place.host, gpu, engine), style);
   }
 
@@ -224,82 +253,92 @@ class Painter {
     }
   }
 
-  Group class_items(const GpuFrame& gpu) const {
+  Group class_items(const GpuModel& gpu) const {
     const ClassRatios ratios = class_ratios(gpu);
     Group group;
     for (std::size_t i = 0; i < ratios.size(); ++i) {
       if (!ratios[i]) continue;
-      const std::string name = i == 3 ? "enhance" : std::string(kEngineClasses[i]);
+      const std::string name = i == 3 ? "enhance" : std::string(to_string(static_cast<EngineClass>(i)));
       group.push_back({{name + " ", Style::dim}, {percent(ratios[i]), class_style(i)}});
     }
     return group;
   }
 
-  Group clock_items(const GpuFrame& gpu) const {
+  Group clock_items(const GpuModel& gpu) const {
     Group group;
-    for (const GtRow& gt : gpu.gts) {
-      const std::string name = gpu.gts.size() > 1 ? "gt" + gt.gt + " " : "";
-      const std::optional<double> highest = gt.highest_hertz ? gt.highest_hertz : gt.max_hertz;
-      if (gt.actual_hertz || gt.requested_hertz) {
-        Item item{{name + "clock ", Style::dim}};
-        item.push_back({gt.actual_hertz ? whole(*gt.actual_hertz / 1e6) : "-"});
-        if (highest) item.push_back({"/" + whole(*highest / 1e6), Style::dim});
-        item.push_back({" MHz"});
-        if (detail_ == Detail::full && gt.requested_hertz)
-          item.push_back({" (wants " + whole(*gt.requested_hertz / 1e6) + ")", Style::dim});
-        // A setting below what the hardware can do.
-        if (gt.max_hertz && highest && *gt.max_hertz < *highest)
-          item.push_back({" max " + whole(*gt.max_hertz / 1e6), Style::warning});
-        group.push_back(std::move(item));
+    const std::map<unsigned, Gt> gts = gts_of(gpu);
+    for (const auto& [id, gt] : gts) {
+      const std::string name = gts.size() > 1 ? "gt" + std::to_string(id) + " " : "";
+      if (gt.clock != nullptr && (gt.clock->actual || gt.clock->requested))
+        group.push_back(clock_item(name, *gt.clock));
+      if (gt.throttling != nullptr && gt.throttling->limited) {
+        std::string reasons;
+        for (const std::string_view reason : throttle_reasons(*gt.throttling)) reasons += " " + std::string(reason);
+        group.push_back({{name + "throttled:" + reasons, Style::warning}});
       }
-      std::string reasons;
-      for (const std::string& reason : gt.throttle_reasons) reasons += (reasons.empty() ? "" : " ") + reason;
-      if (!reasons.empty())
-        group.push_back({{name + "throttled: " + (reasons == "any" ? "no reason given" : reasons), Style::warning}});
-      if (gt.rc6) group.push_back({{name + "RC6 ", Style::dim}, {percent(gt.rc6)}});
+      if (gt.rc6 != nullptr && gt.rc6->ratio)
+        group.push_back({{name + "RC6 ", Style::dim}, {percent(value_of(gt.rc6->ratio))}});
     }
     return group;
   }
 
-  Group power_items(const GpuFrame& gpu) const {
+  Item clock_item(const std::string& name, const Frequency& clock) const {
+    const auto megahertz = [](const Reading<Hertz>& hertz) { return whole(hertz->value / 1e6); };
+    const Reading<Hertz>& highest = clock.rp0 ? clock.rp0 : clock.max;
+    Item item{{name + "clock ", Style::dim}};
+    item.push_back({clock.actual ? megahertz(clock.actual) : "-"});
+    if (highest) item.push_back({"/" + megahertz(highest), Style::dim});
+    item.push_back({" MHz"});
+    if (detail_ == Detail::full && clock.requested)
+      item.push_back({" (wants " + megahertz(clock.requested) + ")", Style::dim});
+    // A setting below what the hardware can do.
+    if (clock.max && highest && *clock.max < *highest) item.push_back({" max " + megahertz(clock.max), Style::warning});
+    return item;
+  }
+
+  Group power_items(const GpuModel& gpu) const {
     Group group;
-    for (const PowerRow& row : gpu.power) {
-      if (!row.watts) continue;
+    for (const Power& row : rows_of(gpu.power)) {
+      if (!row.mean) continue;
+      std::optional<double> limit;
+      for (const PowerLimit& of : rows_of(gpu.power_limits))
+        if (of.domain == row.domain && of.limit == "max") limit = of.value.value;
       Item item{{row.domain + " ", Style::dim}};
-      const bool at_limit = row.limit_watts && *row.limit_watts > 0 && *row.watts >= 0.98 * *row.limit_watts;
-      item.push_back({watts(*row.watts), at_limit ? Style::warning : Style::plain});
-      if (row.limit_watts) item.push_back({"/" + whole(*row.limit_watts), Style::dim});
+      const bool at_limit = limit && *limit > 0 && row.mean->value >= 0.98 * *limit;
+      item.push_back({watts(row.mean->value), at_limit ? Style::warning : Style::plain});
+      if (limit) item.push_back({"/" + whole(*limit), Style::dim});
       item.push_back({" W"});
       group.push_back(std::move(item));
     }
     const std::string unit = context_.unicode ? " °C" : " C";
     temperature_items(gpu, unit, group);
-    for (const NamedValue& value : gpu.fans)
+    const std::vector<Fan>& fans = rows_of(gpu.fans);
+    for (const Fan& fan : fans)
       group.push_back(
-          {{gpu.fans.size() > 1 ? "fan" + value.name + " " : "fan ", Style::dim}, {whole(value.value) + " rpm"}});
+          {{fans.size() > 1 ? "fan" + fan.name + " " : "fan ", Style::dim}, {whole(fan.speed.value) + " rpm"}});
     if (detail_ == Detail::full) {
-      for (const NamedValue& value : gpu.voltages)
-        group.push_back({{value.name + " ", Style::dim}, {whole(value.value * 1000) + " mV"}});
+      for (const Voltage& row : rows_of(gpu.voltages))
+        group.push_back({{row.domain + " ", Style::dim}, {whole(row.value.value * 1000) + " mV"}});
     }
     return group;
   }
 
   // Sensors that are numbered (vram_ch_0, vram_ch_1, ...) are one item with their range.
-  static void temperature_items(const GpuFrame& gpu, const std::string& unit, Group& group) {
+  static void temperature_items(const GpuModel& gpu, const std::string& unit, Group& group) {
     const auto stem = [](const std::string& name) { return name.substr(0, name.find_last_not_of("0123456789") + 1); };
     std::vector<std::string> done;
-    for (const NamedValue& value : gpu.temperatures) {
-      const std::string of = stem(value.name);
-      double least = value.value, most = value.value;
+    for (const Temperature& row : rows_of(gpu.temperatures)) {
+      const std::string of = stem(row.sensor);
+      double least = row.value.value, most = row.value.value;
       int count = 0;
-      for (const NamedValue& other : gpu.temperatures) {
-        if (of == value.name || other.name == of || stem(other.name) != of) continue;
-        least = std::min(least, other.value);
-        most = std::max(most, other.value);
+      for (const Temperature& other : *gpu.temperatures) {
+        if (of == row.sensor || other.sensor == of || stem(other.sensor) != of) continue;
+        least = std::min(least, other.value.value);
+        most = std::max(most, other.value.value);
         ++count;
       }
       if (count < 3) {
-        group.push_back({{value.name + " ", Style::dim}, {whole(value.value) + unit}});
+        group.push_back({{row.sensor + " ", Style::dim}, {whole(row.value.value) + unit}});
       } else if (std::find(done.begin(), done.end(), of) == done.end()) {
         done.push_back(of);
         std::string name = of;
@@ -310,30 +349,35 @@ class Painter {
     }
   }
 
-  Group memory_items(const GpuFrame& gpu) const {
+  static std::optional<double> share_of(const MemoryRegion& row) {
+    if (!row.used || !row.size || row.size->value <= 0) return std::nullopt;
+    return row.used->value / row.size->value;
+  }
+
+  Group memory_items(const GpuModel& gpu) const {
     Group group;
-    for (const MemoryRow& row : gpu.memory) {
-      Item item{{row.region + " ", Style::dim}};
-      if (row.used && row.size && *row.size > 0) {
-        const double share = *row.used / *row.size;
-        item.push_back({short_bytes(row.used), share >= 0.97  ? Style::alarm
-                                               : share >= 0.9 ? Style::warning
-                                                              : Style::plain});
-        item.push_back({"/" + short_bytes(row.size), Style::dim});
+    for (const MemoryRegion& row : rows_of(gpu.memory)) {
+      Item item{{row.name + " ", Style::dim}};
+      const std::optional<double> used = value_of(row.used), size = value_of(row.size);
+      if (const std::optional<double> share_in_use = share_of(row)) {
+        const double share = *share_in_use;
+        item.push_back({short_bytes(used), share >= 0.97  ? Style::alarm
+                                           : share >= 0.9 ? Style::warning
+                                                          : Style::plain});
+        item.push_back({"/" + short_bytes(size), Style::dim});
         item.push_back({" " + percent(share)});
-      } else if (row.used) {
-        item.push_back({short_bytes(row.used)});
+      } else if (used) {
+        item.push_back({short_bytes(used)});
       } else {
-        item.push_back({"-/" + short_bytes(row.size), Style::dim});
+        item.push_back({"-/" + short_bytes(size), Style::dim});
       }
       group.push_back(std::move(item));
     }
-    for (const CountedBytes& bytes : gpu.bandwidth) {
-      if (bytes.per_second)
-        group.push_back({{bytes.direction + " ", Style::dim}, {short_bytes(bytes.per_second) + "/s"}});
+    for (const Bandwidth& row : rows_of(gpu.memory_bandwidth)) {
+      if (row.rate) group.push_back({{row.direction + " ", Style::dim}, {short_bytes(value_of(row.rate)) + "/s"}});
     }
-    const Link& link = gpu.link;
-    if (link.speed || link.width) {
+    if (gpu.pcie && (gpu.pcie->speed || gpu.pcie->width)) {
+      const PcieLink& link = *gpu.pcie;
       const auto text = [](std::optional<double> speed, std::optional<double> width) {
         std::string out;
         if (speed) out = *speed < 1e10 && std::fmod(*speed, 1e9) != 0 ? watts(*speed / 1e9) : whole(*speed / 1e9);
@@ -341,37 +385,42 @@ class Painter {
         if (width) out += (out.empty() ? "x" : " x") + whole(*width);
         return out;
       };
-      Item item{{"PCIe ", Style::dim}, {text(link.speed, link.width)}};
+      Item item{{"PCIe ", Style::dim}, {text(value_of(link.speed), value_of(link.width))}};
       const bool narrow = link.width && link.max_width && *link.width < *link.max_width;
       const bool slow = link.speed && link.max_speed && *link.speed < *link.max_speed;
       // Links slow down to save power; they do not lose lanes.
       if (narrow || slow)
-        item.push_back({" of " + text(slow ? link.max_speed : std::nullopt, narrow ? link.max_width : std::nullopt),
+        item.push_back({" of " + text(slow ? value_of(link.max_speed) : std::nullopt,
+                                      narrow ? value_of(link.max_width) : std::nullopt),
                         narrow ? Style::warning : Style::dim});
       group.push_back(std::move(item));
     }
     return group;
   }
 
-  Group missing_items(const GpuFrame& gpu) const {
+  Group missing_items(const GpuModel& gpu) const {
     Group group;
-    const auto add = [&](std::string_view reason, const std::string& before, Style style) {
+    const auto add = [&](Reason reason, const std::string& before, Style style) {
       std::string names;
-      for (const MissingFeature& missing : gpu.missing) {
-        if (missing.reason == reason) names += (names.empty() ? "" : ", ") + missing.feature;
+      for (const FeatureState& feature : *gpu.features) {
+        if (feature.available || feature.absent.reason != reason) continue;
+        const bool fixable = std::find(gpu.missing.begin(), gpu.missing.end(), feature.name) != gpu.missing.end();
+        if (reason == Reason::permission && !fixable) continue;  // optional
+        names += (names.empty() ? "" : ", ") + feature.name;
       }
       if (names.empty()) return;
       Item item{{before + names, style}};
       group.push_back(std::move(item));
     };
-    add("permission", "no permission (see doctor): ", Style::warning);
+    add(Reason::permission, "no permission (see doctor): ", Style::warning);
     if (detail_ == Detail::full) {
-      add("kernel", "the kernel lacks: ", Style::dim);
-      add("hardware", "the hardware lacks: ", Style::dim);
+      add(Reason::kernel, "the kernel lacks: ", Style::dim);
+      add(Reason::hardware, "the hardware lacks: ", Style::dim);
     }
-    const bool from_clients = std::any_of(gpu.engines.begin(), gpu.engines.end(),
-                                          [](const EngineRow& engine) { return engine.from_clients; });
-    if (from_clients) group.push_back({{"engine time of visible processes only", Style::dim}});
+    const auto& engines = rows_of(gpu.engines);
+    if (std::any_of(engines.begin(), engines.end(),
+                    [](const Engine& engine) { return engine.source == EngineSource::fdinfo && is_measured(engine); }))
+      group.push_back({{"engine time of visible processes only", Style::dim}});
     return group;
   }
 
@@ -395,99 +444,127 @@ class Painter {
   void put_item(const Item& item, int& x) {
     if (x > 0 && x + width_of(item) > width()) line_feed(x);
     if (x == 0) x = kIndent;
-    for (const Piece& piece : item) put_words(piece, x);
+    // An item that is longer than a line continues on the next, between words: pieces may lie within one.
+    Item word;
+    for (const Piece& piece : item) {
+      std::size_t begin = 0;
+      for (std::size_t end = piece.text.find(' '); end != std::string::npos; end = piece.text.find(' ', begin)) {
+        word.push_back({piece.text.substr(begin, end - begin), piece.style});
+        put_word(word, x);
+        ++x;
+        begin = end + 1;
+      }
+      word.push_back({piece.text.substr(begin), piece.style});
+    }
+    put_word(word, x);
     x += kGap;
   }
 
-  // Text that is longer than a line continues on the next.
-  void put_words(const Piece& piece, int& x) {
-    if (x + cell_width(piece.text) <= width()) {
-      x = canvas().put(x, y_, piece.text, piece.style);
-      return;
+  void put_word(Item& word, int& x) {
+    if (x > kIndent && x + width_of(word) > width()) {
+      ++y_;
+      x = 2 * kIndent;
     }
-    std::string_view rest = piece.text;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(' '), rest.size());
-      const std::string_view word = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      if (x > kIndent && x + cell_width(word) > width()) {
-        ++y_;
-        x = 2 * kIndent;
-      }
-      x = canvas().put(x, y_, word, piece.style) + 1;
-    }
-    --x;
+    for (const Piece& piece : word) x = canvas().put_name(x, y_, piece.text, piece.style);
+    word.clear();
   }
 
   // --- one line for each GPU ---
 
-  static constexpr int kHostWidth = 18, kCardWidth = 7, kClassWidth = 6, kValueWidth = 6;
+  enum LineColumn : std::size_t {
+    kHost,
+    kCard,
+    kRender,
+    kMegahertz = kRender + 5,
+    kWatts,
+    kHeat,
+    kMemory,
+    kLineColumns
+  };
+  static constexpr std::array<ColumnSpace, kLineColumns> kSpaces{
+      {{18, 5}, {7, 2}, {6, 3}, {6, 10}, {6, 1}, {6, 11}, {6, 4}, {6, 6}, {6, 7}, {4, 9}, {6, 8}}};
+  static constexpr int kNumberWidth = 4;
+
+  // Writes the columns of one line in their order, those that are shown.
+  class Line {
+   public:
+    explicit Line(Painter& painter) : painter_(painter) {}
+    void left(LineColumn column, const std::string& text, Style style) {
+      const int end = advance(column);
+      if (end > 0) (void)canvas().put_name(end - kSpaces[column].width, painter_.y_, text, style, end - 1);
+    }
+    void right(std::size_t column, const std::string& text, Style style = Style::plain) {
+      const int end = advance(column);
+      if (end > 0) canvas().put_right(end, painter_.y_, text, text == "-" ? Style::dim : style);
+    }
+    int end() const { return x_; }
+
+   private:
+    Canvas& canvas() { return painter_.canvas(); }
+    int advance(std::size_t column) {
+      if (!painter_.line_columns_[column]) return 0;
+      x_ += kSpaces[column].width;
+      return x_;
+    }
+    Painter& painter_;
+    int x_ = kNumberWidth;
+  };
 
   void line_title(bool several_hosts) {
-    int x = 4;
-    const auto left = [&](int size, std::string_view text) {
-      (void)canvas().put(x, y_, text, Style::dim);
-      x += size;
-    };
-    const auto right = [&](int size, std::string_view text) {
-      canvas().put_right(x + size, y_, text, Style::dim);
-      x += size;
-    };
+    std::array<ColumnSpace, kLineColumns> spaces = kSpaces;
+    if (!several_hosts) spaces[kHost].width = 0;
+    line_columns_ = fitting_columns(spaces, width() - kNumberWidth);
+    line_columns_[kHost] = line_columns_[kHost] && several_hosts;
     (void)canvas().put(0, y_, "GPU", Style::dim);
-    if (several_hosts) left(kHostWidth, "HOST");
-    left(kCardWidth, "CARD");
-    for (const std::string_view name : {"RENDR", "COPY", "VIDEO", "ENHNC", "COMP"}) right(kClassWidth, name);
-    right(kValueWidth, "MHZ");
-    right(kValueWidth, "W");
-    right(4, context_.unicode ? "°C" : "C");
-    right(kValueWidth, "MEM");
-    (void)canvas().put(x + 1, y_, "NAME", Style::dim);
+    Line line(*this);
+    line.left(kHost, "HOST", Style::dim);
+    line.left(kCard, "CARD", Style::dim);
+    std::size_t column = kRender;
+    for (const char* name : {"RENDR", "COPY", "VIDEO", "ENHNC", "COMP", "MHZ", "W"})
+      line.right(column++, name, Style::dim);
+    line.right(kHeat, context_.unicode ? "°C" : "C", Style::dim);
+    line.right(kMemory, "MEM", Style::dim);
+    (void)canvas().put_words(line.end() + 1, y_, "NAME", Style::dim);
     ++y_;
   }
 
-  void gpu_line(const HostFrame& host, GpuPlace place, bool several_hosts) {
-    const GpuFrame& gpu = host.gpus[place.gpu];
-    int x = 4;
-    const auto right = [&](int size, const std::string& text, Style style = Style::plain) {
-      canvas().put_right(x + size, y_, text, text == "-" ? Style::dim : style);
-      x += size;
-    };
-    (void)canvas().put(0, y_, std::to_string(gpu_number(frame_, place)), Style::strong, 3);
-    if (several_hosts) {
-      (void)canvas().put(x, y_, host.name, Style::plain, x + kHostWidth - 1);
-      x += kHostWidth;
-    }
-    (void)canvas().put(x, y_, gpu.card.empty() ? gpu.device : gpu.card, Style::plain, x + kCardWidth - 1);
-    x += kCardWidth;
+  void gpu_line(const HostFrame& host, GpuPlace place) {
+    const GpuModel& gpu = host.gpus[place.gpu];
+    (void)canvas().put(0, y_, std::to_string(gpu_number(frame_, place)), Style::strong, kNumberWidth - 1);
+    Line line(*this);
+    line.left(kHost, host.name, Style::plain);
+    line.left(kCard, gpu.gpu.card.empty() ? "-" : gpu.gpu.card, Style::plain);
     const ClassRatios ratios = class_ratios(gpu);
-    for (std::size_t i = 0; i < ratios.size(); ++i) right(kClassWidth, percent_cell(ratios[i]), class_style(i));
+    for (std::size_t i = 0; i < ratios.size(); ++i) line.right(kRender + i, percent_cell(ratios[i]), class_style(i));
     std::optional<double> hertz, power, heat;
     bool throttled = false;
-    for (const GtRow& gt : gpu.gts) {
-      if (gt.actual_hertz) hertz = std::max(hertz.value_or(0), *gt.actual_hertz);
-      throttled = throttled || !gt.throttle_reasons.empty();
+    for (const Frequency& row : rows_of(gpu.frequencies))
+      if (row.actual) hertz = std::max(hertz.value_or(0), row.actual->value);
+    for (const Throttling& row : rows_of(gpu.throttling)) throttled = throttled || row.limited;
+    for (const Power& row : rows_of(gpu.power)) {  // package and psys hold more than the GPU; a card's is the most
+      if (!row.mean) continue;
+      const bool integrated = gpu.identified && gpu.gpu.kind == GpuKind::integrated;
+      if (integrated ? row.domain == "gpu" : row.domain == "card" || row.domain == "package")
+        power = std::max(power.value_or(0), row.mean->value);
     }
-    for (const PowerRow& row : gpu.power) {  // package and psys hold more than the GPU; a card's is the most
-      if (!row.watts) continue;
-      if (gpu.kind == "integrated" ? row.domain == "gpu" : row.domain == "card" || row.domain == "package")
-        power = std::max(power.value_or(0), *row.watts);
-    }
-    for (const NamedValue& value : gpu.temperatures) heat = std::max(heat.value_or(value.value), value.value);
-    const MemoryRow* local = nullptr;
-    for (const MemoryRow& row : gpu.memory) {
-      if (row.used && row.size && (local == nullptr || row.region != "system")) local = &row;
-    }
-    right(kValueWidth, hertz ? whole(*hertz / 1e6) : "-", throttled ? Style::warning : Style::plain);
-    right(kValueWidth, power ? watts(*power) : "-");
-    right(4, heat ? whole(*heat) : "-");
-    const std::optional<double> share =
-        local && *local->size > 0 ? std::optional(*local->used / *local->size) : std::nullopt;
-    right(kValueWidth, percent(share), share.value_or(0) >= 0.9 ? Style::warning : Style::plain);
-    std::string status = gpu.hung ? "GPU hang recorded " : "";
-    if (gpu.suspended) status += "suspended ";
-    if (throttled) status += "throttled ";
-    x = canvas().put(x + 1, y_, status, gpu.hung ? Style::alarm : Style::warning);
-    (void)canvas().put(x, y_, gpu.name, Style::dim);
+    for (const Temperature& row : rows_of(gpu.temperatures))
+      heat = std::max(heat.value_or(row.value.value), row.value.value);
+    const MemoryRegion* local = nullptr;
+    for (const MemoryRegion& row : rows_of(gpu.memory))
+      if (row.used && row.size && (local == nullptr || row.name != "system")) local = &row;
+    line.right(kMegahertz, hertz ? whole(*hertz / 1e6) : "-", throttled ? Style::warning : Style::plain);
+    line.right(kWatts, power ? watts(*power) : "-");
+    line.right(kHeat, heat ? whole(*heat) : "-");
+    const std::optional<double> share = local != nullptr ? share_of(*local) : std::nullopt;
+    line.right(kMemory, percent(share), share.value_or(0) >= 0.9 ? Style::warning : Style::plain);
+    std::string status = gpu.hang_captured.value_or(false) ? "GPU hang recorded" : "";
+    if (gpu.suspended.value_or(false)) status += status.empty() ? "suspended" : " suspended";
+    if (throttled) status += status.empty() ? "throttled" : " throttled";
+    const int begin = line.end() + 1;
+    const int end =
+        canvas().put_words(begin, y_, status, gpu.hang_captured.value_or(false) ? Style::alarm : Style::warning);
+    (void)canvas().put_name(end > begin ? end + 1 : end, y_,
+                            gpu.gpu.card.empty() ? gpu.gpu.address + " " + gpu.gpu.name : gpu.gpu.name, Style::dim);
     ++y_;
   }
 
@@ -498,6 +575,7 @@ class Painter {
   Detail detail_;
   int min_cell_;
   GpuPanel panel_;
+  std::vector<bool> line_columns_;  // by LineColumn
   int y_ = 0;
 };
 
@@ -512,21 +590,6 @@ std::size_t gpu_number(const Frame& frame, GpuPlace place) {
   std::size_t number = place.gpu;
   for (std::size_t h = 0; h < std::min(place.host, frame.hosts.size()); ++h) number += frame.hosts[h].gpus.size();
   return number;
-}
-
-ClassRatios class_ratios(const GpuFrame& gpu) {
-  ClassRatios ratios;
-  for (std::size_t i = 0; i < ratios.size(); ++i) {
-    double sum = 0;
-    int count = 0;
-    for (const EngineRow& engine : gpu.engines) {
-      if (!engine.busy || engine.engine_class != kEngineClasses[i]) continue;
-      sum += *engine.busy;
-      ++count;
-    }
-    if (count > 0) ratios[i] = sum / count;
-  }
-  return ratios;
 }
 
 Style class_style(std::size_t index) { return static_cast<Style>(static_cast<std::size_t>(Style::render) + index); }

@@ -26,8 +26,6 @@ GpuPanel draw_gpus(const Frame& frame, const History& history, const ViewState& 
 // Number of a GPU on the screen: all hosts' GPUs are counted.
 std::size_t gpu_number(const Frame& frame, GpuPlace place);
 
-// Share of the class's capacity that is busy; the mean over its engines.
-ClassRatios class_ratios(const GpuFrame& gpu);
 Style class_style(std::size_t index);
 
 }  // namespace igpu::exporter::top

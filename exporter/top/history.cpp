@@ -5,8 +5,8 @@
 
 namespace igpu::exporter::top {
 
-std::string History::key(const GpuFrame& gpu, const EngineRow& engine) {
-  return gpu.device + '\0' + engine.gt + '\0' + engine.name;
+std::string History::key(const GpuModel& gpu, const snapshot::Engine& engine) {
+  return gpu.gpu.address + '\0' + (engine.gt ? std::to_string(*engine.gt) : "") + '\0' + engine.name;
 }
 
 void History::add(std::size_t host, const HostFrame& frame) {
@@ -17,9 +17,9 @@ void History::add(std::size_t host, const HostFrame& frame) {
     if (kept.values.size() > kKept) kept.values.pop_front();
     kept.added = true;
   };
-  for (const GpuFrame& gpu : frame.gpus) {
-    for (const EngineRow& engine : gpu.engines) add_value(engines[key(gpu, engine)], engine.busy);
-  }
+  for (const GpuModel& gpu : frame.gpus)
+    for (const snapshot::Engine& engine : rows_of(gpu.engines))
+      if (is_measured(engine)) add_value(engines[key(gpu, engine)], value_of(engine.busy));
   // An engine that is gone for longer than is kept is forgotten.
   for (auto it = engines.begin(); it != engines.end();) {
     Kept& kept = it->second;
@@ -29,7 +29,7 @@ void History::add(std::size_t host, const HostFrame& frame) {
   }
 }
 
-const History::Values& History::of(std::size_t host, const GpuFrame& gpu, const EngineRow& engine) const {
+const History::Values& History::of(std::size_t host, const GpuModel& gpu, const snapshot::Engine& engine) const {
   static const Values none;
   const auto engines = hosts_.find(host);
   if (engines == hosts_.end()) return none;

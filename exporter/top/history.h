@@ -18,7 +18,7 @@ class History {
 
   // host: its index in the frame. One value is added for each engine; those that the frame lacks get none.
   void add(std::size_t host, const HostFrame& frame);
-  const Values& of(std::size_t host, const GpuFrame& gpu, const EngineRow& engine) const;
+  const Values& of(std::size_t host, const GpuModel& gpu, const snapshot::Engine& engine) const;
 
  private:
   static constexpr std::size_t kKept = 240;
@@ -27,7 +27,7 @@ class History {
     Values values;
     bool added = false;
   };
-  static std::string key(const GpuFrame& gpu, const EngineRow& engine);
+  static std::string key(const GpuModel& gpu, const snapshot::Engine& engine);
 
   std::map<std::size_t, std::map<std::string, Kept>> hosts_;
 };

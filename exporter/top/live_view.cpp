@@ -14,7 +14,7 @@
 #include <ctime>
 #include <system_error>
 
-#include "top/frame_builder.h"
+#include "top/frame.h"
 #include "top/input.h"
 #include "top/terminal.h"
 
@@ -193,7 +193,7 @@ TerminalSignals::TerminalSignals() {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH}) ::sigaddset(&set, signal);
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0)
     throw std::system_error(error, std::generic_category(), "pthread_sigmask");
-  descriptor_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  descriptor_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!descriptor_) throw std::system_error(errno, std::generic_category(), "signalfd");
 }
 

@@ -42,7 +42,7 @@ class TerminalSignals {
   int next();  // its number; 0: none
 
  private:
-  Descriptor descriptor_;
+  UniqueFd descriptor_;
 };
 
 // The full-screen view, until q or a signal. Throws std::runtime_error if there is no such terminal.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/descriptor.h"
+#include "igpu/unique_fd.h"
 #include "top/frame.h"
 
 namespace igpu::exporter::top {
@@ -23,7 +23,7 @@ class Mailbox {
  private:
   std::mutex mutex_;
   std::vector<std::pair<std::size_t, HostFrame>> frames_;
-  Descriptor event_;
+  UniqueFd event_;
 };
 
 }  // namespace igpu::exporter::top

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "text/unicode.h"
+#include "top/frame.h"
 #include "top/gpu_panel.h"
 #include "top/table.h"
 
@@ -33,7 +34,7 @@ void draw_title(Canvas& canvas, const Frame& frame, const ViewState& view, const
   std::size_t gpus = 0, processes = 0, failed = 0;
   for (const HostFrame& host : frame.hosts) {
     gpus += host.gpus.size();
-    processes += host.processes.size();
+    processes += count_clients(host, false);
     failed += host.state == HostState::failed ? 1 : 0;
   }
   canvas.fill(0, Style::bar_title);
@@ -44,10 +45,11 @@ void draw_title(Canvas& canvas, const Frame& frame, const ViewState& view, const
   if (view.focus) left += "  only GPU " + std::to_string(gpu_number(frame, *view.focus));
   if (!view.filter.empty() && !view.editing_filter) left += "  filter: " + view.filter;
   std::string right = view.paused ? "PAUSED  " : "";
-  if (!context.interval.empty()) right += "every " + context.interval + "  ";
+  const std::string interval = context.interval.empty() ? "" : "every " + context.interval + "  ";
+  if (cell_width(right + interval + context.clock) <= canvas.width()) right += interval;
   right += context.clock;
   const int end = canvas.width() - cell_width(right) - 1;
-  (void)canvas.put(0, 0, left, Style::bar_title, end);
+  (void)canvas.put_words(0, 0, left, Style::bar_title, std::max(end, 0));
   canvas.put_right(canvas.width(), 0, right, Style::bar_title);
 }
 
@@ -75,7 +77,7 @@ void draw_footer(Canvas& canvas, const ViewState& view, const ScreenContext& con
   for (std::size_t i = 0; i < hints.size(); ++i) {
     // A message takes the place of all keys but those for help and quit.
     if (i == 2 && !context.notice.empty()) {
-      (void)canvas.put(x, y, context.notice, Style::warning);
+      (void)canvas.put_words(x, y, context.notice, Style::warning);
       return;
     }
     const KeyHint& hint = hints[i];
@@ -151,7 +153,7 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
   const int footer = bounded && context.keys && size.height > 2 ? size.height - 1 : size.height;
   // Title of the table and a share of the screen, but no more than it has rows.
   std::size_t rows = 0;
-  for (const HostFrame& host : frame.hosts) rows += view.workloads ? host.workloads.size() : host.processes.size();
+  for (const HostFrame& host : frame.hosts) rows += count_clients(host, view.workloads);
   const int table =
       std::max(kMinTableRows, std::min(static_cast<int>(std::min<std::size_t>(rows, 1000)), size.height / 4));
   const int room = bounded ? std::max(footer - 2 - table, 1) : -1;
@@ -173,7 +175,9 @@ Screen draw(const Frame& frame, const History& history, const ViewState& view, c
     if (region.y < region.bottom) screen.regions.push_back(region);
   }
   if (lines > shown && shown > 0) {
-    const std::string more = " " + std::to_string(lines - shown) + " more lines: Left, Right ";
+    const auto hidden = static_cast<std::size_t>(lines - shown);
+    const std::string more = " " + counted(hidden, "more line", "more lines") + ": Left, Right ";
+    canvas.erase_word(canvas.width() - cell_width(more), shown);
     canvas.put_right(canvas.width(), shown, more, Style::dim);
   }
   draw_table(screen, frame, view, context, {1 + shown, bounded ? footer : -1});

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "text/unicode.h"
-#include "top/frame_builder.h"
+#include "top/frame.h"
 
 namespace igpu::exporter::top {
 namespace {
@@ -30,7 +30,7 @@ void read_locally(const std::stop_token& stop, Monitor& monitor, Mailbox& mailbo
   } while (pace.wait(next, stop));
 }
 
-void read_remotely(const std::stop_token& stop, HttpFetcher& fetcher, const std::vector<Target>& targets,
+void read_remotely(const std::stop_token& stop, HttpFetcher& fetcher, const std::vector<ScrapeTarget>& targets,
                    Mailbox& mailbox, Pace& pace) {
   const std::stop_callback wake(stop, [&fetcher] { fetcher.wake(); });
   std::vector<Clock::time_point> started(targets.size(), Clock::time_point::min());
@@ -83,7 +83,7 @@ LocalSource::LocalSource(Monitor& monitor, Mailbox& mailbox, Pace& pace)
     : thread_(
           [&monitor, &mailbox, &pace](const std::stop_token& stop) { read_locally(stop, monitor, mailbox, pace); }) {}
 
-RemoteSource::RemoteSource(HttpFetcher& fetcher, const std::vector<Target>& targets, Mailbox& mailbox, Pace& pace)
+RemoteSource::RemoteSource(HttpFetcher& fetcher, const std::vector<ScrapeTarget>& targets, Mailbox& mailbox, Pace& pace)
     : thread_([&fetcher, &targets, &mailbox, &pace](const std::stop_token& stop) {
         read_remotely(stop, fetcher, targets, mailbox, pace);
       }) {}

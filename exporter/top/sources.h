@@ -23,7 +23,7 @@ class LocalSource {
 
 class RemoteSource {
  public:
-  RemoteSource(HttpFetcher& fetcher, const std::vector<Target>& targets, Mailbox& mailbox, Pace& pace);
+  RemoteSource(HttpFetcher& fetcher, const std::vector<ScrapeTarget>& targets, Mailbox& mailbox, Pace& pace);
 
  private:
   std::jthread thread_;

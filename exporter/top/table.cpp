@@ -8,10 +8,14 @@
 
 #include "text/ascii.h"
 #include "text/unicode.h"
+#include "top/columns.h"
 #include "top/format.h"
+#include "top/frame.h"
 #include "top/gpu_panel.h"
 
 namespace igpu::exporter::top {
+
+using namespace snapshot;
 namespace {
 
 bool contains(std::string_view text, std::string_view part) {
@@ -25,9 +29,9 @@ bool matches(const TableRow& row, std::string_view filter) {
          contains(row.host, filter) || row.pid == filter;
 }
 
-std::string place_of(const ProcessRow& process) {
-  if (!process.container.empty()) return process.container.substr(0, 12);
-  if (!process.unit.empty()) return process.unit;
+std::string place_of(const Process& process) {
+  if (!process.container_id.empty()) return process.container_id.substr(0, 12);
+  if (!process.systemd_unit.empty()) return process.systemd_unit;
   return process.cgroup;
 }
 
@@ -81,45 +85,50 @@ std::string key_of(std::size_t host, const std::string& device, const std::strin
   return std::to_string(host) + '\n' + device + '\n' + a + '\n' + b;
 }
 
+TableRow row_of(const WorkloadUse& use, const HostFrame& host) {
+  TableRow row{.pid = "-", .command = use.workload, .classes = values_of(use.busy)};
+  row.memory = value_of(resident(use.memory));
+  row.clients = value_of(use.clients);
+  const Workload* const workload = host.workload(use.workload);
+  if (workload == nullptr) return row;
+  if (workload->processes) row.pid = whole(workload->processes->value);
+  row.user = workload->kind;
+  row.resident = value_of(workload->resident_memory);
+  row.cpu = cpu_of(host, cpu_key(*workload));
+  return row;
+}
+
+TableRow row_of(const Process& process, const HostFrame& host) {
+  return {.pid = std::to_string(process.pid),
+          .user = process.user,
+          .command = process.comm,
+          .place = place_of(process),
+          .classes = values_of(process.busy),
+          .memory = value_of(resident(process.memory)),
+          .resident = value_of(process.resident_memory),
+          .cpu = cpu_of(host, cpu_key(process)),
+          .clients = value_of(process.clients)};
+}
+
 std::vector<TableRow> flat_rows(const Frame& frame, const ViewState& view) {
   std::vector<TableRow> rows;
   for (std::size_t h = 0; h < frame.hosts.size(); ++h) {
     const HostFrame& host = frame.hosts[h];
-    const auto wanted = [&](std::size_t gpu) { return !view.focus || *view.focus == GpuPlace{h, gpu}; };
-    const auto add = [&](TableRow row) {
-      if (matches(row, view.filter)) rows.push_back(std::move(row));
-    };
-    if (view.workloads) {
-      for (const WorkloadRow& workload : host.workloads) {
-        if (!wanted(workload.gpu)) continue;
-        add({.key = key_of(h, host.gpus[workload.gpu].device, workload.name, "workload"),
-             .number = gpu_number(frame, {h, workload.gpu}),
-             .host = host.name,
-             .pid = workload.processes ? whole(*workload.processes) : "-",
-             .user = workload.kind,
-             .command = workload.name,
-             .classes = workload.classes,
-             .memory = workload.memory_bytes,
-             .resident = workload.resident_bytes,
-             .cpu = workload.cpu_ratio,
-             .clients = workload.clients});
-      }
-      continue;
-    }
-    for (const ProcessRow& process : host.processes) {
-      if (!wanted(process.gpu)) continue;
-      add({.key = key_of(h, host.gpus[process.gpu].device, process.pid, process.comm),
-           .number = gpu_number(frame, {h, process.gpu}),
-           .host = host.name,
-           .pid = process.pid,
-           .user = process.user,
-           .command = process.comm,
-           .place = place_of(process),
-           .classes = process.classes,
-           .memory = process.memory_bytes,
-           .resident = process.resident_bytes,
-           .cpu = process.cpu_ratio,
-           .clients = process.clients});
+    for (std::size_t g = 0; g < host.gpus.size(); ++g) {
+      if (view.focus && *view.focus != GpuPlace{h, g}) continue;
+      const GpuModel& gpu = host.gpus[g];
+      const auto add = [&](TableRow row) {
+        row.host = host.name;
+        if (!matches(row, view.filter)) return;
+        row.key = key_of(h, gpu.gpu.address, view.workloads ? row.command : row.pid,
+                         view.workloads ? "workload" : row.command);
+        row.number = gpu_number(frame, {h, g});
+        rows.push_back(std::move(row));
+      };
+      if (view.workloads)
+        for (const WorkloadUse& use : gpu.workloads) add(row_of(use, host));
+      else
+        for (const Process& process : rows_of(gpu.processes)) add(row_of(process, host));
     }
   }
   return rows;
@@ -178,8 +187,11 @@ struct Column {
   bool right;
   std::optional<SortKey> sort;
   std::string (*text)(const TableRow&);
+  int rank = 0;  // as ColumnSpace has it
   Style style = Style::plain;
 };
+
+constexpr int kLeastCommand = 8;  // columns of a name that still says something
 
 template <std::size_t I>
 std::string class_text(const TableRow& row) {
@@ -191,30 +203,39 @@ std::vector<Column> columns(const Frame& frame, const ViewState& view, int width
   const bool workloads = view.workloads;
   out.push_back({workloads ? "PROCS" : "PID", 7, true, SortKey::pid, [](const TableRow& r) { return r.pid; }});
   out.push_back({workloads ? "KIND" : "USER", workloads ? 12 : 8, false, SortKey::user,
-                 [](const TableRow& r) { return r.user; }});
+                 [](const TableRow& r) { return r.user; }, 9});
   if (frame.hosts.size() > 1 && width >= 100)
     out.push_back({"HOST", 16, false, std::nullopt, [](const TableRow& r) { return r.host; }});
   out.push_back({"GPU", 3, true, SortKey::gpu,
-                 [](const TableRow& r) { return r.has_gpu ? std::to_string(r.number) : std::string("*"); }});
+                 [](const TableRow& r) { return r.has_gpu ? std::to_string(r.number) : std::string("*"); }, 5});
   constexpr std::array<std::string (*)(const TableRow&), 5> kTexts{class_text<0>, class_text<1>, class_text<2>,
                                                                    class_text<3>, class_text<4>};
   constexpr std::array<std::string_view, 5> kTitles{"RENDR", "COPY", "VIDEO", "ENHNC", "COMP"};
+  constexpr std::array<int, 5> kRanks{2, 8, 1, 7, 4};
   for (std::size_t i = 0; i < kTitles.size(); ++i) {
     const auto sort = static_cast<SortKey>(static_cast<std::size_t>(SortKey::render) + i);
-    out.push_back({std::string(kTitles[i]), 5, true, sort, kTexts[i], class_style(i)});
+    out.push_back({std::string(kTitles[i]), 5, true, sort, kTexts[i], kRanks[i], class_style(i)});
   }
-  out.push_back({"MEM", 5, true, SortKey::memory, [](const TableRow& r) { return short_bytes(r.memory); }});
+  out.push_back({"MEM", 5, true, SortKey::memory, [](const TableRow& r) { return short_bytes(r.memory); }, 3});
   if (width >= 100) {
     out.push_back({"RSS", 5, true, std::nullopt, [](const TableRow& r) { return short_bytes(r.resident); }});
-    out.push_back(
-        {"CLI", 3, true, std::nullopt, [](const TableRow& r) { return r.clients ? whole(*r.clients) : "-"; }});
+    out.push_back({"CLI", 3, true, std::nullopt, [](const TableRow& r) {
+                     return !r.clients ? "-" : *r.clients < 999.5 ? whole(*r.clients) : ">1k";
+                   }});
   }
-  out.push_back({"CPU%", 5, true, SortKey::cpu, [](const TableRow& r) { return percent_cell(r.cpu); }});
+  out.push_back({"CPU%", 5, true, SortKey::cpu, [](const TableRow& r) { return percent_cell(r.cpu); }, 6});
   const bool place = width >= 100 && !workloads;
   out.push_back({workloads ? "WORKLOAD" : "COMMAND", place ? (view.tree ? 40 : 16) : 999, false, SortKey::command,
                  [](const TableRow& r) { return r.branch + r.command; }});
   if (place && !view.tree)
     out.push_back({"UNIT, CONTAINER OR CGROUP", 999, false, std::nullopt, [](const TableRow& r) { return r.place; }});
+  std::vector<ColumnSpace> spaces;
+  spaces.reserve(out.size());
+  for (const Column& column : out) spaces.push_back({column.width + 1, column.rank});
+  spaces.back().width = kLeastCommand;
+  const std::vector<bool> shown = fitting_columns(spaces, width);
+  for (std::size_t i = out.size(); i-- > 0;)
+    if (!shown[i]) out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
   return out;
 }
 
@@ -254,7 +275,7 @@ void draw_row(Canvas& canvas, const std::vector<Column>& all, const TableRow& ro
     if (column.right) {
       canvas.put_right(end, y, text, style);
     } else {
-      (void)canvas.put(x, y, text, style, end);
+      (void)canvas.put_name(x, y, text, style, end);
     }
     x = end + 1;
   }
@@ -263,19 +284,29 @@ void draw_row(Canvas& canvas, const std::vector<Column>& all, const TableRow& ro
 // Why processes are missing: of the first host where some are.
 std::string missing_text(const Frame& frame) {
   for (const HostFrame& host : frame.hosts) {
-    if (host.state != HostState::ok || host.processes_missing.empty()) continue;
+    const auto feature = std::find_if(host.features.begin(), host.features.end(), [](const FeatureState& state) {
+      return state.name == "processes" && !state.available;
+    });
+    if (host.state != HostState::ok || feature == host.features.end()) continue;
     const std::string prefix = frame.hosts.size() > 1 ? host.name + ": " : "";
-    if (host.processes_missing == "permission")
-      return prefix + "no permission to read the processes of other users (see doctor)";
-    if (host.processes_missing == "disabled") return prefix + "processes are not read: collector fdinfo is off";
-    if (host.processes_missing == "kernel") return prefix + "the kernel does not report processes";
+    switch (feature->absent.reason) {
+      case Reason::permission:
+        return prefix + "no permission to read the processes of other users (see doctor)";
+      case Reason::disabled:
+        return prefix + "processes are not read: collector fdinfo is off";
+      case Reason::kernel:
+        return prefix + "the kernel does not report processes";
+      default:
+        break;
+    }
   }
   return "";
 }
 
 std::string nothing_text(const Frame& frame, const ViewState& view) {
-  const bool has_workloads =
-      std::any_of(frame.hosts.begin(), frame.hosts.end(), [](const HostFrame& host) { return host.has_workloads; });
+  const bool has_workloads = std::any_of(frame.hosts.begin(), frame.hosts.end(), [](const HostFrame& host) {
+    return !host.workloads.empty() || count_clients(host, true) > 0;
+  });
   const bool any = std::any_of(frame.hosts.begin(), frame.hosts.end(),
                                [](const HostFrame& host) { return host.state == HostState::ok; });
   if (!any) return "";
@@ -332,10 +363,10 @@ void draw_table(Screen& screen, const Frame& frame, const ViewState& view, const
   if (selected_row >= 0 && visible > 0)
     first = std::clamp(first, std::max(selected_row - visible + 1, 0), selected_row);
   screen.first_row = first;
-  if (rows.empty() && visible != 0) (void)canvas.put(2, first_y, nothing_text(frame, view), Style::dim);
-  if (rows.empty() && !bounded) (void)canvas.put(2, first_y, nothing_text(frame, view), Style::dim);
+  if (rows.empty() && visible != 0) (void)canvas.put_words(2, first_y, nothing_text(frame, view), Style::dim);
+  if (rows.empty() && !bounded) (void)canvas.put_words(2, first_y, nothing_text(frame, view), Style::dim);
   if (!rows.empty() && !view.workloads && (visible > count || !bounded))
-    (void)canvas.put(2, first_y + count, missing_text(frame), Style::dim);
+    (void)canvas.put_words(2, first_y + count, missing_text(frame), Style::dim);
   for (int i = first; i < std::min(first + visible, count); ++i) {
     const int y = first_y + i - first;
     const TableRow& row = rows[static_cast<std::size_t>(i)];

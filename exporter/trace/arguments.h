@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "igpu/job_recorder.h"
@@ -15,7 +14,7 @@ namespace igpu::exporter {
 // What follows `trace` on the command line.
 struct TraceArguments {
   enum class Histogram { none, queue, run, total };
-  std::string action;  // record, report, timeline, export; "" for help
+  std::string action;  // record, report, timeline, export
 
   JobRecorderOptions recorder;  // record
   std::string output = "gpu.pftrace";
@@ -28,15 +27,10 @@ struct TraceArguments {
   std::size_t top = 0;
   Histogram histogram = Histogram::none;
   std::string by;                                  // engine, context, process, workload
-  std::size_t width = 100;                         // timeline
+  std::size_t width = 100;                         // timeline: of its lines, at least 40
   std::optional<double> from_seconds, to_seconds;  // since the first event
-  std::string format;                              // export: perfetto, chrome, csv
+  std::string format;                              // export: chrome, csv
   std::int64_t clock_offset_ns = 0;
 };
-
-// Throws UsageError with status 2.
-TraceArguments parse_trace_arguments(const std::vector<std::string>& arguments);
-std::string_view trace_actions();  // as --help prints them
-std::string trace_help();
 
 }  // namespace igpu::exporter

@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "text/ascii.h"
+#include "text/unicode.h"
+
 namespace igpu::exporter {
 
 // Appends protobuf fields to a buffer. A nested message has four bytes for its length, filled in when it ends.
@@ -18,7 +21,10 @@ class ProtoWriter {
     varint(std::uint64_t{field} << 3);
     varint(value);
   }
+  // UTF-8, as the format demands: the kernel cuts names of processes anywhere.
   void text(std::uint32_t field, std::string_view value) {
+    std::string valid;
+    if (!is_ascii(value)) value = valid = valid_utf8(value);
     varint(std::uint64_t{field} << 3 | 2);
     varint(value.size());
     out_.append(value);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/recording.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -20,9 +19,10 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "cli/output.h"
-#include "cli/usage_error.h"
-#include "service/descriptor.h"
+#include "igpu/option.h"
+#include "igpu/unique_fd.h"
+#include "service/regular_file.h"
+#include "text/unicode.h"
 #include "trace/perfetto_writer.h"
 
 extern char** environ;
@@ -39,7 +39,7 @@ std::uint64_t now(clockid_t clock) {
   return static_cast<std::uint64_t>(time.tv_sec) * kSecond + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-void say(const std::string& text) { std::fprintf(stderr, "trace: %s\n", terminal_safe(text).c_str()); }
+void say(const std::string& text) { std::fprintf(stderr, "trace: %s\n", clean_text(text).c_str()); }
 
 // ^C and SIGTERM end the recording; the second one ends it without the jobs in flight.
 std::atomic<int> interrupts{0};
@@ -74,11 +74,7 @@ class InterruptsCounted {
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path)
-      : path_(path),
-        is_new_(::access(path.c_str(), F_OK) != 0),
-        fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {
-    if (!fd_) throw std::runtime_error("trace: " + path + ": " + std::generic_category().message(errno));
-  }
+      : path_(path), is_new_(::access(path.c_str(), F_OK) != 0), fd_(opened(path)) {}
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile() {
@@ -102,9 +98,17 @@ class OutputFile {
   const std::string& path() const { return path_; }
 
  private:
+  static UniqueFd opened(const std::string& path) {
+    try {
+      return open_to_write(path);
+    } catch (const FileError& error) {
+      throw std::runtime_error("trace: " + path + ": " + error.what());
+    }
+  }
+
   std::string path_;
   bool is_new_, begun_ = false;
-  Descriptor fd_;
+  UniqueFd fd_;
   int error_ = 0;
 };
 
@@ -164,10 +168,9 @@ void check_engines(const TraceArguments& arguments, const JobRecorder& recorder)
     const std::size_t digits = ring.find_last_not_of("0123456789") + 1;
     const std::string name = ring.substr(0, digits);
     if (name == "rcs" || name == "bcs" || name == "vcs" || name == "vecs" || name == "ccs")
-      throw UsageError(
-          "trace: --engine " + ring +
-              ": xe reports only the class of an engine; use --class render, copy, video, video_enhance or compute",
-          kUsageStatus);
+      throw OptionError("engine", "\"" + ring +
+                                      "\": xe reports only the class of an engine; use --class render, copy, video, "
+                                      "video_enhance or compute");
   }
 }
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "cli/output.h"
+#include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {
@@ -30,30 +30,28 @@ std::string microseconds(std::uint64_t ns) {
   return text.data();
 }
 
-std::string plain(std::string_view text) { return terminal_safe(text); }
-
 // For a cell of CSV. The characters that need quotes are replaced: these are names of rings and processes.
 std::string cell(std::string_view text) {
-  std::string safe = terminal_safe(text);
+  std::string safe = clean_text(text);
   for (char& c : safe)
     if (c == ',' || c == '"') c = '_';
   return safe;
 }
 
 std::string ring_of(const Job& job) {
-  std::string name = plain(job.device.view());
+  std::string name = clean_text(job.device.view());
   if (!name.empty()) name += ' ';
-  return name + plain(job.ring.empty() ? to_string(job.source) : job.ring.view());
+  return name + clean_text(job.ring.empty() ? to_string(job.source) : job.ring.view());
 }
 
 std::string process_of(const Job& job) {
-  return (job.comm.empty() ? "pid" : plain(job.comm.view())) + " " + std::to_string(job.pid);
+  return (job.comm.empty() ? "pid" : clean_text(job.comm.view())) + " " + std::to_string(job.pid);
 }
 
 // The metrics call it the same.
 std::string workload_of(const Job& job, const TraceFile& file) {
   const auto known = file.workloads.find(job.pid);
-  return known == file.workloads.end() ? "unattributed" : plain(known->second);
+  return known == file.workloads.end() ? "unattributed" : clean_text(known->second);
 }
 
 std::string key_text(const JobKey& key) {
@@ -91,7 +89,8 @@ constexpr std::size_t kNameWidth = 34, kWidth = 12;
 
 std::string table(std::map<std::string, Group>& groups, std::string_view title) {
   std::size_t name_width = kNameWidth;
-  for (const auto& [name, group] : groups) name_width = std::max(name_width, name.size() + 2);
+  for (const auto& [name, group] : groups)
+    name_width = std::max(name_width, static_cast<std::size_t>(cell_width(name)) + 2);
   std::string text = padded(title, name_width);
   for (const char* const column :
        {"jobs", "queue p50", "queue p95", "queue max", "run p50", "run p95", "run max", "bound", "errors", "no end"})
@@ -253,7 +252,8 @@ std::string jobs_by(const TraceFile& file, std::string_view what) {
       groups[ring_of(job) + " " + std::to_string(job.context)].add(job);
     else  // xe names a queue, not an engine
       groups[job.source == JobSource::drm_sched && job.engine_class != JobClass::other
-                 ? (job.device.empty() ? "" : plain(job.device.view()) + " ") + std::string(to_string(job.engine_class))
+                 ? (job.device.empty() ? "" : clean_text(job.device.view()) + " ") +
+                       std::string(to_string(job.engine_class))
                  : ring_of(job)]
           .add(job);
   }

@@ -21,7 +21,6 @@ std::string job_histogram(const TraceFile& file, TraceArguments::Histogram which
 std::string jobs_by(const TraceFile& file, std::string_view what);
 std::string timeline(const TraceFile& file, const TraceArguments& arguments);
 std::string chrome_trace(const TraceFile& file, std::int64_t clock_offset_ns);
-std::string perfetto_trace(const TraceFile& file, std::int64_t clock_offset_ns);
 
 // "long queue", "slow run", ...
 std::string_view blocker(const Job& job);

@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/output.h"
+#include "text/unicode.h"
 #include "trace/report.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::size_t kNameWidth = 24;
+constexpr std::size_t kBesideCells = kNameWidth + 2;  // the name, and a bar at each end
 
 // One lane of text: for each column, how much of it each kind of work covers.
 class Lane {
@@ -48,7 +49,7 @@ class Lane {
 };
 
 std::string line(const std::string& name, const std::string& cells) {
-  return padded(name.substr(0, kNameWidth - 1), kNameWidth) + "|" + cells + "|\n";
+  return padded(cut_to_cells(name, kNameWidth - 1), kNameWidth) + "|" + cells + "|\n";
 }
 
 }  // namespace
@@ -59,14 +60,15 @@ std::string timeline(const TraceFile& file, const TraceArguments& arguments) {
   const double from = arguments.from_seconds.value_or(0);
   double to = arguments.to_seconds.value_or(all);
   if (to <= from) to = from + 1e-3;
+  const std::size_t columns = arguments.width - kBesideCells;
   std::map<std::string, Lane> engines, threads;
   const auto lane = [&](std::map<std::string, Lane>& lanes, const std::string& name) -> Lane& {
-    return lanes.try_emplace(name, arguments.width, from, to).first->second;
+    return lanes.try_emplace(name, columns, from, to).first->second;
   };
   for (const Job& job : file.jobs) {
-    std::string name = terminal_safe(job.device.view());
+    std::string name = clean_text(job.device.view());
     if (!name.empty()) name += ' ';
-    name += terminal_safe(job.ring.empty() ? to_string(job.source) : job.ring.view());
+    name += clean_text(job.ring.empty() ? to_string(job.source) : job.ring.view());
     Lane& engine = lane(engines, name);
     const double submitted = seconds(job.submit_ns);
     const double start = job.start_ns != 0 ? seconds(job.start_ns) : all;
@@ -75,7 +77,7 @@ std::string timeline(const TraceFile& file, const TraceArguments& arguments) {
       engine.add(start, job.ended() ? seconds(job.end_ns) : all, true);
   }
   std::map<std::uint32_t, std::string> names;
-  for (const Job& job : file.jobs) names.try_emplace(job.tid, terminal_safe(job.comm.view()));
+  for (const Job& job : file.jobs) names.try_emplace(job.tid, clean_text(job.comm.view()));
   const auto thread = [&](std::uint32_t tid) {
     const auto known = names.find(tid);
     return (known == names.end() || known->second.empty() ? "thread" : known->second) + " " + std::to_string(tid);
@@ -86,7 +88,7 @@ std::string timeline(const TraceFile& file, const TraceArguments& arguments) {
     lane(threads, thread(wait.tid)).add(seconds(wait.begin_ns), seconds(wait.end_ns), false);
   char range[96];
   std::snprintf(range, sizeof range, "%.6f s to %.6f s, %.3f ms a column\n", from, to,
-                (to - from) * 1e3 / static_cast<double>(arguments.width));
+                (to - from) * 1e3 / static_cast<double>(columns));
   std::string text = range;
   text += "engines: # runs, + runs partly, . a job waits\n";
   for (const auto& [name, cells] : engines) text += line(name, cells.text('#', '+', '.'));

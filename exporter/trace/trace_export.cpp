@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/output.h"
+#include "format/json_writer.h"
 #include "trace/perfetto_writer.h"
 #include "trace/report.h"
 
@@ -10,12 +10,9 @@ namespace igpu::exporter {
 namespace {
 
 std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : terminal_safe(text)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
+  std::string out;
+  append_json_string(out, text);
+  return out;
 }
 
 std::string microseconds(std::uint64_t ns, std::int64_t offset_ns) {
@@ -23,10 +20,6 @@ std::string microseconds(std::uint64_t ns, std::int64_t offset_ns) {
   std::string fraction = std::to_string(time < 0 ? -time % 1000 : time % 1000);
   fraction.insert(0, 3 - fraction.size(), '0');
   return (time < 0 && time > -1000 ? "-" : "") + std::to_string(time / 1000) + "." + fraction;
-}
-
-std::uint64_t moved(std::uint64_t ns, std::int64_t offset_ns) {
-  return ns == 0 ? 0 : ns + static_cast<std::uint64_t>(offset_ns);
 }
 
 }  // namespace
@@ -61,38 +54,6 @@ std::string chrome_trace(const TraceFile& file, std::int64_t clock_offset_ns) {
     event("ioctl", "ioctl", call.begin_ns, call.end_ns, std::to_string(call.pid), std::to_string(call.tid),
           "\"command\":" + std::to_string(call.command));
   return text + "\n]}\n";
-}
-
-std::string perfetto_trace(const TraceFile& file, std::int64_t clock_offset_ns) {
-  std::string text;
-  const std::uint64_t zero = file.first_ns == 0 ? 1 : moved(file.first_ns, clock_offset_ns);
-  PerfettoWriter writer([&](std::string_view bytes) { text += bytes; }, {zero, zero, zero});
-  for (const auto& [pid, workload] : file.workloads)
-    writer.add(JobProcess{moved(file.first_ns, clock_offset_ns), pid, workload});
-  for (Job job : file.jobs) {
-    job.submit_ns = moved(job.submit_ns, clock_offset_ns);
-    job.handed_over_ns = moved(job.handed_over_ns, clock_offset_ns);
-    job.start_ns = moved(job.start_ns, clock_offset_ns);
-    job.end_ns = moved(job.end_ns, clock_offset_ns);
-    writer.add(job);
-  }
-  for (FenceWait wait : file.waits) {
-    wait.begin_ns = moved(wait.begin_ns, clock_offset_ns);
-    wait.end_ns = moved(wait.end_ns, clock_offset_ns);
-    writer.add(wait);
-  }
-  for (IoctlCall call : file.calls) {
-    call.begin_ns = moved(call.begin_ns, clock_offset_ns);
-    call.end_ns = moved(call.end_ns, clock_offset_ns);
-    writer.add(call);
-  }
-  for (CpuSwitch cpu_switch : file.switches) {
-    cpu_switch.time_ns = moved(cpu_switch.time_ns, clock_offset_ns);
-    writer.add(cpu_switch);
-  }
-  writer.add_counts(file.counts, moved(file.last_ns, clock_offset_ns), file.ended);
-  writer.flush();
-  return text;
 }
 
 }  // namespace igpu::exporter

@@ -21,7 +21,7 @@
 #include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
 #include "support/fake_clock.h"
-#include "top/frame_builder.h"
+#include "top/frame.h"
 #include "top/screen.h"
 
 using namespace igpu;
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
     local.push_back(middle - begin);
     remote.push_back(end - written);
   }
-  const std::size_t processes = frame.hosts.front().processes.size();
+  const std::size_t processes = top::count_clients(frame.hosts.front(), false);
   std::printf("top at 1 Hz, Arc A770 with %zu processes, 120x40 (%zu bytes of page, %zu of screen a round)\n",
               processes, text.size(), cells / (2 * (kWarmUp + kRounds)));
   std::printf("this machine: %.3f %% of a core; another exporter's page: %.3f %%\n", median(local) * 100,

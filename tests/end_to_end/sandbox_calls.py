@@ -118,6 +118,17 @@ def judge(traced, what):
     return lines
 
 
+def judge_event_opener(traced):
+    """The process that opens perf events puts its filter on before the others do."""
+    lines = whole_calls(traced.trace.read_text(errors="replace").splitlines())
+    process = next((line.split(maxsplit=1)[0] for line in lines if 'PR_SET_NAME, "event-opener"' in line), None)
+    own = [line for line in lines if line.split(maxsplit=1)[0] == process]
+    filtered = next((i for i, line in enumerate(own) if re.search(r"seccomp\(SECCOMP_SET_MODE_FILTER|prctl\(PR_SET_SECCOMP", line)), None)
+    check(filtered is not None, "the event opener has put a filter on")
+    refused = [line for line in own[filtered + 1:] if "= -1 EPERM" in line and "perf_event_open" not in line]
+    check(not refused, f"event opener: refused: {refused[:5]}")
+
+
 def calls_of_unit(unit):
     """What the unit's SystemCallFilter= allows, as systemd works it out."""
     groups = {}
@@ -194,6 +205,7 @@ def plain(binary, work):
             other.terminate()
             other.wait()
     lines = judge(traced, "plain")
+    judge_event_opener(traced)
     check(any("perf_event_open" in line for line in lines), "events of the GPU that came later were opened")
     judge_unit(traced, pathlib.Path(sys.argv[2]))
     if not root_user:

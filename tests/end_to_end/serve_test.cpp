@@ -208,7 +208,7 @@ TEST_CASE("SIGTERM and SIGINT let the scrape under way finish and end with 0") {
   }
 }
 
-TEST_CASE("it listens on the configured address, by flag, environment and file") {
+TEST_CASE("it listens on the configured address, by flag and environment") {
   const std::string path = "/tmp/igpu-e2e-" + std::to_string(::getpid()) + ".sock";
   ExporterProcess exporter({"--simulate=asleep", "--web.listen-address=unix:" + path,
                             "--web.listen-address=localhost:0", "--web.listen-address", ":0"});
@@ -230,12 +230,6 @@ TEST_CASE("it listens on the configured address, by flag, environment and file")
                                       "INTEL_GPU_EXPORTER_SIMULATE=asleep", "INTEL_GPU_EXPORTER_LOG_FORMAT=json"});
   CHECK(http_get(by_environment.port(), "/metrics").status == 200);
   CHECK(by_environment.log().starts_with("{\"ts\":"));
-
-  const std::string file = "/tmp/igpu-e2e-" + std::to_string(::getpid()) + ".conf";
-  std::ofstream(file) << "web.listen-address = 127.0.0.1:0\nsimulate = asleep\nweb.telemetry-path = /m\n";
-  ExporterProcess by_file({"--config=" + file, "--web.listen-address=127.0.0.1:0"});
-  CHECK(http_get(by_file.port(), "/m").status == 200);
-  std::remove(file.c_str());
 }
 
 TEST_CASE("what cannot work ends the start with one clear line and status 1") {
@@ -249,7 +243,6 @@ TEST_CASE("what cannot work ends the start with one clear line and status 1") {
       arguments({"--web.listen-address=nonsense"}),
       arguments({"--web.listen-address=192.0.2.77:0"}),
       arguments({taken.c_str()}),
-      arguments({"--config=/no/such/file"}),
       arguments({"--web.config.file=/no/such/file"}),
       arguments({"--path.sysfs=/no/such/folder"}),
       arguments({"--collector.nope"}),
@@ -267,39 +260,24 @@ TEST_CASE("what cannot work ends the start with one clear line and status 1") {
   }
 }
 
-TEST_CASE("an error names the environment variable or the line of the file that the value came from") {
-  MachineTree tree;
+TEST_CASE("an error names the environment variable that the value came from") {
   struct Case {
-    std::string flag, variable;
+    std::string variable;
     std::vector<std::string> command;
   };
   const std::vector<Case> cases{
-      {"web.config.file", "INTEL_GPU_EXPORTER_WEB_CONFIG_FILE", {"serve"}},
-      {"workload.rules", "INTEL_GPU_EXPORTER_WORKLOAD_RULES", {"serve"}},
-      {"workload.rules", "INTEL_GPU_EXPORTER_WORKLOAD_RULES", {"stats"}},
-      {"path.sysfs", "INTEL_GPU_EXPORTER_PATH_SYSFS", {"serve"}},
-      {"cacert", "INTEL_GPU_EXPORTER_CACERT", {"top", "host.example"}},
-      {"key", "INTEL_GPU_EXPORTER_KEY", {"top", "host.example"}},
+      {"INTEL_GPU_EXPORTER_WEB_CONFIG_FILE", {"serve"}},      {"INTEL_GPU_EXPORTER_WORKLOAD_RULES", {"serve"}},
+      {"INTEL_GPU_EXPORTER_WORKLOAD_RULES", {"stats"}},       {"INTEL_GPU_EXPORTER_PATH_SYSFS", {"serve"}},
+      {"INTEL_GPU_EXPORTER_CACERT", {"top", "host.example"}}, {"INTEL_GPU_EXPORTER_KEY", {"top", "host.example"}},
   };
   for (const Case& test : cases) {
-    CAPTURE(test.flag);
-    tree.write("flags.conf", "# flags\n" + test.flag + " = /no/such/file\n");
-    const std::string file = tree.path("flags.conf");
+    CAPTURE(test.variable);
     std::vector<std::string> by_variable{"env", test.variable + "=/no/such/file", IGPU_EXPORTER_BINARY};
     by_variable.insert(by_variable.end(), test.command.begin(), test.command.end());
-    std::vector<std::string> by_file = arguments({});
-    by_file.insert(by_file.end(), test.command.begin(), test.command.end());
-    by_file.push_back("--config=" + file);
     const std::string variable_error = run_program(by_variable).output;
-    const std::string file_error = run_program(by_file).output;
     CAPTURE(variable_error);
-    CAPTURE(file_error);
     CHECK(variable_error.starts_with("intel-gpu-exporter: " + test.variable + ": "));
-    CHECK(file_error.starts_with("intel-gpu-exporter: " + file + ":2: " + test.flag + ": "));
   }
-  std::vector<std::string> config = arguments({"serve"});
-  config.insert(config.begin(), {"env", "INTEL_GPU_EXPORTER_CONFIG=/no/such/file"});
-  CHECK(run_program(config).output.starts_with("intel-gpu-exporter: INTEL_GPU_EXPORTER_CONFIG: cannot read"));
 }
 
 TEST_CASE("--version and --help print to standard output and end with 0") {
@@ -310,6 +288,22 @@ TEST_CASE("--version and --help print to standard output and end with 0") {
   const ProgramOutcome help = run_program(arguments({"--help"}));
   CHECK(help.status == 0);
   CHECK(help.output.starts_with("usage: "));
+}
+
+TEST_CASE("a GPU that --gpu names and that is not here is named in the log, with those that are") {
+  for (const std::vector<std::string>& chosen :
+       {std::vector<std::string>{"--gpu=card9"}, {"--gpu=card0", "--gpu=card9"}}) {
+    ExporterProcess exporter([&] {
+      std::vector<std::string> flags = {"--simulate=tgl-broadcast", "--scrape.min-window=10ms"};
+      flags.insert(flags.end(), chosen.begin(), chosen.end());
+      return flags;
+    }());
+    const std::string log = exporter.log();
+    CHECK(log.find("gpu=card9") != std::string::npos);
+    CHECK(log.find("0000:00:02.0 (card0, renderD128)") != std::string::npos);
+    CHECK(log.find("lspci") == std::string::npos);
+    CHECK(exporter.stop(SIGTERM) == 0);
+  }
 }
 
 TEST_CASE("a machine without a GPU is served, and one that comes later is found") {

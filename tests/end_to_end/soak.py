@@ -35,6 +35,7 @@ from web_config import WebExporter, login, users  # noqa: E402
 
 ADDRESSES = {0: "0000:00:02.0", 1: "0000:03:00.0"}
 PMUS = {0: "i915", 1: "i915_0000_03_00.0"}
+WORKERS = 48  # exporter/http/listener.h
 
 
 class Exporter(WebExporter):
@@ -46,10 +47,16 @@ class Exporter(WebExporter):
         super().__init__(binary, folder, config, "--scrape.min-window=100ms", f"--path.sysfs={tree}/sys", f"--path.devfs={tree}/dev")
 
     def footprint(self):
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        number = lambda key: int(re.search(key + r":\s+(\d+)", status).group(1))
-        return {"resident KiB": number("VmRSS"), "threads": number("Threads"),
-                "descriptors": len(os.listdir(f"/proc/{self.process.pid}/fd"))}
+        process = pathlib.Path(f"/proc/{self.process.pid}")
+        names = [name for name in map(thread_name, process.glob("task/*/comm")) if name]
+        return {"resident KiB": int(re.search(r"VmRSS:\s+(\d+)", (process / "status").read_text()).group(1)),
+                "workers": names.count("worker"), "other threads": len(names) - names.count("worker"),
+                "descriptors": len(os.listdir(process / "fd"))}
+
+
+def thread_name(comm):
+    with contextlib.suppress(OSError):  # it has ended
+        return comm.read_text().strip()
 
 
 class Scraper(threading.Thread):
@@ -178,7 +185,9 @@ def main():
             thread.join()
         for exporter, before, after in zip(exporters, early, late):
             print(exporter.name, before, "->", after)
-            check(after["threads"] <= before["threads"], f"{exporter.name}: more threads")
+            check(after["other threads"] <= before["other threads"], f"{exporter.name}: more threads")
+            # A worker starts when all others are busy, so that their number is the most requests at one time so far.
+            check(after["workers"] <= WORKERS, f"{exporter.name}: more workers than its limit")
             # One sample may include more clients than another; what leaks at each scrape is hundreds.
             check(after["descriptors"] <= before["descriptors"] + 10, f"{exporter.name}: more descriptors")
             if not instrumented:
@@ -195,12 +204,13 @@ def login_header():
 
 
 def settled(exporter):
-    """The largest of some samples: clients and a card come and go all the time."""
+    """The largest of some samples, because clients and a card come and go all the time; of other threads the smallest,
+    because a new worker has the name of its starter for a moment."""
     samples = []
     for _ in range(60):
         samples.append(exporter.footprint())
         time.sleep(0.1)
-    return {key: max(sample[key] for sample in samples) for key in samples[0]}
+    return {key: (min if key == "other threads" else max)(sample[key] for sample in samples) for key in samples[0]}
 
 
 if __name__ == "__main__":

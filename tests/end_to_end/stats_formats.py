@@ -54,8 +54,8 @@ def json_lines():
                   {**whole, "metrics": {"intel_gpu_exporter_devices": [{"value": "1"}]}}):
         check(not validator.is_valid(wrong), f"the schema rejects {str(wrong)[:80]}")
     plain, err, _ = stats("--simulate=rack", "--json", "--interval=100ms", "--count=2")
-    check(list(json.loads(plain.splitlines()[0])) == ["time", "gpus", "metrics"], "--json is as it was: no version")
-    check(err == "", f"--json prints no summary: {err[:100]}")
+    check(list(json.loads(plain.splitlines()[0])) == ["version", "time", "gpus", "metrics"], "--json is --format json")
+    check(err.startswith("2 readings in "), f"with its summary: {err[:100]}")
 
 
 def csv_rows():
@@ -120,7 +120,7 @@ def intel_gpu_top():
     check(without_numbers(out).startswith(without_numbers(layout).rstrip()), f"the layout of igt 2.x:\n{out[:1500]}")
     for profile in PROFILES:
         out, _ = stream(profile, "intel_gpu_top")
-        check(out.startswith("[\n\n{\n") and out.endswith("\n}\n]\n") and out.count("\n},\n{\n") == 2, f"{profile}: framing")
+        check(out.startswith("[\n\n{\n") and out.endswith("\n}]\n") and out.count("\n},\n{\n") == 2, f"{profile}: framing")
         records = json.loads(out, object_pairs_hook=collections.OrderedDict)
         check(len(records) == 3, f"{profile}: three records")
         known = ["period", "frequency", "interrupts", "rc6", "power", "imc-bandwidth", "engines", "clients"]
@@ -155,6 +155,70 @@ def intel_gpu_top():
         check(close, f"{what} of intel_gpu_top {min(values)}..{max(values)} beside {sum(page) / len(page)} of /metrics")
     _, err, status = stats("--simulate=rack", "--gpu=card1", "--gpu=card2", "--format=intel_gpu_top")
     check(status == 2 and "one" in err, f"two GPUs are too many for intel_gpu_top: {err}")
+
+
+def prometheus():
+    """Whole pages for node_exporter's textfile collector: never half a file, never two, readable by others."""
+    whole, err, status = stats("--simulate=arc-a770", "--format=prometheus")
+    check(status == 0 and err == "", f"prometheus exits with {status}: {err}")
+    names = re.findall(r"^# TYPE (\S+) (?:counter|gauge|histogram)$", whole, re.M)
+    check(len(names) > 20 and len(set(names)) == len(names), f"each metric once: {len(names)}")
+    check(whole.endswith("\n") and re.search(r'^intel_gpu_power_watts\{.*\} \d', whole, re.M), "a page")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "gpu.prom")
+        target.write_text("old")
+        readers = 0
+        ran = subprocess.Popen([binary, "stats", "--simulate=arc-a770", "--format=prometheus", "--interval=20ms", "--count=10",
+                                "-o", str(target)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        while ran.poll() is None:
+            text = target.read_text()
+            check(text == "old" or text.endswith("\n") and "intel_gpu_info" in text, f"half a file: {text[-80:]!r}")
+            readers += 1
+        check(ran.returncode == 0 and ran.stdout.read() == b"" and readers > 0, f"-o: {ran.returncode}")
+        ran.stdout.close()
+        names = sorted(os.listdir(folder))
+        check(names == ["gpu.prom"] and target.stat().st_mode & 0o777 == 0o644, f"only the file, for every reader: {names}")
+        Path(folder, "link").symlink_to("gpu.prom")
+        for bad, why in ((str(Path(folder, "link")), "symbolic link"), ("/dev/full", "not a regular file"),
+                         (str(Path(folder, "no/gpu.prom")), "No such file"), (folder, "not a regular file")):
+            _, err, status = stats("--simulate=arc-a770", "--format=prometheus", "-o", bad)
+            check(status == 1 and why in err and err.count("\n") == 1, f"-o {bad}: {status} {err}")
+        check(sorted(os.listdir(folder)) == ["gpu.prom", "link"], "nothing is left behind")
+
+
+def bars():
+    for profile in PROFILES:
+        out, err = stream(profile, "waybar")
+        lines = out.splitlines()
+        check(len(lines) == 3, f"{profile}: a line for each reading: {len(lines)}")
+        for line in map(json.loads, lines):
+            check(isinstance(line["text"], str) and isinstance(line["tooltip"], str), f"{profile}: {line}")
+            check(line["class"] in ("unknown", "suspended", "throttled", "high", "busy", "idle"), f"{profile}: {line}")
+            check("percentage" not in line or 0 <= line["percentage"] <= 100, f"{profile}: {line}")
+            check("&" not in re.sub(r"&(amp|lt|gt|quot|#39);", "", line["tooltip"]), f"{profile}: Pango markup {line}")
+    out, err, status = stats("--simulate=rack", "--template", "{pci.address} {engine.video.busy}% {power}W")
+    check(status == 0 and len(out.splitlines()) == 3, f"a template is a line for each GPU: {status} {err}")
+    for line in out.splitlines():
+        check(re.fullmatch(r"0000:\d\d:00\.[02] \d+(\.\d)?% (\d+(\.\d+)?|-)W|0000:00:02.0 .*", line), f"template: {line}")
+
+
+def nvtop():
+    """Beszel's way: GPUs by their place, values without the letters of their units."""
+    for profile in PROFILES:
+        out, _ = stream(profile, "nvtop", 2)
+        decoder, arrays = json.JSONDecoder(), []
+        while out.strip():
+            array, end = decoder.raw_decode(out.lstrip())
+            arrays.append(array)
+            out = out.lstrip()[end:]
+        check(len(arrays) == 2, f"{profile}: one array after another: {len(arrays)}")
+        keys = ["device_name", "gpu_clock", "mem_clock", "temp", "fan_speed", "power_draw", "gpu_util", "encode_decode",
+                "mem_util", "mem_total", "mem_used", "mem_free", "processes"]
+        for gpu in arrays[-1]:
+            check(list(gpu) == keys, f"{profile}: keys {list(gpu)}")
+            for key, unit in (("temp", "C"), ("power_draw", "W"), ("gpu_util", "%"), ("mem_total", ""), ("mem_used", "")):
+                check(gpu[key] is None or float(gpu[key].rstrip(unit or None)) >= 0, f"{profile}: {key} {gpu[key]}")
+    check(json.loads(stats("--simulate=arc-a770", "--format=nvtop")[0])[0]["processes"], "processes of an Arc A770")
 
 
 def streams():
@@ -198,7 +262,7 @@ def streams():
 
 def pipes():
     # The reader leaves between two readings, an hour apart, and right away.
-    for form in ("table", "json", "csv", "influx", "intel_gpu_top"):
+    for form in ("table", "json", "csv", "influx", "prometheus", "intel_gpu_top", "nvtop", "waybar"):
         ran = subprocess.Popen([binary, "stats", "--simulate=arc-a770", f"--format={form}", "--interval=1h"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         ran.stdout.read(1)
@@ -216,7 +280,7 @@ def pipes():
 
 
 def bad_flags():
-    for arguments, allowed in ((["--format=xml"], "table, json, csv, influx, intel_gpu_top"), (["--count=0"], "from 1 to"),
+    for arguments, allowed in ((["--format=xml"], "table, json, csv, influx, prometheus, intel_gpu_top, nvtop, waybar"), (["--count=0"], "from 1 to"),
                                (["--for=soon"], "500ms, 1s, 2m"), (["--interval=-1s"], "500ms, 1s, 2m"),
                                (["--simulate=nothing"], "arc-a770"), (["--fromat=csv"], "--format"),
                                (["--json", "--format=csv"], "contradicts --json")):
@@ -225,6 +289,6 @@ def bad_flags():
     check(subprocess.run([binary, "serve", "--count=1"], capture_output=True, timeout=60).returncode == 1, "serve is as it was")
 
 
-for part in (json_lines, csv_rows, influx, intel_gpu_top, streams, pipes, bad_flags):
+for part in (json_lines, csv_rows, influx, intel_gpu_top, prometheus, bars, nvtop, streams, pipes, bad_flags):
     part()
 finish("stats: ")

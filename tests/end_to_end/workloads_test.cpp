@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -38,7 +39,7 @@ struct Host {
     add_gpu(tree,
             {.pci_path = "pci0000:00/0000:00:02.0", .driver = "i915", .card = "card0", .render_node = "renderD128"});
     tree.make_directory("dev/dri");
-    tree.write("proc/uptime", "1000.00 1.00\n");
+    tree.write("proc/uptime", "12.00 1.00\n");  // as lxcfs does in a container that is twelve seconds old
     tree.write("proc/stat", "cpu0 100 0 0 0 0 0 0 0\nbtime 0\n");
     add_process(tree, 7,
                 {.cgroup = "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + underscored(kPodUid) +
@@ -50,7 +51,6 @@ struct Host {
   }
   // Both clients have worked for this long.
   void work(int seconds) {
-    tree.write("proc/uptime", std::to_string(1000 + seconds) + ".00 1.00\n");
     for (const std::uint32_t pid : {7U, 9U})
       add_file(tree, pid, 3,
                "drm-driver:\ti915\ndrm-pdev:\t" + kGpu + "\ndrm-client-id:\t" + std::to_string(pid) +
@@ -85,6 +85,13 @@ double sum_of(const Exposition& page, std::string_view metric = kBusy) {
   double sum = 0;
   for (const auto* sample : page.find(metric)) sum += sample->value;
   return sum;
+}
+
+// The clock of start times, in hundredths of a second.
+std::uint64_t boot_ticks() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 100 + static_cast<std::uint64_t>(time.tv_nsec) / 10'000'000;
 }
 
 template <class Condition>
@@ -171,11 +178,9 @@ TEST_CASE("a fork bomb of GPU clients leaves the page bounded, the exporter aliv
   constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
     const std::uint32_t first = 1000 + static_cast<std::uint32_t>(round) * kProcesses;
-    const int now = 1010 + 10 * round;
-    host.tree.write("proc/uptime", std::to_string(now) + ".00 1.00\n");
+    const std::uint64_t now = boot_ticks();
     for (std::uint32_t pid = first; pid < first + kProcesses; ++pid) {
-      add_process(host.tree, pid,
-                  {.comm = "b" + std::to_string(pid), .start_time_ticks = static_cast<std::uint64_t>(now) * 100 - 1});
+      add_process(host.tree, pid, {.comm = "b" + std::to_string(pid), .start_time_ticks = now});
       add_file(host.tree, pid, 3,
                "drm-driver:\ti915\ndrm-pdev:\t" + kGpu + "\ndrm-client-id:\t" + std::to_string(pid) +
                    "\ndrm-engine-video:\t1000000000 ns\n");
@@ -196,6 +201,21 @@ TEST_CASE("a fork bomb of GPU clients leaves the page bounded, the exporter aliv
   // The two that were there before are left.
   CHECK(waits_until([&] { return sum_of(scrape(exporter), "intel_gpu_workload_processes") == 2; }));
   CHECK(sum_of(scrape(exporter)) - before == kRounds * kProcesses);
+  CHECK(exporter.stop(SIGTERM) == 0);
+}
+
+TEST_CASE("in an LXC container a process is as old as the host's clock says, not as /proc/uptime does") {
+  Host host;
+  ExporterProcess exporter(host.arguments({"--collector.workloads", "--workload.by=comm"}));
+  (void)scrape(exporter);
+  // It began a second after the host, and uses the GPU for the first time now.
+  add_process(host.tree, 11, {.comm = "old", .start_time_ticks = 100, .cpu_ticks = 105'000});
+  add_file(host.tree, 11, 3,
+           "drm-driver:\ti915\ndrm-pdev:\t" + kGpu + "\ndrm-client-id:\t11\ndrm-engine-video:\t4000000000000 ns\n");
+  const Exposition page = scrape(exporter);
+  CHECK(page.value(kBusy, {{"workload", "old"}}) == 0);
+  CHECK(page.value("intel_gpu_workload_started_total", {{"workload", "old"}}) == 0);
+  CHECK(page.value("intel_gpu_workload_cpu_seconds_total", {{"workload", "old"}, {"mode", "user"}}) == 0);
   CHECK(exporter.stop(SIGTERM) == 0);
 }
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/json_strings.h"
 #include "fuzz/fuzz_check.h"
 #include "source/container_names.h"
+#include "source/json_strings.h"
 
 namespace {
 bool is_plain(std::string_view name) {

@@ -8,7 +8,7 @@
 #include "client/exposition.h"
 #include "fuzz/fuzz_check.h"
 #include "text/unicode.h"
-#include "top/frame_builder.h"
+#include "top/frame.h"
 
 using namespace igpu::exporter;
 
@@ -23,34 +23,30 @@ void check_text(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  top::FrameBuilder builder;
+  igpu::ModelReader reader([](std::string_view label) { return clean_text(label, 256); });
   std::size_t samples = 0;
   const ParsedExposition parsed = parse_exposition(text, [&](const TextSample& sample) {
     ++samples;
     FUZZ_CHECK(!sample.metric.empty());
     FUZZ_CHECK(sample.labels.size() <= kMaxParsedLabels);
-    builder.add(sample);
+    reader.add(sample.metric, sample.labels, sample.value);
   });
   FUZZ_CHECK(parsed.samples == samples);
-  top::HostFrame host = builder.finish();
-  for (const top::GpuFrame& gpu : host.gpus) {
-    for (const std::string* label : {&gpu.device, &gpu.card, &gpu.driver, &gpu.name, &gpu.kind}) check_text(*label);
-    for (const top::EngineRow& engine : gpu.engines) {
+  top::HostFrame host;
+  static_cast<igpu::HostModel&>(host) = reader.finish();
+  for (const igpu::GpuModel& gpu : host.gpus) {
+    for (const std::string* label : {&gpu.gpu.address, &gpu.gpu.card, &gpu.gpu.name}) check_text(*label);
+    for (const auto& engine : top::rows_of(gpu.engines)) {
       check_text(engine.name);
-      FUZZ_CHECK(!engine.busy || (*engine.busy >= 0 && *engine.busy <= 1));
+      FUZZ_CHECK(!engine.busy || (engine.busy->value >= 0 && engine.busy->value <= 1));
     }
-    for (const top::GtRow& gt : gpu.gts) {
-      for (const std::string& reason : gt.throttle_reasons) check_text(reason);
+    for (const auto& gt : top::rows_of(gpu.throttling))
+      for (const std::string& reason : gt.reasons) check_text(reason);
+    for (const auto& process : top::rows_of(gpu.processes)) {
+      check_text(process.comm);
+      check_text(process.cgroup);
     }
-  }
-  for (const top::ProcessRow& process : host.processes) {
-    FUZZ_CHECK(process.gpu < host.gpus.size());
-    check_text(process.comm);
-    check_text(process.cgroup);
-  }
-  for (const top::WorkloadRow& workload : host.workloads) {
-    FUZZ_CHECK(workload.gpu < host.gpus.size());
-    check_text(workload.name);
+    for (const auto& workload : gpu.workloads) check_text(workload.workload);
   }
   top::add_rates(host, host);
   return 0;

@@ -11,7 +11,7 @@
 
 #include "fuzz/fuzz_check.h"
 #include "source/drm_openers.h"
-#include "source/fdinfo.h"
+#include "source/fdinfo_text.h"
 
 namespace {
 

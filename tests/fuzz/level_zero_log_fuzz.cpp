@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FUZZ_CHECK(write_call_lines(log, lines) == rows.has_value());
   FUZZ_CHECK(rows || whole);
   if (!rows) return 0;
-  const auto again = read_csv(csv);
+  const auto again = read_csv(csv.str());
   FUZZ_CHECK(again && again->unreadable == 0);
   FUZZ_CHECK(again->rows.size() == rows->rows.size());
   for (std::size_t i = 0; i < rows->rows.size(); ++i) {

@@ -12,7 +12,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)igpu::parse_status_uid(text);
   (void)igpu::parse_process_io(text);
-  (void)igpu::parse_uptime_ticks(text);
   if (const auto stat = igpu::parse_process_stat(text)) {
     FUZZ_CHECK(stat->cpu.value >= 0);
     FUZZ_CHECK(stat->resident.value >= 0);

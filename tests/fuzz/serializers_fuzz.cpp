@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "base/utf8.h"
 #include "format/json_lines.h"
 #include "format/openmetrics.h"
 #include "format/prometheus_text.h"
 #include "support/exposition_parser.h"
 #include "support/sample_page.h"
+#include "support/utf8.h"
 
 using namespace igpu;
 using namespace igpu::test;

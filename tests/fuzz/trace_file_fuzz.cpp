@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "fuzz/fuzz_check.h"
+#include "support/perfetto_copy.h"
 #include "trace/report.h"
 #include "trace/trace_file.h"
 
@@ -20,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& text : {trace_overview(*file), jobs_csv(*file), top_jobs(*file, 3), timeline(*file, {}),
                                   chrome_trace(*file, 0), job_histogram(*file, TraceArguments::Histogram::total)})
     FUZZ_CHECK(text.find('\x1b') == std::string::npos);
-  const auto again = read_trace(perfetto_trace(*file, 0));
+  const auto again = read_trace(igpu::test::perfetto_copy(*file));
   FUZZ_CHECK(again);
   FUZZ_CHECK(again->whole());
   FUZZ_CHECK(again->jobs.size() == file->jobs.size());

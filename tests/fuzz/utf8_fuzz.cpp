@@ -6,14 +6,15 @@
 
 #include "base/utf8.h"
 #include "fuzz/fuzz_check.h"
+#include "support/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::string out;
   igpu::append_valid_utf8(out, text);
-  FUZZ_CHECK(igpu::is_valid_utf8(out));
+  FUZZ_CHECK(igpu::test::is_valid_utf8(out));
   FUZZ_CHECK(out.find('\0') == std::string::npos);
-  if (igpu::is_valid_utf8(text) && text.find('\0') == std::string_view::npos) FUZZ_CHECK(out == text);
+  if (igpu::test::is_valid_utf8(text) && text.find('\0') == std::string_view::npos) FUZZ_CHECK(out == text);
   std::string again;
   igpu::append_valid_utf8(again, out);
   FUZZ_CHECK(again == out);

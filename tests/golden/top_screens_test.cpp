@@ -2,18 +2,20 @@
 // The screens of `top` for every simulation profile, as text, at the sizes of a serial console, a laptop and a wall.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "simulation/simulation.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/frame_builder.h"
+#include "top/frame.h"
 #include "top/screen.h"
 
 using namespace igpu;
@@ -73,6 +75,31 @@ void compare(const std::string& name, const std::string& screen) {
   CHECK(screen == read(path));
 }
 
+// The words of a screen that hold a digit, in their order. A name that was cut off ends with an ellipsis.
+std::vector<std::string> numbers(const std::string& screen) {
+  std::vector<std::string> found;
+  std::istringstream lines(screen);
+  for (std::string line; std::getline(lines, line);) {
+    if (const std::size_t more = line.find(" more line"); more != std::string::npos)
+      line.resize(line.find_last_not_of("0123456789", more - 1) + 1);  // how many depends on the size
+    std::istringstream words(line);
+    for (std::string word; words >> word;)
+      if (word.find_first_of("0123456789") != std::string::npos && !word.ends_with("\u2026")) found.push_back(word);
+  }
+  return found;
+}
+
+// The first of them that `all` does not have, in this order.
+std::string first_wrong(const std::vector<std::string>& shown, const std::vector<std::string>& all) {
+  auto next = all.begin();
+  for (const std::string& number : shown) {
+    next = std::find(next, all.end(), number);
+    if (next == all.end()) return number;
+    ++next;
+  }
+  return "";
+}
+
 }  // namespace
 
 TEST_SUITE_BEGIN("top_screens");
@@ -95,9 +122,8 @@ TEST_CASE("the page of /metrics gives the same screen as the readings that it wa
     parsed.hosts = {top::frame_of(std::string_view(watched.text))};
     top::Frame own = watched.frame;
     for (top::HostFrame* host : {&own.hosts.front(), &parsed.hosts.front()}) {  // they need the frame before
-      for (top::ProcessRow& row : host->processes) row.cpu_ratio.reset();
-      for (top::WorkloadRow& row : host->workloads) row.cpu_ratio.reset();
-      for (top::GpuFrame& gpu : host->gpus) gpu.bandwidth.clear();
+      host->cpu.clear();
+      for (igpu::GpuModel& gpu : host->gpus) gpu.memory_bandwidth = Absent{};
     }
     for (const top::ViewState& view : {top::ViewState{}, top::ViewState{.workloads = true}}) {
       const auto text = [&](const top::Frame& frame) {
@@ -116,6 +142,45 @@ TEST_CASE("tree, workloads, brief, one line each, help") {
   compare("rack-brief", watched.screen(size, {.detail = top::Detail::brief}));
   compare("rack-line", watched.screen(size, {.detail = top::Detail::line}));
   compare("help", watched.screen({80, 24}, {.help = true}));
+}
+
+TEST_CASE("on a narrow screen every number is the one of a wide screen: columns go as a whole") {
+  for (const SimulationProfile& profile : simulation_profiles()) {
+    Watched watched(profile.name);
+    for (const std::size_t hosts : {1U, 2U}) {
+      if (hosts == 2) {
+        watched.frame.hosts.push_back(watched.frame.hosts.front());
+        watched.frame.hosts[0].name = "one:10068";
+        watched.frame.hosts[1].name = "other.example.com:10068";
+      }
+      for (const top::Detail detail : {top::Detail::full, top::Detail::brief, top::Detail::line}) {
+        for (const top::ViewState& view :
+             {top::ViewState{.detail = detail}, top::ViewState{.tree = true, .detail = detail},
+              top::ViewState{.workloads = true, .detail = detail}}) {
+          const std::vector<std::string> all = numbers(watched.screen({120, 0}, view));
+          for (int width = 20; width <= 80; ++width) {
+            for (const int height : {0, 24}) {
+              const std::string screen = watched.screen({width, height}, view);
+              const std::string wrong = first_wrong(numbers(screen), all);
+              INFO(profile.name << " " << width << "x" << height << "\n" << screen);
+              REQUIRE(wrong == "");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("one hidden line is one line") {
+  const Watched watched("arc-a770");
+  bool seen = false;
+  for (int height = 5; height < 24; ++height) {
+    const std::string screen = watched.screen({80, height}, {.detail = top::Detail::full});
+    CHECK(screen.find(" 1 more lines") == std::string::npos);
+    seen = seen || screen.find(" 1 more line:") != std::string::npos;
+  }
+  CHECK(seen);
 }
 
 TEST_SUITE_END();

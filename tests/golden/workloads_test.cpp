@@ -15,6 +15,7 @@
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "simulation/simulation.h"
+#include "support/expected_values.h"
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

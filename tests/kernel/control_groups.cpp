@@ -15,7 +15,7 @@
 #include <string_view>
 #include <thread>
 
-#include "machine/unique_fd.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::test {
 namespace {

@@ -13,8 +13,8 @@
 #include <csignal>
 #include <functional>
 
+#include "igpu/unique_fd.h"
 #include "machine/change_signal.h"
-#include "machine/unique_fd.h"
 
 using namespace igpu;
 

@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "igpu/unique_fd.h"
 #include "kernel/short_process.h"
-#include "machine/unique_fd.h"
 #include "source/client_walk.h"
-#include "source/fdinfo.h"
+#include "source/fdinfo_text.h"
 #include "source/process.h"
 #include "support/child_process.h"
 #include "support/proc_tree.h"
@@ -41,24 +41,6 @@ constexpr uid_t kNobody = 65534;
 void become_nobody() {
   if (::geteuid() != 0) return;
   if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(99);
-}
-
-// Runs work in a child, the answer is what it returns (small numbers).
-int in_child(const std::function<int()>& work) {
-  const pid_t pid = ::fork();
-  REQUIRE(pid >= 0);
-  if (pid == 0) {
-    int answer = 98;
-    try {
-      answer = work();
-    } catch (...) {
-    }
-    ::_exit(answer);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(pid, &status, 0) == pid);
-  REQUIRE(WIFEXITED(status));
-  return WEXITSTATUS(status);
 }
 
 // A child that waits for its end.

@@ -3,6 +3,8 @@
 #include "source/process_tree.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -11,8 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <string>
 
 #include "base/tree_usage.h"
+#include "igpu/unique_fd.h"
+#include "support/child_process.h"
 #include "support/real_machine.h"
 
 using namespace igpu;
@@ -119,6 +124,35 @@ TEST_CASE("a script with short children costs what the kernel charges, however i
   CHECK(status == 0);
   CHECK(scan(static_cast<std::uint32_t>(script)) == 0);
   CHECK(usage.known() == 0);
+}
+
+// Of a process in a time namespace whose clock since boot is shifted by so many seconds: 0 if its start time is close
+// to the time of the search.
+int start_in_time_namespace(const char* shift) {
+  if (::unshare(CLONE_NEWTIME) != 0) return 77;
+  const UniqueFd offsets(::open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC));
+  const std::string text = std::string("boottime ") + shift + " 0";
+  if (::write(offsets.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return 77;
+  return in_child([] {  // only children are in it
+    RealMachine real;
+    const auto self = static_cast<std::uint32_t>(::getpid());
+    const auto found = ProcessTree(real.machine).below({&self, 1});
+    if (!found || found->processes.size() != 1) return 1;
+    const std::uint64_t start = found->processes[0].start_ticks;
+    return start <= found->now_ticks && found->now_ticks - start < 60'000 ? 0 : 2;
+  });
+}
+
+TEST_CASE("start times and the time of a search are on one clock in every time namespace") {
+  for (const char* shift : {"100000", "-100"}) {
+    CAPTURE(shift);
+    const int answer = in_child([&] { return start_in_time_namespace(shift); });
+    if (answer == 77) {
+      MESSAGE("skipped: time namespaces cannot be made here");
+      return;
+    }
+    CHECK(answer == 0);
+  }
 }
 
 TEST_CASE("the tree of this process holds its children, and their bytes may be read") {

@@ -25,10 +25,10 @@ using igpu::exporter::LayerOutcome;
 
 LayerOutcome put_on(std::string_view layers, const std::string& folder) {
   const FileAccess access{{folder, "/proc"}, {}, {}};
-  static std::vector<igpu::exporter::Descriptor> held;
+  static std::vector<igpu::UniqueFd> held;
   if (layers == "none") return LayerOutcome::holds();
   if (layers == "all") {
-    igpu::exporter::Sandbox sandbox({true, {}, access, access, false});
+    igpu::exporter::Sandbox sandbox({true, {}, access, access, {}, false});
     sandbox.protect_memory();
     sandbox.drop_privileges();
     sandbox.confine_clients();
@@ -36,7 +36,8 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder) {
     return sandbox.outcome(igpu::exporter::Layer::seccomp);
   }
   if (const LayerOutcome outcome = igpu::exporter::forbid_new_privileges(); !outcome.on) return outcome;
-  return layers == "seccomp" ? igpu::exporter::filter_calls_of_process() : igpu::exporter::confine_files(access, held);
+  return layers == "seccomp" ? igpu::exporter::filter_calls_of_process({})
+                             : igpu::exporter::confine_files(access, held);
 }
 
 // Not exit(): what a sanitizer does at the end is not what is tried here.

@@ -19,9 +19,9 @@
 #include <thread>
 
 #include "format/prometheus_text.h"
+#include "igpu/unique_fd.h"
 #include "kernel/control_groups.h"
 #include "kernel/short_process.h"
-#include "machine/unique_fd.h"
 #include "source/client_walk.h"
 #include "support/exposition_parser.h"
 #include "support/fixed_rules.h"

@@ -218,6 +218,49 @@ class Command(unittest.TestCase):
         names = self.csv_with([self.row(i, f'f{i}') for i in range(6000)])
         self.assertIn('(others): 1904', self.call('report', names).stdout)
 
+    def test_what_others_plant_in_the_folder(self):
+        os.mkfifo(self.pages / '1-1.l0')
+        (self.pages / '1-2.l0').symlink_to('/dev/zero')
+        with open(self.pages / '1-3.l0', 'wb') as sparse:
+            sparse.truncate(1 << 40)
+        with open(self.pages / '1-4.l0', 'wb') as sparse:  # as a log, whose size is not what it takes
+            sparse.write(struct.pack('<Q', 0) + b'\0' * 56)
+            sparse.truncate(1 << 40)
+        for action in (['report'], ['report', '--calls'], ['csv']):
+            for file in sorted(self.pages.iterdir()):
+                error = self.call(*action, file, status=1).stderr
+                self.assertRegex(error, 'not a regular file|larger than|not a log|needs a log')
+        self.assertIn('4 files rejected', self.call('list').stdout)
+
+    def test_what_is_written_does_not_go_through_a_link(self):
+        self.run_program('plain', flags=['--log', self.folder / 'x.log'])
+        log = self.the_only('x_pid*.log')
+        (self.folder / 'precious').write_text('text')
+        (self.folder / 'link').symlink_to('precious')
+        for arguments in (['csv', log, self.folder / 'link'], ['report', log, '--html', self.folder / 'link']):
+            self.assertIn('a symbolic link is not followed', self.call(*arguments, status=1).stderr)
+        self.assertEqual((self.folder / 'precious').read_text(), 'text')
+
+    def test_names_do_not_reach_the_terminal(self):
+        self.run_program('plain')
+        [page] = self.pages.iterdir()
+        with open(page, 'r+b') as file:
+            content = file.read()
+            comm = content.index(b'application_lin\0')
+            file.seek(comm)
+            file.write(b'\x1b[2J\x9b\n\xe2\x80\xae\xc2\x9bx\0\0\0')
+        hostile = self.folder / '\u202e\x9b.csv'
+        hostile.write_text(COLUMNS + '\n' + self.row(1, 'ze\x1b[31m\u2066') + '\n')
+        for arguments in (['list'], ['report', page, '--html', self.folder / 'r.html'], ['report', hostile]):
+            out = self.call(*arguments).stdout
+            for bad in ('\x1b', '\x9b', '\u202e', '\u2066'):
+                self.assertNotIn(bad, out)
+            self.assertIn('?', out)
+        self.assertNotIn('\u202e', (self.folder / 'r.html').read_text())
+        bad = self.folder / '\x1b[2J'
+        bad.write_text('')
+        self.assertNotIn('\x1b', self.call('report', bad, status=1).stderr)
+
     def test_two_million_rows(self):
         path = self.csv_with((self.row(i) for i in range(2_000_000)))
         done = self.call('report', path, '--html', self.folder / 'big.html')

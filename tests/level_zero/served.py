@@ -189,7 +189,9 @@ class Served(unittest.TestCase):
             (self.folder / f'{number + 2}-{start - number - 1}.l0').write_bytes(b'')
         self.exporter()
         self.wait_for_sample('ended', 'how="exit"$')  # the newest is read
-        self.assertGreaterEqual(self.samples('pages_rejected_total')['reason="too_many"'], 8_000)
+        rejected = self.samples('pages_rejected_total')
+        # A file whose turn comes or goes with the next scrape may count under both.
+        self.assertTrue(10_000 <= rejected['reason="size"'] + rejected['reason="too_many"'] < 10_010, rejected)
 
 
 if __name__ == '__main__':

@@ -134,24 +134,26 @@ def flags_of(*command):
 def cases():
     """[(line, what exactly is offered)]"""
     profiles = set(re.findall(r"^ +([a-z0-9-]+): ", output(BINARY, "--help").partition("--simulate PROFILE")[2].partition("--scrape")[0], re.M))
-    commands = set(re.findall(r"^  ([a-z-]+) ", output(BINARY, "--help").partition("\nCommands:\n")[2].split("\n\n")[0], re.M))
+    commands = set(re.findall(r"^  ([a-z_-]+) ", output(BINARY, "--help").partition("\nCommands:\n")[2].split("\n\n")[0], re.M))
     files = {"a b.tar.zst", "sub", "web.yml"}
     return [
         ("", commands), ("help ", commands), ("help st", {"stats"}), ("health", {"healthcheck"}),
         ("--", flags_of()), ("stats --", flags_of("stats")), ("top --", flags_of("top")), ("serve --", flags_of("serve")),
         ("--js", set()), ("doctor --js", {"--json"}), ("--simulate rack doctor --js", {"--json"}),
-        ("stats --format ", {"table", "json", "csv", "influx", "intel_gpu_top"}), ("stats --format=j", {"json"}),
+        ("stats --format ", {"table", "json", "csv", "influx", "prometheus", "intel_gpu_top", "nvtop", "waybar"}), ("stats --format=j", {"json"}),
+        ("intel_gpu_top -o ", files),
         ("stats --format json --inter", {"--interval"}), ("--log.level ", {"debug", "info", "warn", "error"}),
         ("--log.format=", {"logfmt", "json"}), ("--collector.engines.xe-source ", {"auto", "pmu", "fdinfo"}),
-        ("stats --count ", set()), ("--simulate ", profiles | {"capture:"}), ("--simulate capture:", files),
+        ("query --", flags_of("query")), ("query --fie", {"--fields"}), ("query -f we", {"web.yml"}), ("stats -o we", {"web.yml"}),
+        ("query --format ", {"csv", "json"}), ("stats --count ", set()), ("--simulate ", profiles | {"capture:"}), ("--simulate capture:", files),
         ("--simulate=capture:w", {"web.yml"}), ("--simulate rack sta", {"stats"}),
-        ("--config ", files), ("--web.config.file=we", {"web.yml"}), ("--path.sysfs ", {"sub"}), ("capture ", files),
+        ("--workload.rules ", files), ("--web.config.file=we", {"web.yml"}), ("--path.sysfs ", {"sub"}), ("capture ", files),
         ("--simulate rack capture a", {"a b.tar.zst"}), ("--web.listen-address :9999 sta", {"stats"}),
         # the value of a flag is no command
-        ("--config stats --form", set()), ("--config trace doctor --js", {"--json"}),
+        ("--workload.rules stats --form", set()), ("--workload.rules trace doctor --js", {"--json"}),
         ("trace ", {"record", "report", "timeline", "export"}), ("trace report ", files), ("trace record --ma", {"--max-rate", "--max-size"}),
         ("trace record -o ", files), ("trace record -o x --class vid", {"video", "video_enhance"}),
-        ("trace export --format ", {"perfetto", "chrome", "csv"}), ("trace report --histogram ", {"queue", "run", "total"}),
+        ("trace export --format ", {"chrome", "csv"}), ("trace report --histogram ", {"queue", "run", "total"}),
         ("trace report --by=", {"engine", "context", "process", "workload"}), ("trace record -- mkfif", {"mkfifo"}),
         ("level-zero ", {"run", "list", "report", "csv", "clean", "install"}), ("level-zero install ", {"sub"}),
         ("level-zero run --csv x -- mkfif", {"mkfifo"}), ("level-zero run -- cat we", {"web.yml"})]

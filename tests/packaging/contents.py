@@ -14,17 +14,18 @@ FILES = {
     "/usr/lib/intel-gpu-exporter/level-zero/libze_validation_layer.so.1",
     "/usr/lib/intel-gpu-exporter/level-zero/liblevel_zero_preload.so", "/usr/lib/intel-gpu-exporter/level-zero/liblevel_zero_audit.so",
     "/usr/lib/sysusers.d/intel-gpu-exporter.conf", "/usr/lib/tmpfiles.d/intel-gpu-exporter.conf",
-    "/usr/bin/intel-gpu-exporter", "/usr/lib/sysctl.d/60-intel-gpu-exporter.conf", "/etc/default/intel-gpu-exporter",
+    "/usr/bin/intel-gpu-exporter", "/usr/lib/intel-gpu-exporter/bin/intel_gpu_top", "/usr/lib/sysctl.d/60-intel-gpu-exporter.conf", "/etc/default/intel-gpu-exporter",
     "/usr/share/bash-completion/completions/intel-gpu-exporter",
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
     "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}
 # Files shipped unchanged from the repository: (pattern, without, its folder here, its folder there).
-COMMANDS = re.findall(r"^  ([a-z-]+) ", output(BINARY, "--help").partition("\nCommands:\n")[2].split("\n\n")[0], re.M)
+COMMANDS = re.findall(r"^  ([a-z_-]+) ", output(BINARY, "--help").partition("\nCommands:\n")[2].split("\n\n")[0], re.M)
 MAN_PAGES = [NAME] + [f"{NAME}-{command}" for command in COMMANDS if command not in ("help", "version")]
 FILES |= {f"/usr/share/man/man1/{page}.1.gz" for page in MAN_PAGES}
 COPIES = [("*.yml", "", "deploy/prometheus/rules", "/usr/share/intel-gpu-exporter/prometheus/rules"),
           ("*.json", "", "grafana", "/usr/share/intel-gpu-exporter/grafana"), ("**/*.md", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
           ("*.json", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
+          ("*.pftrace", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
           ("**/*.yml", "rules/", "deploy/prometheus", "/usr/share/doc/intel-gpu-exporter/examples/prometheus")]
 COPIED = {f"{there}/{os.path.relpath(path, f'{SOURCE}/{here}')}": path for pattern, without, here, there in COPIES
           for path in glob.glob(f"{SOURCE}/{here}/{pattern}", recursive=True)
@@ -71,9 +72,9 @@ def deb_package(deb, root):
     files = {"/" + os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names}
     equal("the .deb holds exactly what it should", sorted(files), sorted(DEB_FILES))
     kinds = {os.path.splitext(there)[1] for there in COPIED}
-    equal("rules, dashboards, examples and documents are among it", kinds, {".yml", ".json", ".md"})
+    equal("rules, dashboards, examples and documents are among it", kinds, {".yml", ".json", ".md", ".pftrace"})
     for there, here in [(t, h) for t, h in COPIED.items() if t in files]:
-        with open(root + there) as shipped, open(here) as ours:
+        with open(root + there, "rb") as shipped, open(here, "rb") as ours:
             if shipped.read() != ours.read():
                 check(f"{there} is the repository's", False, here)
     control = output("dpkg-deb", "-f", deb)
@@ -94,6 +95,27 @@ def deb_package(deb, root):
     # The rated unit is the shipped one.
     with open(f"{SOURCE}/deploy/systemd/{NAME}.service") as ours, open(f"{root}/lib/systemd/system/{NAME}.service") as theirs:
         equal("the unit is the repository's", theirs.read(), ours.read())
+
+
+def drop_in(root):
+    """intel_gpu_top is a link in a folder of its own; a package that conflicts with intel-gpu-tools has it in /usr/bin."""
+    link = f"{root}/usr/lib/{NAME}/bin/intel_gpu_top"
+    equal("the link leads to the program", (os.readlink(link), os.path.realpath(link)),
+          (f"../../../bin/{NAME}", os.path.realpath(f"{root}/usr/bin/{NAME}")))
+    _, text = run(link, "-l", "-n", "1", env={**os.environ, "INTEL_GPU_EXPORTER_SIMULATE": "battlemage"})
+    check("started by that name it is intel_gpu_top", text.startswith(" Freq MHz "), text)
+    debs = glob.glob(f"{PACKAGES}/{NAME}-intel-gpu-top_*_all.deb")
+    equal("one package has it in /usr/bin", len(debs), 1)
+    listed = [line.split(None, 5)[5] for line in output("dpkg-deb", "-c", debs[0]).splitlines() if line[0] != "d"]
+    documents = f"./usr/share/doc/{NAME}-intel-gpu-top"
+    equal("and nothing else", sorted(listed), sorted([
+        f"./usr/bin/intel_gpu_top -> {NAME}", f"./usr/share/man/man1/intel_gpu_top.1.gz -> {NAME}-intel_gpu_top.1.gz",
+        f"{documents}/copyright", f"{documents}/changelog.Debian.gz"]))
+    check("it needs the program and replaces the original", (output("dpkg-deb", "-f", debs[0], "Conflicts").strip(),
+          output("dpkg-deb", "-f", debs[0], "Depends").startswith(f"{NAME} (>= ")) == ("intel-gpu-tools", True), output("dpkg-deb", "-f", debs[0]))
+    status, text = run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "initial-upload-closes-no-bugs",
+                       debs[0], glob.glob(f"{PACKAGES}/{NAME}_*.deb")[0], check_status=False)
+    equal("lintian finds no error and no warning in it", (status, [l for l in text.splitlines() if l[:2] in ("E:", "W:")]), (0, []))
 
 
 def tracker(root):
@@ -180,6 +202,7 @@ def main():
     try:
         deb_package(deb[0], root)
         bill_of_materials(root)
+        drop_in(root)
         tracker(root)
         rpm_package(rpm[0])
         versions(deb[0], rpm[0], f"{root}/usr/bin/{NAME}")

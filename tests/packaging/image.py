@@ -71,6 +71,7 @@ def contents(root):
     programs = sorted(f for f in files if not os.path.islink(f"{root}/{f}") and os.access(f"{root}/{f}", os.X_OK)
                       and ".so" not in os.path.basename(f))
     equal("one program is in it, and no shell", programs, [f"usr/bin/{NAME}"])
+    equal("intel_gpu_top is in the path", os.readlink(f"{root}/usr/bin/intel_gpu_top"), NAME)
     others = sorted(f for f in files if not re.match(
         r"(usr/)?lib(64)?/|usr/share/doc/[^/]+/(copyright|LICENSE)$|etc/(passwd|group|nsswitch\.conf)$|usr/share/misc/pci\.ids$|usr/bin/", f))
     equal("beside it: libraries, licences, users, names of GPUs", others, [])
@@ -113,6 +114,9 @@ def runs(root, config):
               "chroot", f"--userspec={user}", root]
     entry = config["Entrypoint"]
     version = output(*prefix, *entry, "--version")
+    text = output("unshare", "--mount", "bash", "-c", script, "bash", root, "chroot", f"--userspec={user}", root, "/usr/bin/intel_gpu_top",
+                  "-l", "-n1", env={**os.environ, "INTEL_GPU_EXPORTER_SIMULATE": "battlemage"})
+    check("its intel_gpu_top prints a record", text.startswith(" Freq MHz "), text)
     check("version and revision come from the tag", "version 9.8.7 (revision v9.8.7," in version, version)
     with serving([*prefix, *entry, "--web.listen-address=127.0.0.1:0"]) as url:
         status, page = fetch(url + "/metrics")

@@ -83,6 +83,15 @@ def check_cost(file, text):
         check(":" in series, f"{file.name}: {window} of {series} is read, which is not recorded")
 
 
+def check_names_of_dcgm(root, known):
+    """What docs/prometheus.md offers in place of DCGM's names exists."""
+    rows = re.findall(r"^\| `DCGM_.*$", (root / "docs/prometheus.md").read_text(), flags=re.M)
+    names = set(re.findall(r"(?:\w+:)?intel_gpu_\w+(?::\w+)*", " ".join(row.split("|", 2)[2] for row in rows)))
+    check(len(rows) >= 15, "too few rows for DCGM's names")
+    for name in names - known:
+        check(False, f"docs/prometheus.md: DCGM's names: there is no {name}")
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     folder = root / "deploy/prometheus"
@@ -102,6 +111,7 @@ def main():
         for metric in set(re.findall(r"(?<![\w:])intel_gpu_\w+(?![\w:])", text)):
             histogram = re.sub("_(bucket|sum|count)$", "", metric)
             check(metric in described or f"| `{histogram}` | histogram |" in reference, f"{file.name}: {metric} is not in METRICS.md")
+    check_names_of_dcgm(root, described | recorded)
     tests = sorted(here.glob("*_test.yml"))
     for file in tests:
         status, output = run("promtool", "test", "rules", file.name, cwd=here)

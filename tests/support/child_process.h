@@ -3,9 +3,11 @@
 
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace igpu::test {
@@ -30,5 +32,21 @@ class ChildProcess {
  protected:
   pid_t pid_ = 0;
 };
+
+// Runs work in a child. The answer is what it returns (small numbers), 98 if it throws, -1 if it did not return.
+inline int in_child(const std::function<int()>& work) {
+  const pid_t pid = ::fork();
+  if (pid < 0) return -1;
+  if (pid == 0) {
+    int answer = 98;
+    try {
+      answer = work();
+    } catch (...) {
+    }
+    ::_exit(answer);
+  }
+  int status = 0;
+  return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 }  // namespace igpu::test

@@ -46,8 +46,7 @@ ExporterProcess::ExporterProcess(std::vector<std::string> arguments, std::vector
     : log_path_(temporary_path()) {
   const auto is_address = [](const std::string& argument) { return argument.starts_with("--web.listen-address"); };
   const auto sets_address = [](const std::string& variable) {
-    return variable.starts_with("INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=") ||
-           variable.starts_with("INTEL_GPU_EXPORTER_CONFIG=");
+    return variable.starts_with("INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS=");
   };
   if (std::none_of(arguments.begin(), arguments.end(), is_address) &&
       std::none_of(environment.begin(), environment.end(), sets_address)) {

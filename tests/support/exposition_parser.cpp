@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "base/utf8.h"
+#include "support/utf8.h"
 
 namespace igpu::test {
 namespace {

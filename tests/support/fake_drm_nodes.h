@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -52,5 +55,24 @@ class FakeDrmNodes final : public DrmNodes {
   };
   std::map<std::string, Entry> nodes_;
 };
+
+// What a render node of xe answers about the clock of its only GT (drm_xe_device_query, include/uapi/drm/xe_drm.h).
+inline FakeDrmNodes::Answer xe_clock_of(std::uint32_t hertz) {
+  return [hertz](unsigned long, void* argument) {
+    struct Query {
+      std::uint64_t extensions;
+      std::uint32_t query;
+      std::uint32_t size;
+      std::uint64_t data;
+    };
+    std::array<std::uint32_t, 26> gts{1};  // their number; then one GT of 96 bytes with its clock behind 12
+    gts[5] = hertz;
+    auto& query = *static_cast<Query*>(argument);
+    if (query.query != 3) return EINVAL;
+    if (query.size != 0) std::memcpy(reinterpret_cast<void*>(query.data), gts.data(), sizeof gts);
+    query.size = sizeof gts;
+    return 0;
+  };
+}
 
 }  // namespace igpu::test

@@ -21,9 +21,12 @@ struct FakePages {
   struct File {
     std::vector<std::byte> bytes;
     std::optional<std::int32_t> holder;
+    std::uint32_t owner = 1000;
+    std::optional<std::uint64_t> size{};  // in its facts, if it is not that of the bytes
   };
   bool exists = true;
   std::map<std::string, File> files;
+  std::size_t asked = 0;  // for facts
   std::size_t opened = 0;
 };
 
@@ -36,6 +39,11 @@ class FakePageFolder final : public PageFolder {
     std::vector<std::string> names;
     for (const auto& [name, file] : pages_->files) names.push_back(name);
     return names;
+  }
+  Reading<PageFacts> facts(std::string_view name) override {
+    ++pages_->asked;
+    const FakePages::File& file = pages_->files.at(std::string(name));
+    return PageFacts{file.owner, file.size.value_or(file.bytes.size()), true};
   }
   Reading<std::unique_ptr<PageFile>> open(std::string_view name) override {
     ++pages_->opened;

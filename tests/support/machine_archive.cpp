@@ -12,7 +12,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "base/utf8.h"
+#include "support/utf8.h"
 
 namespace fs = std::filesystem;
 

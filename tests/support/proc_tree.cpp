@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "machine/boot_clock.h"
 #include "support/fake_clock.h"
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"
@@ -57,13 +58,15 @@ class WatchedDirectory final : public ForwardingDirectory {
   std::shared_ptr<Facts> facts_;
 };
 
-class SteppingClock final : public Clock {
+class SteppingClock final : public Clock, public BootClock {
  public:
   Nanoseconds now() const override {
     now_ += step;
     return now_;
   }
+  Reading<Nanoseconds> boot_now() const override { return boot; }
   Nanoseconds step{};
+  Nanoseconds boot{};
 
  private:
   mutable Nanoseconds now_{std::chrono::seconds(1000)};
@@ -153,6 +156,12 @@ int ProcTree::reads(std::string_view path) {
 }
 
 void ProcTree::set_time_per_look(Nanoseconds step) { parts_->clock.step = step; }
+
+void ProcTree::set_clock(const std::string& render_node, std::uint32_t hertz) {
+  parts_->nodes.add(render_node, xe_clock_of(hertz));
+}
+
+void ProcTree::set_boot_time(Nanoseconds boot) { parts_->clock.boot = boot; }
 
 namespace {
 std::string block(std::string_view driver, std::string_view address, std::uint64_t client, std::string_view more) {

@@ -46,6 +46,8 @@ class ProcTree {
   // A GPU as /sys/class/drm shows it.
   void add_gpu(const std::string& address, const std::string& driver, const std::string& card,
                const std::string& render_node);
+  // The render node of an xe GPU reports the rate of its clock.
+  void set_clock(const std::string& render_node, std::uint32_t hertz);
   // The link that a live procfs has to our own process.
   void set_self(std::uint32_t pid) { tree.link("proc/self", std::to_string(pid)); }
 
@@ -58,6 +60,8 @@ class ProcTree {
   int reads(std::string_view path);
   // Every read of the clock moves it by this much.
   void set_time_per_look(Nanoseconds step);
+  // How long the machine has been up: the clock of start times.
+  void set_boot_time(Nanoseconds boot);
 
   MachineTree tree;
 

@@ -31,6 +31,8 @@
 #include <cstring>
 #include <iterator>
 
+#include "machine/perf_opener.h"
+
 namespace igpu::test {
 namespace {
 
@@ -164,6 +166,38 @@ perf_event_attr sampling() {
 
 long count(perf_event_attr attributes, pid_t pid, int cpu, unsigned long flags = PERF_FLAG_FD_CLOEXEC) {
   return ::syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, flags);
+}
+
+// Adds 1 to 16 bits of this file in every process that maps it, were it a program with a counter
+// there.
+perf_event_attr writing_probe(const S& s) {
+  perf_event_attr attributes = event_attributes();
+  attributes.type = s.uprobes;
+  attributes.config = 2ULL << 32;  // offset of the counter
+  attributes.config1 = reinterpret_cast<std::uint64_t>(s.file);
+  return attributes;
+}
+
+// Of the process that opens perf events; whoever takes over a thread would find it likewise.
+int socket_of_event_opener() {
+  for (int fd = 3; fd < 256; ++fd) {
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET) return fd;
+  }
+  errno = ENOTCONN;
+  return -1;
+}
+
+bool opens_by_request(PerfRequest request) {
+  const int socket = socket_of_event_opener();
+  if (socket < 0) return false;
+  request.serial = 0xffffff;
+  if (::send(socket, &request, sizeof request, MSG_NOSIGNAL) != sizeof request) return false;
+  PerfAnswer answer;
+  if (::recv(socket, &answer, sizeof answer, 0) != sizeof answer || answer.serial != request.serial) return false;
+  errno = answer.error;
+  return answer.error == 0;
 }
 
 int some_cpu() {
@@ -481,6 +515,9 @@ constexpr Attempt kAttempts[] = {
     {"personality", For::nobody, [](const S&) { return done(::syscall(SYS_personality, 0xffffffffUL)); }},
 
     // Perf events: of processes, and whatever would show more than counts.
+    {"count_cpu", For::nobody_yet, [](const S&) { return opens(count(event_attributes(), -1, some_cpu())); }},
+    {"sample_cpu", For::nobody_yet, [](const S&) { return opens(count(sampling(), -1, some_cpu())); }},
+    {"probe_that_writes", For::nobody_yet, [](const S& s) { return opens(count(writing_probe(s), -1, some_cpu())); }},
     {"count_process", For::nobody_yet, [](const S&) { return opens(count(event_attributes(), 0, -1)); }},
     {"count_group", For::nobody_yet, [](const S& s) {
        return opens(count(event_attributes(), s.pair, some_cpu(), PERF_FLAG_PID_CGROUP | PERF_FLAG_FD_CLOEXEC));
@@ -520,9 +557,13 @@ constexpr Attempt kAttempts[] = {
 // What is asked apart from the list, as its answer depends on more than the thread's kind.
 constexpr Attempt kQuestions[] = {
     {"clone3", For::nobody_yet, [](const S&) { return done(::syscall(SYS_clone3, nullptr, 0UL)); }},
-    // Of a whole processor: for the collectors, as far as the kernel allows.
-    {"count_cpu", For::collectors, [](const S&) { return opens(count(event_attributes(), -1, some_cpu())); }},
-    {"sample_cpu", For::collectors, [](const S&) { return opens(count(sampling(), -1, some_cpu())); }},
+    // From the process that opens events: of PMUs that collectors read only.
+    {"request_probe", For::nobody_yet, [](const S& s) { return opens_by_request({.type = s.uprobes}); }},
+    {"request_tracepoint", For::nobody_yet, [](const S&) { return opens_by_request({.type = PERF_TYPE_TRACEPOINT}); }},
+    {"request_software", For::nobody_yet, [](const S&) { return opens_by_request({.type = PERF_TYPE_SOFTWARE}); }},
+    {"request_breakpoint", For::nobody_yet, [](const S&) { return opens_by_request({.type = PERF_TYPE_BREAKPOINT}); }},
+    {"request_by_unknown_leader", For::nobody_yet,
+     [](const S&) { return opens_by_request({.type = PERF_TYPE_SOFTWARE, .leader = 1000}); }},
     // An event that takes samples gives its count, and nothing else, to those that may not map it.
     {"read_samples", For::nobody_yet,
      [](const S& s) {
@@ -579,6 +620,10 @@ Surroundings prepare_surroundings(const char* folder, const char* outside, const
   ::bind(s.receiver, static_cast<const sockaddr*>(raw), sizeof s.receiver_address);
   ::chmod(s.receiver_address.sun_path, 0666);
   s.processes = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (std::FILE* const type = std::fopen("/sys/bus/event_source/devices/uprobe/type", "r")) {
+    if (std::fscanf(type, "%u", &s.uprobes) != 1) s.uprobes = 0;
+    std::fclose(type);
+  }
   perf_event_attr attributes = sampling();
   attributes.exclude_kernel = 1;
   s.event = static_cast<int>(count(attributes, 0, -1));

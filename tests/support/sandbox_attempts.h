@@ -26,8 +26,9 @@ struct Surroundings {
   int pair = -1;                  // connected
   int receiver = -1;              // a world-writable UNIX datagram socket
   sockaddr_un receiver_address{};
-  int processes = -1;  // /proc, as collectors have it open
-  int event = -1;      // a perf event of this thread that takes samples; -1: this user may have none
+  int processes = -1;    // /proc, as collectors have it open
+  int event = -1;        // a perf event of this thread that takes samples; -1: this user may have none
+  unsigned uprobes = 0;  // the type of their events
 };
 
 // folder holds "file"; the files named keep existing. Not to be called twice for one folder.

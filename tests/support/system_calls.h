@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/unique_fd.h"
+#include "igpu/unique_fd.h"
 
 namespace igpu::test {
 

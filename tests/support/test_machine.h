@@ -85,11 +85,13 @@ class TestMachinePass final : public MachinePass {
     if (!snapshot) return snapshot.propagate<const ClientSnapshot*>();
     return &*snapshot;
   }
+  std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(bound); }
   std::span<const std::string> asleep() const override { return sleeping; }
   EngineSecondsByDevice engines_measured() const override { return measured; }
   JobCountersByDevice jobs_counted() const override { return jobs; }
 
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
+  std::vector<Gpu> bound;
   std::vector<std::string> sleeping;
   EngineSecondsByDevice measured;
   JobCountersByDevice jobs;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
-#include "base/clock_rate.h"
 #include "base/held_counter.h"
+#include "collector/shared/clock_rate.h"
 #include "source/clients.h"
 
 namespace igpu {
@@ -43,10 +45,10 @@ class ClientEngineCounter {
     return step;
   }
 
-  // Whether the client has counted so much less than before that it may be another one under the same id.
-  bool would_step_back(const ClientEngine& engine) const {
-    if (engine.busy_ns) return counter_.would_step_back(*engine.busy_ns, kHeldNanoseconds / kSpoilingPart);
-    return engine.cycles && counter_.would_step_back(*engine.cycles, kHeldCycles / kSpoilingPart, possible_lap(engine));
+  // Whether the client has counted so much less than before that it may be another one under the same id (only i915,
+  // which counts nanoseconds, gives ids again). far: more than any correction.
+  bool would_step_back(const ClientEngine& engine, bool far) const {
+    return engine.busy_ns && counter_.would_step_back(*engine.busy_ns, kHeldNanoseconds / (far ? 1 : kSpoilingPart));
   }
 
   // The most that the class can have gained in this time, in the client's unit. Kernels publish in lumps: a little more
@@ -54,10 +56,8 @@ class ClientEngineCounter {
   static double most(const ClientEngine& engine, Nanoseconds elapsed, const ClockRate& clock) {
     const double seconds = to_seconds(elapsed).value;
     if (engine.busy_ns) return possible(seconds * 1e9, static_cast<double>(kHeldNanoseconds), engine);
-    return possible(seconds * hertz_of(clock), static_cast<double>(kHeldCycles), engine);
+    return possible(seconds * clock.hertz().value_or(kFastestClock), static_cast<double>(kHeldCycles), engine);
   }
-  // The clock's rate; the fastest that there is where it is not known yet.
-  static double hertz_of(const ClockRate& clock) { return clock.hertz().value_or(kFastestClock); }
 
  private:
   static constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
@@ -77,6 +77,27 @@ class ClientEngineCounter {
 
   HeldCounter counter_;
   std::optional<std::uint64_t> last_total_;
+};
+
+// Engine time that only grows: what the clients of an owner gained. Cycles wait until the rate of their clock is known.
+struct EngineTime {
+  std::uint64_t nanoseconds = 0;
+  std::uint64_t waiting_cycles = 0;
+
+  void add(const ClientEngineCounter::Step& step) { (step.in_cycles ? waiting_cycles : nanoseconds) += step.gained; }
+  void add(const EngineTime& other) {
+    nanoseconds += other.nanoseconds;
+    waiting_cycles += other.waiting_cycles;
+  }
+  // False if cycles are left, because the rate is not known.
+  bool convert(const ClockRate& clock) {
+    if (waiting_cycles == 0) return true;
+    if (!clock.hertz()) return false;
+    const double cycles = static_cast<double>(std::exchange(waiting_cycles, 0));
+    nanoseconds += static_cast<std::uint64_t>(std::llround(cycles * 1e9 / *clock.hertz()));
+    return true;
+  }
+  double seconds() const { return static_cast<double>(nanoseconds) / 1e9; }
 };
 
 }  // namespace igpu

@@ -50,7 +50,7 @@ struct FeatureDescriptor {
   Need need = Need::nothing_special;
   bool machine_wide = false;                            // carries no device label
   std::span<const KernelAbsence> kernel_absences = {};  // the first matching row applies
-  bool optional = false;                                // without it every value is still available, at a higher cost
+  bool optional = false;                                // saves time only, or needs rights that the packages withhold
 };
 
 struct Finding {

@@ -55,9 +55,9 @@ class IGPU_API OpenGpu {
   // Any thread, one at a time: others wait. Runs on the calling thread and takes as long as the kernel takes to answer,
   // usually less than a millisecond; the first one waits for min_window. Throws GpuGone.
   //
-  // Energy counters can wrap around unnoticed if they are not read for minutes (a card's after two minutes at 1 kW). A
-  // read() after a longer pause measures a new window of min_window, so its values are right; Power::energy may lack a
-  // wraparound.
+  // Energy counters wrap around; a card's 262,144 J last 4.4 minutes at 1 kW. Reading every two minutes is often
+  // enough. A read() after a longer pause measures a new window of min_window, so its values are right; Power::energy
+  // may lack a wraparound.
   Snapshot read();
 
   Gpu info() const;  // as of the last read()

@@ -31,6 +31,7 @@ struct CollectorDescription {
   std::string_view name;
   std::string_view help;
   bool enabled_by_default;
+  bool for_commands;  // stats and capture run it although it is off by default
   bool always_on;
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
@@ -42,6 +43,8 @@ struct CollectorDescription {
 std::vector<CollectorDescription> describe_collectors();
 // Those of them that run with these options.
 std::vector<CollectorDescription> describe_collectors(const MonitorOptions& options);
+// Whether one of those reads processes of this machine.
+bool reads_processes(const MonitorOptions& options);
 // Metrics that belong to no collector (intel_gpu_exporter_devices, scrape durations, feature_available).
 std::span<const MetricDescriptor* const> registry_metrics();
 // Names and one-line descriptions of --simulate.

@@ -6,7 +6,7 @@
 #include <string_view>
 
 // What can be set. Each option of a collector is declared once, beside the collector; the command line, the
-// environment, the configuration file, --help, METRICS.md and the tests read these descriptors.
+// environment, --help, METRICS.md and the tests read these descriptors.
 namespace igpu {
 
 // Type-erased: what a program needs to offer the option and to check a value. Static storage duration.

@@ -35,7 +35,9 @@ enum class EngineSource {
   fdinfo,  // time of the visible processes, by class; without access to the PMU, or while an xe GPU is left to sleep
 };
 
-// Source: i915 and xe perf PMU; fdinfo of DRM clients.
+// Source: i915 and xe perf PMU; fdinfo of DRM clients. A class may have rows of both sources, because their times add
+// up, while only one of them measures: the PMU of an xe GPU is closed as long as the GPU may sleep. `busy` of the rows
+// that did not measure in this window is Absent{suspended}; EngineClassLoad has the value of the others.
 struct Engine {
   std::string name;  // "rcs0", "vcs1"; from fdinfo the class's name
   EngineClass engine_class = EngineClass::render;

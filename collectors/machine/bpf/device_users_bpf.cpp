@@ -19,11 +19,11 @@
 
 #include "base/scan.h"
 #include "device_users_object.h"
+#include "igpu/unique_fd.h"
 #include "machine/bpf/bpf_object.h"
 #include "machine/change_signal.h"
 #include "machine/device_users.h"
 #include "machine/filesystem.h"
-#include "machine/unique_fd.h"
 
 namespace igpu {
 namespace {

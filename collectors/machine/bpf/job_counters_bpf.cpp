@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "igpu/unique_fd.h"
 #include "jobs_object.h"
 #include "machine/bpf/bpf_object.h"
 #include "machine/bpf/job_layout.h"
 #include "machine/bpf/struct_offsets.h"
 #include "machine/filesystem.h"
 #include "machine/job_counters.h"
-#include "machine/unique_fd.h"
 
 namespace igpu {
 namespace {

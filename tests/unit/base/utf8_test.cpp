@@ -5,9 +5,12 @@
 
 #include <string>
 
+#include "support/utf8.h"
+
 TEST_SUITE_BEGIN("utf8");
 
 using namespace igpu;
+using igpu::test::is_valid_utf8;
 using namespace std::string_literals;
 
 namespace {

@@ -16,17 +16,19 @@ using Arguments = std::vector<std::string>;
 
 namespace {
 
-CommandLine parse(const Arguments& arguments) { return parse_command_line(arguments, all_flags()); }
-Options options(const Arguments& arguments) { return options_from(parse(arguments).settings); }
+CommandLine parse(const Arguments& arguments) { return parse_command_line(arguments); }
+Options options(const Arguments& arguments) {
+  CommandLine line = parse(arguments);
+  return options_from(line);
+}
 
 }  // namespace
 
 TEST_SUITE_BEGIN("command_line");
 
 TEST_CASE("without arguments the exporter serves with the documented defaults") {
-  const CommandLine line = parse({});
-  CHECK(line.command == "serve");
-  const Options defaults = options_from(line.settings);
+  CHECK(parse({}).command->name == "serve");
+  const Options defaults = options({});
   REQUIRE(defaults.listen_addresses.size() == 1);
   CHECK(defaults.listen_addresses.front().text == ":10068");
   CHECK(defaults.telemetry_path == "/metrics");
@@ -47,13 +49,16 @@ TEST_CASE("without arguments the exporter serves with the documented defaults") 
 TEST_CASE("flags stand before or behind the command, with a blank or an equals sign") {
   for (const Arguments& arguments : {Arguments{"--gpu", "card0", "list"}, Arguments{"list", "--gpu=card0"},
                                      Arguments{"--gpu=card0", "list"}, Arguments{"list", "--gpu", "card0"}}) {
-    const CommandLine line = parse(arguments);
-    CHECK(line.command == "list");
-    CHECK(options_from(line.settings).monitor.gpus == Arguments{"card0"});
+    CHECK(parse(arguments).command->name == "list");
+    CHECK(options(arguments).monitor.gpus == Arguments{"card0"});
   }
 }
 
 TEST_CASE("repeatable flags accumulate, others may be given once") {
+  CHECK(options({"capture", "--gpu", "card1", "x.tar.zst"}).monitor.gpus == Arguments{"card1"});
+  CHECK(parse({"capture", "--gpu", "card1", "x.tar.zst"}).operands == Arguments{"x.tar.zst"});
+  CHECK(parse({"--gpu", "card1", "list"}).command->name == "list");
+  CHECK(parse({"level-zero", "run", "--gpu", "card1", "program"}).program == Arguments{"program"});
   CHECK(options({"--gpu=card0", "--gpu", "0000:03:00.0"}).monitor.gpus == Arguments{"card0", "0000:03:00.0"});
   CHECK(options({"--web.listen-address=:1", "--web.listen-address=:2"}).listen_addresses.size() == 2);
   CHECK_THROWS_WITH_AS(parse({"--path.sysfs=a", "--path.sysfs=b"}), "--path.sysfs: given more than once", UsageError);
@@ -104,20 +109,92 @@ TEST_CASE("stats prints one reading, a number of them, or a stream") {
   CHECK(options({"stats", "--interval=500ms"}).stats.interval == 500ms);
   CHECK(options({"stats", "--json", "--interval=2s", "--count", "2"}).stats.count == 2);
   CHECK(options({"stats", "--json"}).json);
-  CHECK(options({"stats", "--json"}).stats.json_without_version);
-  CHECK_FALSE(options({"stats", "--json", "--format=json"}).stats.json_without_version);
-  CHECK(options({"stats", "--format", "json"}).stats.format == StatsFormat::json);
-  CHECK(options({"stats", "--format=intel_gpu_top"}).stats.format == StatsFormat::intel_gpu_top);
+  CHECK(options({"stats", "--json"}).stats.format == "json");
+  CHECK(options({"stats", "--json", "--format=json"}).stats.format == "json");
+  CHECK(options({"stats", "--format", "json"}).stats.format == "json");
+  CHECK(options({"stats", "--format=intel_gpu_top"}).stats.format == "intel_gpu_top");
   CHECK(options({"stats", "--for=10m"}).stats.duration == 10min);
   CHECK_FALSE(options({"stats", "--for=10m"}).stats.count);
   CHECK(options({"list", "--json"}).json);
   CHECK(options({"doctor", "--json"}).json);
   CHECK_THROWS_WITH_AS(options({"stats", "--json", "--format=table"}), "--format: \"table\" contradicts --json",
                        UsageError);
-  CHECK_THROWS_WITH_AS(options({"stats", "--format=xml"}),
-                       "--format: \"xml\" is none of table, json, csv, influx, intel_gpu_top", UsageError);
-  CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, stats, doctor", UsageError);
-  CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats", UsageError);
+  CHECK_THROWS_WITH_AS(
+      options({"stats", "--format=xml"}),
+      "--format: \"xml\" is none of table, json, csv, influx, prometheus, intel_gpu_top, nvtop, waybar", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"serve", "--json"}), "--json is a flag of list, stats, doctor, query", UsageError);
+  CHECK_THROWS_WITH_AS(parse({"list", "--count=3"}), "--count is a flag of stats, query", UsageError);
+}
+
+TEST_CASE("stats prints a template instead of a format, and replaces a file with a format whose readings stand alone") {
+  CHECK(options({"stats", "--template={power}W"}).stats.format == "template");
+  CHECK(options({"stats", "--format=prometheus", "-o", "gpu.prom"}).stats.file == "gpu.prom");
+  CHECK(options({"stats", "-o", "-"}).stats.file.empty());
+  CHECK_THROWS_WITH_AS(options({"stats", "--template={powr}W"}),
+                       "--template: there is no field \"powr\"; did you mean power?", UsageError);
+  CHECK_THROWS_WITH_AS(options({"stats", "--template={power}", "--format=csv"}),
+                       "--template: \"{power}\" contradicts --format csv", UsageError);
+  for (const char* format : {"csv", "intel_gpu_top"}) {
+    CAPTURE(format);
+    CHECK_THROWS_AS(options({"stats", "--format", format, "-o", "x"}), UsageError);
+  }
+}
+
+TEST_CASE("query asks for fields, for those of xpu-smi, for their list, or for a table") {
+  const auto query = [](Arguments arguments) {
+    arguments.insert(arguments.begin(), "query");
+    return options(arguments).query;
+  };
+  CHECK(query({}).fields.empty());
+  CHECK(query({"--fields", "name,power"}).fields == Arguments{"name", "power"});
+  CHECK(query({"--fields=name", "--fields=power"}).fields == Arguments{"name", "power"});
+  const QueryOptions bare = query({"--fields=power", "--format=csv,noheader,nounits"});
+  CHECK((!bare.header && !bare.units && !bare.json));
+  CHECK(query({"--fields=power", "--format", "json"}).json);
+  CHECK(query({"--fields=power", "--json"}).json);
+  CHECK(query({"--list", "--json"}).json);
+  CHECK(query({"--query-gpu=power.draw,name"}).xpu_fields == "power.draw,name");
+  CHECK(query({"--query-gpu="}).xpu_fields == "");
+  CHECK(query({"--query-gpu"}).xpu_fields == "");
+  CHECK(query({"--query-gpu=name", "-i", "0", "-f", "x"}).ids == Arguments{"0"});
+}
+
+TEST_CASE("query repeats as xpu-smi and nvidia-smi do") {
+  const auto loop = [](Arguments arguments) {
+    arguments.insert(arguments.begin(), {"query", "--fields=power"});
+    return options(arguments).query.loop;
+  };
+  CHECK_FALSE(loop({}));
+  CHECK(loop({"--loop"}) == 1s);
+  CHECK(loop({"--loop", "--count=2"}) == 1s);
+  CHECK(loop({"--loop=5"}) == 5s);
+  CHECK(loop({"--loop", "500ms"}) == 500ms);
+  CHECK(loop({"-l", "2"}) == 2s);
+  CHECK(loop({"--loop-ms=250"}) == 250ms);
+  CHECK(options({"query", "--fields=power", "--loop", "-c", "3"}).query.count == 3);
+  for (const char* wrong : {"0", "-1", "soon", "1e9"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(loop({std::string("--loop=") + wrong}), UsageError);
+  }
+}
+
+TEST_CASE("what query cannot print is refused with status 2") {
+  for (const Arguments& arguments :
+       {Arguments{"--fields", "powr"}, Arguments{"--fields", ""}, Arguments{"--query-gpu=powr"},
+        Arguments{"--format=csv"}, Arguments{"--json"}, Arguments{"--fields=power", "--format=xml"},
+        Arguments{"--fields=power", "--list"}, Arguments{"--query-gpu=name", "--json"},
+        Arguments{"--fields=power", "--count=0"}, Arguments{"--list", "--loop"}, Arguments{"card0"}}) {
+    Arguments whole{"query"};
+    whole.insert(whole.end(), arguments.begin(), arguments.end());
+    CAPTURE(arguments.front());
+    int status = 0;
+    try {
+      (void)options(whole);
+    } catch (const UsageError& error) {
+      status = error.status();
+    }
+    CHECK(status == 2);
+  }
 }
 
 TEST_CASE("an invalid argument is reported in one line that names it") {
@@ -135,6 +212,13 @@ TEST_CASE("an invalid argument is reported in one line that names it") {
   refused({"--no-colector.rc6"}, "unknown flag --no-colector.rc6; did you mean --no-collector.rc6?");
   refused({"stats", "--cuont=3"}, "unknown flag --cuont; did you mean --count?");
   refused({"doctor", "--onse"}, "unknown flag --onse (see --help)");  // near --once, which is a flag of top
+  refused({"--json", "list"}, "--json stands after list");
+  refused({"trace", "--duration", "5s", "record"}, "trace record: --duration stands after trace record");
+  refused({"trace", "--", "record"}, "trace: the action stands before --");
+  refused({""}, "an argument is empty (see --help)");
+  refused({"level-zero", "run", ""}, "level-zero run: an argument is empty (see --help)");
+  refused({"--no-sandbox=enabled"}, "--sandbox: \"enabled\" is neither true nor false");
+  refused({"--web.config.file", ""}, "--web.config.file: a value is missing");
   refused({"--web.timeout"}, "--web.timeout: a value is missing");
   refused({"--collector.rc6=5"}, "--collector.rc6: \"5\" is neither true nor false");
   refused({"--web.timeout=5"}, "--web.timeout: \"5\" is not a duration (write it like 500ms, 1s, 2m)");
@@ -151,11 +235,12 @@ TEST_CASE("an invalid argument is reported in one line that names it") {
 }
 
 TEST_CASE("help names every flag with its default and every profile; hidden commands stay hidden") {
-  const std::vector<CommandFlag> flags = all_flags();
-  const std::string help = help_text(flags);
-  for (const CommandFlag& flag : flags) {
+  std::string help = help_text();
+  for (const Command& command : all_commands())
+    if (!command.actions.empty()) help += help_text(command);
+  for (const CommandFlag& flag : all_flags()) {
     CAPTURE(flag.name);
-    CHECK(help.find("--" + std::string(flag.negatable ? "[no-]" : "") + flag.name) != std::string::npos);
+    CHECK(help.find(flag.negatable ? "--[no-]" + flag.name : flag.dashed()) != std::string::npos);
   }
   for (const SimulationProfile& profile : simulation_profiles()) {
     CHECK(help.find(profile.name) != std::string::npos);
@@ -165,23 +250,23 @@ TEST_CASE("help names every flag with its default and every profile; hidden comm
   CHECK(parse({"list", "--help"}).help);
   CHECK(parse({"-h"}).help);
   CHECK(parse({"--version"}).version);
+  CHECK(parse({"level-zero", "run", "--version"}).version);
 }
 
 TEST_CASE("help for a command has its own flags and the shared ones; --gpu keeps its origin") {
-  const std::vector<CommandFlag> flags = all_flags();
-  const std::string stats = help_text(flags, *find_command("stats"));
+  const std::string stats = help_text(*find_command("stats"));
   CHECK(stats.starts_with("usage: intel-gpu-exporter stats [FLAGS]\n"));
   for (const char* flag : {"--interval", "--count", "--json", "--format", "--gpu", "--simulate"}) {
     CAPTURE(flag);
     CHECK(stats.find(flag) != std::string::npos);
   }
   CHECK(stats.find("--web.") == stats.find("--web.listen-address is"));  // the example at the end only
-  CHECK(help_text(flags, *find_command("serve")).find("--web.config.file") != std::string::npos);
-  CHECK(parse({"help"}).command == "help");
-  CHECK(parse({"help", "stats"}).help_topic == "stats");
+  CHECK(help_text(*find_command("serve")).find("--web.config.file") != std::string::npos);
+  CHECK(parse({"help"}).command->name == "help");
+  CHECK(parse({"help", "stats"}).operands == Arguments{"stats"});
   CHECK(parse({"stats", "--help"}).command_given);
   CHECK_FALSE(parse({"--help"}).command_given);
-  CHECK(parse({"version"}).command == "version");
+  CHECK(parse({"version"}).command->name == "version");
   CHECK(options({"--gpu=card1"}).gpu_origin == "--gpu");
 }
 
@@ -190,16 +275,15 @@ TEST_CASE("man pages and completions find the actions of a command under their t
   for (const Command& command : all_commands()) {
     if (command.actions.empty()) continue;
     INFO(command.name);
-    CHECK(help_text(all_flags(), command).find("\nActions:\n  ") != std::string::npos);
+    CHECK(help_text(command).find("\nActions:\n  ") != std::string::npos);
     ++with_actions;
   }
   CHECK(with_actions >= 2);
 }
 
 TEST_CASE("help fits a terminal of 80 columns") {
-  const std::vector<CommandFlag> flags = all_flags();
-  std::string all = help_text(flags);
-  for (const Command& command : all_commands()) all += help_text(flags, command);
+  std::string all = help_text();
+  for (const Command& command : all_commands()) all += help_text(command);
   std::istringstream lines(all);
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);
@@ -207,11 +291,35 @@ TEST_CASE("help fits a terminal of 80 columns") {
   }
 }
 
-TEST_CASE("flag names are unique, and so are their variables") {
-  std::vector<std::string> names;
-  for (const CommandFlag& flag : all_flags()) names.push_back(environment_name(flag));
-  std::sort(names.begin(), names.end());
-  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+TEST_CASE("no command accepts two flags of one name or of one variable; an action may have its own of a shared name") {
+  for (const Command& command : all_commands()) {
+    std::vector<std::string> places{std::string(command.name)};
+    for (const Command& action : command.actions) places.push_back(places.front() + " " + std::string(action.name));
+    for (const std::string& place : places) {
+      CAPTURE(place);
+      std::vector<std::string> names;
+      for (const CommandFlag& flag : all_flags()) {
+        if (place == places.front() ? flag.is_for(place) : flag.is_only_for(place))
+          names.push_back(command.reads_own_flags() ? flag.name : environment_name(flag));
+      }
+      std::sort(names.begin(), names.end());
+      CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+    }
+  }
+}
+
+TEST_CASE("every flag of a command or of an action names one that exists") {
+  const auto exists = [](std::string_view place) {
+    const std::size_t blank = std::min(place.find(' '), place.size());
+    const Command* const command = find_command(place.substr(0, blank));
+    if (command == nullptr || blank == place.size()) return command != nullptr;
+    return std::any_of(command->actions.begin(), command->actions.end(),
+                       [&](const Command& action) { return action.name == place.substr(blank + 1); });
+  };
+  for (const CommandFlag& flag : all_flags()) {
+    CAPTURE(flag.name);
+    CHECK(std::all_of(flag.commands.begin(), flag.commands.end(), exists));
+  }
 }
 
 TEST_SUITE_END();

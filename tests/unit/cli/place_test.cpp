@@ -14,9 +14,12 @@ namespace {
 
 struct Machine {
   std::map<std::string, std::string> files, environment;
+  std::map<std::string, std::string> links{{"/proc/self/ns/pid", "pid:[4026531836]"},
+                                           {"/proc/self/ns/cgroup", "cgroup:[4026531835]"}};
 
   Place place() const {
     return detect_place({.read = [this](const char* path) { return find(files, path); },
+                         .link = [this](const char* path) { return find(links, path); },
                          .exists = [this](const char* path) { return files.contains(path); },
                          .environment = [this](const char* name) { return find(environment, name); }});
   }
@@ -80,6 +83,22 @@ TEST_CASE("the innermost place counts: a pod before its engine, a container befo
             .kind == PlaceKind::lxc);
 }
 
+TEST_CASE("a container without an engine's marks is recognised by its namespaces, or by its manager's word") {
+  // runc, with and without the host's processes.
+  CHECK(Machine{{}, {}, {{"/proc/self/ns/pid", "pid:[4026532201]"}}}.place().kind == PlaceKind::container);
+  CHECK(Machine{{}, {}, {{"/proc/self/ns/pid", "pid:[4026531836]"}, {"/proc/self/ns/cgroup", "cgroup:[4026532202]"}}}
+            .place()
+            .kind == PlaceKind::container);
+  CHECK(Machine{{}, {{"container", "systemd-nspawn"}}}.place().kind == PlaceKind::container);
+  // Nothing is guessed from what cannot be read; WSL and units may have such namespaces, too.
+  CHECK(Machine{{}, {}, {}}.place().kind == PlaceKind::bare_metal);
+  const std::map<std::string, std::string> own{{"/proc/self/ns/pid", "pid:[4026532201]"}};
+  CHECK(Machine{{{"/proc/sys/kernel/osrelease", "6.6-microsoft"}}, {}, own}.place().kind == PlaceKind::wsl);
+  CHECK(Machine{{{"/proc/self/cgroup", "0::/system.slice/gpu.service"}}, {}, own}.place().kind ==
+        PlaceKind::systemd_unit);
+  CHECK(Machine{{{"/.dockerenv", ""}}, {}, own}.place().kind == PlaceKind::docker);
+}
+
 TEST_CASE("each place has its own lines for the same missing permissions") {
   CHECK(granted(PlaceKind::bare_metal) ==
         "sudo setcap cap_dac_read_search,cap_perfmon,cap_sys_ptrace+ep \\\n  /usr/bin/intel-gpu-exporter\n"
@@ -107,7 +126,13 @@ TEST_CASE("each place has its own lines for the same missing permissions") {
   CHECK(granted(PlaceKind::podman, 2).find("sysctl") == std::string::npos);
   CHECK(granted(PlaceKind::kubernetes).find("capabilities: {add: [DAC_READ_SEARCH, PERFMON, SYS_PTRACE]}'") !=
         std::string::npos);
-  CHECK(granted(PlaceKind::lxc).find("docs/lxc-proxmox.md") != std::string::npos);
+  CHECK(granted(PlaceKind::lxc).find("docs/appliances.md") != std::string::npos);
+  CHECK(granted(PlaceKind::container) ==
+        "# In the settings of the container (runc: config.json), add:\n"
+        "# - the capabilities CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_SYS_PTRACE\n"
+        "# - the host's PID namespace (runc: leave out \"pid\")\n"
+        "# - the device /dev/dri/renderD128 and the group that owns it\n"
+        "sudo sysctl kernel.perf_event_paranoid=2   # on the host\n");
   CHECK(granted(PlaceKind::wsl).find("WSL has no i915 or xe device") != std::string::npos);
 }
 

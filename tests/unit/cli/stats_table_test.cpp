@@ -18,6 +18,7 @@ constexpr Metric<Bytes, 2> kUsed{"intel_gpu_memory_used_bytes", Kind::gauge, "Us
 constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients", Kind::gauge, "Clients.", {"device", "pid", "comm"}};
 constexpr Metric<Ratio, 4> kProcessBusy{
     "intel_gpu_process_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "pid", "comm", "class"}};
+constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled", Kind::gauge, "Throttled.", {"device", "gt", "reason"}};
 constexpr Metric<Flag, 1> kSuspended{"intel_gpu_runtime_suspended", Kind::gauge, "Asleep.", {"device"}};
 
 Gpu arc() {
@@ -52,6 +53,17 @@ TEST_CASE("values become lines with everyday units") {
         "                video                          100.0 %\n"
         "  power         card                            93.6 W\n"
         "  memory        local0                           1.0 GiB used of   16.0 GiB\n");
+}
+
+TEST_CASE("a GT that is throttled is a line, also without a reason") {
+  SampleList list;
+  add_sample(list, kThrottled, {"0000:03:00.0", "0", "any"}, 1);
+  add_sample(list, kThrottled, {"0000:03:00.0", "1", "any"}, 1);
+  add_sample(list, kThrottled, {"0000:03:00.0", "1", "pl1"}, 1);
+  add_sample(list, kThrottled, {"0000:03:00.0", "1", "thermal"}, 0);
+  CHECK(table(list) ==
+        "0000:03:00.0  Arc A770 (discrete, i915)\n"
+        "  throttled     gt0 no reason given, gt1 pl1\n");
 }
 
 TEST_CASE("the busiest processes come first; their names are printed without control characters") {

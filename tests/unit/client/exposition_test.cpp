@@ -20,7 +20,8 @@ Read read(std::string_view text) {
   Read result;
   result.parsed = parse_exposition(text, [&](const TextSample& sample) {
     std::string line(sample.metric);
-    for (const LabelPair& pair : sample.labels) line += "|" + std::string(pair.name) + "=" + std::string(pair.value);
+    for (const igpu::LabelPair& pair : sample.labels)
+      line += "|" + std::string(pair.name) + "=" + std::string(pair.value);
     result.lines.push_back(line + " " + std::to_string(sample.value));
   });
   return result;

@@ -22,7 +22,7 @@ TEST_CASE("a host alone is an exporter's default address; a URL is taken as it i
 }
 
 TEST_CASE("credentials leave the URL, and are decoded") {
-  const Target target = parse_target("https://anna:p%40ss%3A1@rack1:10068");
+  const ScrapeTarget target = parse_target("https://anna:p%40ss%3A1@rack1:10068");
   CHECK(target.url == "https://rack1:10068/metrics");
   CHECK(target.name == "rack1:10068");
   CHECK(target.credentials == "anna:p@ss:1");

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
+
 using namespace igpu::exporter;
 
 namespace {
@@ -43,6 +45,15 @@ TEST_CASE("a certificate for another name is not mended by --cacert") {
   CHECK_FALSE(has(other, "--cacert"));
   CHECK(has(describe({.code = CURLE_PEER_FAILED_VERIFICATION, .detail = "self-signed certificate", .tls = true}),
             "--cacert FILE"));
+}
+
+TEST_CASE("a host that cannot be reached is one short line") {
+  FailedTransfer failed{.code = CURLE_COULDNT_CONNECT, .detail = "Failed to connect to rack1 port 10068 after 0 ms"};
+  CHECK(describe(failed) == "cannot connect: Failed to connect to rack1 port 10068 after 0 ms");
+  failed.os_error = ECONNREFUSED;
+  CHECK(describe(failed) == "cannot connect: Connection refused; is the exporter running there?");
+  failed.os_error = EHOSTUNREACH;
+  CHECK(describe(failed) == "cannot connect: No route to host");
 }
 
 TEST_CASE("http where the host speaks TLS, and the other way round") {

@@ -208,6 +208,42 @@ TEST_CASE("a failed read is a failure and drops this scrape's series") {
   CHECK(engines.failures() == 1);
 }
 
+TEST_CASE("a PMU that cannot be opened is a failure, and the visible clients' time is counted until it can be") {
+  TigerLake t;
+  const std::string type = "sys/bus/event_source/devices/i915/type";
+  t.m.tree.write(type, std::string(100, '1'));  // too long to be read
+  CollectorRun<EnginesCollector> engines(t.m, integrated());
+  engines.collect(Clients(t.m.clock.now()).client(1, 9'000'000'000).snapshot);
+  CHECK(engines.failures() == 1);
+  CHECK(engines.count(kBusy) == 0);  // once is no reason to change the source
+  t.m.clock.advance(2s);
+  engines.collect(Clients(t.m.clock.now()).client(1, 10'000'000'000).snapshot);
+  CHECK(engines.failures() == 1);
+  t.m.clock.advance(2s);
+  engines.collect(Clients(t.m.clock.now()).client(1, 11'000'000'000).snapshot);
+  CHECK(engines.failures() == 1);
+  CHECK(*engines.value(kBusy, {{"class", "video"}, {"source", "fdinfo"}}) == doctest::Approx(1.0));
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 0);
+
+  t.m.tree.write(type, "17\n");
+  t.m.clock.advance(2s);
+  engines.collect(Clients(t.m.clock.now()).client(1, 11'500'000'000).snapshot);
+  CHECK(engines.failures() == 0);
+  CHECK(*engines.value(kBusy, {{"class", "video"}, {"source", "fdinfo"}}) == doctest::Approx(1.5));
+  t.counter(0x2000) += 1'000'000'000;
+  t.m.clock.advance(2s);
+  engines.collect(Clients(t.m.clock.now()).client(1, 12'500'000'000).snapshot);
+  CHECK(*engines.value(kBusy, {{"class", "video"}, {"source", "fdinfo"}}) == doctest::Approx(1.5));
+  CHECK(*engines.value(kBusy, {{"engine", "vcs0"}, {"source", "pmu"}}) == doctest::Approx(1.0));
+
+  // While it is open it goes on counting: what clients do now is not counted twice.
+  t.m.tree.write(type, std::string(100, '1'));
+  t.m.clock.advance(2s);
+  engines.collect(Clients(t.m.clock.now()).client(1, 13'500'000'000).snapshot);
+  CHECK(engines.failures() == 1);
+  CHECK(engines.count(kBusy) == 0);
+}
+
 TEST_CASE("without permission the visible clients' time is summed by class") {
   TigerLake t;
   t.m.perf.refuse_all(EACCES);

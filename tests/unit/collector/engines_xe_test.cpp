@@ -582,6 +582,51 @@ TEST_CASE("without access to the render node the engines come from the PMU") {
   CHECK(b.m.perf.open_now == 0);
 }
 
+TEST_CASE("a PMU whose description leaves out some engines is not used: clients are counted for all of them") {
+  Battlemage b;
+  const std::string gt = "sys/bus/event_source/devices/xe_0000_03_00.0/format/gt";
+  SUBCASE("no field for the GT") { b.m.tree.remove(gt); }
+  SUBCASE("the GT is in another word") { b.m.tree.write(gt, "config1:0-3\n"); }
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  CHECK(engines.missing("engine_busy") == Reason::kernel);
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 0);
+  CHECK(engines.count(kBusy, {{"source", "fdinfo"}}) == 5);
+  CHECK(*engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}) == doctest::Approx(1.0));
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(engines.failures() == 0);
+}
+
+TEST_CASE(
+    "without access to the render node, too, a PMU that leaves out some engines is not used, and not opened again") {
+  Battlemage b(false);
+  b.m.tree.remove("sys/bus/event_source/devices/xe_0000_03_00.0/format/gt");
+  Engines engines(b.m, b.gpu);
+  engines.collect(b.client(0));
+  CHECK(engines.missing("engine_busy") == Reason::kernel);
+  const int opens = b.m.perf.opens;
+  b.pass_time(10s);
+  engines.collect(b.client(kTicksPerSecond));
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 0);
+  CHECK(engines.value(kBusy, {{"source", "fdinfo"}, {"class", "render"}}));
+  CHECK(b.m.perf.opens == opens);
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(engines.failures() == 0);
+}
+
+TEST_CASE("xe-source=pmu reports the engines that the PMU describes") {
+  Battlemage b;
+  b.m.tree.remove("sys/bus/event_source/devices/xe_0000_03_00.0/format/gt");
+  Engines engines(b.m, b.gpu);
+  engines.options["collector.engines.xe-source"] = {"pmu"};
+  engines.bind();
+  engines.collect(b.client(0));
+  CHECK(engines.count(kBusy, {{"source", "pmu"}}) == 3);  // those of GT 0
+  CHECK(engines.count(kBusy, {{"gt", "1"}}) == 0);
+}
+
 TEST_CASE("firmware that is too old for the events") {
   Battlemage b;
   b.m.tree.remove("sys/bus/event_source/devices/xe_0000_03_00.0/events/engine-total-ticks");

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
@@ -82,23 +80,7 @@ class Scene {
     return snapshot_.clients.back();
   }
   // The render node may be opened: it reports the GPU's clock rate with its only GT.
-  void open_render_node() {
-    machine_.drm.add("renderD128", [this](unsigned long, void* argument) {
-      struct Query {  // drm_xe_device_query, include/uapi/drm/xe_drm.h
-        std::uint64_t extensions;
-        std::uint32_t query;
-        std::uint32_t size;
-        std::uint64_t data;
-      };
-      std::array<std::uint32_t, 26> gts{1};  // their number; then one GT of 96 bytes with its clock behind 12
-      gts[5] = static_cast<std::uint32_t>(hertz);
-      auto& query = *static_cast<Query*>(argument);
-      if (query.query != 3) return EINVAL;
-      if (query.size != 0) std::memcpy(reinterpret_cast<void*>(query.data), gts.data(), sizeof gts);
-      query.size = sizeof gts;
-      return 0;
-    });
-  }
+  void open_render_node() { machine_.drm.add("renderD128", xe_clock_of(static_cast<std::uint32_t>(hertz))); }
   Nanoseconds now() const { return machine_.clock.now(); }
   std::uint64_t gpu_clock() const { return static_cast<std::uint64_t>(now().count()) / 1000 * hertz / kMegahertz; }
   void pass_time(Nanoseconds by) { machine_.clock.advance(by); }

@@ -28,8 +28,9 @@ class Scene {
  public:
   const std::shared_ptr<test::FakePages> pages = std::make_shared<test::FakePages>();
 
-  void program(const std::string& name, LevelZeroPageBytes page, std::optional<std::int32_t> holder) {
-    pages->files[name] = {page.bytes(), holder};
+  void program(const std::string& name, LevelZeroPageBytes page, std::optional<std::int32_t> holder,
+               std::uint32_t owner = 1000) {
+    pages->files[name] = {page.bytes(), holder, owner};
   }
   void scrape(Nanoseconds after = 1s) {
     now_ += after;
@@ -62,7 +63,8 @@ class Scene {
   }
 
   Nanoseconds now_ = 1h;
-  LevelZeroCollector collector_{std::make_unique<test::FakePageFolder>(pages), 15min, [this] { return realtime; }};
+  LevelZeroCollector collector_{std::make_unique<test::FakePageFolder>(pages), 15min, 20000,
+                                [this] { return realtime; }};
 };
 
 }  // namespace
@@ -202,6 +204,36 @@ TEST_CASE("rejected files are counted once by reason, and the programs beside th
   CHECK(scene.count("intel_gpu_level_zero_pages_rejected_total") == kPageRejections);
   CHECK(scene.value("intel_gpu_level_zero_invalid_destroys_total") == 0);
   CHECK(scene.sink.failures().empty());
+}
+
+TEST_CASE("users share a bounded number of series, and what is left out is counted once") {
+  Scene scene;
+  LevelZeroPageBytes page;
+  for (std::size_t i = 0; i < level_zero::kFunctions; ++i) page.call(i, 0) = {1, 0};
+  for (int i = 0; i < 1000; ++i) scene.program("1-" + std::to_string(1000 + i) + ".l0", page, 10000 + i, 1001);
+  for (int i = 0; i < 20; ++i) scene.program("2-" + std::to_string(10 + i) + ".l0", page, 20000 + i, 1002);
+  for (int round = 0; round < 2; ++round) {
+    scene.scrape();
+    CHECK(scene.sink.samples().samples().size() <= 20000 + kPageRejections);
+    CHECK(scene.sink.samples().samples().size() > 19000);
+    for (int i = 0; i < 20; ++i)
+      CHECK(scene.count("intel_gpu_level_zero_untracked_resources_total", {{"pid", std::to_string(20000 + i)}}) == 1);
+    const std::size_t reported = scene.count("intel_gpu_level_zero_untracked_resources_total");
+    CHECK(scene.value("intel_gpu_level_zero_pages_rejected_total", {{"reason", "too_many_series"}}) ==
+          static_cast<double>(1020 - reported));
+  }
+}
+
+TEST_CASE("programs that end one after the other do not fill the memory, and leave their share to others") {
+  Scene scene;
+  scene.program("2-1.l0", {}, std::nullopt, 1002);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 1000; ++i)
+      scene.program("1-" + std::to_string(1000 * round + i) + ".l0", {}, std::nullopt, 1001);
+    scene.scrape();
+  }
+  CHECK(scene.value("intel_gpu_level_zero_ended", {{"comm", "trainer"}}) == 1024);
+  CHECK(scene.value("intel_gpu_level_zero_pages_rejected_total", {{"reason", "too_many"}}) == 3001 - 1024);
 }
 
 TEST_SUITE_END();

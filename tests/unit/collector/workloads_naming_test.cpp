@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "base/utf8.h"
 #include "source/cgroup_names.h"
 #include "support/machine_tree.h"
+#include "support/utf8.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;
@@ -47,16 +47,6 @@ std::string name(WorkloadBy by, const std::string& cgroup, ContainerNames* names
 }  // namespace
 
 TEST_SUITE_BEGIN("workload naming");
-
-TEST_CASE("how the flag is spelled") {
-  CHECK(workload_by("auto") == WorkloadBy::pod);
-  CHECK(workload_by("pod") == WorkloadBy::pod);
-  CHECK(workload_by("container") == WorkloadBy::container);
-  CHECK(workload_by("systemd_unit") == WorkloadBy::systemd_unit);
-  CHECK(workload_by("comm") == WorkloadBy::comm);
-  CHECK(workload_by("user") == WorkloadBy::user);
-  CHECK_FALSE(workload_by("unit"));
-}
 
 TEST_CASE("without names, ids stand in for them") {
   using enum WorkloadBy;
@@ -137,7 +127,7 @@ TEST_CASE("a name is valid UTF-8 of bounded length, and none of the reserved one
     for (int n = 0; n < 100; ++n) accents += "\u20ac";
     const std::string cut = workload_name(accents, "rule");
     CHECK(cut.size() <= kLongestWorkloadName);
-    CHECK(is_valid_utf8(cut));
+    CHECK(igpu::test::is_valid_utf8(cut));
   }
 }
 

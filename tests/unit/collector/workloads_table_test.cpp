@@ -74,6 +74,7 @@ class Scene {
     std::sort(snapshot_.processes.begin(), snapshot_.processes.end(), by_pid);
     std::sort(snapshot_.pids.begin(), snapshot_.pids.end());
     snapshot_.time = now;
+    snapshot_.boot_ticks = ticks();
     table.advance(
         {snapshot_, processes_, ticks(), all_processes, [this](std::uint32_t pid) -> std::optional<WorkloadLabels> {
            const auto it = group_.find(pid);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -60,7 +61,7 @@ class Scene {
   // A scrape without the clients: /proc is gone, or may not be read.
   void scrape_without(Reading<ClientSnapshot> outcome) { collect(std::move(outcome)); }
   void scan() {
-    tree.tree.write("proc/uptime", std::to_string(uptime) + ".00 1.00\n");
+    tree.set_boot_time(std::chrono::seconds(uptime));
     const auto snapshot = walk_.find({});
     REQUIRE(snapshot);
     ClientSnapshot moved = *snapshot;
@@ -90,6 +91,7 @@ class Scene {
   std::uint64_t uptime = 1000;
   bool complete = true;
   std::vector<std::string> asleep;
+  std::vector<Gpu> gpus;
   EngineSecondsByDevice measured;
   JobCountersByDevice jobs;
   SampleSink sink;
@@ -99,6 +101,7 @@ class Scene {
     sink.clear();
     test::TestMachinePass pass(tree.machine().clock);
     pass.snapshot = std::move(clients);
+    pass.bound = gpus;
     pass.sleeping = asleep;
     pass.measured = measured;
     pass.jobs = jobs;
@@ -158,6 +161,34 @@ TEST_CASE("a unit's processes and those below them are one workload, in every me
   CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", name}, {"mode", "user"}}) == 2);
   CHECK(scene.value("intel_gpu_workload_processes", {{"workload", name}}) == 0);
   CHECK(scene.value("intel_gpu_workload_clients", {{"workload", name}}) == 0);
+}
+
+// lxcfs writes the age of the container into /proc/uptime; start times stay those of the host.
+TEST_CASE("in an LXC container a process that is older than the container counts from the first scan on") {
+  Scene scene;
+  scene.tree.tree.write("proc/uptime", "12.00 5.00\n");
+  scene.scan();
+  scene.process(7, {.start = 50'000, .user_ticks = 105'000});
+  scene.client(7, 3, 1, 4000);
+  scene.scan();
+  CHECK(scene.value("intel_gpu_workload_cpu_seconds_total", {{"workload", "ffmpeg"}, {"mode", "user"}}) == 0);
+  CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 0);
+  CHECK(scene.value("intel_gpu_workload_started_total", {{"workload", "ffmpeg"}}) == 0);
+}
+
+TEST_CASE("workloads that cannot be counted have a reason, not only no series") {
+  Scene scene;
+  const auto state = [&]() -> std::optional<Absent> {
+    for (const auto& feature : scene.sink.features())
+      if (feature.feature == &WorkloadsCollector::kWorkloads)
+        return feature.available ? std::nullopt : std::optional(feature.absent);
+    FAIL("no feature");
+    return std::nullopt;
+  };
+  scene.scan();
+  CHECK_FALSE(state());
+  scene.scrape_without(Absent{Reason::kernel, ENOENT});
+  CHECK(state() == Absent{Reason::kernel, ENOENT});
 }
 
 TEST_CASE("bytes that nobody may read are absent") {
@@ -239,6 +270,28 @@ TEST_CASE("workloads and what is unattributed add up to what the PMU counted") {
   scene.scan();
   CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 3);
   CHECK(scene.value(kBusy, {{"workload", "unattributed"}}) == 5);
+}
+
+TEST_CASE("xe: with access to the render node cycles are seconds in the first scan that shows them") {
+  Scene scene;
+  scene.tree.set_clock("renderD128", 19'200'000);
+  Gpu gpu;
+  gpu.address = kGpu;
+  gpu.driver = Driver::xe;
+  gpu.render_node = "renderD128";
+  scene.gpus = {gpu};
+  scene.scan();
+  scene.process(7, {.start = scene.uptime * 100 - 1});
+  scene.tree.add_file(7, 3, test::xe_block(kGpu, 1, "drm-cycles-vcs:\t38400000\ndrm-total-cycles-vcs:\t9000000000\n"));
+  SUBCASE("awake") {
+    scene.scan();
+    CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 2);
+  }
+  SUBCASE("a GPU that sleeps is not asked") {
+    scene.asleep = {kGpu};
+    scene.scan();
+    CHECK(scene.value(kBusy, {{"workload", "ffmpeg"}}) == 0);
+  }
 }
 
 TEST_CASE("jobs are counted by workload, for the processes below a client's holder too") {
@@ -402,9 +455,10 @@ TEST_CASE("a fork bomb of clients with hostile names leaves the page bounded, an
 TEST_CASE("names of hosts that are not shown are a feature that is missing") {
   Scene scene;
   scene.scan();
-  REQUIRE(scene.sink.features().size() == 1);
-  CHECK_FALSE(scene.sink.features()[0].available);
-  CHECK(scene.sink.features()[0].absent.reason == Reason::disabled);
+  REQUIRE(scene.sink.features().size() == 2);
+  CHECK(scene.sink.features()[1].feature == &WorkloadsCollector::kNames);
+  CHECK_FALSE(scene.sink.features()[1].available);
+  CHECK(scene.sink.features()[1].absent.reason == Reason::disabled);
 }
 
 TEST_SUITE_END();

@@ -34,7 +34,7 @@ TEST_CASE("a scrape is one line: time, GPUs by address, metrics without a GPU") 
   add_sample(list, kPageRatio, {"0000:03:00.0", "", "vcs0", "video"}, 1);
   add_sample(list, kPageDevices, {}, 2);
   CHECK(written(list) ==
-        "{\"time\":1754000000.042,\"gpus\":["
+        "{\"version\":1,\"time\":1754000000.042,\"gpus\":["
         "{\"device\":\"0000:00:02.0\",\"metrics\":{\"test_engine_busy_ratio\":["
         "{\"gt\":\"0\",\"engine\":\"rcs0\",\"class\":\"render\",\"value\":0}]}},"
         "{\"device\":\"0000:03:00.0\",\"metrics\":{\"test_engine_busy_ratio\":["
@@ -44,7 +44,7 @@ TEST_CASE("a scrape is one line: time, GPUs by address, metrics without a GPU") 
 }
 
 TEST_CASE("a machine without GPUs gives a line, too") {
-  CHECK(written(SampleList{}) == "{\"time\":1754000000.042,\"gpus\":[],\"metrics\":{}}\n");
+  CHECK(written(SampleList{}) == "{\"version\":1,\"time\":1754000000.042,\"gpus\":[],\"metrics\":{}}\n");
 }
 
 TEST_CASE("a series without a value for its device label is listed outside the GPUs") {

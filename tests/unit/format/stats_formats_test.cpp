@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV, line protocol and intel_gpu_top's JSON from pages that are written here; the end-to-end test reads whole
-// machines.
+// CSV and line protocol from pages that are written here; the end-to-end test reads whole machines.
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "format/csv_rows.h"
 #include "format/influx_lines.h"
-#include "format/intel_gpu_top_json.h"
 #include "support/sample_page.h"
 
 TEST_SUITE_BEGIN("stats_formats");
@@ -24,11 +21,8 @@ namespace {
 
 constexpr Metric<Ratio, 5> kBusyRatio{
     "intel_gpu_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "gt", "engine", "class", "source"}};
-constexpr Metric<Seconds, 4> kProcessBusy{
-    "intel_gpu_process_engine_busy_seconds_total", Kind::counter, "Busy.", {"device", "pid", "comm", "class"}};
 constexpr Metric<Count, 3> kProcessClients{
     "intel_gpu_process_clients", Kind::gauge, "Clients.", {"device", "pid", "comm"}};
-constexpr Metric<Count, 1> kProcesses{"intel_gpu_processes", Kind::gauge, "Processes.", {"device"}};
 constexpr Metric<Count, 1> kInterrupts{"intel_gpu_interrupts_total", Kind::counter, "Interrupts.", {"device"}};
 constexpr Metric<Watts, 3> kPower{"intel_gpu_power_watts", Kind::gauge, "Power.", {"device", "domain", "source"}};
 
@@ -47,11 +41,6 @@ std::string influx(const SampleList& list) {
   std::string out;
   write_influx_lines(PageView(lists), kTime, out);
   return out;
-}
-
-void write(IntelGpuTopJson& json, const SampleList& list, std::string& out) {
-  const SampleList* lists[] = {&list};
-  json.write(PageView(lists), 2s, out);
 }
 
 }  // namespace
@@ -116,55 +105,6 @@ TEST_CASE("line protocol has a field for each bucket of a histogram; CSV leaves 
         "1754000000042000000\n");
   CsvRows rows;
   CHECK(csv(rows, list).empty());
-}
-
-TEST_CASE("intel_gpu_top: a client has no use in its first record, then percent of one engine, not capped") {
-  IntelGpuTopJson json(kGpu);
-  std::string out;
-  SampleList list;
-  add_sample(list, kBusyRatio, {kGpu, "0", "vcs0", "video", "pmu"}, 1);
-  add_sample(list, kBusyRatio, {kGpu, "0", "vcs1", "video", "pmu"}, 0.5);
-  add_sample(list, kProcesses, {kGpu}, 1);
-  add_sample(list, kProcessClients, {kGpu, "1234", "a\"b"}, 1);
-  add_sample(list, kProcessBusy, {kGpu, "1234", "a\"b", "video"}, 10);
-  write(json, list, out);
-  list.clear();
-  add_sample(list, kProcesses, {kGpu}, 1);
-  add_sample(list, kProcessClients, {kGpu, "1234", "a\"b"}, 1);
-  add_sample(list, kProcessBusy, {kGpu, "1234", "a\"b", "video"}, 13);
-  write(json, list, out);
-  json.finish(out);
-  const auto records = nlohmann::json::parse(out);
-  REQUIRE(records.size() == 2);
-  CHECK(records[0]["engines"]["Video"]["busy"] == 75);
-  const auto& first = records[0]["clients"]["4294966062"];
-  CHECK(first["name"] == "a\"b");
-  CHECK_FALSE(first.contains("engine-classes"));
-  CHECK(records[1]["clients"]["4294966062"]["engine-classes"]["Video"]["busy"] == "150.000000");
-  CHECK_FALSE(records[1].contains("power"));
-}
-
-TEST_CASE("intel_gpu_top: power of a card is not shown, that of a processor is") {
-  IntelGpuTopJson json(kGpu);
-  std::string out;
-  SampleList list;
-  add_sample(list, kPower, {kGpu, "card", "hwmon"}, 100);
-  add_sample(list, kPower, {kGpu, "package", "hwmon"}, 90);
-  write(json, list, out);
-  add_sample(list, kPower, {kGpu, "package", "rapl_pmu"}, 15);
-  write(json, list, out);
-  json.finish(out);
-  const auto records = nlohmann::json::parse(out);
-  CHECK_FALSE(records[0].contains("power"));
-  CHECK(records[1]["power"]["Package"] == 15);
-  CHECK(records[1]["power"]["GPU"] == 0);
-  CHECK_FALSE(records[0].contains("clients"));
-}
-
-TEST_CASE("intel_gpu_top: an empty list is an array as well") {
-  std::string out;
-  IntelGpuTopJson(kGpu).finish(out);
-  CHECK(nlohmann::json::parse(out).empty());
 }
 
 TEST_SUITE_END();

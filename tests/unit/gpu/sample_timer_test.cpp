@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "igpu/sampling.h"
-#include "machine/unique_fd.h"
+#include "igpu/unique_fd.h"
 #include "support/simulated_gpu.h"
 
 using namespace igpu;

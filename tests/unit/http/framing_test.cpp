@@ -38,6 +38,48 @@ TEST_CASE("empty lines before a request are skipped") {
   CHECK(framing.keep_alive);
 }
 
+TEST_CASE("a request line is three words with one space between them") {
+  const auto state = [](std::string_view line) {
+    return scan_request(std::string(line) + "\r\nHost: a\r\n\r\n").state;
+  };
+  for (const char* line :
+       {"GET / HTTP/1.1", "\r\nGET / HTTP/1.1", "X!1 * HTTP/1.0", "GET / HTTP/2.0", "GET / SPDY/1"}) {
+    CAPTURE(line);
+    CHECK(state(line) == State::complete);  // the responder checks version and target
+  }
+  for (const char* line : {"\tGET / HTTP/1.1",
+                           " GET / HTTP/1.1",
+                           "\r\n\tGET / HTTP/1.1",
+                           "\n GET / HTTP/1.1",
+                           "\rGET / HTTP/1.1",
+                           "\vGET / HTTP/1.1",
+                           "\fGET / HTTP/1.1",
+                           "\x7fGET / HTTP/1.1",
+                           "GET  / HTTP/1.1",
+                           "GET /  HTTP/1.1",
+                           "GET\t/ HTTP/1.1",
+                           "GET \t/ HTTP/1.1",
+                           "GET /\tHTTP/1.1",
+                           "GET / \tHTTP/1.1",
+                           "GET / HTTP/1.1 ",
+                           "GET / HTTP/1.1\t",
+                           "GET /a b HTTP/1.1",
+                           "GET /a\tb HTTP/1.1",
+                           "G(T / HTTP/1.1",
+                           "\xef\xbb\xbfGET / HTTP/1.1",
+                           "GET /",
+                           "GET",
+                           "GET ",
+                           "GET  HTTP/1.1",
+                           "\tGET\t/\tHTTP/1.1",
+                           "GET: / HTTP/1.1",
+                           "\t",
+                           " "}) {
+    CAPTURE(line);
+    CHECK(state(line) == State::malformed);
+  }
+}
+
 TEST_CASE("only HTTP/1.1 without \"Connection: close\" keeps the connection") {
   CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").keep_alive);
   CHECK(scan_request("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n").keep_alive);

@@ -12,13 +12,15 @@
 #include <vector>
 
 #include "http/listener.h"
+#include "http/listening_sockets.h"
+#include "http/sockets.h"
 #include "support/http_client.h"
 #include "support/recording_log.h"
-#include "support/scratch_folder.h"
-#include "support/test_authority.h"
 #include "support/test_listener.h"
+#include "support/tls_peers.h"
 
 using namespace igpu::exporter;
+using igpu::UniqueFd;
 using namespace igpu::test;
 using namespace std::chrono_literals;
 
@@ -53,7 +55,7 @@ class Gate {
 class FakeStream final : public Stream {
  public:
   explicit FakeStream(Gate* gate = nullptr, bool* closed = nullptr)
-      : Stream(Descriptor()), gate_(gate), closed_(closed) {}
+      : Stream(UniqueFd()), gate_(gate), closed_(closed) {}
   ~FakeStream() override {
     if (closed_ != nullptr) *closed_ = true;
   }
@@ -101,9 +103,35 @@ struct Steps {
   }
 };
 
-struct FreeSsl {
-  void operator()(SSL* ssl) const { SSL_free(ssl); }
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+class Hello final : public HttpHandler {
+ public:
+  void handle(const HttpRequest&, HttpResponse& response) override { response.body = "hello\n"; }
+  void answered(int) override {}
+};
+
+// A TLS client that asks on one connection.
+class Client {
+ public:
+  explicit Client(std::uint16_t port) {
+    REQUIRE(BIO_set_conn_hostname(bio_.get(), ("127.0.0.1:" + std::to_string(port)).c_str()) == 1);
+  }
+  // The status of the answer; 0: none.
+  int ask() {
+    constexpr std::string_view kRequest = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    if (BIO_write(bio_.get(), kRequest.data(), static_cast<int>(kRequest.size())) <= 0) return 0;
+    std::string reply;
+    while (parse_reply(reply).body != "hello\n") {
+      char bytes[4096];
+      const int size = BIO_read(bio_.get(), bytes, sizeof bytes);
+      if (size <= 0) return 0;
+      reply.append(bytes, static_cast<std::size_t>(size));
+    }
+    return parse_reply(reply).status;
+  }
+
+ private:
+  std::unique_ptr<SSL_CTX, FreeSsl> context_{SSL_CTX_new(TLS_client_method())};
+  std::unique_ptr<BIO, decltype(&BIO_free_all)> bio_{BIO_new_ssl_connect(context_.get()), BIO_free_all};
 };
 
 }  // namespace
@@ -144,16 +172,7 @@ TEST_CASE("a cancelled handshake is closed if it waits, and reported if a thread
 }
 
 TEST_CASE("a slow handshake does not delay connected clients") {
-  class Handler final : public HttpHandler {
-   public:
-    void handle(const HttpRequest&, HttpResponse& response) override { response.body = "hello\n"; }
-    void answered(int) override {}
-  };
-  const ScratchFolder folder;
-  TestAuthority(folder).issue({"server"});
-  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), FreeSsl());
-  REQUIRE(SSL_CTX_use_certificate_file(context.get(), folder.path("server.pem").c_str(), SSL_FILETYPE_PEM) == 1);
-  REQUIRE(SSL_CTX_use_PrivateKey_file(context.get(), folder.path("server.key").c_str(), SSL_FILETYPE_PEM) == 1);
+  const TlsServer server;
   const std::shared_ptr<SSL_CTX> slow(SSL_CTX_new(TLS_server_method()), FreeSsl());
   Gate gate;
   SSL_CTX_set_client_hello_cb(
@@ -165,46 +184,51 @@ TEST_CASE("a slow handshake does not delay connected clients") {
       &gate);
   std::atomic<bool> is_slow = false;
   RecordingLog log;
-  Handler handler;
+  Hello handler;
   TestListenerOptions options;
   options.addresses = {parse_listen_address("127.0.0.1:0")};
   options.workers = 2;
-  options.tls = [&] { return Front::Tls{is_slow ? slow : context, 1}; };
+  options.tls = [&] { return Front::Tls{is_slow ? slow : server.context, 1}; };
   TestListener listener(options, handler, log);
-  const std::string port = std::to_string(listener.port());
 
-  const std::unique_ptr<SSL_CTX, FreeSsl> client(SSL_CTX_new(TLS_client_method()));
-  const std::unique_ptr<BIO, decltype(&BIO_free_all)> connected(BIO_new_ssl_connect(client.get()), BIO_free_all);
-  REQUIRE(BIO_set_conn_hostname(connected.get(), ("127.0.0.1:" + port).c_str()) == 1);
-  const auto ask = [&] {
-    constexpr std::string_view kRequest = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
-    if (BIO_write(connected.get(), kRequest.data(), static_cast<int>(kRequest.size())) <= 0) return 0;
-    std::string reply;
-    while (parse_reply(reply).body != "hello\n") {
-      char bytes[4096];
-      const int size = BIO_read(connected.get(), bytes, sizeof bytes);
-      if (size <= 0) return 0;
-      reply.append(bytes, static_cast<std::size_t>(size));
-    }
-    return parse_reply(reply).status;
-  };
-  CHECK(ask() == 200);
+  Client client(listener.port());
+  CHECK(client.ask() == 200);
   is_slow = true;
-  const std::unique_ptr<SSL, FreeSsl> hello(SSL_new(client.get()));
-  BIO* const made = BIO_new(BIO_s_mem());
-  SSL_set_bio(hello.get(), BIO_new(BIO_s_mem()), made);
-  CHECK(SSL_connect(hello.get()) < 0);
-  char* bytes = nullptr;
-  const long size = BIO_get_mem_data(made, &bytes);
   HttpConnection other(listener.port());
-  other.send(std::string_view(bytes, static_cast<std::size_t>(size)));
+  other.send(client_hello());
   REQUIRE(gate.reached());
   is_slow = false;
-  CHECK(ask() == 200);
+  CHECK(client.ask() == 200);
   CHECK(listener.responds(60s));
   gate.open();
   CHECK(other.closed_within(60s));
-  CHECK(ask() == 200);
+  CHECK(client.ask() == 200);
+}
+
+TEST_CASE("connections that were reset or closed before they are accepted cost no signature and evict nobody") {
+  const TlsServer server;
+  RecordingLog log;
+  Hello handler;
+  ListenerOptions options;
+  options.workers = 2;
+  options.front.connections = 8;
+  options.tls = [&] { return Front::Tls{server.context, 1}; };
+  ListeningSockets sockets({}, {parse_listen_address("127.0.0.1:0")});
+  std::vector<UniqueFd> listening = sockets.take();
+  const std::string address = local_address(listening.front().get());
+  const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
+  const std::string hello = client_hello();
+  HttpConnection early(port);
+  for (int i = 0; i < 100; ++i) {
+    HttpConnection flood(port);
+    REQUIRE(flood.send(hello));
+    if (i % 2 == 0) flood.reset();  // the others are closed
+  }
+  Listener listener(options, std::move(listening), handler, log);
+  CHECK(Client(port).ask() == 200);
+  CHECK(server.hellos == 1);
+  REQUIRE(early.send("GET / HTTP/1.1\r\n\r\n"));
+  CHECK(early.receive().find("HTTPS") != std::string::npos);
 }
 
 TEST_SUITE_END();

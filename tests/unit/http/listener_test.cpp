@@ -235,8 +235,9 @@ TEST_CASE("a handler that throws gives a 500 and does no harm") {
 
 TEST_CASE("input that is not HTTP gets a 400 in plain text, and is counted") {
   Server server;
-  for (const char* bytes : {"garbage\r\n\r\n", "GET\r\n\r\n", "GET /x HTTP/1.1\n\r\n",
-                            "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"}) {
+  for (const char* bytes :
+       {"garbage\r\n\r\n", "GET\r\n\r\n", "GET /x HTTP/1.1\n\r\n", "\tGET /x HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET  /x HTTP/1.1\r\nHost: x\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"}) {
     CAPTURE(bytes);
     HttpConnection connection(server.port());
     connection.send(bytes);

@@ -5,8 +5,12 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,12 +22,15 @@ namespace {
 // Runs jobs that wait until they are released, and remembers who ran what.
 class Recorder {
  public:
-  void run(const WorkerPool::Job& job) {
+  void run(const WorkerPool::Job& job, const std::function<void()>& free) {
     std::unique_lock lock(mutex_);
     started_.push_back(job.ticket);
     threads_.push_back(std::this_thread::get_id());
     changed_.notify_all();
     changed_.wait(lock, [this] { return !held_; });
+    lock.unlock();
+    free();
+    lock.lock();
     ++finished_;
     changed_.notify_all();
   }
@@ -58,6 +65,16 @@ class Recorder {
   std::vector<std::thread::id> threads_;
 };
 
+std::size_t workers() {
+  std::size_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    count += name == "worker" ? 1 : 0;
+  }
+  return count;
+}
+
 WorkerPool::Job job(WorkerPool::Ticket ticket) { return {ticket, "GET / HTTP/1.1\r\n\r\n", "client", {}}; }
 
 }  // namespace
@@ -67,7 +84,7 @@ TEST_SUITE_BEGIN("worker pool");
 TEST_CASE("jobs run in the order of submission, as many at once as threads") {
   Recorder recorder;
   recorder.hold(true);
-  WorkerPool pool(3, [&](const WorkerPool::Job& its) { recorder.run(its); });
+  WorkerPool pool(3, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
   for (WorkerPool::Ticket ticket = 1; ticket <= 3; ++ticket) pool.submit(job(ticket));
   REQUIRE(recorder.wait_for_started(3));
   CHECK(recorder.threads().size() == 3);
@@ -77,10 +94,34 @@ TEST_CASE("jobs run in the order of submission, as many at once as threads") {
   REQUIRE(recorder.wait_for_finished(9));
 }
 
+TEST_CASE("a thread is started when a job finds all others busy, and a thread that is idle takes the next job") {
+  Recorder recorder;
+  WorkerPool pool(8, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
+  recorder.hold(true);
+  for (WorkerPool::Ticket ticket = 1; ticket <= 3; ++ticket) {
+    pool.submit(job(ticket));
+    REQUIRE(recorder.wait_for_started(ticket));
+  }
+  CHECK(workers() == 3);
+  recorder.hold(false);
+  REQUIRE(recorder.wait_for_finished(3));
+}
+
+TEST_CASE("a client that asks again when it has its answer never needs a second thread") {
+  Recorder recorder;
+  WorkerPool pool(8, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
+  for (WorkerPool::Ticket ticket = 1; ticket <= 5000; ++ticket) {
+    pool.submit(job(ticket));
+    REQUIRE(recorder.wait_for_finished(ticket));
+  }
+  CHECK(recorder.threads().size() == 1);
+  CHECK(workers() == 1);
+}
+
 TEST_CASE("a single thread keeps the order") {
   Recorder recorder;
   recorder.hold(true);
-  WorkerPool pool(1, [&](const WorkerPool::Job& its) { recorder.run(its); });
+  WorkerPool pool(1, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
   for (WorkerPool::Ticket ticket = 9; ticket > 0; --ticket) pool.submit(job(ticket));
   recorder.hold(false);
   REQUIRE(recorder.wait_for_finished(9));
@@ -90,7 +131,7 @@ TEST_CASE("a single thread keeps the order") {
 TEST_CASE("a job that is still queued can be withdrawn; one that runs or has run cannot") {
   Recorder recorder;
   recorder.hold(true);
-  WorkerPool pool(1, [&](const WorkerPool::Job& its) { recorder.run(its); });
+  WorkerPool pool(1, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
   pool.submit(job(1));
   REQUIRE(recorder.wait_for_started(1));
   for (WorkerPool::Ticket ticket = 2; ticket <= 4; ++ticket) pool.submit(job(ticket));
@@ -107,7 +148,7 @@ TEST_CASE("a job that is still queued can be withdrawn; one that runs or has run
 TEST_CASE("a ticket may be reused while its first job runs") {
   Recorder recorder;
   recorder.hold(true);
-  WorkerPool pool(1, [&](const WorkerPool::Job& its) { recorder.run(its); });
+  WorkerPool pool(1, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
   pool.submit(job(1));
   REQUIRE(recorder.wait_for_started(1));
   pool.submit(job(1));
@@ -121,7 +162,7 @@ TEST_CASE("a ticket may be reused while its first job runs") {
 TEST_CASE("a stop waits for jobs that run and drops those that are queued") {
   Recorder recorder;
   recorder.hold(true);
-  WorkerPool pool(2, [&](const WorkerPool::Job& its) { recorder.run(its); });
+  WorkerPool pool(2, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
   for (WorkerPool::Ticket ticket = 1; ticket <= 2; ++ticket) pool.submit(job(ticket));
   REQUIRE(recorder.wait_for_started(2));
   for (WorkerPool::Ticket ticket = 3; ticket <= 9; ++ticket) pool.submit(job(ticket));
@@ -134,7 +175,7 @@ TEST_CASE("a stop waits for jobs that run and drops those that are queued") {
 
 TEST_CASE("many jobs from one thread all run or are withdrawn, none of them twice") {
   Recorder recorder;
-  WorkerPool pool(8, [&](const WorkerPool::Job& its) { recorder.run(its); });
+  WorkerPool pool(8, [&](const WorkerPool::Job& its, const auto& free) { recorder.run(its, free); });
   std::size_t withdrawn = 0;
   for (WorkerPool::Ticket ticket = 1; ticket <= 5000; ++ticket) {
     pool.submit(job(ticket));

@@ -86,7 +86,11 @@ TEST_CASE("first what to do, then current values, then what is missing") {
 TEST_CASE("the page says when there is nothing to do") {
   Gpu gpu;
   gpu.address = "0000:03:00.0";
-  CHECK(holds(shown("/metrics", {&gpu, 1}, {}), "Nothing: all that these GPUs"));
+  CHECK(holds(shown("/metrics", {&gpu, 1}, {}), "Nothing: all that these GPUs and this kernel offer can be read.<"));
+  constexpr FeatureDescriptor kHangs{"error_state", "Hangs.", Need::root_only_file, false, {}, true};
+  const Finding findings[] = {
+      {&kHangs, "identity", gpu.address, false, {Reason::permission, 13}, "root's", "setcap x"}};
+  CHECK(holds(shown("/metrics", {&gpu, 1}, findings), "can be read, except what is optional.<"));
 }
 
 TEST_CASE("a machine without a GPU says so") {

@@ -53,4 +53,17 @@ TEST_CASE("features that are absent by design need no fix") {
   CHECK(fixes_for(findings).empty());
 }
 
+TEST_CASE("what the packages withhold is optional, and doctor begins with what is most useful") {
+  constexpr FeatureDescriptor kErrors{"error_state", "Hangs.", Need::root_only_file, false, {}, true};
+  Finding hangs = missing(kErrors, "a", Reason::permission, "root's file", "CAP_DAC_READ_SEARCH");
+  hangs.collector = "identity";
+  CHECK_FALSE(is_missing(hangs));
+  const Finding found[] = {hangs, missing(kBusy, "a", Reason::permission, "refused", "CAP_PERFMON"),
+                           missing(kFan, "a", Reason::hardware, "", "")};
+  const std::vector<Finding> findings = most_useful_first(found);
+  CHECK(findings[0].feature == &kBusy);
+  CHECK(findings[1].feature == &kFan);
+  CHECK(findings[2].feature == &kErrors);
+}
+
 TEST_SUITE_END();

@@ -21,35 +21,44 @@ bool nobody(CapabilitySet) { return false; }
 
 TEST_SUITE_BEGIN("capabilities");
 
-TEST_CASE("the capabilities that collectors use are kept") {
-  CHECK(capabilities_to_keep(kAll, {}, mainline) == kUseful);
-  CHECK(capabilities_to_keep(kAll, {}, anybody) == kUseful);
+TEST_CASE("the capabilities that collectors use are kept, and never CAP_SYS_ADMIN") {
+  CHECK(capabilities_to_keep(kAll, {}) == kUseful);
 }
 
 TEST_CASE("only granted capabilities are kept") {
-  CHECK(capabilities_to_keep(0, {}, nobody) == 0);
-  CHECK(capabilities_to_keep(set(kPerfmon), {}, mainline) == set(kPerfmon));
-  CHECK(capabilities_to_keep(set(kSysPtrace) | set(0), {}, nobody) == set(kSysPtrace));
+  CHECK(capabilities_to_keep(0, {}) == 0);
+  CHECK(capabilities_to_keep(set(kPerfmon), {}) == set(kPerfmon));
+  CHECK(capabilities_to_keep(set(kSysPtrace) | set(0), {}) == set(kSysPtrace));
+  CHECK(capabilities_to_keep(set(kSysAdmin), {}) == 0);
 }
 
-TEST_CASE("CAP_SYS_ADMIN is kept only if perf events are denied without it") {
-  CHECK(capabilities_to_keep(kAll, {}, debian_at_level_3) == (kUseful | set(kSysAdmin)));
-  CHECK(capabilities_to_keep(set(kSysAdmin), {}, mainline) == set(kSysAdmin));  // a kernel before CAP_PERFMON
-  CHECK(capabilities_to_keep(kAll, {}, nobody) == kUseful);                     // it would not help
+TEST_CASE(
+    "the process that opens perf events keeps what they need, and CAP_SYS_ADMIN only if they are denied without it") {
+  CHECK(capabilities_to_count(kAll, mainline) == set(kPerfmon));
+  CHECK(capabilities_to_count(kAll, anybody) == set(kPerfmon));
+  CHECK(capabilities_to_count(kAll, debian_at_level_3) == (set(kPerfmon) | set(kSysAdmin)));
+  CHECK(capabilities_to_count(set(kSysAdmin), mainline) == set(kSysAdmin));  // a kernel before CAP_PERFMON
+  CHECK(capabilities_to_count(kAll, nobody) == set(kPerfmon));               // it would not help
+  CHECK(capabilities_to_count(set(kSysPtrace), nobody) == 0);
 }
 
 TEST_CASE("a simulated machine needs no capability; files of the web configuration may need one") {
   CapabilityUses uses{.reads_kernel = false, .reads_files = false};
-  CHECK(capabilities_to_keep(kAll, uses, debian_at_level_3) == 0);
+  CHECK(capabilities_to_keep(kAll, uses) == 0);
   uses.reads_files = true;
-  CHECK(capabilities_to_keep(kAll, uses, debian_at_level_3) == set(kDacReadSearch));
+  CHECK(capabilities_to_keep(kAll, uses) == set(kDacReadSearch));
 }
 
 TEST_CASE("kept capabilities are reported; CAP_SYS_ADMIN with a hint to avoid it") {
-  CHECK(kept(set(kPerfmon)).detail == "keeps CAP_PERFMON");
-  CHECK(kept(set(kPerfmon)).hint.empty());
-  CHECK(kept(set(kPerfmon) | set(kSysAdmin)).on);
-  CHECK(kept(set(kPerfmon) | set(kSysAdmin)).hint.find("kernel.perf_event_paranoid=2") != std::string::npos);
+  LayerOutcome outcome = kept(set(kPerfmon));
+  CHECK(outcome.detail == "keeps CAP_PERFMON");
+  add_counting(set(kPerfmon), outcome);
+  CHECK(outcome.detail == "keeps CAP_PERFMON");
+  CHECK(outcome.hint.empty());
+  add_counting(set(kPerfmon) | set(kSysAdmin), outcome);
+  CHECK(outcome.on);
+  CHECK(outcome.detail == "keeps CAP_PERFMON; the process that opens perf events keeps CAP_SYS_ADMIN CAP_PERFMON");
+  CHECK(outcome.hint.find("kernel.perf_event_paranoid=2") != std::string::npos);
 }
 
 TEST_CASE("every capability has a name, even if libcap does not know it") {
@@ -61,7 +70,7 @@ TEST_CASE("every capability has a name, even if libcap does not know it") {
 
 TEST_CASE("choosing the capabilities to keep changes nothing") {
   const ThreadCapabilities before = own_capabilities();
-  const CapabilitySet keep = capabilities_to_keep(CapabilityUses{});
+  const CapabilitySet keep = capabilities_to_keep(CapabilityUses{}) | capabilities_to_count();
   const ThreadCapabilities after = own_capabilities();
   CHECK((keep & ~before.permitted) == 0);
   CHECK(after.effective == before.effective);

@@ -105,6 +105,8 @@ TEST_CASE("a hostile value cannot forge a line") {
     CHECK(line.find('\r') == std::string::npos);
     CHECK(line.find('\x1b') == std::string::npos);
   }
+  CHECK(format_log_line(LogFormat::logfmt, "T", LogLevel::info, "x", {{"comm", "\x9b\xc2\x9b\xe2\x80\xae"}}) ==
+        "ts=T level=info msg=x comm=\"\xef\xbf\xbd\\u009b\\u202e\"\n");
 }
 
 TEST_CASE("held lines are written first and in order; those of a failed start are discarded") {

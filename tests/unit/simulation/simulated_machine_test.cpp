@@ -15,6 +15,7 @@
 #include "igpu/monitor.h"
 #include "simulation/pmu_catalog.h"
 #include "simulation/simulation.h"
+#include "support/expected_values.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

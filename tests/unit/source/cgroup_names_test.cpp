@@ -29,7 +29,7 @@ void check(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     CAPTURE(row.path);
     const CgroupNames names = names_of_cgroup(row.path);
-    CHECK(to_string(names.runtime) == to_string(row.runtime));
+    CHECK(names.runtime == row.runtime);
     CHECK(names.container_id == row.container_id);
     CHECK(names.pod_uid == row.pod_uid);
     CHECK(names.systemd_unit == row.systemd_unit);

@@ -174,6 +174,23 @@ TEST_CASE("xe: the file with all reasons is preferred to single files; a reason 
   CHECK(throttle(gts[0]) == Reasons{{"any", false}, {"pl1", false}, {"thermal", false}, {"fastvmode", false}});
 }
 
+TEST_CASE("xe: a list of reasons that names none is a failure, and the single files are read instead") {
+  TestMachine m;
+  const std::string folder = "sys/" + kPci + "/tile0/gt0/freq0/throttle/";
+  m.tree.write(folder + "status", "0\n");
+  m.tree.write(folder + "reason_pl1", "0\n");
+  for (const std::string& text : {std::string("\x80\xff\0\x01 \x9b", 6), std::string("12 34\n")}) {
+    m.tree.write(folder + "reasons", text);
+    auto gts = GtSysfs::find(m.sys, gpu_of(Driver::xe));
+    REQUIRE(gts.size() == 1);
+    Reasons reasons;
+    const auto outcome =
+        gts[0].throttle([&](std::string_view reason, bool active) { reasons[std::string(reason)] = active; });
+    CHECK(outcome.is_failure());
+    CHECK(reasons == Reasons{{"any", false}, {"pl1", false}});
+  }
+}
+
 TEST_CASE("a throttle reason that is called like the sum of all is not reported beside it") {
   TestMachine m;
   const std::string folder = "sys/" + kPci + "/tile0/gt0/freq0/throttle/";

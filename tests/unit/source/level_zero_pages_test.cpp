@@ -12,15 +12,20 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "support/fake_page_folder.h"
 #include "support/level_zero_page.h"
 #include "support/scratch_folder.h"
 
 using namespace igpu;
 using level_zero::Kind;
+using test::FakePageFolder;
+using test::FakePages;
 using test::LevelZeroPageBytes;
 using test::ScratchFolder;
 
@@ -60,6 +65,7 @@ class InterferedFolder final : public PageFolder {
       : folder_(std::move(folder)), interfere_(std::move(interfere)) {}
 
   Reading<std::vector<std::string>> names() override { return folder_->names(); }
+  Reading<PageFacts> facts(std::string_view name) override { return folder_->facts(name); }
   Reading<std::unique_ptr<PageFile>> open(std::string_view name) override {
     auto file = folder_->open(name);
     interfere_();
@@ -225,16 +231,98 @@ TEST_CASE("a page that its writer truncates while it is read is rejected, and th
   }
 }
 
-TEST_CASE("of ten thousand files the newest are read") {
+TEST_CASE("thousands of empty files take no place of a page") {
+  constexpr std::size_t kEmpty = LevelZeroPages::kMostFacts - 2;
   const ScratchFolder folder;
   LevelZeroPageBytes page;
-  for (int i = 0; i < 10000; ++i) folder.write("1-" + std::to_string(100000 + i) + ".l0", "");
+  for (std::size_t i = 0; i < kEmpty; ++i) folder.write("1-" + std::to_string(100000 + i) + ".l0", "");
   folder.write("2-200000.l0", page.text());
   folder.write("2-1.l0", page.text());
   LevelZeroPages pages = pages_in(folder);
   const LevelZeroSnapshot snapshot = read(pages);
-  CHECK(snapshot.programs.size() == 1);
-  CHECK(snapshot.rejected_for(PageRejection::too_many) == 10002 - LevelZeroPages::kMostPages);
+  CHECK(snapshot.programs.size() == 2);
+  CHECK(snapshot.rejected_for(PageRejection::size) == kEmpty);
+  CHECK(snapshot.rejected_for(PageRejection::too_many) == 0);
+}
+
+TEST_CASE("of too many files only some are looked at, and every program is found and stays") {
+  constexpr std::size_t kForged = 3 * LevelZeroPages::kMostFacts;
+  const std::uint64_t now = 1'000'000'000'000;
+  LevelZeroPageBytes page;
+  for (const bool like_a_page : {false, true}) {
+    CAPTURE(like_a_page);
+    const std::size_t size = like_a_page ? kLevelZeroHeadBytes : 0;
+    const auto files = std::make_shared<FakePages>();
+    for (std::size_t i = 0; i < kForged; ++i)
+      files->files["1-" + std::to_string(now + i) + ".l0"] = {{}, {}, 1001, size};
+    files->files["2-7.l0"] = {page.bytes(), {}, 1002};  // older than all of them
+    files->files["3-" + std::to_string(now + kForged) + ".l0"] = {page.bytes(), {}, 1003};
+    LevelZeroPages pages(std::make_unique<FakePageFolder>(files), [&] { return now; });
+    const auto read_again = [&] {
+      files->asked = 0;
+      LevelZeroSnapshot snapshot = read(pages);
+      CHECK(files->asked <= LevelZeroPages::kMostFacts);
+      return snapshot;
+    };
+    LevelZeroSnapshot snapshot = read_again();
+    REQUIRE(snapshot.programs.size() == 1);
+    CHECK(snapshot.programs.front().owner == 1003);
+    CHECK(all_rejected(snapshot) == kForged + 1);
+    std::size_t reads = 1;
+    while (snapshot.programs.size() < 2 && reads < 100) {
+      snapshot = read_again();
+      ++reads;
+      CHECK(snapshot.rejected_for(PageRejection::too_many) == 0);  // counted before
+      // Those that were not read the last time, because of their number, are now, and turn out to be no pages.
+      if (!like_a_page) CHECK(snapshot.rejected_for(PageRejection::size) == 0);
+    }
+    CHECK(reads <= kForged / (LevelZeroPages::kMostFacts / 2 - 1) + 1);
+    for (int i = 0; i < 3; ++i) {
+      snapshot = read_again();
+      CHECK(snapshot.programs.size() == 2);
+      CHECK(snapshot.rejected_for(PageRejection::too_many) == 0);
+    }
+  }
+}
+
+TEST_CASE("a user who fills the folder takes no place of another one") {
+  const auto files = std::make_shared<FakePages>();
+  LevelZeroPageBytes page;
+  const auto add = [&](const std::string& name, std::uint32_t owner) {
+    files->files[name] = {page.bytes(), {}, owner};
+  };
+  for (int i = 0; i < 2000; ++i) add("1-" + std::to_string(9'000'000'000'000'000'000 + i) + ".l0", 1001);
+  for (int i = 0; i < 300; ++i) add("2-" + std::to_string(100 + i) + ".l0", 1002);
+  add("3-5.l0", 1003);
+  LevelZeroPages pages(std::make_unique<FakePageFolder>(files));
+  const LevelZeroSnapshot snapshot = read(pages);
+  std::map<std::uint32_t, std::size_t> read_of;
+  for (const LevelZeroProgram& program : snapshot.programs) ++read_of[program.owner];
+  CHECK(read_of[1003] == 1);
+  CHECK(read_of[1002] == 300);
+  CHECK(read_of[1001] == LevelZeroPages::kMostPages - 301);
+  CHECK(snapshot.rejected_for(PageRejection::too_many) == 2301 - LevelZeroPages::kMostPages);
+  CHECK(files->opened == LevelZeroPages::kMostPages);
+}
+
+TEST_CASE("of one user the newest are read; a start in the future or a file that was rejected comes last") {
+  const auto files = std::make_shared<FakePages>();
+  LevelZeroPageBytes page, bad;
+  bad.header().version = 7;
+  const std::uint64_t now = 1'000'000'000'000;
+  for (std::size_t i = 0; i < LevelZeroPages::kMostPages; ++i) {
+    files->files["1-" + std::to_string(now + 100'000'000'000 + i) + ".l0"] = {page.bytes(), {}};
+    files->files["2-" + std::to_string(1000 + i) + ".l0"] = {bad.bytes(), {}};
+  }
+  files->files["3-7.l0"] = {page.bytes(), {}};
+  LevelZeroPages pages(std::make_unique<FakePageFolder>(files), [&] { return now; });
+  CHECK(read(pages).programs.empty());  // all that were read are newer, and bad
+  LevelZeroSnapshot snapshot = read(pages);
+  REQUIRE(snapshot.programs.size() == LevelZeroPages::kMostPages);
+  CHECK(snapshot.programs.back().name == "3-7.l0");
+  snapshot = read(pages);
+  CHECK(snapshot.programs.back().name == "3-7.l0");
+  CHECK(all_rejected(snapshot) == 0);  // they were counted before
 }
 
 TEST_CASE("a file is counted once for as long as it is rejected") {
@@ -253,7 +341,7 @@ TEST_CASE("files to be skipped leave room for older ones") {
   const ScratchFolder folder;
   LevelZeroPageBytes page;
   for (std::size_t i = 0; i < LevelZeroPages::kMostPages; ++i)
-    folder.write("1-" + std::to_string(100000 + i) + ".l0", "");
+    std::filesystem::resize_file(folder.write("1-" + std::to_string(100000 + i) + ".l0", ""), kLevelZeroHeadBytes);
   folder.write("2-1.l0", page.text());
   LevelZeroPages pages = pages_in(folder);
   CHECK(read(pages).programs.empty());

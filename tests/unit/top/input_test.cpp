@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "top/frame_builder.h"
+#include "top/frame.h"
 
 using namespace igpu::exporter;
 using namespace igpu::exporter::top;

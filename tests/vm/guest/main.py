@@ -15,9 +15,9 @@ import vm
 import workloads
 
 GROUPS = {
-    "tgl": lambda: (values.values("tgl"), odd.formats(), parity.parity("tgl"), parity.same_format("tgl"),
+    "tgl": lambda: (values.values("tgl"), odd.formats(), parity.parity("tgl"), parity.same_format("tgl"), parity.drop_in("tgl"),
                     captures.captured("tgl"), faults.refused_events()),
-    "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2"), parity.same_format("dg2"),
+    "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2"), parity.same_format("dg2"), parity.drop_in("dg2"),
                     captures.captured("dg2")),
     "mtl": lambda: (values.values("mtl"), parity.same_format("mtl"), captures.captured("mtl")),
     "bmg": lambda: (values.values("bmg", hwmon_level=2), captures.captured("bmg")),

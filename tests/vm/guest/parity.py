@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compared with Debian's intel_gpu_top, which reads the same PMU independently: the page, and `stats --format
-intel_gpu_top`."""
+"""Compared with Debian's intel_gpu_top, which reads the same PMU independently: the page, `stats --format intel_gpu_top`,
+and the program started by that name."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 
 from model import MHZ, apply_machine, machine, script
-from vm import BINARY, Exporter, Load, equal, near, verdict, wait_for
+from vm import BINARY, Exporter, Load, as_user, equal, near, verdict, wait_for
 
 ENGINES = {"Render/3D": "rcs", "Blitter": "bcs", "Video": "vcs", "VideoEnhance": "vecs",
            "Compute": "ccs", "[unknown]": "ccs", "unknown": "ccs"}
@@ -133,42 +134,33 @@ def means(found):
     return {path: sum(all_of) / len(all_of) for path, all_of in values.items()}
 
 
-def same_format(personality):
-    """`stats --format intel_gpu_top` beside the original, at the same time, read by the same parser."""
-    gpu = machine(personality)[0]
-    s = script(gpu)
-    apply_machine()
-    s.apply()
-    outputs = {"theirs": "/tmp/theirs.json", "ours": "/tmp/ours.json"}
-    commands = {"theirs": ["intel_gpu_top", "-J", "-s", "1000"],
-                "ours": [BINARY, "stats", "--format=intel_gpu_top", "--interval=1s", "--no-summary"]}
-    read = lambda who: open(outputs[who], errors="replace").read()  # noqa: E731
-    with Load("render=30 video=25 mem=512M", "--name", "ffmpeg") as load:
-        running = {}
-        for who, command in commands.items():
-            with open(outputs[who], "wb") as out:
-                running[who] = subprocess.Popen(command, stdout=out)
-        speak = wait_for(lambda: all(len(records(read(who))) >= 4 for who in commands), 60)
-        codes = {}
-        for who, program in running.items():
-            program.send_signal(signal.SIGINT)
-            codes[who] = program.wait()
-    name = f"{personality}: stats --format intel_gpu_top"
-    verdict(speak, f"{name} and the original print records", {who: read(who)[:200] for who in commands}, "four records each")
-    equal(f"{name} ends on SIGINT as the original", codes, {"theirs": 0, "ours": 0})
-    equal(f"{name} is one JSON array", len(json.loads(read("ours"))), len(records(read("ours"))))
-    # The first record of the original covers a few milliseconds, and a client's use needs two readings.
-    theirs, ours = ([as_later_versions(record, load.pid) for record in records(read(who))[1:]] for who in ("theirs", "ours"))
-    theirs_shape, ours_shape = keys(theirs[0]), keys(ours[0])
-    # Not in igt 1.27: memory of clients, which 1.28 has; and uncore counters of newer processors, which no version reads.
-    if "memory" not in theirs_shape["clients"]["ffmpeg"]:
-        shown = ours_shape["clients"]["ffmpeg"].pop("memory", None)
-        verdict(shown is not None, f"{name}: the client has memory", shown, "its regions")
-    # The original shows them for a card in a machine without an integrated GPU as well.
-    if "imc-bandwidth" not in theirs_shape or gpu.kind == "discrete":
-        for record in (theirs_shape, ours_shape, *theirs, *ours):
+def beside(commands, environment=None):
+    """Runs programs at the same time until each has printed four records, and ends them by SIGINT. What each printed, and its
+    status."""
+    paths = {who: f"/tmp/{who}.json" for who in commands}
+    read = lambda who: open(paths[who], errors="replace").read()  # noqa: E731
+    running = {}
+    for who, command in commands.items():
+        with open(paths[who], "wb") as out:
+            running[who] = subprocess.Popen(command, stdout=out, env={**os.environ, **(environment or {})})
+    wait_for(lambda: all(len(records(read(who))) >= 4 for who in commands), 60)
+    codes = {}
+    for who, program in running.items():
+        program.send_signal(signal.SIGINT)
+        codes[who] = program.wait()
+    return {who: read(who) for who in commands}, codes
+
+
+def without_traffic(gpu, *of):
+    """Not in igt 1.27: uncore counters of newer processors, which no version reads. And the original shows them for a card in a
+    machine without an integrated GPU as well."""
+    if gpu.kind == "discrete" or "imc-bandwidth" not in of[0][0]:
+        for record in (record for found in of for record in found):
             record.pop("imc-bandwidth", None)
-    equal(f"{name}: keys and units", ours_shape, theirs_shape)
+
+
+def compare(name, s, theirs, ours):
+    """The means of two programs' records of the same time."""
     theirs, ours = means(theirs), means(ours)
     for path, expected in theirs.items():
         if path[0] == "period":  # each tool's own
@@ -184,3 +176,89 @@ def same_format(personality):
         slack = {"frequency": 2, "interrupts": 0.06 * expected, "power": 0.02 * expected,
                  "imc-bandwidth": 0.06 * expected}.get(path[0], 1)
         near(f"{name}: {' '.join(path)}", ours.get(path), expected, relative=0, absolute=slack)
+
+
+def same_format(personality):
+    """`stats --format intel_gpu_top` beside the original, at the same time, read by the same parser."""
+    gpu = machine(personality)[0]
+    s = script(gpu)
+    apply_machine()
+    s.apply()
+    name = f"{personality}: stats --format intel_gpu_top"
+    with Load("render=30 video=25 mem=512M", "--name", "ffmpeg") as load:
+        text, codes = beside({"theirs": ["intel_gpu_top", "-J", "-s", "1000"],
+                              "ours": [BINARY, "stats", "--format=intel_gpu_top", "--interval=1s", "--no-summary"]})
+    found = {who: records(text[who]) for who in text}
+    verdict(all(len(of) >= 4 for of in found.values()), f"{name} and the original print records",
+            {who: text[who][:200] for who in text}, "four records each")
+    equal(f"{name} ends on SIGINT as the original", codes, {"theirs": 0, "ours": 0})
+    equal(f"{name} is one JSON array", len(json.loads(text["ours"])), len(found["ours"]))
+    # The first record of the original covers a few milliseconds, and a client's use needs two readings.
+    theirs, ours = ([as_later_versions(record, load.pid) for record in found[who][1:]] for who in ("theirs", "ours"))
+    without_traffic(gpu, theirs, ours)
+    theirs_shape, ours_shape = keys(theirs[0]), keys(ours[0])
+    # Not in igt 1.27: memory of clients, which 1.28 has.
+    if "memory" not in theirs_shape["clients"]["ffmpeg"]:
+        shown = ours_shape["clients"]["ffmpeg"].pop("memory", None)
+        verdict(shown is not None, f"{name}: the client has memory", shown, "its regions")
+    equal(f"{name}: keys and units", ours_shape, theirs_shape)
+    compare(name, s, theirs, ours)
+
+
+LINK = "/tmp/drop-in/intel_gpu_top"
+
+
+def lines(command, rows):
+    """The first lines of a program that prints for ever, and its status after SIGTERM."""
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                               env={**os.environ, "IGT_LAYOUT": "1.27"})
+    found = [program.stdout.readline() for _ in range(rows)]
+    program.terminate()
+    program.stdout.close()
+    return found, program.wait()
+
+
+def drop_in(personality):
+    """The program started as intel_gpu_top, in the layout of Debian's version, beside it."""
+    gpu = machine(personality)[0]
+    s = script(gpu)
+    apply_machine()
+    s.apply()
+    os.makedirs(os.path.dirname(LINK), exist_ok=True)
+    if not os.path.lexists(LINK):
+        os.symlink(BINARY, LINK)
+    programs = {"theirs": "intel_gpu_top", "ours": LINK}
+    name = f"{personality}: as intel_gpu_top"
+    with Load("render=30 video=25 mem=512M", "--name", "ffmpeg") as load:
+        text, codes = beside({who: [program, "-J", "-s", "1000"] for who, program in programs.items()}, {"IGT_LAYOUT": "1.27"})
+        header, status = {}, {}
+        for who, program in programs.items():
+            found, status[who] = lines([program, "-l", "-s", "100"], 4)
+            header[who] = found[:2]
+    equal(f"{name} ends on SIGINT as the original", codes, {"theirs": 0, "ours": 0})
+    equal(f"{name} ends on SIGTERM as the original", status, {who: -signal.SIGTERM for who in programs})
+    found = {who: records(text[who]) for who in text}
+    for who in text:
+        # The first record of the original divides a client's time by a period that has not passed yet.
+        for record in found[who][1:]:
+            client = record["clients"].get(str(2**32 - load.pid), {})
+            for use in client.get("engine-classes", {}).values():
+                use["busy"] = str(float(use["busy"]) * (1000 / record["period"]["duration"] if who == "theirs" else 1))
+            record["clients"] = {"ffmpeg": client}
+    theirs, ours = found["theirs"][1:], found["ours"][1:]
+    without_traffic(gpu, theirs, ours)
+    if verdict(theirs and ours, f"{name} prints records", text["ours"][:200], "three or more"):
+        equal(f"{name}: keys and units, in their order", json.dumps(keys(ours[0])), json.dumps(keys(theirs[0])))
+        compare(name, s, theirs, ours)
+    layout = {who: re.split(r"[0-9]", text[who])[0] for who in text}
+    equal(f"{name}: the same begin", layout["ours"], layout["theirs"])
+    if "IMC" not in header["theirs"][0] or gpu.kind == "discrete":
+        header = {who: [re.sub(r"    IMC MiB/s |    rd     wr ", "", line) for line in both] for who, both in header.items()}
+    equal(f"{name}: the columns of -l", header["ours"], header["theirs"])
+    listed = {who: subprocess.run([program, "-L"], capture_output=True, text=True).stdout for who, program in programs.items()}
+    equal(f"{name}: -L", listed["ours"], listed["theirs"])
+    refused = subprocess.run([*as_user(), "intel_gpu_top", "-J"], capture_output=True, text=True)
+    ours = subprocess.run([*as_user(), LINK, "-J", "-n", "2", "-s", "500"], capture_output=True, text=True)
+    verdict(ours.returncode == 0 and len(json.loads(ours.stdout)) == 2 and ours.stderr.startswith("intel_gpu_top: "),
+            f"{name} prints records without any right, and says what is missing", (ours.returncode, ours.stdout[:200], ours.stderr),
+            f"unlike the original, {refused.returncode}: {refused.stderr}")

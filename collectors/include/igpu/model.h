@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/page.h"
+#include "igpu/snapshot.h"
+
+// The GPUs of a machine, made from a page of samples: of this process, or of another exporter. It is the Snapshot that
+// Gpu::read() returns, with what a page has beyond it. Whatever shows a GPU reads this and names no metric;
+// model/fields.cpp has the one table of fields.
+namespace igpu {
+
+namespace snapshot {
+
+// What a workload uses of one GPU.
+struct WorkloadUse {
+  std::string workload;
+  std::array<Reading<Ratio>, kEngineClasses> busy{Absent{}, Absent{}, Absent{}, Absent{}, Absent{}};
+  std::vector<ProcessMemory> memory;
+  Reading<Count> clients = Absent{};
+};
+
+// A workload as a whole.
+struct Workload {
+  std::string name, kind;
+  Reading<Count> processes = Absent{};
+  Reading<Seconds> cpu_time = Absent{};  // user and system
+  Reading<Bytes> resident_memory = Absent{};
+};
+
+// Sum over the regions of the memory that is in use now; absent if no region has a value.
+Reading<Bytes> resident(const std::vector<ProcessMemory>& memory);
+
+// Why the GT is throttled, in words; empty unless it is.
+std::vector<std::string_view> throttle_reasons(const Throttling& row);
+
+}  // namespace snapshot
+
+struct GpuModel : Snapshot {
+  bool identified = false;  // the page has the identity; otherwise only the address of `gpu` is known
+  Reading<Count> process_count = Absent{}, processes_dropped = Absent{};
+  std::vector<snapshot::WorkloadUse> workloads;
+  std::vector<std::string> missing;  // features that a permission, a kernel or a module would provide
+};
+
+struct HostModel {
+  std::vector<GpuModel> gpus;                 // in the order of the page
+  std::vector<snapshot::Workload> workloads;  // by name
+  std::vector<FeatureState> features;         // of the whole machine
+  std::vector<std::string> failed_collectors;
+  std::size_t rows_left_out = 0;  // beyond what a page of an exporter holds
+
+  // Null: there is none.
+  const GpuModel* gpu(std::string_view address) const;
+  const snapshot::Workload* workload(std::string_view name) const;
+};
+
+struct LabelPair {
+  std::string_view name, value;
+};
+
+// What a view makes of text that it cannot show as it is. Null: all text is kept.
+using CleanText = std::string (*)(std::string_view);
+
+// Makes the model of a page, whose samples may come in any order. With `clean`, the page need not be trusted: text is
+// cleaned, ratios are limited to 0..1, and what is not finite is left out. The number of rows is always limited.
+class ModelReader {
+ public:
+  explicit ModelReader(CleanText clean = nullptr);
+  ~ModelReader();
+  ModelReader(const ModelReader&) = delete;
+  ModelReader& operator=(const ModelReader&) = delete;
+
+  void add(std::string_view metric, std::span<const LabelPair> labels, double value);
+  void add(const PageView& page);
+  HostModel finish();
+
+ private:
+  class Fill;
+  std::unique_ptr<Fill> fill_;
+};
+
+HostModel model_of(const PageView& page, CleanText clean = nullptr);
+
+// The metric that a field is made of: "engine.busy" is intel_gpu_engine_busy_ratio. Empty if there is no such field.
+std::string_view metric_of(std::string_view field);
+// The feature whose finding says why a machine lacks the field: "engine_busy". Empty if no feature covers it.
+std::string_view feature_of(std::string_view field);
+
+}  // namespace igpu

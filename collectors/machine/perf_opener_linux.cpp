@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "machine/perf_event_linux.h"
+#include "machine/perf_opener.h"
+
+namespace igpu {
+namespace {
+
+// Opening takes microseconds. Longer means that a driver hangs.
+constexpr std::chrono::seconds kPatience(1);
+constexpr std::size_t kMostLeaders = 256;  // one for each PMU, and for memory controllers one for each package
+
+union Ancillary {  // aligned, as cmsg(3) asks for
+  cmsghdr header;
+  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+};
+
+bool send_request(int socket, const PerfRequest& request) {
+  ssize_t sent;
+  do sent = ::send(socket, &request, sizeof request, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == sizeof request;
+}
+
+// Empty: the other process has ended.
+std::optional<PerfAnswer> receive_answer(int socket, UniqueFd& event) {
+  PerfAnswer answer;
+  iovec piece{&answer, sizeof answer};
+  Ancillary ancillary{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = &ancillary;
+  message.msg_controllen = sizeof ancillary;
+  ssize_t size;
+  do size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  while (size < 0 && errno == EINTR);
+  if (size != sizeof answer) return std::nullopt;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    event = UniqueFd(fd);
+  }
+  return answer;
+}
+
+bool send_answer(int socket, const PerfAnswer& answer, int event) {
+  PerfAnswer content = answer;
+  iovec piece{&content, sizeof content};
+  Ancillary ancillary{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  if (event >= 0) {
+    message.msg_control = &ancillary;
+    message.msg_controllen = sizeof ancillary;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &event, sizeof event);
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof content;
+}
+
+// The other process has the leader open, too, until it is told that this one has closed it.
+class RemoteLeader final : public LinuxPerfEvent {
+ public:
+  RemoteLeader(UniqueFd fd, int socket, std::int32_t number)
+      : LinuxPerfEvent(std::move(fd)), socket_(socket), number_(number) {}
+  ~RemoteLeader() override {
+    close();
+    PerfRequest closed;
+    closed.leader = number_;
+    (void)send_request(socket_, closed);
+  }
+  RemoteLeader(const RemoteLeader&) = delete;
+  RemoteLeader& operator=(const RemoteLeader&) = delete;
+  std::int32_t number() const { return number_; }
+
+ private:
+  int socket_;
+  std::int32_t number_;
+};
+
+class RemotePerfEvents final : public PerfEvents {
+ public:
+  explicit RemotePerfEvents(int socket) : socket_(socket) {}
+
+  Reading<std::unique_ptr<PerfEvent>> open(const PerfEventConfig& event, int cpu, PerfEvent* leader) override {
+    const Turn turn(*this);
+    if (!turn.taken()) {
+      return Failure{std::make_error_code(kWaitsForAnother),
+                     "an earlier request to open a perf event has not come back"};
+    }
+    if (++serial_ == 0) ++serial_;
+    PerfRequest request{event.config, event.type, cpu, PerfRequest::kNone, serial_};
+    if (leader != nullptr) request.leader = static_cast<RemoteLeader*>(leader)->number();
+    if (!send_request(socket_, request)) return ended();
+    UniqueFd fd;
+    std::optional<PerfAnswer> answer;
+    do answer = receive_answer(socket_, fd);
+    while (answer && answer->serial != request.serial);
+    if (!answer) return ended();
+    if (answer->error != 0) return perf_event_not_opened(answer->error);
+    if (!fd) {  // the kernel leaves out what exceeds the limit of descriptors
+      // The other process has the leader open: the end of this object tells it to close it.
+      if (answer->number != PerfRequest::kNone) RemoteLeader(UniqueFd(), socket_, answer->number);
+      return perf_event_not_opened(EMFILE);
+    }
+    if (leader != nullptr) return std::unique_ptr<PerfEvent>(std::make_unique<LinuxPerfEvent>(std::move(fd)));
+    return std::unique_ptr<PerfEvent>(std::make_unique<RemoteLeader>(std::move(fd), socket_, answer->number));
+  }
+
+ private:
+  // One request at a time, and a limit for the wait. Not a std::timed_mutex: GCC 12's ThreadSanitizer does not know the
+  // call that locks it.
+  class Turn {
+   public:
+    explicit Turn(RemotePerfEvents& events) : events_(events) {
+      std::unique_lock lock(events_.mutex_);
+      taken_ = events_.free_.wait_for(lock, kPatience, [&] { return !events_.busy_; });
+      if (taken_) events_.busy_ = true;
+    }
+    ~Turn() {
+      if (!taken_) return;
+      {
+        const std::lock_guard lock(events_.mutex_);
+        events_.busy_ = false;
+      }
+      events_.free_.notify_one();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    bool taken() const { return taken_; }
+
+   private:
+    RemotePerfEvents& events_;
+    bool taken_ = false;
+  };
+
+  static Failure ended() {
+    return {std::make_error_code(std::errc::broken_pipe),
+            "the process that opens perf events has ended: restart the exporter"};
+  }
+
+  const int socket_;
+  std::mutex mutex_;
+  std::condition_variable free_;
+  bool busy_ = false;
+  std::uint32_t serial_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<PerfEvents> remote_perf_events(int socket) { return std::make_unique<RemotePerfEvents>(socket); }
+
+void serve_perf_events(int socket, const std::function<bool(const PerfEventConfig&)>& may_open) {
+  std::array<UniqueFd, kMostLeaders> leaders;
+  for (;;) {
+    PerfRequest request;
+    const ssize_t size = ::recv(socket, &request, sizeof request, 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size != sizeof request) return;  // the other process has ended, or sends what it never does
+    const auto at = static_cast<std::size_t>(request.leader);
+    const bool known = request.leader >= 0 && at < leaders.size() && leaders[at];
+    if (request.serial == 0) {
+      if (known) leaders[at].reset();
+      continue;
+    }
+    PerfAnswer answer;
+    answer.serial = request.serial;
+    const PerfEventConfig event{request.type, request.config};
+    UniqueFd fd;
+    if (request.leader != PerfRequest::kNone && !known) {
+      answer.error = EBADF;
+    } else if (!may_open(event)) {
+      answer.error = EPERM;
+    } else {
+      fd = open_perf_event(event, request.cpu, known ? leaders[at].get() : -1);
+      if (!fd) answer.error = errno;
+    }
+    UniqueFd* place = nullptr;
+    if (fd && !known) {
+      for (UniqueFd& leader : leaders) {
+        if (leader) continue;
+        place = &leader;
+        answer.number = static_cast<std::int32_t>(place - leaders.data());
+        break;
+      }
+      if (place == nullptr) {
+        fd.reset();
+        answer.error = EMFILE;
+      }
+    }
+    if (!send_answer(socket, answer, fd.get())) {
+      if (errno == EPIPE || errno == ECONNRESET || !fd) return;
+      // The descriptor cannot be sent now: too many are on their way, or memory is short.
+      answer.error = errno;
+      answer.number = PerfRequest::kNone;
+      place = nullptr;
+      if (!send_answer(socket, answer, -1)) return;
+    }
+    if (place != nullptr) *place = std::move(fd);
+  }
+}
+
+}  // namespace igpu

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fields.h"
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "model/rules.h"
+
+namespace igpu::model {
+
+using namespace snapshot;
+namespace {
+
+// What a pointer to a member points at. Of an array by EngineClass: its elements.
+template <class T>
+struct ValueOf {
+  using Quantity = T;
+  static constexpr bool kMayBeMissing = false;
+};
+template <class T>
+struct ValueOf<Reading<T>> : ValueOf<T> {
+  static constexpr bool kMayBeMissing = true;
+};
+template <class T>
+struct ValueOf<std::array<T, kEngineClasses>> : ValueOf<T> {
+  static constexpr bool kMayBeMissing = false;  // set when the row is made
+};
+template <auto Member>
+struct MemberOf;
+template <class R, class T, T R::*Member>
+struct MemberOf<Member> {
+  using Row = R;
+  using Quantity = typename ValueOf<T>::Quantity;
+  static constexpr bool kMayBeMissing = ValueOf<T>::kMayBeMissing;
+};
+
+template <auto Member>
+void put(const Target& to, const Labels& labels, double value) {
+  using Of = MemberOf<Member>;
+  if (auto* row = row_of<typename Of::Row>(to, labels)) row->*Member = typename Of::Quantity{value};
+}
+
+template <auto Member>
+void explain(GpuRows& rows, const Reasons& reasons, const Why& why) {
+  using Of = MemberOf<Member>;
+  std::optional<Reading<typename Of::Quantity>> missing;
+  for (auto& row : (rows.*kTopic<typename Of::Row>.list).rows) {
+    if (row.*Member) continue;
+    if (!missing) missing = reasons.missing<typename Of::Quantity>(why);
+    row.*Member = *missing;
+  }
+}
+
+constexpr bool ends_in(std::string_view metric, std::string_view unit) {
+  if (metric.ends_with("_total")) metric.remove_suffix(6);
+  return unit.empty() || metric.ends_with(unit);
+}
+
+struct Only {
+  std::string_view label, is;
+};
+
+// A member of a row. Not consteval: clang 14 rejects its call by other consteval functions.
+template <auto Member>
+constexpr Field field(std::string_view path, std::string_view metric, Only only, Why why) {
+  using Of = MemberOf<Member>;
+  Field made{.path = path, .metric = metric, .is = only.is, .unit = Of::Quantity::kSuffix, .why = why};
+  const auto& keys = kTopic<typename Of::Row>.labels;
+  const auto end = std::copy(keys.begin(), keys.end(), made.labels.begin());
+  if (!only.label.empty()) *end = only.label;
+  if (std::is_same_v<typename Of::Row, Workload>) made.scope = Scope::host;
+  made.put = put<Member>;
+  if constexpr (Of::kMayBeMissing && !std::is_same_v<typename Of::Row, Workload>) made.explain = explain<Member>;
+  if (!ends_in(metric, made.unit)) throw "the metric has another unit";
+  return made;
+}
+template <auto Member>
+consteval Field field(std::string_view path, std::string_view metric, Why why = {}) {
+  return field<Member>(path, metric, Only{}, why);
+}
+
+// A member of rows by EngineClass; the last label is the class.
+template <auto Member>
+consteval Field by_class(std::string_view path, std::string_view metric) {
+  Field made = field<&MemberOf<Member>::Row::clients>(path, "", {"class", ""}, {});
+  using Quantity = typename MemberOf<Member>::Quantity;
+  made.metric = metric;
+  made.unit = Quantity::kSuffix;
+  made.explain = [](GpuRows& rows, const Reasons&, const Why&) {
+    for (auto& row : (rows.*kTopic<typename MemberOf<Member>::Row>.list).rows)
+      for (auto& value : row.*Member)
+        if (!value) value = Absent{Reason::hardware};  // the client has no time of that class
+  };
+  made.put = [](const Target& to, const Labels& labels, double value) {
+    using Row = typename MemberOf<Member>::Row;
+    const auto of = engine_class_of(labels[kTopic<Row>.labels.size()]);
+    if (!of) return;
+    if (Row* row = row_of<Row>(to, labels)) (row->*Member)[static_cast<std::size_t>(*of)] = Quantity{value};
+  };
+  return made;
+}
+
+// A list in a row, by region and state.
+template <class Row>
+consteval Field memory(std::string_view path, std::string_view metric) {
+  Field made = field<&Row::clients>(path, "", {"memory_region", ""}, {});
+  constexpr std::size_t kRegion = kTopic<Row>.labels.size();
+  made.metric = metric;
+  made.unit = Bytes::kSuffix;
+  made.explain = nullptr;
+  made.labels[kRegion + 1] = "state";
+  made.put = [](const Target& to, const Labels& labels, double value) {
+    Row* row = row_of<Row>(to, labels);
+    if (row == nullptr || row->memory.size() >= kMaxRows) return;
+    row->memory.push_back({std::string(labels[kRegion]), std::string(labels[kRegion + 1]), Bytes{value}});
+  };
+  return made;
+}
+
+// Of the GPU itself.
+template <auto Member>
+consteval Field of_gpu(std::string_view path, std::string_view metric, Why why = {}) {
+  using Value = typename MemberOf<Member>::Quantity;
+  Field made{.path = path, .metric = metric, .why = why};
+  made.put = [](const Target& to, const Labels&, double value) {
+    if constexpr (std::is_same_v<Value, bool>)
+      to.gpu->model.*Member = value != 0;
+    else
+      to.gpu->model.*Member = Value{value};
+  };
+  made.explain = [](GpuRows& rows, const Reasons& reasons, const Why& of) {
+    if (!(rows.model.*Member)) rows.model.*Member = reasons.missing<Value>(of);
+  };
+  return made;
+}
+
+using Put = void (*)(const Target&, const Labels&, double);
+consteval Field text(std::string_view path, std::string_view metric, Labels labels, Put put, Scope scope = Scope::gpu,
+                     Why why = {}) {
+  return {.path = path, .metric = metric, .labels = labels, .scope = scope, .put = put, .why = why};
+}
+
+void put_identity(const Target& to, const Labels& l, double) {
+  Gpu& gpu = to.gpu->model.gpu;
+  to.gpu->model.identified = true;
+  gpu.card = l[0];
+  gpu.render_node = l[1];
+  gpu.driver = l[2] == to_string(Driver::xe) ? Driver::xe : Driver::i915;
+  gpu.name = l[3];
+  gpu.kind = l[4] == to_string(GpuKind::discrete) ? GpuKind::discrete : GpuKind::integrated;
+}
+
+void put_throttled(const Target& to, const Labels& l, double value) {
+  Throttling* const row = row_of<Throttling>(to, l);
+  if (row == nullptr) return;
+  if (value != 0) row->limited = true;
+  // The driver's sum of all reasons; some kernels give no other.
+  if (l[1] == "any" || row->known.size() >= kMaxRows) return;
+  row->known.emplace_back(l[1]);
+  if (value != 0) row->reasons.emplace_back(l[1]);
+}
+
+void put_process_names(const Target& to, const Labels& l, double) {
+  Process* const row = row_of<Process>(to, l);
+  if (row == nullptr) return;
+  row->user = l[2];
+  row->cgroup = l[3];
+  row->container_id = l[4];
+  row->pod_uid = l[5];
+  row->systemd_unit = l[6];
+}
+
+void put_workload_kind(const Target& to, const Labels& l, double) {
+  if (Workload* row = row_of<Workload>(to, l)) row->kind = l[1];
+}
+
+void put_workload_cpu(const Target& to, const Labels& l, double value) {  // a series for each mode
+  if (Workload* row = row_of<Workload>(to, l)) row->cpu_time = Seconds{row->cpu_time.value_or({}).value + value};
+}
+
+void put_feature(const Target& to, const Labels& l, double value) {
+  std::vector<FeatureState>& features = to.gpu != nullptr ? to.gpu->features : to.host.model.features;
+  if (features.size() >= kMaxRows) return;
+  FeatureState& made = features.emplace_back();
+  made.name = l[0];
+  made.available = value != 0;
+  for (const Reason reason :
+       {Reason::permission, Reason::kernel, Reason::hardware, Reason::suspended, Reason::disabled})
+    if (l[1] == to_string(reason)) made.absent.reason = reason;
+}
+
+void put_missing(const Target& to, const Labels& l, double value) {
+  std::vector<std::string>& missing = to.gpu->model.missing;
+  if (value != 0 && missing.size() < kMaxRows) missing.emplace_back(l[0]);
+}
+
+void put_collector(const Target& to, const Labels& l, double value) {
+  std::vector<std::string>& failed = to.host.model.failed_collectors;
+  if (value == 0 && failed.size() < kMaxRows) failed.emplace_back(l[0]);
+}
+
+constexpr Why kOfDriver{};
+constexpr Why kEngineBusy{"engine_busy", "engines"}, kWaitSema{"engine_wait_sema", "engines"};
+constexpr Why kFrequency{"frequency", "frequency"}, kMean{"frequency_average", "frequency"};
+constexpr Why kRc6{"rc6", "rc6"}, kPower{"power", "power"}, kLink{"pcie_link", "pcie"};
+constexpr Why kProcesses{"processes", "fdinfo"};
+
+constexpr Field kFields[] = {
+    text("gpu", "intel_gpu_info", {"card", "render_node", "driver", "name", "kind"}, put_identity),
+    of_gpu<&GpuModel::suspended>("gpu.suspended", "intel_gpu_runtime_suspended"),
+    of_gpu<&GpuModel::hang_captured>("gpu.hang_captured", "intel_gpu_error_state", {"error_state", ""}),
+    of_gpu<&GpuModel::interrupts>("gpu.interrupts", "intel_gpu_interrupts_total", {"interrupts", "engines"}),
+
+    field<&Engine::busy>("engine.busy", "intel_gpu_engine_busy_ratio", kEngineBusy),
+    field<&Engine::busy_time>("engine.busy_time", "intel_gpu_engine_busy_seconds_total", kEngineBusy),
+    field<&Engine::wait>("engine.wait", "intel_gpu_engine_wait_ratio", kWaitSema),
+    field<&Engine::sema>("engine.sema", "intel_gpu_engine_sema_ratio", kWaitSema),
+
+    field<&Frequency::actual>("frequency.actual", "intel_gpu_frequency_hertz", {"kind", "actual"}, kFrequency),
+    field<&Frequency::requested>("frequency.requested", "intel_gpu_frequency_hertz", {"kind", "requested"}, kFrequency),
+    field<&Frequency::mean_actual>("frequency.mean_actual", "intel_gpu_frequency_average_hertz", {"kind", "actual"},
+                                   kMean),
+    field<&Frequency::mean_requested>("frequency.mean_requested", "intel_gpu_frequency_average_hertz",
+                                      {"kind", "requested"}, kMean),
+    field<&Frequency::min>("frequency.min", "intel_gpu_frequency_limit_hertz", {"limit", "min"}, kOfDriver),
+    field<&Frequency::max>("frequency.max", "intel_gpu_frequency_limit_hertz", {"limit", "max"}, kOfDriver),
+    field<&Frequency::boost>("frequency.boost", "intel_gpu_frequency_limit_hertz", {"limit", "boost"}, kOfDriver),
+    field<&Frequency::rp0>("frequency.rp0", "intel_gpu_frequency_limit_hertz", {"limit", "rp0"}, kOfDriver),
+    field<&Frequency::rp1>("frequency.rp1", "intel_gpu_frequency_limit_hertz", {"limit", "rp1"}, kOfDriver),
+    field<&Frequency::rpn>("frequency.rpn", "intel_gpu_frequency_limit_hertz", {"limit", "rpn"}, kOfDriver),
+    field<&Frequency::rpe>("frequency.rpe", "intel_gpu_frequency_limit_hertz", {"limit", "rpe"}, kOfDriver),
+    field<&Frequency::rpa>("frequency.rpa", "intel_gpu_frequency_limit_hertz", {"limit", "rpa"}, kOfDriver),
+    text("throttling.reasons", "intel_gpu_throttled", {"gt", "reason"}, put_throttled, Scope::gpu,
+         {"throttle_reasons", "frequency"}),
+    field<&Residency::ratio>("rc6.ratio", "intel_gpu_rc6_residency_ratio", kRc6),
+    field<&Residency::time>("rc6.time", "intel_gpu_rc6_residency_seconds_total", kRc6),
+
+    field<&Power::mean>("power.mean", "intel_gpu_power_watts", kPower),
+    field<&Power::energy>("power.energy", "intel_gpu_energy_joules_total", kPower),
+    field<&PowerLimit::value>("power_limit.value", "intel_gpu_power_limit_watts", {"power_limits", "hwmon"}),
+    field<&Temperature::value>("temperature.value", "intel_gpu_temperature_celsius", {"temperature", "hwmon"}),
+    field<&Fan::speed>("fan.speed", "intel_gpu_fan_speed_rpm", {"fan", "hwmon"}),
+    field<&Voltage::value>("voltage.value", "intel_gpu_voltage_volts", {"voltage", "hwmon"}),
+
+    field<&MemoryRegion::size>("memory.size", "intel_gpu_memory_size_bytes", {"memory_size", "memory"}),
+    field<&MemoryRegion::used>("memory.used", "intel_gpu_memory_used_bytes", {"memory_used", "memory"}),
+    field<&Bandwidth::total>("bandwidth.total", "intel_gpu_memory_bandwidth_bytes_total", {"memory_bandwidth", "imc"}),
+    field<&PcieLink::speed>("pcie.speed", "intel_gpu_pcie_link_speed_transfers_per_second", {"bound", "current"},
+                            kLink),
+    field<&PcieLink::max_speed>("pcie.max_speed", "intel_gpu_pcie_link_speed_transfers_per_second", {"bound", "max"},
+                                kLink),
+    field<&PcieLink::width>("pcie.width", "intel_gpu_pcie_link_width_lanes", {"bound", "current"}, kLink),
+    field<&PcieLink::max_width>("pcie.max_width", "intel_gpu_pcie_link_width_lanes", {"bound", "max"}, kLink),
+
+    of_gpu<&GpuModel::process_count>("gpu.processes", "intel_gpu_processes", kProcesses),
+    of_gpu<&GpuModel::processes_dropped>("gpu.processes_dropped", "intel_gpu_processes_dropped", kProcesses),
+    field<&Process::clients>("process.clients", "intel_gpu_process_clients", kProcesses),
+    by_class<&Process::busy>("process.busy", "intel_gpu_process_engine_busy_ratio"),
+    by_class<&Process::busy_time>("process.busy_time", "intel_gpu_process_engine_busy_seconds_total"),
+    memory<Process>("process.memory", "intel_gpu_process_memory_bytes"),
+    text("process", "intel_gpu_process_info",
+         {"pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}, put_process_names),
+    field<&Process::cpu_time>("process.cpu_time", "intel_gpu_process_cpu_seconds_total", kProcesses),
+    field<&Process::resident_memory>("process.resident_memory", "intel_gpu_process_resident_memory_bytes", kProcesses),
+    field<&Process::virtual_memory>("process.virtual_memory", "intel_gpu_process_virtual_memory_bytes", kProcesses),
+
+    by_class<&WorkloadUse::busy>("workload.busy", "intel_gpu_workload_engine_busy_ratio"),
+    memory<WorkloadUse>("workload.memory", "intel_gpu_workload_memory_bytes"),
+    field<&WorkloadUse::clients>("workload.clients", "intel_gpu_workload_clients"),
+    field<&Workload::processes>("workload.processes", "intel_gpu_workload_processes"),
+    field<&Workload::resident_memory>("workload.resident_memory", "intel_gpu_workload_resident_memory_bytes"),
+    text("workload.cpu_time", "intel_gpu_workload_cpu_seconds_total", {"workload"}, put_workload_cpu, Scope::host),
+    text("workload", "intel_gpu_workload_info", {"workload", "kind"}, put_workload_kind, Scope::host),
+
+    text("feature", "intel_gpu_exporter_feature_available", {"feature", "reason"}, put_feature, Scope::either),
+    text("feature.missing", "intel_gpu_exporter_feature_missing", {"feature"}, put_missing),
+    text("collector.failed", "intel_gpu_scrape_collector_success", {"collector"}, put_collector, Scope::host),
+};
+
+// A count behind a ratio, histograms, or a detail that no view shows.
+constexpr std::string_view kLeftOut[] = {
+    "intel_gpu_engine_wait_seconds_total",
+    "intel_gpu_engine_sema_seconds_total",
+    "intel_gpu_engine_active_ticks_total",
+    "intel_gpu_engine_ticks_total",
+    "intel_gpu_frequency_cycles_total",
+    "intel_gpu_awake_seconds_total",
+    "intel_gpu_current_limit_amperes",
+    "intel_gpu_workload_engine_busy_seconds_total",
+    "intel_gpu_workload_started_total",
+    "intel_gpu_workload_disk_read_bytes_total",
+    "intel_gpu_workload_disk_written_bytes_total",
+    "intel_gpu_workload_job_queue_seconds",
+    "intel_gpu_workload_job_run_seconds",
+    "intel_gpu_workload_jobs_total",
+};
+
+}  // namespace
+
+std::span<const Field> fields() { return kFields; }
+
+std::span<const Field> fields_of(std::string_view metric) {
+  const auto is = [&](const Field& field) { return field.metric == metric; };
+  const auto begin = std::find_if(std::begin(kFields), std::end(kFields), is);
+  return {begin, std::find_if_not(begin, std::end(kFields), is)};
+}
+
+const Field* field_at(std::string_view path) {
+  const auto found =
+      std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& one) { return one.path == path; });
+  return found == std::end(kFields) ? nullptr : &*found;
+}
+
+std::span<const std::string_view> metrics_left_out() { return kLeftOut; }
+
+}  // namespace igpu::model
+
+std::string_view igpu::metric_of(std::string_view field) {
+  const model::Field* const found = model::field_at(field);
+  return found == nullptr ? std::string_view() : found->metric;
+}
+
+std::string_view igpu::feature_of(std::string_view field) {
+  const model::Field* const found = model::field_at(field);
+  return found == nullptr ? std::string_view() : found->why.feature;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace igpu::model {
+
+class Reasons;
+struct GpuRows;
+struct HostRows;
+
+inline constexpr std::size_t kMaxFieldLabels = 7;
+using Labels = std::array<std::string_view, kMaxFieldLabels>;
+
+// Whose finding explains a missing value. Both empty: a driver has some of these values, and those that it has are
+// read.
+struct Why {
+  std::string_view feature, collector;
+};
+
+// Where a sample goes. gpu is null for what belongs to the whole machine.
+struct Target {
+  HostRows& host;
+  GpuRows* gpu;
+};
+
+enum class Scope { gpu, host, either };  // either: of a GPU if the sample has the label "device"
+
+// One value of the model, and the samples that it is made of.
+struct Field {
+  std::string_view path;  // "engine.busy": of the rows "engine", the value "busy"
+  std::string_view metric;
+  Labels labels{};      // names, in the order in which `put` expects the values: first those that identify the row
+  std::string_view is;  // value that the last label must have; "": any
+  std::string_view unit;
+  Scope scope = Scope::gpu;
+  void (*put)(const Target&, const Labels&, double) = nullptr;
+  void (*explain)(GpuRows&, const Reasons&,
+                  const Why&) = nullptr;  // sets why rows lack the value; null: nothing to set
+  Why why{};                              // also of a list without rows
+};
+
+// Fields of one metric follow each other.
+std::span<const Field> fields();
+std::span<const Field> fields_of(std::string_view metric);
+const Field* field_at(std::string_view path);  // null: there is none
+
+// Metrics of collectors that the model leaves out on purpose.
+std::span<const std::string_view> metrics_left_out();
+
+}  // namespace igpu::model

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/scan.h"
+#include "igpu/model.h"
+#include "model/fields.h"
+
+// The rows that samples are sorted into, and which labels of a sample identify its row.
+namespace igpu::model {
+
+using namespace snapshot;
+
+// Beyond what any machine has: a page that lies must not fill the memory.
+inline constexpr std::size_t kMaxGpus = 128;
+inline constexpr std::size_t kMaxRows = 128;        // of a GPU, of one kind
+inline constexpr std::size_t kMaxClients = 20'000;  // of a host: processes; likewise workloads
+
+inline std::optional<EngineClass> engine_class_of(std::string_view label) {
+  for (std::size_t i = 0; i < kEngineClasses; ++i)
+    if (to_string(static_cast<EngineClass>(i)) == label) return static_cast<EngineClass>(i);
+  return std::nullopt;
+}
+
+// The value of a label as the type of the member that keeps it.
+template <class T>
+auto read(std::string_view label) {
+  if constexpr (std::is_same_v<T, std::string>)
+    return label;
+  else if constexpr (std::is_same_v<T, EngineClass>)
+    return engine_class_of(label).value_or(EngineClass::render);
+  else if constexpr (std::is_same_v<T, EngineSource>)
+    return label == "fdinfo" ? EngineSource::fdinfo : EngineSource::pmu;
+  else if constexpr (std::is_same_v<T, std::optional<unsigned>>)
+    return label.empty() ? std::nullopt : std::optional(scan_integer<unsigned>(label).value_or(0));
+  else
+    return scan_integer<T>(label).value_or(0);
+}
+
+// A kind of rows: the list that holds it, and the labels that identify a row with the members that keep them.
+template <class Owner, class List, class... Members>
+struct Topic {
+  List Owner::*list;
+  std::array<std::string_view, sizeof...(Members)> labels;
+  std::tuple<Members...> members;
+
+  // The labels' values as the types of the members.
+  auto keys(const Labels& values) const {
+    return each([&](auto... key) { return std::tuple(read_as(key.second, values[key.first])...); });
+  }
+  template <class Row, class Keys>
+  bool is(const Row& row, const Keys& keys) const {
+    return each([&](auto... key) { return ((row.*key.second == std::get<key.first>(keys)) && ...); });
+  }
+  template <class Row, class Keys>
+  void name(Row& row, const Keys& keys) const {
+    each([&](auto... key) { ((row.*key.second = std::get<key.first>(keys)), ...); });
+  }
+  std::size_t hash(const Labels& values) const {
+    std::size_t hash = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) hash = hash * 31 + std::hash<std::string_view>()(values[i]);
+    return hash;
+  }
+
+ private:
+  template <class Row, class T>
+  static auto read_as(T Row::*, std::string_view label) {
+    return read<T>(label);
+  }
+  template <class Use>
+  auto each(const Use& use) const {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return use(std::pair(std::integral_constant<std::size_t, I>(), std::get<I>(members))...);
+    }
+    (std::index_sequence_for<Members...>());
+  }
+};
+template <class Owner, class List, class... Members>
+constexpr auto topic(List Owner::*list, std::array<std::string_view, sizeof...(Members)> labels, Members... members) {
+  return Topic<Owner, List, Members...>{list, labels, {members...}};
+}
+
+// Of each kind of rows: its Topic.
+template <class Row>
+extern const std::nullptr_t kTopic;
+
+template <class Row>
+class RowList {
+ public:
+  // The samples of a row follow each other, or those of a metric do: the row of the sample before and the one after it
+  // are tried first.
+  Row* find(const Labels& labels) {
+    const auto keys = kTopic<Row>.keys(labels);
+    const auto is = [&](std::size_t i) { return kTopic<Row>.is(rows[i], keys); };
+    for (const std::size_t i : {last_, last_ + 1})
+      if (i < rows.size() && is(i)) return &rows[last_ = i];
+    if (!index_.empty()) {
+      const auto [begin, end] = index_.equal_range(kTopic<Row>.hash(labels));
+      for (auto at = begin; at != end; ++at)
+        if (is(at->second)) return &rows[last_ = at->second];
+    }
+    for (std::size_t i = 0; i < std::min(rows.size(), kSearched); ++i)
+      if (is(i)) return &rows[last_ = i];
+    return nullptr;
+  }
+  Row& add(const Labels& labels) {
+    last_ = rows.size();
+    if (last_ >= kSearched) index_.emplace(kTopic<Row>.hash(labels), last_);
+    kTopic<Row>.name(rows.emplace_back(), kTopic<Row>.keys(labels));
+    return rows.back();
+  }
+
+  std::vector<Row> rows;
+
+ private:
+  static constexpr std::size_t kSearched = 64;
+
+  std::size_t last_ = 0;
+  std::unordered_multimap<std::size_t, std::size_t> index_;  // of the rows beyond kSearched
+};
+
+struct GpuRows {
+  RowList<Engine> engines;
+  RowList<Frequency> frequencies;
+  RowList<Throttling> throttling;
+  RowList<Residency> rc6;
+  RowList<Power> power;
+  RowList<PowerLimit> power_limits;
+  RowList<Temperature> temperatures;
+  RowList<Fan> fans;
+  RowList<Voltage> voltages;
+  RowList<MemoryRegion> memory;
+  RowList<Bandwidth> bandwidth;
+  RowList<PcieLink> pcie;  // one, or none
+  RowList<Process> processes;
+  RowList<WorkloadUse> workloads;
+  GpuModel model;  // what is no row
+  std::vector<FeatureState> features;
+
+  auto lists() {
+    return std::tie(engines, frequencies, throttling, rc6, power, power_limits, temperatures, fans, voltages, memory,
+                    bandwidth, pcie, processes, workloads);
+  }
+};
+
+struct HostRows {
+  RowList<Workload> workloads;
+  std::size_t processes = 0, workload_uses = 0;  // of all GPUs
+  HostModel model;                               // what is no row
+};
+
+template <>
+inline constexpr auto kTopic<Engine> = topic(&GpuRows::engines, {"gt", "engine", "class", "source"}, &Engine::gt,
+                                             &Engine::name, &Engine::engine_class, &Engine::source);
+template <>
+inline constexpr auto kTopic<Frequency> = topic(&GpuRows::frequencies, {"gt"}, &Frequency::gt);
+template <>
+inline constexpr auto kTopic<Throttling> = topic(&GpuRows::throttling, {"gt"}, &Throttling::gt);
+template <>
+inline constexpr auto kTopic<Residency> = topic(&GpuRows::rc6, {"gt"}, &Residency::gt);
+template <>
+inline constexpr auto kTopic<Power> = topic(&GpuRows::power, {"domain", "source"}, &Power::domain, &Power::source);
+template <>
+inline constexpr auto kTopic<PowerLimit> = topic(&GpuRows::power_limits, {"domain", "limit"}, &PowerLimit::domain,
+                                                 &PowerLimit::limit);
+template <>
+inline constexpr auto kTopic<Temperature> = topic(&GpuRows::temperatures, {"sensor"}, &Temperature::sensor);
+template <>
+inline constexpr auto kTopic<Fan> = topic(&GpuRows::fans, {"fan"}, &Fan::name);
+template <>
+inline constexpr auto kTopic<Voltage> = topic(&GpuRows::voltages, {"domain"}, &Voltage::domain);
+template <>
+inline constexpr auto kTopic<MemoryRegion> = topic(&GpuRows::memory, {"memory_region"}, &MemoryRegion::name);
+template <>
+inline constexpr auto kTopic<Bandwidth> = topic(&GpuRows::bandwidth, {"direction"}, &Bandwidth::direction);
+template <>
+inline constexpr auto kTopic<PcieLink> = topic(&GpuRows::pcie, {});
+template <>
+inline constexpr auto kTopic<Process> = topic(&GpuRows::processes, {"pid", "comm"}, &Process::pid, &Process::comm);
+template <>
+inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, {"workload"}, &WorkloadUse::workload);
+template <>
+inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, {"workload"}, &Workload::name);
+
+template <class Row>
+RowList<Row>& list_of(const Target& to) {
+  if constexpr (std::is_same_v<Row, Workload>)
+    return to.host.*kTopic<Row>.list;
+  else
+    return to.gpu->*kTopic<Row>.list;
+}
+
+// The row of a sample; null if there are too many, or the engine is of no known class.
+template <class Row>
+Row* row_of(const Target& to, const Labels& labels) {
+  RowList<Row>& list = list_of<Row>(to);
+  if (Row* row = list.find(labels)) return row;
+  if (std::is_same_v<Row, Engine> && !engine_class_of(labels[2])) return nullptr;
+  if constexpr (std::is_same_v<Row, Process> || std::is_same_v<Row, WorkloadUse>) {
+    std::size_t& used = std::is_same_v<Row, Process> ? to.host.processes : to.host.workload_uses;
+    if (used >= kMaxClients) {
+      ++to.host.model.rows_left_out;
+      return nullptr;
+    }
+    ++used;
+  } else if (list.rows.size() >= (std::is_same_v<Row, Workload> ? kMaxClients : kMaxRows)) {
+    return nullptr;
+  }
+  return &list.add(labels);
+}
+
+}  // namespace igpu::model

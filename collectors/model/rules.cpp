@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/rules.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace igpu {
+
+using namespace snapshot;
+
+Reading<Bytes> snapshot::resident(const std::vector<ProcessMemory>& memory) {
+  Reading<Bytes> sum = Absent{};
+  for (const ProcessMemory& row : memory)
+    if (row.state == "resident") sum = Bytes{sum.value_or({}).value + row.value.value};
+  return sum;
+}
+
+std::vector<std::string_view> snapshot::throttle_reasons(const Throttling& row) {
+  if (row.limited && row.reasons.empty()) return {"no reason given"};
+  return {row.reasons.begin(), row.reasons.end()};
+}
+
+namespace model {
+namespace {
+
+// The mean over the engines that have the value; without any, why.
+Reading<Ratio> mean(const std::vector<Engine>& engines, EngineClass engine_class, EngineSource source,
+                    Reading<Ratio> Engine::*field) {
+  double sum = 0;
+  unsigned count = 0;
+  Reading<Ratio> why = Absent{Reason::hardware};
+  for (const Engine& engine : engines) {
+    if (engine.engine_class != engine_class || engine.source != source) continue;
+    if (const Reading<Ratio>& value = engine.*field) {
+      sum += value->value;
+      ++count;
+    } else {
+      why = value;
+    }
+  }
+  if (count == 0) return why;
+  return Ratio{sum / count};
+}
+
+// Rows without a value whose class was measured by the other source.
+void mark_resting_sources(std::vector<Engine>& engines) {
+  for (Engine& engine : engines) {
+    if (engine.busy) continue;
+    const bool elsewhere = std::any_of(engines.begin(), engines.end(), [&](const Engine& other) {
+      return other.engine_class == engine.engine_class && other.source != engine.source && other.busy;
+    });
+    if (elsewhere) engine.busy = Absent{Reason::suspended};
+  }
+}
+
+bool counted_by_pmu(const std::vector<Engine>& engines, EngineClass engine_class) {
+  return std::any_of(engines.begin(), engines.end(), [&](const Engine& engine) {
+    return engine.engine_class == engine_class && engine.source == EngineSource::pmu && engine.busy;
+  });
+}
+
+// While the source changes, a class may have rows of both: the engines' own are more exact.
+std::vector<EngineClassLoad> by_class(const std::vector<Engine>& engines) {
+  std::vector<EngineClassLoad> classes;
+  for (std::size_t i = 0; i < kEngineClasses; ++i) {
+    EngineClassLoad load;
+    load.engine_class = static_cast<EngineClass>(i);
+    const auto rows_of = [&](EngineSource source) {
+      return static_cast<unsigned>(std::count_if(engines.begin(), engines.end(), [&](const Engine& engine) {
+        return engine.engine_class == load.engine_class && engine.source == source;
+      }));
+    };
+    const unsigned of_pmu = rows_of(EngineSource::pmu), of_clients = rows_of(EngineSource::fdinfo);
+    if (of_pmu + of_clients == 0) continue;
+    const bool use_pmu = of_clients == 0 || counted_by_pmu(engines, load.engine_class);
+    const EngineSource source = use_pmu ? EngineSource::pmu : EngineSource::fdinfo;
+    load.engines = use_pmu ? of_pmu : of_clients;
+    load.busy = mean(engines, load.engine_class, source, &Engine::busy);
+    load.wait = mean(engines, load.engine_class, source, &Engine::wait);
+    load.sema = mean(engines, load.engine_class, source, &Engine::sema);
+    classes.push_back(std::move(load));
+  }
+  return classes;
+}
+
+// `field` is one of the rows' values.
+template <class Row>
+Reading<std::vector<Row>> rows_or_why(RowList<Row>& list, const Reasons& reasons, std::string_view field) {
+  if (!list.rows.empty()) return std::move(list.rows);
+  return reasons.missing<std::vector<Row>>(field_at(field)->why);
+}
+
+}  // namespace
+
+Failure no_window() {
+  return {std::make_error_code(std::errc::resource_unavailable_try_again), "no earlier reading to compare with"};
+}
+
+bool Reasons::available(std::string_view feature) const {
+  return std::any_of(found_.begin(), found_.end(),
+                     [&](const Found& found) { return found.available && found.feature == feature; });
+}
+
+Reading<Unit> Reasons::reason(const Why& why) const {
+  if (why.feature.empty() && why.collector.empty()) return Absent{Reason::kernel};
+  const auto found =
+      std::find_if(found_.begin(), found_.end(), [&](const Found& one) { return one.feature == why.feature; });
+  if (found != found_.end() && !found->available) return found->absent;
+  if (const CollectorFailure* failure = failure_of(why.collector)) return failure->failure;
+  // The feature is available: there is nothing to compare the value with.
+  if (found != found_.end()) return no_window();
+  return Absent{Reason::hardware};
+}
+
+const CollectorFailure* Reasons::failure_of(std::string_view collector) const {
+  const auto found = std::find_if(failures_.begin(), failures_.end(), [&](const CollectorFailure& failure) {
+    return failure.collector == collector && (failure.device.empty() || failure.device == device_);
+  });
+  return found == failures_.end() ? nullptr : &*found;
+}
+
+GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
+  for (const Field& field : fields())
+    if (field.explain != nullptr) field.explain(rows, reasons, field.why);
+  GpuModel gpu = std::move(rows.model);
+
+  std::vector<Engine>& engines = rows.engines.rows;
+  mark_resting_sources(engines);
+  if (!engines.empty()) gpu.engine_classes = by_class(engines);
+  gpu.engines = rows_or_why(rows.engines, reasons, "engine.busy");
+  if (!gpu.engines) gpu.engine_classes = gpu.engines.propagate<std::vector<EngineClassLoad>>();
+
+  gpu.frequencies = rows_or_why(rows.frequencies, reasons, "frequency.actual");
+  gpu.throttling = rows_or_why(rows.throttling, reasons, "throttling.reasons");
+  gpu.rc6 = rows_or_why(rows.rc6, reasons, "rc6.ratio");
+  gpu.power = rows_or_why(rows.power, reasons, "power.mean");
+  gpu.power_limits = rows_or_why(rows.power_limits, reasons, "power_limit.value");
+  gpu.temperatures = rows_or_why(rows.temperatures, reasons, "temperature.value");
+  gpu.fans = rows_or_why(rows.fans, reasons, "fan.speed");
+  gpu.voltages = rows_or_why(rows.voltages, reasons, "voltage.value");
+  gpu.memory = rows_or_why(rows.memory, reasons, "memory.size");
+  for (Bandwidth& row : rows.bandwidth.rows) row.rate = no_window();
+  gpu.memory_bandwidth = rows_or_why(rows.bandwidth, reasons, "bandwidth.total");
+  if (rows.pcie.rows.empty())
+    gpu.pcie = reasons.missing<PcieLink>({"pcie_link", "pcie"});
+  else
+    gpu.pcie = std::move(rows.pcie.rows.front());
+
+  const bool sees_others = reasons.available("processes");
+  constexpr Why kNoProcesses{"processes", "fdinfo"};
+  gpu.other_users = sees_others ? Reading<Unit>(Unit{}) : reasons.missing<Unit>(kNoProcesses);
+  std::vector<Process>& processes = rows.processes.rows;
+  const auto before = [](const Process& a, const Process& b) {
+    return a.pid != b.pid ? a.pid < b.pid : a.comm < b.comm;
+  };
+  if (!std::is_sorted(processes.begin(), processes.end(), before))  // rows are large; they usually are
+    std::sort(processes.begin(), processes.end(), before);
+  if (!processes.empty() || (gpu.process_count && sees_others))
+    gpu.processes = std::move(processes);
+  else
+    gpu.processes = reasons.missing<std::vector<Process>>(kNoProcesses);
+  gpu.workloads = std::move(rows.workloads.rows);
+  return gpu;
+}
+
+}  // namespace model
+}  // namespace igpu

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include "cli/flags.h"
+#include "cli/intel_gpu_top_arguments.h"
+#include "cli/metrics_reference.h"
+#include "cli/output.h"
+#include "cli/usage_error.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::size_t kAny = ~std::size_t{0};
+constexpr std::string_view kWhichTrace = "which file of trace record?";
+
+std::vector<Command> trace_actions() {
+  return {
+      {.name = "record",
+       .help = "record jobs until ^C or until the command ends",
+       .operands = "[FLAGS] [-- COMMAND]",
+       .missing = "no command after --",
+       .program = Command::Program::behind_dashes},
+      {.name = "report",
+       .help = "losses, times and outcomes, or what a flag selects",
+       .operands = "FILE",
+       .least = 1,
+       .most = 1,
+       .missing = kWhichTrace},
+      {.name = "timeline",
+       .help = "lanes of text: what ran, what waited",
+       .operands = "FILE",
+       .least = 1,
+       .most = 1,
+       .missing = kWhichTrace},
+      {.name = "export", .help = "another format", .operands = "FILE", .least = 1, .most = 1, .missing = kWhichTrace}};
+}
+
+std::vector<Command> level_zero_actions() {
+  return {{.name = "run",
+           .help = "run a Level Zero program with the tracker; exits with the program's status",
+           .operands = "[FLAGS] -- PROGRAM ...",
+           .missing = "which program?",
+           .program = Command::Program::first_word},
+          {.name = "list", .help = "programs that run or ran with the tracker"},
+          {.name = "report",
+           .help = "a report of CSVs, logs or pages",
+           .operands = "[FLAGS] FILE...",
+           .least = 1,
+           .most = kAny,
+           .missing = "which CSV, log or page?"},
+          {.name = "csv",
+           .help = "a log as CSV",
+           .operands = "LOG [FILE]",
+           .least = 1,
+           .most = 2,
+           .missing = "which log, and perhaps which file to write?"},
+          {.name = "clean", .help = "remove the pages of programs that ended"},
+          {.name = "install",
+           .help = "copy the tracker there, for another container",
+           .operands = "DIR",
+           .least = 1,
+           .most = 1,
+           .missing = "into which folder?"}};
+}
+
+}  // namespace
+
+const std::vector<Command>& all_commands() {
+  static const std::vector<Command> commands{
+      {.name = "serve",
+       .help = "Serve the metrics over HTTP (the default command).",
+       .run = serve,
+       .exits = {{"0", "After SIGTERM or SIGINT."},
+                 {"1", "A flag or the configuration is invalid, or an address is in use."}}},
+      {.name = "list",
+       .help = "Print the GPUs of this machine and what each offers.",
+       .run = list,
+       .exits = {{"0", "Printed, also without a GPU."}, {"1", "A flag is invalid, or --gpu names a missing GPU."}}},
+      {.name = "stats",
+       .help = "Print one reading, or a stream of them.",
+       .run = stats,
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a stream."},
+                 {"1", "--gpu names a missing GPU, or the output cannot be written."},
+                 {"2", "A flag is invalid."}}},
+      {.name = "query",
+       .help = "Print values of the GPUs for a script: the fields that --fields names, of each GPU a line. Without "
+               "fields, a table for a quick look.",
+       .run = query_command,
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "Printed; also when the reader closed the pipe, or a signal ended a loop."},
+                 {"1", "--gpu or --id names a missing GPU, or the output cannot be written."},
+                 {"2", "A flag is invalid, or a field does not exist; the line names the nearest."}}},
+      {.name = "top",
+       .help = "Show the GPUs and their processes live on the terminal. It reads this machine, or the exporters at URL "
+               "(HOST, HOST:PORT or a whole URL); several make a rack view. Without a terminal that can move its "
+               "cursor, it prints one frame after another.",
+       .operands = "[URL...]",
+       .most = kAny,
+       .run = top_command,
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "Ended by q or a signal, or printed; also when the reader closed the pipe."},
+                 {"1", "With --once: nothing could be read. Or a library for the terminal or for URLs is missing."},
+                 {"2", "A flag or a URL is invalid."}}},
+      {.name = kIntelGpuTop,
+       .help = "Print readings of one GPU as intel_gpu_top does, with its flags, timing and exit status, under xe too; "
+               "also if the program is started by this name. Without -J, -c and -l on a terminal it shows top. "
+               "IGT_LAYOUT=1.27 in the environment selects the output of igt 1.27 and older. The flags of other "
+               "commands are taken from the environment: INTEL_GPU_EXPORTER_SIMULATE=arc-a770.",
+       .program = Command::Program::own_flags,
+       .run = intel_gpu_top,
+       .exits = {{"0", "Ended by SIGINT or after -n records; also -h and -L."},
+                 {"1", "A flag is invalid, no GPU is found, or the output cannot be written."},
+                 {"141", "The reader closed the pipe."},
+                 {"143", "Ended by SIGTERM: the array of -J stays open."}}},
+      {.name = "doctor",
+       .help =
+           "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing.",
+       .run = doctor,
+       .exits = {{"0", "Nothing is missing."},
+                 {"1",
+                  "Something is missing: a GPU, a permission, a feature of the kernel, a valid web configuration; or a "
+                  "collector failed, or a flag is invalid."}}},
+      {.name = "capture",
+       .help = "Write what the exporter reads to a new file, names masked, for a bug report or a test. "
+               "docs/send-a-capture.md lists what is in it; --simulate capture:FILE serves it again. "
+               "FILE - is standard output.",
+       .operands = "FILE.tar.zst",
+       .least = 1,
+       .most = 1,
+       .missing = "capture needs the file to write: capture FILE.tar.zst",
+       .run = capture,
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "The file is written."},
+                 {"1", "--gpu names a missing GPU, or the file exists or cannot be written."},
+                 {"2", "A flag is invalid, or the file is not named."}}},
+      {.name = "level-zero",
+       .help = "Run a Level Zero program with the tracker of its resources, and list, report, convert or remove what "
+               "programs left: level-zero run|list|report|csv|clean|install. Without an action it prints their flags.",
+       .run = level_zero,
+       .exits = {{"0", "Done. level-zero run exits with the program's own status."},
+                 {"1", "A flag is invalid, a file cannot be read or written, or --fail-on-leak found a leak."}},
+       .actions = level_zero_actions()},
+      {.name = "trace",
+       .help = "Record jobs of the GPUs, with the time each waited and ran, and report, draw or convert the recording: "
+               "trace record|report|timeline|export. Without an action it prints their flags.",
+       .run = trace,
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "Done. trace record exits with the command's own status."},
+                 {"1",
+                  "No driver reports jobs, a permission is missing, a file cannot be read or written, or a trace is "
+                  "damaged; what is whole is reported."},
+                 {"2", "A flag is invalid, or the file is not a trace."}},
+       .actions = trace_actions()},
+      {.name = "healthcheck",
+       .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
+       .run = healthcheck,
+       .exits = {{"0", "It is ready."}, {"1", "It is not ready or does not answer, or a flag is invalid."}}},
+      {.name = "help", .help = "Print this help, or the help of a command.", .operands = "[COMMAND]", .most = 1},
+      {.name = "version", .help = "Print version, revision and compiler."},
+      {.name = "metrics-reference",
+       .help = "Print the reference of all metrics.",
+       .run = [](const Options&) { return print(metrics_reference()); },
+       .hidden = true}};
+  return commands;
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : all_commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+}  // namespace igpu::exporter

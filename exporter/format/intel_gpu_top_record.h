@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "igpu/model.h"
+#include "igpu/units.h"
+
+// What intel_gpu_top prints of one GPU, before it is text: groups of values under the names, units and columns of the
+// original. JSON, its text lines and its CSV are written from this.
+namespace igpu::exporter {
+
+// Which of the original's layouts.
+struct IntelGpuTopLayout {
+  bool physical = false;  // -p: engines instead of classes; frequency and RC6 of each GT if there are several
+  bool older = false;     // igt up to 1.27: engines, the first GT, no memory of clients
+};
+
+struct IntelGpuTopRecord {
+  struct Item {
+    std::string_view name;    // in JSON
+    std::string_view column;  // in text
+    int width, decimals;      // in text
+    std::optional<double> value;
+  };
+  struct Group {
+    std::string name, title;  // in JSON, in text
+    std::string_view unit;
+    std::vector<Item> items;
+  };
+  struct Region {
+    std::string_view name;
+    std::array<double, 5> bytes{};  // by kMemoryStates
+  };
+  struct Client {
+    std::uint32_t pid;
+    std::string name;
+    std::vector<Region> memory;
+    std::optional<std::vector<std::pair<std::string_view, double>>> busy;  // percent of one engine, by class; from the
+                                                                           // second reading of the client on
+  };
+
+  bool gpu_found = false;  // otherwise there is nothing but the period
+  double period_ms = 0;
+  std::vector<Group> groups;  // without the period
+  std::vector<Group> engines;
+  std::optional<std::vector<Client>> clients;  // busiest first; nullopt: unknown
+};
+
+inline constexpr std::array<std::string_view, 5> kIntelGpuTopMemoryStates{"total", "shared", "resident", "purgeable",
+                                                                          "active"};
+
+// Makes records of successive readings.
+//
+// The original's rules for what is missing hold here as well: a group without any counter is omitted (power of a card,
+// interrupts of xe), sema and wait of xe are 0, and a client has use from its second reading on. Engines are averaged
+// by class. Under xe, frequencies are those of the moment: the driver has no mean. Engines that cannot be counted
+// because no process that may be read uses them are 0. "imc-bandwidth" is present on more processors than the original
+// knows.
+class IntelGpuTopReader {
+ public:
+  explicit IntelGpuTopReader(std::string device, IntelGpuTopLayout layout = {})
+      : device_(std::move(device)), layout_(layout) {}
+
+  // elapsed: as GaugeColumns::each.
+  IntelGpuTopRecord read(const HostModel& host, Nanoseconds elapsed);
+
+ private:
+  using Group = IntelGpuTopRecord::Group;
+  struct EngineName {
+    std::optional<unsigned> gt;
+    std::string name;
+  };
+
+  void add_interrupts(const GpuModel& gpu, std::vector<Group>& out);
+  void add_traffic(const HostModel& host, std::vector<Group>& out);
+  void add_engines(const GpuModel& gpu, std::vector<Group>& out);
+  std::optional<std::vector<IntelGpuTopRecord::Client>> clients_of(const GpuModel& gpu);
+  double rate(double& before, double now) const;
+  std::string_view title_of(std::size_t engine_class) const;
+
+  std::string device_;
+  IntelGpuTopLayout layout_;
+  double seconds_ = 0;  // of this reading
+  double interrupts_ = 0;
+  std::map<std::string, double> imc_bytes_;                                 // by direction
+  std::map<std::pair<std::uint32_t, std::size_t>, double> client_seconds_;  // by PID and class, of the last reading
+  // Seen so far, so that a class or a GT keeps its place in every record.
+  std::set<unsigned> gts_;
+  std::array<std::vector<EngineName>, kEngineClasses> engines_;  // with counters of their own
+  std::array<bool, kEngineClasses> classes_{};
+};
+
+}  // namespace igpu::exporter

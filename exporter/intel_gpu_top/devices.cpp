@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "intel_gpu_top/devices.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <system_error>
+
+#include "intel_gpu_top/codenames.h"
+#include "text/ascii.h"
+#include "text/unicode.h"
+
+namespace igpu::exporter {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint16_t kIntel = 0x8086, kAmd = 0x1002;
+// More is cut off, as by the original.
+constexpr std::size_t kLongestClass = 31, kLongestData = 255;
+constexpr std::size_t kLongestShown = 300;  // of a filter, in messages
+
+std::string hex(std::uint16_t id, bool upper) {
+  char text[8];
+  std::snprintf(text, sizeof text, upper ? "%04X" : "%04x", id);
+  return text;
+}
+
+std::optional<std::uint16_t> id_of(std::string_view text) {
+  std::uint16_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
+  if (text.size() != 4 || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+// A file such as /sys/devices/.../vendor: "0x10de".
+std::uint16_t id_in(const fs::path& file) {
+  std::string text;
+  std::ifstream(file) >> text;
+  return id_of(text.substr(std::min<std::size_t>(text.size(), 2))).value_or(0);
+}
+
+std::vector<std::string> names_in(const fs::path& folder, std::string_view prefix) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with(prefix) && name.find('-') == std::string::npos) names.push_back(name);  // card0-HDMI-A-1
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), to_lower);
+  return text;
+}
+
+// "Intel Dg2 (Gen12)", "10de:2204".
+std::string description(const DrmDevice& device) {
+  const Codename codename = device.vendor == kIntel ? igt_codename(device.device) : Codename();
+  if (codename.name.empty()) return hex(device.vendor, false) + ":" + hex(device.device, false);
+  std::string name(codename.name);
+  name.front() = static_cast<char>(name.front() - 'a' + 'A');
+  return "Intel " + name + " (Gen" + std::to_string(codename.generation) + ")";
+}
+
+using Keys = std::map<std::string, std::string, std::less<>>;
+
+// "vendor=8086,card=0".
+Keys keys_of(std::string_view data) {
+  Keys keys;
+  while (!data.empty()) {
+    const std::size_t end = std::min(data.find(','), data.size());
+    const std::string_view word = data.substr(0, end);
+    const std::size_t equals = std::min(word.find('='), word.size());
+    keys.insert_or_assign(std::string(word.substr(0, equals)),
+                          std::string(word.substr(std::min(equals + 1, word.size()))));
+    data.remove_prefix(std::min(end + 1, data.size()));
+  }
+  return keys;
+}
+
+bool has_vendor(const DrmDevice& device, const std::string& wanted) {
+  if (wanted == "intel") return device.vendor == kIntel;
+  if (wanted == "amd") return device.vendor == kAmd;
+  return id_of(wanted) == device.vendor;
+}
+
+bool is_device(const DrmDevice& device, const std::string& wanted) {
+  if (wanted == "integrated") return device.kind == GpuKind::integrated;
+  if (wanted == "discrete") return device.kind == GpuKind::discrete;
+  if (const auto id = id_of(wanted)) return id == device.device;
+  return device.vendor == kIntel && !wanted.empty() && igt_codename(device.device).name == wanted;
+}
+
+const DrmDevice* by_pci(std::span<const DrmDevice> devices, const Keys& keys) {
+  std::size_t number = 0;
+  if (const auto card = keys.find("card"); card != keys.end()) {
+    const std::string& text = card->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return nullptr;
+  }
+  const auto vendor = keys.find("vendor"), id = keys.find("device"), slot = keys.find("slot");
+  for (const DrmDevice& device : devices) {
+    if (slot != keys.end() && slot->second != device.address) continue;
+    if (vendor != keys.end() && !has_vendor(device, lower(vendor->second))) continue;
+    if (id != keys.end() && !is_device(device, lower(id->second))) continue;
+    if (number-- == 0) return &device;
+  }
+  return nullptr;
+}
+
+bool has_path(const DrmDevice& device, std::string_view path) {
+  return path == device.path || (!device.card.empty() && path == device.path + "/drm/" + device.card);
+}
+
+bool has_node(const DrmDevice& device, std::string_view node) {
+  constexpr std::string_view kFolder = "/dev/dri/";
+  if (!node.starts_with(kFolder) || node == kFolder) return false;
+  node.remove_prefix(kFolder.size());
+  return node == device.card || node == device.render_node;
+}
+
+}  // namespace
+
+std::vector<DrmDevice> drm_devices(std::span<const Gpu> gpus, const std::string& sysfs_root) {
+  std::vector<DrmDevice> devices;
+  for (const Gpu& gpu : gpus)
+    devices.push_back(
+        {"/sys/" + gpu.pci_path, gpu.address, gpu.card, gpu.render_node, kIntel, gpu.device_id, gpu.kind});
+  if (!sysfs_root.empty()) {
+    for (const std::string& card : names_in(fs::path(sysfs_root) / "class/drm", "card")) {
+      std::error_code error;
+      const fs::path folder = fs::canonical(fs::path(sysfs_root) / "class/drm" / card / "device", error);
+      if (error || !fs::exists(folder / "vendor", error)) continue;
+      const std::string address = folder.filename().string();
+      if (std::any_of(devices.begin(), devices.end(), [&](const DrmDevice& one) { return one.address == address; }))
+        continue;
+      const std::vector<std::string> nodes = names_in(folder / "drm", "renderD");
+      devices.push_back({"/sys/" + fs::relative(folder, sysfs_root, error).string(), address, card,
+                         nodes.empty() ? "" : nodes.front(), id_in(folder / "vendor"), id_in(folder / "device")});
+    }
+  }
+  std::sort(devices.begin(), devices.end(), [](const DrmDevice& a, const DrmDevice& b) { return a.path < b.path; });
+  return devices;
+}
+
+std::string device_list(std::span<const DrmDevice> devices) {
+  if (devices.empty()) return "No GPU devices found\n";
+  std::string out;
+  for (const DrmDevice& device : devices) {
+    const auto same = std::count_if(devices.data(), &device, [&](const DrmDevice& one) {
+      return one.vendor == device.vendor && one.device == device.device;
+    });
+    out += padded(device.card.empty() ? device.render_node : device.card, 24) + ' ' + padded(description(device), 30) +
+           "    pci:vendor=" + hex(device.vendor, true) + ",device=" + hex(device.device, true) +
+           ",card=" + std::to_string(same) + '\n';
+    if (!device.card.empty() && !device.render_node.empty()) out += "└─" + padded(device.render_node, 22) + '\n';
+  }
+  return out;
+}
+
+ChosenDevice choose_device(std::span<const DrmDevice> devices, const std::optional<std::string>& filter) {
+  if (!filter) {
+    for (const GpuKind kind : {GpuKind::discrete, GpuKind::integrated})
+      for (const DrmDevice& device : devices)
+        if (device.kind == kind) return {&device, {}};
+    return {nullptr, "No device filter specified and no discrete/integrated i915 devices found\n"};
+  }
+  const std::string shown = clean_text(*filter, kLongestShown);
+  const std::string not_found = "Requested device " + shown + " not found!\n";
+  const std::size_t colon = std::min(filter->find(':'), filter->size());
+  if (colon == 0) return {nullptr, "Can't split filter [" + shown + "]\n" + not_found};
+  const std::string_view type = std::string_view(*filter).substr(0, colon);
+  std::string_view data = std::string_view(*filter).substr(std::min(colon + 1, filter->size()));
+  data = data.substr(0, std::min(data.find_first_of(" \t\n"), kLongestData));
+  const auto first = [&](auto matches) -> ChosenDevice {
+    for (const DrmDevice& device : devices)
+      if (matches(device, data)) return {&device, {}};
+    return {nullptr, not_found};
+  };
+  if (colon <= kLongestClass && type == "sys") return first(has_path);
+  if (colon <= kLongestClass && type == "drm") return first(has_node);
+  if (type != "pci") return {nullptr, "No filter class matching [" + shown + "]\n" + not_found};
+  const Keys keys = keys_of(data);
+  if (keys.contains("slot") && (keys.contains("vendor") || keys.contains("device") || keys.contains("card")))
+    return {nullptr, "Slot parameter can not be used with other parameters\n"};
+  const DrmDevice* const device = by_pci(devices, keys);
+  return {device, device == nullptr ? not_found : ""};
+}
+
+}  // namespace igpu::exporter

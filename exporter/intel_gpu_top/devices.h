@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/device.h"
+
+// The devices that intel_gpu_top -L lists, and the filter of -d that chooses one of them.
+namespace igpu::exporter {
+
+// A PCI device with a DRM node, of any vendor.
+struct DrmDevice {
+  std::string path;  // below /sys: "/sys/devices/pci0000:00/0000:00:02.0"
+  std::string address;
+  std::string card, render_node;  // "" if there is none
+  std::uint16_t vendor = 0, device = 0;
+  std::optional<GpuKind> kind = std::nullopt;  // nullopt: not bound to i915 or xe
+};
+
+// Intel's from the library, the others from sysfs, in the order of their paths. sysfs_root "" reads no others.
+std::vector<DrmDevice> drm_devices(std::span<const Gpu> gpus, const std::string& sysfs_root);
+
+// What -L prints.
+std::string device_list(std::span<const DrmDevice> devices);
+
+struct ChosenDevice {
+  const DrmDevice* device = nullptr;
+  std::string error;  // lines for standard error if there is none
+};
+// Without a filter: the first card, otherwise the first integrated GPU.
+ChosenDevice choose_device(std::span<const DrmDevice> devices, const std::optional<std::string>& filter);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/output.h"
+
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "format/csv_rows.h"
+#include "format/json_writer.h"
+#include "text/unicode.h"
+
+namespace igpu::exporter::query {
+namespace {
+
+constexpr std::string_view kMissing = "[N/A]";
+
+std::string shown(const Field& field, const Row& row, std::string_view missing) {
+  const Value value = field.get(row);
+  return value ? clean_text(text_of(field, *value)) : std::string(missing);
+}
+
+// Everyday sizes for the table: "8.6/16.0G".
+std::string memory_cell(const Row& row) {
+  const Value used = value_of("memory.used.bytes", row), size = value_of("memory.total.bytes", row);
+  const auto gibibytes = [](const Value& value) {
+    char text[32] = "-";
+    if (value) (void)std::snprintf(text, sizeof text, "%.1f", std::get<double>(*value) / 1073741824.0);
+    return std::string(text);
+  };
+  return used || size ? gibibytes(used) + "/" + gibibytes(size) + "G" : "-";
+}
+
+}  // namespace
+
+void write_csv_header(const Fields& fields, const CsvStyle& style, std::string& out) {
+  if (!style.header) return;
+  for (const Field* const field : fields) {
+    if (field != fields.front()) out += ", ";
+    out += field->name;
+    if (style.units && !field->unit.empty()) out.append(" [").append(field->unit).append("]");
+  }
+  out += '\n';
+}
+
+void write_csv(const Fields& fields, const CsvStyle& style, std::span<const Row> rows, std::string& out) {
+  for (const Row& row : rows) {
+    for (const Field* const field : fields) {
+      if (field != fields.front()) out += ", ";
+      const std::string text = shown(*field, row, kMissing);
+      append_csv_cell(out, text);
+      if (style.units && !field->unit.empty() && text != kMissing) out.append(" ").append(field->unit);
+    }
+    out += '\n';
+  }
+}
+
+void write_json(const Fields& fields, std::span<const Row> rows, std::string& out) {
+  JsonWriter json;
+  json.begin_array();
+  for (const Row& row : rows) {
+    json.begin_object();
+    for (const Field* const field : fields) {
+      json.name(field->name);
+      const Value value = field->get(row);
+      if (!value)
+        json.null();
+      else if (const auto* const number = std::get_if<double>(&*value))
+        json.value(rounded(*field, *number));
+      else
+        json.value(std::get<std::string>(*value));
+    }
+    json.end_object();
+  }
+  json.end_array();
+  out += json.take() + '\n';
+}
+
+std::string quick_table(std::span<const Row> rows) {
+  struct Column {
+    std::string_view title, field, unit;
+    int width;
+    bool right = true;
+  };
+  static constexpr Column kColumns[] = {{"GPU", "index", "", 3},
+                                        {"CARD", "card", "", 6, false},
+                                        {"NAME", "name", "", 25, false},
+                                        {"BUSY", "busy.percent", "%", 6},
+                                        {"MHZ", "clocks.gt.mhz", "", 4},
+                                        {"POWER", "power.draw.watts", "W", 7},
+                                        {"TEMP", "temperature.package.celsius", "C", 6},
+                                        {"MEMORY", "", "", 14}};
+  std::string out;
+  const auto add_line = [&](const auto& text_of_column) {
+    std::string_view gap;
+    for (const Column& column : kColumns) {
+      const std::string text = cut_to_cells(text_of_column(column), column.width);
+      const std::string blanks(static_cast<std::size_t>(column.width - cell_width(text)), ' ');
+      out.append(std::exchange(gap, " ")).append(column.right ? blanks + text : text + blanks);
+    }
+    out += '\n';
+  };
+  add_line([](const Column& column) { return std::string(column.title); });
+  for (const Row& row : rows) {
+    add_line([&](const Column& column) {
+      if (column.field.empty()) return memory_cell(row);
+      const std::string text = shown(required_field(column.field), row, "-");
+      return text == "-" ? text : text + std::string(column.unit);
+    });
+    const std::string state = shown(required_field("state"), row, "active");
+    const std::string reasons = shown(required_field("throttle.reasons"), row, "none");
+    if (state != "active") out += "    " + state + '\n';
+    if (reasons != "none") out += "    throttled: " + reasons + '\n';
+  }
+  return out;
+}
+
+Template::Template(std::string_view text) {
+  parts_.push_back({"", nullptr});
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool doubled = i + 1 < text.size() && text[i + 1] == c;
+    if ((c != '{' && c != '}') || doubled) {
+      parts_.back().text += c;
+      if (c == '{' || c == '}') ++i;
+      continue;
+    }
+    const std::size_t end = text.find('}', i);
+    if (c == '}' || end == std::string_view::npos)
+      throw std::invalid_argument(std::string("a single ") + c + "; a field is {NAME}, a brace is " + c + c);
+    parts_.back().field = &required_field(text.substr(i + 1, end - i - 1));
+    parts_.push_back({"", nullptr});
+    i = end;
+  }
+}
+
+void Template::write(std::span<const Row> rows, std::string& out) const {
+  for (const Row& row : rows) {
+    for (const Part& part : parts_) {
+      out += part.text;
+      if (part.field != nullptr) out += shown(*part.field, row, "-");
+    }
+    out += '\n';
+  }
+}
+
+}  // namespace igpu::exporter::query

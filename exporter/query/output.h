@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/feature.h"
+#include "query/fields.h"
+
+// What `query` prints of its fields.
+namespace igpu::exporter::query {
+
+using Fields = std::vector<const Field*>;
+
+struct CsvStyle {
+  bool header = true;
+  bool units = true;  // behind values, and in brackets in the header
+};
+
+// name, power.draw.watts [W]
+void write_csv_header(const Fields& fields, const CsvStyle& style, std::string& out);
+// A line for each GPU; cells are separated by a comma and a blank, as in nvidia-smi and xpu-smi. A value that is not
+// known is [N/A].
+void write_csv(const Fields& fields, const CsvStyle& style, std::span<const Row> rows, std::string& out);
+// A line: an array with an object for each GPU. A value that is not known is null.
+void write_json(const Fields& fields, std::span<const Row> rows, std::string& out);
+
+// A line for each GPU, at most 80 columns wide.
+std::string quick_table(std::span<const Row> rows);
+
+// Every field with its unit, the collector behind it and, for each GPU, whether it can be read and why not.
+std::string field_list(std::span<const Row> rows, std::span<const Finding> findings);
+std::string field_list_json(std::span<const Row> rows, std::span<const Finding> findings);
+
+// "{engine.video.busy}% {power}W": text with fields in braces; {{ and }} are braces.
+class Template {
+ public:
+  explicit Template(std::string_view text);  // throws std::invalid_argument
+  // A line for each GPU; a value that is not known is "-".
+  void write(std::span<const Row> rows, std::string& out) const;
+
+ private:
+  struct Part {
+    std::string text;
+    const Field* field;  // behind the text; null: none
+  };
+  std::vector<Part> parts_;
+};
+
+}  // namespace igpu::exporter::query

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "query/xpu_smi.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "format/csv_rows.h"
+#include "format/number.h"
+#include "text/ascii.h"
+#include "text/nearest.h"
+#include "text/unicode.h"
+
+namespace igpu::exporter::query {
+
+// How a value of ours is written.
+using Form = std::string (*)(const Scalar&);
+
+struct XpuField {
+  std::string_view name;
+  std::string_view aliases;  // separated by blanks
+  std::string_view unit;
+  std::string_view groups;  // letters of kGroups
+  std::string_view field;   // ours; "": the kernel has none
+  Form form;
+};
+
+namespace {
+
+double number(const Scalar& value) { return std::get<double>(value); }
+
+std::string two_decimals(const Scalar& value) {
+  char text[64];
+  (void)std::snprintf(text, sizeof text, "%.2f", number(value));
+  return text;
+}
+std::string shortest(const Scalar& value) {
+  std::string text;
+  append_number(text, number(value));
+  return text;
+}
+std::string mebibytes(const Scalar& value) { return shortest(number(value) / 1048576.0); }
+std::string plain(const Scalar& value) {
+  return std::holds_alternative<double>(value) ? shortest(value) : clean_text(std::get<std::string>(value));
+}
+
+// 2026-11-23T07:43:37.123Z -> 2026/11/23 07:43:37.123
+std::string with_slashes(const Scalar& value) {
+  std::string text = std::get<std::string>(value);
+  std::replace(text.begin(), text.end(), '-', '/');
+  std::replace(text.begin(), text.end(), 'T', ' ');
+  text.resize(text.size() - 1);
+  return text;
+}
+// 0x56a0 -> 0x56A0
+std::string hexadecimal(const Scalar& value) {
+  std::string text = std::get<std::string>(value);
+  std::transform(text.begin() + 2, text.end(), text.begin() + 2, to_upper);
+  return text;
+}
+
+// What Level Zero calls the drivers' reasons; one that it does not know stays as it is.
+std::string throttle_names(const Scalar& value) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"none", "None"}, {"thermal", "Thermal"}, {"pl1", "Power"}, {"pl2", "PowerBurst"}, {"pl4", "Current"}};
+  std::string names;
+  std::string_view rest = std::get<std::string>(value);
+  while (!rest.empty()) {
+    const std::string_view reason = rest.substr(0, rest.find('+'));
+    const auto known =
+        std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& name) { return name.first == reason; });
+    names.append(names.empty() ? "" : ",").append(known == std::end(kNames) ? reason : known->second);
+    rest.remove_prefix(std::min(reason.size() + 1, rest.size()));
+  }
+  return clean_text(names);
+}
+
+struct Group {
+  std::string_view name;
+  char letter;    // in XpuField::groups
+  char shortcut;  // ' ': none; p is both power and temperature
+};
+constexpr Group kGroups[] = {{"IDENTITY", 'i', ' '},    {"MEMORY", 'm', 'm'}, {"UTILIZATION", 'u', 'u'},
+                             {"TEMPERATURE", 'h', 'p'}, {"POWER", 'w', 'p'},  {"CLOCK", 'c', 'c'},
+                             {"PCI", 't', 't'},         {"ECC", 'e', 'e'},    {"EU_ARRAY", 'x', 'x'},
+                             {"FAN", 'f', 'f'}};
+
+constexpr XpuField kFields[] = {
+    {"timestamp", "", "", "i", "timestamp", with_slashes},
+    {"name", "gpu_name", "", "i", "name", plain},
+    {"index", "gpu_index", "", "i", "index", plain},
+    {"uuid", "gpu_uuid", "", "i", "", plain},
+    {"serial", "gpu_serial", "", "i", "", plain},
+    {"driver_version", "", "", "i", "", plain},
+    {"vbios_version", "", "", "i", "", plain},
+    {"pci.bus_id", "gpu_bus_id", "", "it", "pci.address", plain},
+    {"pci.device_id", "", "", "it", "pci.device_id", hexadecimal},
+    {"pci.sub_device_id", "", "", "it", "", plain},
+    {"temperature.gpu", "", "C", "h", "temperature.package.celsius", two_decimals},
+    {"temperature.memory", "", "C", "h", "temperature.vram.celsius", two_decimals},
+    {"temperature.composite", "", "C", "h", "", plain},
+    {"utilization.gpu", "", "%", "u", "busy.percent", two_decimals},
+    {"utilization.compute", "utilization.compute.single utilization.compute.group", "%", "u",
+     "engine.compute.busy.percent", two_decimals},
+    {"utilization.render", "utilization.render.single utilization.render.group", "%", "u", "engine.render.busy.percent",
+     two_decimals},
+    {"utilization.media",
+     "utilization.media.decode.single utilization.media.encode.single utilization.media.enhancement.single "
+     "utilization.media.group",
+     "%", "u", "engine.media.busy.percent", two_decimals},
+    {"utilization.copy", "utilization.copy.single utilization.copy.group", "%", "u", "engine.copy.busy.percent",
+     two_decimals},
+    {"utilization.memory", "", "%", "mu", "", plain},
+    {"pcie.link.gen.max", "", "", "t", "pcie.generation.max", plain},
+    {"pcie.link.width.max", "", "", "t", "pcie.width.max", plain},
+    {"pcie.link.gen.current", "", "", "t", "pcie.generation", plain},
+    {"pcie.link.width.current", "", "", "t", "pcie.width", plain},
+    {"pcie.tx.throughput", "", "MB/s", "t", "", plain},
+    {"pcie.rx.throughput", "", "MB/s", "t", "", plain},
+    {"pcie.replay.counter", "", "", "t", "", plain},
+    {"pcie.rx.throughput.kbs", "", "kB/s", "t", "", plain},
+    {"pcie.tx.throughput.kbs", "", "kB/s", "t", "", plain},
+    {"memory.total", "", "MiB", "m", "memory.total.bytes", mebibytes},
+    {"memory.used", "", "MiB", "m", "memory.used.bytes", mebibytes},
+    {"memory.free", "", "MiB", "m", "memory.free.bytes", mebibytes},
+    {"memory.read.bandwidth", "", "kB/s", "m", "", plain},
+    {"memory.write.bandwidth", "", "kB/s", "m", "", plain},
+    {"memory.bandwidth.utilization", "", "%", "m", "", plain},
+    {"power.draw", "power.draw.average", "W", "w", "power.draw.watts", two_decimals},
+    {"power.draw.gpu", "", "W", "w", "power.gpu.watts", two_decimals},
+    {"energy.consumed", "", "J", "w", "energy.gpu.joules", two_decimals},
+    {"power.limit", "power.management.limit power.management.limit.default", "W", "w", "power.limit.watts",
+     two_decimals},
+    {"power.max_limit", "", "W", "w", "", plain},
+    {"clocks.current.graphics", "clocks.current.sm clocks.gr clocks.sm", "MHz", "c", "clocks.gt.mhz", shortest},
+    {"clocks.current.media", "clocks.current.video clocks.video", "MHz", "c", "clocks.media.mhz", shortest},
+    {"clocks.throttle.reason", "", "", "c", "throttle.reasons", throttle_names},
+    {"clocks.max.graphics", "clocks.max.sm clocks.max.gr", "MHz", "c", "clocks.gt.max.mhz", shortest},
+    {"clocks.max.media", "clocks.max.video", "MHz", "c", "clocks.media.max.mhz", shortest},
+    {"ecc.mode.current", "", "", "e", "", plain},
+    {"ecc.errors.corrected.aggregate.total", "", "", "e", "", plain},
+    {"ecc.errors.uncorrected.aggregate.total", "", "", "e", "", plain},
+    {"ecc.errors.aggregate.total", "", "", "e", "", plain},
+    {"ras.reset", "", "", "e", "", plain},
+    {"ras.programming.errors", "", "", "e", "", plain},
+    {"ras.driver.errors", "", "", "e", "", plain},
+    {"ras.cache.errors.correctable", "", "", "e", "", plain},
+    {"ras.cache.errors.uncorrectable", "", "", "e", "", plain},
+    {"ras.non_compute.errors.total", "", "", "e", "", plain},
+    {"eu.active", "", "%", "x", "", plain},
+    {"eu.stall", "", "%", "x", "", plain},
+    {"eu.idle", "", "%", "x", "", plain},
+    {"fan.speed", "", "%", "f", "", plain},
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (const std::string_view part = trimmed(text.substr(0, end)); !part.empty()) parts.push_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+// The letters of a group, or of groups by their shortcuts; "" unless the word is one.
+std::string groups_of(std::string_view word) {
+  std::string letters;
+  for (const Group& group : kGroups)
+    if (equal_ignoring_case(word, group.name) || equal_ignoring_case(word, "ALL")) letters += group.letter;
+  if (!letters.empty()) return letters;
+  for (const char c : word) {
+    const std::size_t before = letters.size();
+    for (const Group& group : kGroups)
+      if (group.shortcut == to_lower(c)) letters += group.letter;
+    if (letters.size() == before) return {};
+  }
+  return letters;
+}
+
+bool has_name(const XpuField& field, std::string_view name) {
+  if (equal_ignoring_case(field.name, name)) return true;
+  const auto aliases = split(field.aliases, ' ');
+  return std::any_of(aliases.begin(), aliases.end(),
+                     [&](std::string_view alias) { return equal_ignoring_case(alias, name); });
+}
+
+[[noreturn]] void fail_for(std::string_view name) {
+  std::vector<std::string> names;
+  std::string word(name.substr(0, 64));
+  std::transform(word.begin(), word.end(), word.begin(), to_lower);
+  for (const XpuField& field : kFields) {
+    names.emplace_back(field.name);
+    for (const std::string_view alias : split(field.aliases, ' ')) names.emplace_back(alias);
+  }
+  const std::string meant = nearest(word, names);
+  throw std::invalid_argument("Field \"" + std::string(name.substr(0, 64)) + "\" is not a valid field to query" +
+                              (meant.empty() ? "" : "; did you mean " + meant + "?"));
+}
+
+}  // namespace
+
+std::vector<const XpuField*> xpu_fields(std::string_view names) {
+  std::vector<const XpuField*> wanted;
+  const auto add = [&](const XpuField& field) {
+    if (std::find(wanted.begin(), wanted.end(), &field) == wanted.end()) wanted.push_back(&field);
+  };
+  for (const std::string_view word : split(names, ',')) {
+    const std::string letters = groups_of(word);
+    bool found = false;
+    for (const XpuField& field : kFields) {
+      if (!has_name(field, word) && field.groups.find_first_of(letters) == std::string_view::npos) continue;
+      add(field);
+      found = true;
+    }
+    if (!found) fail_for(word);
+  }
+  if (wanted.empty()) fail_for(names);
+  return wanted;
+}
+
+std::string xpu_field_list() {
+  std::string out;
+  for (const XpuField& field : kFields) {
+    out += field.name;
+    if (!field.unit.empty()) out.append(" (").append(field.unit).append(")");
+    out += '\n';
+  }
+  return out;
+}
+
+void write_xpu_header(std::span<const XpuField* const> fields, const CsvStyle& style, std::string& out) {
+  if (!style.header) return;
+  for (const XpuField* const field : fields) {
+    if (field != fields.front()) out += ", ";
+    out += field->name;
+    if (style.units && !field->unit.empty()) out.append(" (").append(field->unit).append(")");
+  }
+  out += '\n';
+}
+
+void write_xpu_csv(std::span<const XpuField* const> fields, std::span<const Row> rows, std::string& out) {
+  for (const Row& row : rows) {
+    for (const XpuField* const field : fields) {
+      if (field != fields.front()) out += ", ";
+      const Value value = field->field.empty() ? Value(Absent{Reason::kernel}) : value_of(field->field, row);
+      append_csv_cell(out, value ? field->form(*value) : "N/A");
+    }
+    out += '\n';
+  }
+}
+
+}  // namespace igpu::exporter::query

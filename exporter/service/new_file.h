@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "igpu/unique_fd.h"
+#include "service/regular_file.h"
+
+namespace igpu::exporter {
+
+std::string folder_of(const std::string& path);
+
+// A file that is complete when it appears under its name: written beside it under another name, which is removed again
+// if it does not get that far. A signal that ends the program waits meanwhile. Throws FileError, whose what() does not
+// contain the path.
+class NewFile {
+ public:
+  enum class Existing { stays, is_replaced };
+
+  NewFile(const std::string& path, mode_t mode);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  // Writes all of it and gives the file its name. What is not a regular file is never replaced.
+  void finish(std::string_view bytes, Existing existing);
+
+ private:
+  class SignalsBlocked {
+   public:
+    SignalsBlocked();
+    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+   private:
+    sigset_t before_;
+  };
+
+  SignalsBlocked blocked_;
+  std::string path_, temporary_;
+  UniqueFd file_;
+};
+
+}  // namespace igpu::exporter

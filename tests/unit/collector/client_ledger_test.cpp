@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/shared/client_ledger.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/engines_clients.h"
+#include "collector/fdinfo_usage.h"
+#include "collector/workloads_table.h"
+
+using namespace igpu;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kGpu = "0000:03:00.0";
+constexpr std::size_t kRender = static_cast<std::size_t>(EngineClass::render);
+constexpr double kHertz = 19'200'000;
+
+ClientSnapshot scan_at(Nanoseconds time) {
+  ClientSnapshot snapshot;
+  snapshot.time = time;
+  snapshot.boot_ticks = static_cast<std::uint64_t>(time / 10ms);
+  return snapshot;
+}
+
+void add_client(ClientSnapshot& snapshot, std::uint32_t pid, std::uint64_t id, Nanoseconds used,
+                Driver driver = Driver::i915) {
+  DrmClient client;
+  client.device = kGpu;
+  client.driver = driver;
+  client.id = id;
+  client.pid = pid;
+  client.time = snapshot.time;
+  ClientEngine& engine = client.engines[kRender];
+  const auto cycles = [](Nanoseconds time) { return static_cast<std::uint64_t>(to_seconds(time).value * kHertz); };
+  if (driver == Driver::i915) {
+    engine.busy_ns = static_cast<std::uint64_t>(used.count());
+  } else {
+    engine.cycles = cycles(used);
+    engine.total_cycles = cycles(snapshot.time);
+  }
+  snapshot.clients.push_back(std::move(client));
+}
+
+std::size_t scan(ClientLedger& ledger, const ClientSnapshot& snapshot) {
+  ledger.begin_scan(snapshot);
+  for (const DrmClient& client : snapshot.clients) (void)ledger.advance(client);
+  ledger.end_scan();
+  return ledger.remembered_clients();
+}
+
+// Processes that come and go, and their clients, which work, close, are passed on, and are hidden for a while.
+class History {
+ public:
+  History(unsigned seed, Driver driver, bool may_miss) : random_(seed), driver_(driver), may_miss_(may_miss) {}
+
+  ClientSnapshot next() {
+    now_ += std::chrono::milliseconds(200 + below(20'000));
+    if (running_.size() < 8 && below(2) == 0) begin_process();
+    if (!running_.empty() && below(6) == 0) end_process();
+    if (!running_.empty() && below(2) == 0) open_client();
+    if (!clients_.empty() && below(6) == 0) clients_.erase(clients_.begin() + below_signed(clients_.size()));
+    if (!clients_.empty() && below(5) == 0) pass_on(clients_[below(clients_.size())]);
+    if (below(12) == 0) sleeps_ = !sleeps_;
+
+    ClientSnapshot snapshot = scan_at(now_);
+    const std::size_t missed = may_miss_ && below(4) == 0 ? 1 + below(3) : 0;  // the way in which some are hidden
+    snapshot.complete = missed != 1;
+    snapshot.files_left_out = missed == 2 ? 1 : 0;
+    snapshot.blocks_skipped = missed == 3 ? 1 : 0;
+    for (const auto& [pid, start] : running_) {
+      snapshot.pids.push_back(pid);
+      snapshot.processes.emplace_back();
+      snapshot.processes.back().pid = pid;
+      snapshot.processes.back().start_time_ticks = start;
+      snapshot.processes.back().comm = "app";
+    }
+    for (Client& client : clients_) {
+      if (sleeps_) continue;
+      const auto work = std::chrono::milliseconds(below(200));
+      client.used += work;
+      worked_ += work;
+      if (missed != 0 && below(2) == 0) continue;
+      const Nanoseconds correction = may_miss_ && below(8) == 0 ? std::min<Nanoseconds>(client.used, 100ms) : 0ms;
+      add_client(snapshot, client.holder, client.id, client.used - correction, driver_);
+    }
+    std::sort(snapshot.clients.begin(), snapshot.clients.end(),
+              [](const DrmClient& a, const DrmClient& b) { return std::tie(a.pid, a.id) < std::tie(b.pid, b.id); });
+    return snapshot;
+  }
+  bool sleeps() const { return sleeps_; }
+  double worked() const { return to_seconds(worked_).value; }
+
+ private:
+  struct Client {
+    std::uint64_t id;
+    std::uint32_t holder;
+    Nanoseconds used{};
+  };
+
+  std::size_t below(std::size_t most) { return random_() % most; }
+  std::ptrdiff_t below_signed(std::size_t most) { return static_cast<std::ptrdiff_t>(below(most)); }
+  std::uint32_t any_process() { return std::next(running_.begin(), below_signed(running_.size()))->first; }
+
+  void begin_process() {  // PIDs are given again
+    running_.try_emplace(static_cast<std::uint32_t>(100 + below(12)), static_cast<std::uint64_t>(now_ / 10ms) - 1);
+  }
+  void end_process() {
+    const std::uint32_t ended = any_process();
+    running_.erase(ended);
+    for (Client& client : clients_)  // a child may hold it
+      if (client.holder == ended && below(2) == 0) pass_on(client);
+    std::erase_if(clients_, [&](const Client& client) { return client.holder == ended; });
+  }
+  void open_client() {
+    std::uint64_t id = next_id_++;
+    if (driver_ == Driver::i915 && may_miss_) {  // which gives ids again
+      id = below(20);
+      if (std::any_of(clients_.begin(), clients_.end(), [&](const Client& client) { return client.id == id; })) return;
+    }
+    clients_.push_back({id, any_process(), {}});
+  }
+  void pass_on(Client& client) {
+    if (!running_.empty()) client.holder = any_process();
+  }
+
+  std::minstd_rand random_;
+  const Driver driver_;
+  const bool may_miss_;
+  Nanoseconds now_ = 1000s;
+  Nanoseconds worked_{};
+  bool sleeps_ = false;
+  std::uint64_t next_id_ = 1000;
+  std::map<std::uint32_t, std::uint64_t> running_;  // start times
+  std::vector<Client> clients_;
+};
+
+// The three that add up the clients of a GPU.
+struct Sums {
+  CounterMemory memory;
+  ClientEngineTime by_class{memory, kGpu, 1s};
+  UsageTable by_process;
+  WorkloadTable by_workload{4, 1s};
+  std::map<std::uint32_t, double> processes;
+
+  Sums() {
+    by_class.know_clock(kHertz);
+    by_process.know_clock(kHertz);
+    by_workload.know_clock(kGpu, kHertz);
+  }
+  void scan(const ClientSnapshot& snapshot, bool sleeps) {
+    if (sleeps) {
+      by_class.asleep(snapshot.time);
+      by_process.asleep(snapshot.time);
+    } else {
+      (void)by_class.scan(snapshot);
+      for (const ProcessUsage& usage : by_process.update(snapshot, snapshot.clients, 100, 1s).processes)
+        if (usage.engines[kRender].busy) processes[usage.process->pid] = usage.engines[kRender].busy->value;
+    }
+    const std::vector<std::string> asleep = sleeps ? std::vector{kGpu} : std::vector<std::string>();
+    WorkloadTable::Scan scan{.snapshot = snapshot, .processes = {}, .workload_of = {}, .found = {}, .asleep = asleep};
+    scan.workload_of = [](std::uint32_t pid) {
+      return WorkloadLabels{.workload = "w" + std::to_string(pid), .kind = "comm"};
+    };
+    by_workload.advance(scan);
+  }
+  double of_classes() const { return by_class.total_with({})[kRender].value_or(0); }
+  double of_processes() const {
+    double sum = 0;
+    for (const auto& [pid, seconds] : processes) sum += seconds;
+    return sum;
+  }
+  double of_workloads() const {
+    double sum = 0;
+    for (const WorkloadTable::Workload* workload : by_workload.workloads())
+      for (const auto& [address, device] : workload->devices) sum += device.busy[kRender];
+    return sum;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("client ledger");
+
+TEST_CASE("over any history of scans the sums by class, by process and by workload agree") {
+  for (const Driver driver : {Driver::i915, Driver::xe}) {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+      CAPTURE(seed);
+      History history(seed, driver, true);
+      Sums sums;
+      ClientLedger ledger;
+      ledger.clock().know(kHertz);
+      double older = 0;  // what clients had counted before they were seen: only their process counts it
+      for (int i = 0; i < 100; ++i) {
+        const ClientSnapshot snapshot = history.next();
+        sums.scan(snapshot, history.sleeps());
+        if (history.sleeps()) {
+          ledger.asleep(snapshot.time);
+          continue;
+        }
+        ledger.begin_scan(snapshot);
+        for (const DrmClient& client : snapshot.clients) {
+          const ClientLedger::Use use = ledger.advance(client);
+          if (!use.is_recent)
+            older += static_cast<double>(use.steps[kRender].gained) / (driver == Driver::i915 ? 1e9 : kHertz);
+        }
+        ledger.end_scan();
+        CAPTURE(i);
+        REQUIRE(sums.of_workloads() == doctest::Approx(sums.of_classes()).epsilon(1e-6));
+        REQUIRE(sums.of_processes() == doctest::Approx(sums.of_classes() + older).epsilon(1e-6));
+      }
+      CHECK(sums.of_classes() > 1);
+    }
+  }
+}
+
+TEST_CASE("while scans miss nothing, each second of work is in each sum once, however long the GPU sleeps") {
+  for (const Driver driver : {Driver::i915, Driver::xe}) {
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+      CAPTURE(seed);
+      History history(seed, driver, false);
+      Sums sums;
+      sums.scan(scan_at(1s), false);
+      for (int i = 0; i < 200; ++i) {
+        const ClientSnapshot snapshot = history.next();
+        sums.scan(snapshot, history.sleeps());
+      }
+      CHECK(sums.of_classes() == doctest::Approx(history.worked()).epsilon(1e-6));
+      CHECK(sums.of_processes() == doctest::Approx(history.worked()).epsilon(1e-6));
+      CHECK(sums.of_workloads() == doctest::Approx(history.worked()).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("a client that is not seen is remembered while its process runs, and a few scans longer") {
+  ClientLedger ledger;
+  ClientSnapshot first = scan_at(1s);
+  add_client(first, 7, 1, 1s);
+  add_client(first, 8, 2, 1s);
+  first.pids = {7, 8};
+  scan(ledger, first);
+  for (int i = 2; i < 1000; ++i) {
+    ClientSnapshot later = scan_at(std::chrono::seconds(i));
+    later.pids = {8};
+    const std::size_t remembered = scan(ledger, later);
+    if (i < 10) CHECK(remembered == 2);
+    if (i > 20) CHECK(remembered == 1);
+  }
+}
+
+TEST_CASE("a scan that misses clients takes none for closed") {
+  ClientLedger ledger;
+  ClientSnapshot first = scan_at(1s);
+  add_client(first, 7, 1, 1s);
+  first.pids = {7};
+  scan(ledger, first);
+  for (int i = 2; i < 100; ++i) {
+    ClientSnapshot later = scan_at(std::chrono::seconds(i));
+    later.complete = i % 3 != 0;
+    later.files_left_out = i % 3 == 1 ? 1 : 0;
+    later.blocks_skipped = i % 3 == 2 ? 1 : 0;
+    CHECK(scan(ledger, later) == 1);
+  }
+}
+
+TEST_CASE("the memory is bounded, however many clients a process opens and closes") {
+  ClientLedger ledger;
+  std::uint64_t id = 0;
+  for (int i = 1; i < 200; ++i) {
+    ClientSnapshot snapshot = scan_at(std::chrono::seconds(i));
+    snapshot.pids = {7};
+    for (int opened = 0; opened < 100; ++opened) add_client(snapshot, 7, ++id, 1ms);
+    CHECK(scan(ledger, snapshot) <= ClientLedger::kMostUnseen + 100);
+  }
+}
+
+TEST_CASE("after the PMU has measured, nothing that clients did meanwhile is counted again") {
+  ClientLedger ledger;
+  scan(ledger, scan_at(1s));
+  ledger.forget_clients();  // the PMU measures, and is closed an hour later
+  ClientSnapshot cut_short = scan_at(3600s);
+  cut_short.complete = false;
+  scan(ledger, cut_short);
+  ClientSnapshot next = scan_at(3601s);
+  add_client(next, 7, 1, 1800s);
+  next.processes.emplace_back();
+  next.processes.back().pid = 7;
+  next.processes.back().start_time_ticks = 200;
+  ledger.begin_scan(next);
+  CHECK_FALSE(ledger.advance(next.clients.front()).is_recent);
+  ledger.end_scan();
+}
+
+TEST_SUITE_END();

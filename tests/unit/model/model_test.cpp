@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igpu/model.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "igpu/monitor.h"
+#include "model/fields.h"
+
+using namespace igpu;
+using namespace igpu::snapshot;
+
+namespace {
+
+using Labels = std::vector<LabelPair>;
+
+struct Page {
+  explicit Page(CleanText clean = nullptr) : reader(clean) {}
+  Page& add(std::string_view metric, Labels labels, double value) {
+    labels.push_back({"device", "d"});
+    reader.add(metric, labels, value);
+    return *this;
+  }
+  GpuModel gpu() {
+    HostModel host = reader.finish();
+    REQUIRE(host.gpus.size() == 1);
+    return std::move(host.gpus.front());
+  }
+
+  ModelReader reader;
+};
+
+Labels engine(std::string_view name, std::string_view source) {
+  return {{"gt", source == "pmu" ? "0" : ""}, {"engine", name}, {"class", "video"}, {"source", source}};
+}
+
+std::string without_controls(std::string_view text) {
+  std::string clean(text);
+  std::replace(clean.begin(), clean.end(), '\033', '?');
+  return clean;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("model");
+
+TEST_CASE("every metric of every collector has a field or is left out on purpose, and every field has a metric") {
+  std::map<std::string_view, const MetricDescriptor*> metrics;
+  const std::set<std::string_view> of_no_gpu_view{"host", "jobs", "level_zero"};
+  for (const CollectorDescription& collector : describe_collectors())
+    for (const MetricDescriptor* metric : collector.metrics)
+      if (!of_no_gpu_view.contains(collector.name)) metrics[metric->name] = metric;
+  const auto left_out = model::metrics_left_out();
+  for (const auto& metric : metrics) {
+    const std::string_view name = metric.first;
+    INFO(name);
+    const bool out = std::find(left_out.begin(), left_out.end(), name) != left_out.end();
+    CHECK(model::fields_of(name).empty() == out);
+  }
+  for (const std::string_view name : left_out) CHECK(metrics.contains(name));
+  std::set<std::string_view> paths;
+  for (const model::Field& field : model::fields()) {
+    INFO(field.path);
+    CHECK(paths.insert(field.path).second);
+    const auto of_metric = model::fields_of(field.metric);
+    CHECK((&field >= of_metric.data() && &field < of_metric.data() + of_metric.size()));
+    const auto metric = metrics.find(field.metric);
+    if (metric == metrics.end()) {  // of the registry
+      CHECK((field.path == "feature" || field.path == "feature.missing" || field.path == "collector.failed"));
+      continue;
+    }
+    const auto& names = metric->second->label_names;
+    for (const std::string_view label : field.labels)
+      CHECK((label.empty() || label == "source" || std::find(names.begin(), names.end(), label) != names.end()));
+  }
+}
+
+TEST_CASE("a GT that reports only that it is throttled is throttled, without a reason") {
+  Page page;
+  page.add("intel_gpu_throttled", {{"gt", "0"}, {"reason", "any"}}, 1);
+  page.add("intel_gpu_throttled", {{"gt", "1"}, {"reason", "any"}}, 1);
+  page.add("intel_gpu_throttled", {{"gt", "1"}, {"reason", "pl1"}}, 1);
+  page.add("intel_gpu_throttled", {{"gt", "2"}, {"reason", "any"}}, 0);
+  const GpuModel gpu = page.gpu();
+  REQUIRE(gpu.throttling);
+  REQUIRE(gpu.throttling->size() == 3);
+  CHECK((*gpu.throttling)[0].limited);
+  CHECK(throttle_reasons((*gpu.throttling)[0]) == std::vector<std::string_view>{"no reason given"});
+  CHECK(throttle_reasons((*gpu.throttling)[1]) == std::vector<std::string_view>{"pl1"});
+  CHECK(throttle_reasons((*gpu.throttling)[2]).empty());
+}
+
+TEST_CASE("while xe changes its source, the mean of a class is that of the engines' own counters") {
+  Page page;
+  page.add("intel_gpu_engine_busy_ratio", engine("video", "fdinfo"), 1);
+  page.add("intel_gpu_engine_busy_ratio", engine("vcs0", "pmu"), 0.25);
+  page.add("intel_gpu_engine_busy_ratio", engine("vcs1", "pmu"), 0.75);
+  const GpuModel gpu = page.gpu();
+  REQUIRE(gpu.busy(EngineClass::video));
+  CHECK(gpu.busy(EngineClass::video)->value == 0.5);
+  CHECK(gpu.engine_classes->front().engines == 2);
+}
+
+TEST_CASE("a value that the page does not have is absent for the reason that the page gives") {
+  Page page;
+  page.add("intel_gpu_exporter_feature_available", {{"feature", "power"}, {"reason", "permission"}}, 0);
+  page.add("intel_gpu_memory_size_bytes", {{"memory_region", "vram0"}}, 100);
+  page.reader.add("intel_gpu_scrape_collector_success", Labels{{"collector", "hwmon"}}, 0);
+  const GpuModel gpu = page.gpu();
+  REQUIRE(gpu.power.is_absent());
+  CHECK(gpu.power.absent().reason == Reason::permission);
+  CHECK(gpu.temperatures.is_failure());
+  REQUIRE(gpu.memory);
+  CHECK(gpu.memory->front().size->value == 100);
+  CHECK_FALSE(gpu.memory->front().used);
+}
+
+TEST_CASE("a page that is not trusted: text is cleaned, ratios are limited, and so is the number of rows") {
+  Page page(without_controls);
+  page.add("intel_gpu_engine_busy_ratio", engine("vcs0", "pmu"), 7);
+  page.add("intel_gpu_fan_speed_rpm", {{"fan", "\033[2J"}}, 100);
+  page.add("intel_gpu_fan_speed_rpm", {{"fan", "\033[2J"}}, 200);
+  std::vector<std::string> sensors;
+  for (int i = 0; i < 200; ++i) sensors.push_back(std::to_string(i));
+  for (const std::string& sensor : sensors) page.add("intel_gpu_temperature_celsius", {{"sensor", sensor}}, 50);
+  const GpuModel gpu = page.gpu();
+  CHECK(gpu.busy(EngineClass::video)->value == 1);
+  REQUIRE(gpu.fans->size() == 1);
+  CHECK(gpu.fans->front().name == "?[2J");
+  CHECK(gpu.fans->front().speed.value == 200);
+  CHECK(gpu.temperatures->size() == 128);
+}
+
+TEST_CASE("rows are found whatever the order of their samples") {
+  std::vector<std::string> pids;
+  for (int i = 0; i < 300; ++i) pids.push_back(std::to_string(1000 - i));
+  Page page;
+  for (const std::string& pid : pids) page.add("intel_gpu_process_clients", {{"pid", pid}, {"comm", "a"}}, 1);
+  std::reverse(pids.begin(), pids.end());
+  for (std::size_t i = 0; i < pids.size(); ++i)
+    page.add("intel_gpu_process_memory_bytes",
+             {{"pid", pids[i * 7 % pids.size()]}, {"comm", "a"}, {"memory_region", "vram0"}, {"state", "resident"}}, 4);
+  const GpuModel gpu = page.gpu();
+  REQUIRE(gpu.processes);
+  REQUIRE(gpu.processes->size() == 300);
+  CHECK(std::is_sorted(gpu.processes->begin(), gpu.processes->end(),
+                       [](const Process& a, const Process& b) { return a.pid < b.pid; }));
+  for (const Process& process : *gpu.processes) CHECK(resident(process.memory)->value == 4);
+}
+
+TEST_CASE("the feature of a field explains a list without rows, too") {
+  CHECK(feature_of("engine.busy") == "engine_busy");
+  CHECK(feature_of("temperature.value") == "temperature");
+  CHECK(feature_of("frequency.rp0").empty());  // a driver has some of these values
+  CHECK(feature_of("nothing").empty());
+  Page page;
+  const GpuModel gpu =
+      page.add("intel_gpu_exporter_feature_available", {{"feature", "fan"}, {"reason", "hardware"}}, 0).gpu();
+  REQUIRE(gpu.fans.is_absent());
+  CHECK(gpu.fans.absent().reason == Reason::hardware);
+}
+
+TEST_SUITE_END();
