@@ -130,7 +130,9 @@ bool ClientScan::scan(ClientFileReader& reader, WalkedProcess& process) {
   const bool whole = reader.read_all(process.pid, process.clients, skip, visited);
   process.resume_at = whole ? 0 : visited;
   if (!whole) return false;
-  process.scans = process.inode == process.inode_now ? std::min(process.scans + 1, 2U) : 1;
+  // Processes of the first walk have run before; one that came later may still be opening its files.
+  const bool known_before = number_ == 1 || process.inode == process.inode_now;
+  process.scans = known_before ? 2 : 1;
   process.inode = process.inode_now;
   process.descriptors = process.descriptors_now;
   process.scanned_in = number_;

@@ -16,8 +16,9 @@
 // Permissions: fdinfo of other users' processes needs ptrace read access (CAP_SYS_PTRACE), nothing else;
 // /proc/<pid>/fd would need CAP_DAC_READ_SEARCH as well and is optional, see below.
 //
-// Memory: the first two walks read every descriptor of a process (they scan it). Later walks read only the descriptors
-// that showed a client, until
+// Memory: the first walk reads every descriptor of a process (it scans it); a process that came later is scanned by two
+// walks, because at the first it may still be opening its files. Later walks read only the descriptors that showed a
+// client, until
 //   - the number of its descriptors changes. Linux 6.2 and newer report it as the size of /proc/<pid>/fd; on older
 //     kernels the walk lists the descriptors, which costs less than reading them, and compares their numbers;
 //   - a known descriptor is closed or no longer shows a client. The next kMostWalks walks then scan the process,
