@@ -5,27 +5,13 @@
 #include <array>
 
 #include "base/scan.h"
+#include "device/drm_nodes.h"
 #include "device/gpu_choice.h"
 #include "device/intel_gpu_names.h"
 #include "device/pci_address.h"
 
 namespace igpu {
 namespace {
-
-bool is_drm_node(std::string_view name, std::string_view prefix) {
-  return name.starts_with(prefix) && scan_integer<unsigned>(name.substr(prefix.size())).has_value() &&
-         name.substr(prefix.size()).find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-// "../../devices/pci0000:00/0000:00:02.0/drm/card1" -> "devices/pci0000:00/0000:00:02.0"
-std::string pci_path_of_link(std::string_view link) {
-  const std::size_t devices = link.find("devices/");
-  const std::size_t drm = link.rfind("/drm/");
-  if (devices == std::string_view::npos || drm == std::string_view::npos || drm < devices) return {};
-  return std::string(link.substr(devices, drm - devices));
-}
 
 Reading<std::string_view> read_text(const Directory& sys, const std::string& path, std::span<char> buffer) {
   return sys.read(path, buffer).map([](std::string_view text) { return trim(text); });
@@ -73,24 +59,6 @@ GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
 
 Discovery::Discovery(Machine& machine, std::vector<std::string> selection)
     : machine_(machine), selection_(std::move(selection)) {}
-
-std::vector<Discovery::Node> Discovery::drm_nodes() {
-  std::vector<Node> nodes;
-  note(machine_.sys.for_each("class/drm", [&](std::string_view name) {
-    if (is_drm_node(name, "card") || is_drm_node(name, "renderD")) nodes.push_back({std::string(name), {}});
-    return true;
-  }));
-  for (Node& node : nodes) {
-    const auto link = machine_.sys.read_link("class/drm/" + node.name);
-    note(link);
-    if (link) node.pci_path = pci_path_of_link(*link);
-  }
-  std::erase_if(nodes, [](const Node& node) { return !is_pci_address(last_part(node.pci_path)); });
-  std::sort(nodes.begin(), nodes.end(), [](const Node& a, const Node& b) {
-    return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
-  });
-  return nodes;
-}
 
 bool Discovery::describe(Gpu& gpu) const {
   std::array<char, 256> buffer;
@@ -141,7 +109,7 @@ const std::vector<Gpu>& Discovery::discover() {
   failure_.reset();
   if (all_selected_unchanged()) return gpus_;
   std::vector<Gpu> found;
-  for (const Node& node : drm_nodes()) {
+  for (const DrmNodeName& node : drm_nodes(machine_.sys, [this](const auto& reading) { note(reading); })) {
     auto at = std::find_if(found.begin(), found.end(), [&](const Gpu& gpu) { return gpu.pci_path == node.pci_path; });
     if (at == found.end()) {
       Gpu gpu;
@@ -155,8 +123,7 @@ const std::vector<Gpu>& Discovery::discover() {
       found.push_back(std::move(gpu));
       at = found.end() - 1;
     }
-    std::string& slot = node.name.starts_with("card") ? at->card : at->render_node;
-    if (slot.empty()) slot = node.name;
+    add_node(*at, node.name);
   }
   if (failure_) return gpus_;  // a failed scan proves nothing
   std::vector<Gpu> gpus;

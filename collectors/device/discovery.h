@@ -24,12 +24,7 @@ class Discovery {
   const std::optional<Failure>& failure() const { return failure_; }
 
  private:
-  struct Node {
-    std::string name;      // "card1", "renderD128"
-    std::string pci_path;  // "devices/pci0000:00/.../0000:03:00.0"
-  };
   bool all_selected_unchanged() const;
-  std::vector<Node> drm_nodes();
   template <class T>
   void note(const Reading<T>& reading) {
     if (reading.is_failure()) failure_ = reading.failure();

@@ -20,6 +20,7 @@
 #include "cli/stats_output.h"
 #include "format/intel_gpu_top_json.h"
 #include "format/intel_gpu_top_text.h"
+#include "igpu/displays.h"
 #include "igpu/missing.h"
 #include "igpu/monitor.h"
 #include "igpu/unique_fd.h"
@@ -189,8 +190,7 @@ int intel_gpu_top(const Options& given) {
       return std::none_of(allowed.begin(), allowed.end(), [&](const std::string& name) { return has_name(gpu, name); });
     });
   }
-  const std::vector<DrmDevice> devices =
-      drm_devices(gpus, options.monitor.simulate.empty() ? options.monitor.sysfs_root : "");
+  const std::vector<DrmDevice> devices = drm_devices(display_devices(options.monitor), gpus);
   if (wanted.list) return print(device_list(devices));
   ChosenDevice chosen = choose_device(devices, wanted.filter);
   if (chosen.device != nullptr && !chosen.device->kind)

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <system_error>
 
@@ -15,8 +13,6 @@
 
 namespace igpu::exporter {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::uint16_t kIntel = 0x8086, kAmd = 0x1002;
 // More is cut off, as by the original.
@@ -34,24 +30,6 @@ std::optional<std::uint16_t> id_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
   if (text.size() != 4 || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return id;
-}
-
-// A file such as /sys/devices/.../vendor: "0x10de".
-std::uint16_t id_in(const fs::path& file) {
-  std::string text;
-  std::ifstream(file) >> text;
-  return id_of(text.substr(std::min<std::size_t>(text.size(), 2))).value_or(0);
-}
-
-std::vector<std::string> names_in(const fs::path& folder, std::string_view prefix) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (name.starts_with(prefix) && name.find('-') == std::string::npos) names.push_back(name);  // card0-HDMI-A-1
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 std::string lower(std::string text) {
@@ -127,23 +105,13 @@ bool has_node(const DrmDevice& device, std::string_view node) {
 
 }  // namespace
 
-std::vector<DrmDevice> drm_devices(std::span<const Gpu> gpus, const std::string& sysfs_root) {
+std::vector<DrmDevice> drm_devices(std::span<const DisplayDevice> all, std::span<const Gpu> gpus) {
   std::vector<DrmDevice> devices;
-  for (const Gpu& gpu : gpus)
-    devices.push_back(
-        {"/sys/" + gpu.pci_path, gpu.address, gpu.card, gpu.render_node, kIntel, gpu.device_id, gpu.kind});
-  if (!sysfs_root.empty()) {
-    for (const std::string& card : names_in(fs::path(sysfs_root) / "class/drm", "card")) {
-      std::error_code error;
-      const fs::path folder = fs::canonical(fs::path(sysfs_root) / "class/drm" / card / "device", error);
-      if (error || !fs::exists(folder / "vendor", error)) continue;
-      const std::string address = folder.filename().string();
-      if (std::any_of(devices.begin(), devices.end(), [&](const DrmDevice& one) { return one.address == address; }))
-        continue;
-      const std::vector<std::string> nodes = names_in(folder / "drm", "renderD");
-      devices.push_back({"/sys/" + fs::relative(folder, sysfs_root, error).string(), address, card,
-                         nodes.empty() ? "" : nodes.front(), id_in(folder / "vendor"), id_in(folder / "device")});
-    }
+  for (const DisplayDevice& one : all) {
+    DrmDevice& made = devices.emplace_back(
+        DrmDevice{"/sys/" + one.pci_path, one.address, one.card, one.render_node, one.vendor, one.device_id});
+    for (const Gpu& gpu : gpus)
+      if (gpu.address == one.address) made.kind = gpu.kind;
   }
   std::sort(devices.begin(), devices.end(), [](const DrmDevice& a, const DrmDevice& b) { return a.path < b.path; });
   return devices;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "igpu/device.h"
+#include "igpu/displays.h"
 
 // The devices that intel_gpu_top -L lists, and the filter of -d that chooses one of them.
 namespace igpu::exporter {
@@ -19,11 +20,11 @@ struct DrmDevice {
   std::string address;
   std::string card, render_node;  // "" if there is none
   std::uint16_t vendor = 0, device = 0;
-  std::optional<GpuKind> kind = std::nullopt;  // nullopt: not bound to i915 or xe
+  std::optional<GpuKind> kind = std::nullopt;  // nullopt: not one of the GPUs that can be read
 };
 
-// Intel's from the library, the others from sysfs, in the order of their paths. sysfs_root "" reads no others.
-std::vector<DrmDevice> drm_devices(std::span<const Gpu> gpus, const std::string& sysfs_root);
+// In the order of their paths. gpus: those of them that are bound to i915 or xe and may be chosen.
+std::vector<DrmDevice> drm_devices(std::span<const DisplayDevice> all, std::span<const Gpu> gpus);
 
 // What -L prints.
 std::string device_list(std::span<const DrmDevice> devices);

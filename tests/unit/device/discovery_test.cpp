@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "device/displays.h"
 #include "support/gpu_tree.h"
 #include "support/test_machine.h"
 
@@ -65,6 +66,36 @@ TEST_CASE("GPUs of other vendors and Intel GPUs without i915 or xe are ignored")
           {.pci_path = "pci0000:00/0000:00:05.0", .driver = "virtio-pci", .card = "card1", .render_node = ""});
   Discovery discovery(machine.machine(), {});
   CHECK(discovery.discover().empty());
+}
+
+TEST_CASE("what has DRM nodes is listed whatever its vendor and driver, by card, but not its connectors") {
+  TestMachine machine;
+  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:00:02.0",
+                         .driver = "i915",
+                         .card = "card1",
+                         .render_node = "renderD128",
+                         .device = "0x7d55"});
+  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:01:00.0",
+                         .driver = "nouveau",
+                         .card = "card0",
+                         .render_node = "renderD129",
+                         .device = "0x2204"});
+  machine.tree.write("sys/devices/pci0000:00/0000:01:00.0/vendor", "0x10de\n");
+  machine.tree.link("sys/class/drm/card1-HDMI-A-1", "../../devices/pci0000:00/0000:00:02.0/drm/card1/card1-HDMI-A-1");
+  add_gpu(machine.tree, {.pci_path = "pci0000:00/0000:02:00.0", .driver = "i915", .card = "card2", .render_node = ""});
+  machine.tree.remove("sys/devices/pci0000:00/0000:02:00.0/vendor");  // it is being removed
+  const std::vector<DisplayDevice> devices = display_devices(machine.machine().sys);
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[0].address == "0000:01:00.0");
+  CHECK(devices[0].pci_path == "devices/pci0000:00/0000:01:00.0");
+  CHECK(devices[0].vendor == 0x10de);
+  CHECK(devices[0].device_id == 0x2204);
+  CHECK(devices[0].card == "card0");
+  CHECK(devices[0].render_node == "renderD129");
+  CHECK(devices[1].card == "card1");
+  CHECK(devices[1].vendor == 0x8086);
+  CHECK(devices[1].device_id == 0x7d55);
+  CHECK(display_devices(TestMachine().machine().sys).empty());
 }
 
 TEST_CASE("a card that is being removed and has no device id any more is not taken for an integrated GPU") {

@@ -4,18 +4,14 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "intel_gpu_top/codenames.h"
-#include "support/scratch_folder.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
-using igpu::test::ScratchFolder;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -36,9 +32,11 @@ std::vector<DrmDevice> machine() {
       gpu("devices/pci0000:00/0000:00:01.0/0000:03:00.0", "card0", "renderD129", 0x56a5, GpuKind::discrete),
       gpu("devices/pci0000:00/0000:00:02.0", "card1", "renderD128", 0x7d55, GpuKind::integrated),
       gpu("devices/pci0000:00/0000:00:01.0/0000:04:00.0", "card2", "renderD130", 0x56a5, GpuKind::discrete)};
-  std::vector<DrmDevice> devices = drm_devices(gpus, "");
-  devices.push_back({"/sys/devices/pci0000:80/0000:81:00.0", "0000:81:00.0", "card3", "", 0x10de, 0x2204});
-  return devices;
+  std::vector<DisplayDevice> displays;
+  for (const Gpu& one : gpus)
+    displays.push_back({one.address, one.pci_path, one.card, one.render_node, 0x8086, one.device_id});
+  displays.push_back({"0000:81:00.0", "devices/pci0000:80/0000:81:00.0", "card3", "", 0x10de, 0x2204});
+  return drm_devices(displays, gpus);
 }
 
 std::string chosen(const std::string& filter) {
@@ -115,35 +113,6 @@ TEST_CASE("a filter of any length is bounded") {
   CHECK(chosen("pci:vendor=" + longest).size() < 1000);
   CHECK(chosen(longest).size() < 2000);
   CHECK(chosen("drm:" + longest).starts_with("Requested device drm:xxx"));
-}
-
-TEST_CASE("GPUs of other vendors come from sysfs") {
-  const ScratchFolder folder;
-  const fs::path sys = folder.path("");
-  const auto add = [&](const std::string& path, const std::string& card, const char* vendor, const char* device) {
-    fs::create_directories(sys / path / "drm" / card);
-    fs::create_directories(sys / path / "drm/renderD128");
-    std::ofstream(sys / path / "vendor") << vendor << '\n';
-    std::ofstream(sys / path / "device") << device << '\n';
-    fs::create_directories(sys / "class/drm");
-    fs::create_directory_symlink("../..", sys / path / "drm" / card / "device");
-    fs::create_directory_symlink(sys / path / "drm" / card, sys / "class/drm" / card);
-  };
-  add("devices/pci0000:00/0000:01:00.0", "card0", "0x10de", "0x2204");
-  add("devices/pci0000:00/0000:00:02.0", "card1", "0x8086", "0x7d55");
-  fs::create_directories(sys / "class/drm/card1-HDMI-A-1");
-  const std::vector<Gpu> gpus{
-      gpu("devices/pci0000:00/0000:00:02.0", "card1", "renderD128", 0x7d55, GpuKind::integrated)};
-  const std::vector<DrmDevice> devices = drm_devices(gpus, sys);
-  REQUIRE(devices.size() == 2);
-  CHECK(devices[0].card == "card1");
-  CHECK(devices[1].card == "card0");
-  CHECK(devices[1].path == "/sys/devices/pci0000:00/0000:01:00.0");
-  CHECK(devices[1].vendor == 0x10de);
-  CHECK(devices[1].device == 0x2204);
-  CHECK(devices[1].render_node == "renderD128");
-  CHECK_FALSE(devices[1].kind);
-  CHECK(drm_devices({}, "/nowhere").empty());
 }
 
 TEST_CASE("codenames are those of igt") {

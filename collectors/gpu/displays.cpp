@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igpu/displays.h"
+
+#include "device/displays.h"
+#include "monitor/system_parts.h"
+
+namespace igpu {
+
+std::vector<DisplayDevice> display_devices(const MonitorOptions& options) {
+  MonitorOptions machine = options;  // without what collectors open early
+  machine.disable_default_collectors = true;
+  machine.collectors.clear();
+  return display_devices(make_machine_parts(machine, nullptr)->machine().sys);
+}
+
+}  // namespace igpu
