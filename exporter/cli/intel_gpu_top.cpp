@@ -25,6 +25,7 @@
 #include "igpu/monitor.h"
 #include "igpu/unique_fd.h"
 #include "intel_gpu_top/devices.h"
+#include "query/output.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {
@@ -50,8 +51,8 @@ MonitorOptions monitor_options(const Options& options, const std::string& device
   monitor.min_window = kShortestPeriod;
   if (!monitor.disable_default_collectors) {
     monitor.disable_default_collectors = true;
-    for (const char* const name : {"engines", "frequency", "rc6", "power", "imc", "fdinfo"})
-      monitor.collectors.try_emplace(name, true);
+    for (const std::string_view field : IntelGpuTopReader::fields())
+      monitor.collectors.try_emplace(std::string(query::source_of(field)), true);
   }
   // For a run of a second, loading BPF programs costs more than they save.
   monitor.collector_options.try_emplace("collector.fdinfo.finder", std::vector<std::string>{"walk"});

@@ -132,6 +132,21 @@ std::string printable(std::string text) {
 
 }  // namespace
 
+std::span<const std::string_view> IntelGpuTopReader::fields() {
+  static constexpr std::string_view kFields[] = {"frequency.mean_requested",
+                                                 "frequency.requested",
+                                                 "gpu.interrupts",
+                                                 "rc6.ratio",
+                                                 "power.mean",
+                                                 "bandwidth.total",
+                                                 "engine.busy",
+                                                 "engine.sema",
+                                                 "engine.wait",
+                                                 "process",
+                                                 "process.busy"};
+  return kFields;
+}
+
 std::string_view IntelGpuTopReader::title_of(std::size_t engine_class) const {
   return layout_.older && engine_class == index_of(EngineClass::compute) ? kOlderCompute : kTitles[engine_class];
 }

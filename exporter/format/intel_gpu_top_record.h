@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,6 +71,9 @@ class IntelGpuTopReader {
  public:
   explicit IntelGpuTopReader(std::string device, IntelGpuTopLayout layout = {})
       : device_(std::move(device)), layout_(layout) {}
+
+  // Of the model: all that a record is made of.
+  static std::span<const std::string_view> fields();
 
   // elapsed: as GaugeColumns::each.
   IntelGpuTopRecord read(const HostModel& host, Nanoseconds elapsed);

@@ -12,15 +12,6 @@
 namespace igpu::exporter::query {
 namespace {
 
-// The collector of a field's metric; "discovery": the field is known without one.
-std::string_view source_of(const Field& field) {
-  const std::string_view metric = metric_of(field.model);
-  for (const CollectorDescription& collector : describe_collectors())
-    for (const MetricDescriptor* const one : collector.metrics)
-      if (one->name == metric) return collector.name;
-  return "discovery";
-}
-
 struct Why {
   std::string_view reason = "failure";
   std::string cause, hint;
@@ -63,6 +54,14 @@ Why why_not(const Field& field, const Row& row, const Value& value, std::span<co
 
 }  // namespace
 
+std::string_view source_of(std::string_view field) {
+  const std::string_view metric = metric_of(field);
+  for (const CollectorDescription& collector : describe_collectors())
+    for (const MetricDescriptor* const one : collector.metrics)
+      if (one->name == metric) return collector.name;
+  return "discovery";
+}
+
 std::string field_list(std::span<const Row> rows, std::span<const Finding> findings) {
   constexpr std::size_t kNameWidth = 35, kUnitWidth = 5, kSourceWidth = 11, kIndent = 4;
   std::string out = padded("FIELD", kNameWidth) + padded("UNIT", kUnitWidth) + padded("SOURCE", kSourceWidth) +
@@ -81,7 +80,7 @@ std::string field_list(std::span<const Row> rows, std::span<const Finding> findi
       same->second.push_back(row.gpu.address);
     }
     out += padded(field.name, kNameWidth) + padded(field.unit, kUnitWidth);
-    const std::string_view source = source_of(field);
+    const std::string_view source = source_of(field.model);
     if (rows.empty())
       out += source;
     else
@@ -108,7 +107,7 @@ std::string field_list_json(std::span<const Row> rows, std::span<const Finding> 
   JsonWriter json;
   json.begin_array();
   for (const Field& field : fields()) {
-    json.begin_object().member("field", field.name).member("unit", field.unit).member("source", source_of(field));
+    json.begin_object().member("field", field.name).member("unit", field.unit).member("source", source_of(field.model));
     json.member("metric", metric_of(field.model)).name("gpus").begin_array();
     for (const Row& row : rows) {
       const Value value = field.get(row);

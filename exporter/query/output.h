@@ -30,6 +30,8 @@ void write_json(const Fields& fields, std::span<const Row> rows, std::string& ou
 // A line for each GPU, at most 80 columns wide.
 std::string quick_table(std::span<const Row> rows);
 
+// The collector of a field of the model; "discovery": it is known without one.
+std::string_view source_of(std::string_view field);
 // Every field with its unit, the collector behind it and, for each GPU, whether it can be read and why not.
 std::string field_list(std::span<const Row> rows, std::span<const Finding> findings);
 std::string field_list_json(std::span<const Row> rows, std::span<const Finding> findings);

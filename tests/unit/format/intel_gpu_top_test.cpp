@@ -9,12 +9,14 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "format/intel_gpu_top_json.h"
 #include "format/intel_gpu_top_text.h"
+#include "query/output.h"
 #include "support/sample_page.h"
 
 TEST_SUITE_BEGIN("intel_gpu_top");
@@ -108,6 +110,16 @@ std::string names_of(const std::vector<IntelGpuTopRecord::Group>& groups) {
 }
 
 }  // namespace
+
+TEST_CASE("only the collectors that a record's fields need are read") {
+  std::set<std::string_view> collectors;
+  for (const std::string_view field : IntelGpuTopReader::fields()) {
+    CAPTURE(field);
+    REQUIRE_FALSE(metric_of(field).empty());
+    collectors.insert(query::source_of(field));
+  }
+  CHECK(collectors == std::set<std::string_view>{"engines", "frequency", "rc6", "power", "imc", "fdinfo"});
+}
 
 TEST_CASE("a client has no use in its first record, then percent of one engine, not capped") {
   Page page;
