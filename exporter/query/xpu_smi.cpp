@@ -61,19 +61,27 @@ std::string hexadecimal(const Scalar& value) {
   return text;
 }
 
-// What Level Zero calls the drivers' reasons; one that it does not know stays as it is.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (const std::string_view part = trimmed(text.substr(0, end)); !part.empty()) parts.push_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+// In xpu-smi's order and words. Level Zero reads no others of the drivers' reasons; those keep their names, so that a
+// GPU that is held back never shows None.
 std::string throttle_names(const Scalar& value) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"none", "None"}, {"thermal", "Thermal"}, {"pl1", "Power"}, {"pl2", "PowerBurst"}, {"pl4", "Current"}};
+  std::vector<std::string_view> reasons = split(std::get<std::string>(value), '+');
   std::string names;
-  std::string_view rest = std::get<std::string>(value);
-  while (!rest.empty()) {
-    const std::string_view reason = rest.substr(0, rest.find('+'));
-    const auto known =
-        std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& name) { return name.first == reason; });
-    names.append(names.empty() ? "" : ",").append(known == std::end(kNames) ? reason : known->second);
-    rest.remove_prefix(std::min(reason.size() + 1, rest.size()));
-  }
+  const auto add = [&](std::string_view name) { names.append(names.empty() ? "" : ",").append(name); };
+  for (const auto& [reason, name] : kNames)
+    if (std::erase(reasons, reason) > 0) add(name);
+  for (const std::string_view reason : reasons) add(reason);
   return clean_text(names);
 }
 
@@ -154,16 +162,6 @@ constexpr XpuField kFields[] = {
     {"eu.idle", "", "%", "x", "", plain},
     {"fan.speed", "", "%", "f", "", plain},
 };
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (const std::string_view part = trimmed(text.substr(0, end)); !part.empty()) parts.push_back(part);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 // The letters of a group, or of groups by their shortcuts; "" unless the word is one.
 std::string groups_of(std::string_view word) {
