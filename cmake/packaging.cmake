@@ -104,9 +104,8 @@ process of an Intel GPU is doing, as Prometheus text and OpenMetrics.
 The service runs as a user of its own with two capabilities.")
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL exporter)  # Debian: also intel_gpu_top in /usr/bin, and the library
-set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_SOURCE_DIR}/cmake/packaging_debian.cmake")
-set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_COMPONENTS_ALL exporter)  # more of them by generator
+set(CPACK_PROJECT_CONFIG_FILE "${PROJECT_SOURCE_DIR}/cmake/packaging_components.cmake")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB RPM)
 set(CPACK_VERBATIM_VARIABLES ON)
@@ -132,17 +131,18 @@ set(CPACK_DEBIAN_EXPORTER_PACKAGE_RECOMMENDS "pci.ids, libncursesw6, libcurl4 | 
 set(CPACK_DEBIAN_EXPORTER_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION_SUMMARY}\n${CPACK_PACKAGE_DESCRIPTION}")
 
 # intel_gpu_top in /usr/bin, for callers that do not search a path.
+set(dropin_summary "intel_gpu_top of intel-gpu-exporter")
+set(dropin_description "\
+Engines, frequency, power and clients of an Intel GPU under the i915 and xe
+drivers, with the flags and the output of intel_gpu_top, for programs that
+call it.")
 set(CPACK_DEBIAN_DROPIN_PACKAGE_NAME "${PROJECT_NAME}-intel-gpu-top")
 set(CPACK_DEBIAN_DROPIN_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_DROPIN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_DROPIN_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DROPIN_PACKAGE_DEPENDS "${PROJECT_NAME} (>= ${PROJECT_VERSION}~)")
 set(CPACK_DEBIAN_DROPIN_PACKAGE_CONFLICTS intel-gpu-tools)
-set(CPACK_DEBIAN_DROPIN_DESCRIPTION "\
-intel_gpu_top of intel-gpu-exporter
-Engines, frequency, power and clients of an Intel GPU under the i915 and xe
-drivers, with the flags and the output of intel_gpu_top, for programs that
-call it.")
+set(CPACK_DEBIAN_DROPIN_DESCRIPTION "${dropin_summary}\n${dropin_description}")
 
 # The library: libigpu0.1 and libigpu-dev.
 set(library_description "\
@@ -181,18 +181,26 @@ set(CPACK_RPM_PACKAGE_RELEASE 1)
 set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
 set(CPACK_RPM_PACKAGE_GROUP System/Monitoring)
 set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
-set(CPACK_RPM_PACKAGE_REQUIRES_POST systemd)
-set(CPACK_RPM_PACKAGE_REQUIRES_PREUN systemd)
-set(CPACK_RPM_PACKAGE_REQUIRES_POSTUN systemd)
+set(CPACK_RPM_MAIN_COMPONENT exporter)
+set(CPACK_RPM_EXPORTER_PACKAGE_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+set(CPACK_RPM_EXPORTER_PACKAGE_REQUIRES_POST systemd)
+set(CPACK_RPM_EXPORTER_PACKAGE_REQUIRES_PREUN systemd)
+set(CPACK_RPM_EXPORTER_PACKAGE_REQUIRES_POSTUN systemd)
+set(CPACK_RPM_DROPIN_PACKAGE_NAME "${PROJECT_NAME}-intel-gpu-top")
+set(CPACK_RPM_DROPIN_PACKAGE_ARCHITECTURE noarch)
+set(CPACK_RPM_DROPIN_PACKAGE_SUMMARY "${dropin_summary}")
+set(CPACK_RPM_DROPIN_PACKAGE_DESCRIPTION "${dropin_description}")
+set(CPACK_RPM_DROPIN_PACKAGE_REQUIRES "${PROJECT_NAME} >= ${PROJECT_VERSION}~")
+set(CPACK_RPM_DROPIN_PACKAGE_CONFLICTS "igt-gpu-tools, intel-gpu-tools")  # it has had both names
 # Reproducible at any time and in any folder: deploy/package/build sets SOURCE_DATE_EPOCH.
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define _buildhost reproducible
 %define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1
 %global __provides_exclude_from ^/usr/lib/intel-gpu-exporter/.*$")  # the tracker is no validation layer for other packages
-set(CPACK_RPM_POST_INSTALL_SCRIPT_FILE "${package_dir}/rpm/post")
-set(CPACK_RPM_PRE_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/preun")
-set(CPACK_RPM_POST_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/postun")
-set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/default/${PROJECT_NAME}")
+set(CPACK_RPM_EXPORTER_POST_INSTALL_SCRIPT_FILE "${package_dir}/rpm/post")
+set(CPACK_RPM_EXPORTER_PRE_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/preun")
+set(CPACK_RPM_EXPORTER_POST_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/postun")
+set(CPACK_RPM_EXPORTER_USER_FILELIST "%config(noreplace) /etc/default/${PROJECT_NAME}")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
   /etc /etc/default /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysctl.d /usr/lib/tmpfiles.d /usr/lib/sysusers.d /usr/share/bash-completion
   /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions /usr/share/fish

@@ -118,6 +118,21 @@ def drop_in(root):
     equal("lintian finds no error and no warning in it", (status, [l for l in text.splitlines() if l[:2] in ("E:", "W:")]), (0, []))
 
 
+def drop_in_rpm(version):
+    rpms = glob.glob(f"{PACKAGES}/{NAME}-intel-gpu-top-*.noarch.rpm")
+    equal("one .rpm has intel_gpu_top in /usr/bin", len(rpms), 1)
+    listed = output("rpm", "-qp", "--queryformat", "[%{FILENAMES} %{FILELINKTOS}\n]", rpms[0]).splitlines()
+    equal("and nothing else", sorted(line.strip() for line in listed), [
+        f"/usr/bin/intel_gpu_top {NAME}", f"/usr/share/man/man1/intel_gpu_top.1.gz {NAME}-intel_gpu_top.1.gz"])
+    equal("it replaces the original, under both names of its package",
+          output("rpm", "-qp", "--conflicts", rpms[0]).split(), ["igt-gpu-tools", "intel-gpu-tools"])
+    needed = [line for line in output("rpm", "-qp", "--requires", rpms[0]).splitlines() if not line.startswith("rpmlib(")]
+    check("it needs the program and nothing else", [line.split()[:2] for line in needed] == [[NAME, ">="]], needed)
+    equal("it has the program's version, and no scripts", (output("rpm", "-qp", "--queryformat", "%{VERSION}-%{RELEASE}", rpms[0]),
+          output("rpm", "-qp", "--scripts", rpms[0])), (version, ""))
+    check("it says what it is", "intel_gpu_top" in output("rpm", "-qp", "--queryformat", "%{SUMMARY}", rpms[0]), "")
+
+
 def tracker(root):
     """The packaged program finds the tracker beside it, and a sidecar can hand it on; unpacked elsewhere, as in an image."""
     folder = f"{root}/usr/lib/{NAME}/level-zero"
@@ -196,7 +211,7 @@ def descriptions(root):
 
 
 def main():
-    deb, rpm = glob.glob(f"{PACKAGES}/{NAME}_*.deb"), glob.glob(f"{PACKAGES}/*.rpm")
+    deb, rpm = glob.glob(f"{PACKAGES}/{NAME}_*.deb"), glob.glob(f"{PACKAGES}/{NAME}-[0-9]*.rpm")
     equal("one package of each kind was built", (len(deb), len(rpm)), (1, 1))
     root = tempfile.mkdtemp()
     try:
@@ -205,6 +220,7 @@ def main():
         drop_in(root)
         tracker(root)
         rpm_package(rpm[0])
+        drop_in_rpm(output("dpkg-deb", "-f", deb[0], "Version").strip())
         versions(deb[0], rpm[0], f"{root}/usr/bin/{NAME}")
         descriptions(root)
         for path in deb + rpm:

@@ -165,7 +165,7 @@ def debian(root, deb):
     equal("purge leaves nothing", root.ours(), [])
 
 
-def rpm(root, package):
+def rpm(root, package, drop_in):
     """Debian's rpm works as elsewhere; this root does not know the names of dependencies on RPM distributions."""
     unit = f"usr/lib/systemd/system/{UNIT}"
     common = ("rpm", "--root", root.path, "--nodeps")
@@ -175,6 +175,10 @@ def rpm(root, package):
     check("the .rpm installs; only the settings, which are marked so, were changed",
           len(changed) == 1 and f" c /etc/default/{NAME}" in changed[0], changed)
     serves(root, unit, ".rpm")
+    run("rpm", "--root", root.path, "-i", drop_in)
+    shown = root.chroot("env", "INTEL_GPU_EXPORTER_SIMULATE=battlemage", "/usr/bin/intel_gpu_top", "-L")[1]
+    check("its second package has intel_gpu_top in /usr/bin", "pci:vendor=8086" in shown, shown)
+    run("rpm", "--root", root.path, "-e", os.path.basename(drop_in).partition("-top-")[0] + "-top")
     run("rpm", "--root", root.path, "-e", NAME)
     check("its removal keeps changed settings only", root.ours() == [f"etc/default/{NAME}.rpmsave"], root.ours())
 
@@ -184,7 +188,7 @@ def main():
     root = Root()
     try:
         debian(root, glob.glob(f"{PACKAGES}/{NAME}_*.deb")[0])
-        rpm(root, glob.glob(f"{PACKAGES}/*.rpm")[0])
+        rpm(root, glob.glob(f"{PACKAGES}/{NAME}-[0-9]*.rpm")[0], glob.glob(f"{PACKAGES}/{NAME}-intel-gpu-top-*.rpm")[0])
     finally:
         shutil.rmtree(root.path)
     finish()

@@ -20,7 +20,8 @@ VERSION = "98.7.6"
 TAG = f"v{VERSION}"
 ARTEFACTS = {f"{NAME}_{VERSION}-1_amd64.deb", f"{NAME}-{VERSION}-1.x86_64.rpm", f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz",
              f"{NAME}-{VERSION}.tgz", f"libigpu98.7_{VERSION}-1_amd64.deb", f"libigpu-dev_{VERSION}-1_amd64.deb",
-             f"python3-igpu_{VERSION}-1_all.deb", f"{NAME}-intel-gpu-top_{VERSION}-1_all.deb"}
+             f"python3-igpu_{VERSION}-1_all.deb", f"{NAME}-intel-gpu-top_{VERSION}-1_all.deb",
+             f"{NAME}-intel-gpu-top-{VERSION}-1.noarch.rpm"}
 # A neutral identity and a fixed time: both repositories have the same commit.
 IDENTITY = {"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.org",
             "GIT_AUTHOR_DATE": "2026-02-03T04:05:06+00:00", "GIT_COMMITTER_DATE": "2026-02-03T04:05:06+00:00"}
