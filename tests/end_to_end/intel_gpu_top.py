@@ -3,12 +3,15 @@
 """The program started as `intel_gpu_top`: what its callers do with the output, rewritten from what they document, on
 simulated i915 and xe machines; its flags, signals, errors and readers that are slow or leave."""
 import array
+import contextlib
 import csv
 import fcntl
 import io
 import json
 import os
+import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -206,6 +209,22 @@ def layouts():
     check(ours[2] == 0 and ours[0].splitlines()[:2] == top("arc-a770", "-l", "-n1")[0].splitlines()[:2], f"as a command: {ours}")
 
 
+def on_a_terminal():
+    """Without -J, -c and -l it opens `top`."""
+    master, slave = pty.openpty()
+    with subprocess.Popen([link], stdin=slave, stdout=slave, stderr=subprocess.PIPE, env=environment("battlemage", TERM="xterm")) as process:
+        os.close(slave)
+        shown = b""
+        while b"battlemage" not in shown:
+            shown += os.read(master, 4096)
+        os.write(master, b"q")
+        with contextlib.suppress(OSError):  # the terminal has no other side any more
+            while os.read(master, 4096):
+                pass
+        check(process.wait(120) == 0, f"q ends top: {process.returncode} {process.stderr.read()}")
+    os.close(master)
+
+
 def first_record():
     """It has what the later ones have: the use of clients, and a window that is not empty."""
     for profile in PROFILES:
@@ -281,8 +300,54 @@ def files():
     check(len(target.read_text().splitlines()) == 3, "-o alone: lines of text, in place of what the file had")
     _, err, status = top("arc-a770", "-J", "-o", f"{folder.name}/none/out")
     check((status, err) == (1, "Failed to open output file - 'No such file or directory'!\n"), f"no folder: {err}")
-    _, err, status = top("arc-a770", "-n1", "-o", "/dev/full")
-    check(status == 1 and "No space left" in err, f"-o /dev/full: {err}")
+
+
+def unplugged():
+    """The device goes away in the middle: records say nothing of it, the stream goes on, and it is there again when it returns."""
+    sys_root = Path(folder.name, "plugged")
+    device = sys_root / "devices/pci0000:00/0000:00:02.0"
+    driver = sys_root / "bus/pci/drivers/i915"
+    driver.mkdir(parents=True)
+    links = sys_root / "class/drm"
+
+    def plug():
+        (device / "drm/renderD128").mkdir(parents=True)
+        (device / "drm/card0").mkdir()
+        for name, text in {"vendor": "0x8086", "device": "0x9a49", "drm/card0/gt_act_freq_mhz": "1100", "drm/card0/gt_cur_freq_mhz": "1200"}.items():
+            (device / name).write_text(text + "\n")
+        os.symlink(driver, device / "driver")
+        links.mkdir(parents=True, exist_ok=True)
+        for node in ("card0", "renderD128"):
+            os.symlink(f"../../devices/pci0000:00/0000:00:02.0/drm/{node}", links / node)
+
+    def unplug():
+        shutil.rmtree(links)
+        links.mkdir()
+        shutil.rmtree(device)
+
+    plug()
+    process = subprocess.Popen([link, "-J", "-s", "50"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                               env=environment("", INTEL_GPU_EXPORTER_PATH_SYSFS=str(sys_root)))
+
+    def record_until(wanted):
+        text = ""
+        for line in process.stdout:
+            text += line if line not in ("[\n", "\n") else ""
+            if line.startswith("}"):
+                record, text = json.loads(text.rstrip(",\n")), ""
+                if wanted(record):
+                    return record
+        return {}
+
+    check(record_until(lambda record: True)["frequency"]["actual"] == 1100, "the GPU is there")
+    unplug()
+    gone = record_until(lambda record: "frequency" not in record)
+    check(list(gone) == ["period", "engines"] and gone["engines"] == {}, f"the record says nothing of a GPU that went away: {gone}")
+    plug()
+    check(record_until(lambda record: "frequency" in record).get("frequency", {}).get("requested") == 1200, "it is back")
+    process.send_signal(signal.SIGINT)
+    check(process.stdout.read().endswith("]\n") and process.wait(120) == 0, f"and the stream ends as ever: {process.returncode}")
+    process.stdout.close()
 
 
 def bad_input():
@@ -298,14 +363,17 @@ def bad_input():
     check(top("arc-a770", "-h")[::2] == (top("arc-a770", "-x")[0], 0), "-h prints the usage")
     _, err, status = top("arc-a770", "-J", "-d", "x" * 10_000)
     check(status == 1 and len(err) < 2000, f"a filter of 10 kB: {len(err)} bytes")
-    for period in ("0", "-1", "1e9", "soon", "16"):
-        out, err, status = top("arc-a770", "-J", "-n", "1", "-s", period)
-        check(status == 0 and len(json.loads(out)) == 1, f"-s {period}: {status} {err}")
+    for profile in ("arc-a770", "locked"):
+        for period in ("0", "-1", "1e9", "soon", "16"):
+            out, err, status = top(profile, "-J", "-n", "1", "-s", period)
+            check(status == 0 and len(json.loads(out)) == 1, f"{profile}, -s {period}: {status} {err}")
+        _, err, status = top(profile, "-n1", "-o", "/dev/full")
+        check(status == 1 and "No space left" in err, f"{profile}, -o /dev/full: {status} {err}")
     check(len(json.loads(top("arc-a770", "-J", "-n", "20", "-s", "0")[0])) == 20, "-s 0: one record behind the other")
     out, _, status = top("rack", "-l", "-n1", env=environment("rack", INTEL_GPU_EXPORTER_GPU="card1"))
     check(status == 0 and out, "the environment's choice of a GPU holds without -d")
 
 
-for part in (frigate, beszel, netdata, bars, unraid, pve, shells, layouts, first_record, without_rights, signals, readers, files, bad_input):
+for part in (frigate, beszel, netdata, bars, unraid, pve, shells, layouts, on_a_terminal, first_record, without_rights, signals, readers, files, unplugged, bad_input):
     part()
 finish("intel_gpu_top: ")

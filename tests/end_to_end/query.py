@@ -52,9 +52,11 @@ def listed():
 
 
 def alone():
-    for field in [field["field"] for field in json.loads(query("--simulate=arc-a770", "--list", "--json")[0])]:
-        out, err, status = query("--simulate=arc-a770", "--scrape.min-window=1ms", "--fields", field, "--format=csv,noheader,nounits")
-        check(status == 0 and out.count("\n") == 1 and out.strip(), f"{field} alone: {status} {out} {err}")
+    """On a card with all rights, and without any on a machine with two GPUs."""
+    for profile, gpus in (("arc-a770", 1), ("locked", 2)):
+        for field in [field["field"] for field in json.loads(query(f"--simulate={profile}", "--list", "--json")[0])]:
+            out, err, status = query(f"--simulate={profile}", "--scrape.min-window=1ms", "--fields", field, "--format=csv,noheader,nounits")
+            check(status == 0 and out.count("\n") == gpus and all(out.splitlines()), f"{profile}: {field} alone: {status} {out} {err}")
 
 
 def loops():
