@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,7 @@ class SampleSink {
     const FeatureDescriptor* feature;
     bool available;
     Absent absent;
+    std::string device = {};  // PCI address; "": that of the collector, or none
   };
 
   // out.add(kBusy, {gpu.address, gt, engine}, Seconds{1.5});
@@ -38,9 +40,14 @@ class SampleSink {
     append(metric, std::span<const std::string_view>(labels), observed.counts, observed.sum.value);
   }
 
-  // Call one of these for every declared feature of the collector in every collect().
-  void available(const FeatureDescriptor& feature) { features_.push_back({&feature, true, {}}); }
-  void absent(const FeatureDescriptor& feature, Absent why) { features_.push_back({&feature, false, why}); }
+  // Call one of these for every declared feature of the collector in every collect(). A collector of the whole machine
+  // names the device of a feature that is not machine-wide.
+  void available(const FeatureDescriptor& feature, std::string_view device = {}) {
+    features_.push_back({&feature, true, {}, std::string(device)});
+  }
+  void absent(const FeatureDescriptor& feature, Absent why, std::string_view device = {}) {
+    features_.push_back({&feature, false, why, std::string(device)});
+  }
   void failed(const Failure& failure) { failures_.push_back(failure); }
 
   // Adds a Reading without a value to the list it belongs to.

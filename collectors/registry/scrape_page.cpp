@@ -188,8 +188,7 @@ void PageMaker::note_finished(const Step& step) {
 }
 
 void PageMaker::note_features(const Step& step) {
-  const auto note = [&](const FeatureDescriptor& feature, bool available, Absent absent) {
-    const std::string device = feature.machine_wide ? std::string() : step.device();
+  const auto note = [&](const FeatureDescriptor& feature, const std::string& device, bool available, Absent absent) {
     const auto known = std::find_if(noted_.begin(), noted_.end(),
                                     [&](const NotedFeature& f) { return f.feature == &feature && f.device == device; });
     if (known == noted_.end()) {
@@ -201,9 +200,12 @@ void PageMaker::note_features(const Step& step) {
   };
   if (step.outcome == Outcome::suspended) {
     for (const FeatureDescriptor* feature : step.slot->info->features)
-      if (!feature->machine_wide) note(*feature, false, {Reason::suspended});
-  } else {
-    for (const auto& state : step.sink->features()) note(*state.feature, state.available, state.absent);
+      if (!feature->machine_wide) note(*feature, step.device(), false, {Reason::suspended});
+    return;
+  }
+  for (const auto& state : step.sink->features()) {
+    const std::string own = state.device.empty() ? step.device() : state.device;
+    note(*state.feature, state.feature->machine_wide ? std::string() : own, state.available, state.absent);
   }
 }
 
