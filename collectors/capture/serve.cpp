@@ -60,18 +60,26 @@ Reading<std::string> serve_link(const Answer& answer) {
 Answer answer_of(const FileFacts& facts) {
   Answer answer;
   answer.kind = AnswerKind::numbers;
-  answer.numbers = {facts.mode, facts.uid, facts.rdev, facts.inode, facts.size};
+  answer.numbers = {facts.mode,  facts.uid,  facts.rdev,
+                    facts.inode, facts.size, static_cast<std::uint64_t>(facts.modified.count())};
   return answer;
 }
 
 Reading<FileFacts> serve_facts(const Answer& answer) {
-  if (answer.kind != AnswerKind::numbers || answer.numbers.size() != 5) return negative<FileFacts>(answer);
   const auto& numbers = answer.numbers;
-  return FileFacts{static_cast<std::uint32_t>(numbers[0]), static_cast<std::uint32_t>(numbers[1]), numbers[2],
-                   numbers[3], numbers[4]};
+  // A capture of an earlier version has no time.
+  if (answer.kind != AnswerKind::numbers || numbers.size() < 5 || numbers.size() > 6)
+    return negative<FileFacts>(answer);
+  return FileFacts{static_cast<std::uint32_t>(numbers[0]),
+                   static_cast<std::uint32_t>(numbers[1]),
+                   numbers[2],
+                   numbers[3],
+                   numbers[4],
+                   Nanoseconds(numbers.size() > 5 ? static_cast<Nanoseconds::rep>(numbers[5]) : 0)};
 }
 
 DrmQuestion drm_question(unsigned long request, const void* argument) {
+  if (request == drm::kIoctlI915Throttle) return {"i915-throttle", false};
   if (request == drm::kIoctlI915Query) {
     if (const drm::I915QueryItem* const item = item_of(argument))
       return {"i915-" + std::to_string(item->query_id), item->length == 0};
@@ -84,6 +92,7 @@ DrmQuestion drm_question(unsigned long request, const void* argument) {
 }
 
 Answer drm_answer(unsigned long request, const void* argument, bool for_size) {
+  if (request == drm::kIoctlI915Throttle) return {};
   if (request == drm::kIoctlI915Query) {
     const drm::I915QueryItem& item = *item_of(argument);
     if (item.length < 0) return failure_answer({std::error_code(-item.length, std::generic_category()), "item"});
@@ -96,6 +105,7 @@ Answer drm_answer(unsigned long request, const void* argument, bool for_size) {
 }
 
 Reading<Unit> serve_drm(const Answer& answer, unsigned long request, void* argument, bool for_size) {
+  if (request == drm::kIoctlI915Throttle) return serve_done(answer);
   const bool positive =
       for_size ? answer.kind == AnswerKind::numbers && answer.numbers.size() == 1 : answer.has_content();
   const std::size_t size = !positive ? 0 : for_size ? answer.numbers[0] : answer.text.size();

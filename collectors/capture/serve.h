@@ -19,8 +19,8 @@ Reading<std::string> serve_link(const Answer& answer);
 Answer answer_of(const FileFacts& facts);
 Reading<FileFacts> serve_facts(const Answer& answer);
 
-// A query of a render node, in one of the two calls that make it: for the size, and for the result. what: "i915-4" or
-// "xe-0"; empty for another call.
+// A query of a render node, in one of the two calls that make it: for the size, and for the result. what: "i915-4",
+// "xe-0" or "i915-throttle", which has no result; empty for another call.
 struct DrmQuestion {
   std::string what;
   bool for_size = false;

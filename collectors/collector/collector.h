@@ -70,6 +70,13 @@ using EngineSeconds = std::array<std::optional<double>, kEngineClasses>;
 using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;     // by PCI address
 using JobCountersByDevice = std::map<std::string, const JobCounters*>;  // likewise
 
+// A hang that a process caused.
+struct ProcessHang {
+  std::string device;  // PCI address
+  std::string_view kind;
+  std::uint32_t pid = 0;
+};
+
 enum class GpuPower {
   awake,
   unused,     // still awake, but unused: a read would keep it from going to sleep
@@ -128,6 +135,9 @@ class MachinePass {
   virtual EngineSecondsByDevice engines_measured() const = 0;
   // Counters of the GPUs whose jobs were counted in this scrape.
   virtual JobCountersByDevice jobs_counted() const = 0;
+  // Called by the collector that learns of a hang. It waits for a scrape that takes it.
+  virtual void process_hung(ProcessHang) {}
+  virtual std::vector<ProcessHang> take_hangs() { return {}; }
 };
 
 class MachineCollector {

@@ -1,25 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "collector/collector.h"
+#include "collector/health_incidents.h"
 #include "collector/health_part.h"
+#include "collector/health_wedged.h"
+#include "source/core_dumps.h"
+#include "source/fault_text.h"
+#include "source/uevent.h"
+#include "source/wedged_probe.h"
 
 namespace igpu {
 
 // Faults of the GPUs: hangs, resets, wedged devices, core dumps, and who caused them. One object for all GPUs, because
-// the kernel reports the faults of all devices through the same channels.
+// the kernel reports the faults of all devices through the same channels. While nothing happens a scrape makes one
+// system call for each channel.
 class HealthCollector final : public MachineCollector {
  public:
+  // Of one scrape; what is left is read in the next one.
+  static constexpr std::size_t kMostMessages = 65536;
+  // Processes with a series of their own, by GPU. Beyond that the one that hung longest ago loses its series.
+  static constexpr std::size_t kMostProcesses = 64;
+
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
   explicit HealthCollector(Machine& machine);
+  ~HealthCollector() override;
 
   void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
+  struct Device;
+  enum Channel : std::size_t { kUevents, kKernelLog, kChannels };
+
+  void follow(const HealthScrape& scrape);
+  Device* device_of(std::string_view address);
+  bool next(Channel channel, KernelMessage& message, SampleSink& out);
+  void read_uevents(HealthScrape& scrape, SampleSink& out);
+  void take(const Uevent& event, HealthScrape& scrape);
+  void read_log(HealthScrape& scrape, MachinePass& pass, SampleSink& out);
+  void take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape, MachinePass& pass);
+  void count_process(Device& device, std::string_view address, HangKind kind, const FaultProcess& named,
+                     MachinePass& pass);
+  void read_dumps(HealthScrape& scrape, SampleSink& out);
+  void ask_drivers(const HealthScrape& scrape, SampleSink& out);
+  void note_fault(Device& device, std::string_view kind, Nanoseconds age);
+  std::optional<double> unix_now();
+
+  void write(const Gpu& gpu, const Device& device, SampleSink& out) const;
+  void write_hangs(const Gpu& gpu, const Device& device, SampleSink& out) const;
+  void write_features(const HealthScrape& scrape, SampleSink& out) const;
+
+  Machine& machine_;
+  std::array<KernelChannel, kChannels> channels_;
+  std::array<std::uint64_t, kChannels> lost_{};
+  std::map<std::string, Device, std::less<>> devices_;  // by PCI address
+  CoreDumps dumps_;
+  std::optional<Absent> why_no_dumps_;
+  bool dumps_are_due_ = true;
+  bool dumps_known_ = false;  // they have been listed
+  bool log_is_old_ = true;    // records of the time before the first scrape are still to be read
+  SlowSchedule schedule_;
+  std::vector<char> buffer_;
+  Nanoseconds last_read_{};
+  std::optional<double> unix_now_;  // of this scrape
   std::vector<std::unique_ptr<HealthPart>> parts_;
 };
 

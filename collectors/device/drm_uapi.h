@@ -32,6 +32,9 @@ static_assert(sizeof(I915Query) == 16);
 inline constexpr unsigned long kIoctlI915Query = request(0x40 + 0x39, sizeof(I915Query));
 static_assert(kIoctlI915Query == 0xc0106479);
 
+// Waits for the caller's own work, of which there is none; without an argument.
+inline constexpr unsigned long kIoctlI915Throttle = 0x6458;
+
 struct I915QueryItem {
   std::uint64_t query_id;
   std::int32_t length;  // negative: this item's error

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "igpu/reading.h"
+#include "igpu/units.h"
 
 // Access to /sys, /proc and /dev. All paths are relative to a root that was chosen at start; nothing outside it is ever
 // opened, and what the tree lacks does not exist (no fallback to the real machine).
@@ -38,6 +39,7 @@ struct FileFacts {
   std::uint64_t rdev = 0;
   std::uint64_t inode = 0;  // changes when sysfs recreates a directory
   std::uint64_t size = 0;   // of /proc/<pid>/fd: the number of open descriptors, from Linux 6.2
+  Nanoseconds modified{};   // since 1970; zero: unknown
 };
 
 class Directory {

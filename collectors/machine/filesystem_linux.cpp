@@ -171,8 +171,12 @@ class LinuxDirectory final : public Directory {
     struct ::stat facts {};
     if (!text.fits() || ::fstatat(folder_->get(), text.c_str(), &facts, 0) != 0)
       return outcome_of_errno<FileFacts>(text.fits() ? errno : ENAMETOOLONG, path);
-    return FileFacts{facts.st_mode, facts.st_uid, facts.st_rdev, facts.st_ino,
-                     static_cast<std::uint64_t>(facts.st_size)};
+    return FileFacts{facts.st_mode,
+                     facts.st_uid,
+                     facts.st_rdev,
+                     facts.st_ino,
+                     static_cast<std::uint64_t>(facts.st_size),
+                     std::chrono::seconds(facts.st_mtim.tv_sec) + Nanoseconds(facts.st_mtim.tv_nsec)};
   }
 
  private:

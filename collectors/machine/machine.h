@@ -11,6 +11,7 @@
 #include "machine/drm_node.h"
 #include "machine/filesystem.h"
 #include "machine/job_counters.h"
+#include "machine/kernel_messages.h"
 #include "machine/page_folder.h"
 #include "machine/perf_events.h"
 
@@ -71,6 +72,8 @@ struct Machine {
   DeviceUsers* drm_users = nullptr;
   std::optional<Absent> why_no_drm_users{};
   JobCounterSource* job_counters = nullptr;  // null: the machine is not a real one
+  KernelChannel uevents{};
+  KernelChannel kernel_log{};
   // How long one scan of /proc for clients may take.
   Nanoseconds client_scan_limit = std::chrono::seconds(2);
 };

@@ -3,12 +3,20 @@
 #include <sys/vfs.h>
 
 #include "machine/device_users.h"
+#include "machine/kernel_messages.h"
 
 namespace igpu {
 
-bool is_procfs(const std::string& folder) {
+namespace {
+
+bool is_mount_of(const std::string& folder, long magic) {
   struct ::statfs facts {};
-  return ::statfs(folder.c_str(), &facts) == 0 && facts.f_type == PROC_SUPER_MAGIC;
+  return ::statfs(folder.c_str(), &facts) == 0 && facts.f_type == magic;
 }
+
+}  // namespace
+
+bool is_procfs(const std::string& folder) { return is_mount_of(folder, PROC_SUPER_MAGIC); }
+bool is_sysfs(const std::string& folder) { return is_mount_of(folder, SYSFS_MAGIC); }
 
 }  // namespace igpu

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "collector/health.h"
 #include "collector/jobs.h"
 #include "collector/shared/finder_option.h"
 #include "collector/workloads.h"
@@ -44,6 +45,21 @@ std::unique_ptr<JobCounterSource> open_job_counters_of_machine(bool by_process) 
   return counters;
 }
 
+void keep(Reading<std::unique_ptr<KernelMessages>> opened, std::unique_ptr<KernelMessages>& messages, Absent& why) {
+  if (opened) {
+    messages = *std::move(opened);
+  } else {
+    why = opened.is_absent() ? opened.absent() : Absent{Reason::kernel, opened.failure().code.value()};
+  }
+}
+
+// Of the machine whose sysfs is read: a copied tree has neither. The kernel log is that of the same /dev.
+void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
+  if (!is_sysfs(options.sysfs_root)) return;
+  keep(open_uevents(system_privileges()->in_initial_user_namespace()), early.uevents, early.why_no_uevents);
+  keep(open_kernel_log(options.devfs_root + "/kmsg"), early.kernel_log, early.why_no_kernel_log);
+}
+
 }  // namespace
 
 void open_perf_events_for(int socket, const std::string& sysfs_root) {
@@ -62,6 +78,8 @@ std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
   auto early = std::make_shared<EarlyAccess>();
   if (options.simulate.empty() && has_collector(options, JobsCollector::kInfo.name))
     early->job_counters = open_job_counters_of_machine(has_collector(options, WorkloadsCollector::kInfo.name));
+  if (options.simulate.empty() && has_collector(options, HealthCollector::kInfo.name))
+    open_fault_channels(options, *early);
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
   if (!reads_processes(options)) return early;

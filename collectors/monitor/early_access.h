@@ -8,6 +8,7 @@
 #include "igpu/reading.h"
 #include "machine/device_users.h"
 #include "machine/job_counters.h"
+#include "machine/kernel_messages.h"
 #include "machine/perf_events.h"
 
 namespace igpu {
@@ -16,8 +17,10 @@ class EarlyAccess {
  public:
   std::unique_ptr<PerfEvents> perf;  // null: the monitor opens events itself
   std::unique_ptr<DeviceUsers> drm_users;
-  std::unique_ptr<JobCounterSource> job_counters;  // null: not wanted, or not a real machine
-  std::optional<Absent> why_no_drm_users;          // nullopt: not applicable (simulated machine, copied /proc)
+  std::unique_ptr<JobCounterSource> job_counters;       // null: not wanted, or not a real machine
+  std::unique_ptr<KernelMessages> uevents, kernel_log;  // null: likewise, or why_not
+  Absent why_no_uevents{Reason::hardware}, why_no_kernel_log{Reason::hardware};
+  std::optional<Absent> why_no_drm_users;  // nullopt: not applicable (simulated machine, copied /proc)
 };
 
 }  // namespace igpu

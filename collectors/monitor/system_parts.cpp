@@ -39,6 +39,8 @@ class SystemParts final : public MachineParts {
     machine_.drm_users = early_->drm_users.get();
     machine_.why_no_drm_users = early_->why_no_drm_users;
     machine_.job_counters = early_->job_counters.get();
+    machine_.uevents = {early_->uevents.get(), early_->why_no_uevents};
+    machine_.kernel_log = {early_->kernel_log.get(), early_->why_no_kernel_log};
   }
   Machine& machine() override { return machine_; }
 

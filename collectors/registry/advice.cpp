@@ -106,6 +106,24 @@ Advice container_files_advice(const Absent& absent) {
       "Podman: /var/lib/containers/storage) read-only below one folder, and set --path.rootfs to it"};
 }
 
+Advice uevents_advice(const Absent& absent) {
+  if (absent.os_error == EUSERS)
+    return {"the kernel sends its uevents to network namespaces of the host's user namespace only",
+            "run it outside user namespaces (no rootless container, --userns=host, hostUsers: true)"};
+  return {"a netlink socket was denied",
+          "allow address family AF_NETLINK (RestrictAddressFamilies=, the container's seccomp profile)"};
+}
+
+Advice kernel_log_advice(const Absent& absent) {
+  constexpr std::string_view kContainer = "in a container --device /dev/kmsg:/dev/kmsg:r --cap-add SYSLOG";
+  if (absent.os_error == ENOENT)
+    return {"the kernel log /dev/kmsg was not passed to this container", std::string(kContainer)};
+  return {"the kernel log can be read with CAP_SYSLOG only (kernel.dmesg_restrict=1)",
+          "give it CAP_SYSLOG, which it drops once the log is open (setcap cap_syslog+ep; in the unit the drop-in of "
+          "docs/install-debian.md), and read permission for /dev/kmsg; " +
+              std::string(kContainer)};
+}
+
 Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts) {
   switch (feature.need) {
     case Need::perf_events:
@@ -150,6 +168,10 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::tracker_folder:
       return {"the folder of the tracker's pages can be listed by its group only",
               "start the exporter with that group (docs/level-zero.md): SupplementaryGroups=, --group-add"};
+    case Need::uevents:
+      return uevents_advice(absent);
+    case Need::kernel_log:
+      return kernel_log_advice(absent);
     case Need::container_files:
       return container_files_advice(absent);
     case Need::card_hwmon:
@@ -213,6 +235,10 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
             "restart the exporter after the driver is loaded"};
       }
       return {"this kernel does not run the BPF programs", "Linux 6.1 or newer with CONFIG_BPF_SYSCALL"};
+    case Need::uevents:
+      return {"this kernel sends no uevents", "a kernel with CONFIG_NET"};
+    case Need::kernel_log:
+      return {"this kernel has no /dev/kmsg", "a kernel with CONFIG_PRINTK"};
     default:
       return {"this kernel's driver does not offer it", "a newer kernel, if the hardware supports it"};
   }
@@ -244,6 +270,8 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
     case Reason::kernel:
       return kernel_advice(feature, absent, gpu);
     case Reason::hardware:
+      if (feature.need == Need::uevents || feature.need == Need::kernel_log)
+        return {"messages of the kernel belong to the running machine: a capture or a copied tree has none", ""};
       if (gpu && gpu->virtual_function) return {"a virtual function does not have it; it is read on the host", ""};
       return {"this GPU does not have it", ""};
     case Reason::suspended:

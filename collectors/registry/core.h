@@ -47,6 +47,9 @@ struct RegistryCore {
   mutable std::mutex known_mutex;
   std::shared_ptr<const std::vector<Gpu>> known_gpus = std::make_shared<std::vector<Gpu>>();  // as last listed
 
+  std::mutex hangs_mutex;
+  std::vector<ProcessHang> hangs;  // that no collector has taken yet
+
   KeptFindings findings;
   ScrapeLog scrape_log;
   std::uint64_t pass_number = 0;

@@ -51,6 +51,17 @@ class RegistryRun::WholePass final : public MachinePass {
     const std::lock_guard lock(run_.mutex_);
     return run_.jobs_counted_;
   }
+  void process_hung(ProcessHang hang) override {
+    constexpr std::size_t kMostKept = 1024;  // if no collector takes them
+    const std::lock_guard lock(run_.core_->hangs_mutex);
+    std::vector<ProcessHang>& hangs = run_.core_->hangs;
+    if (hangs.size() == kMostKept) hangs.erase(hangs.begin());
+    hangs.push_back(std::move(hang));
+  }
+  std::vector<ProcessHang> take_hangs() override {
+    const std::lock_guard lock(run_.core_->hangs_mutex);
+    return std::exchange(run_.core_->hangs, {});
+  }
 
  private:
   RegistryRun& run_;

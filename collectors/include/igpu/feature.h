@@ -30,6 +30,8 @@ enum class Need {
   perfmon_capability,  // values that the drivers report only to CAP_PERFMON
   root_only_file,      // files of mode 0400/0600
   tracker_folder,      // where the tracker inside Level Zero programs keeps its pages
+  uevents,             // a netlink socket that receives the kernel's uevents
+  kernel_log,          // /dev/kmsg
   container_files,     // what kubelet and container engines keep on the host's file system
 };
 

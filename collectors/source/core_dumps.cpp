@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/core_dumps.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "base/scan.h"
+
+namespace igpu {
+namespace {
+
+constexpr std::string_view kClass = "class/devcoredump";
+constexpr std::string_view kDump = "devcd";
+
+}  // namespace
+
+Reading<std::vector<CoreDump>> CoreDumps::new_ones() {
+  std::vector<std::uint64_t> numbers;
+  const auto listed = sys_.for_each(kClass, [&](std::string_view name) {
+    if (!name.starts_with(kDump)) return true;
+    const auto number = scan_u64(name.substr(kDump.size()));
+    if (number && (!highest_ || *number > *highest_)) numbers.push_back(*number);
+    return true;
+  });
+  if (!listed) return listed.propagate<std::vector<CoreDump>>();
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<CoreDump> dumps;
+  for (const std::uint64_t number : numbers) {
+    highest_ = number;
+    const std::string folder = std::string(kClass) + "/" + std::string(kDump) + std::to_string(number);
+    // A dump that is gone again, such as one that a program has saved, has no device.
+    auto device = sys_.resolve(folder + "/failing_device");
+    if (!device) continue;
+    const auto facts = sys_.stat(folder);
+    dumps.push_back({*std::move(device), facts ? facts->modified : Nanoseconds{}});
+  }
+  std::array<char, 16> buffer;
+  const auto disabled = sys_.read(std::string(kClass) + "/disabled", buffer);
+  if (disabled && trim(*disabled) == "1") return Absent{Reason::disabled, EPERM};
+  return dumps;
+}
+
+}  // namespace igpu

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "igpu/reading.h"
+#include "igpu/units.h"
+#include "machine/filesystem.h"
+
+namespace igpu {
+
+struct CoreDump {
+  std::string pci_path;    // of the device that failed: "devices/pci0000:00/.../0000:03:00.0"
+  Nanoseconds modified{};  // since 1970, about when it was made; zero: unknown
+};
+
+// Device core dumps (drivers/base/devcoredump.c): /sys/class/devcoredump/devcd<n>, of all drivers, numbered from boot
+// on. Only folders and links are read: the dump itself needs rights, and writing to it deletes it.
+class CoreDumps {
+ public:
+  explicit CoreDumps(const Directory& sys) : sys_(sys) {}
+
+  // Those that were made since the last call; at the first call, those that exist. Absent{disabled, EPERM}: turned off
+  // until the next boot. Absent{kernel}: built without CONFIG_DEV_COREDUMP.
+  Reading<std::vector<CoreDump>> new_ones();
+
+ private:
+  const Directory& sys_;
+  std::optional<std::uint64_t> highest_;
+};
+
+}  // namespace igpu

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/fault_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/scan.h"
+#include "device/engine_class.h"
+#include "device/pci_address.h"
+
+namespace igpu {
+namespace {
+
+constexpr std::size_t kLongestName = 63;  // of a process: the kernel keeps 15 bytes
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The number in front of the rest; nothing is taken if there is none.
+std::optional<std::uint32_t> take_number(std::string_view& text) {
+  std::size_t digits = 0;
+  while (digits < text.size() && is_digit(text[digits])) ++digits;
+  const auto number = scan_integer<std::uint32_t>(text.substr(0, digits));
+  if (number) text.remove_prefix(digits);
+  return number;
+}
+
+// The number behind "key="; fields are separated by ", ".
+std::optional<std::uint32_t> number_of(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + key.size());
+  return take_number(text);
+}
+
+// The engine class behind "key=".
+std::optional<EngineClass> class_of(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(at + key.size());
+  return engine_class_of_short_name(text.substr(0, text.find(',')));
+}
+
+// "ffmpeg [19639]" or, with the given brackets, "ffmpeg<19639>". The name may hold brackets, too: the last ones count.
+std::optional<FaultProcess> process_of(std::string_view text, char open, char close) {
+  if (text.empty() || text.back() != close) return std::nullopt;
+  const std::size_t at = text.rfind(open);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view digits = text.substr(at + 1, text.size() - at - 2);
+  const auto pid = take_number(digits);
+  if (!pid || *pid == 0 || !digits.empty()) return std::nullopt;
+  std::string_view name = text.substr(0, at);
+  if (name.ends_with(' ')) name.remove_suffix(1);
+  FaultProcess process{*pid, unescaped_log_text(name)};
+  if (process.name.empty() || process.name.size() > kLongestName) return std::nullopt;
+  return process;
+}
+
+// "Tile0: GT0: GUC: " and the like. The first two, as they are, are the GT.
+std::string_view take_gt(std::string_view& text) {
+  const std::string_view all = text;
+  for (const std::string_view word : {"Tile", "GT"}) {
+    std::string_view rest = text;
+    if (take(rest, word) && take_number(rest) && take(rest, ": ")) text = rest;
+  }
+  const std::string_view gt = all.substr(0, all.size() - text.size());
+  (void)(take(text, "GUC: ") || take(text, "GuC: "));
+  return gt;
+}
+
+// "xe 0000:03:00.0: [drm] *ERROR* Tile0: GT0: "; false: the line is of no GPU.
+bool take_prefix(std::string_view& text, FaultLine& line) {
+  if (take(text, "i915 ")) {
+    line.driver = Driver::i915;
+  } else if (take(text, "xe ")) {
+    line.driver = Driver::xe;
+  } else {
+    return false;
+  }
+  line.device = text.substr(0, text.find(": "));
+  if (!is_pci_address(line.device) || !take(text = text.substr(line.device.size()), ": ")) return false;
+  if (text.starts_with("[drm")) {  // "[drm] " or "[drm:function [xe]] "
+    const std::size_t end = text.find("] ");
+    if (end == std::string_view::npos) return false;
+    text.remove_prefix(end + 2);
+  }
+  (void)take(text, "*ERROR* ");
+  line.gt = take_gt(text);
+  return true;
+}
+
+// The classes of a hang are a mask with a bit for each, in hexadecimal: the first one is taken.
+std::optional<EngineClass> class_of_mask(std::string_view mask) {
+  const auto bits = scan_integer<std::uint32_t>(mask, 16);
+  if (!bits) return std::nullopt;
+  constexpr std::array kOrder{EngineClass::render, EngineClass::copy, EngineClass::video, EngineClass::video_enhance,
+                              EngineClass::compute};
+  for (std::size_t bit = 0; bit < kOrder.size(); ++bit)
+    if ((*bits >> bit & 1U) != 0) return kOrder[bit];
+  return std::nullopt;
+}
+
+// "12:4:487dff88, in ffmpeg [19639]"; up to 5.x "11:0:0x00000000, hang on rcs0, vcs0" and
+// "9:1:0xdf10fbff, in Xorg [512], hang on rcs0".
+void read_hang(std::string_view text, FaultLine& line) {
+  take_until(text, ':');
+  const std::string_view mask = take_until(text, ':');
+  std::string_view rest = text.substr(std::min(text.find(','), text.size()));
+  constexpr std::string_view kOn = ", hang on ";
+  if (const std::size_t on = rest.rfind(kOn); on != std::string_view::npos && !rest.ends_with(']')) {
+    std::string_view engine = rest.substr(on + kOn.size());
+    engine = engine.substr(0, engine.find_first_of("0123456789,"));
+    line.engine_class = engine_class_of_short_name(engine);
+    rest = rest.substr(0, on);
+  } else {
+    line.engine_class = class_of_mask(mask);
+  }
+  if (take(rest, ", in ")) line.process = process_of(rest, '[', ']');
+}
+
+struct Start {
+  std::string_view text;
+  FaultSign sign;
+};
+constexpr std::array kI915Starts{
+    Start{"GPU HANG: ecode ", FaultSign::hang},
+    Start{"Resetting chip for ", FaultSign::full_reset},
+    Start{"Failed to reset chip", FaultSign::wedged},
+    Start{"device wedged, needs recovery", FaultSign::wedged},
+    Start{"Engine reset failed on ", FaultSign::engine_reset_failed},
+    Start{"TLB invalidation response timed out", FaultSign::firmware},
+};
+constexpr std::array kXeStarts{
+    Start{"Timedout job: ", FaultSign::job_timeout},
+    Start{"Engine reset: ", FaultSign::engine_reset},
+    Start{"Engine memory CAT error", FaultSign::cat_error},
+    Start{"Memory CAT error reported by GuC", FaultSign::cat_error},
+    Start{"GuC engine reset request failed on ", FaultSign::engine_reset_failed},
+    Start{"reset started", FaultSign::gt_reset},
+    Start{"reset failed (", FaultSign::gt_reset_failed},
+    Start{"Schedule disable failed to respond", FaultSign::firmware},
+    Start{"Fault response: Unsuccessful", FaultSign::page_fault},
+    Start{"CRITICAL: Xe has declared device ", FaultSign::wedged},
+    Start{"device wedged, needs recovery", FaultSign::wedged},
+};
+
+// "[Hardware Error]: HEC Uncorrected FW FD Corruption error reported, bit[2] is set"; the line before it says where.
+bool is_firmware_error(std::string_view text) {
+  (void)take(text, "[Hardware Error]: ");
+  return text.starts_with("HEC ") && text.find(" error reported") != std::string_view::npos;
+}
+
+template <std::size_t N>
+bool find_sign(const std::array<Start, N>& starts, std::string_view& text, FaultLine& line) {
+  for (const Start& start : starts) {
+    if (!take(text, start.text)) continue;
+    line.sign = start.sign;
+    return true;
+  }
+  return false;
+}
+
+bool read_i915(std::string_view text, FaultLine& line) {
+  if (!find_sign(kI915Starts, text, line)) {
+    if (text.find(" reset request timed out: ") == std::string_view::npos || text.find(' ') > 8) return false;
+    line.sign = FaultSign::firmware;  // "vcs0 reset request timed out: {...}"
+    return true;
+  }
+  if (line.sign == FaultSign::hang) read_hang(text, line);
+  return true;
+}
+
+// What a job's line says comes before the name of the process, which may hold anything.
+void read_job_timeout(std::string_view text, FaultLine& line) {
+  const std::size_t flags = text.find("flags=");
+  line.queue = number_of(text.substr(0, flags), "guc_id=");
+  if (flags == std::string_view::npos) return;
+  const std::size_t in = text.find(" in ", flags);
+  if (in != std::string_view::npos) line.process = process_of(text.substr(in + 4), '[', ']');
+}
+
+bool read_xe(std::string_view text, FaultLine& line) {
+  if (!find_sign(kXeStarts, text, line)) {
+    line.sign = FaultSign::firmware;
+    return is_firmware_error(text);
+  }
+  switch (line.sign) {
+    case FaultSign::job_timeout:
+      read_job_timeout(text, line);
+      break;
+    case FaultSign::engine_reset:
+      line.engine_class = class_of(text, "engine_class=");
+      line.queue = number_of(text, "guc_id=");
+      break;
+    case FaultSign::cat_error:
+      line.engine_class = class_of(text, "class=");
+      line.queue = number_of(text, "guc_id=");
+      break;
+    default:
+      break;
+  }
+  return true;
+}
+
+// "i915-0000:28:00.0:ffmpeg[575520]:2!"; of a closed context "i915-0000:28:00.0:ffmpeg<605631>:2!".
+bool read_fence(std::string_view text, FaultLine& line) {
+  if (!take(text, "Fence expiration time out i915-") || !text.ends_with('!')) return false;
+  line.driver = Driver::i915;
+  line.sign = FaultSign::fence_expired;
+  // The address has two colons, the third one ends it.
+  std::size_t end = std::string_view::npos;
+  for (int colons = 0; colons < 3; ++colons) {
+    end = text.find(':', end + 1);
+    if (end == std::string_view::npos) return false;
+  }
+  line.device = text.substr(0, end);
+  if (!is_pci_address(line.device)) return false;
+  text.remove_prefix(end + 1);
+  text = text.substr(0, text.rfind(':'));
+  line.process = process_of(text, '[', ']');
+  if (!line.process) line.process = process_of(text, '<', '>');
+  return true;
+}
+
+}  // namespace
+
+std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {
+  if (record.facility != 0) return std::nullopt;
+  FaultLine line;
+  std::string_view text = record.text;
+  if (read_fence(text, line)) return line;
+  line = {};
+  if (!take_prefix(text, line)) return std::nullopt;
+  if (!record.pci_device.empty() && record.pci_device != line.device) return std::nullopt;
+  const bool is_fault = line.driver == Driver::xe ? read_xe(text, line) : read_i915(text, line);
+  return is_fault ? std::optional(std::move(line)) : std::nullopt;
+}
+
+}  // namespace igpu

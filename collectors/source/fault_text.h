@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "igpu/device.h"
+#include "igpu/engine_class.h"
+#include "source/kernel_log_record.h"
+
+// What i915 and xe write into the kernel log about faults, from Linux 5.10 on: gt/intel_reset.c, i915_gpu_error.c and
+// gt/intel_gt_requests.c; xe_guc_submit.c, xe_gt.c, xe_device.c and xe_hw_error.c. The texts are no stable interface:
+// only the part behind the driver's prefix counts, and fields are found by their names.
+namespace igpu {
+
+// Kinds of hangs: values of the label kind.
+enum class HangKind { job_timeout, hang, engine_reset, cat_error, page_fault, gt_reset, fence_expired, firmware };
+inline constexpr std::size_t kHangKinds = 8;
+inline constexpr std::array<std::string_view, kHangKinds> kHangKindNames{
+    "job_timeout", "hang", "engine_reset", "cat_error", "page_fault", "gt_reset", "fence_expired", "firmware"};
+constexpr std::string_view to_string(HangKind kind) { return kHangKindNames[static_cast<std::size_t>(kind)]; }
+
+// What one line says. Several lines may belong to one hang.
+enum class FaultSign {
+  job_timeout,          // xe
+  cat_error,            // xe
+  page_fault,           // xe
+  engine_reset,         // xe: the firmware reset an engine, which it also does after the normal end of a queue
+  engine_reset_failed,  // both
+  gt_reset,             // xe
+  gt_reset_failed,      // xe
+  hang,                 // i915
+  fence_expired,        // i915
+  full_reset,           // i915
+  firmware,             // both: the firmware did not answer, or reported an error of its own
+  wedged,               // both
+};
+
+struct FaultProcess {
+  std::uint32_t pid = 0;  // i915: of the thread that made the context
+  std::string name;
+  bool operator==(const FaultProcess&) const = default;
+};
+
+struct FaultLine {
+  FaultSign sign{};
+  Driver driver = Driver::i915;
+  std::string_view device;             // PCI address
+  std::string_view gt;                 // "Tile0: GT0: " or ""; ids of queues are of one GT
+  std::optional<std::uint32_t> queue;  // guc_id
+  std::optional<EngineClass> engine_class;
+  std::optional<FaultProcess> process;
+};
+
+// nullopt: a line of a program, or one that reports no fault.
+std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record);
+
+}  // namespace igpu

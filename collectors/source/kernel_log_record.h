@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "igpu/units.h"
+
+namespace igpu {
+
+// A record of /dev/kmsg (Documentation/ABI/testing/dev-kmsg):
+//   6,1234,987654321,-;xe 0000:03:00.0: [drm] GT0: reset started\n SUBSYSTEM=pci\n DEVICE=+pci:0000:03:00.0\n
+// Views into it. Bytes that cannot be printed, and backslashes, stand in the text as \xNN.
+struct KernelLogRecord {
+  unsigned facility = 0;  // not 0: written by a program
+  std::uint64_t sequence = 0;
+  Nanoseconds time{};  // since boot, on a clock near CLOCK_MONOTONIC
+  std::string_view text;
+  std::string_view pci_device;  // address of the pair DEVICE=+pci:...; "" without one
+};
+
+std::optional<KernelLogRecord> parse_kernel_log_record(std::string_view record);
+
+// The text with its \xNN as bytes again.
+std::string unescaped_log_text(std::string_view text);
+
+}  // namespace igpu
