@@ -183,6 +183,7 @@ void HealthCollector::follow(const HealthScrape& scrape) {
     fresh.processes = std::move(known->second.processes);
     fresh.last = std::move(known->second.last);
     devices_.erase(known);
+    schedule_.forget(gpu.address);
     devices_.try_emplace(gpu.address, std::move(fresh));
   }
 }

@@ -31,6 +31,11 @@ class SlowSchedule {
  public:
   static constexpr Nanoseconds kEvery = std::chrono::seconds(20);
 
+  // The next call is the first one again.
+  void forget(std::string_view device) {
+    if (const auto known = read_.find(device); known != read_.end()) read_.erase(known);
+  }
+
   // True at the first call for this device, and whenever its files must be read again. The caller then reads them.
   bool is_due(std::string_view device, bool just_faulted, Nanoseconds now) {
     const auto known = read_.find(device);

@@ -3,6 +3,7 @@
 #include "collector/engines.h"
 #include "collector/fdinfo.h"
 #include "collector/frequency.h"
+#include "collector/health.h"
 #include "collector/host.h"
 #include "collector/hwmon.h"
 #include "collector/identity.h"
@@ -32,6 +33,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<ImcCollector>(),
     entry<JobsCollector>(),
     entry<FdinfoCollector>(),
+    entry<HealthCollector>(),
     entry<WorkloadsCollector>(),
     entry<HostCollector>(),
     entry<LevelZeroCollector>(),

@@ -65,9 +65,15 @@ WorkloadsCollector::WorkloadsCollector(Machine& machine, WorkloadSettings settin
 
 void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
   const Now now = scan(pass, out);
+  hangs_.count(pass.take_hangs());
+  hangs_.fold(table_.folded_names());
   for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, now, out);
   write_unattributed(out);
   write_jobs(out);
+  for (const auto& [series, hangs] : hangs_.series()) {
+    const auto& [device, workload, kind] = series;
+    out.add(kHangs, {device, workload, kind}, Count{static_cast<double>(hangs)});
+  }
   report_names(out);
   report_short_jobs(out);
 }
@@ -147,11 +153,11 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
   for (const WorkloadTree& tree : settings_.trees)
     if (const TreeProcess* root = find_process(found.processes, tree.pid))
       tree_starts_.try_emplace(tree.pid, root->start_ticks);
-  std::function<void(std::uint32_t, std::uint64_t, std::string_view)> found_for_jobs;
-  if (machine_.job_counters != nullptr)
-    found_for_jobs = [&](std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload) {
-      jobs_.found(pid, start_ticks, workload, snapshot.time);
-    };
+  hangs_.begin_scan();
+  const auto found_process = [&](std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload) {
+    hangs_.found(pid, workload);
+    if (machine_.job_counters != nullptr) jobs_.found(pid, start_ticks, workload, snapshot.time);
+  };
   table_.advance({snapshot, found.processes, found.now_ticks, found.complete,
                   [&](std::uint32_t pid) -> std::optional<WorkloadLabels> {
                     // All processes below the root of a tree belong to its workload.
@@ -159,7 +165,7 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
                     const ClientProcess* const holder = snapshot.process(pid);
                     return holder ? std::optional(labels_of(*holder)) : std::nullopt;
                   },
-                  found_for_jobs, asleep});
+                  found_process, asleep});
 }
 
 void WorkloadsCollector::count_jobs(const JobCountersByDevice& counters, const ClientSnapshot& snapshot) {

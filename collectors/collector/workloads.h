@@ -14,6 +14,7 @@
 #include "collector/collector.h"
 #include "collector/shared/job_series.h"
 #include "collector/shared/scan_interval.h"
+#include "collector/workloads_hangs.h"
 #include "collector/workloads_jobs.h"
 #include "collector/workloads_naming.h"
 #include "collector/workloads_table.h"
@@ -105,6 +106,10 @@ class WorkloadsCollector final : public MachineCollector {
                                           Kind::counter,
                                           "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
                                           {"device", "workload", "class", "source", "outcome"}};
+  static constexpr Metric<Count, 3> kHangs{"intel_gpu_workload_hangs_total",
+                                           Kind::counter,
+                                           "Hangs that a process of the workload caused.",
+                                           {"device", "workload", "kind"}};
   static constexpr Metric<Count, 8> kWorkloadInfo{
       "intel_gpu_workload_info",
       Kind::info,
@@ -156,9 +161,9 @@ class WorkloadsCollector final : public MachineCollector {
       65536};
   static constexpr std::array<const OptionDescriptor*, 5> kOptions{&kBy, &kRules, &kTree, &kMost, &kScanInterval};
   static constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
-  static constexpr std::array<const MetricDescriptor*, 14> kMetrics{
-      &kBusy,     &kBusyRatio, &kMemory,  &kClients,  &kProcesses, &kStarted, &kCpu,
-      &kResident, &kRead,      &kWritten, &kJobQueue, &kJobRun,    &kJobs,    &kWorkloadInfo};
+  static constexpr std::array<const MetricDescriptor*, 15> kMetrics{
+      &kBusy, &kBusyRatio, &kMemory,   &kClients, &kProcesses, &kStarted, &kCpu,         &kResident,
+      &kRead, &kWritten,   &kJobQueue, &kJobRun,  &kJobs,      &kHangs,   &kWorkloadInfo};
   static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kWorkloads, &kNames, &kShortJobs};
   static constexpr CollectorInfo kInfo{
       .name = "workloads",
@@ -178,7 +183,9 @@ class WorkloadsCollector final : public MachineCollector {
           "needs collector engines in the same scrape. Series of the process tree include all processes below those "
           "that hold a client. Jobs are counted if collector jobs is in the same scrape; a job belongs to the workload "
           "of the process that submitted it, and to \"unattributed\" if no scan found that process within a minute, "
-          "or if more than 959 of them (by GPU and class) submitted jobs between two scrapes.",
+          "or if more than 959 of them (by GPU and class) submitted jobs between two scrapes. Hangs need collector "
+          "health "
+          "and the kernel log; one whose process the last two scans did not find is \"unattributed\".",
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
@@ -218,6 +225,7 @@ class WorkloadsCollector final : public MachineCollector {
   ProcessTree tree_;
   WorkloadTable table_;
   WorkloadJobs jobs_;
+  WorkloadHangs hangs_;
   std::set<std::string> asked_for_clock_;               // GPUs
   std::map<std::string, std::uint64_t> bindings_;       // of GPUs, at the last scan
   std::map<std::uint32_t, std::uint64_t> tree_starts_;  // of the roots of trees, when they were first seen

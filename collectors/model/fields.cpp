@@ -295,6 +295,14 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_workload_job_queue_seconds",
     "intel_gpu_workload_job_run_seconds",
     "intel_gpu_workload_jobs_total",
+    "intel_gpu_workload_hangs_total",
+    "intel_gpu_resets_total",
+    "intel_gpu_core_dumps_total",
+    "intel_gpu_hangs_total",
+    "intel_gpu_process_hangs_total",
+    "intel_gpu_wedged",
+    "intel_gpu_last_fault_timestamp_seconds",
+    "intel_gpu_fault_events_lost_total",
 };
 
 }  // namespace

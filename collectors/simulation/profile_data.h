@@ -60,6 +60,7 @@ struct GpuData {
 struct ProfileData {
   std::vector<GpuData> gpus;
   std::vector<ProcessData> processes;
+  std::vector<HangScript> hangs{};
   unsigned cores = 8;
   bool has_psys = true;
   bool has_bmc_display = false;

@@ -522,6 +522,9 @@ ProfileData rack() {
         .system_mib = {110}}});
   run(8051, "ffmpeg", kVision, kAnna, 27'350, {0.15, 0.05, 60}, 220,
       {{.gpu = 0, .loads = {{"rcs0", {0.21, 0.08, 60}}, {"bcs0", {0.03, 0.01, 60}}}, .system_mib = {240, 20, 60}}});
+  // A recording that hangs a video engine every seven minutes, and a model a compute engine every eleven.
+  data.hangs = {{1, EngineClass::video, 5130, std::chrono::seconds(200), std::chrono::minutes(7)},
+                {2, EngineClass::compute, 8045, std::chrono::seconds(310), std::chrono::minutes(11)}};
   return data;
 }
 

@@ -221,6 +221,7 @@ MachineScript build_script(const ProfileData& data) {
   MachineScript script;
   script.uptime = kUptime;
   script.privileged = data.privileged;
+  script.hangs = data.hangs;
   script.reader_uid = data.privileged ? 0 : 997;
   script.users = {{0, "root"},     {1000, "anna"},      {1001, "stream"}, {997, "intel-gpu-exporter"},
                   {998, "render"}, {105, "messagebus"}, {996, "jellyfin"}};

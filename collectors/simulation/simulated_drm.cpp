@@ -56,6 +56,7 @@ class RenderNode final : public DrmNode {
     if (request == drm::kIoctlVersion) return version(*static_cast<drm::Version*>(argument));
     if (request == drm::kIoctlI915Query && !is_xe) return i915_query(*static_cast<drm::I915Query*>(argument));
     if (request == drm::kIoctlXeDeviceQuery && is_xe) return xe_query(*static_cast<drm::XeDeviceQuery*>(argument));
+    if (request == drm::kIoctlI915Throttle && !is_xe) return 0;
     return EINVAL;
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/simulation.h"
 
+#include <cerrno>
+#include <list>
 #include <vector>
 
 #include "igpu/monitor.h"
@@ -9,6 +11,7 @@
 #include "simulation/profiles.h"
 #include "simulation/renderers.h"
 #include "simulation/simulated_drm.h"
+#include "simulation/simulated_faults.h"
 #include "simulation/simulated_jobs.h"
 #include "simulation/simulated_perf.h"
 #include "simulation/tree.h"
@@ -73,7 +76,7 @@ std::vector<std::unique_ptr<RuntimePower>> power_of(const MachineScript& script)
 
 struct SimulatedMachine::State {
   State(simulation::MachineScript what, const Clock& time)
-      : script(std::move(what)), script_clock(time, script.uptime), clock(time, script_clock) {
+      : script(std::move(what)), time_of_caller(time), script_clock(time, script.uptime), clock(time, script_clock) {
     using namespace simulation;
     for (std::size_t i = 0; i < script.gpus.size(); ++i) render_gpu(sys_tree, script.gpus[i], *power[i]);
     render_host(sys_tree, script);
@@ -84,6 +87,7 @@ struct SimulatedMachine::State {
   }
 
   const simulation::MachineScript script;
+  const Clock& time_of_caller;
   const simulation::ScriptClock script_clock;
   simulation::SimulatedClock clock;
   const std::vector<std::unique_ptr<simulation::RuntimePower>> power = simulation::power_of(script);
@@ -99,6 +103,8 @@ struct SimulatedMachine::State {
   simulation::SimulatedPerf perf{script, pmus, power, script_clock};
   simulation::SimulatedDrm drm{script, power, script_clock};
   simulation::SimulatedJobs jobs{script, script_clock};
+  std::list<simulation::SimulatedKernelLog> kernel_logs;  // one for each reader
+  simulation::SimulatedUevents uevents;
   simulation::ScriptPrivileges privileges{script};
   simulation::ScriptNames names{script};
 };
@@ -119,6 +125,10 @@ Machine SimulatedMachine::machine() {
   State& s = *state_;
   Machine machine{s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names, nullptr, &s.root};
   machine.job_counters = &s.jobs;
+  machine.uevents.messages = &s.uevents;
+  machine.kernel_log.why = {Reason::permission, EPERM};
+  if (s.script.privileged)
+    machine.kernel_log.messages = &s.kernel_logs.emplace_back(s.script, s.script_clock, s.time_of_caller);
   return machine;
 }
 

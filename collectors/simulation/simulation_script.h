@@ -159,11 +159,27 @@ struct HostScript {
   int perf_event_paranoid = 2;
 };
 
+// A hang that happens again and again.
+struct HangScript {
+  std::size_t gpu = 0;
+  EngineClass engine_class{};
+  std::uint32_t pid = 0;  // of the process that causes it
+  ScriptTime first{};     // since the boot
+  ScriptTime every{};
+
+  ScriptTime time(std::uint64_t index) const { return first + every * static_cast<ScriptTime::rep>(index); }
+  // How many there were until then.
+  std::uint64_t count(ScriptTime until) const {
+    return until < first ? 0 : static_cast<std::uint64_t>((until - first) / every) + 1;
+  }
+};
+
 struct MachineScript {
   std::vector<GpuScript> gpus;
   std::vector<ProcessScript> processes;  // by pid
   std::vector<ClientScript> clients;     // by id
   std::vector<UserScript> users;
+  std::vector<HangScript> hangs{};
   HostScript host;
   bool privileged = true;  // false: a user without any permission
   std::uint32_t reader_uid = 0;

@@ -224,6 +224,8 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
       case Need::render_node:
         grants.render_node = true;
         break;
+      case Need::kernel_log:  // optional, and its own hint names them
+      case Need::uevents:     // its own hint names the setting
       case Need::card_hwmon:
       case Need::client_finder:    // its own hint names the capabilities
       case Need::job_events:       // its own hint names them

@@ -129,6 +129,11 @@ CapabilitySet capabilities_to_count() {
   return keep;
 }
 
+void raise_capabilities() {
+  const ThreadCapabilities own = own_capabilities();
+  (void)set_own({own.permitted, own.permitted, own.inheritable});  // denied: what needs them reports that
+}
+
 LayerOutcome kept(CapabilitySet keep) { return LayerOutcome::holds("keeps " + names_of(keep)); }
 
 void add_counting(CapabilitySet counting, LayerOutcome& outcome) {

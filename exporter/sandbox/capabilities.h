@@ -57,6 +57,9 @@ ThreadCapabilities own_capabilities();
 CapabilitySet capabilities_to_keep(const CapabilityUses& uses);
 CapabilitySet capabilities_to_count();
 
+// Makes all that is permitted effective. The file of the container image has its capabilities permitted only.
+void raise_capabilities();
+
 // Sets permitted and effective to `keep`, and removes everything else from all five sets (with bounding and ambient).
 LayerOutcome drop_capabilities(CapabilitySet keep);
 LayerOutcome kept(CapabilitySet keep);  // its outcome

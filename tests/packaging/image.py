@@ -83,7 +83,7 @@ def contents(root):
     check("every library has its licence", len(licences) >= 8 and {"libc6", "libssl3", NAME} <= licences,
           f"{sorted(licences)} for {sorted(libraries)}")
     capabilities = output("getcap", f"{root}/usr/bin/{NAME}")
-    check("the file may have what the container may have", capabilities.strip().endswith("cap_dac_read_search,cap_sys_ptrace,cap_perfmon,cap_bpf=p"),
+    check("the file may have what the container may have", capabilities.strip().endswith("cap_dac_read_search,cap_sys_ptrace,cap_syslog,cap_perfmon,cap_bpf=p"),
           capabilities)
     set_id = output("find", root, "-perm", "/6000").split()
     equal("nothing is set-user-id", set_id, [])

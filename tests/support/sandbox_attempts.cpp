@@ -324,6 +324,7 @@ constexpr Attempt kAttempts[] = {
 
     {"ask_i915", For::collectors, [](const S& s) { return asks(s, 0xc0106479); }},
     {"ask_xe", For::collectors, [](const S& s) { return asks(s, 0xc0286440); }},
+    {"ask_whether_wedged", For::collectors, [](const S& s) { return asks(s, 0x6458); }},
 
     // To take more away from itself. There is no filter at this address, which only who may have one is answered.
     {"filter", For::collectors, [](const S&) {

@@ -49,6 +49,7 @@ TEST_CASE("a trial does not change this process") {
 TEST_CASE("the filter allows the queries of render nodes") {
   CHECK(kI915Query == igpu::drm::kIoctlI915Query);
   CHECK(kXeDeviceQuery == igpu::drm::kIoctlXeDeviceQuery);
+  CHECK(kI915Throttle == igpu::drm::kIoctlI915Throttle);
 }
 
 TEST_CASE("the folders of a file: of its path and of the target of its links") {

@@ -94,7 +94,7 @@ httpGet:
 {{- $level := "restricted" -}}
 {{- range .Values.daemonSets -}}
 {{- $values := include "intel-gpu-exporter.valuesOf" (dict "root" $ "entry" .) | fromJson -}}
-{{- if or $values.rights.perf $values.rights.processes $values.rights.hangs $values.devices.hostPath (eq $values.seccompProfile.type "Unconfined") -}}
+{{- if or $values.rights.perf $values.rights.processes $values.rights.hangs $values.rights.kmsg $values.devices.hostPath (eq $values.seccompProfile.type "Unconfined") -}}
 {{- $level = "privileged" -}}
 {{- end -}}
 {{- range $values.extraVolumes -}}

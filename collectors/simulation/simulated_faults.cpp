@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/simulated_faults.h"
+
+#include <algorithm>
+
+#include "device/engine_class.h"
+
+namespace igpu::simulation {
+
+SimulatedKernelLog::SimulatedKernelLog(const MachineScript& script, const ScriptClock& script_clock, const Clock& clock)
+    : script_(script), script_clock_(script_clock), clock_(clock), written_(script.hangs.size()) {}
+
+Reading<KernelMessage> SimulatedKernelLog::next(std::span<char> buffer) {
+  const std::lock_guard lock(mutex_);
+  write_until(script_clock_.now());
+  if (records_.empty()) return KernelMessage{};
+  const std::string record = std::move(records_.front());
+  records_.pop_front();
+  const std::size_t size = std::min(record.size(), buffer.size());
+  std::copy_n(record.data(), size, buffer.data());
+  return KernelMessage{KernelMessage::State::message, {buffer.data(), size}};
+}
+
+void SimulatedKernelLog::write_until(ScriptTime now) {
+  for (std::size_t i = 0; i < script_.hangs.size(); ++i) {
+    const HangScript& hang = script_.hangs[i];
+    const std::uint64_t until = hang.count(now);
+    if (!has_begun_ && until > 0) written_[i] = until - 1;
+    for (; written_[i] < until; ++written_[i]) write(hang, hang.time(written_[i]));
+  }
+  has_begun_ = true;
+}
+
+void SimulatedKernelLog::write(const HangScript& hang, ScriptTime time) {
+  const GpuScript& gpu = script_.gpus[hang.gpu];
+  const ProcessScript* const process = script_.process(hang.pid);
+  const std::string who = process->comm + " [" + std::to_string(process->pid) + "]";
+  const EngineClassNames& names = names_of(hang.engine_class);
+  if (gpu.model.driver == Driver::xe) {
+    write_line(gpu, time,
+               "Tile0: GT0: Engine reset: engine_class=" + std::string(names.short_name) +
+                   ", logical_mask: 0x1, guc_id=27, state=0x3");
+    write_line(gpu, time,
+               "Tile0: GT0: Timedout job: seqno=4294967169, lrc_seqno=4294967169, guc_id=27, flags=0x0 in " + who);
+    return;
+  }
+  constexpr std::array<std::string_view, kEngineClasses> kMasks{"1", "2", "4", "8", "10"};
+  write_line(gpu, time,
+             "GPU HANG: ecode 12:" + std::string(kMasks[static_cast<std::size_t>(hang.engine_class)]) +
+                 ":85dffffb, in " + who);
+}
+
+// Of the log's own clock.
+void SimulatedKernelLog::write_line(const GpuScript& gpu, ScriptTime time, const std::string& text) {
+  const Nanoseconds logged = std::max(clock_.now() - (script_clock_.now() - time), Nanoseconds::zero());
+  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(logged).count();
+  records_.push_back("5," + std::to_string(++sequence_) + "," + std::to_string(microseconds) + ",-;" +
+                     to_string(gpu.model.driver) + " " + gpu.address + ": [drm] " + text +
+                     "\n SUBSYSTEM=pci\n DEVICE=+pci:" + gpu.address + "\n");
+}
+
+}  // namespace igpu::simulation

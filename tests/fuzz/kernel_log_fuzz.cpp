@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record of /dev/kmsg, and what it says about a fault.
+#include <cstdint>
+#include <string_view>
+
+#include "device/pci_address.h"
+#include "fuzz/fuzz_check.h"
+#include "source/fault_text.h"
+#include "source/kernel_log_record.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  FUZZ_CHECK(igpu::unescaped_log_text(text).size() <= size);
+  auto record = igpu::parse_kernel_log_record(text);
+  // Most inputs are no record, but may be the text of one.
+  if (!record) record.emplace().text = text;
+  FUZZ_CHECK(record->text.size() <= size && record->time >= igpu::Nanoseconds::zero());
+  const auto line = igpu::parse_fault_line(*record);
+  if (!line) return 0;
+  FUZZ_CHECK(record->facility == 0);
+  FUZZ_CHECK(igpu::is_pci_address(line->device));
+  if (line->process)
+    FUZZ_CHECK(line->process->pid != 0 && !line->process->name.empty() && line->process->name.size() < 64);
+  return 0;
+}

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel wrote, and what the page says.
+#include "collector/health.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "device/drm_uapi.h"
+#include "support/fake_kernel_messages.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+constexpr std::string_view kDgpu = "0000:03:00.0", kIgpu = "0000:00:02.0";
+constexpr double kBoot = 1'700'000'000;  // btime
+
+Gpu gpu_at(std::string_view address, Driver driver) {
+  Gpu gpu;
+  gpu.address = address;
+  gpu.driver = driver;
+  gpu.card = driver == Driver::xe ? "card1" : "card0";
+  gpu.render_node = driver == Driver::xe ? "renderD129" : "renderD128";
+  gpu.pci_path = "devices/pci0000:00/" + gpu.address;
+  return gpu;
+}
+
+class HangPass final : public MachinePass {
+ public:
+  explicit HangPass(const Clock& clock) : clock_(clock) {}
+  Nanoseconds now() const override { return clock_.now(); }
+  Reading<const ClientSnapshot*> clients() override { return Absent{}; }
+  std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(bound); }
+  std::span<const std::string> asleep() const override { return sleeping; }
+  EngineSecondsByDevice engines_measured() const override { return {}; }
+  JobCountersByDevice jobs_counted() const override { return {}; }
+  void process_hung(ProcessHang hang) override { hangs.push_back(std::move(hang)); }
+
+  std::vector<Gpu> bound;
+  std::vector<std::string> sleeping;
+  std::vector<ProcessHang> hangs;
+
+ private:
+  const Clock& clock_;
+};
+
+// An i915 and an xe GPU, and the kernel's messages about them.
+class Scene {
+ public:
+  TestMachine m;
+  FakeKernelMessages uevents, log;
+  std::vector<Gpu> gpus{gpu_at(kIgpu, Driver::i915), gpu_at(kDgpu, Driver::xe)};
+  std::vector<std::string> sleeping;
+  std::map<std::string, int> answers{{"renderD128", 0}, {"renderD129", 0}};  // errno of the drivers
+  int asked = 0;
+  std::vector<ProcessHang> hangs;  // that were reported to other collectors
+
+  Scene() {
+    m.tree.write("proc/stat", "cpu  1 2 3\nintr 7\nbtime 1700000000\nprocesses 1\n");
+    m.tree.make_directory("sys/class/devcoredump");
+    m.machine().uevents.messages = &uevents;
+    m.machine().kernel_log.messages = &log;
+    for (const auto& [node, error] : answers) {
+      const std::string name = node;
+      m.drm.add(name, [this, name](unsigned long, void*) {
+        ++asked;
+        return answers.at(name);
+      });
+    }
+  }
+
+  SampleSink& scrape(Nanoseconds after = 15s) {
+    if (!collector_) collector_ = std::make_unique<HealthCollector>(m.machine());
+    m.clock.advance(after);
+    sink.clear();
+    HangPass pass(m.clock);
+    pass.bound = gpus;
+    pass.sleeping = sleeping;
+    collector_->collect(pass, sink);
+    hangs.insert(hangs.end(), pass.hangs.begin(), pass.hangs.end());
+    return sink;
+  }
+  // As if the exporter were started again.
+  void restart() { collector_.reset(); }
+
+  void write_log(std::string_view device, std::string_view text, Nanoseconds ago = {}) {
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(m.clock.now() - ago).count();
+    log.add("6," + std::to_string(++sequence_) + "," + std::to_string(us) + ",-;" + std::string(text) +
+            "\n SUBSYSTEM=pci\n DEVICE=+pci:" + std::string(device) + "\n");
+  }
+  void xe_log(std::string_view text, Nanoseconds ago = {}) {
+    write_log(kDgpu, "xe " + std::string(kDgpu) + ": [drm] Tile0: GT0: " + std::string(text), ago);
+  }
+  void i915_log(std::string_view text, Nanoseconds ago = {}) {
+    write_log(kIgpu, "i915 " + std::string(kIgpu) + ": [drm] " + std::string(text), ago);
+  }
+  void uevent(std::string_view device, std::string_view pair) {
+    const Gpu& gpu = device == kIgpu ? gpus.front() : gpus.back();
+    uevents.add(uevent_text("change", gpu.pci_path + "/drm/" + gpu.card, "drm", pair));
+  }
+  void dump(int number, const std::string& device) {
+    const std::string folder = "sys/class/devcoredump/devcd" + std::to_string(number);
+    m.tree.make_directory("sys/" + device);
+    m.tree.make_directory(folder);
+    m.tree.link(folder + "/failing_device", "../../../" + device);
+    uevents.add(uevent_text("add", "devices/virtual/devcoredump/devcd" + std::to_string(number), "devcoredump", "A=B"));
+  }
+
+  std::optional<double> value(std::string_view metric, Labels labels = {}) const {
+    std::optional<double> found;
+    for (const auto& sample : sink.samples().samples()) {
+      if (sample.metric->name != metric || !matches(sample, labels)) continue;
+      if (found) return std::nullopt;
+      found = sample.value;
+    }
+    return found;
+  }
+  double sum(std::string_view metric, Labels labels = {}) const {
+    double all = 0;
+    for (const auto& sample : sink.samples().samples())
+      if (sample.metric->name == metric && matches(sample, labels)) all += sample.value;
+    return all;
+  }
+  std::optional<Absent> absent(std::string_view feature, std::string_view device = {}) const {
+    for (const auto& state : sink.features())
+      if (state.feature->name == feature && state.device == device && !state.available) return state.absent;
+    return std::nullopt;
+  }
+  double unix_now() const { return kBoot + to_seconds(m.clock.now()).value; }
+
+  SampleSink sink;
+
+ private:
+  bool matches(const SampleList::Sample& sample, Labels labels) const {
+    for (const auto& [name, value] : labels) {
+      bool same = false;
+      for (std::size_t i = 0; i < sample.metric->label_count; ++i)
+        same = same || (sample.metric->label_names[i] == name && sink.samples().label_value(sample, i) == value);
+      if (!same) return false;
+    }
+    return true;
+  }
+
+  std::unique_ptr<HealthCollector> collector_;
+  std::uint64_t sequence_ = 0;
+};
+
+constexpr std::string_view kHangs = "intel_gpu_hangs_total";
+constexpr std::string_view kWedged = "intel_gpu_wedged";
+constexpr std::string_view kLast = "intel_gpu_last_fault_timestamp_seconds";
+
+}  // namespace
+
+TEST_SUITE_BEGIN("health");
+
+TEST_CASE("nothing has happened: counters stand at zero, no time of a fault, and two reads per scrape") {
+  Scene s;
+  s.scrape();
+  CHECK(s.value("intel_gpu_resets_total", {{"device", kIgpu}, {"kind", "full"}}) == 0);
+  CHECK(s.value(kHangs, {{"device", kIgpu}, {"kind", "hang"}, {"class", "video"}}) == 0);
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "job_timeout"}, {"class", "unknown"}}) == 0);
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 0);
+  CHECK(s.value(kWedged, {{"device", kIgpu}}) == 0);
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 0);
+  CHECK(s.value("intel_gpu_fault_events_lost_total", {{"channel", "kmsg"}}) == 0);
+  CHECK(s.value("intel_gpu_fault_events_lost_total", {{"channel", "uevent"}}) == 0);
+  CHECK(s.sum(kLast) == 0);
+  // i915 announces neither with uevents of xe nor the other way round.
+  CHECK_FALSE(s.value("intel_gpu_resets_total", {{"device", kDgpu}}));
+  CHECK_FALSE(s.value("intel_gpu_core_dumps_total", {{"device", kIgpu}}));
+  const int asked = s.asked;
+  const std::size_t reads = s.log.calls + s.uevents.calls;
+  s.scrape(1s);
+  CHECK(s.log.calls + s.uevents.calls == reads + 2);
+  CHECK(s.asked == asked);
+}
+
+TEST_CASE("i915: three lines are one hang, of its class and its process") {
+  Scene s;
+  s.scrape();
+  s.i915_log("Resetting vecs0 for preemption time out");
+  s.i915_log("ffmpeg[504625] context reset due to GPU hang");
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value(kHangs, {{"device", kIgpu}, {"kind", "hang"}, {"class", "video_enhance"}}) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "504625"}, {"comm", "ffmpeg"}}) == 1);
+  REQUIRE(s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}}));
+  CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}}) == doctest::Approx(s.unix_now() - 15));
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+}
+
+TEST_CASE("i915 names the thread that made the context: while it lives, its process counts") {
+  Scene s;
+  s.m.tree.write("proc/991797/stat", "991797 (av:h264:df0) S 1 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
+  s.m.tree.write("proc/991797/status", "Name:\tav:h264:df0\nTgid:\t991700\n");
+  s.m.tree.write("proc/991700/stat", "991700 (ffmpeg) S 1 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
+  s.m.tree.write("proc/7/stat", "7 (another) S 1 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0\n");
+  s.m.tree.write("proc/7/status", "Name:\tanother\nTgid:\t6\n");
+  s.scrape();
+  s.i915_log("GPU HANG: ecode 12:4:2cffbffd, in av:h264:df0 [991797]");
+  s.i915_log("GPU HANG: ecode 12:4:2cffbffd, in encoder [7]");  // gone: its id belongs to another process now
+  s.scrape();
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "991700"}, {"comm", "ffmpeg"}}) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}, {"comm", "encoder"}}) == 1);
+  REQUIRE(s.hangs.size() == 2);
+  CHECK(s.hangs[0].pid == 991700);
+  CHECK(s.hangs[0].device == kIgpu);
+  CHECK(s.hangs[0].kind == "hang");
+}
+
+TEST_CASE("xe: the class from the reset, the process from the job, one hang") {
+  Scene s;
+  s.scrape();
+  s.xe_log("Engine reset: engine_class=vcs, logical_mask: 0x1, guc_id=27, state=0x3");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0 in ffmpeg [19639]");
+  s.xe_log("Xe device coredump has been created");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "job_timeout"}, {"class", "video"}}) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"device", kDgpu}, {"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+}
+
+TEST_CASE("xe: an engine reset alone also follows a normal end, and counts as nothing") {
+  Scene s;
+  s.scrape();
+  for (int i = 0; i < 3; ++i)
+    s.xe_log("Engine reset: engine_class=ccs, logical_mask: 0x1, guc_id=" + std::to_string(i));
+  s.scrape();
+  CHECK(s.sum(kHangs) == 0);
+  CHECK(s.sum(kLast) == 0);
+}
+
+TEST_CASE("xe: a memory error, the end of its queue and the reset of the GT are one hang; the next queue is another") {
+  Scene s;
+  s.scrape();
+  s.xe_log("Engine memory CAT error [18]: class=bcs, logical_mask: 0x1, guc_id=18");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=18, flags=0x0 in python3 [7]");
+  s.xe_log("reset started");
+  s.xe_log("reset done");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=19, flags=0x0 in python3 [7]");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "cat_error"}, {"class", "copy"}}) == 1);
+  CHECK(s.value(kHangs, {{"kind", "job_timeout"}, {"class", "unknown"}}) == 1);
+  CHECK(s.sum(kHangs) == 2);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}}) == 2);
+  s.m.clock.advance(1min);
+  s.xe_log("reset started");  // nothing before it
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "gt_reset"}}) == 1);
+}
+
+TEST_CASE("a request that is not done repeats its line every 28 s: each one counts") {
+  Scene s;
+  s.scrape();
+  for (int i = 0; i < 3; ++i) {
+    s.write_log("", "Fence expiration time out i915-0000:00:02.0:ffmpeg[575520]:" + std::to_string(i) + "!");
+    s.scrape(28s);
+  }
+  CHECK(s.value(kHangs, {{"device", kIgpu}, {"kind", "fence_expired"}}) == 3);
+  CHECK(s.sum(kHangs) == 3);
+}
+
+TEST_CASE("what happened before the start has a time, and no count") {
+  Scene s;
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]", 20min);
+  s.i915_log("Resetting chip for stopped heartbeat on rcs0", 10min);
+  s.dump(3, "devices/pci0000:00/0000:03:00.0");
+  const double before = s.unix_now();
+  s.scrape();
+  CHECK(s.sum(kHangs) == 0);
+  CHECK(s.sum("intel_gpu_process_hangs_total") == 0);
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 0);
+  CHECK(s.hangs.empty());
+  CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}}) == doctest::Approx(before - 20 * 60));
+  CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "full"}}) == doctest::Approx(before - 10 * 60));
+  CHECK(s.value(kLast, {{"device", kDgpu}, {"kind", "core_dump"}}));
+}
+
+TEST_CASE("an announced reset of the whole GPU") {
+  Scene s;
+  s.scrape();
+  for (const char* pair : {"ERROR=1", "RESET=1", "ERROR=0"}) s.uevent(kIgpu, pair);
+  s.uevent(kIgpu, "HOTPLUG=1");  // a monitor
+  s.scrape();
+  CHECK(s.value("intel_gpu_resets_total", {{"device", kIgpu}}) == 1);
+  CHECK(s.value(kWedged, {{"device", kIgpu}}) == 0);
+  CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "full"}}) == doctest::Approx(s.unix_now()));
+  s.scrape(10s);
+  CHECK(s.value(kWedged, {{"device", kIgpu}}) == 0);
+}
+
+TEST_CASE("wedged: announced, confirmed, and over when the driver answers twice") {
+  Scene s;
+  s.scrape();
+  s.uevent(kDgpu, "WEDGED=rebind,bus-reset");
+  s.answers["renderD129"] = ECANCELED;
+  s.scrape();
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 1);
+  CHECK(s.value(kWedged, {{"device", kIgpu}}) == 0);
+  CHECK(*s.value(kLast, {{"device", kDgpu}, {"kind", "wedged"}}) == doctest::Approx(s.unix_now()));
+  s.answers["renderD129"] = 0;
+  s.scrape(20s);
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 1);
+  s.scrape(1s);
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 0);
+}
+
+TEST_CASE("wedged: a reset was enough") {
+  Scene s;
+  s.scrape();
+  s.uevent(kDgpu, "WEDGED=none");
+  s.scrape();
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 0);
+}
+
+TEST_CASE("wedged since before the start: two answers that agree; one may be a recovery from a PCIe error") {
+  Scene s;
+  s.answers["renderD129"] = ECANCELED;
+  s.scrape();
+  CHECK_FALSE(s.value(kWedged, {{"device", kDgpu}}));
+  s.scrape(1s);
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 1);
+
+  Scene other;
+  other.scrape();
+  other.answers["renderD129"] = ECANCELED;
+  other.scrape(20s);
+  CHECK(other.value(kWedged, {{"device", kDgpu}}) == 0);
+  other.answers["renderD129"] = 0;
+  other.scrape(1s);
+  CHECK(other.value(kWedged, {{"device", kDgpu}}) == 0);
+}
+
+TEST_CASE("wedged: i915 began a reset and did not end it") {
+  Scene s;
+  s.scrape();
+  s.uevent(kIgpu, "ERROR=1");
+  s.answers["renderD128"] = EIO;
+  s.scrape(1s);
+  CHECK(s.value(kWedged, {{"device", kIgpu}}) == 0);
+  s.scrape(1s);
+  CHECK(s.value(kWedged, {{"device", kIgpu}}) == 1);
+
+  // Without the right to ask the driver, the missing end tells.
+  Scene denied;
+  denied.m.drm.refuse("renderD128", EACCES);
+  denied.scrape();
+  CHECK(denied.absent("wedged", kIgpu) == Absent{Reason::permission, EACCES});
+  denied.uevent(kIgpu, "ERROR=1");
+  denied.scrape(1s);
+  CHECK_FALSE(denied.value(kWedged, {{"device", kIgpu}}));
+  denied.scrape(10s);
+  CHECK(denied.value(kWedged, {{"device", kIgpu}}) == 1);
+}
+
+TEST_CASE("a GPU that sleeps is not asked, and one that is bound again is not wedged any more") {
+  Scene s;
+  s.sleeping = {std::string(kDgpu)};
+  s.scrape();
+  CHECK(s.asked == 1);
+  CHECK(s.absent("wedged", kDgpu) == Absent{Reason::suspended});
+  s.uevent(kDgpu, "WEDGED=rebind");
+  s.xe_log("reset started");
+  s.scrape();
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 1);
+  s.gpus.back().binding = 2;
+  s.scrape();
+  CHECK_FALSE(s.value(kWedged, {{"device", kDgpu}}));
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "gt_reset"}}) == 1);  // counts stay
+}
+
+TEST_CASE("core dumps of this GPU; those of other devices, and ones that are gone again, are not counted") {
+  Scene s;
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.dump(5, "devices/pci0000:00/0000:07:00.0");  // a Wi-Fi card
+  s.m.tree.make_directory("sys/class/devcoredump/devcd6");
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+  CHECK(s.value(kLast, {{"device", kDgpu}, {"kind", "core_dump"}}));
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+  s.m.tree.remove("sys/class/devcoredump/devcd4");
+  s.dump(7, "devices/pci0000:00/0000:03:00.0");
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 2);
+}
+
+TEST_CASE("core dumps that are turned off until the next boot have a reason") {
+  Scene s;
+  s.m.tree.write("sys/class/devcoredump/disabled", "1\n");
+  s.scrape();
+  CHECK_FALSE(s.value("intel_gpu_core_dumps_total"));
+  CHECK(s.absent("core_dumps", kDgpu) == Absent{Reason::disabled, EPERM});
+  CHECK(s.absent("core_dumps", kIgpu) == Absent{Reason::kernel, 0});
+}
+
+TEST_CASE("lost uevents are counted, and sysfs and the drivers are asked at once") {
+  Scene s;
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  (void)s.scrape(0s);
+  s.m.tree.make_directory("sys/class/devcoredump/devcd5");
+  s.m.tree.link("sys/class/devcoredump/devcd5/failing_device", "../../../devices/pci0000:00/0000:03:00.0");
+  const int asked = s.asked;
+  s.scrape(1s);
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);  // nobody told
+  s.uevents.lose();
+  s.uevents.add("not a uevent");
+  s.scrape(1s);
+  CHECK(s.value("intel_gpu_fault_events_lost_total", {{"channel", "uevent"}}) == 1);
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 2);
+  CHECK(s.asked == asked + 2);
+}
+
+TEST_CASE("an overwritten kernel log is counted, and reading goes on") {
+  Scene s;
+  s.scrape();
+  s.log.lose();
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=18, flags=0x0 in python3 [7]");
+  s.scrape();
+  CHECK(s.value("intel_gpu_fault_events_lost_total", {{"channel", "kmsg"}}) == 1);
+  CHECK(s.sum(kHangs) == 1);
+}
+
+TEST_CASE("a flood of lines: a scrape reads a part, the next ones the rest, and no hang is lost") {
+  Scene s;
+  s.scrape();
+  for (int i = 0; i < 100'000; ++i) s.log.add("6,1,1,-;usb 1-1: reset high-speed USB device number 2 using xhci_hcd\n");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=18, flags=0x0 in python3 [7]");
+  s.scrape();
+  CHECK(s.log.left() == 100'001 - HealthCollector::kMostMessages);
+  s.scrape();
+  CHECK(s.log.left() == 0);
+  CHECK(s.sum(kHangs) == 1);
+}
+
+TEST_CASE("a process whose name is a fault, in a program's own record and in a driver's") {
+  Scene s;
+  s.scrape();
+  s.log.add("14,1,1,-;xe 0000:03:00.0: [drm] Tile0: GT0: reset started\n");  // written by a program
+  s.xe_log("Timedout job: seqno=1, guc_id=18, flags=0x0 in x [1]\\x0axe 0000 [7]");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}, {"comm", "x [1]\nxe 0000"}}) == 1);
+}
+
+TEST_CASE("faults of GPUs that are not chosen are not reported") {
+  Scene s;
+  s.gpus.pop_back();
+  s.scrape();
+  s.xe_log("Timedout job: seqno=1, guc_id=18, flags=0x0 in python3 [7]");
+  s.uevents.add(uevent_text("change", "devices/pci0000:00/0000:03:00.0/drm/card1", "drm", "WEDGED=rebind"));
+  s.scrape();
+  CHECK(s.hangs.empty());
+  s.gpus.push_back(gpu_at(kDgpu, Driver::xe));
+  s.scrape();
+  CHECK(s.sum(kHangs) == 0);
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 0);
+}
+
+TEST_CASE("a channel that is not there has its reason, and no counters") {
+  Scene s;
+  s.m.machine().uevents = {nullptr, {Reason::permission, EUSERS}};
+  s.m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}};
+  s.scrape();
+  CHECK(s.absent("fault_events") == Absent{Reason::permission, EUSERS});
+  CHECK(s.absent("kernel_log") == Absent{Reason::permission, EPERM});
+  CHECK(s.sum(kHangs) == 0);
+  CHECK_FALSE(s.value("intel_gpu_resets_total"));
+  CHECK_FALSE(s.value("intel_gpu_fault_events_lost_total"));
+  // Core dumps are listed every 20 s then.
+  s.m.tree.make_directory("sys/devices/pci0000:00/0000:03:00.0");
+  s.m.tree.make_directory("sys/class/devcoredump/devcd5");
+  s.m.tree.link("sys/class/devcoredump/devcd5/failing_device", "../../../devices/pci0000:00/0000:03:00.0");
+  s.scrape(1s);
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 0);
+  s.scrape(20s);
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+}
+
+TEST_CASE("a restart in the middle: counts begin again, and times stay") {
+  Scene s;
+  s.scrape();
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]");
+  s.scrape();
+  const auto time = s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}});
+  s.restart();
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]", 15s);  // the ring's records are still there
+  s.scrape();
+  CHECK(s.sum(kHangs) == 0);
+  REQUIRE(time);
+  CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}}) == doctest::Approx(*time));
+}
+
+TEST_CASE("of many processes that hung, the one that hung longest ago loses its series") {
+  Scene s;
+  s.scrape();
+  for (std::size_t i = 0; i <= HealthCollector::kMostProcesses; ++i)
+    s.xe_log("Timedout job: seqno=1, guc_id=" + std::to_string(i) + ", flags=0x0 in python3 [" + std::to_string(i + 1) +
+             "]");
+  s.scrape();
+  CHECK(s.sum("intel_gpu_process_hangs_total") == HealthCollector::kMostProcesses);
+  CHECK_FALSE(s.value("intel_gpu_process_hangs_total", {{"pid", "1"}}));
+  CHECK(s.sum(kHangs) == HealthCollector::kMostProcesses + 1);
+}
+
+TEST_CASE("a channel that fails is a failure") {
+  Scene s;
+  s.uevents.failure = EIO;
+  s.scrape();
+  CHECK(s.sink.failures().size() == 1);
+}
+
+TEST_SUITE_END();
