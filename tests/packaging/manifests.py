@@ -578,6 +578,10 @@ def compose():
           (named.get("command"), named.get("volumes"), named.get("cap_add"), named.get("privileged")),
           (["--collector.workloads", "--path.rootfs=/host"], ["/var/lib/docker/containers:/host/var/lib/docker/containers:ro"], ["PERFMON", "SYS_PTRACE"],
            None))
+    with_log = read("compose.yaml", "compose.override.yaml", "compose.kmsg.yaml")
+    equal("with the kernel log: one capability and one file more",
+          (sorted(with_log.get("cap_add")), sorted(with_log.get("devices")), with_log.get("privileged")),
+          (["PERFMON", "SYSLOG", "SYS_PTRACE"], ["/dev/dri:/dev/dri", "/dev/kmsg:/dev/kmsg:r"], None))
     equal("the exporter has the rights that the table lists",
           (real.get("cap_drop"), real.get("cap_add"), real.get("pid"), real.get("devices")),
           (["ALL"], ["PERFMON", "SYS_PTRACE"], "host", ["/dev/dri:/dev/dri"]))
