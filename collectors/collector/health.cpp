@@ -56,7 +56,11 @@ constexpr std::array<KernelAbsence, 2> kNoDumps{{
 }};
 constexpr FeatureDescriptor kDumpsFeature{"core_dumps", "Device core dumps.", Need::nothing_special, false, kNoDumps,
                                           true};
-constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node};
+constexpr std::array<KernelAbsence, 1> kNoAnswer{{
+    {{}, {}, "the driver does not tell whether it has given the GPU up", ""},  // a capture of an earlier version
+}};
+constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node,
+                                           false, kNoAnswer};
 constexpr const FeatureDescriptor* kFeatures[] = {&kEventsFeature, &kLogFeature, &kDumpsFeature, &kWedgedFeature};
 constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
 

@@ -94,6 +94,7 @@ void render_host(Tree& sys, const MachineScript& script) {
   render_powercap(sys, script);
   render_coretemp(sys, host);
   render_nvme(sys);
+  sys.file("class/devcoredump/disabled", "0\n");  // the class exists without a dump
   if (host.has_bmc_display) render_bmc_display(sys);
   const std::string cpus = "0-" + std::to_string(host.cores - 1) + "\n";
   for (const char* name : {"online", "possible", "present"}) sys.file("devices/system/cpu/" + std::string(name), cpus);

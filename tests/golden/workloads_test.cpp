@@ -279,4 +279,32 @@ TEST_CASE("processors of the host") {
   CHECK(value(rack, "intel_gpu_host_processes", {}) == static_cast<double>(running));
 }
 
+TEST_CASE("hangs by kind, class, process and workload") {
+  Rack rack;
+  rack.scrape_for(25min, 15s);
+  REQUIRE(rack.script().hangs.size() == 2);
+  for (const HangScript& hang : rack.script().hangs) {
+    const GpuScript& gpu = rack.script().gpus[hang.gpu];
+    const ProcessScript& process = *rack.script().process(hang.pid);
+    const auto expected = static_cast<double>(hang.count(rack.scrapes.back()) - hang.count(rack.scrapes.front()));
+    INFO(gpu.address << " " << process.comm);
+    CHECK(expected >= 2);
+    const std::string kind = gpu.model.driver == Driver::xe ? "job_timeout" : "hang";
+    CHECK(value(rack, "intel_gpu_hangs_total",
+                {{"device", gpu.address}, {"kind", kind}, {"class", std::string(to_string(hang.engine_class))}}) ==
+          expected);
+    CHECK(value(rack, "intel_gpu_process_hangs_total",
+                {{"device", gpu.address}, {"pid", std::to_string(process.pid)}, {"comm", process.comm}}) == expected);
+    CHECK(value(rack, "intel_gpu_workload_hangs_total",
+                {{"device", gpu.address}, {"workload", workload_of(process)}, {"kind", kind}}) == expected);
+    // Its boot time is in /proc/stat.
+    constexpr double kBoot = 1764000000;
+    const double last = kBoot + to_seconds(hang.time(hang.count(rack.scrapes.back()) - 1)).value;
+    const double shown =
+        value(rack, "intel_gpu_last_fault_timestamp_seconds", {{"device", gpu.address}, {"kind", kind}});
+    CHECK(std::abs(shown - last) < 0.01);
+  }
+  CHECK(rack.page.find("intel_gpu_workload_hangs_total").size() == 2);
+}
+
 TEST_SUITE_END();
