@@ -226,7 +226,7 @@ TEST_CASE("what is not permitted is absent with its reason and the hint that doc
   std::size_t refused = 0;
   for (const Finding& finding : scrape->findings()) {
     if (!finding.device.empty() && finding.device != snapshot.gpu.address) continue;
-    if (!finding.available && finding.absent.reason == Reason::disabled) continue;  // what this program leaves out
+    if (!finding.available && finding.absent.reason == Reason::disabled) continue;     // what this program leaves out
     if (finding.collector == "level_zero" || finding.collector == "health") continue;  // a Gpu runs neither
     const FeatureState* state = snapshot.feature(finding.feature->name);
     INFO(finding.feature->name);
