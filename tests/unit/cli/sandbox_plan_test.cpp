@@ -95,8 +95,10 @@ TEST_CASE("the system's certificates can be read again, private keys beside them
 TEST_CASE("files below /proc are readable only while the collector that reads them runs") {
   Options options;
   options.monitor.procfs_root = "/host/proc";
+  CHECK(holds(sandbox_plan(options).files.readable, "/host/proc/stat"));  // health, which is on by default
+  options.monitor.collectors = {{"health", false}};
   CHECK_FALSE(holds(sandbox_plan(options).files.readable, "/host/proc/stat"));
-  options.monitor.collectors = {{"host", true}};
+  options.monitor.collectors = {{"health", false}, {"host", true}};
   CHECK(holds(sandbox_plan(options).files.readable, "/host/proc/stat"));
   CHECK_FALSE(holds(sandbox_plan(options).client_files.readable, "/host/proc/stat"));
 }
