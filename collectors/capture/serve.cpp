@@ -86,7 +86,19 @@ DrmQuestion drm_question(unsigned long request, const void* argument) {
   } else if (request == drm::kIoctlXeDeviceQuery) {
     drm::XeDeviceQuery query{};
     std::memcpy(&query, argument, sizeof(query));
-    return {"xe-" + std::to_string(query.query), query.size == 0};
+    const bool for_size = query.size == 0;
+    std::string what = "xe-" + std::to_string(query.query);
+    // One query for several firmwares: which one stands in the buffer.
+    if (query.query == drm::kXeFirmwareVersion && query.size == sizeof(drm::XeFirmwareVersion)) {
+      drm::XeFirmwareVersion asked{};
+      std::memcpy(&asked, reinterpret_cast<const void*>(query.data), sizeof(asked));
+      what += "-" + std::to_string(asked.which);
+    }
+    return {std::move(what), for_size};
+  } else if (request == drm::kIoctlI915Getparam) {
+    drm::I915Getparam query{};
+    std::memcpy(&query, argument, sizeof(query));
+    return {"i915-param-" + std::to_string(query.param), true};
   }
   return {};
 }
@@ -98,6 +110,13 @@ Answer drm_answer(unsigned long request, const void* argument, bool for_size) {
     if (item.length < 0) return failure_answer({std::error_code(-item.length, std::generic_category()), "item"});
     const auto length = static_cast<std::size_t>(item.length);
     return for_size ? number_answer(length) : content_answer(item.data, length);
+  }
+  if (request == drm::kIoctlI915Getparam) {
+    drm::I915Getparam query{};
+    std::memcpy(&query, argument, sizeof(query));
+    std::int32_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const void*>(query.value), sizeof(value));
+    return number_answer(static_cast<std::uint32_t>(value));
   }
   drm::XeDeviceQuery query{};
   std::memcpy(&query, argument, sizeof(query));
@@ -126,6 +145,13 @@ Reading<Unit> serve_drm(const Answer& answer, unsigned long request, void* argum
     return Unit{};
   }
   if (!positive) return negative<Unit>(answer);
+  if (request == drm::kIoctlI915Getparam) {
+    drm::I915Getparam query{};
+    std::memcpy(&query, argument, sizeof(query));
+    const auto value = static_cast<std::int32_t>(size);
+    std::memcpy(reinterpret_cast<void*>(query.value), &value, sizeof(value));
+    return Unit{};
+  }
   drm::XeDeviceQuery query{};
   std::memcpy(&query, argument, sizeof(query));
   if (size > UINT32_MAX || (!for_size && query.size != size)) return invalid("DRM_IOCTL_XE_DEVICE_QUERY");

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/scan.h"
+#include "collector/health_files.h"
 #include "device/engine_class.h"
 #include "device/pci_address.h"
 #include "machine/boot_clock.h"
@@ -42,8 +43,16 @@ constexpr Metric<Count, 1> kLost{"intel_gpu_fault_events_lost_total",
                                  "Times that the kernel overwrote messages before they were read; they may have "
                                  "reported faults.",
                                  {"channel"}};
-constexpr const MetricDescriptor* kMetrics[] = {&kResets, &kCoreDumps, &kHangs, &kProcessHangs,
-                                                &kWedged, &kLastFault, &kLost};
+template <class T, std::size_t A, std::size_t B>
+constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B>& second) {
+  std::array<T, A + B> all{};
+  std::copy(first, first + A, all.begin());
+  std::copy(second.begin(), second.end(), all.begin() + A);
+  return all;
+}
+
+constexpr auto kMetrics = joined<const MetricDescriptor*>(
+    {&kResets, &kCoreDumps, &kHangs, &kProcessHangs, &kWedged, &kLastFault, &kLost}, HealthFiles::kMetrics);
 
 constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs and core dumps as they happen.",
                                            Need::uevents, true};
@@ -61,7 +70,8 @@ constexpr std::array<KernelAbsence, 1> kNoAnswer{{
 }};
 constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node,
                                            false, kNoAnswer};
-constexpr const FeatureDescriptor* kFeatures[] = {&kEventsFeature, &kLogFeature, &kDumpsFeature, &kWedgedFeature};
+constexpr auto kFeatures = joined<const FeatureDescriptor*>(
+    {&kEventsFeature, &kLogFeature, &kDumpsFeature, &kWedgedFeature}, HealthFiles::kFeatures);
 constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
 
 constexpr std::string_view kFull = "full", kWedgedKind = "wedged", kCoreDump = "core_dump", kUnknown = "unknown";
@@ -141,15 +151,20 @@ constexpr CollectorInfo HealthCollector::kInfo{
         "`intel_gpu_last_fault_timestamp_seconds` also has `full` (a reset of the whole GPU), `wedged` and "
         "`core_dump`, and is absent until the first fault. The process is the one that opened the render node (xe) or "
         "made the context (i915), which may be a compositor or a broker. docs/runbook.md lists what each channel "
-        "reports by driver and platform."};
+        "reports by driver and platform. PCIe errors: types have the kernel's names; ports of the same kind (the "
+        "switch of a card behind the switch of a board) are added up; an Arc card's slot is counted by switch_upstream "
+        "and root, "
+        "hardly ever by endpoint. Firmware: which file of GuC was loaded (70.x) only root can read; i915 shows HuC "
+        "without a version, and not GuC. These files are read every 20 seconds, and at once after another fault."};
 
 std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& context) {
   return std::make_unique<HealthCollector>(context.machine);
 }
 
-// Parts that read files: parts_.push_back(std::make_unique<HealthFiles>(machine));
 HealthCollector::HealthCollector(Machine& machine)
-    : machine_(machine), channels_{machine.uevents, machine.kernel_log}, dumps_(machine.sys) {}
+    : machine_(machine), channels_{machine.uevents, machine.kernel_log}, dumps_(machine.sys) {
+  parts_.push_back(std::make_unique<HealthFiles>(machine));
+}
 
 HealthCollector::~HealthCollector() = default;
 

@@ -60,6 +60,26 @@ GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
 Discovery::Discovery(Machine& machine, std::vector<std::string> selection)
     : machine_(machine), selection_(std::move(selection)) {}
 
+// xe holds a card whose firmware failed at boot without making DRM nodes for it (xe_survivability_mode.c). Other
+// devices that it holds without a node are still being bound.
+void Discovery::add_without_node(std::vector<Gpu>& found) {
+  note(machine_.sys.for_each("bus/pci/drivers/xe", [&](std::string_view name) {
+    const auto same = [&](const Gpu& gpu) { return gpu.address == name; };
+    if (!is_pci_address(name) || std::any_of(found.begin(), found.end(), same)) return true;
+    const std::string link = "bus/pci/devices/" + std::string(name);
+    const auto mode = machine_.sys.stat(link + "/survivability_mode");
+    if (!mode) return true;
+    const auto path = machine_.sys.resolve(link);
+    if (!path) return true;
+    Gpu gpu;
+    gpu.address = std::string(name);
+    gpu.pci_path = *path;
+    gpu.binding = mode->inode;
+    found.push_back(std::move(gpu));
+    return true;
+  }));
+}
+
 bool Discovery::describe(Gpu& gpu) const {
   std::array<char, 256> buffer;
   const Directory& sys = machine_.sys;
@@ -125,6 +145,7 @@ const std::vector<Gpu>& Discovery::discover() {
     }
     add_node(*at, node.name);
   }
+  add_without_node(found);
   if (failure_) return gpus_;  // a failed scan proves nothing
   std::vector<Gpu> gpus;
   for (Gpu& gpu : found) {

@@ -10,7 +10,8 @@
 
 namespace igpu {
 
-// Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe. Cheap enough for every scrape: a known
+// Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe; without a card and a render node if xe holds
+// them in survivability mode. Cheap enough for every scrape: a known
 // GPU costs one readlink per DRM node and one stat; if all that are selected by address are known, one stat each.
 // Sources: /sys/class/drm (links into the PCI tree; card and render numbers are unrelated), /sys/bus/pci.
 class Discovery {
@@ -25,6 +26,7 @@ class Discovery {
 
  private:
   bool all_selected_unchanged() const;
+  void add_without_node(std::vector<Gpu>& found);
   template <class T>
   void note(const Reading<T>& reading) {
     if (reading.is_failure()) failure_ = reading.failure();

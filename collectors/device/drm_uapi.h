@@ -43,6 +43,15 @@ struct I915QueryItem {
 };
 static_assert(sizeof(I915QueryItem) == 24);
 
+struct I915Getparam {
+  std::int32_t param, pad;
+  std::uint64_t value;  // pointer to an int
+};
+static_assert(sizeof(I915Getparam) == 16);
+inline constexpr unsigned long kIoctlI915Getparam = request(0x40 + 0x06, sizeof(I915Getparam));
+static_assert(kIoctlI915Getparam == 0xc0106446);
+inline constexpr std::int32_t kI915HucStatus = 42;
+
 inline constexpr std::uint64_t kI915EngineInfo = 2;
 inline constexpr std::uint64_t kI915MemoryRegions = 4;
 inline constexpr std::uint16_t kI915ClassSystem = 0;
@@ -86,6 +95,7 @@ inline constexpr std::uint32_t kXeEngines = 0;
 inline constexpr std::uint32_t kXeMemoryRegions = 1;
 inline constexpr std::uint32_t kXeConfig = 2;
 inline constexpr std::uint32_t kXeGtList = 3;
+inline constexpr std::uint32_t kXeFirmwareVersion = 7;
 inline constexpr std::uint16_t kXeClassSystem = 0;
 inline constexpr std::uint16_t kXeClassVram = 1;
 
@@ -116,5 +126,14 @@ struct XeGt {
   std::uint64_t reserved[7];
 };
 static_assert(sizeof(XeGt) == 96);
+
+// The caller sets which; all else must be 0.
+struct XeFirmwareVersion {
+  std::uint16_t which;  // 0 GuC, 1 HuC
+  std::uint16_t pad;
+  std::uint32_t branch, major, minor, patch, pad2;
+  std::uint64_t reserved;
+};
+static_assert(sizeof(XeFirmwareVersion) == 32);
 
 }  // namespace igpu::drm

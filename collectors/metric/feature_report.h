@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "metric/sample_sink.h"
 
@@ -11,16 +12,17 @@ namespace igpu {
 // (fixable ones first). Failures go to the sink at once. The destructor reports the result.
 class FeatureReport {
  public:
-  // of_function: for an SR-IOV virtual function, what its kernel does not expose belongs to the host.
+  // of_function: for an SR-IOV virtual function, what its kernel does not expose belongs to the host. device: its PCI
+  // address, for a collector of the whole machine.
   FeatureReport(SampleSink& out, const FeatureDescriptor& feature, Absent otherwise = {Reason::hardware},
-                bool of_function = false)
-      : out_(out), feature_(feature), absent_(otherwise), of_function_(of_function) {}
+                bool of_function = false, std::string_view device = {})
+      : out_(out), feature_(feature), absent_(otherwise), of_function_(of_function), device_(device) {}
   ~FeatureReport() {
     if (available_) {
-      out_.available(feature_);
+      out_.available(feature_, device_);
     } else if (!failed_) {
       if (of_function_ && absent_.reason == Reason::kernel) absent_.reason = Reason::hardware;
-      out_.absent(feature_, absent_);
+      out_.absent(feature_, absent_, device_);
     }
   }
   FeatureReport(const FeatureReport&) = delete;
@@ -49,6 +51,7 @@ class FeatureReport {
   const FeatureDescriptor& feature_;
   Absent absent_;
   bool of_function_;
+  std::string_view device_;
   bool available_ = false;
   bool failed_ = false;
   bool noted_ = false;

@@ -152,6 +152,13 @@ void put_identity(const Target& to, const Labels& l, double) {
   gpu.kind = l[4] == to_string(GpuKind::discrete) ? GpuKind::discrete : GpuKind::integrated;
 }
 
+void put_fault(const Target& to, const Labels& l, double value) {
+  std::vector<Fault>& faults = to.gpu->model.faults;
+  if (faults.size() < kMaxRows) faults.push_back({std::string(l[0]), Seconds{value}});
+}
+
+void put_may_sleep(const Target& to, const Labels& l, double) { to.gpu->model.may_sleep = l[0] == "auto"; }
+
 void put_throttled(const Target& to, const Labels& l, double value) {
   Throttling* const row = row_of<Throttling>(to, l);
   if (row == nullptr) return;
@@ -211,6 +218,11 @@ constexpr Field kFields[] = {
     text("gpu", "intel_gpu_info", {"card", "render_node", "driver", "name", "kind"}, put_identity),
     of_gpu<&GpuModel::suspended>("gpu.suspended", "intel_gpu_runtime_suspended"),
     of_gpu<&GpuModel::hang_captured>("gpu.hang_captured", "intel_gpu_error_state", {"error_state", ""}),
+    of_gpu<&GpuModel::wedged>("gpu.wedged", "intel_gpu_wedged", {"wedged", "health"}),
+    text("gpu.faults", "intel_gpu_last_fault_timestamp_seconds", {"kind"}, put_fault),
+    of_gpu<&GpuModel::survivability>("gpu.survivability", "intel_gpu_survivability_mode",
+                                     {"survivability_mode", "health"}),
+    text("gpu.may_sleep", "intel_gpu_runtime_pm_info", {"control"}, put_may_sleep),
     of_gpu<&GpuModel::interrupts>("gpu.interrupts", "intel_gpu_interrupts_total", {"interrupts", "engines"}),
 
     field<&Engine::busy>("engine.busy", "intel_gpu_engine_busy_ratio", kEngineBusy),
@@ -254,6 +266,9 @@ constexpr Field kFields[] = {
     field<&PcieLink::width>("pcie.width", "intel_gpu_pcie_link_width_lanes", {"bound", "current"}, kLink),
     field<&PcieLink::max_width>("pcie.max_width", "intel_gpu_pcie_link_width_lanes", {"bound", "max"}, kLink),
 
+    of_gpu<&GpuModel::slot_speed>("pcie.slot_speed", "intel_gpu_pcie_slot_speed_transfers_per_second", kLink),
+    of_gpu<&GpuModel::slot_width>("pcie.slot_width", "intel_gpu_pcie_slot_width_lanes", kLink),
+
     of_gpu<&GpuModel::process_count>("gpu.processes", "intel_gpu_processes", kProcesses),
     of_gpu<&GpuModel::processes_dropped>("gpu.processes_dropped", "intel_gpu_processes_dropped", kProcesses),
     field<&Process::clients>("process.clients", "intel_gpu_process_clients", kProcesses),
@@ -288,6 +303,14 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_frequency_cycles_total",
     "intel_gpu_awake_seconds_total",
     "intel_gpu_current_limit_amperes",
+    "intel_gpu_temperature_limit_celsius",
+    "intel_gpu_resets_total",
+    "intel_gpu_core_dumps_total",
+    "intel_gpu_hangs_total",
+    "intel_gpu_process_hangs_total",
+    "intel_gpu_fault_events_lost_total",
+    "intel_gpu_pcie_errors_total",
+    "intel_gpu_firmware_info",
     "intel_gpu_workload_engine_busy_seconds_total",
     "intel_gpu_workload_started_total",
     "intel_gpu_workload_disk_read_bytes_total",
@@ -296,13 +319,6 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_workload_job_run_seconds",
     "intel_gpu_workload_jobs_total",
     "intel_gpu_workload_hangs_total",
-    "intel_gpu_resets_total",
-    "intel_gpu_core_dumps_total",
-    "intel_gpu_hangs_total",
-    "intel_gpu_process_hangs_total",
-    "intel_gpu_wedged",
-    "intel_gpu_last_fault_timestamp_seconds",
-    "intel_gpu_fault_events_lost_total",
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include "model/rules.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
 
 namespace igpu {
@@ -13,6 +15,52 @@ Reading<Bytes> snapshot::resident(const std::vector<ProcessMemory>& memory) {
   for (const ProcessMemory& row : memory)
     if (row.state == "resident") sum = Bytes{sum.value_or({}).value + row.value.value};
   return sum;
+}
+
+std::string_view snapshot::out_of_service(const GpuModel& gpu) {
+  if (gpu.survivability.value_or(false)) return "in survivability mode";
+  if (gpu.wedged.value_or(false)) return "wedged";
+  return {};
+}
+
+std::string snapshot::trouble_of(const GpuModel& gpu, Seconds now) {
+  constexpr double kShownFor = 60, kClocksDiffer = 5;
+  if (const std::string_view why = out_of_service(gpu); !why.empty()) return std::string(why);
+  const Fault* last = nullptr;
+  for (const Fault& fault : gpu.faults)
+    if (last == nullptr || fault.at.value > last->at.value) last = &fault;
+  const double age = last != nullptr ? now.value - last->at.value : kShownFor;
+  if (age < kShownFor && age > -kClocksDiffer) {
+    std::string text = last->kind;
+    std::replace(text.begin(), text.end(), '_', ' ');
+    return text + ", " + std::to_string(std::lround(std::max(age, 0.0))) + " s ago";
+  }
+  return gpu.hang_captured.value_or(false) ? "GPU hang recorded" : "";
+}
+
+// Cards keep their media engines on a GT of their own, so the fastest GT is compared: no GT may be fast.
+std::optional<BusyButSlow> snapshot::busy_but_slow(const GpuModel& gpu) {
+  constexpr double kBusy = 0.9, kSlow = 0.5;
+  if (!gpu.frequencies || !gpu.engine_classes) return std::nullopt;
+  if (gpu.throttling &&
+      std::any_of(gpu.throttling->begin(), gpu.throttling->end(), [](const Throttling& gt) { return gt.limited; }))
+    return std::nullopt;
+  std::optional<BusyButSlow> found;
+  for (const Frequency& gt : *gpu.frequencies) {
+    const Reading<Hertz>& actual = gt.mean_actual ? gt.mean_actual : gt.actual;
+    // The limit that was set, unless the hardware allows less now.
+    const double allowed = std::min(gt.max.value_or(Hertz{0}).value, gt.rpa.value_or(gt.max.value_or(Hertz{0})).value);
+    if (!actual || actual->value <= 0 || allowed <= 0) continue;  // 0: parked
+    if (actual->value >= kSlow * allowed) return std::nullopt;
+    found = BusyButSlow{EngineClass::render, {}, *actual, Hertz{allowed}};
+  }
+  if (!found) return std::nullopt;
+  for (const EngineClassLoad& load : *gpu.engine_classes) {
+    if (!load.busy || load.busy->value <= std::max(kBusy, found->busy.value)) continue;
+    found->engine_class = load.engine_class;
+    found->busy = *load.busy;
+  }
+  return found->busy.value > 0 ? found : std::nullopt;
 }
 
 std::vector<std::string_view> snapshot::throttle_reasons(const Throttling& row) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 #include "simulation/renderers.h"
 
@@ -70,6 +72,28 @@ void render_link(Tree& sys, const std::string& path, const Link& link, RuntimePo
   sys.file(path + "/max_link_width", std::to_string(link.max_width) + "\n").wakes = &power;
 }
 
+// drivers/pci/pcie/aer.c: the switch's upstream port and the root port count the errors of the slot, the GPU none.
+// Nothing is ever corrected but a few packets that were damaged on their way through the slot.
+void render_aer(Tree& sys, const std::string& path, unsigned damaged) {
+  const auto file = [&](std::string_view severity, std::initializer_list<std::string_view> types,
+                        std::string_view total) {
+    std::string text;
+    for (const std::string_view type : types)
+      text += std::string(type) + " " + std::to_string(type == "BadTLP" ? damaged : 0) + "\n";
+    const bool any = severity == "correctable";
+    text += "TOTAL_ERR_" + std::string(total) + " " + std::to_string(any ? damaged : 0) + "\n";
+    sys.file(path + "/aer_dev_" + std::string(severity), std::move(text));
+  };
+  file("correctable", {"RxErr", "BadTLP", "BadDLLP", "Rollover", "Timeout", "NonFatalErr", "CorrIntErr", "HeaderOF"},
+       "COR");
+  for (const auto& [severity, total] :
+       {std::pair<std::string_view, std::string_view>{"nonfatal", "NONFATAL"}, {"fatal", "FATAL"}})
+    file(severity,
+         {"Undefined", "DLP", "SDES", "TLP", "FCP", "CmpltTO", "CmpltAbrt", "UnxCmplt", "RxOF", "MalfTLP", "ECRC",
+          "UnsupReq", "ACSViol", "UncorrIntErr", "BlockedTLP", "AtomicOpBlocked", "TLPBlockedErr", "PoisonTLPBlocked"},
+         total);
+}
+
 // Root port, upstream and downstream port of the switch on the card. Functions below the downstream port have no lanes
 // and report Gen1 x1.
 void render_bridges(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
@@ -89,6 +113,7 @@ void render_bridges(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
     render_pci_function(sys, path, {0x8086, ids[i], 0x060400, 0x01, 0x0000, 0x0000, "pcieport", gpu.numa_node});
     render_runtime_pm(sys, path, power.suspended());
     render_link(sys, path, links[i], power);
+    if (battlemage) render_aer(sys, path, i == 0 ? 3 : 0);
     sys.file(path + "/secondary_bus_number", std::to_string(i + 1) + "\n");
   }
   render_link(sys, gpu.pci_path(), {inside, inside, 1, 1}, power);

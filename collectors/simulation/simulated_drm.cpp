@@ -55,6 +55,7 @@ class RenderNode final : public DrmNode {
     const bool is_xe = gpu_.model.driver == Driver::xe;
     if (request == drm::kIoctlVersion) return version(*static_cast<drm::Version*>(argument));
     if (request == drm::kIoctlI915Query && !is_xe) return i915_query(*static_cast<drm::I915Query*>(argument));
+    if (request == drm::kIoctlI915Getparam && !is_xe) return i915_getparam(*static_cast<drm::I915Getparam*>(argument));
     if (request == drm::kIoctlXeDeviceQuery && is_xe) return xe_query(*static_cast<drm::XeDeviceQuery*>(argument));
     if (request == drm::kIoctlI915Throttle && !is_xe) return 0;
     return EINVAL;
@@ -67,6 +68,14 @@ class RenderNode final : public DrmNode {
     put_string(version.name_length, version.name, to_string(gpu_.model.driver));
     put_string(version.date_length, version.date, "0");
     put_string(version.description_length, version.description, "Intel Graphics");
+    return 0;
+  }
+
+  // i915_getparam.c; HuC runs on every simulated GPU.
+  int i915_getparam(const drm::I915Getparam& query) const {
+    if (query.param != drm::kI915HucStatus) return EINVAL;
+    const std::int32_t authenticated = 1;
+    std::memcpy(pointer(query.value), &authenticated, sizeof authenticated);
     return 0;
   }
 
@@ -155,6 +164,9 @@ class RenderNode final : public DrmNode {
       case drm::kXeGtList:
         answer = xe_gts();
         break;
+      case drm::kXeFirmwareVersion:
+        answer = xe_firmware(query);
+        break;
       default:
         return EINVAL;
     }
@@ -227,6 +239,15 @@ class RenderNode final : public DrmNode {
       record.version_minor = 1;
       answer.add(record);
     }
+    return answer;
+  }
+
+  static Answer xe_firmware(const drm::XeDeviceQuery& query) {
+    drm::XeFirmwareVersion asked{};
+    if (query.size == sizeof asked) std::memcpy(&asked, pointer(query.data), sizeof asked);
+    const bool huc = asked.which == 1;
+    Answer answer;
+    answer.add(drm::XeFirmwareVersion{asked.which, 0, 0, huc ? 8u : 1u, huc ? 2u : 20u, huc ? 10u : 0u, 0, 0});
     return answer;
   }
 

@@ -67,13 +67,14 @@ Reading<Bytewise> i915_query(DrmNode& node, std::uint64_t id, AnswerBuffer& buff
 }
 
 // Two passes as well, but the second must pass exactly the size that the first one reported.
-Reading<Bytewise> xe_query(DrmNode& node, std::uint32_t id, AnswerBuffer& buffer) {
+Reading<Bytewise> xe_query(DrmNode& node, std::uint32_t id, AnswerBuffer& buffer, Bytewise question = {}) {
   drm::XeDeviceQuery query{0, id, 0, 0, {}};
   if (const auto asked = node.ioctl(drm::kIoctlXeDeviceQuery, &query); !asked) return refused<Bytewise>(asked);
   const std::size_t needed = query.size;
   if (needed == 0 || needed > sizeof(buffer)) return malformed(kXeWhere);
 
   buffer.fill(0);
+  std::copy_n(question.begin(), std::min(question.size(), needed), std::as_writable_bytes(std::span(buffer)).begin());
   query = {0, id, static_cast<std::uint32_t>(needed), address_of(buffer.data()), {}};
   if (const auto answered = node.ioctl(drm::kIoctlXeDeviceQuery, &query); !answered) return refused<Bytewise>(answered);
   return std::as_bytes(std::span(buffer)).first(needed);
@@ -208,6 +209,31 @@ std::optional<double> xe_reference_clock(DrmNodes& nodes, std::string_view rende
   if (!node) return std::nullopt;
   const auto hertz = xe_reference_clock(**node);
   return hertz ? std::optional(static_cast<double>(*hertz)) : std::nullopt;
+}
+
+Reading<FirmwareVersion> xe_firmware_version(DrmNode& node, Microcontroller which) {
+  AnswerBuffer buffer;
+  drm::XeFirmwareVersion asked{};
+  asked.which = static_cast<std::uint16_t>(which);
+  const auto answer = xe_query(node, drm::kXeFirmwareVersion, buffer, std::as_bytes(std::span(&asked, 1)));
+  if (!answer) return answer.propagate<FirmwareVersion>();
+  if (answer->size() < sizeof(drm::XeFirmwareVersion)) return malformed(kXeWhere);
+  const auto version = load<drm::XeFirmwareVersion>(*answer, 0);
+  return FirmwareVersion{version.major, version.minor, version.patch};
+}
+
+Reading<bool> i915_huc_authenticated(DrmNode& node) {
+  int status = 0;
+  drm::I915Getparam query{drm::kI915HucStatus, 0, address_of(&status)};
+  const auto answered = node.ioctl(drm::kIoctlI915Getparam, &query);
+  if (answered) return status > 0;
+  if (answered.is_failure() && answered.failure().code.category() == std::generic_category()) {
+    // The driver's way to say what became of the firmware: nothing went wrong with the question.
+    const int error = answered.failure().code.value();
+    for (const int known : {EINVAL, ENOPKG, ENOEXEC, ENOMEM, EIO})
+      if (error == known) return Absent{Reason::kernel, error};
+  }
+  return answered.propagate<bool>();
 }
 
 }  // namespace igpu

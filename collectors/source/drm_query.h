@@ -39,4 +39,17 @@ Reading<std::uint64_t> xe_reference_clock(DrmNode& node);
 // The same for a node that is opened only for this query; nullopt if it cannot be opened or does not report it.
 std::optional<double> xe_reference_clock(DrmNodes& nodes, std::string_view render_node);
 
+// Firmware of the GPU's microcontrollers.
+enum class Microcontroller : std::uint16_t { guc = 0, huc = 1 };
+struct FirmwareVersion {
+  std::uint32_t major = 0, minor = 0, patch = 0;
+  bool operator==(const FirmwareVersion&) const = default;
+};
+// xe, from Linux 6.11: of HuC its version, while it runs; of GuC the version of its submission interface (1.x), not of
+// the file that was loaded (70.x), which only root can read. Absent ENODEV: the GPU has none, or it does not run.
+Reading<FirmwareVersion> xe_firmware_version(DrmNode& node, Microcontroller which);
+// i915 (I915_PARAM_HUC_STATUS): whether HuC was authenticated; no version. Reads a register. Absent with the errno that
+// says why HuC does not run: ENODEV (the GPU has none), EOPNOTSUPP (turned off), ENOPKG, ENOEXEC, ENOMEM, EIO.
+Reading<bool> i915_huc_authenticated(DrmNode& node);
+
 }  // namespace igpu

@@ -2,7 +2,6 @@
 #include "source/pcie_link.h"
 
 #include <array>
-#include <vector>
 
 #include "base/scan.h"
 
@@ -16,9 +15,7 @@ bool is_pci_function(std::string_view name) {
 
 }  // namespace
 
-std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
-  // Every function from the root port down to the GPU, as paths. A domain inside another one (10000, of a volume
-  // management device) has root ports of its own: what precedes its host bridge is not a bridge of the card.
+std::vector<std::string> pci_functions(std::string_view pci_path) {
   std::vector<std::string> functions;
   for (std::size_t begin = 0; begin < pci_path.size();) {
     const std::size_t end = std::min(pci_path.find('/', begin), pci_path.size());
@@ -27,6 +24,11 @@ std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
     if (is_pci_function(name)) functions.emplace_back(pci_path.substr(0, end));
     begin = end + 1;
   }
+  return functions;
+}
+
+std::string PcieLink::port_of(const Directory& sys, std::string_view pci_path) {
+  const std::vector<std::string> functions = pci_functions(pci_path);
   if (functions.size() < 2) return {};
   // The root port in front belongs to the board. A card's switch is Intel's own and two bridges deep (upstream port,
   // downstream port); a switch of another maker is the board's.
@@ -47,6 +49,10 @@ PcieLink::PcieLink(const Directory& sys, const Gpu& gpu) : port_(port_of(sys, gp
   max_speed_.emplace(sys, port_ + "/max_link_speed");
   current_width_.emplace(sys, port_ + "/current_link_width");
   max_width_.emplace(sys, port_ + "/max_link_width");
+  const std::vector<std::string> functions = pci_functions(port_);
+  if (functions.size() < 2) return;
+  slot_speed_.emplace(sys, functions[functions.size() - 2] + "/max_link_speed");
+  slot_width_.emplace(sys, functions[functions.size() - 2] + "/max_link_width");
 }
 
 // Passed through to a virtual machine without its switch, a card shows the inside of that switch, always x1 at 2.5

@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "igpu/device.h"
 #include "igpu/units.h"
@@ -14,6 +16,11 @@
 // of the switch's upstream port, the outermost bridge that belongs to the card.
 namespace igpu {
 
+// Every PCI function from the root port down to the device, as paths; only the device itself if it is on a root bus. A
+// domain inside another one (10000, of a volume management device) has root ports of its own: what precedes its host
+// bridge is not a bridge above the device.
+std::vector<std::string> pci_functions(std::string_view pci_path);
+
 class PcieLink {
  public:
   PcieLink(const Directory& sys, const Gpu& gpu);
@@ -23,6 +30,9 @@ class PcieLink {
   Reading<TransfersPerSecond> max_speed() { return speed(max_speed_); }
   Reading<Lanes> current_width() { return width(current_width_); }
   Reading<Lanes> max_width() { return width(max_width_); }
+  // What the slot can: the port on the board that the card is plugged into. Absent where it is not visible.
+  Reading<TransfersPerSecond> slot_speed() { return speed(slot_speed_); }
+  Reading<Lanes> slot_width() { return width(slot_width_); }
   const std::string& port() const { return port_; }  // PCI path of the function whose link this is
 
   // "devices/pci0000:00/<root port>/<switch upstream>/<switch downstream>/<gpu>" -> "…/<switch upstream>"; a card
@@ -37,7 +47,7 @@ class PcieLink {
   std::string port_;
   bool is_gpu_itself_ = false;
   std::optional<bool> inside_;
-  std::optional<Attribute> current_speed_, max_speed_, current_width_, max_width_;
+  std::optional<Attribute> current_speed_, max_speed_, current_width_, max_width_, slot_speed_, slot_width_;
 };
 
 }  // namespace igpu

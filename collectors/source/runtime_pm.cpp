@@ -15,6 +15,27 @@ RuntimePm::RuntimePm(const Directory& sys, std::string_view pci_path)
       usage_(sys, std::string(pci_path) + "/power/runtime_usage"),
       delay_(sys, std::string(pci_path) + "/power/autosuspend_delay_ms") {}
 
+namespace {
+
+Reading<bool> one_of(const Directory& sys, const std::string& path, std::string_view yes, std::string_view no) {
+  std::array<char, 32> buffer;
+  const auto text = sys.read(path, buffer);
+  if (!text) return text.propagate<bool>();
+  const std::string_view word = trim(*text);
+  if (word != yes && word != no) return Failure{std::make_error_code(std::errc::bad_message), path};
+  return word == yes;
+}
+
+}  // namespace
+
+Reading<bool> may_suspend(const Directory& sys, std::string_view pci_path) {
+  return one_of(sys, std::string(pci_path) + "/power/control", "auto", "on");
+}
+
+Reading<bool> d3cold_allowed(const Directory& sys, std::string_view pci_path) {
+  return one_of(sys, std::string(pci_path) + "/d3cold_allowed", "1", "0");
+}
+
 Reading<std::uint64_t> RuntimePm::users() { return usage_.number(); }
 
 Nanoseconds RuntimePm::autosuspend_delay() {

@@ -14,6 +14,11 @@ namespace igpu {
 
 // Runtime power management of a PCI device: <pci>/power/ (Documentation/ABI/testing/sysfs-devices-power). Reading any
 // of these files never wakes the device.
+// power/control: whether the device may sleep at all ("auto"), or never does ("on").
+Reading<bool> may_suspend(const Directory& sys, std::string_view pci_path);
+// <pci>/d3cold_allowed: whether it may lose its power while it sleeps.
+Reading<bool> d3cold_allowed(const Directory& sys, std::string_view pci_path);
+
 class RuntimePm {
  public:
   RuntimePm(const Directory& sys, std::string_view pci_path);

@@ -232,6 +232,7 @@ void add_conditional_calls(Rules& rules, std::optional<int> event_opener) {
   rules.allow(SCMP_SYS(bpf), {is_int(0, BPF_ITER_CREATE)});
   // Queries of render nodes, which submit no work to the GPU.
   rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Query)});
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Getparam)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, kXeDeviceQuery)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, kI915Throttle)});
   rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
@@ -315,7 +316,7 @@ LayerOutcome filter_calls_of_clients() {
   Rules rules(filter.get());
   for (const int call : {SCMP_SYS(recvmsg), SCMP_SYS(bpf), SCMP_SYS(seccomp)})
     rules.answer(call, SCMP_ACT_ERRNO(EPERM));
-  for (const unsigned long request : {kI915Query, kXeDeviceQuery, kI915Throttle}) {
+  for (const unsigned long request : {kI915Query, kI915Getparam, kXeDeviceQuery, kI915Throttle}) {
     rules.answer(SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), {is_int(1, request)});
   }
   if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());

@@ -46,6 +46,7 @@ void put(std::byte*& at, const T& record) {
 }
 
 int answer_i915(const CapturedGpu& gpu, unsigned long request, void* argument) {
+  if (request == drm::kIoctlI915Throttle) return 0;  // not wedged
   if (request != drm::kIoctlI915Query) return EINVAL;
   const auto& query = *static_cast<drm::I915Query*>(argument);
   auto& item = *reinterpret_cast<drm::I915QueryItem*>(static_cast<std::uintptr_t>(query.items));
@@ -92,6 +93,8 @@ int answer_xe(const CapturedGpu& gpu, unsigned long request, void* argument) {
     put(at, drm::XeMemoryRegion{0, 0, 4096, 16 * kGiB, 90 * kMiB, 0, 0, {}});
     if (gpu.vram_bytes > 0)
       put(at, drm::XeMemoryRegion{1, 0, 65536, gpu.vram_bytes, 700 * kMiB, gpu.vram_bytes, 700 * kMiB, {}});
+  } else if (query.query == drm::kXeConfig) {  // asked for its size only, to see whether the driver answers
+    put(at, drm::XeHeader{0, 0});
   } else if (query.query == drm::kXeGtList) {
     put(at, drm::XeHeader{gpu.media_gt ? 2u : 1u, 0});
     for (std::uint16_t gt = 0; gt < (gpu.media_gt ? 2 : 1); ++gt) {

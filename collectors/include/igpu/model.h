@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 // model/fields.cpp has the one table of fields.
 namespace igpu {
 
+struct GpuModel;
+
 namespace snapshot {
 
 // What a workload uses of one GPU.
@@ -25,6 +28,12 @@ struct WorkloadUse {
   std::array<Reading<Ratio>, kEngineClasses> busy{Absent{}, Absent{}, Absent{}, Absent{}, Absent{}};
   std::vector<ProcessMemory> memory;
   Reading<Count> clients = Absent{};
+};
+
+// The last fault of a kind: job_timeout, hang, full, wedged, ...
+struct Fault {
+  std::string kind;
+  Seconds at;  // since 1970, by the clock of the machine with the GPU
 };
 
 // A workload as a whole.
@@ -38,6 +47,21 @@ struct Workload {
 // Sum over the regions of the memory that is in use now; absent if no region has a value.
 Reading<Bytes> resident(const std::vector<ProcessMemory>& memory);
 
+// Why nothing can run on the GPU until somebody helps it, in words; empty unless that is known.
+std::string_view out_of_service(const GpuModel& gpu);
+
+// What is or just was wrong with the GPU: "wedged", for a minute "job timeout, 12 s ago", "GPU hang recorded"; empty if
+// nothing. now: since 1970.
+std::string trouble_of(const GpuModel& gpu, Seconds now);
+
+// The GPU is over 90 % busy below half of the clock that it may use, and no throttle reason says why.
+struct BusyButSlow {
+  EngineClass engine_class;
+  Ratio busy;
+  Hertz actual, allowed;
+};
+std::optional<BusyButSlow> busy_but_slow(const GpuModel& gpu);
+
 // Why the GT is throttled, in words; empty unless it is.
 std::vector<std::string_view> throttle_reasons(const Throttling& row);
 
@@ -46,6 +70,12 @@ std::vector<std::string_view> throttle_reasons(const Throttling& row);
 struct GpuModel : Snapshot {
   bool identified = false;  // the page has the identity; otherwise only the address of `gpu` is known
   Reading<Count> process_count = Absent{}, processes_dropped = Absent{};
+  Reading<bool> wedged = Absent{};         // the driver has given it up
+  Reading<bool> survivability = Absent{};  // xe holds the card so that its firmware can be flashed
+  Reading<bool> may_sleep = Absent{};      // runtime power management is on
+  std::vector<snapshot::Fault> faults;
+  Reading<TransfersPerSecond> slot_speed = Absent{};  // highest, of the port that the card is plugged into
+  Reading<Lanes> slot_width = Absent{};
   std::vector<snapshot::WorkloadUse> workloads;
   std::vector<std::string> missing;  // features that a permission, a kernel or a module would provide
 };

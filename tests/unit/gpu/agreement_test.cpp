@@ -37,7 +37,16 @@ std::string key(std::string_view metric, std::map<std::string, std::string> labe
 
 // The fields of a Snapshot: not those that only pages have.
 bool has_field(std::string_view metric) {
-  constexpr std::string_view kBeyond[] = {"gpu", "gpu.processes_dropped", "feature", "feature.missing"};
+  constexpr std::string_view kBeyond[] = {"gpu",
+                                          "gpu.processes_dropped",
+                                          "feature",
+                                          "feature.missing",
+                                          "gpu.wedged",
+                                          "gpu.faults",
+                                          "gpu.survivability",
+                                          "gpu.may_sleep",  // of the collector health, which a Gpu does not run
+                                          "pcie.slot_speed",
+                                          "pcie.slot_width"};
   const auto fields = model::fields_of(metric);
   return !fields.empty() && std::find(std::begin(kBeyond), std::end(kBeyond), fields.front().path) == std::end(kBeyond);
 }

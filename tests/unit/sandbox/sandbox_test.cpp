@@ -48,6 +48,7 @@ TEST_CASE("a trial does not change this process") {
 
 TEST_CASE("the filter allows the queries of render nodes") {
   CHECK(kI915Query == igpu::drm::kIoctlI915Query);
+  CHECK(kI915Getparam == igpu::drm::kIoctlI915Getparam);
   CHECK(kXeDeviceQuery == igpu::drm::kIoctlXeDeviceQuery);
   CHECK(kI915Throttle == igpu::drm::kIoctlI915Throttle);
 }

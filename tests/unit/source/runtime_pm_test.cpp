@@ -84,4 +84,21 @@ TEST_CASE("who uses the device and how long it stays awake afterwards") {
   CHECK(power.autosuspend_delay() == 0s);
 }
 
+TEST_CASE("settings: whether the device may sleep, and lose its power then") {
+  TestMachine m;
+  const std::string pci = "sys/" + kPci;
+  CHECK(may_suspend(m.sys, kPci).is_absent());
+  CHECK(d3cold_allowed(m.sys, kPci).is_absent());
+  m.tree.write(pci + "/power/control", "on\n");
+  m.tree.write(pci + "/d3cold_allowed", "0\n");
+  CHECK_FALSE(may_suspend(m.sys, kPci).value_or(true));
+  CHECK_FALSE(d3cold_allowed(m.sys, kPci).value_or(true));
+  m.tree.write(pci + "/power/control", "auto\n");
+  m.tree.write(pci + "/d3cold_allowed", "1\n");
+  CHECK(may_suspend(m.sys, kPci).value_or(false));
+  CHECK(d3cold_allowed(m.sys, kPci).value_or(false));
+  m.tree.write(pci + "/power/control", "sometimes\n");
+  CHECK(may_suspend(m.sys, kPci).is_failure());
+}
+
 TEST_SUITE_END();
