@@ -13,6 +13,11 @@ constexpr Metric<Celsius, 2> kTemperature{"intel_gpu_temperature_celsius",
                                           Kind::gauge,
                                           "Temperature by sensor; for an integrated GPU, that of the CPU package.",
                                           {"device", "sensor"}};
+constexpr Metric<Celsius, 3> kTemperatureLimit{
+    "intel_gpu_temperature_limit_celsius",
+    Kind::gauge,
+    "Temperature limits: crit (the hardware throttles or warns), emergency (it shuts down).",
+    {"device", "sensor", "limit"}};
 constexpr Metric<Rpm, 2> kFan{
     "intel_gpu_fan_speed_rpm", Kind::gauge, "Fan speed; 0 while the fan is stopped.", {"device", "fan"}};
 constexpr Metric<Volts, 2> kVoltage{"intel_gpu_voltage_volts", Kind::gauge, "Voltage.", {"device", "domain"}};
@@ -34,6 +39,13 @@ constexpr std::array<KernelAbsence, 4> kNoTemperature{{
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no temperature of the card in hwmon",
      "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17)"},
 }};
+constexpr std::array<KernelAbsence, 4> kNoTemperatureLimits{{
+    kNoTemperature[0],
+    kNoTemperature[1],
+    {Driver::i915, GpuKind::discrete, "the i915 driver has no limits of temperatures, in any version", ""},
+    {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no limits of temperatures in hwmon",
+     "Linux 7.0 or newer, with CONFIG_HWMON, if the card states them"},
+}};
 constexpr std::array<KernelAbsence, 2> kNoFan{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no fans of the card in hwmon",
      "Linux 6.12 or newer, with CONFIG_HWMON, if the card has a fan"},
@@ -52,13 +64,17 @@ constexpr std::array<KernelAbsence, 2> kNoLimits{{
 }};
 constexpr FeatureDescriptor kTemperatureFeature{"temperature", "Temperatures.", Need::nothing_special, false,
                                                 kNoTemperature};
+constexpr FeatureDescriptor kTemperatureLimitFeature{
+    "temperature_limits", "Limits of the temperatures.", Need::nothing_special, false, kNoTemperatureLimits, true};
 constexpr FeatureDescriptor kFanFeature{"fan", "Fan speed.", Need::nothing_special, false, kNoFan};
 constexpr FeatureDescriptor kVoltageFeature{"voltage", "Voltage.", Need::nothing_special, false, kNoVoltage};
 constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current limits.", Need::nothing_special, false,
                                           kNoLimits};
 
-constexpr const MetricDescriptor* kMetrics[] = {&kTemperature, &kFan, &kVoltage, &kPowerLimit, &kCurrentLimit};
-constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kFanFeature, &kVoltageFeature, &kLimitFeature};
+constexpr const MetricDescriptor* kMetrics[] = {&kTemperature, &kTemperatureLimit, &kFan,
+                                                &kVoltage,     &kPowerLimit,       &kCurrentLimit};
+constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kTemperatureLimitFeature, &kFanFeature,
+                                                  &kVoltageFeature, &kLimitFeature};
 
 }  // namespace
 
@@ -88,6 +104,13 @@ void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   for (Hwmon::Channel& channel : hwmon_.temperatures)
     if (const auto value = Hwmon::celsius(channel.attribute); temperature.note(value))
       out.add(kTemperature, {gpu_.address, channel.name}, *value);
+  // Both drivers had temperatures before they had limits of them; coretemp has both.
+  const bool no_limit_file = card && hwmon_.temperature_limits.empty();
+  FeatureReport temperature_limits(out, kTemperatureLimitFeature,
+                                   no_file || no_limit_file ? not_in_kernel : not_in_hardware);
+  for (Hwmon::Limit& limit : hwmon_.temperature_limits)
+    if (const auto value = Hwmon::celsius_limit(limit.channel.attribute); temperature_limits.note(value))
+      out.add(kTemperatureLimit, {gpu_.address, limit.channel.name, limit.limit}, *value);
   // Both drivers added fans at about the same time as temperatures: if only one of the two is missing, the card lacks
   // it.
   FeatureReport fan(out, kFanFeature, card && hwmon_.temperatures.empty() ? not_in_kernel : not_in_hardware);

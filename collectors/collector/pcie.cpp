@@ -16,6 +16,12 @@ constexpr Metric<Lanes, 2> kWidth{"intel_gpu_pcie_link_width_lanes",
                                   Kind::gauge,
                                   "Width of the link between card and slot; bound is current or max.",
                                   {"device", "bound"}};
+constexpr Metric<TransfersPerSecond, 1> kSlotSpeed{"intel_gpu_pcie_slot_speed_transfers_per_second",
+                                                   Kind::gauge,
+                                                   "Highest speed of the slot, whatever card is in it.",
+                                                   {"device"}};
+constexpr Metric<Lanes, 1> kSlotWidth{
+    "intel_gpu_pcie_slot_width_lanes", Kind::gauge, "Lanes of the slot, whatever card is in it.", {"device"}};
 constexpr std::array<KernelAbsence, 2> kNoLink{{
     {Driver::i915, GpuKind::discrete, "no PCI function in front of the GPU shows a link, as in a virtual machine",
      "read it on the host"},
@@ -24,7 +30,7 @@ constexpr std::array<KernelAbsence, 2> kNoLink{{
 }};
 constexpr FeatureDescriptor kFeature{"pcie_link", "Speed and width of the slot's link.", Need::nothing_special, false,
                                      kNoLink};
-constexpr const MetricDescriptor* kMetrics[] = {&kSpeed, &kWidth};
+constexpr const MetricDescriptor* kMetrics[] = {&kSpeed, &kWidth, &kSlotSpeed, &kSlotWidth};
 constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
 
 }  // namespace
@@ -45,6 +51,8 @@ void PcieCollector::collect(ScrapePass&, SampleSink& out) {
   if (const auto speed = link_.max_speed(); report.note(speed)) out.add(kSpeed, {gpu_.address, "max"}, *speed);
   if (const auto width = link_.current_width(); report.note(width)) out.add(kWidth, {gpu_.address, "current"}, *width);
   if (const auto width = link_.max_width(); report.note(width)) out.add(kWidth, {gpu_.address, "max"}, *width);
+  if (const auto speed = link_.slot_speed(); report.note(speed)) out.add(kSlotSpeed, {gpu_.address}, *speed);
+  if (const auto width = link_.slot_width(); report.note(width)) out.add(kSlotWidth, {gpu_.address}, *width);
 }
 
 }  // namespace igpu

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -98,6 +99,13 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
     const auto same = [&](const Channel& known) { return known.name == channel.name; };
     if (std::none_of(channels.begin(), channels.end(), same)) channels.push_back(std::move(channel));
   };
+  const auto add_limit = [](std::vector<Limit>& limits, Channel channel, std::string_view item,
+                            std::initializer_list<std::string_view> known_limits) {
+    const auto limit = std::find(known_limits.begin(), known_limits.end(), item);
+    if (limit == known_limits.end()) return;
+    const auto same = [&](const Limit& known) { return known.limit == *limit && known.channel.name == channel.name; };
+    if (std::none_of(limits.begin(), limits.end(), same)) limits.push_back({std::move(channel), *limit});
+  };
   for (const std::string& name : by_channel(names)) {
     const auto parts = parse(name);
     if (!parts) continue;
@@ -112,9 +120,13 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
     if (!label) continue;
     Channel channel{sensor_name(*label), std::string(parts->index), Attribute(sys, folder + "/" + name)};
     const bool input = parts->item == "input";
-    if (input && parts->kind == "temp") {
+    if (parts->kind == "temp") {
       if (label->empty()) channel.name = unlabelled_temperature(parts->index);
-      add(temperatures, std::move(channel));
+      if (input) {
+        add(temperatures, std::move(channel));
+      } else {
+        add_limit(temperature_limits, std::move(channel), parts->item, {"crit", "emergency"});
+      }
     } else if (input && parts->kind == "fan") {
       channel.name = channel.index;
       add(fans, std::move(channel));
@@ -125,15 +137,7 @@ void Hwmon::add_folder(const Directory& sys, const std::string& folder) {
     } else if (parts->kind == "curr" && parts->item == "crit") {
       add(current_limits, std::move(channel));
     } else if (parts->kind == "power") {
-      for (const std::string_view limit : {"max", "cap", "rated_max", "crit"}) {
-        if (parts->item != limit) continue;
-        const auto same = [&](const Limit& known) {
-          return known.limit == limit && known.channel.name == channel.name;
-        };
-        if (std::none_of(power_limits.begin(), power_limits.end(), same))
-          power_limits.push_back({std::move(channel), limit});
-        break;
-      }
+      add_limit(power_limits, std::move(channel), parts->item, {"max", "cap", "rated_max", "crit"});
     }
   }
 }
@@ -163,6 +167,11 @@ Hwmon Hwmon::of_cpu_package(const Directory& sys) {
     for (Channel& channel : all.temperatures) {
       if (!channel.name.starts_with("Package id")) continue;
       // The first package: the one that has an integrated GPU.
+      for (Limit& limit : all.temperature_limits) {
+        if (limit.channel.name != channel.name) continue;
+        limit.channel.name = "package";
+        hwmon.temperature_limits.push_back(std::move(limit));
+      }
       channel.name = "package";
       hwmon.temperatures.push_back(std::move(channel));
       return hwmon;
@@ -192,6 +201,11 @@ Reading<Celsius> Hwmon::celsius(Attribute& attribute) {
   constexpr double kColdest = -100, kHottest = 200;
   const auto value = scaled<Celsius>(attribute, 1e3);
   if (value && (value->value < kColdest || value->value > kHottest)) return Absent{Reason::hardware};
+  return value;
+}
+Reading<Celsius> Hwmon::celsius_limit(Attribute& attribute) {
+  const auto value = celsius(attribute);
+  if (value && value->value <= 0) return Absent{Reason::hardware};
   return value;
 }
 Reading<Volts> Hwmon::volts(Attribute& attribute) {

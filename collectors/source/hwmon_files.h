@@ -49,12 +49,14 @@ class Hwmon {
   std::vector<Channel> energies;      // microjoules
   struct Limit {
     Channel channel;
-    std::string_view limit;  // max, cap, rated_max, crit
+    std::string_view limit;  // of power: max, cap, rated_max, crit
   };
-  std::vector<Limit> power_limits;      // microwatts
-  std::vector<Channel> current_limits;  // milliamperes
+  std::vector<Limit> power_limits;        // microwatts
+  std::vector<Limit> temperature_limits;  // millidegrees; limit: crit, emergency
+  std::vector<Channel> current_limits;    // milliamperes
 
-  static Reading<Celsius> celsius(Attribute& attribute);  // impossible for a working chip: Absent{hardware}
+  static Reading<Celsius> celsius(Attribute& attribute);        // impossible for a working chip: Absent{hardware}
+  static Reading<Celsius> celsius_limit(Attribute& attribute);  // 0: not set: Absent{hardware}
   // The driver counts turns between two readings of the file, ours or another program's. Two readings within one
   // millisecond give no speed: nullopt.
   static Reading<std::optional<Rpm>> rpm(Attribute& attribute);

@@ -173,4 +173,34 @@ TEST_CASE("a fan read by another process at the same moment has no speed, and th
   CHECK(run.available("fan"));
 }
 
+TEST_CASE("limits of temperatures, so that the distance to them can be a rule") {
+  TestMachine m("b580-xe-many-temps");
+  const Gpu gpu = only_gpu(m);
+  Run run(m, gpu);
+  run.collect();
+  const char* const kLimit = "intel_gpu_temperature_limit_celsius";
+  CHECK(run.value(kLimit, {{"device", gpu.address}, {"sensor", "package"}, {"limit", "crit"}}) == 100);
+  CHECK(run.value(kLimit, {{"sensor", "package"}, {"limit", "emergency"}}) == 125);
+  CHECK(run.available("temperature_limits"));
+
+  TestMachine older("a380-i915");
+  Run none(older, only_gpu(older));
+  none.collect();
+  CHECK(none.count(kLimit) == 0);
+  CHECK(none.missing("temperature_limits") == Reason::kernel);
+
+  TestMachine integrated("cometlake-i915");
+  integrated.tree.write("sys/class/hwmon/hwmon3/name", "coretemp\n");
+  integrated.tree.write("sys/class/hwmon/hwmon3/temp1_label", "Package id 0\n");
+  integrated.tree.write("sys/class/hwmon/hwmon3/temp1_input", "47000\n");
+  integrated.tree.write("sys/class/hwmon/hwmon3/temp1_crit", "100000\n");
+  integrated.tree.write("sys/class/hwmon/hwmon3/temp2_label", "Core 0\n");
+  integrated.tree.write("sys/class/hwmon/hwmon3/temp2_input", "46000\n");
+  integrated.tree.write("sys/class/hwmon/hwmon3/temp2_crit", "100000\n");
+  Run package(integrated, only_gpu(integrated));
+  package.collect();
+  CHECK(package.count(kLimit) == 1);
+  CHECK(package.value(kLimit, {{"sensor", "package"}, {"limit", "crit"}}) == 100);
+}
+
 TEST_SUITE_END();
