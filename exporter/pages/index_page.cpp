@@ -81,7 +81,7 @@ void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> f
   }
 }
 
-void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary) {
+void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::string& trouble) {
   html.markup("<section><h3>")
       .text(gpu.name.empty() ? "(unknown name)" : gpu.name)
       .markup("</h3>\n<p class=\"about\">");
@@ -90,6 +90,7 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary) {
     if (!node.empty()) html.markup(" · ").text(node);
   }
   html.markup("</p>\n");
+  if (!trouble.empty()) html.markup("<p class=\"fix\">").text(trouble).markup("</p>\n");
   if (summary.suspended) html.markup("<p>Suspended; what would wake it is not read.</p>\n");
   html.markup("<table>\n");
   for (const SummarySection& section : summary.sections) {
@@ -137,7 +138,7 @@ void add_not_here(Html& html, std::span<const Finding> findings) {
 }  // namespace
 
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
-                       const PageView& page) {
+                       const PageView& page, Seconds now) {
   const BuildInfo build = build_info();
   Html html;
   html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>").text(kProgramName);
@@ -151,7 +152,8 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
     const HostModel host = model_of(page);
     for (const Gpu& gpu : gpus) {
       const GpuModel* const model = host.gpu(gpu.address);
-      add_gpu(html, gpu, model != nullptr ? summarize(*model) : GpuSummary());
+      add_gpu(html, gpu, model != nullptr ? summarize(*model) : GpuSummary(),
+              model != nullptr ? snapshot::trouble_of(*model, now) : "");
     }
     html.markup("</div>\n");
   }

@@ -14,6 +14,6 @@ namespace igpu::exporter {
 // The page at "/", for people: first what an operator can act on, then the current values of each GPU, then what is
 // missing. page and findings are from the same scrape.
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
-                       const PageView& page);
+                       const PageView& page, Seconds now);
 
 }  // namespace igpu::exporter

@@ -122,9 +122,10 @@ std::shared_ptr<const ScrapeResult> MetricsHandler::scrape(ScrapeRequest wanted,
   return result;
 }
 
-std::shared_ptr<const ScrapeResult> MetricsHandler::scrape_all(const HttpRequest& request, HttpResponse& response) {
+std::shared_ptr<const ScrapeResult> MetricsHandler::scrape_for(const HttpRequest& request, HttpResponse& response,
+                                                               CollectorSet collectors) {
   const InFlight::Slot slot = enter(request, response);
-  return slot ? scrape({{}, options_.timeout}, slot, response) : nullptr;
+  return slot ? scrape({std::move(collectors), options_.timeout}, slot, response) : nullptr;
 }
 
 void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) {

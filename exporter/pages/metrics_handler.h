@@ -37,8 +37,9 @@ class MetricsHandler {
 
   void handle(const HttpRequest& request, HttpResponse& response);
 
-  // The same for the page for people, whose scrapes count like the others. Null: the response holds the reason.
-  std::shared_ptr<const ScrapeResult> scrape_all(const HttpRequest& request, HttpResponse& response);
+  // The same for other pages, whose scrapes count like the others. Null: the response holds the reason.
+  std::shared_ptr<const ScrapeResult> scrape_for(const HttpRequest& request, HttpResponse& response,
+                                                 CollectorSet collectors = {});
 
   // Waits for running scrapes; false if some are still running.
   bool drain(std::chrono::milliseconds at_most) { return in_flight_.wait_until_idle(at_most); }

@@ -15,7 +15,8 @@ namespace igpu::exporter {
 //   TELEMETRY_PATH   the metrics
 //   /                a page for people
 //   /-/healthy       200 while the process runs
-//   /-/ready         200 while it serves scrapes, 503 before that and during shutdown
+//   /-/ready         200 while it serves scrapes, 503 before that and during shutdown; with ?gpu=healthy 503 also while
+//                    a GPU is wedged or in survivability mode
 // GET and HEAD only; everything else is 404 or 405. Paths match exactly.
 class Routes final : public HttpHandler {
  public:
@@ -28,7 +29,8 @@ class Routes final : public HttpHandler {
 
  private:
   void index(const HttpRequest& request, HttpResponse& response);
-  void ready(HttpResponse& response) const;
+  void ready(const HttpRequest& request, HttpResponse& response);
+  void gpus_ready(const HttpRequest& request, HttpResponse& response);
 
   std::string telemetry_path_;
   MetricsHandler& metrics_;

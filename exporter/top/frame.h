@@ -45,6 +45,7 @@ struct HostFrame : HostModel {
   std::string problem;                          // one line; of a failed host
   std::unordered_map<std::string, double> cpu;  // processors in use on average since the frame before, by cpu_key()
   std::chrono::nanoseconds time{};              // CLOCK_MONOTONIC when the page was read
+  Seconds unix_time{};                          // the same since 1970
 };
 
 struct Frame {

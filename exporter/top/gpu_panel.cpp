@@ -164,8 +164,7 @@ class Painter {
   }
 
   void title(const GpuModel& gpu, GpuPlace place) {
-    std::string status;
-    if (gpu.hang_captured.value_or(false)) status = "GPU hang recorded";
+    const std::string status = trouble_of(gpu, frame_.hosts[place.host].unix_time);
     const int end = width() - (status.empty() ? 0 : cell_width(status) + 1);
     int x = canvas().put(0, y_, std::to_string(gpu_number(frame_, place)), Style::strong) + 1;
     x = canvas().put_words(x, y_, gpu.gpu.card, Style::strong, end);
@@ -557,12 +556,12 @@ class Painter {
     line.right(kHeat, heat ? whole(*heat) : "-");
     const std::optional<double> share = local != nullptr ? share_of(*local) : std::nullopt;
     line.right(kMemory, percent(share), share.value_or(0) >= 0.9 ? Style::warning : Style::plain);
-    std::string status = gpu.hang_captured.value_or(false) ? "GPU hang recorded" : "";
+    std::string status = trouble_of(gpu, host.unix_time);
+    const bool trouble = !status.empty();
     if (gpu.suspended.value_or(false)) status += status.empty() ? "suspended" : " suspended";
     if (throttled) status += status.empty() ? "throttled" : " throttled";
     const int begin = line.end() + 1;
-    const int end =
-        canvas().put_words(begin, y_, status, gpu.hang_captured.value_or(false) ? Style::alarm : Style::warning);
+    const int end = canvas().put_words(begin, y_, status, trouble ? Style::alarm : Style::warning);
     (void)canvas().put_name(end > begin ? end + 1 : end, y_,
                             gpu.gpu.card.empty() ? gpu.gpu.address + " " + gpu.gpu.name : gpu.gpu.name, Style::dim);
     ++y_;

@@ -53,6 +53,11 @@ void read_remotely(const std::stop_token& stop, HttpFetcher& fetcher, const std:
   }
 }
 
+void stamp(HostFrame& frame) {
+  frame.time = Clock::now().time_since_epoch();
+  frame.unix_time = Seconds{std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count()};
+}
+
 }  // namespace
 
 HostFrame frame_of(const Fetched& fetched, const std::string& name) {
@@ -60,7 +65,7 @@ HostFrame frame_of(const Fetched& fetched, const std::string& name) {
   try {
     HostFrame frame = frame_of(std::string_view(fetched.body));
     frame.name = clean_text(name);
-    frame.time = Clock::now().time_since_epoch();
+    stamp(frame);
     return frame;
   } catch (const std::exception& error) {
     return failed(name, error.what());
@@ -72,7 +77,7 @@ HostFrame read_frame(Monitor& monitor, const std::stop_token& stop) {
     const auto result = monitor.scrape({.gone = stop});
     if (result == nullptr) return {};
     HostFrame frame = frame_of(PageView(result->lists()));
-    frame.time = Clock::now().time_since_epoch();
+    stamp(frame);
     return frame;
   } catch (const std::exception& error) {
     return failed("", error.what());

@@ -56,8 +56,9 @@ class FakeSource final : public exporter::ScrapeSource {
   std::vector<std::string> enabled{"engines", "fdinfo"};
   ScrapeRequest last;
   std::atomic<int> scrapes = 0;
-  std::function<void()> during;  // runs inside a scrape
-  bool too_late = false;         // its deadline is over before it begins
+  std::function<void()> during;                   // runs inside a scrape
+  std::function<void(SampleList&)> more_samples;  // beside that of the small page
+  bool too_late = false;                          // its deadline is over before it begins
 
   std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request) override {
     ++scrapes;
@@ -66,6 +67,7 @@ class FakeSource final : public exporter::ScrapeSource {
     if (too_late) return nullptr;
     auto result = std::make_shared<FakeScrape>();
     add_sample(result->list, kPageDevices, {}, 1);
+    if (more_samples) more_samples(result->list);
     return result;
   }
   std::vector<Gpu> gpus() override { return {}; }

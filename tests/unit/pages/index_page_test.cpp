@@ -18,7 +18,7 @@ constexpr FeatureDescriptor kPmu{"engine_pmu", "No engine time of other users' w
 std::string shown(std::string_view path, std::span<const Gpu> gpus, std::span<const Finding> findings,
                   const SampleList& samples = {}) {
   const SampleList* const lists[] = {&samples};
-  return index_page(path, gpus, findings, PageView(lists));
+  return index_page(path, gpus, findings, PageView(lists), Seconds{1e9});
 }
 
 bool holds(const std::string& page, const std::string& text) { return page.find(text) != std::string::npos; }
@@ -97,6 +97,19 @@ TEST_CASE("a machine without a GPU says so") {
   const std::string page = shown("/metrics", {}, {});
   CHECK(holds(page, "No Intel GPU"));
   CHECK(holds(page, "href=\"/metrics\""));
+}
+
+TEST_CASE("a hang is shown for a minute") {
+  static constexpr Metric<Seconds, 2> kLast{
+      "intel_gpu_last_fault_timestamp_seconds", Kind::gauge, "Time of the last fault.", {"device", "kind"}};
+  Gpu gpu;
+  gpu.address = "0000:03:00.0";
+  SampleList samples;
+  add_sample(samples, kLast, {gpu.address, "gt_reset"}, 1e9 - 30);
+  CHECK(holds(shown("/metrics", {&gpu, 1}, {}, samples), "gt reset, 30 s ago"));
+  samples.clear();
+  add_sample(samples, kLast, {gpu.address, "gt_reset"}, 1e9 - 60);
+  CHECK_FALSE(holds(shown("/metrics", {&gpu, 1}, {}, samples), "gt reset"));
 }
 
 TEST_SUITE_END();

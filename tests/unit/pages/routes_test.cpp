@@ -18,8 +18,9 @@ struct Site {
   Readiness readiness;
   Routes routes{"/metrics", metrics, source, requests, readiness};
 
-  HttpResponse get(const std::string& path, const std::string& method = "GET") {
+  HttpResponse get(const std::string& path, const std::string& method = "GET", const std::string& query = {}) {
     FakeRequest request;
+    request.query_text = query;
     request.path_text = path;
     request.method_text = method;
     HttpResponse response;
@@ -68,6 +69,38 @@ TEST_CASE("readiness follows the program's life; health does not") {
   CHECK(site.get("/metrics").status == 503);
   CHECK(site.get("/").status == 503);
   CHECK(site.get("/-/healthy").status == 200);
+}
+
+TEST_CASE("a load balancer asks whether the GPUs work, too") {
+  Site site;
+  site.source.enabled = {"engines", "health"};
+  CHECK(site.get("/-/ready", "GET", "gpu=healthy").status == 503);  // starting
+  CHECK(site.source.scrapes == 0);
+  site.readiness.set(Readiness::State::ready);
+  CHECK(site.get("/-/ready", "GET", "gpu=healthy").body == "ready\n");
+  CHECK(site.source.last.collectors.has("health"));
+  CHECK_FALSE(site.source.last.collectors.has("engines"));
+
+  static constexpr Metric<Flag, 1> kMode{"intel_gpu_survivability_mode", Kind::gauge, "It is.", {"device"}};
+  double mode = 0;
+  site.source.more_samples = [&](SampleList& list) { add_sample(list, kMode, {"0000:03:00.0"}, mode); };
+  CHECK(site.get("/-/ready", "GET", "gpu=healthy").status == 200);
+  mode = 1;
+  const HttpResponse sick = site.get("/-/ready", "GET", "gpu=healthy");
+  CHECK(sick.status == 503);
+  CHECK(sick.body == "0000:03:00.0 is in survivability mode\n");
+  CHECK(site.get("/-/ready").status == 200);  // the program itself is well
+}
+
+TEST_CASE("nobody watches the GPUs' health: as without the question; other questions are refused") {
+  Site site;
+  site.readiness.set(Readiness::State::ready);
+  CHECK(site.get("/-/ready", "GET", "gpu=healthy").status == 200);
+  CHECK(site.source.scrapes == 0);
+  CHECK(site.get("/-/ready", "GET", "gpu=").status == 400);
+  CHECK(site.get("/-/ready", "GET", "gpu=healthy&gpu=x").status == 400);
+  CHECK(site.get("/-/ready", "GET", "gpu=%00").status == 400);
+  CHECK(site.get("/-/ready", "GET", "other=1").status == 200);
 }
 
 TEST_CASE("the index page scrapes, too, and counts as a request") {

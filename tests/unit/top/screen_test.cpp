@@ -48,6 +48,21 @@ TEST_CASE("what limits the clock is shown, and a GPU that hung") {
   CHECK(has(shown, "GPU hang recorded"));
 }
 
+TEST_CASE("a hang is shown for a minute, by the clock of the machine; a GPU out of service as long as it is") {
+  Frame hung = frame(
+      "intel_gpu_info{device=\"d\",card=\"card0\"} 1\n"
+      "intel_gpu_last_fault_timestamp_seconds{device=\"d\",kind=\"core_dump\"} 990\n"
+      "intel_gpu_last_fault_timestamp_seconds{device=\"d\",kind=\"job_timeout\"} 1000\n");
+  hung.hosts.front().unix_time = igpu::Seconds{1012};
+  for (const Detail detail : {Detail::full, Detail::brief})
+    CHECK(has(text(hung, {.detail = detail}), "job timeout, 12 s ago"));
+  hung.hosts.front().unix_time = igpu::Seconds{1060};
+  CHECK_FALSE(has(text(hung), "ago"));
+  hung.hosts.front().unix_time = igpu::Seconds{900};  // another machine's clock
+  CHECK_FALSE(has(text(hung), "ago"));
+  CHECK(has(text(frame("intel_gpu_wedged{device=\"d\"} 1\n")), "wedged"));
+}
+
 TEST_CASE("a host that failed has its line, and the others are shown") {
   Frame two = frame(process("1", "ffmpeg", "0.5"));
   two.hosts.front().name = "a:10068";
