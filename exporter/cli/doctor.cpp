@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
@@ -12,7 +13,9 @@
 #include "cli/output.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
+#include "igpu/model.h"
 #include "igpu/monitor.h"
+#include "report/advice.h"
 #include "report/fixes.h"
 #include "self/build_info.h"
 #include "service/watched_files.h"
@@ -70,6 +73,16 @@ int doctor(const Options& options) {
   diagnosis.grants = how_to_grant(missing_grants(diagnosis.findings, paranoid_level(options, evidence)),
                                   diagnosis.place, program_path());
   diagnosis.sysfs_root = options.monitor.sysfs_root;
+  HostModel model = model_of(PageView(result->lists()));
+  if (std::any_of(model.gpus.begin(), model.gpus.end(), snapshot::busy_but_slow)) {
+    // The time since the start is short: look twice.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    model = model_of(PageView(monitor.scrape({})->lists()));
+  }
+  const auto read = [&](const std::string& path) {
+    return evidence.read((options.monitor.sysfs_root + "/" + path).c_str());
+  };
+  diagnosis.advice = advice_for(model.gpus, diagnosis.gpus, read);
   const int printed = print(options.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
   return diagnosis.complete() ? printed : EXIT_FAILURE;
 }

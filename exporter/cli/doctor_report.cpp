@@ -74,6 +74,15 @@ void add_states(std::string& out, std::span<const Finding> findings, const std::
   }
 }
 
+// Not wrapped where it is a line to copy.
+void add_advice(std::string& out, std::span<const Advice> all, const std::string& device) {
+  for (const Advice& advice : all) {
+    if (advice.device != device) continue;
+    add_line(out, advice.wrong ? "CHECK" : "-", advice.text);
+    if (!advice.command.empty()) out += std::string(kIndent, ' ') + clean_text(advice.command) + '\n';
+  }
+}
+
 // "error_state of 0000:00:02.0: GPU hangs captured by the kernel.", one line per feature, with all its GPUs.
 std::vector<std::string> gains(const Fix& fix) {
   std::vector<std::pair<const FeatureDescriptor*, std::string>> features;
@@ -177,6 +186,7 @@ std::string doctor_text(const Diagnosis& diagnosis) {
     const std::string name = gpu.name.empty() ? "(unknown name)" : gpu.name;
     add_title(out, name + " (" + to_string(gpu.kind) + ", " + to_string(gpu.driver) + ")", gpu.address);
     add_states(out, diagnosis.findings, gpu.address);
+    add_advice(out, diagnosis.advice, gpu.address);
   }
   std::string machine;
   add_states(machine, diagnosis.findings, "");
@@ -209,7 +219,14 @@ std::string doctor_json(const Diagnosis& diagnosis) {
     json.begin_object();
     write_gpu(json, gpu);
     write_features(json, diagnosis.findings, gpu.address);
-    json.end_object();
+    json.name("advice").begin_array();
+    for (const Advice& advice : diagnosis.advice) {
+      if (advice.device != gpu.address) continue;
+      json.begin_object().member("wrong", advice.wrong).member("text", advice.text);
+      if (!advice.command.empty()) json.member("command", advice.command);
+      json.end_object();
+    }
+    json.end_array().end_object();
   }
   json.end_array().name("machine").begin_object();
   write_features(json, diagnosis.findings, "");

@@ -9,6 +9,7 @@
 #include "cli/place.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
+#include "report/advice.h"
 #include "sandbox/sandbox.h"
 
 // The findings of `doctor` and their presentation.
@@ -25,6 +26,7 @@ struct Diagnosis {
   std::string sysfs_root;  // where GPUs were searched
   Place place;
   std::vector<std::string> grants;  // lines that grant what is missing there
+  std::vector<Advice> advice;       // what no missing feature tells
 
   std::size_t missing() const;  // features, failed collectors, a bad web configuration
   bool complete() const { return missing() == 0 && !gpus.empty(); }

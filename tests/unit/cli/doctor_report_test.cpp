@@ -161,4 +161,19 @@ TEST_CASE("the JSON report contains the same findings") {
   CHECK_FALSE(json.contains("web_config"));
 }
 
+TEST_CASE("what a GPU wastes stands below its features, with the command; it is not missing") {
+  Diagnosis found = diagnosis({});
+  found.advice = {{"0000:03:00.0", true, "it may never sleep", "echo auto | sudo tee control"},
+                  {"0000:03:00.0", false, "it is awake", ""}};
+  const std::string text = doctor_text(found);
+  CHECK(section(text, "0000:03:00.0  DG2 [Arc A770] (integrated, i915)").find("CHECK") != std::string::npos);
+  CHECK(text.find("  CHECK    it may never sleep\n           echo auto | sudo tee control\n") != std::string::npos);
+  CHECK(text.find("  -        it is awake\n") != std::string::npos);
+  CHECK(found.complete());
+  const Json json = Json::parse(doctor_json(found));
+  CHECK(json["gpus"][0]["advice"].empty());
+  CHECK(json["gpus"][1]["advice"][0]["command"] == "echo auto | sudo tee control");
+  CHECK(json["gpus"][1]["advice"][1]["wrong"] == false);
+}
+
 TEST_SUITE_END();
