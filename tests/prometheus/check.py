@@ -4,6 +4,7 @@
 
 usage: check.py REPOSITORY_ROOT
 """
+import json
 import pathlib
 import re
 import shutil
@@ -83,6 +84,33 @@ def check_cost(file, text):
         check(":" in series, f"{file.name}: {window} of {series} is read, which is not recorded")
 
 
+# What the kernel writes, and the reason that node-problem-detector gives for it; none for a context that ended in peace.
+KERNEL_LINES = {
+    "xe 0000:03:00.0: [drm] *ERROR* CRITICAL: Xe has declared device 0000:03:00.0 as wedged.": "XeWedged",
+    "xe 0000:03:00.0: [drm] In Survivability Mode": "XeSurvivabilityMode",
+    "i915 0000:00:02.0: [drm] *ERROR* GT0: Failed to reset chip": "I915Wedged",
+    "i915 0000:00:02.0: [drm] *ERROR* Failed to reset chip": "I915Wedged",
+    "i915 0000:00:02.0: [drm] GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]": "IntelGpuHang",
+    "xe 0000:03:00.0: [drm] Tile0: GT0: Timedout job: seqno=4294967169, lrc_seqno=4294967169, guc_id=3, flags=0x0 in ffmpeg [19639]": "IntelGpuHang",
+    "i915 0000:00:02.0: [drm] GT0: Resetting chip for preemption time out": "IntelGpuReset",
+    "xe 0000:03:00.0: [drm] Tile0: GT0: trying reset from guc_exec_queue_timedout_job [xe]": "IntelGpuReset",
+    "xe 0000:03:00.0: [drm] Tile0: GT0: Engine reset: engine_class=vcs, logical_mask: 0x1, guc_id=27": None,
+    "nouveau 0000:03:00.0: [drm] GPU HANG: ecode 1": None}
+
+
+def check_kernel_log_rules(root):
+    """The file for node-problem-detector."""
+    content = json.loads((root / "deploy/kubernetes/node-problem-detector/intel-gpu.json").read_text())
+    conditions = {condition["type"] for condition in content["conditions"]}
+    for rule in content["rules"]:
+        check(rule["type"] == "temporary" or rule["condition"] in conditions, f"{rule['reason']}: no such condition")
+        # Written for Go's regexp: nothing that Python has beyond it.
+        check("(?" not in rule["pattern"], f"{rule['reason']}: {rule['pattern']}")
+    for line, reason in KERNEL_LINES.items():
+        found = [rule["reason"] for rule in content["rules"] if re.search(rule["pattern"], line)]
+        check(found == ([reason] if reason else []), f"node-problem-detector: {line!r} is {found}")
+
+
 def check_names_of_dcgm(root, known):
     """What docs/prometheus.md offers in place of DCGM's names exists."""
     rows = re.findall(r"^\| `DCGM_.*$", (root / "docs/prometheus.md").read_text(), flags=re.M)
@@ -112,6 +140,7 @@ def main():
             histogram = re.sub("_(bucket|sum|count)$", "", metric)
             check(metric in described or f"| `{histogram}` | histogram |" in reference, f"{file.name}: {metric} is not in METRICS.md")
     check_names_of_dcgm(root, described | recorded)
+    check_kernel_log_rules(root)
     tests = sorted(here.glob("*_test.yml"))
     for file in tests:
         status, output = run("promtool", "test", "rules", file.name, cwd=here)
