@@ -303,7 +303,11 @@ def annotation(name, expression, color, title, text):
             "titleFormat": title, "textFormat": text, "tagKeys": "", "useValueForTime": "false"}
 
 
+LAST_FAULT = f"intel_gpu_last_fault_timestamp_seconds{{{HOST}}}"
 ANNOTATIONS = [
+    # At the first fault of a kind its series begins; at every later one it changes.
+    annotation("Faults", f"group by ({GPU}, kind) (changes({LAST_FAULT}[$__rate_interval]) > 0 or {LAST_FAULT} unless {LAST_FAULT} offset $__rate_interval)",
+               "red", "{{kind}}", "{{instance}} {{device}}"),
     annotation("Hangs", f"group by ({GPU}) (intel_gpu_error_state{{{HOST}}} == 1)", "red", "GPU hang", "{{instance}} {{device}}"),
     annotation("Alerts", f'group by ({GPU}, alertname, severity) (ALERTS{{alertname=~"IntelGpu.*",alertstate="firing",{HOST}}})', "orange", "{{alertname}}", "{{severity}} {{instance}} {{device}}"),
     annotation("Restarts", f"changes(process_start_time_seconds{{{HOST}}}[$__rate_interval]) > 0 and on ({NODE}) intel_gpu_exporter_build_info", "blue", "Exporter restarted", "{{instance}}")]
@@ -382,6 +386,23 @@ def health_banner(labels=SELECT):
         (f'-1 * count_values("n", {asleep})', "GPUs asleep: {{n}}"),
         (f"0 * group(intel_gpu_exporter_build_info{{{HOST}}}) unless on () ({DOWN} or {hung} or {slow} or {blind} or {alerts})", "nothing is wrong")],
         empty="no exporter answers: another data source, job or host?")])
+
+
+def faults_row(labels):
+    """What killed work, and when; after every row that shows the load."""
+    last = f"max by ({GPU}, kind) (intel_gpu_last_fault_timestamp_seconds{{{labels}}})"
+    hangs = f"sum by ({GPU}, kind) (increase(intel_gpu_hangs_total{{{labels}}}[$__rate_interval])) > 0"
+    errors = f"sum by ({GPU}, port, severity) (rate(intel_gpu_pcie_errors_total{{{labels}}}[$__rate_interval])) > 0"
+    return ("Faults", [
+        table("Last faults", "The last hang, reset and core dump of each GPU, by kind. What is seen depends on the rights: docs/runbook.md#intelgpuhung.",
+              [target(f"{last} * 1000", instant=True, table=True)],
+              [column("Last", "dateTimeFromNow", width=140), column("Host", width=180), column("GPU", width=150)],
+              [organize(["Time", "cluster", "job"], ["instance", "device", "kind", "Value"],
+                        {"instance": "Host", "device": "GPU", "kind": "Kind", "Value": "Last"})], 8, 8, empty="no fault was seen"),
+        series("Hangs by kind", "As the kernel's log reports them; the eight GPUs with the most.",
+               [target(named(top(hangs, GPU + ", kind"), labels), BY_GPU + " · {{kind}}")], "short", 8, axis="hangs", empty="no hang, or the kernel's log is not read"),
+        series("PCIe errors", "Errors a second between card and processor, by the port that counted them; the eight highest.",
+               [target(named(top(errors, GPU + ", port, severity"), labels), BY_GPU + " · {{port}} {{severity}}")], "short", 8, axis="errors/s", empty="no error, or the kernel does not count them")])
 
 
 def why_row(labels, width=24):
@@ -520,6 +541,7 @@ def overview():
             series("Memory bandwidth", "Traffic of the memory controllers of an integrated GPU's processor, by the GPU and everything else.",
                    [target(top(f"sum by ({NODE}, direction) (rate(intel_gpu_memory_bandwidth_bytes_total{{{SELECT}}}[$__rate_interval]))", NODE + ", direction"), "{{direction}} · {{instance}}")],
                    "Bps", features="memory_bandwidth")]),
+        faults_row(SELECT),
         why_row(SELECT)])
 
 
@@ -665,6 +687,7 @@ def processes():
                                 {"instance": "Host", "comm": "Program", "pid": "Pid", "user": "User", "systemd_unit": "Unit",
                                  "pod_uid": "Pod", "container_id": "Container"})], 12, empty=nobody)]),
         level_zero_row(),
+        faults_row(SELECT),
         why_row(SELECT)])
 
 
@@ -733,6 +756,7 @@ def rack():
             series("Power by host", "GPU power: all hosts together and the seven highest.", [target(f"sum({power})", "all hosts"), target(top(power, NODE, 7), BY_HOST)], "watt", 12, features="power", labels=HOST),
             series("Processes on the GPUs", "All hosts together and the seven with the most: encoders and everything else that holds a GPU. A process that uses two GPUs counts once.",
                    [target(f"sum({held})", "all hosts"), target(top(held, NODE, 7), BY_HOST)], "short", 12, axis="processes", features="processes|process_engine_time", labels=HOST)]),
+        faults_row(HOST),
         why_row(HOST + ',reason!="hardware"')], hours=3)
 
 
@@ -756,6 +780,7 @@ def health():
             stat("Collectors failing", "Collectors that failed in the last scrape.", f"sum({failing})", thresholds=BAD, graph="none", width=8),
             stat("Largest page", "Samples of the largest page.", f"max({ours('scrape_samples_scraped')})", "short", decimals=0, width=8),
             stat("Memory", "Resident memory of the largest exporter.", f"max({ours('process_resident_memory_bytes')})", "bytes", decimals=1, width=8)]),
+        faults_row(HOST),
         why_row(HOST),
         ("Versions", [
             table("Versions", "One row per exporter.", [target(f"intel_gpu_exporter_build_info{{{HOST}}}", instant=True, table=True)],
