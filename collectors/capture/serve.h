@@ -20,8 +20,8 @@ Answer answer_of(const FileFacts& facts);
 Reading<FileFacts> serve_facts(const Answer& answer);
 
 // A query of a render node, in one of the two calls that make it: for the size, and for the result. what: "i915-4",
-// "xe-0", "i915-throttle", which has no result, or "i915-param-42", whose only call is answered by one number; empty for
-// another call.
+// "xe-0", "i915-throttle", which has no result, or "i915-param-42", whose only call is answered by one number; empty
+// for another call.
 struct DrmQuestion {
   std::string what;
   bool for_size = false;
