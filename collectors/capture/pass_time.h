@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "capture/answers.h"
+#include "machine/kernel_messages.h"
 #include "machine/perf_events.h"
 
 // What recording and replay must agree on.
@@ -18,6 +19,14 @@ inline constexpr std::string_view kBootTime = "clock boot";
 
 // For a scan of all processes on a slow machine: nobody can read later what a capture lacks.
 inline constexpr Nanoseconds kClientScanLimit = std::chrono::seconds(30);
+
+// The kernel's messages are not read: they may hold names of any kind. A capture says whether they could be.
+inline constexpr std::string_view kUevents = "open uevents", kKernelLog = "open dev/kmsg";
+
+class NoMessages final : public KernelMessages {
+ public:
+  Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
+};
 
 // A capture leaves it out: it has names of processes, and is only a hint for the walk over /proc.
 inline bool is_debugfs(std::string_view about) { return about.starts_with("sys/kernel/debug"); }

@@ -394,6 +394,14 @@ struct Recorder::State {
         names(keeper, inner.names),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.client_scan_limit = kClientScanLimit;
+    machine.uevents = keep_channel(kUevents, inner.uevents);
+    machine.kernel_log = keep_channel(kKernelLog, inner.kernel_log);
+  }
+
+  KernelChannel keep_channel(std::string_view key, const KernelChannel& channel) {
+    const bool is_open = channel.messages != nullptr;
+    (void)keeper.keep(std::string(key), is_open ? Answer() : absent_answer(channel.why));
+    return {is_open ? &no_messages : nullptr, channel.why};
   }
 
   Keeper keeper;
@@ -403,6 +411,7 @@ struct Recorder::State {
   RecordingClock clock;
   RecordingPrivileges privileges;
   RecordingNames names;
+  NoMessages no_messages;
   Machine machine;
 };
 

@@ -19,7 +19,8 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Its host's file system and the pages of the Level Zero tracker are not recorded: they are not available.
+  // Its host's file system, the pages of the Level Zero tracker and the kernel's messages are not recorded: the first
+  // two are not available, and there are no messages.
   Machine& machine();
   void begin_pass();
   // Calls that arrive from now on are not recorded.

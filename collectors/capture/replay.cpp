@@ -285,6 +285,16 @@ struct Replay::State {
         names(player),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.client_scan_limit = kClientScanLimit;
+    machine.uevents = channel(kUevents);
+    machine.kernel_log = channel(kKernelLog);
+  }
+
+  // A capture of an earlier version has none.
+  KernelChannel channel(std::string_view key) {
+    const Answer* const opened = player.find(std::string(key));
+    if (opened == nullptr) return {};
+    if (opened->kind == AnswerKind::absent) return {nullptr, {opened->reason, opened->error}};
+    return {&no_messages, {}};
   }
 
   Player player;
@@ -294,6 +304,7 @@ struct Replay::State {
   ReplayClock clock;
   ReplayPrivileges privileges;
   ReplayNames names;
+  NoMessages no_messages;
   Machine machine;
 };
 

@@ -68,7 +68,7 @@ TEST_CASE("stats prints a table, or JSON lines") {
   CHECK(table.status == 0);
   CHECK_FALSE(holds(table, "doctor"));
   CHECK(holds(run({"stats", "--simulate=locked"}),
-              "13 features are missing: `intel-gpu-exporter doctor` shows how to fix this."));
+              "15 features are missing: `intel-gpu-exporter doctor` shows how to fix this."));
   for (const char* text : {"frequency", "MHz", "power", "processes", "ffmpeg"}) {
     CAPTURE(text);
     CHECK(holds(table, text));
