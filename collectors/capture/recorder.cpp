@@ -78,7 +78,7 @@ class Keeper {
     return event + '#' + std::to_string(opened_[event]++);
   }
 
-  std::vector<Pass> take() {
+  std::vector<Pass> take_passes() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     std::vector<Pass> taken = std::exchange(passes_, {});
@@ -420,7 +420,7 @@ Recorder::~Recorder() = default;
 
 Machine& Recorder::machine() { return state_->machine; }
 void Recorder::begin_pass() { state_->keeper.begin_pass(); }
-std::vector<Pass> Recorder::take() { return state_->keeper.take(); }
+std::vector<Pass> Recorder::take_passes() { return state_->keeper.take_passes(); }
 std::size_t Recorder::bytes() const { return state_->keeper.bytes(); }
 
 }  // namespace igpu::capture

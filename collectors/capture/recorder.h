@@ -24,7 +24,7 @@ class Recorder {
   Machine& machine();
   void begin_pass();
   // Calls that arrive from now on are not recorded.
-  std::vector<Pass> take();
+  std::vector<Pass> take_passes();
   std::size_t bytes() const;  // of all answers so far, roughly
 
  private:

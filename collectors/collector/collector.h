@@ -68,7 +68,7 @@ struct CollectorContext {
 // engine.
 using EngineSeconds = std::array<std::optional<double>, kEngineClasses>;
 using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;     // by PCI address
-using JobCountersByDevice = std::map<std::string, const JobCounters*>;  // likewise
+using JobCountersByDevice = std::map<std::string, const JobCounters*>;  // by PCI address
 
 // A hang that a process caused.
 struct ProcessHang {

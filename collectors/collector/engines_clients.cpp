@@ -17,7 +17,7 @@ ClientEngineTime::ClientEngineTime(CounterMemory& memory, std::string_view devic
   ledger().clock().pause();
 }
 
-void ClientEngineTime::take(std::size_t engine_class, const Gain& gain, Nanoseconds now) {
+void ClientEngineTime::add_gain(std::size_t engine_class, const Gain& gain, Nanoseconds now) {
   ClassState& state = classes_[engine_class];
   EngineTime& total = totals_.time[engine_class];
   state.ratio.reset();
@@ -106,7 +106,7 @@ bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
     ClassState& state = classes_[i];
     state.known = gains[i].clients > 0 || (all_report && (totals_.reported[i] || engines_[i] != 0));
     state.has_zero = !some_silent && (state.has_zero || state.known);
-    take(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
+    add_gain(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
   }
   return moved;
 }

@@ -89,7 +89,7 @@ class ClientEngineTime {
   };
 
   std::array<Gain, kEngineClasses> gather(const ClientSnapshot& snapshot);
-  void take(std::size_t engine_class, const Gain& gain, Nanoseconds now);
+  void add_gain(std::size_t engine_class, const Gain& gain, Nanoseconds now);
   ClientLedger& ledger() { return totals_.ledger; }
   void advance(std::size_t engine_class, std::uint32_t capacity, Nanoseconds now);
 

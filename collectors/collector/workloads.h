@@ -45,11 +45,11 @@ struct WorkloadSettings {
   std::shared_ptr<WorkloadRuleSource> rules;  // null: none
   std::vector<WorkloadTree> trees;
   bool scans_between_scrapes = false;
-  const Directory* root = nullptr;  // of the host's file system; null: no names of pods and containers
+  const Directory* root = nullptr;  // the host's file system; null: names of pods and containers are not read
 };
 
-// Use of the machine's GPUs by workload. One object for all GPUs, because CPU time and main memory of a workload belong
-// to none of them.
+// Reports the use of all GPUs by workload. There is one object for the machine, because CPU time and main memory of a
+// workload belong to no single GPU.
 class WorkloadsCollector final : public MachineCollector {
  public:
   static constexpr Metric<Seconds, 3> kBusy{
@@ -195,7 +195,7 @@ class WorkloadsCollector final : public MachineCollector {
   void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
-  // Which values are current, and not those of the last scan.
+  // Which values this scrape has read; the others are from an earlier scan.
   struct Now {
     std::span<const std::string> asleep;
     bool clients = false;
@@ -226,9 +226,9 @@ class WorkloadsCollector final : public MachineCollector {
   WorkloadTable table_;
   WorkloadJobs jobs_;
   WorkloadHangs hangs_;
-  std::set<std::string> asked_for_clock_;               // GPUs
-  std::map<std::string, std::uint64_t> bindings_;       // of GPUs, at the last scan
-  std::map<std::uint32_t, std::uint64_t> tree_starts_;  // of the roots of trees, when they were first seen
+  std::set<std::string> asked_for_clock_;               // GPUs whose driver was asked for the rate of their clock
+  std::map<std::string, std::uint64_t> bindings_;       // Gpu::binding of each GPU at the last scan
+  std::map<std::uint32_t, std::uint64_t> tree_starts_;  // start time of each root of a tree, by PID
 };
 
 }  // namespace igpu

@@ -16,8 +16,8 @@
 
 namespace igpu {
 
-// Jobs by workload: the kernel counts jobs by the process that submitted them, and scans find the workload of each
-// process.
+// Counts jobs by workload. The kernel counts jobs by the process that submitted them, and scans find the workload of
+// each process.
 //
 //   - Jobs that a process adds between two scrapes belong to its workload at the second scrape.
 //   - Jobs of a process that no scan has found within a minute, or before it ended, are "unattributed".
@@ -28,7 +28,7 @@ class WorkloadJobs {
   using Series = std::tuple<std::string, JobClass, JobSource>;  // device, class, source
   using OfWorkload = std::map<Series, JobCounts>;
 
-  // Notes that a scan found the process in this workload.
+  // Records that a scan found the process in this workload.
   void found(std::uint32_t pid, std::uint64_t start_ticks, std::string_view workload, Nanoseconds now);
   void advance(const JobCountersByDevice& counters, const ClientSnapshot& snapshot);
   // Adds the jobs of these workloads to "other" from now on.

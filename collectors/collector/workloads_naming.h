@@ -20,10 +20,11 @@ enum class WorkloadBy { pod, container, systemd_unit, comm, user };
 
 // The longest name of a workload, in bytes.
 inline constexpr std::size_t kLongestWorkloadName = 128;
-// The name as a label value: valid UTF-8 of bounded length, different for different names, and not a reserved name.
+// Turns a name into a label value: valid UTF-8 of at most kLongestWorkloadName bytes, distinct for distinct names, and
+// not a reserved name.
 std::string workload_name(std::string_view name, std::string_view kind);
 
-// Which workload a process belongs to.
+// Decides which workload a process belongs to.
 class WorkloadNaming {
  public:
   // names: names of the host; may be null; must outlive this object.

@@ -21,7 +21,7 @@
 
 namespace igpu {
 
-// What a workload is called, and what its info metric says.
+// The name of a workload, and the other labels of its info metric.
 struct WorkloadLabels {
   std::string workload;
   std::string kind;  // "pod", "container", "systemd_unit", "comm", "user", "rule", "tree"
@@ -33,14 +33,14 @@ struct WorkloadLabels {
   std::string systemd_unit;
 };
 
-// Counters by workload. Pure: the caller passes the result of each scan; nothing is read.
+// Counters by workload. The caller passes the result of each scan; this class reads no files and no clock.
 //
 // How engine time is attributed:
 //   - A client's time belongs to the workload of the process that holds it when it is read: the lowest PID, where it
 //     is held by several (dup, fork, SCM_RIGHTS). After exec, or in another cgroup, what follows belongs to the new
 //     workload, and what was counted stays where it is.
-//   - A client that the first scan finds counts from then on. A later one counts in full, unless it existed before and
-//     only became visible (client_ledger.h).
+//   - A client of the first scan counts from then on. A client that appears later counts in full, unless it existed
+//     before and only became visible (client_ledger.h).
 //   - A workload keeps what its clients and processes have used after they ended.
 //
 // At most `most` workloads have counters of their own. Beyond that, the workloads that used the GPUs least in the last
@@ -58,29 +58,29 @@ class WorkloadTable {
     std::array<std::optional<Ratio>, kEngineClasses> ratio;
     std::array<bool, kEngineClasses> shown{};  // a client has reported this class
     std::size_t clients = 0;
-    std::map<std::pair<std::string, std::string_view>, double> memory;  // (region, state) -> bytes; now
+    std::map<std::pair<std::string, std::string_view>, double> memory;  // (region, state) -> bytes, at the last scan
   };
   struct Workload {
     WorkloadLabels labels;
     std::map<std::string, Device, std::less<>> devices;  // by PCI address
-    std::uint64_t started = 0;                           // clients
+    std::uint64_t started = 0;                           // clients that began
     std::uint64_t user_ticks = 0;
     std::uint64_t system_ticks = 0;
     std::uint64_t read_bytes = 0;
     std::uint64_t written_bytes = 0;
-    bool disk_known = false;           // the bytes of some process could be read
-    std::uint64_t resident_bytes = 0;  // now
-    std::size_t processes = 0;         // now
+    bool disk_known = false;           // the bytes of at least one process could be read
+    std::uint64_t resident_bytes = 0;  // at the last scan
+    std::size_t processes = 0;         // at the last scan
   };
 
-  // What one scan found.
+  // The result of one scan.
   struct Scan {
     const ClientSnapshot& snapshot;
     // All processes that are counted, sorted by PID: the holders of clients, and their descendants.
     std::span<const TreeProcess> processes;
     std::uint64_t now_ticks = 0;
-    // False: some are missing. This scan then counts nothing for processes, and the next scan continues from the one
-    // before.
+    // False: some processes are missing. This scan then adds nothing to the counters of processes; the next complete
+    // scan adds what was used since the previous complete scan.
     bool all_processes = true;
     // The workload of a process; nullopt for a process that holds no client and is no root of a tree: it belongs to
     // the workload of its parent.
@@ -91,12 +91,12 @@ class WorkloadTable {
   };
   void advance(const Scan& scan);
 
-  // Takes the PMU's engine time by class, read at about the time of the scan; the part that no workload explains is
-  // unattributed. Time before the first call is not counted. Skipped while cycles of clients wait for the rate of their
-  // clock.
+  // Compares the PMU's engine time by class, read at about the time of the scan, with the time of all workloads; the
+  // rest is unattributed. Time before the first call is not counted. Does nothing while cycles of clients wait for the
+  // rate of their clock.
   using Measured5 = std::array<std::optional<double>, kEngineClasses>;  // nothing: the GPU has no such engine
   void measured(const std::string& device, const Measured5& busy);
-  // Empty until something was measured.
+  // Empty until the first call of measured().
   const std::map<std::string, Measured5, std::less<>>& unattributed() const { return unattributed_; }
 
   // Sorted by name, with "other" if a workload has been folded into it.
@@ -149,8 +149,8 @@ class WorkloadTable {
 
   std::map<std::string, Seconds5, std::less<>> attributed_;  // by device; since the first scan
   struct Beginning {
-    std::optional<double> measured;  // by the PMU, when it was asked first
-    double attributed = 0;           // by then
+    std::optional<double> measured;  // the PMU's engine time at the first call of measured()
+    double attributed = 0;           // the time of all workloads at that moment
   };
   std::map<std::string, std::array<Beginning, kEngineClasses>, std::less<>> beginnings_;
   std::map<std::string, Measured5, std::less<>> unattributed_;

@@ -35,7 +35,7 @@ Line kind_of(std::string_view& line, bool in_vendor, std::uint16_t vendor, std::
 
 }  // namespace
 
-bool PciDeviceSearch::take(std::string_view line) {
+bool PciDeviceSearch::read_line(std::string_view line) {
   switch (kind_of(line, in_vendor_, vendor_, device_)) {
     case Line::other:
       return true;
@@ -55,7 +55,7 @@ bool PciDeviceSearch::add(std::string_view piece) {
   for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
     std::string_view line = piece.substr(0, end);
     if (!begun_.empty()) line = begun_.append(line);
-    const bool goes_on = take(line);
+    const bool goes_on = read_line(line);
     begun_.clear();
     if (!goes_on) return false;
     piece.remove_prefix(end + 1);
@@ -65,7 +65,7 @@ bool PciDeviceSearch::add(std::string_view piece) {
 }
 
 void PciDeviceSearch::end() {
-  (void)take(begun_);
+  (void)read_line(begun_);
   begun_.clear();
 }
 

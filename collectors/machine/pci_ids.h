@@ -13,16 +13,16 @@ class PciDeviceSearch {
  public:
   PciDeviceSearch(std::uint16_t vendor, std::uint16_t device) : vendor_(vendor), device_(device) {}
 
-  bool add(std::string_view piece);  // false: what follows does not matter
-  void end();                        // the last line may lack its line break
+  bool add(std::string_view piece);  // false: the search is over
+  void end();                        // call after the last piece: its last line may lack a line break
   const std::string& name() const { return name_; }
 
  private:
-  bool take(std::string_view line);
+  bool read_line(std::string_view line);
 
   std::uint16_t vendor_, device_;
   bool in_vendor_ = false;
-  std::string begun_;  // a line whose end has not come yet
+  std::string begun_;  // the beginning of a line that the next piece continues
   std::string name_;
 };
 

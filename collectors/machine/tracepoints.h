@@ -82,7 +82,7 @@ class TraceSession {
   virtual void drain(const std::function<void(const TraceRecord&)>& visit) = 0;
   // No more records come; drain() returns those that are left.
   virtual void stop() = 0;
-  virtual std::uint64_t lost() = 0;  // records, so far; exact from Linux 6.0
+  virtual std::uint64_t lost_records() = 0;  // since the session began; exact from Linux 6.0
   virtual std::uint64_t damaged() const = 0;
   virtual std::size_t ring_bytes() const = 0;
 };

@@ -95,7 +95,7 @@ class LinuxTraceSession final : public TraceSession {
         ::ioctl(cpu.events[event].get(), PERF_EVENT_IOC_DISABLE, 0);
   }
 
-  std::uint64_t lost() override {
+  std::uint64_t lost_records() override {
     if (!exact_) return counts_.lost;
     std::uint64_t lost = 0;
     for (const Cpu& cpu : cpus_) {

@@ -26,7 +26,7 @@ using namespace snapshot;
 // Beyond what any machine has: a page that lies must not fill the memory.
 inline constexpr std::size_t kMaxGpus = 128;
 inline constexpr std::size_t kMaxRows = 128;        // of a GPU, of one kind
-inline constexpr std::size_t kMaxClients = 20'000;  // of a host: processes; likewise workloads
+inline constexpr std::size_t kMaxClients = 20'000;  // processes of a host; also the limit of its workloads
 
 inline std::optional<EngineClass> engine_class_of(std::string_view label) {
   for (std::size_t i = 0; i < kEngineClasses; ++i)

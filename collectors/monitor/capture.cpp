@@ -115,7 +115,7 @@ CaptureOutcome capture_of(std::shared_ptr<MachineParts> machine, const MonitorOp
     outcome.gpus = monitor->gpus();
     outcome.last = pages.back();
   }
-  std::vector<capture::Pass> passes = parts->recorder().take();
+  std::vector<capture::Pass> passes = parts->recorder().take_passes();
   passes.resize(std::min(passes.size(), pages.size() + 1));
   capture::Masks masks;
   outcome.left_out = capture::clean(passes, masks);

@@ -12,7 +12,7 @@ namespace igpu {
 // The machine that a capture describes. Throws CaptureError.
 std::shared_ptr<MachineParts> capture_parts(const CaptureFiles& files);
 
-// take_capture() on any machine. wait: called between two passes, to let time pass.
+// Like take_capture(), for any machine. wait: called between two passes, to let time pass.
 CaptureOutcome capture_of(std::shared_ptr<MachineParts> machine, const MonitorOptions& options,
                           const CaptureRequest& request, const std::function<void()>& wait, Log& log);
 

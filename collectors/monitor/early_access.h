@@ -13,9 +13,10 @@
 
 namespace igpu {
 
+// Access to the machine that is opened before the program drops rights, for make_machine_parts().
 class EarlyAccess {
  public:
-  std::unique_ptr<PerfEvents> perf;  // null: the monitor opens events itself
+  std::unique_ptr<PerfEvents> perf;  // null: collectors open events themselves
   std::unique_ptr<DeviceUsers> drm_users;
   std::unique_ptr<JobCounterSource> job_counters;       // null: not wanted, or not a real machine
   std::unique_ptr<KernelMessages> uevents, kernel_log;  // null: likewise, or why_not

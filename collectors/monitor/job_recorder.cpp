@@ -50,7 +50,7 @@ bool allows(const std::vector<T>& wanted, const T& value) {
 class TokenBucket {
  public:
   explicit TokenBucket(std::uint64_t rate) : rate_(rate), tokens_(static_cast<double>(rate)) {}
-  bool take(std::uint64_t now) {
+  bool take_token(std::uint64_t now) {
     if (rate_ == 0) return true;
     if (now > last_) {
       const double rate = static_cast<double>(rate_);
@@ -98,12 +98,12 @@ class Recorder final : public JobRecorder {
     session_->stop();
     drain();
     hand_on(~std::uint64_t{0});
-    counts_.lost = session_->lost();
+    counts_.lost = session_->lost_records();
     pairing_.finish();
   }
 
   const JobRecorderCounts& counts() override {
-    counts_.lost = session_->lost();
+    counts_.lost = session_->lost_records();
     counts_.damaged = session_->damaged();
     counts_.unmatched = pairing_.counts().unmatched;
     counts_.evicted = pairing_.counts().evicted + pairing_.counts().replaced;
@@ -153,7 +153,7 @@ class Recorder final : public JobRecorder {
     std::sort(order_.begin(), order_.end());
     for (const auto& [time, place] : order_) {
       if (time <= until)
-        std::visit([this](const auto& item) { take(item); }, held_[place].second);
+        std::visit([this](const auto& item) { handle(item); }, held_[place].second);
       else
         later_.push_back(std::move(held_[place]));
     }
@@ -198,7 +198,7 @@ class Recorder final : public JobRecorder {
     return true;
   }
 
-  void take(const JobEvent& event) {
+  void handle(const JobEvent& event) {
     if (event.kind == JobEventKind::submitted) return submitted(event);
     const auto skipped = skipped_.find(event.key);
     if (skipped == skipped_.end()) {
@@ -229,10 +229,10 @@ class Recorder final : public JobRecorder {
         !allows(options_.pids, event.pid) || !allows(options_.contexts, event.context))
       return &counts_.filtered;
     if (options_.sample > 1 && sampled_++ % options_.sample != 0) return &counts_.not_sampled;
-    return bucket_.take(event.time_ns) ? nullptr : &counts_.rate_limited;
+    return bucket_.take_token(event.time_ns) ? nullptr : &counts_.rate_limited;
   }
 
-  void take(const FenceWaitEvent& event) {
+  void handle(const FenceWaitEvent& event) {
     if (event.begins) {
       if (waits_.size() >= kThreads) waits_.clear();
       waits_[event.tid] = event;
@@ -245,7 +245,7 @@ class Recorder final : public JobRecorder {
     waits_.erase(begin);
   }
 
-  void take(const IoctlEdge& edge) {
+  void handle(const IoctlEdge& edge) {
     if (edge.begins) {
       if (calls_.size() >= kThreads) calls_.clear();
       calls_[edge.tid] = edge;
@@ -258,7 +258,7 @@ class Recorder final : public JobRecorder {
     calls_.erase(begin);
   }
 
-  void take(const CpuSwitch& event) { sink_.add(event); }
+  void handle(const CpuSwitch& event) { sink_.add(event); }
 
   void finished(const Job& job) {
     ++counts_.recorded;

@@ -21,7 +21,7 @@ class MachineParts {
 // A monitor over any machine, for tests and the simulation. Ignores the roots and `simulate` in options.
 std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
 
-// Number of scrapes that wait for a run to begin.
+// The number of callers that wait for a run to begin.
 std::size_t waiting_for_run(const Monitor& monitor);
 
 }  // namespace igpu

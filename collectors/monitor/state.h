@@ -28,7 +28,7 @@ struct Monitor::State {
   // One run at a time; see Monitor::scrape. The mutex guards what follows.
   std::mutex mutex;
   std::condition_variable_any changed;
-  std::condition_variable housekeeping_wanted;  // a second one, so that a scrape that ends does not wake that thread
+  std::condition_variable housekeeping_wanted;  // separate, so that the end of a scrape does not wake housekeeping
   bool running = false;                         // a run that is starting, or that callers cannot share
   std::shared_ptr<ScrapeRun> shared_run;        // the last run that callers can share; it may have ended
   bool shared_run_planned = false;              // plan_accumulating() has been called after it
@@ -46,9 +46,9 @@ struct Monitor::State {
   std::thread::id housekeeping_id;      // set by the thread itself
   std::function<void()> wanted_thread;  // body of the thread that make_thread() asks for
   std::thread made_thread;
-  std::exception_ptr thread_error;  // why it could not be started
+  std::exception_ptr thread_error;  // why the thread could not be started
 
-  Registry registry;  // last: its destructor may still start a thread
+  Registry registry;  // destroyed first: its destructor may still start a thread
 
   State(std::shared_ptr<MachineParts> machine_parts, const MonitorOptions& monitor_options, Log& log);
   ~State();
@@ -75,8 +75,8 @@ struct Monitor::State {
   bool counts_short_jobs() const;
 
   // Returns a run with these collectors: joins the current run, or starts one when that has ended. Does not join a run
-  // that exceeded the time limit of a collector, because its first values would be old. A run that began after the call
-  // may have ended before this thread woke up; its result is as good. Null: the limit was reached before a run began.
+  // that exceeded the time limit of a collector, because its first values would be old. Also returns a run that began
+  // after the call and has ended since. Null: the limit was reached before a run began.
   std::shared_ptr<ScrapeRun> run_with(const CollectorSet& collectors, const WaitLimit& limit,
                                       std::unique_lock<std::mutex>& lock);
 

@@ -15,7 +15,7 @@ struct PermissionFacts {
   std::optional<int> perf_event_paranoid;  // /proc/sys/kernel/perf_event_paranoid
   bool has_perfmon = false;
   bool has_ptrace = false;
-  bool in_user_namespace = false;  // one of our own: capabilities count for nothing outside it
+  bool in_user_namespace = false;  // not the initial one: the kernel ignores capabilities from it
 };
 PermissionFacts permission_facts(Machine& machine);
 
@@ -23,10 +23,10 @@ struct Advice {
   std::string cause;
   std::string hint;
 };
-// Where no GPU was found.
+// The advice for a machine without an Intel GPU.
 Advice no_gpu_advice(const std::string& sysfs_root);
-// One line on what was denied, and one with the exact command that grants it. hint is empty if nothing can be done.
-// gpu: the one that lacks it; nullptr for the whole machine.
+// cause: what is missing or denied. hint: the exact command that helps; empty if none does. gpu: the GPU that lacks the
+// feature; null: the machine does.
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
               const Gpu* gpu = nullptr);
 

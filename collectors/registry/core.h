@@ -21,7 +21,7 @@
 
 namespace igpu {
 
-// State that collectors and their threads need; shared, because a thread that hangs may outlive the registry.
+// The state that collectors and their threads need. It is shared, because a thread that hangs may outlive the registry.
 struct RegistryCore {
   std::shared_ptr<void> keep_alive;
   Machine& machine;
@@ -34,14 +34,14 @@ struct RegistryCore {
   std::mutex walk_mutex;
   std::unique_ptr<ClientFinder> finder;
   Discovery all_gpus;                             // used if only some are chosen
-  std::map<std::string, PowerWatch> other_power;  // of those that are not chosen, by address
+  std::map<std::string, PowerWatch> other_power;  // of GPUs that are not chosen, by address
 
   // Used by the thread that owns the current run; discovery_mutex guards them against a thread that was left behind.
   std::mutex discovery_mutex;
   Discovery discovery;
   std::vector<std::shared_ptr<GpuUnit>> units;
-  bool units_changed = false;     // since known_gpus was copied from them
-  std::list<Slot> machine_slots;  // of all collectors of the machine; fixed
+  bool units_changed = false;     // since the last publish_known()
+  std::list<Slot> machine_slots;  // one for each enabled collector of the machine
   std::map<std::string, DeviceMemory> memories;
 
   mutable std::mutex known_mutex;
@@ -74,12 +74,12 @@ struct RegistryCore {
   void publish_known();
   // The number of GPUs in the list of this run or, if the run has none, in the last one.
   std::size_t device_count(const Progress& progress) const;
-  // The clients of the chosen GPUs, and the processes that hold one of them.
+  // The clients of the chosen GPUs, and the processes that hold them.
   Reading<ClientSnapshot> find_clients(std::span<const std::string> chosen, std::vector<std::string> asleep);
   // Logs each name of the choice that no GPU has.
   void report_missing(const std::vector<std::shared_ptr<GpuUnit>>& found);
   std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);
-  // After a run: when each counter that advances when read is due next.
+  // Called after a run: plans the next reading of each counter that advances only when read.
   void plan_readings(const Progress& progress);
   Slot& add_slot(std::list<Slot>& slots, const ConfiguredCollector& collector) const;
   std::unique_ptr<Collector> make_collector(const Slot& slot, GpuUnit& unit) {

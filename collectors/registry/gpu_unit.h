@@ -18,17 +18,17 @@
 
 namespace igpu {
 
-// A collector of one GPU or of the machine.
+// An instance of a collector, for one GPU or for the machine.
 struct Slot {
   const ConfiguredCollector* configured = nullptr;
   const CollectorInfo* info = nullptr;
   std::shared_ptr<CounterMemory> memory;
-  // One of the two; null as long as it could not be constructed.
+  // Only one of the two is used; null until its constructor has succeeded.
   std::unique_ptr<Collector> collector;
   std::unique_ptr<MachineCollector> machine_collector;
   std::atomic<bool> busy{false};  // a thread runs it, perhaps for longer than any caller waits
   std::atomic<Nanoseconds> read_within{Nanoseconds::max()};
-  std::optional<ReadingSchedule> reading;  // if it accumulates on read; used by the thread that owns the run
+  std::optional<ReadingSchedule> reading;  // of counters that advance only when read; used by the thread of the run
 };
 
 struct PowerReading {
@@ -36,7 +36,7 @@ struct PowerReading {
   Reading<bool> suspended = Absent{};
 };
 
-// Whether a GPU may be read, from scrape to scrape.
+// Reads the power status of a GPU and decides whether collectors may read it.
 class PowerWatch {
  public:
   PowerWatch(const Directory& sys, std::string_view pci_path) : runtime_pm_(sys, pci_path) {}
@@ -65,7 +65,7 @@ struct GpuUnit {
   }
 };
 
-// Counters of a PCI address. They outlive its units, so that a rebound GPU continues its counts.
+// Counters of the GPU at one PCI address. They outlive its GpuUnit, so that a rebound GPU continues its counts.
 struct DeviceMemory {
   std::shared_ptr<CounterMemory> pmu = std::make_shared<CounterMemory>();
   std::map<std::string_view, std::shared_ptr<CounterMemory>> collectors;

@@ -21,7 +21,7 @@ namespace igpu {
 struct NotedFeature {
   const FeatureDescriptor* feature;
   std::string_view collector;
-  std::string device;  // "": of the machine
+  std::string device;  // PCI address; "": the machine
   bool available;
   Absent absent;
 };
@@ -54,8 +54,8 @@ class KeptFindings {
   }
 
  private:
-  // A sysctl or the rule of a security module may change while access stays denied; the hint is updated after this
-  // time.
+  // For how long permission facts are used again. A sysctl or a rule of a security module may change while access stays
+  // denied; the hint then changes within this time.
   static constexpr Nanoseconds kRightsBelieved = std::chrono::minutes(1);
 
   bool is_last(std::span<const NotedFeature> noted) const;
@@ -63,7 +63,7 @@ class KeptFindings {
 
   std::mutex mutex_;
   List last_;
-  std::vector<NotedFeature> last_noted_;  // input of last_, a third of its size: compared in every scrape
+  std::vector<NotedFeature> last_noted_;  // what last_ was made from; compared with the features of each scrape
   Nanoseconds explained_at_{};
   bool depends_on_rights_ = false;
 };

@@ -17,7 +17,7 @@ enum class Outcome { pending, collected, suspended, left_behind, late };
 
 // One collector of one GPU, or of the machine, in one run.
 struct Step {
-  std::shared_ptr<GpuUnit> unit;  // nullptr: of the machine
+  std::shared_ptr<GpuUnit> unit;  // null: a collector of the machine
   Slot* slot;
   PowerReading power;
   std::shared_ptr<SampleSink> sink;
@@ -33,7 +33,7 @@ struct WalkFacts {
   bool complete = false;
   std::size_t blocks_skipped = 0;
   std::string_view way;
-  std::optional<Nanoseconds> age;  // of the oldest scan of a process
+  std::optional<Nanoseconds> age;  // of the oldest scan of a process that was used
 };
 
 // State of a run in progress.

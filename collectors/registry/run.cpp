@@ -117,11 +117,11 @@ void RegistryRun::prepare() {
   for (const ConfiguredCollector& collector : core_->collectors) {
     for (Slot& slot : core_->machine_slots)
       if (slot.configured == &collector && wanted(slot))
-        found.steps.push_back({nullptr, &slot, {}, core_->sinks->take(), Outcome::pending, {}});
+        found.steps.push_back({nullptr, &slot, {}, core_->sinks->empty_sink(), Outcome::pending, {}});
     for (std::size_t i = 0; i < found.units.size(); ++i)
       for (Slot& slot : found.units[i]->slots)
         if (slot.configured == &collector && wanted(slot))
-          found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->take(), Outcome::pending, {}});
+          found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->empty_sink(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);
   if (ending_ || finished_) return;  // the run was abandoned meanwhile
@@ -182,7 +182,7 @@ void RegistryRun::execute(int epoch) {
   for (;;) {
     if (epoch != epoch_) return;
     while (current_ < steps.size() && steps[current_].outcome != Outcome::pending) ++current_;
-    if (current_ == steps.size()) return end(lock);
+    if (current_ == steps.size()) return finish(lock);
     const std::size_t index = current_;
     Step step = steps[index];
     current_since_ = SteadyClock::now();

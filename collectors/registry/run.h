@@ -22,7 +22,7 @@ namespace igpu {
 // worker that hangs (run_wait.cpp).
 class RegistryRun final : public ScrapeRun {
  public:
-  // Leaves a worker behind that does not return and, unless the epoch is negative, lets another one execute().
+  // Leaves behind the worker, which hangs; unless the epoch is negative, another worker calls execute(epoch).
   using Replace = std::function<void(int epoch)>;
 
   RegistryRun(std::shared_ptr<RegistryCore> core, const Registry::Request& request, Replace replace)
@@ -65,11 +65,11 @@ class RegistryRun final : public ScrapeRun {
   class WakeWhenGone;
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done);
-  bool settled(const CollectorSet& collectors) const;
-  void isolate(std::unique_lock<std::mutex>& lock);
-  void end(std::unique_lock<std::mutex>& lock);
+  bool has_finished(const CollectorSet& collectors) const;
+  void leave_worker_behind(std::unique_lock<std::mutex>& lock);
+  void finish(std::unique_lock<std::mutex>& lock);
 
-  // Requires the lock. With the time that the current step has taken so far.
+  // The progress, with the time that the current step has taken so far. Requires the lock.
   Progress progress() const;
   std::shared_ptr<const ScrapeResult> page(const Progress& progress, const CollectorSet& collectors, bool whole) {
     return make_scrape_page(*core_, progress, {collectors_, collectors, only_accumulating_, whole});
@@ -99,7 +99,8 @@ class RegistryRun final : public ScrapeRun {
 
   std::mutex clients_mutex_;
   std::optional<Reading<ClientSnapshot>> clients_;
-  // Before the first collector runs: whether the GPUs are known, and the addresses of all and of those not awake.
+  // Set before the first collector runs: whether the GPUs were listed, and the addresses of all GPUs and of those that
+  // are not awake.
   bool listed_ = false;
   std::vector<std::string> chosen_, asleep_;
   EngineSecondsByDevice engines_measured_;  // guarded by mutex_

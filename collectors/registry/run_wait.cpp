@@ -40,7 +40,7 @@ bool RegistryRun::wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limi
     const bool watched_by_other = replacing_ || ending_;
     const auto hangs_at = current_since_ + core_->options.collector_timeout;
     if (!watched_by_other && SteadyClock::now() >= hangs_at) {
-      isolate(lock);
+      leave_worker_behind(lock);
       continue;
     }
     changed_.wait_until(lock, watched_by_other ? limit.until : std::min(limit.until, hangs_at), [&] {
@@ -56,7 +56,7 @@ bool RegistryRun::wait(const WaitLimit& limit) {
   return wait(lock, limit, [this] { return finished_; });
 }
 
-void RegistryRun::isolate(std::unique_lock<std::mutex>& lock) {
+void RegistryRun::leave_worker_behind(std::unique_lock<std::mutex>& lock) {
   const auto now = SteadyClock::now();
   std::vector<Step>& steps = progress_.steps;
   if (current_ < steps.size() && steps[current_].outcome == Outcome::pending) {
@@ -81,7 +81,7 @@ void RegistryRun::isolate(std::unique_lock<std::mutex>& lock) {
   if (!replaced) {
     for (Step& step : steps)
       if (step.outcome == Outcome::pending) step.outcome = Outcome::late;
-    end(lock);
+    finish(lock);
     lock.lock();
   }
   changed_.notify_all();
@@ -89,7 +89,7 @@ void RegistryRun::isolate(std::unique_lock<std::mutex>& lock) {
 
 // Called by the thread that finished the last step. Makes the page without the lock, because hints read the machine.
 // Returns with the lock released.
-void RegistryRun::end(std::unique_lock<std::mutex>& lock) {
+void RegistryRun::finish(std::unique_lock<std::mutex>& lock) {
   ending_ = true;
   const Progress& all = progress_;  // does not change any more
   lock.unlock();
@@ -110,7 +110,7 @@ void RegistryRun::end(std::unique_lock<std::mutex>& lock) {
   changed_.notify_all();
 }
 
-bool RegistryRun::settled(const CollectorSet& collectors) const {
+bool RegistryRun::has_finished(const CollectorSet& collectors) const {
   return finished_ || (prepared_ && std::all_of(progress_.steps.begin(), progress_.steps.end(), [&](const Step& step) {
                          return step.outcome != Outcome::pending ||
                                 !(step.slot->info->always_on || collectors.has(step.slot->info->name));
@@ -133,7 +133,7 @@ std::shared_ptr<const ScrapeResult> RegistryRun::result(const CollectorSet& coll
       wait(lock, limit, [this] { return finished_; });
     } else {
       ++waiting_for_some_;
-      wait(lock, limit, [&] { return settled(collectors); });
+      wait(lock, limit, [&] { return has_finished(collectors); });
       --waiting_for_some_;
     }
     if (limit.gone.stop_requested()) return nullptr;

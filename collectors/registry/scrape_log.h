@@ -24,7 +24,8 @@ class ScrapeLog {
   void device_found(const Gpu& gpu);
   void device_gone(const Gpu& gpu);
   void no_device();
-  // A name that --gpu gives. False if it has been found before, or is known to be missing.
+  // name: given with --gpu. is_here: a GPU has it now. True if the name is missing and has never been found or
+  // reported.
   bool is_first_miss(const std::string& name, bool is_here);
   void no_such_device(const std::string& name, const std::vector<Gpu>& present);
 

@@ -103,7 +103,7 @@ std::shared_ptr<const ScrapeResult> PageMaker::make() {
     for (const Failure& failure : step.sink->failures())
       result->failures_.push_back({info.name, step.device(), failure});
   }
-  auto own = core_.sinks->take();
+  auto own = core_.sinks->empty_sink();
   report(*own);
   result->findings_ = std::move(findings_);
   result->failed_ = std::move(failed_);

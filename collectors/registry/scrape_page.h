@@ -9,10 +9,10 @@
 namespace igpu {
 
 struct PageRequest {
-  const CollectorSet& of_run;   // that the run was started for
-  const CollectorSet& of_page;  // that the page's reader asked for
-  bool only_accumulating = false;
-  bool whole = false;  // the run has ended, and the page has all of it
+  const CollectorSet& of_run;      // collectors of the run
+  const CollectorSet& of_page;     // collectors of the page
+  bool only_accumulating = false;  // as Registry::Request
+  bool whole = false;              // the run has ended, and the page shows all of it
 };
 
 // The page of a run, or of the part of it that is done: the samples of the collectors, what the registry says about

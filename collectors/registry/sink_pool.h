@@ -12,7 +12,7 @@ namespace igpu {
 // Reuses the memory of sinks: a sink returns to the pool when its page is released. Any thread.
 class SinkPool : public std::enable_shared_from_this<SinkPool> {
  public:
-  std::shared_ptr<SampleSink> take() {
+  std::shared_ptr<SampleSink> empty_sink() {
     std::unique_ptr<SampleSink> sink;
     {
       const std::lock_guard lock(mutex_);

@@ -20,13 +20,13 @@ class SleepGuard {
   struct Observation {
     Reading<bool> suspended;       // RuntimePm
     Reading<std::uint64_t> users;  // of the device's power, ourselves excluded; Absent: the kernel does not report it
-    Nanoseconds autosuspend_delay{};  // 0: it has none
+    Nanoseconds autosuspend_delay{};  // 0: the device has none
   };
 
   GpuPower judge(const Observation& seen, Nanoseconds now);
 
  private:
-  bool was_suspended_ = false;  // used while the status cannot be read
+  bool was_suspended_ = false;  // the last known status, used while the status cannot be read
   std::optional<Nanoseconds> unused_since_;
   bool stays_awake_ = false;  // although it was neither used nor read
   Nanoseconds last_read_{};

@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// A thread that executes runs; kept, so that a scrape does not pay for making one.
+// A thread that executes runs. It is kept from scrape to scrape, because starting a thread costs more than waking one.
 class Worker {
  public:
   using ThreadMaker = std::function<std::thread(std::function<void()>)>;
@@ -34,7 +34,7 @@ class Worker {
     }
     state_->changed.notify_one();
   }
-  // Detached: it ends when its job does.
+  // Detaches the thread, which ends when its job does.
   void abandon() {
     stop();
     thread_.detach();

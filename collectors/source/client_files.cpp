@@ -80,7 +80,7 @@ bool ClientFileReader::read_all(std::uint32_t pid, ClientFiles& process, std::si
     if (visited >= skip) {
       const Visit outcome = visit(*fd, false);
       stopped = outcome == Visit::stopped;
-      if (!note(outcome, *fd, found)) return false;
+      if (!add_file(outcome, *fd, found)) return false;
     }
     ++visited;
     return true;
@@ -107,7 +107,7 @@ bool ClientFileReader::read_known(std::uint32_t pid, ClientFiles& process, bool&
   for (const ClientFile& file : process.files) {
     const Visit outcome = visit(file.fd, true);
     stopped = outcome == Visit::stopped;
-    const bool goes_on = note(outcome, file.fd, found);
+    const bool goes_on = add_file(outcome, file.fd, found);
     // While a GPU sleeps its files are not read, and nothing is known about them.
     changed = changed || outcome == Visit::gone || outcome == Visit::denied ||
               (outcome == Visit::nothing && !scan_.gpus.has_sleeping_xe());
@@ -121,7 +121,7 @@ bool ClientFileReader::read_known(std::uint32_t pid, ClientFiles& process, bool&
 }
 
 // False ends the process.
-bool ClientFileReader::note(Visit visit, std::uint32_t fd, ClientFiles& found) {
+bool ClientFileReader::add_file(Visit visit, std::uint32_t fd, ClientFiles& found) {
   switch (visit) {
     case Visit::unreadable:
       ++found.skipped;
@@ -167,10 +167,10 @@ ClientFileReader::Visit ClientFileReader::visit(std::uint32_t fd, bool known_fil
   }
   FdinfoBlock block;
   if (!parse_fdinfo(*text, block)) return Visit::nothing;
-  return take(block, now);
+  return add_client(block, now);
 }
 
-ClientFileReader::Visit ClientFileReader::take(const FdinfoBlock& block, Nanoseconds now) {
+ClientFileReader::Visit ClientFileReader::add_client(const FdinfoBlock& block, Nanoseconds now) {
   switch (kind_of(block)) {
     case FdinfoKind::other_driver:
       return Visit::nothing;

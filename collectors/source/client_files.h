@@ -19,16 +19,16 @@ struct FdinfoBlock;
 // A descriptor that showed a DRM client, or DRM text that cannot be parsed into a client.
 struct ClientFile {
   std::uint32_t fd = 0;
-  std::string device;  // PCI address; "" if its text does not show one
+  std::string device;  // PCI address; "" if the text has none
 };
 
-// What one scan of a process found; the next scan starts from it.
+// The result of one scan of a process, from which the next scan continues.
 struct ClientFiles {
   std::vector<ClientFile> files;       // sorted by fd
   std::uint64_t start_time_ticks = 0;  // of the process that holds the files
   bool denied = false;
-  std::uint64_t skipped = 0;   // texts that are truncated or malformed
-  std::uint64_t left_out = 0;  // files of an unknown GPU, not read because a GPU sleeps
+  std::uint64_t skipped = 0;   // files with truncated or malformed text
+  std::uint64_t left_out = 0;  // files of an unknown GPU that were not read, because a GPU sleeps
 };
 
 // Reads the clients of single processes into a snapshot.
@@ -55,8 +55,8 @@ class ClientFileReader {
   void begin(std::uint32_t pid, const ClientFiles& known);
   bool end(ClientFiles& process);
   Visit visit(std::uint32_t fd, bool known_file);
-  Visit take(const FdinfoBlock& block, Nanoseconds now);
-  bool note(Visit visit, std::uint32_t fd, ClientFiles& found);
+  Visit add_client(const FdinfoBlock& block, Nanoseconds now);
+  bool add_file(Visit visit, std::uint32_t fd, ClientFiles& found);
   std::optional<std::string> link_target(std::uint32_t fd);
   Reading<FileFacts> opened_device(std::uint32_t fd) const;
   bool is_no_drm_file(std::uint32_t fd);
@@ -70,7 +70,7 @@ class ClientFileReader {
   // Of the current process.
   std::uint32_t pid_ = 0;
   const ClientFiles* known_ = nullptr;
-  std::unique_ptr<Directory> directory_;  // opened at its first file: most processes have no DRM file
+  std::unique_ptr<Directory> directory_;  // opened when its first file is read
   std::size_t first_client_ = 0;
   std::optional<std::uint64_t> start_time_;
   bool links_readable_ = true;

@@ -5,8 +5,8 @@
 
 namespace igpu {
 
-// One client may be found in several processes (inherited or passed descriptors): it belongs to the lowest PID. Sorts
-// clients and processes.
+// Keeps each client once. Several processes may hold a client (inherited or passed descriptors); it stays with the
+// lowest PID. Sorts clients and processes.
 void keep_one_holder_each(ClientSnapshot& snapshot);
 
 }  // namespace igpu

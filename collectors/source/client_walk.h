@@ -59,7 +59,7 @@ class ClientWalk final : public ClientFinder {
   Machine& machine_;
   ClientScan scan_;
   DrmOpeners openers_;
-  std::uint32_t examine_from_ = 0;  // PID
+  std::uint32_t examine_from_ = 0;  // the PID at which the next walk continues to look for changed processes
 };
 
 }  // namespace igpu

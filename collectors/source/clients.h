@@ -38,7 +38,7 @@ struct DrmClient {
   std::string device;  // PCI address from drm-pdev
   Driver driver = Driver::i915;
   std::uint64_t id = 0;                                // drm-client-id
-  std::uint32_t pid = 0;                               // the lowest PID that holds it
+  std::uint32_t pid = 0;                               // the lowest PID of the processes that hold it
   Nanoseconds time{};                                  // when its text was read; deltas use this time, not the walk's
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
   std::vector<ClientMemory> memory;
@@ -64,16 +64,16 @@ struct ClientProcess {
 
 struct ClientSnapshot {
   Nanoseconds time{};                       // when the scan began
-  std::optional<std::uint64_t> boot_ticks;  // the same on the clock of ClientProcess::start_time_ticks
-  std::string_view way = "walk";            // how it was made: walk or bpf
+  std::optional<std::uint64_t> boot_ticks;  // the same moment on the clock of ClientProcess::start_time_ticks
+  std::string_view way = "walk";            // how clients were found: walk or bpf
   std::optional<Nanoseconds> oldest_scan;   // time of the oldest scan of a process; nullopt: no scan needed
   std::vector<DrmClient> clients;           // sorted by (device, pid, id)
-  std::vector<ClientProcess> processes;     // those that hold a client; sorted by pid
+  std::vector<ClientProcess> processes;     // processes that hold a client; sorted by pid
   std::vector<std::uint32_t> pids;          // all running processes, visited or not; sorted
-  std::uint64_t processes_denied = 0;       // fdinfo of another user's process: needs CAP_SYS_PTRACE
+  std::uint64_t processes_denied = 0;       // processes of other users, whose fdinfo needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
-  std::uint64_t blocks_skipped = 0;  // truncated or hostile text, client without id or address
-  // Not read because they may belong to a sleeping GPU; CAP_DAC_READ_SEARCH tells them apart.
+  std::uint64_t blocks_skipped = 0;  // truncated or malformed text, or a client without id or address
+  // Files that were not read, because they may belong to a sleeping GPU. With CAP_DAC_READ_SEARCH their GPU is known.
   std::uint64_t files_left_out = 0;
   bool complete = true;      // false: the time limit was reached; the rest follows in the next walk
   bool pids_hidden = false;  // /proc is mounted with hidepid, or holds only our own PID namespace
@@ -95,7 +95,7 @@ struct ClientSnapshot {
   std::optional<Absent> why_hidden() const {
     if (processes_denied > 0) return Absent{Reason::permission, EACCES};
     if (pids_hidden) return Absent{Reason::permission, ENOENT};
-    // This depends on the sleep of another GPU; no permission was lost.
+    // More files are readable when the other GPU wakes, so this is not reported as a missing permission.
     if (files_left_out > 0) return Absent{Reason::suspended, EACCES};
     return std::nullopt;
   }

@@ -70,7 +70,7 @@ class BlockReader {
   explicit BlockReader(FdinfoBlock& block) : block_(block) {}
 
   // key: without "drm-". If one prefix starts with another, the longer one is tried first.
-  void take(std::string_view key, std::string_view value) {
+  void read_field(std::string_view key, std::string_view value) {
     if (key == "driver") {
       if (block_.driver.empty()) block_.driver = value;
     } else if (key == "pdev") {
@@ -149,7 +149,7 @@ bool parse_fdinfo(std::string_view text, FdinfoBlock& block) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     drm = true;
-    reader.take(trim(line.substr(kPrefix.size(), colon - kPrefix.size())), trim(line.substr(colon + 1)));
+    reader.read_field(trim(line.substr(kPrefix.size(), colon - kPrefix.size())), trim(line.substr(colon + 1)));
   }
   return drm;
 }

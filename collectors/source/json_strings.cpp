@@ -46,7 +46,7 @@ class Reader {
   void skip_blanks() {
     while (!rest_.empty() && is_blank(rest_.front())) rest_.remove_prefix(1);
   }
-  bool take(char c) {
+  bool skip_if(char c) {
     skip_blanks();
     if (!rest_.starts_with(c)) return false;
     rest_.remove_prefix(1);
@@ -74,31 +74,31 @@ class Reader {
   bool object() {
     rest_.remove_prefix(1);
     if (path_.size() == kDeepest) return false;
-    if (take('}')) return true;
+    if (skip_if('}')) return true;
     do {
       skip_blanks();
       auto key = string();
-      if (!key || !take(':')) return false;
+      if (!key || !skip_if(':')) return false;
       path_.push_back({*std::move(key), 0});
       const bool good = value();
       path_.pop_back();
       if (!good) return false;
-    } while (take(','));
-    return take('}');
+    } while (skip_if(','));
+    return skip_if('}');
   }
 
   bool array() {
     rest_.remove_prefix(1);
     if (path_.size() == kDeepest) return false;
-    if (take(']')) return true;
+    if (skip_if(']')) return true;
     std::size_t index = 0;
     do {
       path_.push_back({{}, index++});
       const bool good = value();
       path_.pop_back();
       if (!good) return false;
-    } while (take(','));
-    return take(']');
+    } while (skip_if(','));
+    return skip_if(']');
   }
 
   // A number, true, false or null: nobody asks for its value.

@@ -98,7 +98,7 @@ struct PmuSession::State {
     groups.clear();
     is_open = false;
   }
-  Reading<Unit> lost();
+  Reading<Unit> close_dissolved();
   template <class T, class F>
   Reading<T> value(Handle handle, F&& pick);
 
@@ -245,8 +245,8 @@ Reading<Unit> PmuSession::State::open(std::uint32_t type) {
   return Unit{};
 }
 
-// The group is not the one that was opened: its device is gone.
-Reading<Unit> PmuSession::State::lost() {
+// Called when a read shows that the kernel has dissolved a group, because its device is gone. Closes all groups.
+Reading<Unit> PmuSession::State::close_dissolved() {
   close_groups();
   if (const auto type = read_type(); !type) return type.propagate<Unit>();
   return trouble(std::errc::no_such_device, "perf group of " + name + " was dissolved");
@@ -256,7 +256,7 @@ Reading<Unit> PmuSession::State::read_group(Group& group, std::uint64_t& elapsed
   const auto answer = group.files.front()->read(words);
   if (answer.is_failure()) return answer.propagate<Unit>();
   if (!answer || answer->size() != kHeaderWords + group.members.size() || answer->front() != group.members.size())
-    return lost();
+    return close_dissolved();
   const std::span<const std::uint64_t> read = *answer;
   const std::uint64_t enabled = read[1] - group.enabled;
   const std::uint64_t running = read[2] - group.running;
@@ -302,7 +302,7 @@ Reading<Unit> PmuSession::State::read() {
     const auto outcome_of_group = read_group(group, elapsed);
     if (outcome_of_group) continue;
     result = outcome_of_group;
-    if (groups.empty()) return result;  // lost: all of them were closed
+    if (groups.empty()) return result;  // close_dissolved() was called
   }
   if (!result) return result;
   time = time.load() + Nanoseconds(static_cast<Nanoseconds::rep>(elapsed));

@@ -11,7 +11,7 @@
 
 namespace igpu {
 
-// What a walk remembers of a process.
+// What the walks know about a process.
 struct WalkedProcess {
   std::uint32_t pid = 0;
   unsigned scans = 0;                 // complete scans so far, 2 at most; those of the first walk count as 2
@@ -31,7 +31,7 @@ struct WalkedProcess {
   bool holds_clients() const { return !clients.files.empty(); }
 };
 
-// The processes of the last walk, by PID, and which of them the next one scans.
+// The processes of the last walk, by PID, and which of them the next walk scans.
 class WalkMemory {
  public:
   // Makes these the remembered processes. pids: sorted.

@@ -157,7 +157,7 @@ class FakeTracepoints final : public Tracepoints {
       }
     }
     void stop() override {}
-    std::uint64_t lost() override { return owner_.lost; }
+    std::uint64_t lost_records() override { return owner_.lost; }
     std::uint64_t damaged() const override { return counts_.damaged; }
     std::size_t ring_bytes() const override { return owner_.requested.ring_bytes; }
 
