@@ -203,7 +203,7 @@ int serve(const Options& options) {
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
   if (web_config) web_config->start();
-  Listener listener({worker_count(options.max_requests), front, tls}, sockets.take(),
+  Listener listener({worker_count(options.max_requests), front, tls}, sockets.take_sockets(),
                     guard ? static_cast<HttpHandler&>(*guard) : routes, log);
   sandbox.report(log);
   warn_if_open(listener.bound(), web_config && authenticates_clients(*web_config->current()), log);

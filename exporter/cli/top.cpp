@@ -205,7 +205,7 @@ void wait_for_first_frames(Session& session) {
   while (!session.readings().complete()) {
     pollfd waiting{session.mailbox().descriptor(), POLLIN, 0};
     (void)::poll(&waiting, 1, -1);
-    session.readings().take(session.mailbox());
+    session.readings().read_from(session.mailbox());
   }
 }
 
@@ -229,11 +229,11 @@ int print_stream(Session& session, StatsOutput& output) {
   // The first frame has a reading.
   while (!session.readings().any()) {
     if (output.wait_until(SteadyClock::now() + std::chrono::milliseconds(20)) != Outcome::goes_on) return EXIT_SUCCESS;
-    session.readings().take(session.mailbox());
+    session.readings().read_from(session.mailbox());
   }
   for (auto next = SteadyClock::now();; next += session.pace().interval()) {
     if (output.wait_until(next) != Outcome::goes_on) return EXIT_SUCCESS;
-    session.readings().take(session.mailbox());
+    session.readings().read_from(session.mailbox());
     if (output.write(view.text(session, top::context_now(session.pace().interval())) + "\n") != Outcome::goes_on)
       return EXIT_SUCCESS;
   }

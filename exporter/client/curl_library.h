@@ -7,7 +7,7 @@
 
 namespace igpu::exporter {
 
-// The functions of libcurl, which is loaded when the first is made.
+// The functions of libcurl. Constructing the first object loads the library.
 struct CurlLibrary {
   SharedLibrary library{{"libcurl.so.4", "libcurl-gnutls.so.4"}, "reading another exporter", "libcurl4"};
   decltype(&::curl_global_init) global_init = library.symbol<decltype(&::curl_global_init)>("curl_global_init");

@@ -39,7 +39,7 @@ class LineReader {
     sample.metric = name();
     if (sample.metric.empty()) return false;
     skip_blanks();
-    if (take('{') && !read_labels()) return false;
+    if (skip_if('{') && !read_labels()) return false;
     sample.labels = {labels_.data(), count_};
     skip_blanks();
     const std::optional<double> value = number(word());
@@ -52,7 +52,7 @@ class LineReader {
 
  private:
   void skip_blanks() { rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size())); }
-  bool take(char c) {
+  bool skip_if(char c) {
     if (!rest_.starts_with(c)) return false;
     rest_.remove_prefix(1);
     return true;
@@ -76,23 +76,23 @@ class LineReader {
   bool read_labels() {
     for (;;) {
       skip_blanks();
-      if (take('}')) return true;
+      if (skip_if('}')) return true;
       LabelPair pair{name(), {}};
       if (pair.name.empty()) return false;
       skip_blanks();
-      if (!take('=')) return false;
+      if (!skip_if('=')) return false;
       skip_blanks();
       if (!read_value(pair.value)) return false;
       if (count_ == labels_.size()) return false;
       labels_[count_++] = pair;
       skip_blanks();
-      if (take('}')) return true;
-      if (!take(',')) return false;
+      if (skip_if('}')) return true;
+      if (!skip_if(',')) return false;
     }
   }
 
   bool read_value(std::string_view& value) {
-    if (!take('"')) return false;
+    if (!skip_if('"')) return false;
     const std::size_t plain = rest_.find_first_of("\"\\");
     if (plain == std::string_view::npos) return false;
     if (rest_[plain] == '"') {

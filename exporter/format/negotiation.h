@@ -17,8 +17,8 @@ struct FormatChoice {
 // least that of text/plain, text/* and */*, otherwise the Prometheus text format, even if the client excludes it.
 FormatChoice choose_format(std::string_view accept);
 
-// accept_encoding: likewise. True if gzip (or * where gzip is not named) is accepted and its quality is at least that
-// of identity.
+// accept_encoding: as accept above. True if gzip (or * where gzip is not named) is accepted and its quality is at least
+// that of identity.
 bool accepts_gzip(std::string_view accept_encoding);
 
 }  // namespace igpu::exporter

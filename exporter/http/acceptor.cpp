@@ -163,7 +163,7 @@ void Acceptor::handshake(Connection& connection) {
 
 void Acceptor::take_handshakes() {
   if (!handshakes_) return;
-  handshakes_->take(steps_);
+  handshakes_->take_finished(steps_);
   for (Handshakes::Step& step : steps_) handshake_went_on(std::move(step));
   steps_.clear();
 }

@@ -34,7 +34,7 @@ class ConnectionTable {
   // Sets how it counts for eviction (Places::move).
   void move(const Connection& connection, Kind kind) { places_.move(connection.number, kind); }
   Connection* next_to_evict();   // null: all are being answered
-  Connection* slowest_reader();  // longest without progress; null: nobody reads an answer
+  Connection* slowest_reader();  // the one with the oldest progress; null: no answer is being sent
 
   void set_deadline(Connection& connection, SteadyTime deadline);
   void clear_deadline(Connection& connection) { connection.deadline = SteadyTime::max(); }

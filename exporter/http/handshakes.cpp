@@ -61,7 +61,7 @@ void Handshakes::cancel(Ticket ticket) {
   if (place != places_.end()) closed = remove(place);
 }
 
-void Handshakes::take(std::vector<Step>& steps) {
+void Handshakes::take_finished(std::vector<Step>& steps) {
   steps.clear();
   const std::lock_guard lock(mutex_);
   steps.swap(done_);

@@ -37,10 +37,10 @@ class Handshakes {
 
   // Continues a handshake. client: HttpRequest::client().
   void submit(Ticket ticket, const std::string& client, std::unique_ptr<Stream> stream);
-  // Closes it, unless a thread is working on it: then its step is still reported.
+  // Closes the connection, unless a thread is working on its handshake: that step is still reported.
   void cancel(Ticket ticket);
-  // Replaces the content of steps.
-  void take(std::vector<Step>& steps);
+  // Replaces the content of steps by the finished steps.
+  void take_finished(std::vector<Step>& steps);
 
  private:
   using Clock = std::chrono::steady_clock;

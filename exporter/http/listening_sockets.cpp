@@ -30,7 +30,7 @@ ListeningSockets::ListeningSockets(std::vector<InheritedSocket> inherited,
 
 ListeningSockets::~ListeningSockets() { remove_files(); }
 
-std::vector<UniqueFd> ListeningSockets::take() { return std::exchange(sockets_, {}); }
+std::vector<UniqueFd> ListeningSockets::take_sockets() { return std::exchange(sockets_, {}); }
 
 void ListeningSockets::remove_files() {
   for (const std::string& file : files_) (void)::unlink(file.c_str());

@@ -10,21 +10,21 @@
 
 namespace igpu::exporter {
 
-// The listening sockets. They are opened first: the sandbox allows no more later.
+// The listening sockets. They are opened at the start, because the sandbox allows no new sockets later.
 class ListeningSockets {
  public:
-  // inherited (socket activation) and addresses. Throws std::runtime_error with one clear line (port in use).
+  // inherited: from socket activation. Throws std::runtime_error with one clear line (port in use).
   ListeningSockets(std::vector<InheritedSocket> inherited, const std::vector<ListenAddress>& addresses);
   ~ListeningSockets();
   ListeningSockets(const ListeningSockets&) = delete;
   ListeningSockets& operator=(const ListeningSockets&) = delete;
 
-  std::vector<UniqueFd> take();  // once; non-blocking
+  std::vector<UniqueFd> take_sockets();  // call once; non-blocking sockets
 
   // Socket files stay when the program exits: the sandbox does not allow removing files. The next start takes them
   // over.
   void leave_files() { files_.clear(); }
-  // A client that connects later finds no file, instead of a socket that rejects it.
+  // Removes the socket files, so that a client that connects later finds no file instead of a socket that rejects it.
   void remove_files();
 
  private:

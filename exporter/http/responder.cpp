@@ -41,7 +41,7 @@ Answer Responder::answer_to(const WorkerPool::Job& job) {
   const ParsedRequest request(job.head, job.client, job.gone, notice_resets_);
   if (request.error() != 0) return refusal(request.error());
   Answer answer;
-  answer.response = responses_.take();
+  answer.response = responses_.empty_response();
   try {
     handler_.handle(request, *answer.response);
   } catch (const std::exception& error) {
@@ -58,7 +58,7 @@ Answer Responder::answer_to(const WorkerPool::Job& job) {
 
 Answer Responder::refusal(int status) {
   Answer answer;
-  answer.response = responses_.take();
+  answer.response = responses_.empty_response();
   answer.response->fail(status, status_text(status));
   if (status == 405) answer.response->headers.emplace_back("Allow", "GET, HEAD");
   handler_.answered(status);

@@ -13,7 +13,7 @@ namespace igpu::exporter {
 // Reuses the memory of responses. Thread-safe.
 class ResponsePool {
  public:
-  std::unique_ptr<HttpResponse> take() {
+  std::unique_ptr<HttpResponse> empty_response() {
     const std::lock_guard lock(mutex_);
     if (spare_.empty()) return std::make_unique<HttpResponse>();
     std::unique_ptr<HttpResponse> response = std::move(spare_.back());

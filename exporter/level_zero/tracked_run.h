@@ -26,7 +26,7 @@ void install_tracker(const std::string& folder);
 
 inline constexpr std::size_t kLargestPage = std::size_t{128} << 20;  // of the tracker
 
-// Files of the run that nobody wants afterwards; removed with the object.
+// Temporary files of the run, which the destructor removes.
 class ScratchSpace {
  public:
   ScratchSpace();

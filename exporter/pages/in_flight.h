@@ -19,8 +19,8 @@ namespace igpu::exporter {
 // Limits concurrent requests, shares the slots fairly between clients, and lets shutdown drain them. Thread-safe.
 //
 // When all slots are taken, a client that holds fewer than another gets one: the newest request of the client with the
-// most slots loses its own. Among requests of one client the earlier ones stay. A request whose client has disconnected
-// frees its slot at once.
+// most slots loses its slot. Among requests of one client the earlier ones keep theirs. A request whose client has
+// disconnected frees its slot at once.
 class InFlight {
  public:
   explicit InFlight(unsigned limit) : limit_(limit) {}  // 0: no limit
@@ -34,7 +34,7 @@ class InFlight {
     Slot() = default;
     explicit operator bool() const { return place_ != nullptr; }
     // Stopped when the client has disconnected, or another client got the slot.
-    std::stop_token lost() const { return place_ ? place_->lost.get_token() : std::stop_token(); }
+    std::stop_token when_lost() const { return place_ ? place_->lost.get_token() : std::stop_token(); }
 
    private:
     friend class InFlight;

@@ -112,7 +112,7 @@ InFlight::Slot MetricsHandler::enter(const HttpRequest& request, HttpResponse& r
 
 std::shared_ptr<const ScrapeResult> MetricsHandler::scrape(ScrapeRequest wanted, const InFlight::Slot& slot,
                                                            HttpResponse& response) {
-  wanted.gone = slot.lost();
+  wanted.gone = slot.when_lost();
   std::shared_ptr<const ScrapeResult> result = source_.scrape(wanted);
   if (!result) {
     response.fail(503, wanted.gone.stop_requested() ? "too many scrapes at once (--web.max-requests)"

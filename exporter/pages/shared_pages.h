@@ -27,7 +27,7 @@ class SharedPages {
     bool operator==(const Form&) const = default;
   };
 
-  // Null: nobody has kept that page.
+  // Null: no request has kept that page.
   Bytes find(const Result& result, const Form& form) const {
     const std::lock_guard lock(mutex_);
     if (!is_of(result)) return nullptr;

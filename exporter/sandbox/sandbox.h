@@ -41,9 +41,10 @@ class Sandbox {
   void keep_readable(const std::vector<std::string>& files);
 
   void protect_memory();  // before secrets are read: no core dumps
-  // Likewise, and no other thread exists. Forks a process that does nothing but `serve`: it opens perf events, with the
-  // only capabilities for that, until the other end of its socket is closed. Returns this process' end, which stays
-  // open. Nothing: there are no perf events to open, or the sandbox is off. Throws std::system_error.
+  // Call before secrets are read, while no other thread exists. Forks a process that does nothing but `serve`: it opens
+  // perf events, with the only capabilities for that, until the other end of its socket is closed. Returns this
+  // process' end, which stays open. Nothing: there are no perf events to open, or the sandbox is off. Throws
+  // std::system_error.
   std::optional<int> start_event_opener(const std::function<void(int socket)>& serve);
   void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
   void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities

@@ -35,30 +35,30 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-// The cells of a screen. What does not fit is cut off. Grows downwards if it has no height of its own.
+// The cells of a screen. Text that does not fit is cut off. A canvas without a fixed height grows downwards.
 class Canvas {
  public:
-  explicit Canvas(Size size);  // height 0: as high as its contents
+  explicit Canvas(Size size);  // height 0: grows with its contents
 
   int width() const { return width_; }
   int height() const { return static_cast<int>(rows_.size()); }
   const std::vector<Cell>& row(int y) const { return rows_[static_cast<std::size_t>(y)]; }
 
-  // Writes one line; returns the column after it. Stops before column `end`, if that is given.
+  // Writes one line and returns the column after it. Stops before column `end`; -1: at the edge of the canvas.
   int put(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
-  // The same for a name: one that is cut off ends with an ellipsis.
+  // Like put(), but a name that is cut off ends with an ellipsis.
   int put_name(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
-  // The same for a sentence: only whole words, so that no number loses digits.
+  // Like put(), but writes only whole words of a sentence, so that no number loses digits.
   int put_words(int x, int y, std::string_view text, Style style = Style::plain, int end = -1);
-  // So that the text ends before column `end`.
+  // Writes the text so that it ends before column `end`.
   void put_right(int end, int y, std::string_view text, Style style = Style::plain);
   void put(int x, int y, char32_t character, Style style);
-  void erase_word(int x, int y);  // the rest of a word that ends or goes on at column x
-  void fill(int y, Style style);  // the style of a whole row
+  void erase_word(int x, int y);  // erases the word that ends just before column x
+  void fill(int y, Style style);  // sets the style of a whole row
   void restyle(int x, int end, int y, Style style);
-  void to_ascii();  // each cell of another character becomes a question mark; an ellipsis a tilde
+  void to_ascii();  // replaces characters that are not ASCII: an ellipsis by a tilde, others by a question mark
 
-  std::string row_text(int y) const;  // without blanks at its end
+  std::string row_text(int y) const;  // without trailing blanks
   std::string text() const;           // all rows, each with a line feed
 
  private:

@@ -7,11 +7,11 @@
 
 namespace igpu::exporter::top {
 
-// While it lives, a fault of the program (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) in any thread restores the terminal
-// before it ends the program as it would without. One at a time.
+// While this object exists, a fatal signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) in any thread first restores the
+// terminal, then ends the program as usual. Only one object may exist at a time.
 class CrashGuard {
  public:
-  // restore: what to write to the terminal. settings: of before (echo, line editing).
+  // restore: text that is written to the terminal. settings: those that are set again (echo, line editing).
   CrashGuard(int terminal, const termios& settings, const std::string& restore);
   ~CrashGuard();
   CrashGuard(const CrashGuard&) = delete;

@@ -9,7 +9,7 @@
 
 namespace igpu::exporter::top {
 
-// The functions of ncurses (with wide characters), which is loaded when the first is made.
+// The functions of ncurses (with wide characters). Constructing the first object loads the library.
 struct CursesLibrary {
   SharedLibrary library{{"libncursesw.so.6"}, "the live view", "libncursesw6"};
   decltype(&::newterm) new_term = library.symbol<decltype(&::newterm)>("newterm");

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-// Values in few characters, bounded for any number that a page may hold. A missing value is "-".
+// Short texts for values; no number that a page may hold makes them long. A missing value is "-".
 namespace igpu::exporter::top {
 
 std::string percent(std::optional<double> ratio);       // "34.5%", "100%"

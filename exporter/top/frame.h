@@ -13,7 +13,7 @@
 #include "igpu/model.h"
 #include "igpu/page.h"
 
-// What `top` shows: the readings of one moment, by host and GPU. All text is safe for a terminal.
+// What `top` shows: the values read at one moment, by host and GPU. All text is safe for a terminal.
 namespace igpu::exporter::top {
 
 using ClassRatios = std::array<std::optional<double>, kEngineClasses>;
@@ -34,15 +34,15 @@ const std::vector<Row>& rows_of(const Reading<std::vector<Row>>& rows) {
   return rows ? *rows : none;
 }
 
-// A row may have only the engine's time, which is kept while the other source measures.
+// False for a row that has only the engine's total time: another source measures this engine at present.
 inline bool is_measured(const snapshot::Engine& engine) { return engine.busy || engine.wait || engine.sema; }
 
 enum class HostState { waiting, ok, failed };
 
 struct HostFrame : HostModel {
-  std::string name;  // "" for this machine, unless others are shown as well
+  std::string name;  // "" for this machine, unless other hosts are shown as well
   HostState state = HostState::waiting;
-  std::string problem;                          // one line; of a failed host
+  std::string problem;                          // why the host failed, in one line
   std::unordered_map<std::string, double> cpu;  // processors in use on average since the frame before, by cpu_key()
   std::chrono::nanoseconds time{};              // CLOCK_MONOTONIC when the page was read
   Seconds unix_time{};                          // the same since 1970
@@ -52,19 +52,19 @@ struct Frame {
   std::vector<HostFrame> hosts;
 };
 
-// A page of this process.
+// The frame of a page of this process.
 HostFrame frame_of(const PageView& page);
-// A page of another exporter. Throws std::runtime_error if it holds no sample of an intel-gpu-exporter.
+// The frame of a page of another exporter. Throws std::runtime_error if it holds no sample of an intel-gpu-exporter.
 HostFrame frame_of(std::string_view exposition);
 
-// Fills in rates of counters, from the frame before.
+// Sets the rates in `now` from the counters of both frames.
 void add_rates(HostFrame& now, const HostFrame& before);
 
 std::string cpu_key(const snapshot::Process& process);
 std::string cpu_key(const snapshot::Workload& workload);
 std::optional<double> cpu_of(const HostFrame& host, const std::string& key);
 
-// Processes, or workloads, of all GPUs.
+// The number of processes (or of workloads) on all GPUs.
 std::size_t count_clients(const HostFrame& host, bool workloads);
 
 }  // namespace igpu::exporter::top

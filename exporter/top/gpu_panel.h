@@ -10,7 +10,7 @@
 
 namespace igpu::exporter::top {
 
-// The GPUs of all hosts, or the one in focus, on a canvas of their own, which is as high as they need.
+// A drawing of the GPUs of all hosts, or of the GPU in focus. Its canvas is as high as necessary.
 struct GpuPanel {
   explicit GpuPanel(int width) : canvas(Size{width, 0}) {}
   Canvas canvas;
@@ -23,7 +23,7 @@ inline constexpr int kRoomyEngineCell = 60;  // with a longer history
 GpuPanel draw_gpus(const Frame& frame, const History& history, const ViewState& view, const ScreenContext& context,
                    int width, Detail detail, int min_cell = kMinEngineCell);
 
-// Number of a GPU on the screen: all hosts' GPUs are counted.
+// The number of a GPU on the screen, counted over the GPUs of all hosts.
 std::size_t gpu_number(const Frame& frame, GpuPlace place);
 
 Style class_style(std::size_t index);

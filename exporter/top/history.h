@@ -11,12 +11,12 @@
 
 namespace igpu::exporter::top {
 
-// The last busy ratios of every engine.
+// The most recent busy ratios of every engine.
 class History {
  public:
-  using Values = std::deque<std::optional<double>>;  // the newest is last; nullopt: there was none
+  using Values = std::deque<std::optional<double>>;  // the newest is last; nullopt: not measured
 
-  // host: its index in the frame. One value is added for each engine; those that the frame lacks get none.
+  // host: index of the host. Adds one value for each engine; nullopt for a known engine that is not in the frame.
   void add(std::size_t host, const HostFrame& frame);
   const Values& of(std::size_t host, const GpuModel& gpu, const snapshot::Engine& engine) const;
 

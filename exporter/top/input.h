@@ -30,14 +30,14 @@ enum class Key {
 
 struct Input {
   Key key = Key::character;
-  char32_t character = 0;  // of character
-  int number = 0;          // of function
-  int x = 0, y = 0;        // of the mouse
+  char32_t character = 0;  // for Key::character
+  int number = 0;          // for Key::function
+  int x = 0, y = 0;        // for events of the mouse
 };
 
 enum class Reaction { draw, quit, redraw_all, faster, slower };
 
-// What a key does to the view. screen: as it was drawn last.
+// Applies a key to the view. screen: the last drawing.
 Reaction react(ViewState& view, const Input& input, const Screen& screen, const Frame& frame);
 
 }  // namespace igpu::exporter::top

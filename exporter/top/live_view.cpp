@@ -50,7 +50,7 @@ class LiveView {
         terminal_({.colours = options.colours}) {}
 
   void run() {
-    readings_.take(mailbox_);
+    readings_.read_from(mailbox_);
     draw_now();
     while (!done_) {
       std::array<pollfd, 3> events{
@@ -61,8 +61,8 @@ class LiveView {
       if (count > 0 && events[1].revents != 0) handle_signals();
       if (count > 0 && (events[0].revents & POLLIN) != 0) handle_keys();
       if (count > 0 && (events[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) return;  // the terminal is gone
-      if (count > 0 && events[2].revents != 0 && !view_.paused) readings_.take(mailbox_);
-      if (count > 0 && events[2].revents != 0 && view_.paused) (void)mailbox_.take();
+      if (count > 0 && events[2].revents != 0 && !view_.paused) readings_.read_from(mailbox_);
+      if (count > 0 && events[2].revents != 0 && view_.paused) (void)mailbox_.take_frames();
       if (!done_) draw_now();
     }
   }
@@ -167,8 +167,8 @@ Readings::Readings(std::vector<std::string> hosts) {
   for (std::string& name : hosts) frame_.hosts.push_back({.name = std::move(name)});
 }
 
-void Readings::take(Mailbox& mailbox) {
-  for (auto& [index, host] : mailbox.take()) {
+void Readings::read_from(Mailbox& mailbox) {
+  for (auto& [index, host] : mailbox.take_frames()) {
     if (index >= frame_.hosts.size()) continue;
     add_rates(host, frame_.hosts[index]);
     history_.add(index, host);

@@ -12,12 +12,12 @@
 
 namespace igpu::exporter::top {
 
-// The frames of all hosts with their history, as they come out of the mailbox.
+// The latest frames of all hosts, and their history.
 class Readings {
  public:
   explicit Readings(std::vector<std::string> hosts);
 
-  void take(Mailbox& mailbox);
+  void read_from(Mailbox& mailbox);
   const Frame& frame() const { return frame_; }
   const History& history() const { return history_; }
   bool any() const;       // a host was read or has failed
@@ -34,22 +34,24 @@ struct LiveOptions {
   std::function<std::string()> notice;  // the newest message of the library
 };
 
-// Signals that concern a terminal, blocked in this thread and in those that it starts later.
+// The signals that concern a terminal. They are blocked in this thread and in threads that it starts later, and read
+// from a descriptor.
 class TerminalSignals {
  public:
   TerminalSignals();
   int descriptor() const { return descriptor_.get(); }
-  int next();  // its number; 0: none
+  int next();  // the number of a pending signal; 0: none
 
  private:
   UniqueFd descriptor_;
 };
 
-// The full-screen view, until q or a signal. Throws std::runtime_error if there is no such terminal.
+// Runs the full-screen view until q is pressed or a signal arrives. Throws std::runtime_error if the terminal cannot
+// show it.
 void run_live_view(Readings& readings, Mailbox& mailbox, Pace& pace, TerminalSignals& signals,
                    const LiveOptions& options);
 
-// Clocks and interval of a drawing that is made now.
+// The context of a drawing made now: clocks and interval.
 ScreenContext context_now(std::chrono::nanoseconds interval);
 
 std::string clock_text();

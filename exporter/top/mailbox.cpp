@@ -22,7 +22,7 @@ void Mailbox::put(std::size_t host, HostFrame frame) {
   (void)!::write(event_.get(), &one, sizeof one);
 }
 
-std::vector<std::pair<std::size_t, HostFrame>> Mailbox::take() {
+std::vector<std::pair<std::size_t, HostFrame>> Mailbox::take_frames() {
   const std::lock_guard lock(mutex_);
   std::uint64_t count = 0;
   (void)!::read(event_.get(), &count, sizeof count);

@@ -11,14 +11,14 @@
 
 namespace igpu::exporter::top {
 
-// Frames on their way from the threads that read to the one that draws.
+// Passes frames from the threads that read hosts to the thread that draws.
 class Mailbox {
  public:
   Mailbox();  // throws std::system_error
 
   void put(std::size_t host, HostFrame frame);
-  std::vector<std::pair<std::size_t, HostFrame>> take();  // the newest of each host
-  int descriptor() const { return event_.get(); }         // readable: something has come
+  std::vector<std::pair<std::size_t, HostFrame>> take_frames();  // the newest frame of each host
+  int descriptor() const { return event_.get(); }                // readable while frames are waiting
 
  private:
   std::mutex mutex_;

@@ -8,7 +8,7 @@
 
 namespace igpu::exporter::top {
 
-// How often readings are taken; the person at the keys may change it.
+// The interval between two readings, which the user may change at any time. Thread-safe.
 class Pace {
  public:
   explicit Pace(std::chrono::nanoseconds interval) : interval_(interval) {}
@@ -24,7 +24,7 @@ class Pace {
     }
     changed_.notify_all();
   }
-  // Until one interval after `since` has passed. False: stopped.
+  // Waits until one interval has passed since `since`. False: stopped.
   bool wait(std::chrono::steady_clock::time_point since, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {

@@ -12,20 +12,20 @@
 
 namespace igpu::exporter::top {
 
-// Beside the frame; the same for all of its drawings.
+// What a drawing shows in addition to the frame.
 struct ScreenContext {
   std::string clock;     // "14:05:09"
   std::string interval;  // "1 s"
   std::string source;    // "this machine", "simulation rack", "3 hosts"
   std::string notice;    // the newest message of the library; "" for none
   bool unicode = true;   // false: only ASCII, also for names and bars
-  bool keys = true;      // false: printed once, no key can be pressed
-  // A reading that is older than this at `now` (as HostFrame::time) is marked as old.
+  bool keys = true;      // false: the screen is printed once, without hints about keys
+  // A frame that is older than this at `now` (on the clock of HostFrame::time) is marked as old.
   std::chrono::nanoseconds late_after = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds now{};
 };
 
-// Where the mouse finds something.
+// A part of the screen that reacts to the mouse.
 struct Region {
   enum class Kind { column, row, gpu } kind = Kind::row;
   int x = 0, end = 0, y = 0, bottom = 0;  // end and bottom are excluded
@@ -39,7 +39,7 @@ struct Screen {
   std::vector<Region> regions;
   std::vector<std::string> rows;  // keys of all rows of the table, in its order
   int page_rows = 0;              // rows of the table that are visible
-  int first_row = 0;              // as drawn: the selected row is visible
+  int first_row = 0;              // the first visible row, chosen so that the selected row is visible
   int first_gpu_line = 0, last_first_gpu_line = 0;
 };
 

@@ -11,7 +11,7 @@
 
 namespace igpu::exporter::top {
 
-// Each reads in a thread of its own and puts frames into the mailbox until it is destroyed. Monitor, fetcher, mailbox
+// A source reads in its own thread and puts frames into the mailbox until it is destroyed. Monitor, fetcher, mailbox
 // and pace must outlive it.
 class LocalSource {
  public:
@@ -29,9 +29,9 @@ class RemoteSource {
   std::jthread thread_;
 };
 
-// One page of another exporter. Whatever is wrong with it ends up in the frame.
+// The frame of a fetched page. If the page is missing or invalid, the frame has state failed and says why.
 HostFrame frame_of(const Fetched& fetched, const std::string& name);
-// One reading of this machine; likewise.
+// The frame of one scrape of this machine. If the scrape fails, the frame has state failed and says why.
 HostFrame read_frame(Monitor& monitor, const std::stop_token& stop);
 
 }  // namespace igpu::exporter::top

@@ -9,13 +9,14 @@
 
 namespace igpu::exporter::top {
 
-// The full-screen terminal on standard input and output. Its destructor restores what it found; a crash does so, too.
+// The terminal on standard input and output in full-screen mode. The destructor restores the previous state; so does a
+// crash.
 class Terminal {
  public:
   struct Options {
     bool colours = true;  // if the terminal has them
   };
-  // Whether this program has a terminal that can move its cursor: else print frames one after another.
+  // Whether standard output is a terminal with a movable cursor. If not, print frames one after another.
   static bool available();
   static std::optional<Size> size();  // of the terminal on standard output
 
@@ -24,11 +25,11 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  bool unicode() const;  // its locale has block characters
-  Size fit();            // takes over the terminal's present size
+  bool unicode() const;  // whether the locale has block characters
+  Size fit();            // adapts to the current size of the terminal
   void paint(const Canvas& canvas);
-  void redraw_all();             // something else wrote on the screen
-  std::optional<Input> input();  // nothing: no more for now
+  void redraw_all();             // also repairs what other programs wrote on the screen
+  std::optional<Input> input();  // nullopt: no input is waiting
   void suspend();                // restores the terminal until redraw_all()
 
  private:

@@ -20,21 +20,21 @@ struct GpuPlace {
   bool operator==(const GpuPlace&) const = default;
 };
 
-// What the user chose, apart from the data.
+// What the user has chosen to see.
 struct ViewState {
   SortKey sort = SortKey::busy;
   bool reversed = false;
   std::string filter;  // part of a command, user, PID, unit or container
   bool editing_filter = false;
-  bool tree = false;  // processes below their unit or container
+  bool tree = false;  // shows processes below their unit or container
   bool workloads = false;
   bool help = false;
   bool paused = false;
   Detail detail = Detail::automatic;
   std::optional<GpuPlace> focus;  // only this GPU and its processes
   std::string selected;           // key of a row; "" for none
-  int first_row = 0;              // of the table, when it is scrolled
-  int first_gpu_line = 0;         // of the GPUs, when they are scrolled
+  int first_row = 0;              // scroll position of the table
+  int first_gpu_line = 0;         // scroll position of the GPUs
 };
 
 }  // namespace igpu::exporter::top

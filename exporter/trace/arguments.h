@@ -11,7 +11,7 @@
 
 namespace igpu::exporter {
 
-// What follows `trace` on the command line.
+// The arguments of the command `trace`.
 struct TraceArguments {
   enum class Histogram { none, queue, run, total };
   std::string action;  // record, report, timeline, export
@@ -22,12 +22,12 @@ struct TraceArguments {
   std::uint64_t max_size = std::uint64_t{256} << 20;
   std::vector<std::string> command;
 
-  std::string file;  // the others
+  std::string file;  // report, timeline, export
   bool jobs_csv = false;
   std::size_t top = 0;
   Histogram histogram = Histogram::none;
   std::string by;                                  // engine, context, process, workload
-  std::size_t width = 100;                         // timeline: of its lines, at least 40
+  std::size_t width = 100;                         // timeline: characters of a line, at least 40
   std::optional<double> from_seconds, to_seconds;  // since the first event
   std::string format;                              // export: chrome, csv
   std::int64_t clock_offset_ns = 0;

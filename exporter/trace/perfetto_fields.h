@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-// The fields of Perfetto's trace format that are used here: protos/perfetto/trace/*.proto of the Perfetto project.
+// Numbers of the fields of Perfetto's trace format that this program uses (protos/perfetto/trace/*.proto).
 namespace igpu::exporter::perfetto {
 
 inline constexpr std::uint32_t kTracePacket = 1;
@@ -39,12 +39,12 @@ inline constexpr std::uint32_t kPreviousComm = 1, kPreviousPid = 2, kPreviousPri
                                kNextComm = 5, kNextPid = 6, kNextPriority = 7;
 }  // namespace ftrace
 
-// Categories of our events, interned under their place + 1.
+// Categories of our events; the interned id of a category is its index + 1.
 enum class Category : std::uint8_t { job, queue, wait, ioctl, recording, process };
 inline constexpr std::array<std::string_view, 6> kCategories = {"job",   "queue",     "wait",
                                                                 "ioctl", "recording", "process"};
 
-// Names of our annotations, interned under their place + 1.
+// Names of our annotations; the interned id of a name is its index + 1.
 enum class Note : std::uint8_t {
   source,
   outcome,
@@ -83,7 +83,7 @@ enum class Note : std::uint8_t {
   rate_limited,
   evicted,
   ended,
-  workload,  // not in files of versions that did not record it
+  workload,
 };
 inline constexpr std::array<std::string_view, 38> kNotes = {"source",
                                                             "outcome",
@@ -124,6 +124,7 @@ inline constexpr std::array<std::string_view, 38> kNotes = {"source",
                                                             "ended",
                                                             "workload"};
 static_assert(kNotes.size() == static_cast<std::size_t>(Note::workload) + 1);
-inline constexpr std::size_t kLeastNotes = static_cast<std::size_t>(Note::ended) + 1;  // of a file that can be read
+inline constexpr std::size_t kLeastNotes =
+    static_cast<std::size_t>(Note::ended) + 1;  // a file with fewer cannot be read
 
 }  // namespace igpu::exporter::perfetto

@@ -18,8 +18,8 @@ struct TraceClocks {
   std::uint64_t monotonic_ns = 0, boottime_ns = 0, realtime_ns = 0;  // at one moment
 };
 
-// A Perfetto trace, packet by packet: what is written is readable whenever the program ends. Jobs become slices on
-// tracks by ring, with all their times as annotations, from which trace_file.h reads them again.
+// Writes a Perfetto trace packet by packet, so that the file is readable whenever the program ends. A job becomes
+// slices on the track of its ring. The slices' annotations hold all its times; trace_file.h reads the job from them.
 class PerfettoWriter final : public JobSink {
  public:
   using Output = std::function<void(std::string_view bytes)>;
@@ -30,7 +30,7 @@ class PerfettoWriter final : public JobSink {
   void add(const IoctlCall& call) override;
   void add(const CpuSwitch& cpu_switch) override;
   void add(const JobProcess& process) override;
-  // The newest one counts.
+  // Can be called repeatedly; readers use the last counts in the file.
   void add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended);
   void flush();
   std::uint64_t bytes() const { return bytes_ + buffer_.size(); }

@@ -21,7 +21,7 @@ class ProtoWriter {
     varint(std::uint64_t{field} << 3);
     varint(value);
   }
-  // UTF-8, as the format demands: the kernel cuts names of processes anywhere.
+  // Replaces invalid UTF-8, which the format forbids: the kernel may cut the name of a process inside a character.
   void text(std::uint32_t field, std::string_view value) {
     std::string valid;
     if (!is_ascii(value)) value = valid = valid_utf8(value);

@@ -7,10 +7,10 @@
 
 namespace igpu::exporter {
 
-// `trace record`. Returns the exit status, which is the command's if one was given; prints what went wrong.
+// Runs `trace record`. Prints errors. Returns the exit status; that of the recorded command if there is one.
 int record_trace(const TraceArguments& arguments);
 
-// The line for a recorder that did not open.
+// The error message for a recorder that could not be opened.
 std::string explained(const JobRecorderError& error, const JobRecorderOptions& options);
 
 }  // namespace igpu::exporter

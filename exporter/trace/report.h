@@ -9,10 +9,10 @@
 #include "trace/arguments.h"
 #include "trace/trace_file.h"
 
-// What `trace report`, `timeline` and `export` print. Pure.
+// The output of `trace report`, `timeline` and `export`. Pure functions.
 namespace igpu::exporter {
 
-// Events, jobs, lost, unmatched; every loss by its cause.
+// Counts of events and jobs, and of losses by cause.
 std::string trace_summary(const TraceFile& file);
 std::string trace_overview(const TraceFile& file);
 std::string jobs_csv(const TraceFile& file, std::int64_t clock_offset_ns = 0);
@@ -22,7 +22,7 @@ std::string jobs_by(const TraceFile& file, std::string_view what);
 std::string timeline(const TraceFile& file, const TraceArguments& arguments);
 std::string chrome_trace(const TraceFile& file, std::int64_t clock_offset_ns);
 
-// "long queue", "slow run", ...
+// What delayed the job most: "long queue", "slow run", ...
 std::string_view blocker(const Job& job);
 
 }  // namespace igpu::exporter

@@ -24,7 +24,7 @@ void Guard::handle(const HttpRequest& request, HttpResponse& response) {
 }
 
 bool Guard::accepts(const WebConfig& config, const HttpRequest& request, HttpResponse& response) {
-  if (!bucket_.take(config.rate_limit, std::chrono::steady_clock::now())) {
+  if (!bucket_.take_token(config.rate_limit, std::chrono::steady_clock::now())) {
     response.fail(429, "too many requests (rate_limit)");
     return false;
   }

@@ -15,7 +15,7 @@ class TokenBucket {
   using Time = std::chrono::steady_clock::time_point;
 
   // Takes a token; false if there is none. A changed limit starts with a full bucket.
-  bool take(const RateLimit& limit, Time now) {
+  bool take_token(const RateLimit& limit, Time now) {
     if (limit.interval <= Nanoseconds::zero()) return true;
     const std::lock_guard lock(mutex_);
     if (limit != limit_) {

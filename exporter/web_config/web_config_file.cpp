@@ -44,7 +44,7 @@ class Digest {
     EVP_DigestUpdate(context_.get(), &size, sizeof size);
     EVP_DigestUpdate(context_.get(), text.data(), text.size());
   }
-  std::string take() {
+  std::string finish() {
     std::string out(EVP_MAX_MD_SIZE, '\0');
     unsigned size = 0;
     EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(out.data()), &size);
@@ -63,7 +63,7 @@ std::uint64_t tls_policy_of(const TlsSettings& tls, std::string_view client_ca) 
   digest.add({&type, 1});
   digest.add(client_ca);
   for (const std::string& name : tls.allowed_sans) digest.add(name);
-  const std::string bytes = digest.take();
+  const std::string bytes = digest.finish();
   std::uint64_t number = 0;
   std::memcpy(&number, bytes.data(), sizeof number);
   return number;
@@ -134,7 +134,7 @@ WebConfigFile::Attempt WebConfigFile::load() const {
       loaded->tls_policy = tls_policy_of(*tls, material.client_ca);
       attempt.warnings = std::move(made.warnings);
     }
-    attempt.digest = digest.take();
+    attempt.digest = digest.finish();
     attempt.loaded = std::move(loaded);
   } catch (const std::exception& error) {
     attempt.error = error.what();

@@ -24,7 +24,7 @@ struct TestSockets {
 class TestListener : private TestSockets, public exporter::Listener {
  public:
   TestListener(const TestListenerOptions& options, exporter::HttpHandler& handler, Log& log)
-      : TestSockets{{{}, options.addresses}}, Listener(options, sockets.take(), handler, log) {}
+      : TestSockets{{{}, options.addresses}}, Listener(options, sockets.take_sockets(), handler, log) {}
 
   void stop(std::chrono::milliseconds grace) {
     sockets.remove_files();

@@ -92,7 +92,7 @@ struct Steps {
         if (!changed.wait_for(lock, 60s, [this] { return more; })) return tickets;
         more = false;
       }
-      handshakes.take(steps);
+      handshakes.take_finished(steps);
       for (const Handshakes::Step& step : steps) {
         CHECK(step.stream != nullptr);
         CHECK(step.result.wants == Stream::Wants::to_read);
@@ -214,7 +214,7 @@ TEST_CASE("connections that were reset or closed before they are accepted cost n
   options.front.connections = 8;
   options.tls = [&] { return Front::Tls{server.context, 1}; };
   ListeningSockets sockets({}, {parse_listen_address("127.0.0.1:0")});
-  std::vector<UniqueFd> listening = sockets.take();
+  std::vector<UniqueFd> listening = sockets.take_sockets();
   const std::string address = local_address(listening.front().get());
   const auto port = static_cast<std::uint16_t>(std::stoul(address.substr(address.rfind(':') + 1)));
   const std::string hello = client_hello();

@@ -42,13 +42,13 @@ TEST_CASE(
   CHECK_FALSE(places.enter("flood", {}));
   const InFlight::Slot good = places.enter("good", {});
   CHECK(good);
-  CHECK(flood[3].lost().stop_requested());
+  CHECK(flood[3].when_lost().stop_requested());
   const InFlight::Slot second = places.enter("good", {});
   CHECK(second);
-  CHECK(flood[2].lost().stop_requested());
+  CHECK(flood[2].when_lost().stop_requested());
   CHECK_FALSE(places.enter("good", {}));  // 2 each: taking one more would only swap them
-  for (int i = 0; i < 2; ++i) CHECK_FALSE(flood[static_cast<std::size_t>(i)].lost().stop_requested());
-  CHECK_FALSE(other.lost().stop_requested());
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(flood[static_cast<std::size_t>(i)].when_lost().stop_requested());
+  CHECK_FALSE(other.when_lost().stop_requested());
 }
 
 TEST_CASE("clients that hold one slot each keep it") {
@@ -56,8 +56,8 @@ TEST_CASE("clients that hold one slot each keep it") {
   const InFlight::Slot a = places.enter("a", {});
   const InFlight::Slot b = places.enter("b", {});
   CHECK_FALSE(places.enter("c", {}));
-  CHECK_FALSE(a.lost().stop_requested());
-  CHECK_FALSE(b.lost().stop_requested());
+  CHECK_FALSE(a.when_lost().stop_requested());
+  CHECK_FALSE(b.when_lost().stop_requested());
 }
 
 TEST_CASE("a request of a disconnected client holds no slot while it still runs") {
@@ -66,7 +66,7 @@ TEST_CASE("a request of a disconnected client holds no slot while it still runs"
   std::optional<InFlight::Slot> first = places.enter("a", gone.get_token());
   CHECK_FALSE(places.enter("a", {}));
   gone.request_stop();
-  CHECK(first->lost().stop_requested());
+  CHECK(first->when_lost().stop_requested());
   CHECK(places.enter("a", {}));
   CHECK_FALSE(places.wait_until_idle(0ms));
   first.reset();
@@ -78,7 +78,7 @@ TEST_CASE("a client that disconnected before its request got a slot holds none")
   std::stop_source gone;
   gone.request_stop();
   const InFlight::Slot dead = places.enter("a", gone.get_token());
-  CHECK(dead.lost().stop_requested());
+  CHECK(dead.when_lost().stop_requested());
   CHECK(places.enter("a", {}));
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 int taken(TokenBucket& bucket, const RateLimit& limit, TokenBucket::Time now, int tries = 10) {
   int count = 0;
-  for (int i = 0; i < tries; ++i) count += bucket.take(limit, now) ? 1 : 0;
+  for (int i = 0; i < tries; ++i) count += bucket.take_token(limit, now) ? 1 : 0;
   return count;
 }
 
