@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/profiles.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <utility>
 
 namespace igpu::simulation {
 
@@ -27,10 +30,8 @@ const GpuModel kTigerLake{
     .subsystem_device = 0x3004,
     .engines = {{kRender, 0, 0}, {kCopy, 0, 0}, {kVideo, 0, 0}, {kVideo, 1, 0}, {kEnhance, 0, 0}},
     .gts = {{100, 400, 1350}},
-    .vram_bytes = 0,
     .idle_watts = 0.4,
     .busy_watts = {9.5, 1.2, 2.6, 1.4, 0},
-    .power_limit_watts = 0,
 };
 
 const GpuModel kAlderLakeS{
@@ -43,10 +44,8 @@ const GpuModel kAlderLakeS{
     .subsystem_device = 0x8882,
     .engines = {{kRender, 0, 0}, {kCopy, 0, 0}, {kVideo, 0, 0}, {kVideo, 1, 0}, {kEnhance, 0, 0}},
     .gts = {{300, 700, 1550}},
-    .vram_bytes = 0,
     .idle_watts = 0.5,
     .busy_watts = {12.0, 1.4, 3.1, 1.6, 0},
-    .power_limit_watts = 0,
 };
 
 const GpuModel kArcA770{
@@ -99,70 +98,72 @@ const GpuModel kBattlemage{
 
 // ---- cgroups ----
 
+std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+PlaceScript in_unit(const std::string& cgroup) { return {cgroup, "", "", last_part(cgroup)}; }
+
+PlaceScript in_pod(const std::string& slice, const std::string& uid, const std::string& container_id,
+                   const std::string& name_space, const std::string& pod, const std::string& container) {
+  std::string name = slice + "-pod" + uid;
+  std::replace(name.begin() + static_cast<std::ptrdiff_t>(slice.size() + 1), name.end(), '-', '_');
+  const std::string parent = slice == "kubepods" ? "" : slice + ".slice/";
+  const std::string scope = "cri-containerd-" + container_id + ".scope";
+  return {"/kubepods.slice/" + parent + name + ".slice/" + scope, container_id, uid, scope, name_space, pod, container};
+}
+
+PlaceScript in_docker(const std::string& container_id, const std::string& container) {
+  const std::string scope = "docker-" + container_id + ".scope";
+  return {"/system.slice/" + scope, container_id, "", scope, "", "", container};
+}
+
 const PlaceScript kKernel{"/"};
-const PlaceScript kInit{"/init.scope", "", "", "init.scope"};
-const PlaceScript kSsh{"/system.slice/ssh.service", "", "", "ssh.service"};
-const PlaceScript kExporter{"/system.slice/intel-gpu-exporter.service", "", "", "intel-gpu-exporter.service"};
-const PlaceScript kDesktop{
-    "/user.slice/user-1000.slice/user@1000.service/session.slice/org.gnome.Shell@wayland.service", "", "",
-    "org.gnome.Shell@wayland.service"};
-const PlaceScript kApp{
-    "/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-com.obsproject.Studio-4711.scope", "", "",
-    "app-gnome-com.obsproject.Studio-4711.scope"};
-const PlaceScript kShell{"/user.slice/user-1000.slice/session-2.scope", "", "", "session-2.scope"};
-const std::array<PlaceScript, 4> kBroadcast{{
-    {"/system.slice/system-broadcast.slice/broadcast@main.service", "", "", "broadcast@main.service"},
-    {"/system.slice/system-broadcast.slice/broadcast@ladder.service", "", "", "broadcast@ladder.service"},
-    {"/system.slice/system-broadcast.slice/broadcast@sport.service", "", "", "broadcast@sport.service"},
-    {"/system.slice/system-broadcast.slice/broadcast@preview.service", "", "", "broadcast@preview.service"},
-}};
-const PlaceScript kInference{"/system.slice/llama-server.service", "", "", "llama-server.service"};
-const PlaceScript kJellyfin{
-    "/system.slice/docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope",
-    "4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346",
-    "",
-    "docker-4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346.scope",
-    "",
-    "",
-    "jellyfin"};
-const PlaceScript kPackager{"/system.slice/system-packager.slice/packager@news.service", "", "",
-                            "packager@news.service"};
-const PlaceScript kCompositor{"/system.slice/control-room.service", "", "", "control-room.service"};
-const PlaceScript kRemote{"/system.slice/wayvnc.service", "", "", "wayvnc.service"};
-const PlaceScript kRecorder{
-    "/kubepods.slice/kubepods-besteffort.slice/"
-    "kubepods-besteffort-podc41e6f88_2d5b_47a0_9c63_5be0a9d7143f.slice/"
-    "cri-containerd-3fb85d06c9e14a72b1d80e6f2c957a43dd61084ef7b92ca5360e18bd00000000.scope",
-    "3fb85d06c9e14a72b1d80e6f2c957a43dd61084ef7b92ca5360e18bd00000000",
-    "c41e6f88-2d5b-47a0-9c63-5be0a9d7143f",
-    "cri-containerd-3fb85d06c9e14a72b1d80e6f2c957a43dd61084ef7b92ca5360e18bd00000000.scope",
-    "live",
-    "recorder-0",
-    "recorder"};
-const PlaceScript kIngest{
-    "/kubepods.slice/kubepods-burstable.slice/"
-    "kubepods-burstable-pod7c0f4a52_91d3_4e68_b5a7_20c8f6e1d93b.slice/"
-    "cri-containerd-d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738.scope",
-    "d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738",
-    "7c0f4a52-91d3-4e68-b5a7-20c8f6e1d93b",
-    "cri-containerd-d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738.scope",
-    "live",
-    "ingest-6d9fb7c58-q4xzt",
-    "ingest"};
-const PlaceScript kVision{
-    "/kubepods.slice/kubepods-pod2e9b7d04_6a1f_4c35_8e02_f7d1b3c5a849.slice/"
-    "cri-containerd-901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d.scope",
-    "901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d",
-    "2e9b7d04-6a1f-4c35-8e02-f7d1b3c5a849",
-    "cri-containerd-901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d.scope",
-    "vision",
-    "detector-0",
-    "detector"};
+const PlaceScript kInit = in_unit("/init.scope");
+const PlaceScript kSsh = in_unit("/system.slice/ssh.service");
+const PlaceScript kExporter = in_unit("/system.slice/intel-gpu-exporter.service");
+const PlaceScript kDesktop =
+    in_unit("/user.slice/user-1000.slice/user@1000.service/session.slice/org.gnome.Shell@wayland.service");
+const PlaceScript kApp =
+    in_unit("/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome-com.obsproject.Studio-4711.scope");
+const PlaceScript kShell = in_unit("/user.slice/user-1000.slice/session-2.scope");
+const std::array<PlaceScript, 4> kBroadcast{
+    in_unit("/system.slice/system-broadcast.slice/broadcast@main.service"),
+    in_unit("/system.slice/system-broadcast.slice/broadcast@ladder.service"),
+    in_unit("/system.slice/system-broadcast.slice/broadcast@sport.service"),
+    in_unit("/system.slice/system-broadcast.slice/broadcast@preview.service"),
+};
+const PlaceScript kInference = in_unit("/system.slice/llama-server.service");
+const PlaceScript kPackager = in_unit("/system.slice/system-packager.slice/packager@news.service");
+const PlaceScript kCompositor = in_unit("/system.slice/control-room.service");
+const PlaceScript kRemote = in_unit("/system.slice/wayvnc.service");
+const PlaceScript kJellyfin = in_docker("4be1a0c73f9d52e86b04cd17a9f3582e60d1b7c4983fa265e07d9b1c58f2e346", "jellyfin");
+const PlaceScript kRecorder =
+    in_pod("kubepods-besteffort", "c41e6f88-2d5b-47a0-9c63-5be0a9d7143f",
+           "3fb85d06c9e14a72b1d80e6f2c957a43dd61084ef7b92ca5360e18bd00000000", "live", "recorder-0", "recorder");
+const PlaceScript kIngest = in_pod("kubepods-burstable", "7c0f4a52-91d3-4e68-b5a7-20c8f6e1d93b",
+                                   "d27f60b91e4c83a5f2076e9db8143ca7550e2f1986cb3d74a08ef52b9c61d738", "live",
+                                   "ingest-6d9fb7c58-q4xzt", "ingest");
+const PlaceScript kVision =
+    in_pod("kubepods", "2e9b7d04-6a1f-4c35-8e02-f7d1b3c5a849",
+           "901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d", "vision", "detector-0", "detector");
 
 constexpr std::uint32_t kRoot = 0;
 constexpr std::uint32_t kAnna = 1000;
 constexpr std::uint32_t kStream = 1001;
 constexpr std::uint32_t kExporterUser = 997;
+
+ProcessData& add(ProfileData& data, std::uint32_t pid, const char* comm, std::uint32_t uid, const PlaceScript& place,
+                 unsigned started, Wave cpu_cores, double resident_mib, double virtual_mib,
+                 std::vector<ClientData> clients = {}) {
+  return data.processes.emplace_back(ProcessData{.pid = pid,
+                                                 .comm = comm,
+                                                 .uid = uid,
+                                                 .place = &place,
+                                                 .started = started,
+                                                 .cpu_cores = cpu_cores,
+                                                 .resident_mib = resident_mib,
+                                                 .virtual_mib = virtual_mib,
+                                                 .clients = std::move(clients)});
+}
 
 // What a shell script starts for a channel: an encoder, a packager, and a thumbnail now and then, three seconds of
 // work.
@@ -207,51 +208,17 @@ void add_packager(ProfileData& data) {
 
 // Processes of every profile that use no GPU.
 void add_system(ProfileData& data) {
-  data.processes.push_back({.pid = 1,
-                            .comm = "systemd",
-                            .uid = kRoot,
-                            .place = &kInit,
-                            .started = 0,
-                            .cpu_cores = {0.002},
-                            .resident_mib = 13,
-                            .virtual_mib = 168,
-                            .parent = 0});
-  data.processes.push_back({.pid = 2,
-                            .comm = "kthreadd",
-                            .uid = kRoot,
-                            .place = &kKernel,
-                            .started = 0,
-                            .cpu_cores = {},
-                            .resident_mib = 0,
-                            .virtual_mib = 0,
-                            .parent = 0,
-                            .kernel_thread = true});
-  data.processes.push_back({.pid = 87,
-                            .comm = "kworker/u16:1-i915",
-                            .uid = kRoot,
-                            .place = &kKernel,
-                            .started = 1,
-                            .cpu_cores = {0.001},
-                            .resident_mib = 0,
-                            .virtual_mib = 0,
-                            .parent = 2,
-                            .kernel_thread = true});
-  data.processes.push_back({.pid = 731,
-                            .comm = "sshd",
-                            .uid = kRoot,
-                            .place = &kSsh,
-                            .started = 9,
-                            .cpu_cores = {0.0005},
-                            .resident_mib = 9,
-                            .virtual_mib = 15});
-  data.processes.push_back({.pid = 48213,
-                            .comm = "intel-gpu-expor",
-                            .uid = data.privileged ? kRoot : kExporterUser,
-                            .place = &kExporter,
-                            .started = 41'200,
-                            .cpu_cores = {0.003},
-                            .resident_mib = 8,
-                            .virtual_mib = 90});
+  add(data, 1, "systemd", kRoot, kInit, 0, {0.002}, 13, 168).parent = 0;
+  const auto kernel_thread = [&](std::uint32_t pid, const char* comm, unsigned started, Wave cpu,
+                                 std::uint32_t parent) {
+    ProcessData& process = add(data, pid, comm, kRoot, kKernel, started, cpu, 0, 0);
+    process.parent = parent;
+    process.kernel_thread = true;
+  };
+  kernel_thread(2, "kthreadd", 0, {}, 0);
+  kernel_thread(87, "kworker/u16:1-i915", 1, {0.001}, 2);
+  add(data, 731, "sshd", kRoot, kSsh, 9, {0.0005}, 9, 15);
+  add(data, 48213, "intel-gpu-expor", data.privileged ? kRoot : kExporterUser, kExporter, 41'200, {0.003}, 8, 90);
 }
 
 GpuData integrated(const GpuModel& model, unsigned card, unsigned render_minor) {
@@ -279,15 +246,8 @@ ProfileData tgl_broadcast() {
   add_system(data);
   const auto transcode = [&](std::uint32_t pid, std::size_t unit, unsigned started, std::vector<EngineLoad> loads,
                              double mib, Wave cpu) {
-    data.processes.push_back({.pid = pid,
-                              .comm = "ffmpeg",
-                              .uid = kStream,
-                              .place = &kBroadcast[unit],
-                              .started = started,
-                              .cpu_cores = cpu,
-                              .resident_mib = 180 + mib / 4,
-                              .virtual_mib = 2900 + mib,
-                              .clients = {{.gpu = 0, .loads = std::move(loads), .system_mib = {mib, mib / 12, 50}}}});
+    add(data, pid, "ffmpeg", kStream, kBroadcast[unit], started, cpu, 180 + mib / 4, 2900 + mib,
+        {{.gpu = 0, .loads = std::move(loads), .system_mib = {mib, mib / 12, 50}}});
   };
   transcode(2211, 0, 31, {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20, 0.1}}, {"rcs0", {0.03, 0.01, 15}}},
             412, {0.22, 0.04, 30});
@@ -305,64 +265,35 @@ ProfileData arc_a770() {
   data.gpus = {in_slot(kArcA770, "0000:00:01.0", 1, 1, 128, 3)};
   data.has_psys = false;
   add_system(data);
-  data.processes.push_back({.pid = 1904,
-                            .comm = "gnome-shell",
-                            .uid = kAnna,
-                            .place = &kDesktop,
-                            .started = 44,
-                            .cpu_cores = {0.04, 0.02, 30},
-                            .resident_mib = 310,
-                            .virtual_mib = 4900,
-                            .clients = {{.gpu = 0,
-                                         .loads = {{"rcs0", {0.05, 0.03, 20}}, {"bcs0", {0.01, 0.005, 25}}},
-                                         .vram_mib = {286, 20, 60},
-                                         .system_mib = {52},
-                                         .descriptors = {14, 15},
-                                         .passed_on = {{4711, 22}},
-                                         .on_card_node = true}}});
-  data.processes.push_back(
-      {.pid = 4711,
-       .comm = "obs",
-       .uid = kAnna,
-       .place = &kApp,
-       .started = 5'310,
-       .cpu_cores = {0.55, 0.1, 60},
-       .resident_mib = 640,
-       .virtual_mib = 6100,
-       .clients = {{.gpu = 0,
-                    .loads = {{"rcs0", {0.27, 0.09, 60}}, {"vcs0", {0.23, 0.06, 30}}, {"vecs0", {0.08, 0.02, 30}}},
-                    .vram_mib = {1240, 90, 100},
-                    .system_mib = {210, 10, 50},
-                    .descriptors = {31}}}});
-  data.processes.push_back({.pid = 6120,
-                            .comm = "ffmpeg",
-                            .uid = kAnna,
-                            .place = &kShell,
-                            .started = 12'604,
-                            .cpu_cores = {0.3, 0.1, 50},
-                            .resident_mib = 290,
-                            .virtual_mib = 3300,
-                            .clients = {{.gpu = 0,
-                                         .loads = {{"vcs0", {0.21, 0.08, 50}},
-                                                   {"vcs1", {0.46, 0.15, 75}},
-                                                   {"vecs1", {0.19, 0.07, 50}},
-                                                   {"bcs0", {0.06, 0.02, 20}}},
-                                         .vram_mib = {780, 60, 75},
-                                         .system_mib = {120},
-                                         .descriptors = {9}}}});
-  data.processes.push_back({.pid = 7033,
-                            .comm = "python3",
-                            .uid = kAnna,
-                            .place = &kShell,
-                            .started = 20'118,
-                            .cpu_cores = {0.9, 0.15, 100},
-                            .resident_mib = 2210,
-                            .virtual_mib = 15'800,
-                            .clients = {{.gpu = 0,
-                                         .loads = {{"ccs0", {0.68, 0.24, 150}}, {"bcs0", {0.09, 0.04, 150}}},
-                                         .vram_mib = {6310, 900, 150},
-                                         .system_mib = {340, 30, 150},
-                                         .descriptors = {12}}}});
+  add(data, 1904, "gnome-shell", kAnna, kDesktop, 44, {0.04, 0.02, 30}, 310, 4900,
+      {{.gpu = 0,
+        .loads = {{"rcs0", {0.05, 0.03, 20}}, {"bcs0", {0.01, 0.005, 25}}},
+        .vram_mib = {286, 20, 60},
+        .system_mib = {52},
+        .descriptors = {14, 15},
+        .passed_on = {{4711, 22}},
+        .on_card_node = true}});
+  add(data, 4711, "obs", kAnna, kApp, 5'310, {0.55, 0.1, 60}, 640, 6100,
+      {{.gpu = 0,
+        .loads = {{"rcs0", {0.27, 0.09, 60}}, {"vcs0", {0.23, 0.06, 30}}, {"vecs0", {0.08, 0.02, 30}}},
+        .vram_mib = {1240, 90, 100},
+        .system_mib = {210, 10, 50},
+        .descriptors = {31}}});
+  add(data, 6120, "ffmpeg", kAnna, kShell, 12'604, {0.3, 0.1, 50}, 290, 3300,
+      {{.gpu = 0,
+        .loads = {{"vcs0", {0.21, 0.08, 50}},
+                  {"vcs1", {0.46, 0.15, 75}},
+                  {"vecs1", {0.19, 0.07, 50}},
+                  {"bcs0", {0.06, 0.02, 20}}},
+        .vram_mib = {780, 60, 75},
+        .system_mib = {120},
+        .descriptors = {9}}});
+  add(data, 7033, "python3", kAnna, kShell, 20'118, {0.9, 0.15, 100}, 2210, 15'800,
+      {{.gpu = 0,
+        .loads = {{"ccs0", {0.68, 0.24, 150}}, {"bcs0", {0.09, 0.04, 150}}},
+        .vram_mib = {6310, 900, 150},
+        .system_mib = {340, 30, 150},
+        .descriptors = {12}}});
   return data;
 }
 
@@ -371,58 +302,29 @@ ProfileData battlemage() {
   data.gpus = {in_slot(kBattlemage, "0000:00:01.0", 1, 1, 128, 3)};
   data.has_psys = false;
   add_system(data);
-  data.processes.push_back({.pid = 1877,
-                            .comm = "gnome-shell",
-                            .uid = kAnna,
-                            .place = &kDesktop,
-                            .started = 41,
-                            .cpu_cores = {0.03, 0.01, 30},
-                            .resident_mib = 295,
-                            .virtual_mib = 4800,
-                            .clients = {{.gpu = 0,
-                                         .loads = {{"rcs0", {0.04, 0.02, 20}}},
-                                         .vram_mib = {240, 15, 60},
-                                         .system_mib = {46},
-                                         .descriptors = {14},
-                                         .on_card_node = true}}});
-  data.processes.push_back({.pid = 3350,
-                            .comm = "llama-server",
-                            .uid = kAnna,
-                            .place = &kInference,
-                            .started = 1'802,
-                            .cpu_cores = {0.4, 0.2, 100},
-                            .resident_mib = 1480,
-                            .virtual_mib = 21'000,
-                            .clients = {{.gpu = 0,
-                                         .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
-                                         .vram_mib = {7040, 128, 100},
-                                         .system_mib = {96},
-                                         .descriptors = {7, 8}}}});
-  data.processes.push_back(
-      {.pid = 5206,
-       .comm = "gst-launch-1.0",
-       .uid = kStream,
-       .place = &kBroadcast[0],
-       .started = 7'066,
-       .cpu_cores = {0.25, 0.05, 50},
-       .resident_mib = 260,
-       .virtual_mib = 2700,
-       .clients = {{.gpu = 0,
-                    .loads = {{"vcs0", {0.37, 0.11, 50}}, {"vecs0", {0.24, 0.08, 50}}, {"rcs0", {0.11, 0.04, 30}}},
-                    .vram_mib = {512, 40, 50},
-                    .system_mib = {88, 8, 60}}}});
-  data.processes.push_back({.pid = 5390,
-                            .comm = "ffmpeg",
-                            .uid = kStream,
-                            .place = &kBroadcast[1],
-                            .started = 30'240,
-                            .cpu_cores = {0.2, 0.08, 75},
-                            .resident_mib = 240,
-                            .virtual_mib = 3000,
-                            .clients = {{.gpu = 0,
-                                         .loads = {{"vcs1", {0.28, 0.12, 75}}, {"vecs1", {0.07, 0.03, 75}}},
-                                         .vram_mib = {380, 25, 75},
-                                         .system_mib = {64}}}});
+  add(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
+      {{.gpu = 0,
+        .loads = {{"rcs0", {0.04, 0.02, 20}}},
+        .vram_mib = {240, 15, 60},
+        .system_mib = {46},
+        .descriptors = {14},
+        .on_card_node = true}});
+  add(data, 3350, "llama-server", kAnna, kInference, 1'802, {0.4, 0.2, 100}, 1480, 21'000,
+      {{.gpu = 0,
+        .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
+        .vram_mib = {7040, 128, 100},
+        .system_mib = {96},
+        .descriptors = {7, 8}}});
+  add(data, 5206, "gst-launch-1.0", kStream, kBroadcast[0], 7'066, {0.25, 0.05, 50}, 260, 2700,
+      {{.gpu = 0,
+        .loads = {{"vcs0", {0.37, 0.11, 50}}, {"vecs0", {0.24, 0.08, 50}}, {"rcs0", {0.11, 0.04, 30}}},
+        .vram_mib = {512, 40, 50},
+        .system_mib = {88, 8, 60}}});
+  add(data, 5390, "ffmpeg", kStream, kBroadcast[1], 30'240, {0.2, 0.08, 75}, 240, 3000,
+      {{.gpu = 0,
+        .loads = {{"vcs1", {0.28, 0.12, 75}}, {"vecs1", {0.07, 0.03, 75}}},
+        .vram_mib = {380, 25, 75},
+        .system_mib = {64}}});
   return data;
 }
 
@@ -436,17 +338,9 @@ ProfileData rack() {
   add_system(data);
   const auto run = [&](std::uint32_t pid, const char* comm, const PlaceScript& place, std::uint32_t uid,
                        unsigned started, Wave cpu, double mib, std::vector<ClientData> clients) {
-    data.processes.push_back({.pid = pid,
-                              .comm = comm,
-                              .uid = uid,
-                              .place = &place,
-                              .started = started,
-                              .cpu_cores = cpu,
-                              .resident_mib = mib,
-                              .virtual_mib = 2600 + 3 * mib,
-                              .clients = std::move(clients),
-                              .read_mib = {2 * cpu.mean},
-                              .written_mib = {cpu.mean}});
+    ProcessData& process = add(data, pid, comm, uid, place, started, cpu, mib, 2600 + 3 * mib, std::move(clients));
+    process.read_mib = {2 * cpu.mean};
+    process.written_mib = {cpu.mean};
   };
   // Jellyfin's transcodes, on the integrated GPU and the first card.
   run(3101, "ffmpeg", kJellyfin, kStream, 640, {0.21, 0.05, 30}, 260,
@@ -534,29 +428,13 @@ ProfileData locked() {
   data.privileged = false;
   data.perf_event_paranoid = 3;  // Debian's default
   add_system(data);
-  data.processes.push_back({.pid = 2211,
-                            .comm = "ffmpeg",
-                            .uid = kStream,
-                            .place = &kBroadcast[0],
-                            .started = 31,
-                            .cpu_cores = {0.22, 0.04, 30},
-                            .resident_mib = 280,
-                            .virtual_mib = 3300,
-                            .clients = {{.gpu = 0,
-                                         .loads = {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20}}},
-                                         .system_mib = {412, 30, 50}}}});
-  data.processes.push_back({.pid = 3350,
-                            .comm = "llama-server",
-                            .uid = kAnna,
-                            .place = &kInference,
-                            .started = 1'802,
-                            .cpu_cores = {0.4, 0.2, 100},
-                            .resident_mib = 1480,
-                            .virtual_mib = 21'000,
-                            .clients = {{.gpu = 1,
-                                         .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
-                                         .vram_mib = {7040, 128, 100},
-                                         .system_mib = {96}}}});
+  add(data, 2211, "ffmpeg", kStream, kBroadcast[0], 31, {0.22, 0.04, 30}, 280, 3300,
+      {{.gpu = 0, .loads = {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20}}}, .system_mib = {412, 30, 50}}});
+  add(data, 3350, "llama-server", kAnna, kInference, 1'802, {0.4, 0.2, 100}, 1480, 21'000,
+      {{.gpu = 1,
+        .loads = {{"ccs0", {0.62, 0.3, 100}}, {"bcs0", {0.03, 0.02, 100}}},
+        .vram_mib = {7040, 128, 100},
+        .system_mib = {96}}});
   return data;
 }
 
@@ -567,17 +445,9 @@ ProfileData asleep() {
   data.has_psys = false;
   add_system(data);
   // A desktop that keeps both cards open without using them: a sleeping GPU can have clients.
-  data.processes.push_back(
-      {.pid = 1877,
-       .comm = "gnome-shell",
-       .uid = kAnna,
-       .place = &kDesktop,
-       .started = 41,
-       .cpu_cores = {0.03, 0.01, 30},
-       .resident_mib = 295,
-       .virtual_mib = 4800,
-       .clients = {{.gpu = 0, .loads = {}, .system_mib = {4}, .descriptors = {14}, .on_card_node = true},
-                   {.gpu = 1, .loads = {}, .system_mib = {4}, .descriptors = {15}, .on_card_node = true}}});
+  add(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
+      {{.gpu = 0, .loads = {}, .system_mib = {4}, .descriptors = {14}, .on_card_node = true},
+       {.gpu = 1, .loads = {}, .system_mib = {4}, .descriptors = {15}, .on_card_node = true}});
   return data;
 }
 
