@@ -133,7 +133,9 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
   if (!slot) return;
   ScrapeRequest wanted;
   try {
-    wanted.collectors = chosen_collectors(request.query(), known_, source_.enabled_collectors());
+    // Most requests choose nothing: no need to describe all collectors then.
+    if (!request.query().empty())
+      wanted.collectors = chosen_collectors(request.query(), known_, source_.enabled_collectors());
   } catch (const std::invalid_argument& error) {
     response.fail(400, error.what());
     return;
