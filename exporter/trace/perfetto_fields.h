@@ -44,87 +44,26 @@ enum class Category : std::uint8_t { job, queue, wait, ioctl, recording, process
 inline constexpr std::array<std::string_view, 6> kCategories = {"job",   "queue",     "wait",
                                                                 "ioctl", "recording", "process"};
 
+template <class... Names>
+constexpr std::array<std::string_view, sizeof...(Names)> array_of(Names... names) {
+  return {names...};
+}
+
 // Names of our annotations; the interned id of a name is its index + 1.
-enum class Note : std::uint8_t {
-  source,
-  outcome,
-  hold,
-  engine_class,
-  instance,
-  key_context,
-  key_seqno,
-  context,
-  held_by_context,
-  held_by_seqno,
-  client,
-  pid,
-  tid,
-  comm,
-  device,
-  ring,
-  submit_ns,
-  dependency_ns,
-  handed_over_ns,
-  start_ns,
-  end_ns,
-  error,
-  preempted,
-  begin_ns,
-  command,
-  events,
-  lost,
-  damaged,
-  unknown,
-  unmatched,
-  submitted,
-  recorded,
-  filtered,
-  not_sampled,
-  rate_limited,
-  evicted,
-  ended,
-  workload,
+inline constexpr auto kNotes = array_of(
+    "source", "outcome", "held_by", "class", "instance", "key_context", "key_seqno", "context", "held_by_context",
+    "held_by_seqno", "client", "pid", "tid", "comm", "device", "ring", "submit_ns", "dependency_ns", "handed_over_ns",
+    "start_ns", "end_ns", "error", "preempted", "begin_ns", "command", "events", "lost", "damaged", "unknown",
+    "unmatched", "submitted", "recorded", "filtered", "not_sampled", "rate_limited", "evicted", "ended", "workload");
+inline constexpr std::size_t kLeastNotes = kNotes.size() - 1;  // a file with fewer cannot be read
+
+// The index of a name in kNotes; another name does not compile.
+struct Note {
+  consteval Note(const char* name) {  // NOLINT(google-explicit-constructor)
+    while (index < kNotes.size() && kNotes[index] != name) ++index;
+    if (index == kNotes.size()) throw "no such annotation";
+  }
+  std::size_t index = 0;
 };
-inline constexpr std::array<std::string_view, 38> kNotes = {"source",
-                                                            "outcome",
-                                                            "held_by",
-                                                            "class",
-                                                            "instance",
-                                                            "key_context",
-                                                            "key_seqno",
-                                                            "context",
-                                                            "held_by_context",
-                                                            "held_by_seqno",
-                                                            "client",
-                                                            "pid",
-                                                            "tid",
-                                                            "comm",
-                                                            "device",
-                                                            "ring",
-                                                            "submit_ns",
-                                                            "dependency_ns",
-                                                            "handed_over_ns",
-                                                            "start_ns",
-                                                            "end_ns",
-                                                            "error",
-                                                            "preempted",
-                                                            "begin_ns",
-                                                            "command",
-                                                            "events",
-                                                            "lost",
-                                                            "damaged",
-                                                            "unknown",
-                                                            "unmatched",
-                                                            "submitted",
-                                                            "recorded",
-                                                            "filtered",
-                                                            "not_sampled",
-                                                            "rate_limited",
-                                                            "evicted",
-                                                            "ended",
-                                                            "workload"};
-static_assert(kNotes.size() == static_cast<std::size_t>(Note::workload) + 1);
-inline constexpr std::size_t kLeastNotes =
-    static_cast<std::size_t>(Note::ended) + 1;  // a file with fewer cannot be read
 
 }  // namespace igpu::exporter::perfetto

@@ -36,7 +36,7 @@ class Notes {
   template <class Fill>
   void write(Note note, Fill&& fill) const {
     proto_.message(event::kAnnotation, [&] {
-      proto_.number(annotation::kNameId, static_cast<std::uint64_t>(note) + 1);
+      proto_.number(annotation::kNameId, note.index + 1);
       fill();
     });
   }
@@ -174,29 +174,29 @@ void PerfettoWriter::add(const Job& job) {
   const std::uint64_t start = job.start_ns != 0 ? job.start_ns : job.submit_ns;
   slice(lane(ring, start, std::max(start, job.end_ns)), static_cast<int>(Category::job), start, job.end_ns, name,
         [&](const Notes& notes) {
-          notes.text(Note::source, to_string(job.source));
-          notes.text(Note::outcome, to_string(job.outcome));
-          if (job.hold != JobHold::nothing) notes.text(Note::hold, to_string(job.hold));
-          notes.text(Note::engine_class, to_string(job.engine_class));
-          if (job.instance >= 0) notes.signed_number(Note::instance, job.instance);
-          notes.number(Note::key_context, job.key.context);
-          notes.number(Note::key_seqno, job.key.seqno);
-          notes.number(Note::context, job.context);
-          notes.number(Note::held_by_context, job.held_by.context);
-          notes.number(Note::held_by_seqno, job.held_by.seqno);
-          notes.number(Note::client, job.client);
-          notes.number(Note::pid, job.pid);
-          notes.number(Note::tid, job.tid);
-          notes.text(Note::comm, job.comm.view());
-          notes.text(Note::device, job.device.view());
-          notes.text(Note::ring, job.ring.view());
-          notes.number(Note::submit_ns, job.submit_ns);
-          notes.number(Note::dependency_ns, job.dependency_ns);
-          notes.number(Note::handed_over_ns, job.handed_over_ns);
-          notes.number(Note::start_ns, job.start_ns);
-          notes.number(Note::end_ns, job.end_ns);
-          if (job.error != 0) notes.signed_number(Note::error, job.error);
-          notes.number(Note::preempted, job.preempted ? 1 : 0);
+          notes.text("source", to_string(job.source));
+          notes.text("outcome", to_string(job.outcome));
+          if (job.hold != JobHold::nothing) notes.text("held_by", to_string(job.hold));
+          notes.text("class", to_string(job.engine_class));
+          if (job.instance >= 0) notes.signed_number("instance", job.instance);
+          notes.number("key_context", job.key.context);
+          notes.number("key_seqno", job.key.seqno);
+          notes.number("context", job.context);
+          notes.number("held_by_context", job.held_by.context);
+          notes.number("held_by_seqno", job.held_by.seqno);
+          notes.number("client", job.client);
+          notes.number("pid", job.pid);
+          notes.number("tid", job.tid);
+          notes.text("comm", job.comm.view());
+          notes.text("device", job.device.view());
+          notes.text("ring", job.ring.view());
+          notes.number("submit_ns", job.submit_ns);
+          notes.number("dependency_ns", job.dependency_ns);
+          notes.number("handed_over_ns", job.handed_over_ns);
+          notes.number("start_ns", job.start_ns);
+          notes.number("end_ns", job.end_ns);
+          if (job.error != 0) notes.signed_number("error", job.error);
+          notes.number("preempted", job.preempted ? 1 : 0);
         });
   if (job.start_ns > job.submit_ns)
     slice(lane(ring + " queue", job.submit_ns, job.start_ns), static_cast<int>(Category::queue), job.submit_ns,
@@ -206,23 +206,23 @@ void PerfettoWriter::add(const Job& job) {
 void PerfettoWriter::add(const FenceWait& wait) {
   slice(thread_track(wait.pid, wait.tid), static_cast<int>(Category::wait), wait.begin_ns, wait.end_ns, "fence wait",
         [&](const Notes& notes) {
-          notes.number(Note::pid, wait.pid);
-          notes.number(Note::tid, wait.tid);
-          notes.number(Note::key_context, wait.fence.context);
-          notes.number(Note::key_seqno, wait.fence.seqno);
-          notes.number(Note::begin_ns, wait.begin_ns);
-          notes.number(Note::end_ns, wait.end_ns);
+          notes.number("pid", wait.pid);
+          notes.number("tid", wait.tid);
+          notes.number("key_context", wait.fence.context);
+          notes.number("key_seqno", wait.fence.seqno);
+          notes.number("begin_ns", wait.begin_ns);
+          notes.number("end_ns", wait.end_ns);
         });
 }
 
 void PerfettoWriter::add(const IoctlCall& call) {
   slice(thread_track(call.pid, call.tid), static_cast<int>(Category::ioctl), call.begin_ns, call.end_ns, "ioctl",
         [&](const Notes& notes) {
-          notes.number(Note::pid, call.pid);
-          notes.number(Note::tid, call.tid);
-          notes.number(Note::command, call.command);
-          notes.number(Note::begin_ns, call.begin_ns);
-          notes.number(Note::end_ns, call.end_ns);
+          notes.number("pid", call.pid);
+          notes.number("tid", call.tid);
+          notes.number("command", call.command);
+          notes.number("begin_ns", call.begin_ns);
+          notes.number("end_ns", call.end_ns);
         });
 }
 
@@ -255,26 +255,26 @@ void PerfettoWriter::add(const CpuSwitch& cpu_switch) {
 void PerfettoWriter::add(const JobProcess& process) {
   slice(lane("processes", process.time_ns, process.time_ns), static_cast<int>(Category::process), process.time_ns, 0,
         process.workload, [&](const Notes& notes) {
-          notes.number(Note::pid, process.pid);
-          notes.text(Note::workload, process.workload);
+          notes.number("pid", process.pid);
+          notes.text("workload", process.workload);
         });
 }
 
 void PerfettoWriter::add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended) {
   slice(lane("recording", now_ns, now_ns), static_cast<int>(Category::recording), now_ns, 0, "recording",
         [&](const Notes& notes) {
-          notes.number(Note::events, counts.events);
-          notes.number(Note::lost, counts.lost);
-          notes.number(Note::damaged, counts.damaged);
-          notes.number(Note::unknown, counts.unknown);
-          notes.number(Note::unmatched, counts.unmatched);
-          notes.number(Note::submitted, counts.submitted);
-          notes.number(Note::recorded, counts.recorded);
-          notes.number(Note::filtered, counts.filtered);
-          notes.number(Note::not_sampled, counts.not_sampled);
-          notes.number(Note::rate_limited, counts.rate_limited);
-          notes.number(Note::evicted, counts.evicted);
-          notes.number(Note::ended, ended ? 1 : 0);
+          notes.number("events", counts.events);
+          notes.number("lost", counts.lost);
+          notes.number("damaged", counts.damaged);
+          notes.number("unknown", counts.unknown);
+          notes.number("unmatched", counts.unmatched);
+          notes.number("submitted", counts.submitted);
+          notes.number("recorded", counts.recorded);
+          notes.number("filtered", counts.filtered);
+          notes.number("not_sampled", counts.not_sampled);
+          notes.number("rate_limited", counts.rate_limited);
+          notes.number("evicted", counts.evicted);
+          notes.number("ended", ended ? 1 : 0);
         });
 }
 

@@ -89,9 +89,9 @@ bool named(std::string_view text, Enum& value) {
 struct Annotations {
   std::array<std::uint64_t, kNotes.size()> numbers{};
   std::array<std::string_view, kNotes.size()> texts{};
-  std::uint64_t number(Note note) const { return numbers[static_cast<std::size_t>(note)]; }
+  std::uint64_t number(Note note) const { return numbers[note.index]; }
   std::uint32_t number32(Note note) const { return static_cast<std::uint32_t>(number(note)); }
-  std::string_view text(Note note) const { return texts[static_cast<std::size_t>(note)]; }
+  std::string_view text(Note note) const { return texts[note.index]; }
 };
 
 class Reader {
@@ -163,15 +163,15 @@ class Reader {
       case Category::job:
         return job(notes);
       case Category::wait:
-        file_.waits.push_back({notes.number32(Note::pid),
-                               notes.number32(Note::tid),
-                               notes.number(Note::begin_ns),
-                               notes.number(Note::end_ns),
-                               {notes.number(Note::key_context), notes.number(Note::key_seqno)}});
+        file_.waits.push_back({notes.number32("pid"),
+                               notes.number32("tid"),
+                               notes.number("begin_ns"),
+                               notes.number("end_ns"),
+                               {notes.number("key_context"), notes.number("key_seqno")}});
         return true;
       case Category::ioctl:
-        file_.calls.push_back({notes.number32(Note::pid), notes.number32(Note::tid), notes.number(Note::begin_ns),
-                               notes.number(Note::end_ns), notes.number32(Note::command)});
+        file_.calls.push_back({notes.number32("pid"), notes.number32("tid"), notes.number("begin_ns"),
+                               notes.number("end_ns"), notes.number32("command")});
         return true;
       case Category::recording:
         counts(notes);
@@ -179,7 +179,7 @@ class Reader {
       case Category::queue:
         return true;
       case Category::process:
-        file_.workloads[notes.number32(Note::pid)] = std::string(notes.text(Note::workload));
+        file_.workloads[notes.number32("pid")] = std::string(notes.text("workload"));
         return true;
     }
     return false;
@@ -202,47 +202,47 @@ class Reader {
 
   bool job(const Annotations& notes) {
     Job job;
-    if (!named<JobSource, 4>(notes.text(Note::source), job.source) ||
-        !named<JobOutcome, 6>(notes.text(Note::outcome), job.outcome) ||
-        !named<JobClass, 6>(notes.text(Note::engine_class), job.engine_class))
+    if (!named<JobSource, 4>(notes.text("source"), job.source) ||
+        !named<JobOutcome, 6>(notes.text("outcome"), job.outcome) ||
+        !named<JobClass, 6>(notes.text("class"), job.engine_class))
       return false;
-    if (const std::string_view hold = notes.text(Note::hold); !hold.empty() && !named<JobHold, 5>(hold, job.hold))
+    if (const std::string_view hold = notes.text("held_by"); !hold.empty() && !named<JobHold, 5>(hold, job.hold))
       return false;
-    job.instance = job.source == JobSource::i915 ? static_cast<int>(notes.number(Note::instance)) : -1;
-    job.key = {notes.number(Note::key_context), notes.number(Note::key_seqno)};
-    job.context = notes.number(Note::context);
-    job.held_by = {notes.number(Note::held_by_context), notes.number(Note::held_by_seqno)};
-    job.client = notes.number(Note::client);
-    job.pid = notes.number32(Note::pid);
-    job.tid = notes.number32(Note::tid);
-    job.comm = notes.text(Note::comm);
-    job.device = notes.text(Note::device);
-    job.ring = notes.text(Note::ring);
-    job.submit_ns = notes.number(Note::submit_ns);
-    job.dependency_ns = notes.number(Note::dependency_ns);
-    job.handed_over_ns = notes.number(Note::handed_over_ns);
-    job.start_ns = notes.number(Note::start_ns);
-    job.end_ns = notes.number(Note::end_ns);
-    job.error = static_cast<int>(notes.number(Note::error));
-    job.preempted = notes.number(Note::preempted) != 0;
+    job.instance = job.source == JobSource::i915 ? static_cast<int>(notes.number("instance")) : -1;
+    job.key = {notes.number("key_context"), notes.number("key_seqno")};
+    job.context = notes.number("context");
+    job.held_by = {notes.number("held_by_context"), notes.number("held_by_seqno")};
+    job.client = notes.number("client");
+    job.pid = notes.number32("pid");
+    job.tid = notes.number32("tid");
+    job.comm = notes.text("comm");
+    job.device = notes.text("device");
+    job.ring = notes.text("ring");
+    job.submit_ns = notes.number("submit_ns");
+    job.dependency_ns = notes.number("dependency_ns");
+    job.handed_over_ns = notes.number("handed_over_ns");
+    job.start_ns = notes.number("start_ns");
+    job.end_ns = notes.number("end_ns");
+    job.error = static_cast<int>(notes.number("error"));
+    job.preempted = notes.number("preempted") != 0;
     file_.jobs.push_back(job);
     return true;
   }
 
   void counts(const Annotations& notes) {
     JobRecorderCounts& counts = file_.counts;
-    counts.events = notes.number(Note::events);
-    counts.lost = notes.number(Note::lost);
-    counts.damaged = notes.number(Note::damaged);
-    counts.unknown = notes.number(Note::unknown);
-    counts.unmatched = notes.number(Note::unmatched);
-    counts.submitted = notes.number(Note::submitted);
-    counts.recorded = notes.number(Note::recorded);
-    counts.filtered = notes.number(Note::filtered);
-    counts.not_sampled = notes.number(Note::not_sampled);
-    counts.rate_limited = notes.number(Note::rate_limited);
-    counts.evicted = notes.number(Note::evicted);
-    file_.ended = notes.number(Note::ended) != 0;
+    counts.events = notes.number("events");
+    counts.lost = notes.number("lost");
+    counts.damaged = notes.number("damaged");
+    counts.unknown = notes.number("unknown");
+    counts.unmatched = notes.number("unmatched");
+    counts.submitted = notes.number("submitted");
+    counts.recorded = notes.number("recorded");
+    counts.filtered = notes.number("filtered");
+    counts.not_sampled = notes.number("not_sampled");
+    counts.rate_limited = notes.number("rate_limited");
+    counts.evicted = notes.number("evicted");
+    file_.ended = notes.number("ended") != 0;
     file_.has_counts = true;
   }
 
