@@ -36,9 +36,14 @@ void sort_by(ViewState& view, SortKey key) {
   view.sort = key;
 }
 
-void next_sort(ViewState& view, int step) {
-  view.sort = static_cast<SortKey>((static_cast<int>(view.sort) + step + kSortKeys) % kSortKeys);
+Reaction sort_freshly(ViewState& view, SortKey key) {
+  view.sort = key;
   view.reversed = false;
+  return Reaction::draw;
+}
+
+void next_sort(ViewState& view, int step) {
+  (void)sort_freshly(view, static_cast<SortKey>((static_cast<int>(view.sort) + step + kSortKeys) % kSortKeys));
 }
 
 void next_focus(ViewState& view, const Frame& frame, bool forward) {
@@ -149,21 +154,13 @@ Reaction character(ViewState& view, char32_t c, const Frame& frame) {
       view.reversed = !view.reversed;
       break;
     case U'P':
-      view.sort = SortKey::busy;
-      view.reversed = false;
-      break;
+      return sort_freshly(view, SortKey::busy);
     case U'M':
-      view.sort = SortKey::memory;
-      view.reversed = false;
-      break;
+      return sort_freshly(view, SortKey::memory);
     case U'T':
-      view.sort = SortKey::cpu;
-      view.reversed = false;
-      break;
+      return sort_freshly(view, SortKey::cpu);
     case U'N':
-      view.sort = SortKey::pid;
-      view.reversed = false;
-      break;
+      return sort_freshly(view, SortKey::pid);
     case U'p':
     case U' ':
       view.paused = !view.paused;
