@@ -2,6 +2,7 @@
 #include "base/job_pairing.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -28,6 +29,12 @@ std::uint32_t number_at_end(std::string_view ring) {
   return number;
 }
 
+// names: of all values of the enumeration, in its order. Text without an owner: string literals only.
+template <class Enum, std::size_t kCount>
+std::string_view name_in(const std::array<std::string_view, kCount>& names, Enum value) {
+  return names[std::min(static_cast<std::size_t>(value), kCount - 1)];
+}
+
 }  // namespace
 
 std::uint64_t hash_of(std::string_view text, std::uint64_t seed) {
@@ -37,69 +44,23 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t seed) {
 }
 
 std::string_view to_string(JobSource source) {
-  switch (source) {
-    case JobSource::drm_sched:
-      return "drm_sched";
-    case JobSource::i915:
-      return "i915";
-    case JobSource::amdgpu:
-      return "amdgpu";
-    case JobSource::virtio_gpu:
-      return "virtio_gpu";
-  }
-  return "drm_sched";
+  return name_in(std::to_array<std::string_view>({"drm_sched", "i915", "amdgpu", "virtio_gpu"}), source);
 }
 
 std::string_view to_string(JobOutcome outcome) {
-  switch (outcome) {
-    case JobOutcome::completed:
-      return "completed";
-    case JobOutcome::bound:
-      return "bound";
-    case JobOutcome::long_running:
-      return "long_running";
-    case JobOutcome::error:
-      return "error";
-    case JobOutcome::evicted:
-      return "evicted";
-    case JobOutcome::unfinished:
-      return "unfinished";
-  }
-  return "unfinished";
+  return name_in(
+      std::to_array<std::string_view>({"completed", "bound", "long_running", "error", "evicted", "unfinished"}),
+      outcome);
 }
 
 std::string_view to_string(JobHold hold) {
-  switch (hold) {
-    case JobHold::nothing:
-      return "nothing";
-    case JobHold::dependency:
-      return "dependency";
-    case JobHold::same_context:
-      return "same_context";
-    case JobHold::other_context:
-      return "other_context";
-    case JobHold::scheduler:
-      return "scheduler";
-  }
-  return "nothing";
+  return name_in(
+      std::to_array<std::string_view>({"nothing", "dependency", "same_context", "other_context", "scheduler"}), hold);
 }
 
 std::string_view to_string(JobClass engine_class) {
-  switch (engine_class) {
-    case JobClass::render:
-      return "render";
-    case JobClass::copy:
-      return "copy";
-    case JobClass::video:
-      return "video";
-    case JobClass::video_enhance:
-      return "video_enhance";
-    case JobClass::compute:
-      return "compute";
-    case JobClass::other:
-      return "other";
-  }
-  return "other";
+  return name_in(std::to_array<std::string_view>({"render", "copy", "video", "video_enhance", "compute", "other"}),
+                 engine_class);
 }
 
 std::size_t JobPairing::Hash::operator()(const JobKey& key) const { return mixed(key.context * 31 + mixed(key.seqno)); }

@@ -2,6 +2,7 @@
 #include "source/level_zero_pages.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -121,27 +122,9 @@ bool none_went_back(const std::vector<Item>& before, const std::vector<Item>& af
 }  // namespace
 
 std::string_view to_string(PageRejection reason) {
-  switch (reason) {
-    case PageRejection::not_a_file:
-      return "not_a_file";
-    case PageRejection::denied:
-      return "denied";
-    case PageRejection::unreadable:
-      return "unreadable";
-    case PageRejection::size:
-      return "size";
-    case PageRejection::header:
-      return "header";
-    case PageRejection::version:
-      return "version";
-    case PageRejection::implausible:
-      return "implausible";
-    case PageRejection::too_many:
-      return "too_many";
-    case PageRejection::too_many_series:
-      return "too_many_series";
-  }
-  return "unreadable";
+  constexpr std::array<std::string_view, kPageRejections> kNames{
+      "not_a_file", "denied", "unreadable", "size", "header", "version", "implausible", "too_many", "too_many_series"};
+  return kNames[static_cast<std::size_t>(reason)];
 }
 
 std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const std::byte> head,

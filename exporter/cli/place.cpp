@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -133,25 +134,10 @@ Lines in_lxc(const Grants& grants) {
 }  // namespace
 
 std::string_view to_string(PlaceKind kind) {
-  switch (kind) {
-    case PlaceKind::systemd_unit:
-      return "systemd unit";
-    case PlaceKind::docker:
-      return "Docker";
-    case PlaceKind::podman:
-      return "Podman";
-    case PlaceKind::kubernetes:
-      return "Kubernetes";
-    case PlaceKind::lxc:
-      return "LXC";
-    case PlaceKind::wsl:
-      return "WSL";
-    case PlaceKind::container:
-      return "a container";
-    case PlaceKind::bare_metal:
-      break;
-  }
-  return "bare metal";
+  constexpr std::array<std::string_view, 8> kNames{"bare metal", "systemd unit", "Docker", "Podman",
+                                                   "Kubernetes", "LXC",          "WSL",    "a container"};
+  static_assert(kNames.size() == static_cast<std::size_t>(PlaceKind::container) + 1);
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string title(const Place& place) {
