@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "base/scan.h"
 #include "machine/boot_clock.h"
-#include "source/client_snapshot.h"
 #include "source/numbered_path.h"
 
 namespace igpu {
@@ -15,6 +15,36 @@ namespace {
 
 // Scans of a process that lost a client: the kernel may only have failed to show it.
 constexpr unsigned kWalksAfterLoss = 16;
+
+// Keeps each client once. Several processes may hold a client (inherited or passed descriptors); it stays with the
+// lowest PID. Sorts clients and processes.
+void keep_one_holder_each(ClientSnapshot& snapshot) {
+  auto& clients = snapshot.clients;
+  std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
+    return std::tie(a.device, a.id, a.pid) < std::tie(b.device, b.id, b.pid);
+  });
+  clients.erase(
+      std::unique(clients.begin(), clients.end(),
+                  [](const DrmClient& a, const DrmClient& b) { return a.id == b.id && a.device == b.device; }),
+      clients.end());
+  std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
+    return std::tie(a.device, a.pid, a.id) < std::tie(b.device, b.pid, b.id);
+  });
+  auto& processes = snapshot.processes;
+  std::sort(processes.begin(), processes.end(),
+            [](const ClientProcess& a, const ClientProcess& b) { return a.pid < b.pid; });
+  processes.erase(std::unique(processes.begin(), processes.end(),
+                              [](const ClientProcess& a, const ClientProcess& b) { return a.pid == b.pid; }),
+                  processes.end());
+  // Processes whose clients all belong to other processes hold none.
+  std::vector<std::uint32_t> holders;
+  holders.reserve(clients.size());
+  for (const DrmClient& client : clients) holders.push_back(client.pid);
+  std::sort(holders.begin(), holders.end());
+  std::erase_if(processes, [&](const ClientProcess& process) {
+    return !std::binary_search(holders.begin(), holders.end(), process.pid);
+  });
+}
 
 }  // namespace
 
