@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "collector/collector.h"
-#include "collector/shared/sampled_events.h"
+#include "collector/shared/shared_options.h"
 
 namespace igpu {
 

@@ -7,7 +7,7 @@
 
 #include "collector/collector.h"
 #include "collector/fdinfo_usage.h"
-#include "collector/shared/finder_option.h"
+#include "collector/shared/shared_options.h"
 
 namespace igpu {
 

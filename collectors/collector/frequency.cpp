@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "collector/shared/sampled_events.h"
+#include "collector/shared/shared_options.h"
 #include "metric/feature_report.h"
 
 namespace igpu {

@@ -13,7 +13,7 @@
 
 #include "collector/collector.h"
 #include "collector/shared/job_series.h"
-#include "collector/shared/scan_interval.h"
+#include "collector/shared/shared_options.h"
 #include "collector/workloads_hangs.h"
 #include "collector/workloads_jobs.h"
 #include "collector/workloads_naming.h"

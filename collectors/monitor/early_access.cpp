@@ -9,7 +9,7 @@
 
 #include "collector/health.h"
 #include "collector/jobs.h"
-#include "collector/shared/finder_option.h"
+#include "collector/shared/shared_options.h"
 #include "collector/workloads.h"
 #include "igpu/perf_opener.h"
 #include "machine/perf_opener.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "collector/shared/scan_interval.h"
+#include "collector/shared/shared_options.h"
 
 namespace igpu {
 namespace {

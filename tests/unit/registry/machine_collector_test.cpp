@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "collector/shared/scan_interval.h"
+#include "collector/shared/shared_options.h"
 #include "registry/registry.h"
 #include "support/gpu_tree.h"
 #include "support/proc_tree.h"
