@@ -12,7 +12,7 @@
 #include "device/gpu_choice.h"
 #include "gpu/snapshot_builder.h"
 #include "machine/process_id.h"
-#include "monitor/system_parts.h"
+#include "monitor/machine_parts.h"
 #include "registry/advice.h"
 #include "registry/configuration.h"
 #include "registry/registry.h"

@@ -13,9 +13,7 @@
 #include "capture/masks.h"
 #include "capture/pass_time.h"
 #include "capture/recorder.h"
-#include "monitor/capture_parts.h"
 #include "monitor/machine_parts.h"
-#include "monitor/system_parts.h"
 #include "registry/registry_metrics.h"
 
 namespace igpu {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
+#include "igpu/capture.h"
 #include "igpu/monitor.h"
 #include "machine/machine.h"
 
@@ -18,10 +20,21 @@ class MachineParts {
   virtual void scrape_begins() {}
 };
 
+// The real machine, or the simulated one named by the options. Throws OptionError.
+// early: access that was opened before rights were dropped; null: opened now.
+std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early);
+
+// The machine that a capture describes. Throws CaptureError.
+std::shared_ptr<MachineParts> capture_parts(const CaptureFiles& files);
+
 // A monitor over any machine, for tests and the simulation. Ignores the roots and `simulate` in options.
 std::unique_ptr<Monitor> make_monitor(std::shared_ptr<MachineParts> parts, const MonitorOptions& options, Log& log);
 
 // The number of callers that wait for a run to begin.
 std::size_t waiting_for_run(const Monitor& monitor);
+
+// Like take_capture(), for any machine. wait: called between two passes, to let time pass.
+CaptureOutcome capture_of(std::shared_ptr<MachineParts> machine, const MonitorOptions& options,
+                          const CaptureRequest& request, const std::function<void()>& wait, Log& log);
 
 }  // namespace igpu

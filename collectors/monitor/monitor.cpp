@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "monitor/machine_parts.h"
 #include "monitor/state.h"
-#include "monitor/system_parts.h"
 
 namespace igpu {
 

@@ -10,7 +10,6 @@
 #include "capture_file/archive.h"
 #include "fuzz/fuzz_check.h"
 #include "igpu/capture.h"
-#include "monitor/capture_parts.h"
 #include "monitor/machine_parts.h"
 #include "support/recording_log.h"
 

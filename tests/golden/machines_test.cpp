@@ -16,7 +16,7 @@
 #include "capture_file/capture_file.h"
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
-#include "monitor/capture_parts.h"
+#include "monitor/machine_parts.h"
 #include "support/captured_machine.h"
 #include "support/exposition_parser.h"
 #include "support/machine_archive.h"

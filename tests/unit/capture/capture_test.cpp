@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "igpu/monitor.h"
-#include "monitor/capture_parts.h"
+#include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "monitor/system_parts.h"
+#include "monitor/machine_parts.h"
 
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "capture/replay.h"
 #include "igpu/monitor.h"
-#include "monitor/capture_parts.h"
 #include "monitor/early_access.h"
 #include "simulation/simulation.h"
 
@@ -82,7 +82,19 @@ class SimulatedParts final : public MachineParts {
   std::unique_ptr<Machine> machine_;
 };
 
+class CaptureParts final : public MachineParts {
+ public:
+  explicit CaptureParts(const CaptureFiles& files) : replay_(capture::passes_of(files)) {}
+  Machine& machine() override { return replay_.machine(); }
+  void scrape_begins() override { replay_.begin_pass(); }
+
+ private:
+  capture::Replay replay_;
+};
+
 }  // namespace
+
+std::shared_ptr<MachineParts> capture_parts(const CaptureFiles& files) { return std::make_shared<CaptureParts>(files); }
 
 std::shared_ptr<MachineParts> make_machine_parts(const MonitorOptions& options, std::shared_ptr<EarlyAccess> early) {
   if (options.capture) return capture_parts(*options.capture);
