@@ -93,7 +93,7 @@ class ProcRenderer {
         path + "task/" + std::to_string(process.pid) + "/children",
         [&script = script_, &process](TextWriter& out, ScriptTime now) { put_children(out, script, process, now); });
     proc_.file(path + "statm", [&process](TextWriter& out, ScriptTime now) { put_statm(out, process, now); });
-    proc_.file(path + "status", [&process](TextWriter& out, ScriptTime now) { put_status(out, process, now); });
+    proc_.file(path + "status", [&process](TextWriter& out, ScriptTime) { put_status(out, process); });
     // Both need ptrace access to the process; fd/ also needs the owner's read bit.
     Node& fd = proc_.directory(path + "fd");
     Node& fdinfo = proc_.directory(path + "fdinfo");
@@ -211,8 +211,8 @@ class ProcRenderer {
         << process.virtual_bytes / kPage / 5 << " 0\n";
   }
 
-  static void put_status(TextWriter& out, const ProcessScript& process, ScriptTime now) {
-    const bool root = process.uid == 0;
+  // Its beginning, up to the users; the rest is not read.
+  static void put_status(TextWriter& out, const ProcessScript& process) {
     out << "Name:\t" << std::string_view(process.comm).substr(0, 15) << "\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t"
         << process.pid << "\nNgid:\t0\nPid:\t" << process.pid << "\nPPid:\t" << process.parent << "\nTracerPid:\t0\n";
     for (const char* key : {"Uid", "Gid"}) {
@@ -220,17 +220,6 @@ class ProcRenderer {
       for (int i = 0; i < 4; ++i) out << '\t' << process.uid;
       out << '\n';
     }
-    out << "FDSize:\t64\nGroups:\t" << process.uid << " \nNStgid:\t" << process.pid << "\nNSpid:\t" << process.pid
-        << "\nNSpgid:\t" << process.pid << "\nNSsid:\t" << process.pid << "\nKthread:\t"
-        << (process.kernel_thread ? 1 : 0) << '\n';
-    if (!process.kernel_thread) {
-      out << "VmSize:\t" << process.virtual_bytes / 1024 << " kB\nVmRSS:\t" << process.resident_bytes.value(now) / 1024
-          << " kB\n";
-    }
-    const std::string_view capabilities = root ? "000001ffffffffff" : "0000000000000000";
-    out << "Threads:\t" << (process.kernel_thread ? 1 : 14) << "\nCapInh:\t0000000000000000\nCapPrm:\t" << capabilities
-        << "\nCapEff:\t" << capabilities << "\nCapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000000\nNoNewPrivs:\t0\n"
-        << "Seccomp:\t0\n";
   }
 
   Tree& proc_;
