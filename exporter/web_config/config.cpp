@@ -44,20 +44,16 @@ class Section {
 
   // The value of the key; null if it is absent or null.
   const YamlNode* find(std::string_view key) const {
-    if (node_ == nullptr) return nullptr;
-    for (const YamlNode::Entry& entry : node_->entries) {
-      if (entry.key == key) return entry.value->kind == YamlNode::Kind::null ? nullptr : entry.value.get();
-    }
-    return nullptr;
+    const YamlNode::Entry* const found = entry(key);
+    return found == nullptr || found->value->kind == YamlNode::Kind::null ? nullptr : found->value.get();
   }
 
   // Also if its value is null.
   const YamlNode::Entry* entry(std::string_view key) const {
     if (node_ == nullptr) return nullptr;
-    for (const YamlNode::Entry& entry : node_->entries) {
-      if (entry.key == key) return &entry;
-    }
-    return nullptr;
+    const auto found = std::find_if(node_->entries.begin(), node_->entries.end(),
+                                    [&](const YamlNode::Entry& entry) { return entry.key == key; });
+    return found == node_->entries.end() ? nullptr : &*found;
   }
 
   const YamlNode& section(std::string_view key) const {
@@ -198,11 +194,13 @@ PemSource pem_source(const Section& section, std::string_view file_key, std::str
   return source;
 }
 
-TlsVersion version(const Section& section, std::string_view key, TlsVersion otherwise) {
+// The value that the key's word has in the table; otherwise if the key is absent.
+template <class T, std::size_t N>
+T one_of(const Named<T> (&table)[N], const Section& section, std::string_view key, T otherwise) {
   const YamlNode* node = section.find(key);
   if (node == nullptr) return otherwise;
-  const TlsVersion* found = find_named(kVersions, section.text(key));
-  if (found == nullptr) section.fail(*node, key, "must be one of " + names_of(kVersions));
+  const T* found = find_named(table, section.text(key));
+  if (found == nullptr) section.fail(*node, key, "must be one of " + names_of(table));
   return *found;
 }
 
@@ -228,14 +226,8 @@ void read_ciphers(const Section& section, TlsSettings& tls) {
 }
 
 void read_client_auth(const Section& section, TlsSettings& tls) {
-  const std::string name = section.text("client_auth_type");
-  if (!name.empty()) {
-    const ClientAuth* found = find_named(kClientAuth, name);
-    if (found == nullptr) {
-      section.fail(*section.find("client_auth_type"), "client_auth_type", "must be one of " + names_of(kClientAuth));
-    }
-    tls.client_auth = *found;
-  }
+  if (!section.text("client_auth_type").empty())
+    tls.client_auth = one_of(kClientAuth, section, "client_auth_type", tls.client_auth);
   if (!tls.client_ca.empty() && tls.client_auth == ClientAuth::none) {
     section.fail(tls.client_ca.line, tls.client_ca.key,
                  "needs a client_auth_type: without one no client certificate is requested");
@@ -279,8 +271,8 @@ std::optional<TlsSettings> read_tls(const YamlNode& node, const std::filesystem:
   if (tls.private_key.empty()) {
     throw YamlError(section.line(), "tls_server_config: key_file or key is missing: there is no TLS without it");
   }
-  tls.min_version = version(section, "min_version", TlsVersion::tls12);
-  tls.max_version = version(section, "max_version", TlsVersion::tls13);
+  tls.min_version = one_of(kVersions, section, "min_version", TlsVersion::tls12);
+  tls.max_version = one_of(kVersions, section, "max_version", TlsVersion::tls13);
   if (tls.min_version > tls.max_version) {
     const YamlNode* min = section.find("min_version");
     section.fail(min == nullptr ? *section.find("max_version") : *min, min == nullptr ? "max_version" : "min_version",
