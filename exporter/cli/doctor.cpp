@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <system_error>
 #include <thread>
 
 #include "cli/chosen_gpus.h"
@@ -17,7 +14,6 @@
 #include "igpu/monitor.h"
 #include "report/advice.h"
 #include "report/fixes.h"
-#include "self/build_info.h"
 #include "service/watched_files.h"
 #include "web_config/web_config_file.h"
 
@@ -34,20 +30,6 @@ std::string web_config_error(const std::string& file, Log& log) {
   } catch (const std::exception& error) {
     return error.what();
   }
-}
-
-std::optional<int> paranoid_level(const Options& options, const PlaceEvidence& evidence) {
-  const std::string path = options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid";
-  const std::optional<std::string> text = evidence.read(path.c_str());
-  int level = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), level).ec != std::errc()) return std::nullopt;
-  return level;
-}
-
-std::string program_path() {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::string(kProgramName) : path.string();
 }
 
 }  // namespace
@@ -70,8 +52,9 @@ int doctor(const Options& options) {
   diagnosis.web_config_error = web_config_error(options.web_config_file, log);
   const PlaceEvidence evidence = real_evidence();
   diagnosis.place = detect_place(evidence);
-  diagnosis.grants = how_to_grant(missing_grants(diagnosis.findings, paranoid_level(options, evidence)),
-                                  diagnosis.place, program_path());
+  diagnosis.grants =
+      how_to_grant(missing_grants(diagnosis.findings, perf_event_paranoid(evidence, options.monitor.procfs_root)),
+                   diagnosis.place, program_path());
   diagnosis.sysfs_root = options.monitor.sysfs_root;
   HostModel model = model_of(PageView(result->lists()));
   if (std::any_of(model.gpus.begin(), model.gpus.end(), snapshot::busy_but_slow)) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "report/fixes.h"
-#include "report/gpu_json.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
@@ -169,15 +168,12 @@ std::string verdict(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-std::size_t Diagnosis::missing() const {
-  const auto features = std::count_if(findings.begin(), findings.end(), is_missing);
-  return static_cast<std::size_t>(features) + failed_collectors.size() + (web_config_error.empty() ? 0 : 1);
-}
+std::size_t Diagnosis::missing() const { return machine().missing() + (web_config_error.empty() ? 0 : 1); }
 
-bool Diagnosis::asleep() const {
-  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return !finding.available && finding.absent.reason == Reason::suspended;
-  });
+bool Diagnosis::asleep() const { return machine().asleep(); }
+
+DiagnosedMachine Diagnosis::machine() const {
+  return {gpus, findings, failed_collectors, {std::string(to_string(place.kind)), place.unit, grants}, advice};
 }
 
 std::string doctor_text(const Diagnosis& diagnosis) {
@@ -214,41 +210,7 @@ std::string doctor_json(const Diagnosis& diagnosis) {
   json.member("bpf", build.has_bpf);
   json.member("complete", diagnosis.complete()).member("missing", std::uint64_t{diagnosis.missing()});
   json.member("asleep", diagnosis.asleep());
-  json.name("gpus").begin_array();
-  for (const Gpu& gpu : diagnosis.gpus) {
-    json.begin_object();
-    write_gpu(json, gpu);
-    write_features(json, diagnosis.findings, gpu.address);
-    json.name("advice").begin_array();
-    for (const Advice& advice : diagnosis.advice) {
-      if (advice.device != gpu.address) continue;
-      json.begin_object().member("wrong", advice.wrong).member("text", advice.text);
-      if (!advice.command.empty()) json.member("command", advice.command);
-      json.end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array().name("machine").begin_object();
-  write_features(json, diagnosis.findings, "");
-  json.end_object().name("fixes").begin_array();
-  for (const Fix& fix : fixes_for(diagnosis.findings)) {
-    json.begin_object().member("hint", fix.hint).name("causes").begin_array();
-    for (const std::string& cause : fix.causes) json.value(cause);
-    json.end_array().name("brings").begin_array();
-    for (const Finding* finding : fix.findings) {
-      json.begin_object().member("feature", finding->feature->name);
-      if (!finding->device.empty()) json.member("device", finding->device);
-      json.end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array().name("place").begin_object().member("kind", to_string(diagnosis.place.kind));
-  if (!diagnosis.place.unit.empty()) json.member("unit", diagnosis.place.unit);
-  json.name("grants").begin_array();
-  for (const std::string& line : diagnosis.grants) json.value(line);
-  json.end_array().end_object().name("failed_collectors").begin_array();
-  for (const std::string_view collector : diagnosis.failed_collectors) json.value(collector);
-  json.end_array();
+  write_diagnosis(json, diagnosis.machine());
   if (!diagnosis.web_config_file.empty()) {
     json.name("web_config").begin_object().member("file", diagnosis.web_config_file);
     json.member("valid", diagnosis.web_config_error.empty());

@@ -9,7 +9,7 @@
 #include "cli/place.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
-#include "report/advice.h"
+#include "report/diagnosis_json.h"
 #include "sandbox/sandbox.h"
 
 // The findings of `doctor` and their presentation.
@@ -30,7 +30,8 @@ struct Diagnosis {
 
   std::size_t missing() const;  // features, failed collectors, a bad web configuration
   bool complete() const { return missing() == 0 && !gpus.empty(); }
-  bool asleep() const;  // some features are unknown because a GPU sleeps
+  bool asleep() const;               // some features are unknown because a GPU sleeps
+  DiagnosedMachine machine() const;  // refers to this
 };
 
 // For people: the features of each GPU, then the fixes, each once.

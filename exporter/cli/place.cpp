@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <system_error>
 
 #include "igpu/missing.h"
+#include "self/build_info.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
@@ -181,6 +183,20 @@ Place detect_place(const PlaceEvidence& evidence) {
   if (!unit.empty()) return {PlaceKind::systemd_unit, unit};
   if (!container.empty() || is_in_own_namespace(evidence)) return {PlaceKind::container, {}};
   return {};
+}
+
+std::optional<int> perf_event_paranoid(const PlaceEvidence& evidence, const std::string& procfs_root) {
+  const std::string path = procfs_root + "/sys/kernel/perf_event_paranoid";
+  const std::optional<std::string> text = evidence.read(path.c_str());
+  int level = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), level).ec != std::errc()) return std::nullopt;
+  return level;
+}
+
+std::string program_path() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string(kProgramName) : path.string();
 }
 
 Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf_event_paranoid) {

@@ -35,6 +35,10 @@ PlaceEvidence real_evidence();
 
 Place detect_place(const PlaceEvidence& evidence);
 
+// The level of kernel.perf_event_paranoid; nullopt: unknown.
+std::optional<int> perf_event_paranoid(const PlaceEvidence& evidence, const std::string& procfs_root);
+std::string program_path();  // of this program, for setcap
+
 // What is to be granted, from the findings that a permission would fix.
 struct Grants {
   std::set<std::string> capabilities;  // "PERFMON"

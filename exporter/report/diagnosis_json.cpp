@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/diagnosis_json.h"
+
+#include <algorithm>
+
+#include "igpu/missing.h"
+#include "report/fixes.h"
+#include "report/gpu_json.h"
+
+namespace igpu::exporter {
+
+std::size_t DiagnosedMachine::missing() const {
+  const auto features = std::count_if(findings.begin(), findings.end(), is_missing);
+  return static_cast<std::size_t>(features) + failed_collectors.size();
+}
+
+bool DiagnosedMachine::asleep() const {
+  return std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return !finding.available && finding.absent.reason == Reason::suspended;
+  });
+}
+
+void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
+  json.name("gpus").begin_array();
+  for (const Gpu& gpu : machine.gpus) {
+    json.begin_object();
+    write_gpu(json, gpu);
+    write_features(json, machine.findings, gpu.address);
+    json.end_object();
+  }
+  json.end_array().name("machine").begin_object();
+  write_features(json, machine.findings, "");
+  json.end_object().name("fixes").begin_array();
+  for (const Fix& fix : fixes_for(machine.findings)) {
+    json.begin_object().member("hint", fix.hint).name("causes").begin_array();
+    for (const std::string& cause : fix.causes) json.value(cause);
+    json.end_array().name("brings").begin_array();
+    for (const Finding* finding : fix.findings) {
+      json.begin_object().member("feature", finding->feature->name);
+      if (!finding->device.empty()) json.member("device", finding->device);
+      json.end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().name("place").begin_object().member("kind", machine.place.kind);
+  if (!machine.place.unit.empty()) json.member("unit", machine.place.unit);
+  json.name("grants").begin_array();
+  for (const std::string& line : machine.place.grants) json.value(line);
+  json.end_array().end_object().name("failed_collectors").begin_array();
+  for (const std::string_view collector : machine.failed_collectors) json.value(collector);
+  json.end_array();
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/json_writer.h"
+#include "igpu/device.h"
+#include "igpu/feature.h"
+
+// Shared by `doctor --json` and the API.
+namespace igpu::exporter {
+
+// Where the program runs, and how missing permissions are granted there.
+struct PlaceOfGrants {
+  std::string kind;                 // "systemd unit"
+  std::string unit;                 // "" unless it is one
+  std::vector<std::string> grants;  // lines to copy; "# ..." are remarks
+};
+// The same for a program that keeps running: what is missing changes, the place does not. May be empty.
+using FindGrants = std::function<PlaceOfGrants(std::span<const Finding>)>;
+
+struct DiagnosedMachine {
+  std::span<const Gpu> gpus;
+  std::span<const Finding> findings;
+  std::span<const std::string_view> failed_collectors;
+  PlaceOfGrants place;
+
+  std::size_t missing() const;  // features and failed collectors
+  bool asleep() const;          // some features are unknown because a GPU sleeps
+};
+
+// Members of an open object: gpus, machine, fixes, place, failed_collectors.
+void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine);
+
+}  // namespace igpu::exporter
