@@ -11,6 +11,7 @@
 #include "cli/stats_writer.h"
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
+#include "pages/allowed_origins.h"
 #include "query/output.h"
 #include "query/xpu_smi.h"
 
@@ -36,7 +37,10 @@ void take_listen_addresses(Options& to, const Setting& given) {
 void take_telemetry_path(Options& to, const Setting& given) {
   const std::string& path = to.telemetry_path = given.text();
   if (!path.starts_with('/')) given.refuse("does not start with /");
-  if (path == "/" || path == "/-/healthy" || path == "/-/ready") given.refuse("is taken by another page");
+  if (path == "/" || path == "/-/healthy" || path == "/-/ready" || path.starts_with("/api/") ||
+      path.starts_with("/assets/")) {
+    given.refuse("is taken by another page");
+  }
   for (const char c : path) {
     if (c <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '%') given.refuse("holds a character that no path has");
   }
@@ -193,6 +197,17 @@ std::vector<CommandFlag> make_flags() {
   add("web.telemetry-path", "PATH", "/metrics", "Path of the metrics.", take_telemetry_path);
   add("web.config.file", "FILE", "", "File with TLS and authentication settings.",
       [](To to, Given given) { to.web_config_file = given.file(); });
+  add("web.cors.origin", "REGEX", "",
+      "Web sites whose scripts may read /api/v1 in a browser: a regular expression for the whole origin, such as "
+      "https?://(one|two)\\.example. Off unless given.",
+      [](To to, Given given) {
+        try {
+          (void)AllowedOrigins(given.text());
+        } catch (const std::invalid_argument& error) {
+          given.refuse(std::string("is not a regular expression: ") + error.what());
+        }
+        to.cors_origin = given.text();
+      });
   add("web.max-requests", "N", "40", "Maximum number of concurrent scrapes; more get a 503. 0 means no limit.",
       [](To to, Given given) { to.max_requests = static_cast<unsigned>(given.number(0, 10'000)); });
   add("web.timeout", "DURATION", "10s", "Maximum duration of one scrape.",

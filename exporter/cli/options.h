@@ -52,6 +52,7 @@ struct Options {
   bool listen_addresses_given = false;  // by a flag: inherited sockets are then used in addition
   std::string telemetry_path = "/metrics";
   std::string web_config_file;
+  std::string cors_origin;  // a regular expression; "": none
   unsigned max_requests = 40;
   Nanoseconds timeout = std::chrono::seconds(10);
   bool exporter_metrics = true;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/place.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
 #include "http/exposure.h"
@@ -110,6 +111,16 @@ ServiceNotifier connect_to_manager(const Environment& environment, std::string& 
   }
 }
 
+// Of this place, which is recognised while its files are readable.
+FindGrants grants_here(const Options& options) {
+  const PlaceEvidence evidence = real_evidence();
+  return [place = detect_place(evidence), paranoid = perf_event_paranoid(evidence, options.monitor.procfs_root),
+          program = program_path()](std::span<const Finding> findings) {
+    return PlaceOfGrants{std::string(to_string(place.kind)), place.unit,
+                         how_to_grant(missing_grants(findings, paranoid), place, program)};
+  };
+}
+
 // Waits for a signal. Meanwhile it notifies the service manager's watchdog while scrapes and connections make progress.
 int wait_for_signal(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source,
                     Listener& listener, Log& log) {
@@ -171,6 +182,7 @@ int serve(const Options& options) {
 #if defined(__GLIBC__)
   ::malloc_trim(0);  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
 #endif
+  const FindGrants find_grants = grants_here(options);
   sandbox.drop_privileges();
   Monitor monitor(monitor_options, log, std::move(early));
   if (monitor.simulated()) {
@@ -187,7 +199,8 @@ int serve(const Options& options) {
   metrics_options.more.push_back(&log_metrics);
   if (web_config) metrics_options.more.push_back(&*web_config);
   MetricsHandler metrics(metrics_options, source, requests);
-  Routes routes(options.telemetry_path, metrics, source, requests, readiness);
+  Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
+                find_grants);
   std::optional<Guard> guard;
   if (web_config) guard.emplace(*web_config, routes, password_limits(worker_count(options.max_requests)));
   Front::TlsContext tls;

@@ -13,15 +13,6 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr std::string_view kStyle =
-    "body{font-family:system-ui,sans-serif;margin:2rem auto;max-width:64rem;padding:0 1rem;line-height:1.5}"
-    "table{border-collapse:collapse;margin:.5rem 0}td,th{border-bottom:1px solid #ccc;padding:.2rem .8rem .2rem 0;"
-    "text-align:left;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:pre}"
-    "code{background:#f2f2f2;padding:.1rem .3rem}.fix{border-left:4px solid #c60;padding-left:.8rem;margin:.8rem 0}"
-    ".ok{border-left:4px solid #3a3;padding-left:.8rem}.gpus{display:flex;flex-wrap:wrap;gap:0 3rem}h3{margin-bottom:0}"
-    "p.about{margin:0;color:#777}summary{cursor:pointer}"
-    "@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}code{background:#333}a{color:#8bf}}";
-
 constexpr std::size_t kMostProcesses = 10;
 
 class Html {
@@ -42,9 +33,59 @@ class Html {
   std::string out_;
 };
 
-void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> findings) {
+// "engine_busy" as words.
+std::string spoken(std::string_view name) {
+  std::string words(name);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+// Each feature once, however many GPUs lack it.
+std::string names_of(const Fix& fix) {
+  std::vector<std::string_view> names;
+  std::string text;
+  for (const Finding* finding : fix.findings) {
+    const std::string_view name = finding->feature->name;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    text += (names.empty() ? "" : ", ") + spoken(name);
+    names.push_back(name);
+  }
+  return text;
+}
+
+// The lines that grant at once what the fixes below ask for.
+void add_grants(Html& html, const PlaceOfGrants& place) {
+  if (place.grants.empty()) return;
+  html.markup("<div class=\"fix\"><strong>Permissions are missing. Here (")
+      .text(place.unit.empty() ? place.kind : place.unit)
+      .markup(") these lines grant them:</strong><div class=\"command\"><code>");
+  for (std::size_t i = 0; i < place.grants.size(); ++i) html.text(i == 0 ? "" : "\n").text(place.grants[i]);
+  html.markup("</code></div></div>\n");
+}
+
+void add_fix(Html& html, const Fix& fix) {
+  html.markup("<div class=\"fix\"><strong>Missing: ").text(names_of(fix)).markup("</strong>");
+  for (const std::string& cause : fix.causes) {
+    if (!cause.empty()) html.markup("<p>Why: ").text(cause).markup("</p>");
+  }
+  if (fix.hint.empty()) {
+    html.markup("<p>Nothing can be done here about this.</p>");
+  } else {
+    html.markup("<div class=\"command\"><code>").text(fix.hint).markup("</code></div>");
+  }
+  html.markup("<details><summary>What it brings</summary><ul>");
+  for (const Finding* finding : fix.findings) {
+    html.markup("<li>").text(finding->feature->name);
+    if (!finding->device.empty()) html.markup(" of ").text(finding->device);
+    html.markup(" (").text(to_string(finding->absent.reason)).markup("): ").text(finding->feature->meaning);
+    html.markup("</li>");
+  }
+  html.markup("</ul></details></div>\n");
+}
+
+void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> findings, const PlaceOfGrants& place) {
   const std::vector<Fix> fixes = fixes_for(findings);
-  html.markup("<h2>What to do</h2>\n");
+  html.markup("<section id=\"todo\"><h2>What to do</h2>\n");
   if (gpus.empty()) {
     html.markup(
         "<p class=\"fix\">No Intel GPU bound to i915 or xe is here now. One that comes later is found without a "
@@ -57,32 +98,13 @@ void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> f
         .markup(all ? "" : ", except what is optional")
         .markup(".</p>\n");
   }
-  for (const Fix& fix : fixes) {
-    html.markup("<div class=\"fix\">");
-    if (fix.hint.empty()) {
-      html.markup("Nothing can be done here about this:");
-    } else {
-      html.markup("<code>").text(fix.hint).markup("</code>");
-    }
-    for (const std::string& cause : fix.causes) {
-      if (!cause.empty()) html.markup("<br>Why: ").text(cause);
-    }
-    html.markup("<ul>");
-    for (const Finding* finding : fix.findings) {
-      html.markup("<li>").text(finding->feature->name);
-      if (!finding->device.empty()) html.markup(" of ").text(finding->device);
-      html.markup(" (")
-          .text(to_string(finding->absent.reason))
-          .markup("): ")
-          .text(finding->feature->meaning)
-          .markup("</li>");
-    }
-    html.markup("</ul></div>\n");
-  }
+  add_grants(html, place);
+  for (const Fix& fix : fixes) add_fix(html, fix);
+  html.markup("</section>\n");
 }
 
 void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::string& trouble) {
-  html.markup("<section><h3>")
+  html.markup("<section class=\"gpu\"><h3>")
       .text(gpu.name.empty() ? "(unknown name)" : gpu.name)
       .markup("</h3>\n<p class=\"about\">");
   html.text(gpu.address).markup(" · ").text(to_string(gpu.kind)).markup(" · ").text(to_string(gpu.driver));
@@ -96,13 +118,15 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::s
   for (const SummarySection& section : summary.sections) {
     std::string_view title = section.title;
     for (const SummaryRow& row : section.rows) {
-      html.markup("<tr><th>").text(std::exchange(title, "")).markup("</th>").cell(row.name);
+      html.markup("<tr><th scope=\"row\">").text(std::exchange(title, "")).markup("</th>").cell(row.name);
       html.number(trimmed(row.value)).markup("</tr>\n");
     }
   }
   html.markup("</table>\n");
   if (!summary.processes.empty()) {
-    html.markup("<table><tr><th>PID</th><th>Process</th><th>Memory</th><th>Engines</th></tr>\n");
+    html.markup(
+        "<table><caption>Processes</caption><tr><th scope=\"col\">PID</th><th scope=\"col\">Process</th>"
+        "<th scope=\"col\" class=\"n\">Memory</th><th scope=\"col\">Engines</th></tr>\n");
     for (std::size_t i = 0; i < std::min(summary.processes.size(), kMostProcesses); ++i) {
       const SummaryProcess& process = summary.processes[i];
       std::string classes;
@@ -126,7 +150,7 @@ void add_not_here(Html& html, std::span<const Finding> findings) {
   const auto count = std::count_if(findings.begin(), findings.end(), is_normal);
   if (count == 0) return;
   html.markup("<details><summary>Not here, and why (").text(std::to_string(count)).markup(")</summary>\n<table>");
-  html.markup("<tr><th>Device</th><th>Feature</th><th>Reason</th></tr>\n");
+  html.markup("<tr><th scope=\"col\">Device</th><th scope=\"col\">Feature</th><th scope=\"col\">Reason</th></tr>\n");
   for (const Finding& finding : findings) {
     if (!is_normal(finding)) continue;
     html.markup("<tr>").cell(finding.device.empty() ? "(machine)" : std::string_view(finding.device));
@@ -138,15 +162,22 @@ void add_not_here(Html& html, std::span<const Finding> findings) {
 }  // namespace
 
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
-                       const PageView& page, Seconds now) {
+                       const PageView& page, Seconds now, const PlaceOfGrants& place) {
   const BuildInfo build = build_info();
   Html html;
   html.markup("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>").text(kProgramName);
-  html.markup("</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<style>")
-      .markup(kStyle);
-  html.markup("</style></head>\n<body>\n<h1>").text(kProgramName).markup("</h1>\n<p><a href=\"").text(telemetry_path);
-  html.markup("\">Metrics</a> · <a href=\"/-/healthy\">Health</a> · <a href=\"/-/ready\">Readiness</a></p>\n");
-  add_fixes(html, gpus, findings);
+  html.markup(
+      "</title>\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"assets/icon.svg\">\n"
+      "<link rel=\"stylesheet\" href=\"assets/page.css\">\n<script src=\"assets/page.js\" defer></script></head>\n"
+      "<body>\n<header><h1>");
+  html.text(kProgramName).markup("</h1><span id=\"summary\" class=\"about\"></span>\n");
+  html.markup("<nav aria-label=\"Pages\"><a href=\"").text(telemetry_path);
+  html.markup(
+      "\">Metrics</a> · <a href=\"api/v1/snapshot\">JSON</a> · <a href=\"-/healthy\">Health</a> · "
+      "<a href=\"-/ready\">Readiness</a></nav></header>\n<p id=\"status\" role=\"status\" hidden></p>\n<main>\n");
+  add_fixes(html, gpus, findings, place);
+  html.markup("<section id=\"still\">\n");
   if (!gpus.empty()) {
     html.markup("<h2>Now</h2>\n<div class=\"gpus\">\n");
     const HostModel host = model_of(page);
@@ -157,9 +188,10 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
     }
     html.markup("</div>\n");
   }
+  html.markup("</section>\n");
   add_not_here(html, findings);
-  html.markup("<p class=\"about\">Version ").text(build.version).markup(" (revision ").text(build.revision);
-  html.markup(")</p>\n</body></html>\n");
+  html.markup("</main>\n<footer class=\"about\"><p>Version ").text(build.version).markup(" (revision ");
+  html.text(build.revision).markup(")</p></footer>\n</body></html>\n");
   return html.take();
 }
 

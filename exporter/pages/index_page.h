@@ -8,12 +8,14 @@
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/page.h"
+#include "report/diagnosis_json.h"
 
 namespace igpu::exporter {
 
 // The page at "/", for people: first what an operator can act on, then the current values of each GPU, then what is
-// missing. page and findings are from the same scrape.
+// missing. page and findings are from the same scrape. It is complete without scripts; pages/assets/page.js replaces
+// its tables by live ones.
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
-                       const PageView& page, Seconds now);
+                       const PageView& page, Seconds now, const PlaceOfGrants& place = {});
 
 }  // namespace igpu::exporter

@@ -4,30 +4,41 @@
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "http/query.h"
 #include "igpu/model.h"
 #include "pages/index_page.h"
+#include "report/fixes.h"
 
 namespace igpu::exporter {
 namespace {
 
 constexpr std::string_view kHealth = "health";
+// The page is its own files and its own API, nothing from elsewhere and nothing inline.
+constexpr std::string_view kPagePolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'";
 
 }  // namespace
 
 Routes::Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
-               const Readiness& readiness)
+               const Readiness& readiness, AllowedOrigins origins, FindGrants find_grants)
     : telemetry_path_(std::move(telemetry_path)),
       metrics_(metrics),
       source_(source),
       requests_(requests),
-      readiness_(readiness) {}
+      readiness_(readiness),
+      find_grants_(std::move(find_grants)),
+      api_(metrics, source, std::move(origins), find_grants_) {}
 
 void Routes::handle(const HttpRequest& request, HttpResponse& response) {
   const std::string_view path = request.path();
   const bool metrics = path == telemetry_path_;
-  if (!metrics && path != "/" && path != "/-/healthy" && path != "/-/ready") {
+  const bool api = Api::has(path);
+  const bool scrapes = metrics || api || path == "/";
+  if (!scrapes && path != "/-/healthy" && path != "/-/ready" && !Assets::has(path)) {
     response.fail(404, "not found");
     return;
   }
@@ -36,17 +47,19 @@ void Routes::handle(const HttpRequest& request, HttpResponse& response) {
     response.headers.emplace_back("Allow", "GET, HEAD");
     return;
   }
-  if (metrics || path == "/") {
+  if (scrapes) {
     if (readiness_.state() == Readiness::State::draining) {
       response.fail(503, "shutting down");
     } else if (metrics) {
       metrics_.handle(request, response);
+    } else if (api) {
+      api_.answer(request, response);
     } else {
       index(request, response);
     }
   } else if (path == "/-/ready") {
     ready(request, response);
-  } else {
+  } else if (!assets_.answer(request, response)) {
     response.body = "healthy\n";
   }
 }
@@ -55,10 +68,11 @@ void Routes::index(const HttpRequest& request, HttpResponse& response) {
   const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_for(request, response);
   if (!result) return;
   response.content_type = "text/html; charset=utf-8";
-  response.headers.emplace_back("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");
+  response.headers.emplace_back("Content-Security-Policy", kPagePolicy);
+  const std::vector<Finding> findings = most_useful_first(result->findings());
   const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-  response.body =
-      index_page(telemetry_path_, source_.gpus(), result->findings(), PageView(result->lists()), Seconds{now.count()});
+  response.body = index_page(telemetry_path_, source_.gpus(), findings, PageView(result->lists()), Seconds{now.count()},
+                             find_grants_ ? find_grants_(findings) : PlaceOfGrants());
 }
 
 void Routes::ready(const HttpRequest& request, HttpResponse& response) {

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "http/message.h"
+#include "pages/api.h"
+#include "pages/assets.h"
 #include "pages/metrics_handler.h"
 #include "pages/scrape_source.h"
 #include "self/request_metrics.h"
@@ -13,7 +15,8 @@ namespace igpu::exporter {
 
 // Which page a request gets:
 //   TELEMETRY_PATH   the metrics
-//   /                a page for people
+//   /                a page for people, and /assets/... that it loads
+//   /api/v1/...      JSON, see Api
 //   /-/healthy       200 while the process runs
 //   /-/ready         200 while it serves scrapes, 503 before that and during shutdown; with ?gpu=healthy 503 also while
 //                    a GPU is wedged or in survivability mode
@@ -22,7 +25,7 @@ class Routes final : public HttpHandler {
  public:
   // All of them must outlive the routes.
   Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
-         const Readiness& readiness);
+         const Readiness& readiness, AllowedOrigins origins = AllowedOrigins(), FindGrants find_grants = {});
 
   void handle(const HttpRequest& request, HttpResponse& response) override;
   void answered(int status) override { requests_.count(status); }
@@ -37,6 +40,9 @@ class Routes final : public HttpHandler {
   ScrapeSource& source_;
   RequestMetrics& requests_;
   const Readiness& readiness_;
+  const FindGrants find_grants_;
+  Api api_;
+  Assets assets_;
 };
 
 }  // namespace igpu::exporter

@@ -83,6 +83,25 @@ TEST_CASE("first what to do, then current values, then what is missing") {
   CHECK(page.find("setcap x") == page.rfind("setcap x"));
 }
 
+TEST_CASE(
+    "lines that grant all that is missing stand before the single fixes, and nothing in the page is inline code") {
+  Gpu gpu;
+  gpu.address = "0000:03:00.0";
+  const Finding finding{&kPmu, "engines", gpu.address, false, {Reason::permission, 13}, "refused", "setcap x"};
+  const SampleList samples;
+  const SampleList* const lists[] = {&samples};
+  const std::string page = index_page("/metrics", {&gpu, 1}, {&finding, 1}, PageView(lists),
+                                      {"systemd unit", "x.service", {"sudo systemctl <edit>", "second line"}});
+  const std::size_t grants = page.find("<code>sudo systemctl &lt;edit&gt;\nsecond line</code>");
+  CHECK(grants != std::string::npos);
+  CHECK(grants < page.find("<code>setcap x</code>"));
+  CHECK(holds(page, "Here (x.service)"));
+  for (const char* inline_code : {"<style", "style=", "<script>", "onclick", "javascript:"}) {
+    CAPTURE(inline_code);
+    CHECK_FALSE(holds(page, inline_code));
+  }
+}
+
 TEST_CASE("the page says when there is nothing to do") {
   Gpu gpu;
   gpu.address = "0000:03:00.0";

@@ -38,8 +38,13 @@ TEST_CASE("paths match only in full") {
   CHECK(site.get("/metrics").status == 200);
   CHECK(site.get("/").status == 200);
   CHECK(site.get("/-/healthy").body == "healthy\n");
+  for (const char* path : {"/api/v1/snapshot", "/api/v1/doctor", "/assets/page.js"}) {
+    CAPTURE(path);
+    CHECK(site.get(path).status == 200);
+  }
   for (const char* path :
-       {"/metrics/", "/metricsx", "/metrics/x", "/Metrics", "/x", "", "/-/", "/-/healthy/", "/favicon.ico"}) {
+       {"/api", "/api/v1", "/api/v1/", "/api/v1/snapshot/", "/api/v2/snapshot", "/assets/", "/assets/page.jsx",
+        "/metrics/", "/metricsx", "/metrics/x", "/Metrics", "/x", "", "/-/", "/-/healthy/", "/favicon.ico"}) {
     CAPTURE(path);
     CHECK(site.get(path).status == 404);
   }
@@ -68,6 +73,9 @@ TEST_CASE("readiness follows the program's life; health does not") {
   CHECK(site.get("/-/ready").status == 503);
   CHECK(site.get("/metrics").status == 503);
   CHECK(site.get("/").status == 503);
+  CHECK(site.get("/api/v1/snapshot").status == 503);
+  CHECK(site.get("/api/v1/doctor").status == 503);
+  CHECK(site.get("/assets/page.css").status == 200);
   CHECK(site.get("/-/healthy").status == 200);
 }
 
@@ -101,6 +109,30 @@ TEST_CASE("nobody watches the GPUs' health: as without the question; other quest
   CHECK(site.get("/-/ready", "GET", "gpu=healthy&gpu=x").status == 400);
   CHECK(site.get("/-/ready", "GET", "gpu=%00").status == 400);
   CHECK(site.get("/-/ready", "GET", "other=1").status == 200);
+}
+
+TEST_CASE("the page may load its own files and nothing else; the API is closed to other web sites") {
+  Site site;
+  const HttpResponse page = site.get("/");
+  REQUIRE(page.headers.size() == 1);
+  const std::string policy(page.headers.front().second);
+  CHECK(page.headers.front().first == "Content-Security-Policy");
+  CHECK(policy.find("default-src 'none'") != std::string::npos);
+  CHECK(policy.find("unsafe") == std::string::npos);
+  CHECK(policy.find('*') == std::string::npos);
+  FakeRequest request;
+  request.path_text = "/api/v1/snapshot";
+  request.headers["Origin"] = "https://one.example";
+  for (const char* pattern : {"", "https://one[.]example"}) {
+    CAPTURE(pattern);
+    Routes routes("/metrics", site.metrics, site.source, site.requests, site.readiness, AllowedOrigins(pattern));
+    HttpResponse response;
+    routes.handle(request, response);
+    const bool open = std::any_of(response.headers.begin(), response.headers.end(), [](const auto& header) {
+      return header.first == "Access-Control-Allow-Origin" && header.second == "https://one.example";
+    });
+    CHECK(open == (*pattern != '\0'));
+  }
 }
 
 TEST_CASE("the index page scrapes, too, and counts as a request") {

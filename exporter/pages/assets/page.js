@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the page live: reads api/v1/snapshot while the tab is visible, and api/v1/doctor when the missing features
+// change. Everything from outside becomes text nodes and attributes, never markup.
+'use strict';
+
+(() => {
+  const kPeriod = 1000;     // ms between two readings
+  const kMostWait = 15000;  // ms between two attempts while there is no answer
+  const kTimeout = 12000;   // ms for one answer
+  const kHistory = 300;     // seconds of the lines
+  const kRows = 10;         // of a table, unless all are asked for
+  const kClasses = ['render', 'compute', 'video', 'video_enhance', 'copy'];
+  const kIdle = 0.0005;  // shown as 0.0 %
+
+  // --- elements ---
+
+  // A process may call itself anything: what hides or turns text becomes '?'.
+  const kUnsafe = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+  const clean = (text) => String(text).replace(kUnsafe, '?');
+
+  // el('p', {class: 'about'}, 'text', child, ...)
+  function el(tag, attributes, ...children) {
+    const element = document.createElement(tag);
+    for (const name in attributes) element.setAttribute(name, attributes[name]);
+    element.append(...children.map((child) => typeof child === 'string' ? clean(child) : child));
+    return element;
+  }
+
+  function setText(element, text) {
+    text = clean(text);
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  function setAttribute(element, name, value) {
+    if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+  }
+
+  // Puts the children in this order, without touching those that are in place.
+  function arrange(parent, children) {
+    children.forEach((child, i) => {
+      if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] || null);
+    });
+    while (parent.children.length > children.length) parent.lastElementChild.remove();
+  }
+
+  // What was made for a key, kept until a round passes without it.
+  class Kept {
+    constructor(make) {
+      this.make = make;
+      this.items = new Map();
+    }
+    get(key) {
+      let item = this.items.get(key);
+      if (!item) this.items.set(key, item = this.make(key));
+      item.round = this.round;
+      return item;
+    }
+    begin() {
+      this.round = {};
+    }
+    end() {
+      for (const [key, item] of this.items)
+        if (item.round !== this.round) this.items.delete(key);
+    }
+  }
+
+  // --- numbers ---
+
+  const kUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  function bytes(value) {
+    let unit = 0;
+    for (; value >= 1024 && unit + 1 < kUnits.length; ++unit) value /= 1024;
+    return value.toFixed(unit === 0 || value >= 100 ? 0 : 1) + ' ' + kUnits[unit];
+  }
+  const percent = (ratio) => (ratio * 100).toFixed(ratio >= 0.0995 || ratio < kIdle ? 0 : 1) + '\u00a0%';
+  const watts = (value) => value.toFixed(value >= 99.5 ? 0 : 1) + ' W';
+  const hertz = (value) => value >= 1e9 ? (value / 1e9).toFixed(2) + ' GHz' : (value / 1e6).toFixed(0) + ' MHz';
+  const words = (name) => name.replaceAll('_', ' ');
+
+  function ago(seconds) {
+    if (seconds < 90) return Math.max(0, Math.round(seconds)) + ' s ago';
+    if (seconds < 5400) return Math.round(seconds / 60) + ' min ago';
+    return seconds < 129600 ? Math.round(seconds / 3600) + ' h ago' : Math.round(seconds / 86400) + ' days ago';
+  }
+
+  // --- series of a snapshot ---
+
+  // The series of a metric that have these labels and a value.
+  function series(metrics, name, labels) {
+    return (metrics['intel_gpu_' + name] || []).filter((one) => {
+      for (const label in labels)
+        if (one[label] !== labels[label]) return false;
+      return one.value !== null;
+    });
+  }
+  function value(metrics, name, labels) {
+    const found = series(metrics, name, labels);
+    return found.length ? found[0].value : undefined;
+  }
+  const sum = (list) => list.reduce((total, one) => total + one.value, 0);
+
+  // As the exporter's own model: engines by the PMU, otherwise by what the visible processes used.
+  function enginesOf(metrics) {
+    const all = series(metrics, 'engine_busy_ratio').filter((one) => kClasses.includes(one.class) || one.engine);
+    const measured = new Set(all.filter((one) => one.source !== 'fdinfo').map((one) => one.class));
+    const several = new Set(all.map((one) => one.gt || '')).size > 1;
+    const engines = all.filter((one) => one.source !== 'fdinfo' || !measured.has(one.class))
+                        .map((one) => ({
+                               name: (several && one.gt ? 'gt' + one.gt + ' ' : '') + (one.engine || one.class),
+                               class: one.class || 'other',
+                               busy: one.value,
+                               clients: one.source === 'fdinfo'
+                             }));
+    const npu = series(metrics, 'npu_busy_ratio')
+                    .concat((metrics.intel_npu_busy_ratio || []).filter((one) => one.value !== null));
+    for (const one of npu) engines.push({name: 'npu', class: 'compute', busy: one.value});
+    const place = (engine) => (kClasses.indexOf(engine.class) + kClasses.length + 1) % (kClasses.length + 1);
+    return engines.sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name, 'en', {numeric: true}));
+  }
+
+  // Rows of "who uses it" by name: {key: {of: its labels, busy: ratios by class, total, memory}}
+  function usersOf(metrics, kind, key) {
+    const users = new Map();
+    const user = (one) => {
+      const id = key(one);
+      if (!users.has(id)) users.set(id, {id, of: one, busy: new Map(), total: 0, memory: undefined});
+      return users.get(id);
+    };
+    for (const one of series(metrics, kind + '_clients')) user(one);
+    for (const one of series(metrics, kind + '_engine_busy_ratio')) {
+      user(one).busy.set(one.class || 'other', one.value);
+      user(one).total += one.value;
+    }
+    for (const one of series(metrics, kind + '_memory_bytes', {state: 'resident'}))
+      user(one).memory = (user(one).memory || 0) + one.value;
+    return users;
+  }
+
+  // --- lines of the last minutes ---
+
+  class Line {
+    constructor(text) {
+      this.text = text;  // of a value, for those who do not see the line
+      this.points = [];
+      this.stroke = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+      this.area = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+      this.svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+      this.svg.setAttribute('viewBox', '0 0 300 24');
+      this.svg.setAttribute('preserveAspectRatio', 'none');
+      this.svg.setAttribute('role', 'img');
+      this.svg.append(this.stroke, this.area);
+    }
+    // most: the value at the upper edge; without it, the highest of the line.
+    add(now, value, most) {
+      const points = this.points;
+      if (points.length === 0 || now > points[points.length - 1][0]) points.push([now, value]);
+      while (points[0][0] < now - kHistory) points.shift();
+      let low = Infinity, high = -Infinity;
+      for (const point of points) {
+        low = Math.min(low, point[1]);
+        high = Math.max(high, point[1]);
+      }
+      const top = Math.max(most || 0, high) || 1;
+      let stroke = '', area = '', begin = 0, last;
+      const close = () => {
+        if (last !== undefined) area += 'L' + last + ',24L' + begin + ',24Z';
+      };
+      points.forEach(([time, y], i) => {
+        const x = ((time - now) / kHistory * 300 + 300).toFixed(1);
+        const step = x + ',' + (23 - y / top * 22).toFixed(1);
+        const gap = i === 0 || time - points[i - 1][0] > 10;  // hidden, or no answer
+        if (gap) {
+          close();
+          begin = x;
+        }
+        stroke += (gap ? 'M' : 'L') + step;
+        area += (gap ? 'M' : 'L') + step;
+        last = x;
+      });
+      close();
+      this.stroke.setAttribute('d', stroke);
+      this.area.setAttribute('d', area);
+      setAttribute(this.svg, 'aria-label', 'last five minutes: ' + this.text(low) + ' to ' + this.text(high));
+    }
+  }
+
+  // --- one GPU ---
+
+  class Engine {
+    constructor() {
+      this.name = el('b');
+      this.class = el('span', {class: 'class dim'});
+      this.fill = el('i');
+      this.bar = el('div', {class: 'bar', role: 'meter', 'aria-valuemin': '0', 'aria-valuemax': '100'}, this.fill);
+      this.text = el('span', {class: 'n'});
+      this.line = new Line(percent);
+      this.root = el('div', {class: 'engine'}, this.name, this.class, this.bar, this.text, this.line.svg);
+    }
+    show(engine, now) {
+      const one = engine.name !== engine.class;  // otherwise all of the class together, as the processes used them
+      setText(this.name, one ? engine.name : words(engine.name));
+      setText(this.class, one ? words(engine.class) : 'of processes');
+      setAttribute(this.root, 'class', 'engine ' + (kClasses.includes(engine.class) ? engine.class : 'other'));
+      const text = percent(engine.busy);
+      this.fill.style.width = engine.busy * 100 + '%';
+      setText(this.text, text);
+      setAttribute(this.bar, 'aria-label', (one ? engine.name + ' ' : '') + words(engine.class) + ' busy');
+      setAttribute(this.bar, 'aria-valuenow', (engine.busy * 100).toFixed(0));
+      setAttribute(this.bar, 'aria-valuetext', text);
+      this.line.add(now, engine.busy, 1);
+    }
+  }
+
+  class Tile {
+    constructor(name) {
+      this.value = el('dd', {class: 'v'});
+      this.note = el('dd', {class: 'why'});
+      this.root = el('div', {}, el('dt', {}, name), this.value, this.note);
+    }
+    show(tile, now) {
+      setText(this.value, tile.value);
+      setText(this.note, tile.note || '');
+      setAttribute(this.root, 'class', tile.warn ? 'warn' : '');
+      if (tile.line === undefined) return;
+      if (!this.line) {
+        this.line = new Line(tile.text);
+        this.root.append(el('dd', {}, this.line.svg));
+      }
+      this.line.add(now, tile.line, tile.most);
+    }
+  }
+
+  function throttleReasons(metrics) {
+    const limited = series(metrics, 'throttled', {value: 1});
+    const names = [...new Set(limited.filter((one) => one.reason !== 'any').map((one) => one.reason))];
+    return names.length || !limited.length ? names : ['no reason given'];
+  }
+
+  function powerTile(metrics) {
+    const all = series(metrics, 'power_watts');
+    const main =
+        ['gpu', 'card', 'package'].map((name) => all.find((one) => one.domain === name)).find(Boolean) || all[0];
+    if (!main) return;
+    const limit = ['max', 'cap', 'rated_max', 'crit']
+                      .map((name) => value(metrics, 'power_limit_watts', {domain: main.domain, limit: name}))
+                      .find(Boolean);
+    const notes = limit ? ['of ' + watts(limit)] : [];
+    for (const one of all)
+      if (one !== main) notes.push(one.domain + ' ' + watts(one.value));
+    if (!notes.length) notes.push(main.domain);
+    return {value: watts(main.value), note: notes.join(' · '), line: main.value, most: limit, text: watts};
+  }
+
+  function clockTile(metrics) {
+    const now = series(metrics, 'frequency_hertz', {kind: 'actual'});
+    const all = now.length ? now : series(metrics, 'frequency_average_hertz', {kind: 'actual'});
+    if (!all.length) return;
+    const main = all.reduce((a, b) => b.value > a.value ? b : a);
+    const limit = value(metrics, 'frequency_limit_hertz', {gt: main.gt, limit: 'max'}) ||
+        value(metrics, 'frequency_limit_hertz', {gt: main.gt, limit: 'rp0'});
+    const top = value(metrics, 'frequency_limit_hertz', {gt: main.gt, limit: 'rp0'});
+    const reasons = throttleReasons(metrics);
+    const notes = limit ? ['of ' + hertz(limit)] : [];
+    if (top > limit) notes.push('hardware ' + hertz(top));
+    for (const one of all)
+      if (one !== main) notes.push('gt' + one.gt + ' ' + (one.value ? hertz(one.value) : 'parked'));
+    if (reasons.length) notes.push('limited by ' + reasons.map(words).join(', '));
+    return {
+      value: main.value ? hertz(main.value) : 'parked',
+      note: notes.join(' · '),
+      warn: reasons.length > 0,
+      line: main.value,
+      most: limit,
+      text: hertz
+    };
+  }
+
+  function temperatureTile(metrics) {
+    const all = series(metrics, 'temperature_celsius');
+    if (!all.length) return;
+    const celsius = (degrees) => degrees.toFixed(0) + ' °C';
+    const limit = (one) => value(metrics, 'temperature_limit_celsius', {sensor: one.sensor, limit: 'crit'});
+    const main = all.find((one) => one.sensor === 'package') || all[0];
+    const notes = limit(main) ? ['of ' + celsius(limit(main))] : all.length > 1 ? [] : [main.sensor];
+    const others = all.filter((one) => one !== main).sort((a, b) => b.value - a.value);
+    for (const one of others.slice(0, 3)) notes.push(one.sensor + ' ' + celsius(one.value));
+    if (others.length > 3) notes.push(others.length - 3 + ' more');
+    const near = all.some((one) => limit(one) && one.value >= limit(one) - 5);
+    return {
+      value: celsius(main.value),
+      note: notes.join(' · '),
+      warn: near,
+      line: main.value,
+      most: limit(main) || 100,
+      text: celsius
+    };
+  }
+
+  function fanTile(metrics) {
+    const all = series(metrics, 'fan_speed_rpm');
+    if (!all.length) return;
+    const main = all.reduce((a, b) => b.value > a.value ? b : a);
+    const others = all.filter((one) => one !== main).map((one) => one.value.toFixed(0));
+    return {
+      value: main.value ? main.value.toFixed(0) + ' rpm' : 'stopped',
+      note: others.length ? 'others ' + others.join(', ') : ''
+    };
+  }
+
+  function memoryTile(metrics) {
+    const sizes = series(metrics, 'memory_size_bytes');
+    const own = sizes.filter((one) => one.memory_region !== 'system');
+    const of = own.length ? own : sizes;
+    if (!of.length) return;
+    const size = sum(of);
+    const used = of.map((one) => value(metrics, 'memory_used_bytes', {memory_region: one.memory_region}));
+    if (used.includes(undefined)) return {value: bytes(size), note: own.length ? 'size' : 'shared with the system'};
+    const total = used.reduce((a, b) => a + b, 0);
+    return {
+      value: bytes(total),
+      note: 'of ' + bytes(size) + ' · ' + percent(total / size),
+      warn: total > 0.95 * size,
+      line: total,
+      most: size,
+      text: bytes
+    };
+  }
+
+  function asleepTile(metrics) {
+    const all = series(metrics, 'rc6_residency_ratio');
+    if (!all.length) return;
+    return {
+      value: percent(all[0].value),
+      note: all.length > 1 ? all.slice(1).map((one) => 'gt' + one.gt + ' ' + percent(one.value)).join(' · ') : 'RC6'
+    };
+  }
+
+  const kTiles = {
+    power: powerTile,
+    clock: clockTile,
+    temperature: temperatureTile,
+    fan: fanTile,
+    memory: memoryTile,
+    'power saving': asleepTile
+  };
+
+  // A table of those who use the GPU. Rows keep their place for as long as their load is about the same.
+  class Users {
+    constructor(caption, columns) {
+      this.columns = columns;
+      this.all = false;
+      this.body = el('tbody');
+      const head = columns.map((column) => el('th', {scope: 'col', class: column.class || ''}, column.name));
+      this.root = el('table', {}, el('caption', {}, caption), el('thead', {}, el('tr', {}, ...head)), this.body);
+      this.more = el('button', {type: 'button', 'aria-expanded': 'false'});
+      this.more.addEventListener('click', () => {
+        this.all = !this.all;
+        setAttribute(this.more, 'aria-expanded', String(this.all));
+        this.show(this.users);
+      });
+      this.box = el('div', {class: 'users'}, this.root, this.more);
+      this.rows = new Kept(() => {
+        const cells = columns.map((column) => el('td', {class: column.class || ''}));
+        return {cells, root: el('tr', {}, ...cells), smooth: 0};
+      });
+    }
+    show(users) {
+      this.users = users;
+      this.rows.begin();
+      const rows = users.map((user) => {
+        const row = this.rows.get(user.id);
+        row.smooth = user === row.user ? row.smooth : row.smooth * 0.8 + user.total * 0.2;
+        row.user = user;
+        return row;
+      });
+      this.rows.end();
+      const load = (row) => Math.round(row.smooth * 50);  // steps of 2 %
+      rows.sort(
+          (a, b) =>
+              load(b) - load(a) || (b.user.memory || 0) - (a.user.memory || 0) || (a.user.id < b.user.id ? -1 : 1));
+      const shown = this.all ? rows : rows.slice(0, kRows);
+      for (const row of shown) this.columns.forEach((column, i) => column.show(row.cells[i], row.user));
+      arrange(this.body, shown.map((row) => row.root));
+      this.box.hidden = rows.length === 0;
+      this.more.hidden = rows.length <= kRows;
+      setText(this.more, this.all ? 'Show the busiest ' + kRows : 'Show all ' + rows.length);
+    }
+  }
+
+  function showLoads(cell, user) {
+    const loads = [...user.busy].filter(([, ratio]) => ratio >= kIdle).sort((a, b) => b[1] - a[1]);
+    while (cell.children.length > loads.length) cell.lastElementChild.remove();
+    loads.forEach(([name, ratio], i) => {
+      const load = cell.children[i] || cell.appendChild(el('span'));
+      setAttribute(load, 'class', 'load ' + (kClasses.includes(name) ? name : 'other'));
+      setText(load, words(name) + ' ' + percent(ratio));
+    });
+  }
+
+  // Cut off by the style sheet if it is long.
+  function showName(cell, name) {
+    setText(cell, name);
+    setAttribute(cell, 'title', clean(name));
+  }
+
+  const kMemoryColumn = {
+    name: 'Memory',
+    class: 'n',
+    show: (cell, user) => setText(cell, user.memory === undefined ? '' : bytes(user.memory))
+  };
+  const kLoadColumn = {name: 'Engines', show: showLoads};
+  const kProcessColumns = [
+    {name: 'PID', class: 'pid n', show: (cell, user) => setText(cell, user.of.pid)},
+    {name: 'Process', class: 'who', show: (cell, user) => showName(cell, user.of.comm || '')},
+    {name: 'Where', class: 'where dim', show: (cell, user) => showName(cell, user.where || '')}, kMemoryColumn,
+    kLoadColumn
+  ];
+  const kWorkloadColumns = [
+    {name: 'Workload', class: 'who', show: (cell, user) => showName(cell, user.of.workload || '')}, kMemoryColumn,
+    kLoadColumn
+  ];
+
+  class Gpu {
+    constructor(device) {
+      const id = 'gpu-' + device.replace(/[^0-9a-z]/gi, '-');
+      this.device = device;
+      this.name = el('h3', {id});
+      this.state = el('span', {class: 'state'});
+      this.about = el('p', {class: 'dim'});
+      this.note = el('p', {class: 'dim'});
+      this.list = el('div', {class: 'engines'});
+      this.tiles = el('dl', {class: 'tiles'});
+      this.processes = new Users('Processes', kProcessColumns);
+      this.workloads = new Users('Workloads', kWorkloadColumns);
+      this.left = el('p', {class: 'dim'});
+      this.engine = new Kept(() => new Engine());
+      this.tile = new Kept((name) => new Tile(name));
+      this.root =
+          el('section', {class: 'gpu', 'aria-labelledby': id}, el('header', {}, this.name, this.state, this.about),
+             this.note, el('div', {class: 'now'}, this.list, this.tiles), this.processes.box, this.left,
+             this.workloads.box);
+    }
+
+    show(metrics, now) {
+      const info = series(metrics, 'info')[0] || (metrics.intel_npu_info || [])[0] || {};
+      this.title = info.name || (metrics.intel_npu_info ? 'NPU' : '(unknown name)');
+      setText(this.name, this.title);
+      const about = [this.device, info.kind, info.driver, info.card, info.render_node, pcie(metrics)];
+      setText(this.about, about.filter(Boolean).join(' · '));
+      const asleep = value(metrics, 'runtime_suspended') === 1 ||
+          (metrics.intel_npu_runtime_suspended || []).some((one) => one.value === 1);
+      const broken = value(metrics, 'wedged') === 1  ? 'wedged' :
+          value(metrics, 'survivability_mode') === 1 ? 'survivability mode' :
+                                                       '';
+      const limited = throttleReasons(metrics).length > 0;
+      setText(this.state, broken || (asleep ? 'asleep' : limited ? 'clock limited' : 'awake'));
+      setAttribute(
+          this.state, 'class',
+          'state ' +
+              (broken      ? 'broken' :
+                   asleep  ? 'asleep' :
+                   limited ? 'limited' :
+                             'awake'));
+
+      const engines = enginesOf(metrics);
+      const notes = asleep ? ['Asleep; what would wake it is not read.'] : [];
+      const tiles = this.showTiles(metrics, now);
+      if (!asleep && !engines.length && !tiles)
+        notes.push('None of its values can be read here; what to do about it stands above.');
+      if (engines.some((engine) => engine.clients)) notes.push('Engine time is that of the visible processes only.');
+      setText(this.note, notes.join(' '));
+      this.note.hidden = notes.length === 0;
+      this.engine.begin();
+      arrange(this.list, engines.map((engine) => {
+        const row = this.engine.get(engine.name + ' ' + engine.class);
+        row.show(engine, now);
+        return row.root;
+      }));
+      this.engine.end();
+
+      const key = (one) => one.pid + ' ' + one.comm;
+      const processes = usersOf(metrics, 'process', key);
+      for (const one of series(metrics, 'process_info')) {
+        const user = processes.get(key(one));
+        const container = (one.container_id || '').slice(0, 12);
+        if (user) user.where = container || one.systemd_unit || one.user || '';
+      }
+      this.processes.show([...processes.values()]);
+      const dropped = value(metrics, 'processes_dropped') || 0;
+      this.left.hidden = dropped === 0;
+      setText(this.left, dropped + ' smaller ones have no row (--collector.fdinfo.max-processes).');
+      this.workloads.show([...usersOf(metrics, 'workload', (one) => one.workload || '').values()]);
+    }
+
+    // How many there are.
+    showTiles(metrics, now) {
+      const tiles = [];
+      this.tile.begin();
+      for (const name in kTiles) {
+        const shown = kTiles[name](metrics);
+        if (!shown) continue;
+        const tile = this.tile.get(name);
+        tile.show(shown, now);
+        tiles.push(tile.root);
+      }
+      this.tile.end();
+      arrange(this.tiles, tiles);
+      return tiles.length;
+    }
+  }
+
+  function pcie(metrics) {
+    const lanes = value(metrics, 'pcie_link_width_lanes', {bound: 'current'});
+    const speed = value(metrics, 'pcie_link_speed_transfers_per_second', {bound: 'current'});
+    return lanes && speed ? 'PCIe ' + speed / 1e9 + ' GT/s x' + lanes : '';
+  }
+
+  // --- faults ---
+
+  // Sentences about what went wrong with a GPU, the worst first.
+  function faultsOf(metrics, name, now) {
+    const faults = [];
+    const lasting = (metric, text) => {
+      if (value(metrics, metric) === 1) faults.push(text);
+    };
+    lasting(
+        'wedged',
+        name + ' is wedged: the driver gave it up, and nothing runs on it until it is reset or the machine restarts.');
+    lasting('survivability_mode', name + ' is in survivability mode: only its firmware can be updated.');
+    const times = new Map(series(metrics, 'last_fault_timestamp_seconds').map((one) => [one.kind, one.value]));
+    const since = (kind) => times.has(kind) ? ', the last ' + ago(now - times.get(kind)) : '';
+    const culprits = series(metrics, 'process_hangs_total')
+                         .filter((one) => one.value > 0)
+                         .sort((a, b) => b.value - a.value)
+                         .slice(0, 3)
+                         .map((one) => one.comm + ' (' + one.pid + ')');
+    for (const one of series(metrics, 'hangs_total').filter((one) => one.value > 0)) {
+      faults.push(
+          name + ': ' + one.value + ' × ' + words(one.kind || 'hang') + (one.class ? ' of ' + words(one.class) : '') +
+          since(one.kind) + (culprits.length ? '. Caused by ' + culprits.join(', ') : '') + '.');
+    }
+    const count = (metric, text) => {
+      const list = series(metrics, metric).filter((one) => one.value > 0);
+      if (list.length) faults.push(name + ': ' + sum(list) + ' ' + text + '.');
+    };
+    count('resets_total', 'resets of the whole GPU since the exporter started');
+    const serious =
+        series(metrics, 'pcie_errors_total').filter((one) => one.value > 0 && one.severity !== 'correctable');
+    if (serious.length) faults.push(name + ': ' + sum(serious) + ' uncorrectable PCIe errors.');
+    if (value(metrics, 'error_state') === 1)
+      faults.push(
+          name + ': the kernel holds the record of a GPU hang (error_state); it may be older than the exporter.');
+    return faults;
+  }
+
+  // --- what to do ---
+
+  async function copy(text, element) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const range = document.createRange();  // plain HTTP from another machine
+    range.selectNodeContents(element);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    if (!document.execCommand('copy')) throw new Error();
+  }
+
+  function addCopyButtons(box) {
+    for (const code of box.querySelectorAll('.command > code')) {
+      const button = el('button', {type: 'button'}, 'Copy');
+      button.addEventListener('click', () => {
+        copy(code.textContent, code).then(() => setText(button, 'Copied'), () => setText(button, 'Press Ctrl+C'));
+        setTimeout(() => setText(button, 'Copy'), 2000);
+      });
+      code.after(button);
+    }
+  }
+
+  // The same as the page has without this script.
+  function fixBox(fix, meanings) {
+    const names = [...new Set(fix.brings.map((one) => words(one.feature)))];
+    const box = el('div', {class: 'fix'}, el('strong', {}, 'Missing: ' + names.join(', ')));
+    for (const cause of fix.causes)
+      if (cause) box.append(el('p', {}, 'Why: ' + cause));
+    box.append(
+        fix.hint ? el('div', {class: 'command'}, el('code', {}, fix.hint)) :
+                   el('p', {}, 'Nothing can be done here about this.'));
+    const list = fix.brings.map((one) => {
+      const known = meanings.get(one.feature) || {};
+      return el(
+          'li', {},
+          one.feature + (one.device ? ' of ' + one.device : '') + ' (' + known.reason + '): ' + known.meaning);
+    });
+    box.append(el('details', {}, el('summary', {}, 'What it brings'), el('ul', {}, ...list)));
+    return box;
+  }
+
+  // The lines that grant at once what the fixes below ask for.
+  function grantsBox(place) {
+    return el(
+        'div', {class: 'fix'},
+        el('strong', {}, 'Permissions are missing. Here (' + (place.unit || place.kind) + ') these lines grant them:'),
+        el('div', {class: 'command'}, el('code', {}, place.grants.join('\n'))));
+  }
+
+  function showDoctor(doctor) {
+    const meanings = new Map();
+    for (const place of [doctor.machine, ...doctor.gpus]) {
+      for (const one of place.features)
+        if (!one.available) meanings.set(one.feature, one);
+    }
+    const boxes = doctor.fixes.map((fix) => fixBox(fix, meanings));
+    if (doctor.place.grants.length) boxes.unshift(grantsBox(doctor.place));
+    if (doctor.gpus.length === 0)
+      boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU bound to i915 or xe is here now. One that comes is found.'));
+    if (boxes.length === 0)
+      boxes.push(el('p', {class: 'ok'}, 'Nothing: all that these GPUs and this kernel offer can be read.'));
+    arrange(todo, [todo.firstElementChild, ...boxes]);
+    addCopyButtons(todo);
+    placeToDo();
+  }
+
+  // First what somebody can act on.
+  function placeToDo() {
+    if (todo.querySelector('.ok'))
+      still.after(todo);
+    else
+      live.before(todo);
+  }
+
+  // --- the page ---
+
+  const status = document.getElementById('status');
+  const live = el('div', {class: 'gpus'});
+  const faults = el('div', {'aria-live': 'polite'});
+  const gpus = new Kept((device) => new Gpu(device));
+  let missing;    // features that are missing, as text
+  let diagnose = 0;  // after so many readings the doctor is asked: its answer may be as old as theirs
+  let timer = 0;  // of the next reading
+  let under_way;  // AbortController of the one that is under way
+  let failures = 0;
+
+  function show(snapshot) {
+    gpus.begin();
+    const cards = [], found = [];
+    let users = 0, power = 0;
+    for (const {device, metrics} of snapshot.gpus) {
+      if (!metrics.intel_gpu_info && !metrics.intel_npu_info) continue;
+      const gpu = gpus.get(device);
+      gpu.show(metrics, snapshot.time);
+      cards.push(gpu.root);
+      found.push(...faultsOf(metrics, gpu.title, snapshot.time));
+      users += value(metrics, 'processes') || 0;
+      const watts = powerTile(metrics);
+      power += watts ? watts.line : 0;
+    }
+    gpus.end();
+    arrange(live, cards);
+    arrange(faults, found.map((text, i) => {
+      const box = faults.children[i] || el('p', {class: 'fault'});
+      setText(box, text);
+      return box;
+    }));
+    document.getElementById('still').hidden = true;
+    const parts = [cards.length === 1 ? '1 GPU' : cards.length + ' GPUs'];
+    if (users) parts.push(users === 1 ? '1 process' : users + ' processes');
+    if (power) parts.push(watts(power));
+    setText(document.getElementById('summary'), parts.join(' · '));
+
+    const lacking = [];
+    for (const {device, metrics} of [{device: '', metrics: snapshot.metrics}, ...snapshot.gpus])
+      for (const one of series(metrics, 'exporter_feature_missing', {value: 1})) lacking.push(device + one.feature);
+    const now = snapshot.gpus.length + ' ' + lacking.sort().join();
+    if (missing !== undefined && missing !== now) diagnose = 4;
+    missing = now;
+  }
+
+  async function read(what) {
+    const response = await fetch('api/v1/' + what, {cache: 'no-store', signal: under_way.signal});
+    if (!response.ok)
+      throw new Error('it answers ' + response.status + ' ' + (await response.text()).trim().slice(0, 200));
+    return response.json();
+  }
+
+  function say(text) {
+    setText(status, text);
+    status.hidden = text === '';
+  }
+
+  async function poll() {
+    timer = 0;
+    const controller = under_way = new AbortController();
+    const limit = setTimeout(() => controller.abort(), kTimeout);
+    const began = performance.now();
+    try {
+      const snapshot = await read('snapshot');
+      if (snapshot.version !== 1) throw new Error('it was updated: reload this page');
+      show(snapshot);
+      failures = 0;
+      say('');
+      if (diagnose > 1) --diagnose;
+      else if (diagnose === 1) {
+        showDoctor(await read('doctor'));
+        diagnose = 0;
+      }
+    } catch (error) {
+      if (under_way !== controller) return;  // hidden meanwhile
+      ++failures;
+      const why = controller.signal.aborted ? 'no answer in time' :
+          error instanceof TypeError        ? 'no connection' :
+                                              error.message;
+      if (failures > 1 || !(error instanceof TypeError)) say('These values are old: ' + why + '. It is asked again.');
+    } finally {
+      clearTimeout(limit);
+      if (under_way === controller) {
+        under_way = undefined;
+        const pause = failures === 0 ? kPeriod : Math.min(kMostWait, kPeriod * 2 ** failures);
+        schedule(Math.max(failures === 0 ? 100 : kPeriod, pause - (performance.now() - began)));
+      }
+    }
+  }
+
+  function schedule(pause) {
+    clearTimeout(timer);
+    timer = document.hidden ? 0 : setTimeout(poll, pause);
+  }
+
+  // A hidden tab asks for nothing.
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(timer);
+    timer = 0;
+    if (document.hidden) {
+      const controller = under_way;
+      under_way = undefined;
+      if (controller) controller.abort();
+    } else if (!under_way) {
+      failures = 0;
+      poll();
+    }
+  });
+
+  const host = location.hostname || 'this machine';
+  document.title = host + ' · Intel GPUs';
+  setText(document.querySelector('h1'), host);
+  const still = document.getElementById('still');
+  still.before(live);
+  const todo = document.getElementById('todo');
+  todo.before(faults);
+  placeToDo();
+  addCopyButtons(todo);
+  if (!document.hidden) poll();
+})();

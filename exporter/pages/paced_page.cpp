@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/paced_page.h"
+
+#include <utility>
+
+#include "format/gzip.h"
+#include "format/negotiation.h"
+
+namespace igpu::exporter {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kFresh(1);
+constexpr seconds kOldest(3);  // while another client's scrape is running
+
+}  // namespace
+
+// Of the one client that scrapes for the others.
+class PacedPage::Turn {
+ public:
+  // Requires the lock.
+  explicit Turn(PacedPage& page) : page_(page), mine_(!std::exchange(page.scraping_, true)) {}
+  ~Turn() {
+    if (!mine_) return;
+    const std::lock_guard lock(page_.mutex_);
+    page_.scraping_ = false;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  PacedPage& page_;
+  const bool mine_;
+};
+
+void PacedPage::answer(const HttpRequest& request, HttpResponse& response) {
+  std::unique_lock lock(mutex_);
+  if (last_) {
+    const auto age = clock_() - last_->made;
+    if (age < kFresh || (scraping_ && age < kOldest)) {
+      const std::shared_ptr<Page> page = last_;
+      lock.unlock();
+      return deliver(page, request, response);
+    }
+  }
+  const Turn turn(*this);
+  lock.unlock();
+  const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_all(request, response);
+  if (!result) return;
+  std::string text;
+  write_(*result, text);
+  const auto page = std::make_shared<Page>(Page{clock_(), std::make_shared<const std::string>(std::move(text)), {}});
+  lock.lock();
+  last_ = page;
+  lock.unlock();
+  deliver(page, request, response);
+}
+
+void PacedPage::deliver(const std::shared_ptr<Page>& page, const HttpRequest& request, HttpResponse& response) {
+  response.content_type = content_type_;
+  response.headers.emplace_back("Vary", "Accept-Encoding");
+  response.shared_body = page->plain;
+  if (!accepts_gzip(request.list_header("Accept-Encoding"))) return;
+  const auto kept = [&] {
+    const std::lock_guard lock(mutex_);
+    return page->compressed;
+  };
+  Bytes compressed = kept();
+  if (!compressed) {
+    std::string out;
+    Gzip().compress(*page->plain, out);
+    compressed = std::make_shared<const std::string>(std::move(out));
+    const std::lock_guard lock(mutex_);
+    page->compressed = compressed;
+  }
+  response.headers.emplace_back("Content-Encoding", "gzip");
+  response.shared_body = std::move(compressed);
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "http/message.h"
+#include "igpu/monitor.h"
+#include "pages/metrics_handler.h"
+
+namespace igpu::exporter {
+
+// A page of which many clients want the latest, again and again: one scrape a second serves them all, and nothing is
+// scraped while nobody asks. A client gets a page that is at most a second old, or, while another client's scrape for
+// the next one is running, at most three. Thread-safe.
+class PacedPage {
+ public:
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+  using Write = std::function<void(const ScrapeResult&, std::string& out)>;
+
+  // metrics must outlive the page.
+  PacedPage(MetricsHandler& metrics, std::string_view content_type, Write write,
+            Clock clock = std::chrono::steady_clock::now)
+      : metrics_(metrics), content_type_(content_type), write_(std::move(write)), clock_(std::move(clock)) {}
+
+  void answer(const HttpRequest& request, HttpResponse& response);
+
+ private:
+  using Bytes = std::shared_ptr<const std::string>;
+  struct Page {
+    std::chrono::steady_clock::time_point made;
+    Bytes plain, compressed;  // compressed: null until a client accepts it
+  };
+  class Turn;
+
+  void deliver(const std::shared_ptr<Page>& page, const HttpRequest& request, HttpResponse& response);
+
+  MetricsHandler& metrics_;
+  const std::string_view content_type_;
+  const Write write_;
+  const Clock clock_;
+  std::mutex mutex_;            // guards what follows, and the compressed bytes of pages
+  std::shared_ptr<Page> last_;  // null: none yet
+  bool scraping_ = false;       // for the next one
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/api.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/doctor_report.h"
+#include "format/json_lines.h"
+#include "support/fake_http.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace igpu::test;
+
+namespace {
+
+constexpr FeatureDescriptor kPmu{"engine_pmu", "Engine time.", Need::perf_events};
+
+class OneGpu final : public ScrapeSource {
+ public:
+  OneGpu() {
+    gpu.address = "0000:03:00.0";
+    gpu.name = "</script><b>";
+    result = std::make_shared<FakeScrape>();
+    add_sample(result->list, kPageDevices, {}, 1);
+    result->missing = {{&kPmu, "engines", gpu.address, false, {Reason::permission, 13}, "refused", "setcap x"}};
+  }
+  std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest&) override { return result; }
+  std::vector<Gpu> gpus() override { return {gpu}; }
+  std::vector<std::string> enabled_collectors() const override { return {}; }
+
+  Gpu gpu;
+  std::shared_ptr<FakeScrape> result;
+};
+
+struct Served {
+  OneGpu source;
+  RequestMetrics requests;
+  MetricsHandler metrics{{}, source, requests};
+  Api api{metrics, source, AllowedOrigins(), [](std::span<const Finding> findings) {
+            return PlaceOfGrants{"systemd unit", "x.service", {std::to_string(findings.size()) + " to grant"}};
+          }};
+
+  HttpResponse get(const std::string& path) {
+    FakeRequest request;
+    request.path_text = path;
+    HttpResponse response;
+    api.answer(request, response);
+    return response;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("api");
+
+TEST_CASE("the snapshot is what stats prints as JSON") {
+  Served served;
+  const HttpResponse response = served.get("/api/v1/snapshot");
+  CHECK(response.content_type == "application/json");
+  nlohmann::json answer = nlohmann::json::parse(response.content());
+  std::string line;
+  write_json_line(PageView(served.source.result->lists()), {}, line);
+  nlohmann::json stats = nlohmann::json::parse(line);
+  CHECK(answer.at("time").get<double>() > 1.7e9);
+  answer.erase("time");
+  stats.erase("time");
+  CHECK(answer == stats);
+}
+
+TEST_CASE("the doctor's answer has what doctor --json says of the same machine") {
+  Served served;
+  const nlohmann::json answer = nlohmann::json::parse(served.get("/api/v1/doctor").content());
+  Diagnosis diagnosis;
+  diagnosis.gpus = served.source.gpus();
+  diagnosis.findings = served.source.result->findings();
+  diagnosis.place = {PlaceKind::systemd_unit, "x.service"};
+  diagnosis.grants = {"1 to grant"};
+  const nlohmann::json command = nlohmann::json::parse(doctor_json(diagnosis));
+  for (const auto& [name, value] : answer.items()) {
+    CAPTURE(name);
+    CHECK(value == command.at(name));
+  }
+  CHECK(answer.at("missing") == 1);
+  CHECK(answer.at("complete") == false);
+  CHECK(answer.at("fixes").at(0).at("hint") == "setcap x");
+  CHECK(answer.at("place").at("grants").at(0) == "1 to grant");
+}
+
+TEST_SUITE_END();
