@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page at "/" in a real browser: live on every machine, hostile names, no script, a hidden tab, an exporter that goes away.
+
+usage: page.py EXPORTER_BINARY REPOSITORY_ROOT [FOLDER_FOR_PICTURES]
+"""
+import base64
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import Exporter, check, finish, wait_for  # noqa: E402
+
+WIDTHS = [320, 1280, 2560]
+HOSTILE = ["<img src=x onerror=\"document.title='owned'\">", "</td><script>document.title='owned'</script>", "\u202eevil\u0000", "a" * 300,
+           "javascript:alert(1)", "'\"><svg onload=document.title='owned'>", "${document.title='owned'}", "__proto__", "constructor"]
+
+
+class Browser:
+    """Debian's chromium, by the protocol of its driver."""
+
+    def __init__(self, folder, scripts=True):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.base = f"http://127.0.0.1:{port}"
+        self.log = open(folder / "driver.log", "w")
+        self.driver = subprocess.Popen(["chromedriver", f"--port={port}"], stdout=self.log, stderr=self.log)
+        wait_for(self.ready, "the driver of the browser is ready")
+        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+                            f"--user-data-dir={folder}/profile"]}
+        if not scripts:
+            options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}
+        session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
+            "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"}, "goog:chromeOptions": options}}})
+        self.session = "/session/" + session["sessionId"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.call("DELETE", self.session)
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+            self.log.close()
+
+    def ready(self):
+        try:
+            return self.call("GET", "/status")["ready"]
+        except OSError:
+            return False
+
+    def call(self, method, path, body=None):
+        data = json.dumps(body or {}).encode() if method == "POST" else None
+        request = urllib.request.Request(self.base + path, data=data, method=method, headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=180) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise SystemExit(f"FAIL {path}: {error.read().decode()[:500]}") from error
+
+    def devtools(self, command, **parameters):
+        return self.call("POST", self.session + "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def open(self, url, width=1280, dark=False):
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("POST", self.session + "/url", {"url": url})
+
+    def run(self, script):
+        return self.call("POST", self.session + "/execute/sync", {"script": script, "args": []})
+
+    def complaints(self):
+        """What it wrote to its console since the last call: also each violation of the page's policy."""
+        return [entry["message"] for entry in self.call("POST", self.session + "/se/log", {"type": "browser"})]
+
+    def picture(self, path):
+        height = min(int(self.devtools("Page.getLayoutMetrics")["cssContentSize"]["height"]), 4000)
+        shot = self.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip={
+            "x": 0, "y": 0, "width": self.devtools("Page.getLayoutMetrics")["cssLayoutViewport"]["clientWidth"], "height": height, "scale": 1})
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+
+class Between(http.server.ThreadingHTTPServer):
+    """Stands between the browser and the exporter: counts what is asked, changes readings, and goes away when told."""
+    daemon_threads = True
+
+    def __init__(self, port):
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        self.exporter, self.asked, self.away, self.change = port, 0, False, lambda reading: None
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/"
+
+    def handle_error(self, *_):
+        pass  # the browser went away
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked += 1
+            if self.server.away:
+                self.close_connection = True
+                return
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.server.exporter}{self.path}", timeout=120) as answer:
+                body, headers = answer.read(), answer.headers
+            if self.path == "/api/v1/snapshot":
+                reading = json.loads(body)
+                self.server.change(reading)
+                body = json.dumps(reading).encode()
+            self.send_response(200)
+            for name in ("Content-Type", "Content-Security-Policy", "X-Content-Type-Options"):
+                if name in headers:
+                    self.send_header(name, headers[name])
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+
+def is_live(browser):
+    return browser.run("return document.getElementById('still').hidden")
+
+
+def check_tree(browser, what):
+    """Whoever hears the page instead of seeing it: everything has a name."""
+    for node in browser.devtools("Accessibility.getFullAXTree")["nodes"]:
+        role, name = node.get("role", {}).get("value"), node.get("name", {}).get("value", "")
+        if not node.get("ignored") and role in ("meter", "button", "link", "image", "img", "navigation", "heading", "columnheader"):
+            check(name.strip(), f"{what}: a {role} has no name")
+
+
+def check_machine(browser, url, what, pictures):
+    for width in WIDTHS:
+        for dark in (False, True) if width == 1280 else (False,):
+            browser.open(url, width, dark)
+            wait_for(lambda: is_live(browser), f"{what}: live")
+            name = f"{what}, {width}{' dark' if dark else ''}"
+            check(browser.run("return document.documentElement.scrollWidth") <= width, f"{name}: it has to be scrolled sideways")
+            if pictures:
+                browser.picture(pictures / f"{what}-{width}{'-dark' if dark else ''}.png")
+    check_tree(browser, what)
+    check(browser.complaints() == [], f"{what}: the browser complains")
+
+
+def shown(browser):
+    return browser.run("return document.body.innerText")
+
+
+def check_machines(browser, exporters, pictures):
+    for profile, exporter in exporters.items():
+        check_machine(browser, exporter.url.removesuffix("metrics"), profile, pictures)
+        text = shown(browser)
+        if profile == "rack":
+            check(text.count("Processes") == 3 and "rcs0" in text and "W" in text, f"rack: {text[:500]}")
+            meters = browser.run("return [...document.querySelectorAll('[role=meter]')].map((m) => m.getAttribute('aria-valuetext'))")
+            check(len(meters) > 12 and all(meter.endswith("%") for meter in meters), f"rack: engines {meters}")
+        if profile == "locked":
+            check("Missing:" in text and "Copy" in text, f"locked: {text[:500]}")
+            browser.run("document.querySelector('.command button').click()")
+        if profile == "asleep":
+            check("Asleep; what would wake it is not read." in text, f"asleep: {text[:500]}")
+        if profile == "none":
+            check("No Intel GPU" in text and "0 GPUs" in text, f"no GPU: {text[:500]}")
+
+
+def check_hostile(browser, between, pictures):
+    def hostile(reading):
+        for gpu in reading["gpus"]:
+            metrics = gpu["metrics"]
+            metrics["intel_gpu_info"][0]["name"] = HOSTILE[0]
+            for number in range(40):
+                name = {"pid": str(100 + number), "comm": HOSTILE[number % len(HOSTILE)]}
+                metrics.setdefault("intel_gpu_process_clients", []).append({**name, "value": 1})
+                metrics.setdefault("intel_gpu_process_info", []).append({**name, "systemd_unit": HOSTILE[1], "user": HOSTILE[2], "value": 1})
+                metrics.setdefault("intel_gpu_process_engine_busy_ratio", []).append({**name, "class": HOSTILE[number % len(HOSTILE)], "value": 0.5})
+                metrics.setdefault("intel_gpu_workload_clients", []).append({"workload": HOSTILE[number % len(HOSTILE)], "value": 1})
+            metrics["intel_gpu_wedged"] = [{"value": 1}]
+            metrics["intel_gpu_hangs_total"] = [{"kind": HOSTILE[0], "class": "video", "value": 2}]
+            metrics["intel_gpu_process_hangs_total"] = [{"pid": "100", "comm": HOSTILE[1], "value": 2}]
+            metrics["intel_gpu_throttled"] = [{"gt": "0", "reason": HOSTILE[5], "value": 1}]
+            metrics["intel_gpu_temperature_celsius"] = [{"sensor": HOSTILE[0], "value": None}, {"sensor": HOSTILE[1], "value": 50}]
+
+    between.change = hostile
+    check_machine(browser, between.url, "hostile", pictures)
+    text = shown(browser)
+    check("is wedged" in text and HOSTILE[1] in text, f"hostile names as text, faults first: {text[:800]}")
+    check(browser.run("return document.title").startswith("127.0.0.1"), "a name ran as a script")
+    check(browser.run("return document.querySelectorAll('main script, main img, iframe, object').length") == 0, "a name became markup")
+    rows = "return document.querySelector('tbody').children.length"
+    check(browser.run(rows) == 10, "ten rows at first")
+    browser.run("[...document.querySelectorAll('button')].find((b) => b.textContent.startsWith('Show all')).click()")
+    check(browser.run(rows) >= 40, "all rows when asked for")
+    between.change = lambda reading: None
+
+
+def check_life(browser, between):
+    browser.open(between.url)
+    wait_for(lambda: is_live(browser), "live")
+    before = between.asked
+    wait_for(lambda: between.asked > before + 2, "it asks again and again")
+    # Hidden: nothing is asked; visible: at once.
+    hide = "Object.defineProperty(document, 'hidden', {{configurable: true, value: {}}}); document.dispatchEvent(new Event('visibilitychange'))"
+    browser.run(hide.format("true"))
+    time.sleep(1)  # what was under way
+    before = between.asked
+    time.sleep(4)
+    check(between.asked == before, f"a hidden tab asked {between.asked - before} times")
+    browser.run(hide.format("false"))
+    wait_for(lambda: between.asked > before, "a visible tab asks")
+    # The exporter goes away and comes back.
+    status = "return document.getElementById('status').innerText"
+    between.away = True
+    wait_for(lambda: "old" in browser.run(status), "it says that the values are old")
+    between.away = False
+    wait_for(lambda: browser.run(status) == "", "it comes back by itself")
+    browser.complaints()  # of the failed requests
+    # A GPU that can be read again: the findings follow without a reload.
+    def locked(reading):
+        reading["gpus"][0]["metrics"]["intel_gpu_exporter_feature_missing"] = [{"feature": "engine_busy", "value": 1}]
+    asked = "return performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/doctor')).length"
+    between.change = locked
+    wait_for(lambda: browser.run(asked) > 0, "it asks the doctor when something is missing")
+
+
+def check_plain(folder, exporters, pictures):
+    """Without scripts: a table."""
+    with Browser(folder, scripts=False) as browser:
+        browser.open(exporters["rack"].url.removesuffix("metrics"), 320)
+        tree = [node.get("name", {}).get("value", "") for node in browser.devtools("Accessibility.getFullAXTree")["nodes"]]
+        for word in ("engines", "power", "ffmpeg", "What to do"):
+            check(word in tree, f"without scripts there is no \"{word}\"")
+        check("Last five minutes" not in tree, "scripts ran")
+        if pictures:
+            browser.picture(pictures / "plain-320.png")
+
+
+def main():
+    binary = sys.argv[1]
+    pictures = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    if not shutil.which("chromedriver"):
+        raise SystemExit("FAIL there is no chromedriver: apt install chromium chromium-driver")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        folder = pathlib.Path(folder)
+        for name in ("sys/class/drm", "browser", "plain"):
+            os.makedirs(folder / name)
+        arguments = {profile: [f"--simulate={profile}"] for profile in ("rack", "locked", "asleep")}
+        arguments["none"] = [f"--path.sysfs={folder}/sys"]
+        exporters = {name: Exporter(binary, folder / f"{name}.log", *given) for name, given in arguments.items()}
+        try:
+            between = Between(exporters["rack"].port)
+            with Browser(folder / "browser") as browser:
+                check_machines(browser, exporters, pictures)
+                check_hostile(browser, between, pictures)
+                check_life(browser, between)
+            check_plain(folder / "plain", exporters, pictures)
+        finally:
+            for exporter in exporters.values():
+                exporter.stop()
+    finish(f"{len(exporters)} machines at {len(WIDTHS)} widths, ")
+
+
+if __name__ == "__main__":
+    main()
