@@ -78,9 +78,9 @@ TEST_CASE("the doctor's answer has what doctor --json says of the same machine")
   diagnosis.place = {PlaceKind::systemd_unit, "x.service"};
   diagnosis.grants = {"1 to grant"};
   const nlohmann::json command = nlohmann::json::parse(doctor_json(diagnosis));
-  for (const auto& [name, value] : answer.items()) {
-    CAPTURE(name);
-    CHECK(value == command.at(name));
+  for (const auto& member : answer.items()) {
+    CAPTURE(member.key());
+    CHECK(member.value() == command.at(member.key()));
   }
   CHECK(answer.at("missing") == 1);
   CHECK(answer.at("complete") == false);
