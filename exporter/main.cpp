@@ -7,6 +7,9 @@
 
 #include "cli/intel_gpu_top_arguments.h"
 #include "cli/run.h"
+#ifdef IGPU_STATIC
+#include "static_file/begin.h"
+#endif
 
 namespace {
 
@@ -23,6 +26,9 @@ void occupy_standard_descriptors() {
 
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
+#ifdef IGPU_STATIC
+  igpu::exporter::begin_static_program();
+#endif
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   if (argc > 0) igpu::exporter::add_command_of_name(argv[0], arguments);
   return igpu::exporter::run(arguments);

@@ -18,4 +18,9 @@ int trace(const Options& options);
 int capture(const Options& options);      // operand: the file to write
 int healthcheck(const Options& options);  // of a running exporter with the same flags
 
+// Only in the static file: what a package brings and does.
+int setup_command(const Options& options);
+int completion(const Options& options);  // operand: the shell
+int man(const Options& options);         // operand: the command; none: the program
+
 }  // namespace igpu::exporter

@@ -284,6 +284,12 @@ std::vector<CommandFlag> make_flags() {
       [](To to, Given given) { to.top.client.insecure = given.on(); }, {"top"});
   add("max-time", "DURATION", "5s", "Maximum time for a host's answer.",
       [](To to, Given given) { to.top.client.max_time = given.duration(10ms); }, {"top"});
+#ifdef IGPU_STATIC
+  add("remove", "", "", "Take away what setup installed.", [](To to, Given given) { to.setup.remove = given.on(); },
+      {"setup"});
+  add("dry-run", "", "", "Only print what would be done.", [](To to, Given given) { to.setup.dry_run = given.on(); },
+      {"setup"});
+#endif
   add_query_flags(flags);
   add_action_flags(flags);
   add_intel_gpu_top_flags(flags);

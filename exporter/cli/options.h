@@ -44,6 +44,10 @@ struct TopOptions {
   ClientOptions client;
 };
 
+struct SetupOptions {
+  bool remove = false, dry_run = false;
+};
+
 // All settings of the program, checked and typed.
 struct Options {
   MonitorOptions monitor;
@@ -67,6 +71,7 @@ struct Options {
   StatsOptions stats;
   QueryOptions query;
   TopOptions top;
+  SetupOptions setup;
   IntelGpuTopArguments intel_gpu_top;
   TraceArguments trace;
   LevelZeroArguments level_zero;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <langinfo.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <clocale>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -29,6 +27,7 @@
 #include "igpu/monitor.h"
 #include "igpu/option.h"
 #include "igpu/unique_fd.h"
+#include "text/locale.h"
 #include "text/unicode.h"
 #include "top/ansi_text.h"
 #include "top/live_view.h"
@@ -175,8 +174,7 @@ class Session {
 class PlainView {
  public:
   PlainView() {
-    (void)std::setlocale(LC_CTYPE, "");
-    unicode_ = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
+    unicode_ = select_character_set();
     const char* const term = std::getenv("TERM");
     const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
     colours_ = ::isatty(STDOUT_FILENO) == 1 && !dumb && !is_set("NO_COLOR");

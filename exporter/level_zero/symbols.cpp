@@ -21,7 +21,9 @@ struct Symbols::Dwarf {
   using Module = void;
 
   Dwarf() {
+#ifndef IGPU_STATIC  // a static program cannot load a library of this machine's
     handle = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+#endif
     if (handle == nullptr) return;
     callbacks = {find("dwfl_build_id_find_elf"), find("dwfl_standard_find_debuginfo"),
                  find("dwfl_offline_section_address"), nullptr};

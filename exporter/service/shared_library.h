@@ -9,6 +9,23 @@
 
 namespace igpu::exporter {
 
+#ifdef IGPU_STATIC
+
+// A static program cannot load a library of this machine's: it may belong to another C library.
+class SharedLibrary {
+ public:
+  SharedLibrary(std::initializer_list<const char*> /*names*/, const std::string& purpose, const std::string& package) {
+    throw std::runtime_error(purpose + " needs " + package +
+                             ", which the static file cannot load: use the package or the image");
+  }
+  template <class T>
+  T symbol(const char* /*name*/) const {
+    return nullptr;
+  }
+};
+
+#else
+
 // A library that one command needs and the service does not: loaded when that command starts, so that it is neither in
 // the service's memory nor a requirement of its package. Stays loaded until the program ends.
 class SharedLibrary {
@@ -34,5 +51,7 @@ class SharedLibrary {
  private:
   void* handle_ = nullptr;
 };
+
+#endif
 
 }  // namespace igpu::exporter

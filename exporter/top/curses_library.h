@@ -9,37 +9,43 @@
 
 namespace igpu::exporter::top {
 
-// The functions of ncurses (with wide characters). Constructing the first object loads the library.
+// The functions of ncurses (with wide characters). Constructing the first object loads the library, unless it is a part
+// of the static file.
 struct CursesLibrary {
+#ifdef IGPU_STATIC
+#define IGPU_CURSES(name) &::name
+#else
+#define IGPU_CURSES(name) library.symbol<decltype(&::name)>(#name)
   SharedLibrary library{{"libncursesw.so.6"}, "the live view", "libncursesw6"};
-  decltype(&::newterm) new_term = library.symbol<decltype(&::newterm)>("newterm");
-  decltype(&::endwin) end_win = library.symbol<decltype(&::endwin)>("endwin");
-  decltype(&::delscreen) del_screen = library.symbol<decltype(&::delscreen)>("delscreen");
-  decltype(&::cbreak) c_break = library.symbol<decltype(&::cbreak)>("cbreak");
-  decltype(&::noecho) no_echo = library.symbol<decltype(&::noecho)>("noecho");
-  decltype(&::nonl) no_nl = library.symbol<decltype(&::nonl)>("nonl");
-  decltype(&::keypad) key_pad = library.symbol<decltype(&::keypad)>("keypad");
-  decltype(&::nodelay) no_delay = library.symbol<decltype(&::nodelay)>("nodelay");
-  decltype(&::set_escdelay) set_esc_delay = library.symbol<decltype(&::set_escdelay)>("set_escdelay");
-  decltype(&::wget_wch) get_wch = library.symbol<decltype(&::wget_wch)>("wget_wch");
-  decltype(&::mousemask) mouse_mask = library.symbol<decltype(&::mousemask)>("mousemask");
-  decltype(&::mouseinterval) mouse_interval = library.symbol<decltype(&::mouseinterval)>("mouseinterval");
-  decltype(&::getmouse) get_mouse = library.symbol<decltype(&::getmouse)>("getmouse");
-  decltype(&::has_colors) has_color = library.symbol<decltype(&::has_colors)>("has_colors");
-  decltype(&::start_color) start_colors = library.symbol<decltype(&::start_color)>("start_color");
-  decltype(&::use_default_colors) default_colors =
-      library.symbol<decltype(&::use_default_colors)>("use_default_colors");
-  decltype(&::init_pair) make_pair = library.symbol<decltype(&::init_pair)>("init_pair");
-  decltype(&::curs_set) set_cursor = library.symbol<decltype(&::curs_set)>("curs_set");
-  decltype(&::setcchar) set_cchar = library.symbol<decltype(&::setcchar)>("setcchar");
-  decltype(&::wmove) move = library.symbol<decltype(&::wmove)>("wmove");
-  decltype(&::wadd_wch) add_wch = library.symbol<decltype(&::wadd_wch)>("wadd_wch");
-  decltype(&::wrefresh) refresh = library.symbol<decltype(&::wrefresh)>("wrefresh");
-  decltype(&::clearok) clear_ok = library.symbol<decltype(&::clearok)>("clearok");
-  decltype(&::werase) erase = library.symbol<decltype(&::werase)>("werase");
-  decltype(&::resize_term) resize = library.symbol<decltype(&::resize_term)>("resize_term");
-  decltype(&::tigetstr) capability = library.symbol<decltype(&::tigetstr)>("tigetstr");
-  WINDOW** standard_screen = library.symbol<WINDOW**>("stdscr");
+#endif
+  decltype(&::newterm) new_term = IGPU_CURSES(newterm);
+  decltype(&::endwin) end_win = IGPU_CURSES(endwin);
+  decltype(&::delscreen) del_screen = IGPU_CURSES(delscreen);
+  decltype(&::cbreak) c_break = IGPU_CURSES(cbreak);
+  decltype(&::noecho) no_echo = IGPU_CURSES(noecho);
+  decltype(&::nonl) no_nl = IGPU_CURSES(nonl);
+  decltype(&::keypad) key_pad = IGPU_CURSES(keypad);
+  decltype(&::nodelay) no_delay = IGPU_CURSES(nodelay);
+  decltype(&::set_escdelay) set_esc_delay = IGPU_CURSES(set_escdelay);
+  decltype(&::wget_wch) get_wch = IGPU_CURSES(wget_wch);
+  decltype(&::mousemask) mouse_mask = IGPU_CURSES(mousemask);
+  decltype(&::mouseinterval) mouse_interval = IGPU_CURSES(mouseinterval);
+  decltype(&::getmouse) get_mouse = IGPU_CURSES(getmouse);
+  decltype(&::has_colors) has_color = IGPU_CURSES(has_colors);
+  decltype(&::start_color) start_colors = IGPU_CURSES(start_color);
+  decltype(&::use_default_colors) default_colors = IGPU_CURSES(use_default_colors);
+  decltype(&::init_pair) make_pair = IGPU_CURSES(init_pair);
+  decltype(&::curs_set) set_cursor = IGPU_CURSES(curs_set);
+  decltype(&::setcchar) set_cchar = IGPU_CURSES(setcchar);
+  decltype(&::wmove) move = IGPU_CURSES(wmove);
+  decltype(&::wadd_wch) add_wch = IGPU_CURSES(wadd_wch);
+  decltype(&::wrefresh) refresh = IGPU_CURSES(wrefresh);
+  decltype(&::clearok) clear_ok = IGPU_CURSES(clearok);
+  decltype(&::werase) erase = IGPU_CURSES(werase);
+  decltype(&::resize_term) resize = IGPU_CURSES(resize_term);
+  decltype(&::tigetstr) capability = IGPU_CURSES(tigetstr);
+  WINDOW** standard_screen = IGPU_CURSES(stdscr);
+#undef IGPU_CURSES
 };
 
 }  // namespace igpu::exporter::top

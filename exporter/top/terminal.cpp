@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "top/terminal.h"
 
-#include <langinfo.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <array>
-#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -16,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "text/locale.h"
 #include "top/crash_guard.h"
 #include "top/curses_library.h"
 
@@ -125,8 +124,7 @@ std::optional<Size> Terminal::size() {
 
 Terminal::Terminal(const Options& options) : state_(std::make_unique<State>()) {
   State& state = *state_;
-  (void)std::setlocale(LC_CTYPE, "");
-  state.unicode = std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
+  state.unicode = select_character_set();
   termios before{};
   (void)::tcgetattr(STDOUT_FILENO, &before);
   state.screen = state.curses.new_term(nullptr, stdout, stdin);

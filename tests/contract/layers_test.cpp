@@ -154,6 +154,8 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
                          {"sandbox", {"service", "text"}},
                          {"self", {"sandbox", "service"}},
                          {"service", {"text"}},
+                         {"setup", {}},
+                         {"static_file", {}},
                          {"text", {}},
                          {"top", {"client", "service", "text"}},
                          {"trace", {"format", "service", "text"}},

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What only the static file has: terminals, man pages and completions, and the commands that print and install.
+target_sources(exporter_parts PRIVATE cli/documents.cpp cli/setup.cpp static_file/begin.cpp)
+
+# Descriptions of the usual terminals, in the form that ncurses takes from the environment.
+find_program(INFOCMP_PROGRAM infocmp REQUIRED)
+set(terminals "")
+foreach(terminal IN ITEMS ansi linux rxvt screen screen-256color tmux tmux-256color vt100 vt220 xterm xterm-256color)
+  execute_process(COMMAND "${INFOCMP_PROGRAM}" -x -Q1 "${terminal}" OUTPUT_VARIABLE description
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(APPEND terminals "    {\"${terminal}\", \"${description}\"},\n")
+endforeach()
+file(CONFIGURE OUTPUT "${IGPU_GENERATED_DIR}/exporter_parts/terminals.h" CONTENT [[
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace igpu::exporter {
+
+inline constexpr auto kTerminals = std::to_array<std::pair<std::string_view, const char*>>({
+@terminals@});
+
+}  // namespace igpu::exporter
+]] @ONLY)
+
+# The documents come from --help of the same program without them.
+add_executable(intel-gpu-exporter-undescribed main.cpp static_file/no_documents.cpp)
+igpu_target_settings(intel-gpu-exporter-undescribed)
+target_link_libraries(intel-gpu-exporter-undescribed PRIVATE exporter_parts)
+set(described_dir "${PROJECT_BINARY_DIR}/described")
+set(documents "${PROJECT_BINARY_DIR}/documents.cpp")
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_custom_command(OUTPUT "${documents}"
+  COMMAND "${CMAKE_COMMAND}" -E make_directory "${described_dir}"
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/deploy/package/describe"
+    "$<TARGET_FILE:intel-gpu-exporter-undescribed>" "${described_dir}"
+  COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${described_dir}" "-DOUTPUT=${documents}"
+    -P "${PROJECT_SOURCE_DIR}/cmake/documents.cmake"
+  DEPENDS intel-gpu-exporter-undescribed "${PROJECT_SOURCE_DIR}/deploy/package/describe"
+    "${PROJECT_SOURCE_DIR}/cmake/documents.cmake"
+  COMMENT "Man pages and completions from --help" VERBATIM)

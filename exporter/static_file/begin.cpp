@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "static_file/begin.h"
+
+#include <nss.h>
+#include <openssl/crypto.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "terminals.h"
+
+namespace igpu::exporter {
+namespace {
+
+bool is_described(const std::string& terminal) {
+  const char* const own = std::getenv("TERMINFO");
+  if (own != nullptr && *own != '\0') return true;
+  for (const char* const folder : {"/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"}) {
+    std::error_code none;
+    if (std::filesystem::exists(std::filesystem::path(folder) / terminal.substr(0, 1) / terminal, none)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void begin_static_program() {
+  (void)::__nss_configure_lookup("hosts", "files dns");
+  (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  const char* const name = std::getenv("TERM");
+  const std::string terminal = name == nullptr ? "" : name;
+  if (terminal.empty() || terminal.find('/') != std::string::npos || is_described(terminal)) return;
+  for (const auto& [known, description] : kTerminals)
+    if (known == terminal) (void)::setenv("TERMINFO", description, 0);
+}
+
+}  // namespace igpu::exporter

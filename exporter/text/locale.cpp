@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/locale.h"
+
+#include <langinfo.h>
+
+#include <clocale>
+#include <cstdlib>
+#include <string_view>
+
+namespace igpu::exporter {
+
+#ifdef IGPU_STATIC
+
+// The machine's locales and character sets belong to its own C library; C.UTF-8 is a part of this one.
+bool select_character_set() {
+  for (const char* const variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale(value);
+    for (const std::string_view utf8 : {"UTF-8", "utf8", "utf-8", "UTF8"})
+      if (locale.find(utf8) != std::string_view::npos) return std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+    return false;
+  }
+  return false;
+}
+
+#else
+
+bool select_character_set() {
+  (void)std::setlocale(LC_CTYPE, "");
+  return std::string_view(::nl_langinfo(CODESET)) == "UTF-8";
+}
+
+#endif
+
+}  // namespace igpu::exporter

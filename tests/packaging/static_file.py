@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The static file: in root file systems that have nothing but /proc, /sys and /dev, beside the dynamic build."""
+
+import contextlib
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+from checks import BINARY, NAME, PACKAGES, SOURCE, check, equal, finish, output, run
+
+MOST_BYTES = 12_000_000
+CAPTURE = next(iter(sorted(glob.glob(f"{SOURCE}/tests/captures/*.tar.zst"))), None)
+
+
+@contextlib.contextmanager
+def empty_root(static):
+    """A folder with the file alone, and the kernel's file systems."""
+    with tempfile.TemporaryDirectory() as root:
+        shutil.copy2(static, f"{root}/{NAME}")
+        mounted = []
+        try:
+            for folder, kind in (("proc", "proc"), ("sys", "sysfs")):
+                os.mkdir(f"{root}/{folder}")
+                run("mount", "-t", kind, "none", f"{root}/{folder}")
+                mounted.append(folder)
+            os.mkdir(f"{root}/dev")
+            run("mount", "--bind", "/dev", f"{root}/dev")
+            mounted.append("dev")
+            yield root
+        finally:
+            for folder in reversed(mounted):
+                run("umount", "-l", f"{root}/{folder}")
+
+
+def inside(root, *arguments, **more):
+    return run("chroot", root, f"/{NAME}", *arguments, check_status=False, **more)
+
+
+@contextlib.contextmanager
+def serving(command):
+    """Yields the port; the program must end with 0 on SIGTERM."""
+    process = subprocess.Popen([*command, "--web.listen-address=127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+    lines, port = [], None
+    for line in process.stderr:
+        lines.append(line)
+        if found := re.search(r"127\.0\.0\.1:(\d+)", line):
+            port = int(found[1])
+            break
+    check(f"{command[-1]}: it listens", port is not None, "".join(lines))
+    try:
+        yield port
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=120)
+        equal(f"{command[-1]}: ended by SIGTERM", process.returncode, 0)
+
+
+def page(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=120) as answer:
+        return answer.read().decode()
+
+
+def names(text):
+    """Every series without its value, but those about the process itself."""
+    return sorted({line.rsplit(" ", 1)[0] for line in text.splitlines()
+                   if line and not re.match(r"#|process_|intel_gpu_exporter_(build_info|web|sandbox)", line)})
+
+
+def main():
+    found = glob.glob(f"{PACKAGES}/{NAME}-*-linux-*")
+    if not check("there is one static file", len(found) == 1, found):
+        return finish()
+    static = found[0]
+    equal("its name", os.path.basename(static), f"{NAME}-0.1.0-linux-{output('dpkg', '--print-architecture').strip()}")
+    check("its size", os.path.getsize(static) <= MOST_BYTES, os.path.getsize(static))
+    dynamic = output("readelf", "-d", static)
+    check("it needs no library", "NEEDED" not in dynamic, dynamic)
+    check("it needs no loader", "INTERP" not in output("readelf", "-l", static))
+    check("ldd", "statically linked" in run("ldd", static, check_status=False)[1])
+
+    with empty_root(static) as root:
+        for arguments in (["--version"], ["help"], ["list"], ["stats", "--simulate=rack"], ["query", "--simulate=rack"],
+                          ["top", "--once", "--simulate=arc-a770"], ["intel_gpu_top", "-h"]):
+            status, text = inside(root, *arguments)
+            check(f"{' '.join(arguments)} in an empty root", status == 0 and text, f"{status} {text[-400:]}")
+        status, text = inside(root, "doctor")
+        check("doctor in an empty root", status == 1 and "GPU" in text, f"{status} {text[-400:]}")
+        status, text = inside(root, "top", "--once", "localhost:1")
+        check("top URL says what to install", status == 1 and "libcurl4" in text, f"{status} {text[-400:]}")
+        status, text = inside(root, "serve", "--web.listen-address=no.such.host.invalid:0")
+        check("a host that does not exist", status == 1 and "cannot listen on" in text, f"{status} {text[-400:]}")
+        status, text = inside(root, "setup", "--dry-run")
+        check("setup without a service manager", status == 0 and "neither systemd nor OpenRC" in text, text)
+        with serving(["chroot", root, f"/{NAME}", "--simulate=rack"]) as port:
+            text = page(port)
+            check("it serves", "intel_gpu_engine_busy_ratio" in text)
+            layers = re.findall(r'^intel_gpu_exporter_sandbox\{.*?\} (\d)', text, re.M)
+            with serving([BINARY, "--simulate=rack"]) as other:
+                own = page(other)
+                equal("every layer of the sandbox is on as in the dynamic build", layers,
+                      re.findall(r'^intel_gpu_exporter_sandbox\{.*?\} (\d)', own, re.M))
+                equal("the same series as the dynamic build", names(text), names(own))
+
+    # What a package brings beside the program.
+    for shell in ("bash", "zsh", "fish"):
+        status, text = run(static, "completion", shell, check_status=False)
+        check(f"completion {shell}", status == 0 and NAME in text and "--simulate" in text, text[:200])
+    status, text = run(static, "completion", "ksh", check_status=False)
+    equal("a shell without a completion", (status, text),
+          (1, f"{NAME}: ksh is not a shell with a completion: bash, zsh or fish\n"))
+    check("man", output(static, "man").startswith(".TH") or ".TH " in output(static, "man"))
+    check("man top", "top" in output(static, "man", "top"))
+    equal("man of no command", run(static, "man", "tap", check_status=False), (1, f"{NAME}: no command has this name\n"))
+    terminal(static)
+    service(static)
+    finish()
+
+
+def terminal(static):
+    """top on a terminal of which this root has no description."""
+    with empty_root(static) as root:
+        command = f"TERM=xterm-256color LANG=C.UTF-8 timeout 20 chroot {root} /{NAME} top --simulate=arc-a770"
+        session = f"igpu-static-{os.getpid()}"
+        run("tmux", "-L", session, "new-session", "-d", "-s", "view", "-x", "100", "-y", "40", command)
+        try:
+            text = ""
+            for _ in range(200):
+                text = run("tmux", "-L", session, "capture-pane", "-p", "-t", "view", check_status=False)[1]
+                if "A770" in text:
+                    break
+                time.sleep(0.1)
+            check("top on a terminal, drawn by its own ncurses", "A770" in text and "█" in text, text)
+        finally:
+            run("tmux", "-L", session, "kill-server", check_status=False)
+
+
+def service(static):
+    """setup and its removal in a root of systemd's that does not run."""
+    root = os.path.join(SOURCE, "build", "packaging", "static-root")
+    shutil.rmtree(root, ignore_errors=True)
+    uri, suite = mirror()
+    run("mmdebstrap", "--variant=minbase", "--quiet", "--include=systemd", suite, root, uri)
+    shutil.copy2(static, f"{root}/root/{NAME}")
+
+    def inside_root(*command):
+        # With /proc, as on a machine; in a mount namespace of its own, so there is nothing to unmount.
+        return run("unshare", "--mount", "sh", "-c", 'mount --bind /proc "$0/proc" && exec chroot "$0" "$@"', root, *command,
+                   check_status=False)
+
+    def files():
+        return {os.path.join(folder, name) for folder, folders, names in os.walk(root) for name in (*folders, *names)}
+
+    before = files()
+    status, text = inside_root(f"/root/{NAME}", "setup", "--dry-run")
+    check("setup --dry-run changes nothing", status == 0 and files() == before, text)
+    for time_ in ("first", "second"):
+        status, text = inside_root(f"/root/{NAME}", "setup")
+        check(f"setup, {time_} time", status == 0, text)
+    check("the service is enabled",
+          os.path.islink(f"{root}/etc/systemd/system/multi-user.target.wants/{NAME}.service"))
+    status, text = inside_root("systemd-analyze", "verify", f"/etc/systemd/system/{NAME}.service")
+    check("systemd accepts the unit", status == 0, text)
+    for time_ in ("first", "second"):
+        status, text = inside_root(f"/root/{NAME}", "setup", "--remove")
+        check(f"setup --remove, {time_} time", status == 0, text)
+    equal("the files of before", files() ^ before, set())
+    shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    main()
