@@ -2,7 +2,7 @@
 #include "igpu/displays.h"
 
 #include "device/displays.h"
-#include "monitor/system_parts.h"
+#include "monitor/machine_parts.h"
 
 namespace igpu {
 
