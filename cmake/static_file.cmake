@@ -9,6 +9,7 @@ set(terminals "")
 foreach(terminal IN ITEMS ansi linux rxvt screen screen-256color tmux tmux-256color vt100 vt220 xterm xterm-256color)
   execute_process(COMMAND "${INFOCMP_PROGRAM}" -x -Q1 "${terminal}" OUTPUT_VARIABLE description
     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX REPLACE "[ \t\n]" "" description "${description}")
   string(APPEND terminals "    {\"${terminal}\", \"${description}\"},\n")
 endforeach()
 file(CONFIGURE OUTPUT "${IGPU_GENERATED_DIR}/exporter_parts/terminals.h" CONTENT [[
