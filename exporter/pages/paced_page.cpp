@@ -46,7 +46,7 @@ void PacedPage::answer(const HttpRequest& request, HttpResponse& response) {
   }
   const Turn turn(*this);
   lock.unlock();
-  const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_all(request, response);
+  const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_for(request, response);
   if (!result) return;
   std::string text;
   write_(*result, text);

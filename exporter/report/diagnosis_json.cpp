@@ -26,7 +26,14 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
     json.begin_object();
     write_gpu(json, gpu);
     write_features(json, machine.findings, gpu.address);
-    json.end_object();
+    json.name("advice").begin_array();
+    for (const Advice& advice : machine.advice) {
+      if (advice.device != gpu.address) continue;
+      json.begin_object().member("wrong", advice.wrong).member("text", advice.text);
+      if (!advice.command.empty()) json.member("command", advice.command);
+      json.end_object();
+    }
+    json.end_array().end_object();
   }
   json.end_array().name("machine").begin_object();
   write_features(json, machine.findings, "");

@@ -11,6 +11,7 @@
 #include "format/json_writer.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
+#include "report/advice.h"
 
 // Shared by `doctor --json` and the API.
 namespace igpu::exporter {
@@ -29,6 +30,7 @@ struct DiagnosedMachine {
   std::span<const Finding> findings;
   std::span<const std::string_view> failed_collectors;
   PlaceOfGrants place;
+  std::span<const Advice> advice;  // what no missing feature tells
 
   std::size_t missing() const;  // features and failed collectors
   bool asleep() const;          // some features are unknown because a GPU sleeps

@@ -90,7 +90,7 @@ TEST_CASE(
   const Finding finding{&kPmu, "engines", gpu.address, false, {Reason::permission, 13}, "refused", "setcap x"};
   const SampleList samples;
   const SampleList* const lists[] = {&samples};
-  const std::string page = index_page("/metrics", {&gpu, 1}, {&finding, 1}, PageView(lists),
+  const std::string page = index_page("/metrics", {&gpu, 1}, {&finding, 1}, PageView(lists), Seconds{1e9},
                                       {"systemd unit", "x.service", {"sudo systemctl <edit>", "second line"}});
   const std::size_t grants = page.find("<code>sudo systemctl &lt;edit&gt;\nsecond line</code>");
   CHECK(grants != std::string::npos);
