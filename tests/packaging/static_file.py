@@ -14,7 +14,7 @@ import urllib.request
 
 from checks import BINARY, NAME, PACKAGES, SOURCE, check, equal, finish, output, run
 
-MOST_BYTES = 12_000_000
+MOST_BYTES = 14_000_000
 CAPTURE = next(iter(sorted(glob.glob(f"{SOURCE}/tests/captures/*.tar.zst"))), None)
 
 
