@@ -36,6 +36,7 @@ std::string page_of(std::string_view profile) {
   }
   const std::vector<Finding> findings = exporter::most_useful_first(result->findings());
   std::string page = exporter::index_page("/metrics", monitor->gpus(), findings, PageView(result->lists()),
+                                          Seconds{1e12},  // long after any fault
                                           {"systemd unit", "intel-gpu-exporter.service", {"sudo systemctl edit it"}});
   return page.erase(page.find("<footer"));  // the version
 }
