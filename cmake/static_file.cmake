@@ -12,7 +12,7 @@ foreach(terminal IN ITEMS ansi linux rxvt screen screen-256color tmux tmux-256co
   string(REGEX REPLACE "[ \t\n]" "" description "${description}")
   string(APPEND terminals "    {\"${terminal}\", \"${description}\"},\n")
 endforeach()
-file(CONFIGURE OUTPUT "${IGPU_GENERATED_DIR}/exporter_parts/terminals.h" CONTENT [[
+file(CONFIGURE OUTPUT "${IGPU_GENERATED_DIR}/exporter_parts/static_file/embedded/terminals.h" CONTENT [[
 #pragma once
 
 #include <array>

@@ -8,9 +8,9 @@
 
 #include "format/gzip.h"
 #include "format/negotiation.h"
-#include "icon_svg.h"
-#include "page_css.h"
-#include "page_js.h"
+#include "pages/embedded/icon_svg.h"
+#include "pages/embedded/page_css.h"
+#include "pages/embedded/page_js.h"
 
 namespace igpu::exporter {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "sysctl_file.h"
-#include "systemd_unit.h"
+#include "setup/embedded/sysctl_file.h"
+#include "setup/embedded/systemd_unit.h"
 
 namespace igpu::exporter::setup {
 namespace {
@@ -235,7 +235,8 @@ std::vector<Step> plan_setup(const Host& host) {
   // First: a setup that fails half-way can be removed.
   std::vector<Step> steps{{.kind = Kind::write, .path = kRecord, .text = text_of(record)}};
   steps.insert(steps.end(), files.begin(), files.end());
-  if (lower && host.running) steps.push_back({.kind = Kind::set_value, .path = kParanoid, .text = std::to_string(kEnough)});
+  if (lower && host.running)
+    steps.push_back({.kind = Kind::set_value, .path = kParanoid, .text = std::to_string(kEnough)});
   const std::vector<Step> start = start_steps(host);
   steps.insert(steps.end(), start.begin(), start.end());
   return steps;

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "terminals.h"
+#include "static_file/embedded/terminals.h"
 
 namespace igpu::exporter {
 namespace {
