@@ -8,6 +8,20 @@
 #include "report/gpu_json.h"
 
 namespace igpu::exporter {
+namespace {
+
+void write_advice(JsonWriter& json, std::span<const Advice> all, std::string_view address) {
+  json.name("advice").begin_array();
+  for (const Advice& advice : all) {
+    if (advice.device != address) continue;
+    json.begin_object().member("wrong", advice.wrong).member("text", advice.text);
+    if (!advice.command.empty()) json.member("command", advice.command);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
 
 std::size_t DiagnosedMachine::missing() const {
   const auto features = std::count_if(findings.begin(), findings.end(), is_missing);
@@ -26,14 +40,8 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
     json.begin_object();
     write_gpu(json, gpu);
     write_features(json, machine.findings, gpu.address);
-    json.name("advice").begin_array();
-    for (const Advice& advice : machine.advice) {
-      if (advice.device != gpu.address) continue;
-      json.begin_object().member("wrong", advice.wrong).member("text", advice.text);
-      if (!advice.command.empty()) json.member("command", advice.command);
-      json.end_object();
-    }
-    json.end_array().end_object();
+    if (machine.advice) write_advice(json, *machine.advice, gpu.address);
+    json.end_object();
   }
   json.end_array().name("machine").begin_object();
   write_features(json, machine.findings, "");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +31,7 @@ struct DiagnosedMachine {
   std::span<const Finding> findings;
   std::span<const std::string_view> failed_collectors;
   PlaceOfGrants place;
-  std::span<const Advice> advice;  // what no missing feature tells
+  std::optional<std::span<const Advice>> advice = {};  // what no missing feature tells; nullopt: not looked for
 
   std::size_t missing() const;  // features and failed collectors
   bool asleep() const;          // some features are unknown because a GPU sleeps
