@@ -143,7 +143,7 @@ constexpr CollectorInfo HealthCollector::kInfo{
     .metrics = kMetrics,
     .features = kFeatures,
     .notes =
-        "Counters begin at zero when the exporter starts; of earlier faults the kernel log and core dumps tell the "
+        "Counters begin at zero at the first scrape; of earlier faults the kernel log and core dumps tell the "
         "time. Kinds of hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), "
         "`job_timeout`, `cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that "
         "failed), `gt_reset` (xe), `firmware` (it did not answer, or reported an error). One hang is one count, "
@@ -204,6 +204,10 @@ void HealthCollector::follow(const HealthScrape& scrape) {
     devices_.erase(known);
     schedule_.forget(gpu.address);
     devices_.try_emplace(gpu.address, std::move(fresh));
+  }
+  for (auto& known : devices_) {
+    const auto is_it = [&](const Gpu& gpu) { return gpu.address == known.first; };
+    if (std::none_of(scrape.gpus.begin(), scrape.gpus.end(), is_it)) known.second.probe.close();
   }
 }
 

@@ -18,6 +18,9 @@ constexpr std::string_view kDump = "devcd";
 }  // namespace
 
 Reading<std::vector<CoreDump>> CoreDumps::new_ones() {
+  std::array<char, 16> buffer;
+  const auto disabled = sys_.read(std::string(kClass) + "/disabled", buffer);
+  if (disabled && trim(*disabled) == "1") return Absent{Reason::disabled, EPERM};
   std::vector<std::uint64_t> numbers;
   const auto listed = sys_.for_each(kClass, [&](std::string_view name) {
     if (!name.starts_with(kDump)) return true;
@@ -37,9 +40,6 @@ Reading<std::vector<CoreDump>> CoreDumps::new_ones() {
     const auto facts = sys_.stat(folder);
     dumps.push_back({*std::move(device), facts ? facts->modified : Nanoseconds{}});
   }
-  std::array<char, 16> buffer;
-  const auto disabled = sys_.read(std::string(kClass) + "/disabled", buffer);
-  if (disabled && trim(*disabled) == "1") return Absent{Reason::disabled, EPERM};
   return dumps;
 }
 

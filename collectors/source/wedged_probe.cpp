@@ -10,7 +10,7 @@
 namespace igpu {
 
 Reading<bool> WedgedProbe::ask() {
-  if (name_.empty()) return Absent{Reason::permission, ENOENT};
+  if (name_.empty()) return Absent{Reason::kernel, ENOENT};  // it made none
   if (!node_) {
     auto opened = nodes_.open(name_);
     // The kernel has the node, but this container was not given it.

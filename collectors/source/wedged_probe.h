@@ -17,6 +17,8 @@ class WedgedProbe {
  public:
   WedgedProbe(DrmNodes& nodes, const Gpu& gpu) : nodes_(nodes), driver_(gpu.driver), name_(gpu.render_node) {}
   Reading<bool> ask();
+  // The GPU has gone: an open node would keep its driver's module.
+  void close() { node_.reset(); }
 
  private:
   Reading<Unit> call();

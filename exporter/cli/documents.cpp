@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "static_file/documents.h"
+
 #include <stdexcept>
 #include <string>
 
@@ -6,7 +8,6 @@
 #include "cli/output.h"
 #include "cli/usage_error.h"
 #include "self/build_info.h"
-#include "static_file/documents.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "setup/setup.h"
+
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,12 +9,10 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "setup/setup.h"
 
 namespace igpu::exporter {
 namespace {
@@ -23,7 +23,7 @@ int run_program(const std::vector<std::string>& words) {
   arguments.push_back(nullptr);
   pid_t child = 0;
   const int error = ::posix_spawnp(&child, arguments.front(), nullptr, nullptr, arguments.data(), environ);
-  if (error != 0) throw std::system_error(error, std::generic_category(), words.front());
+  if (error != 0) return 127;  // as a shell says that the program is not there
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -36,8 +36,9 @@ class PacedPage::Turn {
 
 void PacedPage::answer(const HttpRequest& request, HttpResponse& response) {
   std::unique_lock lock(mutex_);
+  const auto begun = clock_();
   if (last_) {
-    const auto age = clock_() - last_->made;
+    const auto age = begun - last_->begun;
     if (age < kFresh || (scraping_ && age < kOldest)) {
       const std::shared_ptr<Page> page = last_;
       lock.unlock();
@@ -50,7 +51,7 @@ void PacedPage::answer(const HttpRequest& request, HttpResponse& response) {
   if (!result) return;
   std::string text;
   write_(*result, text);
-  const auto page = std::make_shared<Page>(Page{clock_(), std::make_shared<const std::string>(std::move(text)), {}});
+  const auto page = std::make_shared<Page>(Page{begun, std::make_shared<const std::string>(std::move(text)), {}});
   lock.lock();
   last_ = page;
   lock.unlock();

@@ -15,8 +15,8 @@
 namespace igpu::exporter {
 
 // A page of which many clients want the latest, again and again: one scrape a second serves them all, and nothing is
-// scraped while nobody asks. A client gets a page that is at most a second old, or, while another client's scrape for
-// the next one is running, at most three. Thread-safe.
+// scraped while nobody asks. A client gets a page whose scrape began at most a second ago, or, while another client's
+// scrape for the next one is running, at most three. Thread-safe.
 class PacedPage {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
@@ -32,7 +32,7 @@ class PacedPage {
  private:
   using Bytes = std::shared_ptr<const std::string>;
   struct Page {
-    std::chrono::steady_clock::time_point made;
+    std::chrono::steady_clock::time_point begun;
     Bytes plain, compressed;  // compressed: null until a client accepts it
   };
   class Turn;

@@ -106,6 +106,11 @@ void Routes::gpus_ready(const HttpRequest& request, HttpResponse& response) {
   }
   const auto result = metrics_.scrape_for(request, response, CollectorSet::only({std::string(kHealth)}));
   if (!result) return;
+  const auto& failed = result->failed_collectors();
+  if (std::find(failed.begin(), failed.end(), kHealth) != failed.end()) {
+    response.fail(503, "whether the GPUs work is not known: the collector health failed");
+    return;
+  }
   std::string out;
   for (const GpuModel& gpu : model_of(PageView(result->lists())).gpus) {
     const std::string_view why = snapshot::out_of_service(gpu);

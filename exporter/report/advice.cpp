@@ -27,18 +27,17 @@ std::string users_of(const GpuModel& gpu) {
 
 void about_sleep(std::vector<Advice>& all, const GpuModel& gpu) {
   const std::string& address = gpu.gpu.address;
+  if (const std::string_view why = snapshot::out_of_service(gpu); !why.empty()) {
+    all.push_back(
+        {address, true, "it is " + std::string(why) + ": nothing can use it", "see IntelGpuWedged in docs/runbook.md"});
+    return;
+  }
   if (gpu.may_sleep && !*gpu.may_sleep) {
     all.push_back({address, true, "it may never sleep: runtime power management is off (power/control is on)",
                    "echo auto | sudo tee /sys/bus/pci/devices/" + address + "/power/control"});
     return;
   }
   if (!is_awake(gpu) || !gpu.may_sleep) return;
-  const std::string_view why = snapshot::out_of_service(gpu);
-  if (!why.empty()) {
-    all.push_back({address, true, "it is " + std::string(why) + ": nothing can use it, and it never sleeps again",
-                   "see IntelGpuWedged in docs/runbook.md"});
-    return;
-  }
   const std::string users = users_of(gpu);
   if (!users.empty()) all.push_back({address, false, "it is awake, and these programs hold it: " + users, ""});
 }

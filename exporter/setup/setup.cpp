@@ -155,6 +155,9 @@ void replace(const Step& step, const fs::path& path, const Fill& fill) {
   } catch (const fs::filesystem_error& problem) {
     fs::remove(fresh, error);
     fail(step, problem.code().message());
+  } catch (...) {
+    fs::remove(fresh, error);
+    throw;
   }
 }
 
@@ -247,6 +250,7 @@ std::vector<Step> plan_removal(const Host& host) {
   if (!record) return {};
   std::vector<Step> steps;
   if (exists(host, kUnit) || exists(host, kScript)) steps = stop_steps(host);
+  for (Step& step : steps) step.may_fail = true;
   for (const std::string& file : record->files) steps.push_back({.kind = Kind::remove, .path = file});
   if (!record->paranoid.empty() && host.paranoid == kEnough && host.running)
     steps.push_back({.kind = Kind::set_value, .path = kParanoid, .text = record->paranoid});
@@ -283,7 +287,7 @@ void carry_out(const std::vector<Step>& steps, const Host& host, const fs::path&
         if (fs::remove(path, error); error && error != std::errc::directory_not_empty) fail(step, error.message());
         break;
       case Kind::run:
-        if (const int status = run(step.words); status != 0)
+        if (const int status = run(step.words); status != 0 && !step.may_fail)
           fail(step, "it ended with status " + std::to_string(status));
     }
   }

@@ -35,6 +35,7 @@ struct Step {
   std::string text = {};
   unsigned mode = 0644;
   std::vector<std::string> words = {};
+  bool may_fail = false;  // a program: what it stops or disables may not be there
 
   std::string shown() const;  // "write /etc/...", "run systemctl daemon-reload"
 };

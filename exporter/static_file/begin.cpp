@@ -2,7 +2,6 @@
 #include "static_file/begin.h"
 
 #include <nss.h>
-#include <openssl/crypto.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -17,8 +16,10 @@ namespace igpu::exporter {
 namespace {
 
 bool is_described(const std::string& terminal) {
-  const char* const own = std::getenv("TERMINFO");
-  if (own != nullptr && *own != '\0') return true;
+  for (const char* const variable : {"TERMINFO", "TERMINFO_DIRS"}) {
+    const char* const own = std::getenv(variable);
+    if (own != nullptr && *own != '\0') return true;
+  }
   for (const char* const folder : {"/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo", "/usr/lib/terminfo"}) {
     std::error_code none;
     if (std::filesystem::exists(std::filesystem::path(folder) / terminal.substr(0, 1) / terminal, none)) return true;
@@ -30,7 +31,7 @@ bool is_described(const std::string& terminal) {
 
 void begin_static_program() {
   (void)::__nss_configure_lookup("hosts", "files dns");
-  (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  (void)::setenv("OPENSSL_CONF", "/dev/null", 1);  // the machine's may name modules
   const char* const name = std::getenv("TERM");
   const std::string terminal = name == nullptr ? "" : name;
   if (terminal.empty() || terminal.find('/') != std::string::npos || is_described(terminal)) return;

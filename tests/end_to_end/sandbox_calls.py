@@ -175,9 +175,9 @@ def plain(binary, work):
         # With BPF no process without a GPU is read: tls() runs with it where the kernel allows it.
         with Traced(binary, folder, f"--path.sysfs={root}/sys", f"--path.devfs={root}/dev", "--scrape.min-window=10ms",
                     "--collector.fdinfo.finder=walk") as traced:
-            others.append(subprocess.Popen(sleeper))  # those that the start has seen are not read again at once
             for headers in ({}, {"Accept-Encoding": "gzip"}, {"Accept": "application/openmetrics-text;version=1.0.0"}):
                 traced.get(headers=headers)
+            others.append(subprocess.Popen(sleeper))  # one that was there at the start is not scanned again at once
             for target in ("/", "/-/healthy", "/-/ready", "/metrics?collect[]=rc6"):
                 traced.get(target)
             add_gpu(root, 1, "0000:03:00.0", "i915_0000_03_00.0")

@@ -612,8 +612,11 @@
     if (doctor.place.grants.length) boxes.unshift(grantsBox(doctor.place));
     if (doctor.gpus.length === 0)
       boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU bound to i915 or xe is here now. One that comes is found.'));
+    if (doctor.failed_collectors.length)
+      boxes.push(el('p', {class: 'fix'}, 'Failed: ' + doctor.failed_collectors.join(', ') + '. The log says why.'));
     if (boxes.length === 0)
-      boxes.push(el('p', {class: 'ok'}, 'Nothing: all that these GPUs and this kernel offer can be read.'));
+      boxes.push(el('p', {class: 'ok'},
+                    'Nothing: all that these GPUs and this kernel offer can be read, except what is optional.'));
     arrange(todo, [todo.firstElementChild, ...boxes]);
     addCopyButtons(todo);
     placeToDo();
@@ -690,7 +693,6 @@
     timer = 0;
     const controller = under_way = new AbortController();
     const limit = setTimeout(() => controller.abort(), kTimeout);
-    const began = performance.now();
     try {
       const snapshot = await read('snapshot');
       if (snapshot.version !== 1) throw new Error('it was updated: reload this page');
@@ -714,7 +716,7 @@
       if (under_way === controller) {
         under_way = undefined;
         const pause = failures === 0 ? kPeriod : Math.min(kMostWait, kPeriod * 2 ** failures);
-        schedule(Math.max(failures === 0 ? 100 : kPeriod, pause - (performance.now() - began)));
+        schedule(pause);
       }
     }
   }

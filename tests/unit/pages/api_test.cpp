@@ -77,7 +77,8 @@ TEST_CASE("the doctor's answer has what doctor --json says of the same machine")
   diagnosis.findings = served.source.result->findings();
   diagnosis.place = {PlaceKind::systemd_unit, "x.service"};
   diagnosis.grants = {"1 to grant"};
-  const nlohmann::json command = nlohmann::json::parse(doctor_json(diagnosis));
+  nlohmann::json command = nlohmann::json::parse(doctor_json(diagnosis));
+  for (nlohmann::json& gpu : command.at("gpus")) gpu.erase("advice");  // for which doctor reads files and looks twice
   for (const auto& member : answer.items()) {
     CAPTURE(member.key());
     CHECK(member.value() == command.at(member.key()));
