@@ -259,7 +259,7 @@ std::vector<Step> plan_removal(const Host& host) {
   std::sort(folders.begin(), folders.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   for (const std::string& folder : folders) steps.push_back({.kind = Kind::remove_folder, .path = folder});
   if (host.service == Host::Service::systemd && host.running)
-    steps.push_back({.kind = Kind::run, .words = {"systemctl", "daemon-reload"}});
+    steps.push_back({.kind = Kind::run, .words = {"systemctl", "daemon-reload"}, .may_fail = true});
   steps.push_back({.kind = Kind::remove, .path = kRecord});
   return steps;
 }
