@@ -10,6 +10,7 @@ foreach(terminal IN ITEMS ansi linux rxvt screen screen-256color tmux tmux-256co
   execute_process(COMMAND "${INFOCMP_PROGRAM}" -x -Q1 "${terminal}" OUTPUT_VARIABLE description
     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX REPLACE "[ \t\n]" "" description "${description}")
+  string(REGEX MATCH "hex:[0-9A-F]+$" description "${description}")  # behind a comment
   string(APPEND terminals "    {\"${terminal}\", \"${description}\"},\n")
 endforeach()
 file(CONFIGURE OUTPUT "${IGPU_GENERATED_DIR}/exporter_parts/static_file/embedded/terminals.h" CONTENT [[

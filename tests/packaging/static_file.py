@@ -154,7 +154,9 @@ def service(static):
                    check_status=False)
 
     def files():
-        return {os.path.join(folder, name) for folder, folders, names in os.walk(root) for name in (*folders, *names)}
+        # Without /run, which a machine empties at its start.
+        return {os.path.join(folder, name) for folder, folders, names in os.walk(root) for name in (*folders, *names)
+                if not folder.startswith(f"{root}/run")}
 
     before = files()
     status, text = inside_root(f"/root/{NAME}", "setup", "--dry-run")
