@@ -11,7 +11,7 @@ namespace igpu::exporter {
 
 #ifdef IGPU_STATIC
 
-// The machine's locales and character sets belong to its own C library; C.UTF-8 is a part of this one.
+// The machine's locales may belong to another C library. Where it has no C.UTF-8 that this one reads, text is ASCII.
 bool select_character_set() {
   for (const char* const variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* const value = std::getenv(variable);

@@ -135,7 +135,7 @@ def terminal(static):
                 if "A770" in text:
                     break
                 time.sleep(0.1)
-            check("top on a terminal, drawn by its own ncurses", "A770" in text and "█" in text, text)
+            check("top on a terminal, drawn by its own ncurses", "A770" in text and "rcs0  [|" in text, text)
         finally:
             run("tmux", "-L", session, "kill-server", check_status=False)
 
