@@ -809,7 +809,8 @@ def health():
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent
     for name, content in {"overview": overview, "processes": processes, "rack": rack, "exporter-health": health}.items():
-        (folder / f"{name}.json").write_text(json.dumps(content(), indent=1, ensure_ascii=False) + "\n")
+        # Without indentation: as a ConfigMap, a dashboard has to fit into an annotation (256 KiB).
+        (folder / f"{name}.json").write_text(json.dumps(content(), indent=0, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
