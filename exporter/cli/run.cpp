@@ -12,6 +12,7 @@
 #include "cli/start_failure.h"
 #include "cli/usage_error.h"
 #include "igpu/option.h"
+#include "sandbox/capabilities.h"
 #include "self/build_info.h"
 #include "service/watched_files.h"
 #include "text/unicode.h"
@@ -33,6 +34,7 @@ int dispatch(const std::vector<std::string>& arguments) {
     const Setting* setting = line.settings.find(error.flag());
     return (setting ? setting->origin : "--" + error.flag()) + ": " + error.reason();
   };
+  raise_capabilities();  // the file of the container image has them permitted only
   try {
     return command.run(options_from(line, [](const char* name) -> const char* { return std::getenv(name); }));
   } catch (const OptionError& error) {

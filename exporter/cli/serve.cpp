@@ -176,7 +176,6 @@ int serve(const Options& options) {
   if (web_config) sandbox.keep_readable(web_config->files());
   const MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   // What is opened early needs capabilities that are dropped then: CAP_BPF, CAP_SYSLOG.
-  if (options.sandbox) raise_capabilities();
   std::shared_ptr<EarlyAccess> early =
       event_opener ? open_early(monitor_options, *event_opener) : open_early(monitor_options);
 #if defined(__GLIBC__)
