@@ -522,11 +522,14 @@ static int cmd_gpu(struct fg_gpu *g, char *args) {
     /* for scripts: the caller sees to it that the client stays open meanwhile */
     ret = found ? fg_client_command(found, args) : -ENOENT;
   } else {
-    ret = -EINVAL;
+    ret = fg_health_command(g, verb, args);
+    if (ret == -ENOENT) ret = -EINVAL;
   }
   fg_update_pm(g);
   return ret;
 }
+
+static struct miscdevice ctl_dev;
 
 static int command(char *line) {
   char *verb;
@@ -542,6 +545,8 @@ static int command(char *line) {
   if (!strcmp(verb, "rescan")) return fg_pci_rescan();
   if (!line) return -EINVAL;
   if (!strcmp(verb, "fault")) return cmd_fault(-1, line);
+  if (!strcmp(verb, "log")) return fg_log(NULL, line);
+  if (!strcmp(verb, "coredump")) return fg_coredump(ctl_dev.this_device, line);
   if (!strcmp(verb, "power") || !strcmp(verb, "imc") || !strncmp(verb, "rapl-", 5)) return cmd_sys(verb, line);
   return -EINVAL;
 }

@@ -125,6 +125,7 @@ struct fg_client {
 struct fg_pmu;
 struct fg_sysfs;
 struct fg_hwmon;
+struct fg_health;
 
 struct fg_gpu {
   const struct fg_desc *d;
@@ -135,6 +136,7 @@ struct fg_gpu {
   struct fg_pmu *pmu;
   struct fg_sysfs *sysfs;
   struct device *hwmon;
+  struct fg_health *health;
 
   raw_spinlock_t lock; /* the model below; taken with interrupts off */
   u64 frozen;          /* counters stand still at this time; 0: running */
@@ -148,6 +150,7 @@ struct fg_gpu {
   struct list_head clients;
   u32 next_client;
   bool hung;   /* a captured error state stands in cardN/error */
+  bool wedged; /* the driver refuses ioctls */
   bool loaded; /* some engine has a load: holds the device awake */
 
   struct mutex pm_lock;
@@ -218,6 +221,13 @@ u32 fg_act_mhz(const struct fg_gpu *g, int gt);
 /* hwmon.c */
 int fg_hwmon_add(struct fg_gpu *g);
 void fg_hwmon_del(struct fg_gpu *g);
+
+/* health.c */
+int fg_health_add(struct fg_gpu *g);
+void fg_health_del(struct fg_gpu *g);
+int fg_health_command(struct fg_gpu *g, const char *verb, char *args);
+int fg_log(struct device *dev, char *args);
+int fg_coredump(struct device *dev, char *args);
 
 /* power.c */
 int fg_power_init(void);

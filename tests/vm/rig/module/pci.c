@@ -182,6 +182,8 @@ static int fg_probe(struct pci_dev *pdev, const struct pci_device_id *id) {
   if (ret) goto err_sysfs;
   ret = fg_hwmon_add(g);
   if (ret) goto err_pmu;
+  ret = fg_health_add(g);
+  if (ret) goto err_hwmon;
   if (fg_rpm) {
     pm_runtime_set_autosuspend_delay(&pdev->dev, 1000);
     pm_runtime_use_autosuspend(&pdev->dev);
@@ -191,6 +193,8 @@ static int fg_probe(struct pci_dev *pdev, const struct pci_device_id *id) {
     fg_update_pm(g);
   }
   return 0;
+err_hwmon:
+  fg_hwmon_del(g);
 err_pmu:
   fg_pmu_del(g);
 err_sysfs:
@@ -205,6 +209,7 @@ err:
 static void fg_remove(struct pci_dev *pdev) {
   struct fg_gpu *g = pci_get_drvdata(pdev);
 
+  fg_health_del(g);
   if (fg_rpm) {
     mutex_lock(&g->pm_lock);
     if (!g->pm_held) pm_runtime_get_sync(&pdev->dev);
