@@ -5,6 +5,7 @@ import captures
 import clients
 import faults
 import finder
+import health
 import jobs
 import odd
 import parity
@@ -40,6 +41,7 @@ GROUPS = {
     "sleep-i915": lambda: power_saving.sleeping("multi"),
     "sleep-xe": lambda: power_saving.sleeping("lnl+bmg"),
     "pinned-xe": power_saving.pinned,
+    "health": health.health,
     "growth": odd.growth,
     "workloads": workloads.workloads,
     "finder": finder.finder,
