@@ -260,7 +260,7 @@ class Cleaner {
     const ProcessPath path = process_path(about);
     if (!path.pid.empty()) return clean_of_process(path, answer);
     if (about.starts_with("proc/")) return about == "proc/self" || about == "proc/self/fd" || about == "proc/stat";
-    if (is_debugfs(about)) return false;
+    if (is_left_out(about)) return false;
     if (answer.has_content() && is_serial_number(about)) answer.text = without_letters_and_digits(answer.text);
     return true;
   }

@@ -28,12 +28,16 @@ class NoMessages final : public KernelMessages {
   Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
 };
 
-// A capture leaves it out: it has names of processes, and is only a hint for the walk over /proc.
-inline bool is_debugfs(std::string_view about) { return about.starts_with("sys/kernel/debug"); }
+// A capture leaves these out, because they have names of processes: debugfs, only a hint for the walk over /proc, and
+// the contents of core dumps.
+inline bool is_left_out(std::string_view about) {
+  return about.starts_with("sys/kernel/debug") ||
+         (about.starts_with("sys/class/devcoredump/") && about.ends_with("/data"));
+}
 
-// Whether the clock shows when an answer was given. Not of what a capture leaves out: other processes, debugfs.
+// Whether the clock shows when an answer was given. Not of what a capture leaves out.
 inline bool advances_time(std::string_view question, const Answer& answer) {
-  if (is_debugfs(about_of(question)) || question == kBootTime) return false;
+  if (is_left_out(about_of(question)) || question == kBootTime) return false;
   if (about_of(question).starts_with("proc"))
     return question.find("/fdinfo/") != std::string_view::npos && answer.has_content() &&
            answer.text.find("drm-driver:") != std::string::npos;

@@ -28,7 +28,8 @@ constexpr Metric<Count, 3> kHangs{
     "intel_gpu_hangs_total", Kind::counter, "Hangs that the kernel log reports.", {"device", "kind", "class"}};
 constexpr Metric<Count, 3> kProcessHangs{"intel_gpu_process_hangs_total",
                                          Kind::counter,
-                                         "Hangs by the process that the kernel log names.",
+                                         "Hangs by the process that the kernel log names; without it, that the core "
+                                         "dump names (xe, root).",
                                          {"device", "pid", "comm"}};
 constexpr Metric<Flag, 1> kWedged{"intel_gpu_wedged",
                                   Kind::gauge,
@@ -132,6 +133,7 @@ struct HealthCollector::Device {
     std::uint64_t hangs = 0;
   };
   std::vector<Process> processes;           // the one that hung last is last
+  std::string unread_dump;                  // a new dump's content
   std::map<std::string_view, double> last;  // by kind; since 1970
 };
 
@@ -177,6 +179,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   read_uevents(scrape, out);
   read_log(scrape, pass, out);
   read_dumps(scrape, out);
+  name_processes_of_dumps(scrape, pass, out);
   ask_drivers(scrape, out);
   for (const auto& part : parts_) part->collect(scrape, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
@@ -338,12 +341,31 @@ void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
         std::ranges::find_if(devices_, [&](const auto& known) { return known.second.pci_path == dump.pci_path; });
     if (device == devices_.end()) continue;
     scrape.faulted.insert(device->first);
-    if (!are_old) ++device->second.dumps;
+    if (!are_old) {
+      ++device->second.dumps;
+      device->second.unread_dump = dump.content;
+    }
     const auto now = unix_now();
     const Nanoseconds age = now && dump.modified > Nanoseconds::zero()
                                 ? Nanoseconds(static_cast<Nanoseconds::rep>(*now * 1e9)) - dump.modified
                                 : Nanoseconds::zero();
     note_fault(device->second, kCoreDump, std::max(age, Nanoseconds::zero()));
+  }
+}
+
+// Without the kernel log, which names the process of each hang: its line and the dump are the same hang. xe makes dumps
+// of jobs that timed out. To read a large one resumes a GPU that sleeps.
+void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
+  if (channels_[kKernelLog].messages != nullptr) return;
+  for (const Gpu& gpu : scrape.gpus) {
+    Device& device = devices_.at(gpu.address);
+    if (device.unread_dump.empty() || !scrape.is_awake(gpu.address)) continue;
+    std::array<char, kCoreDumpHead> buffer;
+    const auto head = machine_.sys.read_start(device.unread_dump, buffer);
+    device.unread_dump.clear();
+    if (head.is_failure()) out.failed(head.failure());
+    const auto process = head ? process_of_core_dump(*head) : std::nullopt;
+    if (process) count_process(device, gpu.address, HangKind::job_timeout, *process, pass);
   }
 }
 
@@ -397,6 +419,8 @@ void HealthCollector::write(const Gpu& gpu, const Device& device, SampleSink& ou
   if (dumps_known_ && !why_no_dumps_ && gpu.driver == Driver::xe)
     out.add(kCoreDumps, {gpu.address}, count_of(device.dumps));
   if (channels_[kKernelLog].messages != nullptr) write_hangs(gpu, device, out);
+  for (const Device::Process& process : device.processes)
+    out.add(kProcessHangs, {gpu.address, std::to_string(process.who.pid), process.who.name}, count_of(process.hangs));
   if (const auto wedged = device.wedged.wedged()) out.add(kWedged, {gpu.address}, flag(*wedged));
   for (const auto& [kind, time] : device.last) out.add(kLastFault, {gpu.address, kind}, Seconds{time});
 }
@@ -410,8 +434,6 @@ void HealthCollector::write_hangs(const Gpu& gpu, const Device& device, SampleSi
       if (hangs > 0 || from_zero) out.add(kHangs, {gpu.address, to_string(hang), name_of_class(i)}, count_of(hangs));
     }
   }
-  for (const Device::Process& process : device.processes)
-    out.add(kProcessHangs, {gpu.address, std::to_string(process.who.pid), process.who.name}, count_of(process.hangs));
 }
 
 void HealthCollector::write_features(const HealthScrape& scrape, SampleSink& out) const {

@@ -53,6 +53,7 @@ class HealthCollector final : public MachineCollector {
   void count_process(Device& device, std::string_view address, HangKind kind, const FaultProcess& named,
                      MachinePass& pass);
   void read_dumps(HealthScrape& scrape, SampleSink& out);
+  void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
   void note_fault(Device& device, std::string_view kind, Nanoseconds age);
   std::optional<double> unix_now();

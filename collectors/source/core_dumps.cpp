@@ -38,7 +38,7 @@ Reading<std::vector<CoreDump>> CoreDumps::new_ones() {
     auto device = sys_.resolve(folder + "/failing_device");
     if (!device) continue;
     const auto facts = sys_.stat(folder);
-    dumps.push_back({*std::move(device), facts ? facts->modified : Nanoseconds{}});
+    dumps.push_back({*std::move(device), facts ? facts->modified : Nanoseconds{}, folder + "/data"});
   }
   return dumps;
 }

@@ -13,12 +13,15 @@
 namespace igpu {
 
 struct CoreDump {
-  std::string pci_path;    // of the device that failed: "devices/pci0000:00/.../0000:03:00.0"
-  Nanoseconds modified{};  // since 1970, about when it was made; zero: unknown
+  std::string pci_path;  // of the device that failed: "devices/pci0000:00/.../0000:03:00.0"
+  // Since 1970: when a program, such as udev, first looked at it, which is soon after it was made; the kernel keeps no
+  // time of it. Zero: unknown.
+  Nanoseconds modified{};
+  std::string content;  // path of the file, which only root can read; writing to it deletes the dump
 };
 
 // Device core dumps (drivers/base/devcoredump.c): /sys/class/devcoredump/devcd<n>, of all drivers, numbered from boot
-// on. Only folders and links are read: the dump itself needs rights, and writing to it deletes it.
+// on. Only folders and links are read.
 class CoreDumps {
  public:
   explicit CoreDumps(const Directory& sys) : sys_(sys) {}

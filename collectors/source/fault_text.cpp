@@ -229,6 +229,15 @@ bool read_fence(std::string_view text, FaultLine& line) {
 
 }  // namespace
 
+std::optional<FaultProcess> process_of_core_dump(std::string_view head) {
+  if (take_line(head) != "**** Xe Device Coredump ****") return std::nullopt;
+  while (head.find('\n') != std::string_view::npos) {  // a line that is cut off may lack digits
+    std::string_view line = take_line(head);
+    if (take(line, "Process: ")) return process_of(line, '[', ']');
+  }
+  return std::nullopt;
+}
+
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {
   if (record.facility != 0) return std::nullopt;
   FaultLine line;

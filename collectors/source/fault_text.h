@@ -59,4 +59,9 @@ struct FaultLine {
 // nullopt: a line of a program, or one that reports no fault.
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record);
 
+// The process whose job timed out, from the start of a core dump of xe (xe_devcoredump.c). nullopt: of a kernel that
+// names none, or no id.
+inline constexpr std::size_t kCoreDumpHead = 400;
+std::optional<FaultProcess> process_of_core_dump(std::string_view head);
+
 }  // namespace igpu

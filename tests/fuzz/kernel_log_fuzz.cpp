@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of /dev/kmsg, and what it says about a fault.
+// A record of /dev/kmsg, and what it says about a fault; the start of a core dump.
 #include <cstdint>
 #include <string_view>
 
@@ -10,6 +10,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto dumped = igpu::process_of_core_dump(text.substr(0, igpu::kCoreDumpHead));
+  if (dumped) FUZZ_CHECK(dumped->pid != 0 && !dumped->name.empty() && dumped->name.size() < 64);
   FUZZ_CHECK(igpu::unescaped_log_text(text).size() <= size);
   auto record = igpu::parse_kernel_log_record(text);
   // Most inputs are no record, but may be the text of one.

@@ -52,6 +52,8 @@ std::vector<Pass> passes() {
   pass.answers["read proc/version"] = content("Linux host-of-alice");
   pass.answers["read sys/devices/x/serial_number"] = content("AB-12cd\n");
   pass.answers["read sys/kernel/debug/dri/0/clients"] = content("ffmpeg-of-alice 100 0 n n 1000 0\n");
+  pass.answers["read sys/class/devcoredump/devcd3/data"] =
+      content("**** Xe Device Coredump ****\nProcess: encoder-of-alice [100]\n");
   Answer user;
   user.kind = AnswerKind::name;
   user.text = "alice";

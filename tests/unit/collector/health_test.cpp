@@ -413,6 +413,48 @@ TEST_CASE("core dumps of this GPU; those of other devices, and ones that are gon
   CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 2);
 }
 
+TEST_CASE("without the kernel log the core dump names the process; with it, its line has already done so") {
+  constexpr std::string_view kText =
+      "**** Xe Device Coredump ****\nkernel: 6.14.0\nmodule: xe\nProcess: ffmpeg [19639]\n**** Job ****\n";
+  const Labels ffmpeg{{"device", kDgpu}, {"pid", "19639"}, {"comm", "ffmpeg"}};
+  for (const bool has_log : {true, false}) {
+    CAPTURE(has_log);
+    Scene s;
+    if (!has_log) s.m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}};
+    s.dump(3, "devices/pci0000:00/0000:03:00.0");
+    s.m.tree.write("sys/class/devcoredump/devcd3/data", kText);
+    s.scrape();
+    CHECK(s.sum("intel_gpu_process_hangs_total") == 0);  // it is from before the start
+    s.m.tree.remove("sys/class/devcoredump/devcd3");
+    s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0 in ffmpeg [19639]");
+    s.dump(4, "devices/pci0000:00/0000:03:00.0");
+    s.m.tree.write("sys/class/devcoredump/devcd4/data", kText);
+    s.sleeping = {std::string(kDgpu)};
+    s.scrape();
+    CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+    CHECK(s.value("intel_gpu_process_hangs_total", ffmpeg).has_value() == has_log);  // reading a dump may wake the GPU
+    s.sleeping.clear();
+    s.scrape();
+    CHECK(s.value("intel_gpu_process_hangs_total", ffmpeg) == 1);
+    CHECK(s.sum(kHangs) == (has_log ? 1 : 0));  // a lower bound is no count of hangs
+    REQUIRE(s.hangs.size() == 1);
+    CHECK(s.hangs.front().kind == "job_timeout");
+    s.scrape();
+    CHECK(s.value("intel_gpu_process_hangs_total", ffmpeg) == 1);
+  }
+}
+
+TEST_CASE("a core dump that cannot be read, or is gone again, names nobody; it counts all the same") {
+  Scene s;
+  s.m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}};
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+  CHECK(s.sum("intel_gpu_process_hangs_total") == 0);
+  CHECK(s.sink.failures().empty());
+}
+
 TEST_CASE("core dumps that are turned off until the next boot have a reason") {
   Scene s;
   s.m.tree.write("sys/class/devcoredump/disabled", "1\n");

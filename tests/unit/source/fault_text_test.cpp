@@ -231,4 +231,21 @@ TEST_CASE("a process may have any name") {
   }
 }
 
+TEST_CASE("the start of a core dump of xe names the process whose job timed out") {
+  const std::string start = "**** Xe Device Coredump ****\n";
+  const std::string newer = start +
+                            "Reason: Timedout job - seqno=4294967169, lrc_seqno=4294967169, guc_id=3, flags=0x0\n"
+                            "kernel: 6.14.0\nmodule: xe\nSnapshot time: 1730000000.123456789\n"
+                            "Uptime: 3600.123456789\nProcess: ffmpeg [19639]\n**** Job ****\n";
+  CHECK((process_of_core_dump(newer) == FaultProcess{19639, "ffmpeg"}));
+  CHECK((process_of_core_dump(start + "Process: av:h264 [1] [7]\n") == FaultProcess{7, "av:h264 [1]"}));
+  CHECK_FALSE(process_of_core_dump(start + "kernel: 6.11.0\nmodule: xe\nProcess: ffmpeg\n"));  // without an id
+  CHECK_FALSE(process_of_core_dump(start + "kernel: 6.8.0\nmodule: xe\nSnapshot time: 1.2\n"));
+  CHECK_FALSE(process_of_core_dump(start + "Process: ffmpeg [19639]"));  // cut off, perhaps in the number
+  CHECK_FALSE(process_of_core_dump(start + "Process: [19639]\n"));
+  CHECK_FALSE(process_of_core_dump(start + "Process: no process [-1]\n"));  // the kernel's own
+  CHECK_FALSE(process_of_core_dump("**** Another Driver ****\nProcess: ffmpeg [19639]\n"));
+  CHECK_FALSE(process_of_core_dump(""));
+}
+
 TEST_SUITE_END();

@@ -332,9 +332,10 @@ def rights(gpus):
     for who, prefix, log, events in (
             ("root", (), True, True),
             ("CAP_SYSLOG", as_user(ALICE, [render], ["syslog"]), True, True),
+            ("CAP_DAC_READ_SEARCH", as_user(ALICE, [render], ["dac_read_search"]), False, True),
             ("nothing", as_user(ALICE, [render]), False, True),
             ("user namespace", ("unshare", "--user", "--map-root-user"), False, False)):
-        with Exporter(prefix=prefix, what=who) as exporter:
+        with Load("render=20", "--dev", node(xe)), Exporter(prefix=prefix, what=who) as exporter:
             exporter.scrape()
             i915.ctl("uevent RESET=1", "log 5 [drm] GPU HANG: ecode 12:1:85dffffb, in ffmpeg [77777]", "uevent ERROR=0")
             make_dump(xe)
@@ -345,6 +346,8 @@ def rights(gpus):
             equal(f"{who}: core dumps", page.get(DUMPS, device=xe.address), 1)
             equal(f"{who}: the reason", (reason(page, "kernel_log"), reason(page, "fault_events")),
                   (None if log else "permission", None if events else "permission"))
+            equal(f"{who}: whom the core dump names", page.get(BY_PROCESS, device=xe.address, pid="19639", comm="ffmpeg"),
+                  1 if not log and who != "nothing" else None)  # the root of this namespace owns the file
             status = read(f"/proc/{exporter.pid}/status")
             effective = int(status.split("CapEff:")[1].split()[0], 16)
             if who == "CAP_SYSLOG":
