@@ -234,10 +234,9 @@ bool HealthCollector::next(Channel channel, KernelMessage& message, SampleSink& 
 }
 
 void HealthCollector::read_uevents(HealthScrape& scrape, SampleSink& out) {
-  if (channels_[kUevents].messages == nullptr) {
-    if (schedule_.is_due("core dumps", false, scrape.now)) dumps_are_due_ = true;
-    return;
-  }
+  // Also without an event: of core dumps that are turned off none tells.
+  if (schedule_.is_due("core dumps", false, scrape.now)) dumps_are_due_ = true;
+  if (channels_[kUevents].messages == nullptr) return;
   KernelMessage message;
   for (std::size_t i = 0; i < kMostMessages && next(kUevents, message, out); ++i) {
     if (message.state == KernelMessage::State::lost) {

@@ -464,6 +464,17 @@ TEST_CASE("core dumps that are turned off until the next boot have a reason") {
   CHECK(s.absent("core_dumps", kIgpu) == Absent{Reason::kernel, 0});
 }
 
+TEST_CASE("core dumps that are turned off while the exporter runs: no event tells, a look every 20 s does") {
+  Scene s;
+  s.scrape();
+  CHECK_FALSE(s.absent("core_dumps", kDgpu));
+  s.m.tree.write("sys/class/devcoredump/disabled", "1\n");
+  s.scrape(1s);
+  CHECK_FALSE(s.absent("core_dumps", kDgpu));
+  s.scrape(20s);
+  CHECK(s.absent("core_dumps", kDgpu) == Absent{Reason::disabled, EPERM});
+}
+
 TEST_CASE("lost uevents are counted, and sysfs and the drivers are asked at once") {
   Scene s;
   s.scrape();
