@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -24,7 +25,8 @@ struct Connection {
     reading,    // a request's head
     answering,  // the backend has the request
     writing,
-    lingering,  // all is sent: further input is discarded, so that a reset does not destroy the answer
+    subscribed,  // between two events of its stream
+    lingering,   // all is sent: further input is discarded, so that a reset does not destroy the answer
   };
 
   Connection(std::uint64_t its_number, std::unique_ptr<Stream> its_stream, std::string its_client, SteadyTime now)
@@ -47,6 +49,9 @@ struct Connection {
   std::string in;           // bytes not yet assigned to a request
   Answer out;
   std::size_t sent = 0;
+  std::optional<Subscription> subscription;  // its response was the beginning of a stream
+  SteadyTime event_due;                      // of the stream
+  std::uint64_t events_lost = 0;             // since the last event: they were due while the client still received one
   std::size_t thrown_away = 0;
   std::uint64_t requests = 0;
   std::uint64_t tls_policy = 0;             // Front::Tls::policy when it was accepted

@@ -2,6 +2,7 @@
 #include "http/exchanges.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "http/framing.h"
@@ -14,6 +15,13 @@ using State = Connection::State;
 using Wants = Stream::Wants;
 
 constexpr milliseconds kLinger(2000);  // time for a client to receive the end of an answer
+constexpr milliseconds kNextTry(100);  // if there was no event, or none that is new
+constexpr milliseconds kEarly(500);    // streams that differ by less get the same event
+
+SteadyTime next_due(const Subscription& subscription, SteadyTime now) {
+  const SteadyTime due = subscription.made + subscription.interval;
+  return due > now ? due : now + subscription.interval;
+}
 
 bool begins_with_head(std::string_view bytes) {
   bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
@@ -43,6 +51,7 @@ void Exchanges::advance(Connection& connection, std::uint32_t events) {
       return (events & EPOLLHUP) != 0 ? close(connection) : arm(connection, 0);
     case State::writing:
       return write(connection);
+    case State::subscribed:  // what it sends is no request; its end is the end of the stream
     case State::lingering:
       return linger(connection);
   }
@@ -125,12 +134,21 @@ void Exchanges::answer(Ticket ticket, Answer answer) {
 
 void Exchanges::begin_writing(Connection& connection, Answer answer) {
   if (answer.head.empty()) return close(connection);
-  if (answer.close || time_.stopping() || (tls_ && tls_().policy != connection.tls_policy)) {
-    connection.keep_alive = false;
-  }
+  const bool last = answer.close || time_.stopping() || (tls_ && tls_().policy != connection.tls_policy);
   connection.out = std::move(answer);
   if (connection.asks_for_head) connection.out.with_body = false;
+  const bool is_stream = connection.out.response && connection.out.response->subscription.has_value();
+  if (last || is_stream) connection.keep_alive = false;
+  if (is_stream && !last && connection.out.with_body) {
+    connection.subscription = std::move(connection.out.response->subscription);
+    connection.event_due = next_due(*connection.subscription, time_.now);
+    connection.in.clear();
+  }
   connection.out.head += connection.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
+  send(connection);
+}
+
+void Exchanges::send(Connection& connection) {
   connection.sent = 0;
   connection.state = State::writing;
   connection.progress = connection.began = time_.now;
@@ -169,6 +187,7 @@ void Exchanges::write(Connection& connection) {
 
 void Exchanges::written(Connection& connection) {
   discard_sent(connection);
+  if (connection.subscription) return subscribed(connection);
   if (!connection.keep_alive) {
     connection.stream->finish();
     connection.state = State::lingering;
@@ -183,6 +202,59 @@ void Exchanges::written(Connection& connection) {
   connections_.move(connection, Kind::served);
   arm(connection, EPOLLIN);
   if (!connection.in.empty() || connection.stream->pending()) read(connection);
+}
+
+// It has received all events so far.
+void Exchanges::subscribed(Connection& connection) {
+  if (time_.now >= connection.event_due) {
+    const milliseconds interval = connection.subscription->interval;
+    const std::int64_t lost = 1 + (time_.now - connection.event_due) / interval;
+    connection.events_lost += static_cast<std::uint64_t>(lost);
+    connection.event_due += lost * interval;
+  }
+  connection.state = State::subscribed;
+  connections_.clear_deadline(connection);
+  if (!asked_) event_due_ = std::min(event_due_, connection.event_due);
+  linger(connection);
+}
+
+void Exchanges::ask_if_due() {
+  if (time_.now < event_due_ || time_.stopping()) return;
+  event_due_ = SteadyTime::max();
+  asked_ = true;
+  backend_.ask_for_event();
+}
+
+void Exchanges::publish(const Event& event) {
+  asked_ = false;
+  SteadyTime due = SteadyTime::max();
+  for (const ConnectionTable::Number number : connections_.numbers()) {
+    Connection* connection = connections_.find(number);  // null: closed by the one before
+    if (connection == nullptr || !connection->subscription) continue;
+    const Subscription& subscription = *connection->subscription;
+    if (subscription.place_lost.stop_requested() || subscription.accepted_under != event.accepted_under) {
+      close(*connection);
+      continue;
+    }
+    if (connection->state != State::subscribed) continue;
+    if (event.bytes && event.made > subscription.made && connection->event_due <= time_.now + kEarly) {
+      send_event(*connection, event);
+      connection = connections_.find(number);
+    }
+    if (connection != nullptr && connection->state == State::subscribed) due = std::min(due, connection->event_due);
+  }
+  if (due != SteadyTime::max()) event_due_ = std::max(due, time_.now + kNextTry);
+}
+
+void Exchanges::send_event(Connection& connection, const Event& event) {
+  connection.subscription->made = event.made;
+  connection.event_due = next_due(*connection.subscription, time_.now);
+  if (connection.events_lost > 0) {
+    connection.out.head = event_bytes(std::to_string(std::exchange(connection.events_lost, 0)), "lost");
+  }
+  connection.out.response = std::make_unique<HttpResponse>();
+  connection.out.response->shared_body = event.bytes;
+  send(connection);
 }
 
 void Exchanges::linger(Connection& connection) {
@@ -222,7 +294,7 @@ void Exchanges::begin_stop() {
     Connection* const connection = connections_.find(number);
     if (connection == nullptr) continue;
     connection->keep_alive = false;
-    if (connection->idle()) {
+    if (connection->idle() || connection->subscription) {
       close(*connection);
     } else if (connection->state != State::answering && connection->state != State::writing) {
       connections_.set_deadline(*connection, std::min(connection->deadline, time_.now + kStopTimeout));

@@ -46,6 +46,11 @@ class Exchanges {
   void read(Connection& connection);
   // The backend's answer; a disconnected client is not an error.
   void answer(Ticket ticket, Answer answer);
+  // When to call ask_if_due().
+  SteadyTime event_due() const { return event_due_; }
+  void ask_if_due();
+  // To every stream for which it is due and that has received all earlier ones.
+  void publish(const Event& event);
   // Its deadline has passed.
   void time_out(Connection& connection);
   void close(Connection& connection);
@@ -59,8 +64,11 @@ class Exchanges {
   void submit(Connection& connection, std::size_t head_size);
   void refuse(Connection& connection, int status);
   void begin_writing(Connection& connection, Answer answer);
+  void send(Connection& connection);
+  void send_event(Connection& connection, const Event& event);
   void write(Connection& connection);
   void written(Connection& connection);
+  void subscribed(Connection& connection);
   void linger(Connection& connection);
   void discard(Answer& answer);
   void discard_sent(Connection& connection);
@@ -73,8 +81,10 @@ class Exchanges {
   ConnectionTable& connections_;
   Front::Backend& backend_;
   std::optional<Handshakes>& handshakes_;
-  std::size_t submitted_ = 0;  // requests submitted and not answered
-  std::size_t unsent_ = 0;     // bytes of answers
+  std::size_t submitted_ = 0;                 // requests submitted and not answered
+  std::size_t unsent_ = 0;                    // bytes of answers
+  SteadyTime event_due_ = SteadyTime::max();  // the earliest of all streams; max: none, or one is being made
+  bool asked_ = false;                        // for an event
   std::array<char, 4096> scratch_{};
 };
 

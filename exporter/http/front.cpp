@@ -62,6 +62,14 @@ class Front::Loop {
     if (first) poller_.wake();
   }
 
+  void publish(Event event) {
+    {
+      const std::lock_guard lock(mutex_);
+      event_ = std::move(event);
+    }
+    poller_.wake();
+  }
+
   bool responds(milliseconds at_most) {
     std::unique_lock lock(mutex_);
     const std::uint64_t question = ++asked_;
@@ -99,7 +107,8 @@ class Front::Loop {
   bool finished() const { return time_.stopping() && (connections_.size() == 0 || time_.now >= time_.give_up); }
 
   int poll_timeout() const {
-    const SteadyTime next = std::min({time_.give_up, acceptor_.resume_at(), connections_.next_check()});
+    const SteadyTime next =
+        std::min({time_.give_up, acceptor_.resume_at(), connections_.next_check(), exchanges_.event_due()});
     if (next == SteadyTime::max()) return -1;
     const auto left = std::chrono::ceil<milliseconds>(next - std::chrono::steady_clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
@@ -118,9 +127,11 @@ class Front::Loop {
 
   void woken() {
     std::optional<milliseconds> grace;
+    std::optional<Event> event;
     {
       const std::lock_guard lock(mutex_);
       taken_.swap(answers_);
+      event.swap(event_);
       if (answered_ != asked_) {
         answered_ = asked_;
         answered_changed_.notify_all();
@@ -129,6 +140,7 @@ class Front::Loop {
     }
     for (auto& [ticket, answer] : taken_) exchanges_.answer(ticket, std::move(answer));
     taken_.clear();
+    if (event) exchanges_.publish(*event);
     acceptor_.take_handshakes();
     if (grace) begin_stop(*grace);
   }
@@ -146,6 +158,7 @@ class Front::Loop {
       }
     }
     acceptor_.resume_if_due();
+    exchanges_.ask_if_due();
   }
 
   const FrontOptions options_;
@@ -162,6 +175,7 @@ class Front::Loop {
 
   std::mutex mutex_;
   std::vector<std::pair<Ticket, Answer>> answers_;
+  std::optional<Event> event_;
   std::optional<milliseconds> stop_grace_;
   std::condition_variable answered_changed_;
   std::uint64_t asked_ = 0, answered_ = 0;
@@ -176,6 +190,8 @@ Front::~Front() = default;
 void Front::start() { loop_->start(); }
 
 void Front::answer(Ticket ticket, Answer answer) { loop_->answer(ticket, std::move(answer)); }
+
+void Front::publish(Event event) { loop_->publish(std::move(event)); }
 
 bool Front::responds(std::chrono::milliseconds at_most) { return loop_->responds(at_most); }
 

@@ -52,6 +52,8 @@ class Front {
     virtual bool withdraw(Ticket ticket) = 0;
     // The answer to a request that the front rejects itself.
     virtual Answer refusal(int status) = 0;
+    // A stream's next event is due: publish() follows, on any thread. Not called again before. Must not block.
+    virtual void ask_for_event() = 0;
     // Returns the memory of an answer for reuse.
     virtual void recycle(std::unique_ptr<HttpResponse> response) = 0;
   };
@@ -74,6 +76,9 @@ class Front {
 
   // Call once for each submitted ticket that was not withdrawn; a client that has disconnected is not an error.
   void answer(Ticket ticket, Answer answer);
+
+  // The answer to ask_for_event().
+  void publish(Event event);
 
   // Whether its thread completes an iteration within that time.
   bool responds(std::chrono::milliseconds at_most);

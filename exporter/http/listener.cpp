@@ -52,6 +52,7 @@ Listener::Listener(ListenerOptions options, std::vector<UniqueFd> sockets, HttpH
   std::unique_ptr<Front>& front = state_->front;
   state_->responder.deliver_to(
       [&front](Front::Ticket ticket, Answer answer) { front->answer(ticket, std::move(answer)); },
+      [&front](Event event) { front->publish(std::move(event)); },
       [&front] {  // twice: after the second iteration, everything that was ready at the call has been handled
         for (int i = 0; i < 2; ++i) (void)front->responds(kResetsNoticed);
       });

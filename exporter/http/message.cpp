@@ -3,6 +3,13 @@
 
 namespace igpu::exporter {
 
+std::string event_bytes(std::string_view data, std::string_view name) {
+  std::string bytes;
+  bytes.reserve(data.size() + name.size() + 24);
+  if (!name.empty()) bytes.append("event: ").append(name).append("\n");
+  return bytes.append("data: ").append(data).append("\n\n");
+}
+
 void HttpResponse::clear() {
   status = 200;
   content_type = "text/plain; charset=utf-8";
@@ -10,6 +17,7 @@ void HttpResponse::clear() {
   keeps_alive.reset();
   body.clear();
   shared_body.reset();
+  subscription.reset();
 }
 
 void HttpResponse::fail(int code, std::string_view message) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -32,6 +35,25 @@ class HttpRequest {
   virtual void notice_resets() const {}
 };
 
+// What makes a response the beginning of a stream of server-sent events: more follow until the client leaves.
+struct Subscription {
+  std::chrono::milliseconds interval{};          // from event to event
+  std::chrono::steady_clock::time_point made{};  // the event in the response; a client never gets one twice
+  std::shared_ptr<const void> place;             // held as long as the stream lasts
+  std::stop_token place_lost;                    // stopped: the stream ends
+  std::shared_ptr<const void> accepted_under;    // the rules by which the client was accepted: others end the stream
+};
+
+// One event, for all streams.
+struct Event {
+  std::shared_ptr<const std::string> bytes;  // as they are sent; null: there is none this time
+  std::chrono::steady_clock::time_point made{};
+  std::shared_ptr<const void> accepted_under;  // the rules that hold now
+};
+
+// The bytes of an event with one line of data; of the default kind if it has no name.
+std::string event_bytes(std::string_view data, std::string_view name = {});
+
 struct HttpResponse {
   int status = 200;
   std::string_view content_type = "text/plain; charset=utf-8";
@@ -40,6 +62,7 @@ struct HttpResponse {
   std::shared_ptr<const void> keeps_alive;
   std::string body;
   std::shared_ptr<const std::string> shared_body;  // if set, sent instead of body: that of several responses
+  std::optional<Subscription> subscription;        // if set, the body is the first event and has no length
 
   std::string_view content() const { return shared_body ? *shared_body : body; }
   void clear();  // keeps the memory of body
@@ -61,6 +84,8 @@ class HttpHandler {
   virtual void handle(const HttpRequest& request, HttpResponse& response) = 0;
   // Called once for every response sent, including those of the listener itself (malformed requests).
   virtual void answered(int status) = 0;
+  // The next event of the streams that responses have begun; called when one is due, by one thread at a time.
+  virtual Event next_event() { return {}; }
 };
 
 }  // namespace igpu::exporter

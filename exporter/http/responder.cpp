@@ -8,14 +8,20 @@
 #include "http/response_head.h"
 
 namespace igpu::exporter {
+namespace {
+
+constexpr Front::Ticket kEvent = 0;  // no connection has this number
+
+}  // namespace
 
 Responder::Responder(unsigned workers, HttpHandler& handler, Log& log)
     : handler_(handler),
       log_(log),
       workers_(workers, [this](const WorkerPool::Job& job, const auto& free) { serve(job, free); }) {}
 
-void Responder::deliver_to(Deliver deliver, std::function<void()> notice_resets) {
+void Responder::deliver_to(Deliver deliver, std::function<void(Event)> publish, std::function<void()> notice_resets) {
   deliver_ = std::move(deliver);
+  publish_ = std::move(publish);
   notice_resets_ = std::move(notice_resets);
 }
 
@@ -23,7 +29,14 @@ void Responder::submit(Front::Ticket ticket, std::string_view head, const std::s
   workers_.submit({ticket, std::string(head), client, std::move(gone)});
 }
 
+void Responder::ask_for_event() { workers_.submit({kEvent, {}, {}, {}}); }
+
 void Responder::serve(const WorkerPool::Job& job, const std::function<void()>& free) noexcept {
+  if (job.ticket == kEvent) {
+    Event event = next_event();
+    free();
+    return publish_(std::move(event));
+  }
   Answer answer;
   answer.close = true;
   try {
@@ -34,6 +47,15 @@ void Responder::serve(const WorkerPool::Job& job, const std::function<void()>& f
   try {
     deliver_(job.ticket, std::move(answer));
   } catch (...) {  // out of memory: the client waits until the front stops
+  }
+}
+
+Event Responder::next_event() noexcept {
+  try {
+    return handler_.next_event();
+  } catch (const std::exception& error) {
+    log_.write(LogLevel::error, "the event of the streams failed", {{"error", error.what()}});
+    return {};
   }
 }
 

@@ -25,9 +25,10 @@ class Responder final : public Front::Backend {
   Responder(unsigned workers, HttpHandler& handler, Log& log);
 
   // Before the first submit. notice_resets: HttpRequest::notice_resets().
-  void deliver_to(Deliver deliver, std::function<void()> notice_resets);
+  void deliver_to(Deliver deliver, std::function<void(Event)> publish, std::function<void()> notice_resets);
 
   void submit(Front::Ticket ticket, std::string_view head, const std::string& client, std::stop_token gone) override;
+  void ask_for_event() override;
   bool withdraw(Front::Ticket ticket) override { return workers_.withdraw(ticket); }
   Answer refusal(int status) override;
   void recycle(std::unique_ptr<HttpResponse> response) override { responses_.give_back(std::move(response)); }
@@ -37,11 +38,13 @@ class Responder final : public Front::Backend {
 
  private:
   void serve(const WorkerPool::Job& job, const std::function<void()>& free) noexcept;
+  Event next_event() noexcept;
   Answer answer_to(const WorkerPool::Job& job);
 
   HttpHandler& handler_;
   Log& log_;
   Deliver deliver_;
+  std::function<void(Event)> publish_;
   std::function<void()> notice_resets_;
   ResponsePool responses_;
   WorkerPool workers_;  // last: its threads use all of the above

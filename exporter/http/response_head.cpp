@@ -58,9 +58,12 @@ std::string response_head(const HttpResponse& response) {
   append_date(head);
   head += "\r\nContent-Type: ";
   head += response.content_type;
-  head += "\r\nContent-Length: ";
-  append_number(head, response.content().size());
   head += "\r\n";
+  if (!response.subscription) {
+    head += "Content-Length: ";
+    append_number(head, response.content().size());
+    head += "\r\n";
+  }
   for (const auto& [name, value] : response.headers) {
     head += name;
     head += ": ";

@@ -3,11 +3,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "format/json_lines.h"
 #include "format/json_writer.h"
+#include "http/query.h"
+#include "igpu/duration.h"
 #include "igpu/page.h"
 #include "report/fixes.h"
 #include "self/build_info.h"
@@ -17,7 +22,34 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kSnapshot = "/api/v1/snapshot";
+constexpr std::string_view kStream = "/api/v1/stream";
 constexpr std::string_view kDoctor = "/api/v1/doctor";
+
+using std::chrono::seconds;
+
+// Throws std::invalid_argument.
+std::chrono::milliseconds wanted_interval(std::string_view query) {
+  const std::vector<std::string> wanted = query_values(query, "interval");
+  if (wanted.empty()) return seconds(1);
+  const std::optional<Nanoseconds> interval = parse_duration(wanted.front());
+  if (wanted.size() > 1 || !interval || *interval < seconds(1) || *interval > seconds(10)) {
+    throw std::invalid_argument("interval is one duration from 1s to 10s");
+  }
+  return std::chrono::duration_cast<std::chrono::milliseconds>(*interval);
+}
+
+// For the readings of the streams, for which no single client asks.
+class StreamsRequest final : public HttpRequest {
+ public:
+  std::string_view method() const override { return "GET"; }
+  std::string_view path() const override { return kStream; }
+  std::string_view query() const override { return {}; }
+  std::string_view header(std::string_view) const override { return {}; }
+  std::string list_header(std::string_view) const override { return {}; }
+  std::string_view client() const override { return "streams"; }
+};
+
+std::string event_of(std::string_view line) { return event_bytes(line.substr(0, line.find('\n'))); }
 
 void write_snapshot(const ScrapeResult& result, std::string& out) {
   write_json_line(PageView(result.lists()), std::chrono::system_clock::now(), out);
@@ -32,11 +64,52 @@ Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, 
       snapshot_(metrics, kJson, write_snapshot),
       doctor_(metrics, kJson, [this](const ScrapeResult& result, std::string& out) { write_doctor(result, out); }) {}
 
-bool Api::has(std::string_view path) { return path == kSnapshot || path == kDoctor; }
+bool Api::has(std::string_view path) { return path == kSnapshot || path == kStream || path == kDoctor; }
 
 void Api::answer(const HttpRequest& request, HttpResponse& response) {
-  (request.path() == kDoctor ? doctor_ : snapshot_).answer(request, response);
+  if (request.path() == kStream) {
+    begin_stream(request, response);
+  } else {
+    (request.path() == kDoctor ? doctor_ : snapshot_).answer(request, response);
+  }
   origins_.add_headers(request, response);
+}
+
+void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {
+  Subscription subscription;
+  try {
+    subscription.interval = wanted_interval(request.query());
+  } catch (const std::invalid_argument& error) {
+    return response.fail(400, error.what());
+  }
+  auto place = std::make_shared<InFlight::Slot>(streams_.enter(request.client(), {}));
+  if (!*place) {
+    request.notice_resets();  // some may have left
+    *place = streams_.enter(request.client(), {});
+  }
+  if (!*place) {
+    response.fail(503, "all " + std::to_string(kStreams) +
+                           " streams are taken; /api/v1/snapshot gives the same readings one by one");
+    response.headers.emplace_back("Retry-After", "10");
+    return;
+  }
+  const PacedPage::Reading reading = snapshot_.latest(request, response);
+  if (!reading.text) return;
+  response.content_type = "text/event-stream";
+  response.headers.emplace_back("Cache-Control", "no-store");
+  response.headers.emplace_back("X-Accel-Buffering", "no");  // a proxy passes events on as they come
+  response.body = event_of(*reading.text);
+  subscription.made = reading.begun;
+  subscription.place_lost = place->when_lost();
+  subscription.place = std::move(place);
+  response.subscription = std::move(subscription);
+}
+
+Event Api::next_event() {
+  HttpResponse refused;
+  const PacedPage::Reading reading = snapshot_.latest(StreamsRequest(), refused);
+  if (!reading.text) return {};
+  return {std::make_shared<const std::string>(event_of(*reading.text)), reading.begun, {}};
 }
 
 void Api::write_doctor(const ScrapeResult& result, std::string& out) {

@@ -6,6 +6,7 @@
 
 #include "http/message.h"
 #include "pages/allowed_origins.h"
+#include "pages/in_flight.h"
 #include "pages/metrics_handler.h"
 #include "pages/paced_page.h"
 #include "pages/scrape_source.h"
@@ -15,22 +16,30 @@ namespace igpu::exporter {
 
 // JSON for programs, and for the script of the page at "/" (docs/api.md):
 //   /api/v1/snapshot   what `stats --format json` prints
+//   /api/v1/stream     the same again and again, as server-sent events; ?interval=1s to 10s. An event "lost" says how
+//   many
+//                      readings a client missed because it had not yet received an earlier one
 //   /api/v1/doctor     what of the machine cannot be read, why, and what would change that
 class Api {
  public:
+  static constexpr unsigned kStreams = 64;  // at the same time; clients share them as they share scrapes
+
   // All must outlive the API.
   Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants);
 
   static bool has(std::string_view path);
   void answer(const HttpRequest& request, HttpResponse& response);  // of a path that it has
+  Event next_event();                                               // of the streams
 
  private:
+  void begin_stream(const HttpRequest& request, HttpResponse& response);
   void write_doctor(const ScrapeResult& result, std::string& out);
 
   ScrapeSource& source_;
   const AllowedOrigins origins_;
   const FindGrants find_grants_;
   PacedPage snapshot_, doctor_;
+  InFlight streams_{kStreams};
 };
 
 }  // namespace igpu::exporter

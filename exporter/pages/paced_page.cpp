@@ -35,27 +35,33 @@ class PacedPage::Turn {
 };
 
 void PacedPage::answer(const HttpRequest& request, HttpResponse& response) {
+  if (const std::shared_ptr<Page> page = find(request, response)) deliver(page, request, response);
+}
+
+PacedPage::Reading PacedPage::latest(const HttpRequest& request, HttpResponse& response) {
+  const std::shared_ptr<Page> page = find(request, response);
+  return page ? Reading{page->begun, page->plain} : Reading{};
+}
+
+// Null: the response holds the reason.
+std::shared_ptr<PacedPage::Page> PacedPage::find(const HttpRequest& request, HttpResponse& response) {
   std::unique_lock lock(mutex_);
   const auto begun = clock_();
   if (last_) {
     const auto age = begun - last_->begun;
-    if (age < kFresh || (scraping_ && age < kOldest)) {
-      const std::shared_ptr<Page> page = last_;
-      lock.unlock();
-      return deliver(page, request, response);
-    }
+    if (age < kFresh || (scraping_ && age < kOldest)) return last_;
   }
   const Turn turn(*this);
   lock.unlock();
   const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_for(request, response);
-  if (!result) return;
+  if (!result) return nullptr;
   std::string text;
   write_(*result, text);
-  const auto page = std::make_shared<Page>(Page{begun, std::make_shared<const std::string>(std::move(text)), {}});
+  auto page = std::make_shared<Page>(Page{begun, std::make_shared<const std::string>(std::move(text)), {}});
   lock.lock();
   last_ = page;
   lock.unlock();
-  deliver(page, request, response);
+  return page;
 }
 
 void PacedPage::deliver(const std::shared_ptr<Page>& page, const HttpRequest& request, HttpResponse& response) {

@@ -29,14 +29,22 @@ class PacedPage {
 
   void answer(const HttpRequest& request, HttpResponse& response);
 
- private:
   using Bytes = std::shared_ptr<const std::string>;
+  struct Reading {
+    std::chrono::steady_clock::time_point begun;
+    Bytes text;  // null: there is none, and the response holds the reason
+  };
+  // What answer() sends.
+  Reading latest(const HttpRequest& request, HttpResponse& response);
+
+ private:
   struct Page {
     std::chrono::steady_clock::time_point begun;
     Bytes plain, compressed;  // compressed: null until a client accepts it
   };
   class Turn;
 
+  std::shared_ptr<Page> find(const HttpRequest& request, HttpResponse& response);
   void deliver(const std::shared_ptr<Page>& page, const HttpRequest& request, HttpResponse& response);
 
   MetricsHandler& metrics_;

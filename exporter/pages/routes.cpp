@@ -64,6 +64,8 @@ void Routes::handle(const HttpRequest& request, HttpResponse& response) {
   }
 }
 
+Event Routes::next_event() { return readiness_.state() == Readiness::State::draining ? Event() : api_.next_event(); }
+
 void Routes::index(const HttpRequest& request, HttpResponse& response) {
   const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_for(request, response);
   if (!result) return;

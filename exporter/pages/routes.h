@@ -29,6 +29,7 @@ class Routes final : public HttpHandler {
 
   void handle(const HttpRequest& request, HttpResponse& response) override;
   void answered(int status) override { requests_.count(status); }
+  Event next_event() override;
 
  private:
   void index(const HttpRequest& request, HttpResponse& response);

@@ -21,6 +21,13 @@ void Guard::handle(const HttpRequest& request, HttpResponse& response) {
   const std::shared_ptr<const LoadedWebConfig> loaded = config_.current();
   if (accepts(loaded->config, request, response)) next_.handle(request, response);
   add_headers(loaded, response);
+  if (response.subscription) response.subscription->accepted_under = loaded;
+}
+
+Event Guard::next_event() {
+  Event event = next_.next_event();
+  event.accepted_under = config_.current();
+  return event;
 }
 
 bool Guard::accepts(const WebConfig& config, const HttpRequest& request, HttpResponse& response) {

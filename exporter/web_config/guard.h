@@ -11,7 +11,8 @@ namespace igpu::exporter {
 
 // Applies the web configuration to every request, whatever its path, as the toolkit does (so /-/healthy and /-/ready
 // need a password, too): rate limit (429), basic authentication (401; 503 while too many passwords are being checked),
-// and headers for every response. A configured header replaces one that a page sets.
+// and headers for every response. A configured header replaces one that a page sets. A stream ends when the
+// configuration changes: its client comes back, and is accepted or not.
 class Guard final : public HttpHandler {
  public:
   // All arguments must outlive the guard.
@@ -20,6 +21,7 @@ class Guard final : public HttpHandler {
 
   void handle(const HttpRequest& request, HttpResponse& response) override;
   void answered(int status) override { next_.answered(status); }
+  Event next_event() override;
 
  private:
   // False: the request is rejected, and the response says why.

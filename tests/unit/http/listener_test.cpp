@@ -82,6 +82,145 @@ std::string socket_path(const char* name) { return "/tmp/igpu-" + std::to_string
 
 TEST_SUITE_BEGIN("listener");
 
+namespace {
+
+// Begins a stream with "first", sends "next 1", "next 2", … for as long as `on`.
+class Ticking final : public HttpHandler {
+ public:
+  static constexpr auto kInterval = 20ms;
+
+  void handle(const HttpRequest& request, HttpResponse& response) override {
+    response.body = event_bytes("first");
+    if (request.path() != "/stream") return;
+    response.content_type = "text/event-stream";
+    response.subscription =
+        Subscription{kInterval, std::chrono::steady_clock::now(), place, ended.get_token(), rules()};
+  }
+  void answered(int) override {}
+  Event next_event() override {
+    const int number = ++made;
+    if (number == failing) throw std::runtime_error("no reading");
+    auto bytes = std::make_shared<const std::string>(event_bytes("next " + std::to_string(number) + padding));
+    return {bytes, std::chrono::steady_clock::now(), rules()};
+  }
+
+  std::shared_ptr<const void> rules() {
+    const std::lock_guard lock(mutex);
+    return accepted_under;
+  }
+  void change_rules() {
+    const std::lock_guard lock(mutex);
+    accepted_under = std::make_shared<int>();
+  }
+
+  std::shared_ptr<const void> place = std::make_shared<int>();
+  std::stop_source ended;
+  std::string padding;
+  int failing = 0;
+  std::atomic<int> made = 0;
+  std::mutex mutex;
+  std::shared_ptr<const void> accepted_under;
+};
+
+struct TickingServer {
+  RecordingLog log;
+  Ticking handler;
+  TestListener listener{Server::options({"127.0.0.1:0"}, 60s), handler, log};
+
+  HttpConnection open(const std::string& rest = {}) {
+    HttpConnection client(listener.port());
+    client.send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n" + rest);
+    return client;
+  }
+  bool all_left() {  // places are given back
+    for (int i = 0; i < 3000 && handler.place.use_count() > 1; ++i) std::this_thread::sleep_for(5ms);
+    return handler.place.use_count() == 1;
+  }
+  void wait_for_events(int more) {
+    const int until = handler.made + more;
+    for (int i = 0; i < 3000 && handler.made < until; ++i) std::this_thread::sleep_for(5ms);
+    REQUIRE(handler.made >= until);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a stream: the answer has no length, and events follow until the server stops") {
+  TickingServer server;
+  server.handler.failing = 2;                                                // the others still come
+  HttpConnection client = server.open("GET / HTTP/1.1\r\nHost: x\r\n\r\n");  // what follows is no request
+  server.wait_for_events(5);
+  server.listener.stop(0ms);
+  const HttpReply reply = parse_reply(client.receive());
+  CHECK(reply.status == 200);
+  CHECK(reply.header("content-length").empty());
+  CHECK(reply.header("connection") == "close");
+  CHECK(reply.body.starts_with("data: first\n\ndata: next 1\n\ndata: next 3\n\n"));
+  CHECK(server.handler.place.use_count() == 1);
+}
+
+TEST_CASE("one event serves all streams, and none is made for nobody") {
+  TickingServer server;
+  {
+    std::vector<HttpConnection> clients;
+    for (int i = 0; i < 20; ++i) clients.push_back(server.open());
+    server.wait_for_events(3);
+  }
+  CHECK(server.all_left());
+  // One that was asked for before the last client left may still be under way.
+  const int made = server.handler.made;
+  std::this_thread::sleep_for(500ms);
+  CHECK(server.handler.made <= made + 1);
+}
+
+TEST_CASE("a stream that its client leaves, whose place is lost or that is under other rules ends") {
+  TickingServer server;
+  HttpConnection crashed = server.open(), half = server.open();
+  server.wait_for_events(2);
+  crashed.reset();
+  half.half_close();
+  CHECK(server.all_left());
+  CHECK(half.closed_within(15s));
+  HttpConnection loser = server.open();
+  server.wait_for_events(2);
+  server.handler.change_rules();
+  CHECK(loser.closed_within(15s));
+  HttpConnection late = server.open();
+  server.wait_for_events(2);
+  server.handler.ended.request_stop();
+  CHECK(late.closed_within(15s));
+}
+
+TEST_CASE("HEAD of a stream has no event and ends") {
+  TickingServer server;
+  const HttpReply reply = http_get(server.listener.port(), "/stream", {}, "HEAD");
+  CHECK(reply.status == 200);
+  CHECK(reply.header("content-type") == "text/event-stream");
+  CHECK(reply.body.empty());
+  CHECK(server.all_left());
+}
+
+TEST_CASE("a slow reader is told how many events it lost") {
+  TickingServer server;
+  server.handler.padding.assign(8 << 20, 'x');  // more than the kernel keeps for a client
+  HttpConnection slow = server.open();
+  HttpConnection fast = server.open();
+  std::atomic<bool> done = false;
+  std::thread reader([&] {
+    while (!done) (void)fast.receive(20ms);
+  });
+  server.wait_for_events(6);
+  std::string received;
+  for (int i = 0; i < 1000 && received.find("event: lost\n") == std::string::npos; ++i) received += slow.receive(20ms);
+  done = true;
+  reader.join();
+  const std::size_t at = received.find("event: lost\ndata: ");
+  REQUIRE(at != std::string::npos);
+  const std::string number = received.substr(at + 18, received.find('\n', at + 18) - at - 18);
+  CHECK(std::stoi(number) > 0);
+  CHECK(received.substr(at - 2, 2) == "\n\n");
+}
+
 TEST_CASE("a request arrives as it was sent, and the answer states its length") {
   Server server;
   const HttpReply reply =

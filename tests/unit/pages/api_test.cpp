@@ -42,9 +42,10 @@ struct Served {
             return PlaceOfGrants{"systemd unit", "x.service", {std::to_string(findings.size()) + " to grant"}};
           }};
 
-  HttpResponse get(const std::string& path) {
+  HttpResponse get(const std::string& path, const std::string& query = {}) {
     FakeRequest request;
     request.path_text = path;
+    request.query_text = query;
     HttpResponse response;
     api.answer(request, response);
     return response;
@@ -67,6 +68,50 @@ TEST_CASE("the snapshot is what stats prints as JSON") {
   answer.erase("time");
   stats.erase("time");
   CHECK(answer == stats);
+}
+
+TEST_CASE("a stream begins with the current reading; the readings after it are those of the snapshot") {
+  Served served;
+  const HttpResponse snapshot = served.get("/api/v1/snapshot");
+  const std::string line(snapshot.content().substr(0, snapshot.content().size() - 1));
+  const HttpResponse stream = served.get("/api/v1/stream");
+  CHECK(stream.status == 200);
+  CHECK(stream.content_type == "text/event-stream");
+  CHECK(stream.content() == "data: " + line + "\n\n");
+  REQUIRE(stream.subscription);
+  CHECK(stream.subscription->interval == std::chrono::seconds(1));
+  const Event event = served.api.next_event();  // within the same second: the same reading
+  REQUIRE(event.bytes);
+  CHECK(*event.bytes == stream.content());
+  CHECK(event.made == stream.subscription->made);
+}
+
+TEST_CASE("a stream's interval is one to ten seconds") {
+  Served served;
+  for (const char* right : {"interval=1s", "interval=2500ms", "interval=10s", "other=1"}) {
+    CAPTURE(right);
+    CHECK(served.get("/api/v1/stream", right).status == 200);
+  }
+  CHECK(served.get("/api/v1/stream", "interval=2500ms").subscription->interval == std::chrono::milliseconds(2500));
+  for (const char* wrong : {"interval=", "interval=0s", "interval=999ms", "interval=11s", "interval=1",
+                            "interval=1s&interval=2s", "interval=-1s", "interval=1s%00"}) {
+    CAPTURE(wrong);
+    const HttpResponse response = served.get("/api/v1/stream", wrong);
+    CHECK(response.status == 400);
+    CHECK_FALSE(response.subscription);
+  }
+}
+
+TEST_CASE("there are 64 streams; one that ends makes place, and a refusal names the snapshot") {
+  Served served;
+  std::vector<HttpResponse> streams;
+  for (unsigned i = 0; i < Api::kStreams; ++i) streams.push_back(served.get("/api/v1/stream"));
+  const HttpResponse refused = served.get("/api/v1/stream");
+  CHECK(refused.status == 503);
+  CHECK(refused.content().find("/api/v1/snapshot") != std::string::npos);
+  CHECK(served.get("/api/v1/snapshot").status == 200);
+  streams.pop_back();
+  CHECK(served.get("/api/v1/stream").status == 200);
 }
 
 TEST_CASE("the doctor's answer has what doctor --json says of the same machine") {
