@@ -13,14 +13,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import urllib.error
 
 import jsonschema
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from exporter_under_test import Exporter, bcrypt, check, fetch, finish  # noqa: E402
+from exporter_under_test import Exporter, bcrypt, check, fetch, finish, replace_file, wait_for  # noqa: E402
 
 PROFILES = ["rack", "locked", "asleep", "arc-a770"]
+STREAM = "/api/v1/stream"
+PLACES = 64  # for streams
 
 
 def schema_of(openapi, folder, path):
@@ -60,11 +64,63 @@ def raw(port, request):
         return answer
 
 
+class Stream:
+    """A client of /api/v1/stream. Everything that comes is kept; `head` and `events` are what it says so far."""
+
+    def __init__(self, port, query="", headers="", reads=True):
+        """port: or the path of a UNIX socket."""
+        self.socket = socket.socket(socket.AF_INET if isinstance(port, int) else socket.AF_UNIX)
+        self.socket.settimeout(120)
+        self.socket.connect(("127.0.0.1", port) if isinstance(port, int) else str(port))
+        self.socket.sendall(f"GET {STREAM}{query} HTTP/1.1\r\nHost: x\r\n{headers}\r\n".encode())
+        self.bytes, self.ended = b"", False
+        if reads:
+            threading.Thread(target=self.read, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def read(self):
+        try:
+            while chunk := self.socket.recv(65536):
+                self.bytes += chunk
+        except OSError:
+            pass
+        self.ended = True
+
+    def close(self):
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads
+        except OSError:
+            pass
+        self.socket.close()
+
+    @property
+    def head(self):
+        return self.bytes.split(b"\r\n\r\n")[0].decode() if b"\r\n\r\n" in self.bytes else ""
+
+    @property
+    def events(self):
+        """(type, data) of those that are complete."""
+        body = self.bytes.partition(b"\r\n\r\n")[2].decode("utf-8", "replace")
+        found = []
+        for event in body.split("\n\n")[:-1]:
+            fields = dict(line.split(": ", 1) for line in event.split("\n"))
+            found.append((fields.get("event", "message"), json.loads(fields["data"])))
+        return found
+
+    def wait(self, count):
+        return wait_for(lambda: len(self.events) >= count and self.events, f"{count} events of a stream: {self.bytes[:300]}")
+
+
 def check_answers(binary, root, folder, openapi):
     for profile in PROFILES:
         with Exporter(binary, folder / "log", f"--simulate={profile}", "--collector.host") as exporter:
             base = exporter.url.removesuffix("/metrics")
-            for path in openapi["paths"]:
+            for path in openapi["paths"].keys() - {STREAM}:
                 answer = json.loads(fetch(base + path))
                 try:
                     jsonschema.Draft7Validator(schema_of(openapi, root / "docs", path)).validate(answer)
@@ -104,6 +160,118 @@ def check_protocol(binary, folder):
             client.close()
 
 
+def times_of(streams):
+    return {data["time"] for stream in streams for kind, data in stream.events if kind == "message"}
+
+
+def check_stream(binary, root, folder):
+    schema = jsonschema.Draft7Validator(json.loads((root / "docs/stats.schema.json").read_text()))
+    with Exporter(binary, folder / "log", "--simulate=rack") as exporter:
+        base = exporter.url.removesuffix("/metrics")
+        with Stream(exporter.port) as stream, Stream(exporter.port, "?interval=3s", "Connection: close\r\n") as seldom:
+            events = stream.wait(4)
+            for kind, reading in events:
+                check(kind == "message", f"an event of the type {kind}")
+                schema.validate(reading)
+            times = [reading["time"] for _, reading in events]
+            check(times == sorted(set(times)), f"a reading came twice: {times}")
+            check("text/event-stream" in stream.head and "Content-Length" not in stream.head and "gzip" not in stream.head, stream.head)
+            times = [reading["time"] for _, reading in seldom.wait(3)]
+            check(all(later - earlier > 2 for earlier, later in zip(times, times[1:])), f"every three seconds: {times}")
+        for query in ("?interval=0.5s", "?interval=1h", "?interval=often", "?interval=1s&interval=2s"):
+            check(status_of(base + STREAM + query) == 400, query)
+
+        # Fifty streams and a client that polls: one reading a second for all of them.
+        streams = [Stream(exporter.port) for _ in range(50)]
+        try:
+            for stream in streams:
+                stream.wait(1)
+            began, before = time.time(), len(times_of(streams))
+            while min(len(stream.events) for stream in streams) < 6:
+                fetch(base + "/api/v1/snapshot")
+                if not check(time.time() - began < 120, "fifty streams have no six events"):
+                    break
+            readings, seconds = len(times_of(streams)) - before, time.time() - began
+            check(readings <= seconds + 2, f"{readings} readings for fifty streams in {seconds:.1f} s")
+            # More than there are places for, from one address.
+            more = [Stream(exporter.port) for _ in range(PLACES - 50)]
+            for stream in more:
+                stream.wait(1)
+            refused = raw(exporter.port, f"GET {STREAM} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            check(refused.startswith(b"HTTP/1.1 503") and b"/api/v1/snapshot" in refused and b"Retry-After" in refused, f"beyond: {refused[:300]}")
+            check(status_of(base + "/api/v1/snapshot") == 200 and status_of(exporter.url) == 200, "all streams are taken: others are served")
+            for stream in more:
+                stream.close()
+            with Stream(exporter.port) as late:
+                late.wait(2)
+            exporter.signal_end()
+            for stream in streams:
+                wait_for(lambda: stream.ended, "the end of the exporter ends a stream")
+        finally:
+            for stream in streams:
+                stream.close()
+
+
+def check_hostile_streams(binary, folder):
+    # The kernel keeps megabytes for a reader on TCP, and little for one on a UNIX socket.
+    slow_socket = folder / "slow.socket"
+    with Exporter(binary, folder / "log", "--simulate=rack", f"--web.listen-address=unix:{slow_socket}") as exporter:
+        base = exporter.url.removesuffix("/metrics")
+        threads = lambda: len(list(pathlib.Path(f"/proc/{exporter.process.pid}/task").iterdir()))  # noqa: E731
+        # A slow reader, which reads less than comes, is told what it lost; a fast one beside it loses nothing.
+        with Stream(exporter.port) as fast, Stream(slow_socket, reads=False) as slow:
+            def told():
+                if 5 * len(slow.bytes) < 2 * len(fast.bytes):
+                    slow.bytes += slow.socket.recv(4096)
+                return re.search(rb"\n\nevent: lost\ndata: ([1-9]\d*)\n\n", slow.bytes)
+            wait_for(told, "a slow reader is told what it lost", 250)
+            check(all(kind == "message" for kind, _ in fast.events), "a fast reader lost events")
+        # Those that ask and never read, that send half a request, that leave at once, and that end their half: each in a flood.
+        silent = [Stream(slow_socket, reads=False) for _ in range(40)]
+        half = [socket.create_connection(("127.0.0.1", exporter.port), timeout=120) for _ in range(200)]
+        for client in half:
+            client.sendall(f"GET {STREAM} HTTP/1.1\r\nHost: x\r\n".encode())
+        for number in range(300):
+            with Stream(exporter.port, reads=False) as client:
+                if number % 2:
+                    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")  # a reset
+        for _ in range(10):
+            client = Stream(exporter.port)
+            client.socket.shutdown(socket.SHUT_WR)
+            wait_for(lambda: client.ended, "who ends its half ends its stream")
+            client.close()
+        check(status_of(base + "/api/v1/snapshot") == 200 and status_of(exporter.url) == 200, "not served beside hostile streams")
+        check(threads() < 60, f"{threads()} threads: streams hold them")
+        for client in (*half, *silent):
+            client.close()
+        # All places are free again.
+        def all_places():
+            streams = [Stream(exporter.port) for _ in range(PLACES)]
+            try:
+                wait_for(lambda: all(stream.events or stream.ended or " 503 " in stream.head for stream in streams), "an answer each")
+                return all(stream.events for stream in streams)
+            finally:
+                for stream in streams:
+                    stream.close()
+        wait_for(all_places, "the places of those that left are free")
+        # Tricks with the head, and requests behind it: one stream, or a refusal.
+        for trick, status in (("Last-Event-ID: 7", 200), ("Accept-Encoding: gzip", 200), ("Transfer-Encoding: chunked", 200), ("Range: bytes=0-1", 200),
+                              ("Content-Length: 5", 200), ("Content-Length: 1, 2", 400), ("Host: y", 400), ("X: " + "a" * 20000, 431), (" folded: x", 400)):
+            with Stream(exporter.port, headers=trick + "\r\n") as client:
+                wait_for(lambda: client.head, f"an answer to {trick[:40]}")
+                check(client.head.startswith(f"HTTP/1.1 {status}"), f"{trick[:40]}: {client.head[:60]}")
+        with Stream(exporter.port) as client:
+            client.socket.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+            client.wait(3)
+            check(client.bytes.count(b"HTTP/1.1") == 1, "a request within a stream was answered")
+            try:
+                while not client.ended:
+                    client.socket.sendall(b"x" * 65536)
+            except OSError:
+                pass
+            wait_for(lambda: client.ended, "who sends without end is disconnected")
+
+
 def check_origins(binary, folder):
     with Exporter(binary, folder / "log", "--simulate=rack", r"--web.cors.origin=https://(one|two)\.example") as exporter:
         for origin, allowed in (("https://one.example", True), ("https://one.example.org", False), ("null", False), ("https://" + "a" * 5000, False)):
@@ -120,16 +288,28 @@ def check_origins(binary, folder):
 
 def check_protection(binary, folder):
     config = folder / "web.yml"
-    config.write_text(f"basic_auth_users: {{alice: {bcrypt('secret', 4)}}}\nrate_limit: {{interval: 1h, burst: 12}}\n")
+    config.write_text(f"basic_auth_users: {{alice: {bcrypt('secret', 4)}}}\nrate_limit: {{interval: 1h, burst: 13}}\n")
     with Exporter(binary, folder / "log", "--simulate=rack", f"--web.config.file={config}") as exporter:
         base = exporter.url.removesuffix("/metrics")
         right = {"Authorization": "Basic " + base64.b64encode(b"alice:secret").decode()}
         paths = ["/", "/api/v1/snapshot", "/api/v1/doctor", "/assets/page.js", "/assets/page.css"]
+        check(status_of(base + STREAM) == 401, "a stream without a password")
         for path in paths:
             check(status_of(base + path) == 401, f"{path} without a password")
             check(status_of(base + path, right) == 200, f"{path} with the password")
         refused = [status_of(base + "/api/v1/snapshot", right) for _ in range(4)]
         check(429 in refused, f"the rate limit does not hold for the API: {refused}")
+        check(status_of(base + STREAM, right) == 429, "the rate limit holds for streams")
+    # A stream ends when the rules change: its client comes back and is asked for the password.
+    config.write_text(f"basic_auth_users: {{alice: {bcrypt('secret', 4)}}}\n")
+    with Exporter(binary, folder / "log", "--simulate=rack", f"--web.config.file={config}") as exporter:
+        header = "Authorization: " + right["Authorization"] + "\r\n"
+        with Stream(exporter.port, headers=header) as stream:
+            stream.wait(3)
+            check(not stream.ended, "a stream goes on while the rules stay")
+            replace_file(config, f"basic_auth_users: {{alice: {bcrypt('other', 4)}}}\n")
+            wait_for(lambda: stream.ended, "another password ends the stream")
+        check(status_of(exporter.url.removesuffix("/metrics") + STREAM, right) == 401, "the old password")
 
 
 def main():
@@ -139,6 +319,8 @@ def main():
         folder = pathlib.Path(folder)
         check_answers(binary, root, folder, openapi)
         check_protocol(binary, folder)
+        check_stream(binary, root, folder)
+        check_hostile_streams(binary, folder)
         check_origins(binary, folder)
         check_protection(binary, folder)
     finish(f"{len(PROFILES)} machines, ")
