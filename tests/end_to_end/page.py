@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page at "/" in a real browser: live on every machine, hostile names, no script, a hidden tab, an exporter that goes away.
+"""The page at "/" in a real browser: live on every machine, what a screen reader says of it, hostile names, no script, a hidden tab,
+an exporter that goes away. Prints when a warm browser painted it.
 
 usage: page.py EXPORTER_BINARY REPOSITORY_ROOT [FOLDER_FOR_PICTURES]
+IGPU_UPDATE=1 rewrites end_to_end/page_trees.
 """
 import base64
+import difflib
 import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -23,6 +27,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, check, finish, wait_for  # noqa: E402
 
 WIDTHS = [320, 1280, 2560]
+TREES = pathlib.Path(__file__).resolve().parent / "page_trees"
+PARTS_OF_TEXT = {"generic", "none", "StaticText", "InlineTextBox", "LineBreak"}
 HOSTILE = ["<img src=x onerror=\"document.title='owned'\">", "</td><script>document.title='owned'</script>", "\u202eevil\u0000", "a" * 300,
            "javascript:alert(1)", "'\"><svg onload=document.title='owned'>", "${document.title='owned'}", "__proto__", "constructor"]
 
@@ -138,12 +144,51 @@ def is_live(browser):
     return browser.run("return document.getElementById('still').hidden")
 
 
+def spoken(browser):
+    """The accessibility tree, a line for each role with its name, and the text of paragraphs. Without what differs from one reading,
+    build or place to the next: values, the rows of processes, commands, the version."""
+    nodes = {node["nodeId"]: node for node in browser.devtools("Accessibility.getFullAXTree")["nodes"]}
+    lines = []
+
+    def roles_of(node):
+        return {node["role"]["value"]}.union(*(roles_of(nodes[child]) for child in node.get("childIds", []) if child in nodes))
+
+    def text_of(node):
+        own = [node["name"]["value"]] if node["role"]["value"] == "StaticText" else []
+        return " ".join(own + [text_of(nodes[child]) for child in node.get("childIds", []) if child in nodes]).strip()
+
+    def walk(node, depth):
+        role, name = node.get("role", {}).get("value"), node.get("name", {}).get("value", "")
+        if role == "contentinfo" or (role == "row" and "columnheader" not in roles_of(node)):
+            return
+        if role == "paragraph" and "code" not in roles_of(node):
+            name = text_of(node)
+        said = not node.get("ignored") and role not in PARTS_OF_TEXT
+        if said:
+            lines.append("  " * depth + f"{role} {re.sub(r'(?<![a-zA-Z0-9])[0-9][0-9.,]*', '#', name)}".rstrip() + "\n")
+        for child in node.get("childIds", []):
+            if child in nodes:
+                walk(nodes[child], depth + said)
+
+    for root in [node for node in nodes.values() if not node.get("parentId")]:
+        walk(root, 0)
+    return lines
+
+
 def check_tree(browser, what):
-    """Whoever hears the page instead of seeing it: everything has a name."""
+    """Whoever hears the page instead of seeing it: everything has a name, and the whole is what was reviewed."""
     for node in browser.devtools("Accessibility.getFullAXTree")["nodes"]:
         role, name = node.get("role", {}).get("value"), node.get("name", {}).get("value", "")
         if not node.get("ignored") and role in ("meter", "button", "link", "image", "img", "navigation", "heading", "columnheader"):
             check(name.strip(), f"{what}: a {role} has no name")
+    file = TREES / f"{what}.txt"
+    if os.environ.get("IGPU_UPDATE") == "1":
+        time.sleep(3)  # what is asked for after the first reading
+        file.write_text("".join(spoken(browser)))
+    golden = file.read_text().splitlines(keepends=True)
+    wait_for(lambda: spoken(browser) == golden,
+             lambda: f"{what}: a screen reader says what {file.name} has; IGPU_UPDATE=1 rewrites it:\n" +
+                     "".join(difflib.unified_diff(golden, spoken(browser), "reviewed", "now")))
 
 
 def check_machine(browser, url, what, pictures):
@@ -251,6 +296,15 @@ def check_plain(folder, exporters, pictures):
             browser.picture(pictures / "plain-320.png")
 
 
+def report_paint(browser, url):
+    """Measured and not checked: it depends on the machine's load."""
+    painted = []
+    for _ in range(5):
+        browser.open(url)
+        painted += wait_for(lambda: browser.run("return performance.getEntriesByName('first-contentful-paint').map((e) => e.startTime)"), "a paint")
+    print(f"first contentful paint after {', '.join(f'{time:.0f}' for time in painted)} ms")
+
+
 def main():
     binary = sys.argv[1]
     pictures = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -267,6 +321,7 @@ def main():
             between = Between(exporters["rack"].port)
             with Browser(folder / "browser") as browser:
                 check_machines(browser, exporters, pictures)
+                report_paint(browser, exporters["rack"].url.removesuffix("metrics"))
                 check_hostile(browser, between, pictures)
                 check_life(browser, between)
             check_plain(folder / "plain", exporters, pictures)
