@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -67,11 +68,13 @@ def raw(port, request):
 class Stream:
     """A client of /api/v1/stream. Everything that comes is kept; `head` and `events` are what it says so far."""
 
-    def __init__(self, port, query="", headers="", reads=True):
+    def __init__(self, port, query="", headers="", reads=True, tls=None):
         """port: or the path of a UNIX socket."""
         self.socket = socket.socket(socket.AF_INET if isinstance(port, int) else socket.AF_UNIX)
         self.socket.settimeout(120)
         self.socket.connect(("127.0.0.1", port) if isinstance(port, int) else str(port))
+        if tls:
+            self.socket = tls.wrap_socket(self.socket)
         self.socket.sendall(f"GET {STREAM}{query} HTTP/1.1\r\nHost: x\r\n{headers}\r\n".encode())
         self.bytes, self.ended = b"", False
         if reads:
@@ -310,6 +313,17 @@ def check_protection(binary, folder):
             replace_file(config, f"basic_auth_users: {{alice: {bcrypt('other', 4)}}}\n")
             wait_for(lambda: stream.ended, "another password ends the stream")
         check(status_of(exporter.url.removesuffix("/metrics") + STREAM, right) == 401, "the old password")
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", certificate,
+                    "-days", "2", "-subj", "/CN=x"], check=True, capture_output=True)
+    config.write_text(f"tls_server_config: {{cert_file: {certificate}, key_file: {key}}}\n")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    with Exporter(binary, folder / "log", "--simulate=rack", f"--web.config.file={config}") as exporter:
+        with Stream(exporter.port, tls=tls) as stream:
+            check(all(kind == "message" for kind, _ in stream.wait(3)), "a stream through TLS")
+            exporter.signal_end()
+            wait_for(lambda: stream.ended, "the end of the exporter ends a stream through TLS")
 
 
 def main():
