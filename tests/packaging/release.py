@@ -21,7 +21,9 @@ TAG = f"v{VERSION}"
 ARTEFACTS = {f"{NAME}_{VERSION}-1_amd64.deb", f"{NAME}-{VERSION}-1.x86_64.rpm", f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz",
              f"{NAME}-{VERSION}.tgz", f"libigpu98.7_{VERSION}-1_amd64.deb", f"libigpu-dev_{VERSION}-1_amd64.deb",
              f"python3-igpu_{VERSION}-1_all.deb", f"{NAME}-intel-gpu-top_{VERSION}-1_all.deb",
-             f"{NAME}-intel-gpu-top-{VERSION}-1.noarch.rpm"}
+             f"{NAME}-intel-gpu-top-{VERSION}-1.noarch.rpm", f"{NAME}-{VERSION}-linux-amd64", f"{NAME}-{VERSION}-recipes.tar.gz"}
+NAMES = {"HOMEPAGE": "https://code.example.org/owner/gpu", "SOURCE": "https://code.example.org/owner/gpu.git", "MAINTAINER": "A. Owner",
+         "EMAIL": "owner@example.org", "REVIEWERS": "@owner/team", "REGISTRY": "registry.example.org/owner"}
 # A neutral identity and a fixed time: both repositories have the same commit.
 IDENTITY = {"GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@example.org", "GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.org",
             "GIT_AUTHOR_DATE": "2026-02-03T04:05:06+00:00", "GIT_COMMITTER_DATE": "2026-02-03T04:05:06+00:00"}
@@ -65,7 +67,7 @@ class Repository:
         self.substitute("deploy/helm/intel-gpu-exporter/Chart.yaml", r"^appVersion: .*", f'appVersion: "{VERSION}"')
 
     def release(self, **environment):
-        return run(f"{self.path}/deploy/release", TAG, self.result, check_status=False, timeout=2000, env={**os.environ, **environment})
+        return run(f"{self.path}/deploy/release", TAG, self.result, check_status=False, timeout=3000, env={**os.environ, **environment})
 
 
 def refusals(repository):
@@ -89,6 +91,28 @@ def refusals(repository):
     repository.versioned()
     repository.commit()
     repository.git("tag", "-f", TAG)
+    placeholders(repository, refused)
+
+
+def placeholders(repository, refused):
+    """The owner's names are in deploy/project.env, and one command brings them everywhere else."""
+    def checked():
+        return run(f"{repository.path}/deploy/release", "--check", check_status=False)
+
+    refused("a placeholder in the place of the owner's names", "placeholder left: deploy/project.env:")
+    for name, value in NAMES.items():
+        repository.substitute("deploy/project.env", rf"^PROJECT_{name}=.*", f"PROJECT_{name}={value}")
+    status, text = checked()
+    check("--check names the files that repeat them", status == 1 and "project.env:" not in text and
+          all(f"placeholder left: {file}" in text for file in (".github/CODEOWNERS:", "deploy/helm/intel-gpu-exporter/Chart.yaml:")) and
+          "deploy/release --names" in text, text)
+    run(f"{repository.path}/deploy/release", "--names")
+    status, text = checked()
+    check("after --names nothing is left", status == 0 and text.count("\n") == 1 and "PROJECT_ARTIFACTHUB is empty" in text, text)
+    where = output("git", "-C", repository.path, "grep", "-lE", r"intel-gpu-exporter\.example|@intel-gpu-exporter/", check_status=False).split()
+    equal("in no other file", [f for f in where if not f.startswith("tests/packaging/")], ["deploy/release"])
+    repository.commit()
+    repository.git("tag", "-f", TAG)
 
 
 def contents(folder):
@@ -106,10 +130,23 @@ def contents(folder):
         links = [m.name for m in tar if not (m.isfile() or m.isdir())]
     equal("so is the chart", (chart["version"], chart["appVersion"]), (VERSION, VERSION))
     equal("it has no link", links, [])
+    notes = {key.removeprefix("artifacthub.io/"): value for key, value in chart["annotations"].items()}
+    equal("Artifact Hub shows the changes of that version", yaml.safe_load(notes["changes"]), [{"kind": "added", "description": "x"}])
+    image, = yaml.safe_load(notes["images"])
+    equal("and its image", (image["image"], image["platforms"]), (f"{NAMES['REGISTRY']}/{NAME}:{VERSION}", ["linux/amd64", "linux/arm64"]))
+    for screenshot in yaml.safe_load(notes["screenshots"]):
+        path = screenshot["url"].removeprefix(f"{NAMES['HOMEPAGE']}/raw/{TAG}/")
+        check(f"{path} is a picture of the repository", os.path.exists(f"{SOURCE}/{path}"), screenshot)
     dashboards = {f for f in os.listdir(f"{CHART}/dashboards") if f.endswith(".json")}
     equal("the dashboards are in it, and nothing else of their folder", {n.split("/")[-1] for n in names if "/dashboards/" in n}, dashboards)
     check("and rules, templates, presets, schema", {f"{NAME}/{p}" for p in ("rules/alerts.yml", "templates/daemonset.yaml", "values-privileged.yaml",
                                                                          "values.schema.json", "README.md")} <= names, sorted(names))
+    static = f"{folder}/{NAME}-{VERSION}-linux-amd64"
+    check("the static file is of that release", f"version {VERSION} (revision {TAG}," in output(static, "--version"), output(static, "--version"))
+    check("and needs no loader", "INTERP" not in output("readelf", "--program-headers", static), "")
+    with tarfile.open(f"{folder}/{NAME}-{VERSION}-recipes.tar.gz") as tar:
+        recipes = {m.name: tar.extractfile(m).read().decode() for m in tar if m.isfile()}
+    equal("no recipe has anything to be filled in", [n for n, text in recipes.items() if re.search(r"@[A-Z_0-9]{3,}@|\.example\b(?!\.)", text)], [])
     with tarfile.open(f"{folder}/{NAME}-{VERSION}.tar.gz") as tar:
         check("the source builds from its folder", f"{NAME}-{VERSION}/CMakeLists.txt" in tar.getnames(), "")
 
@@ -122,6 +159,20 @@ def digests(folder):
     return result
 
 
+def full_disk(repository):
+    """What has been compiled is still there: only the artefacts do not fit."""
+    small = f"{WORK}/release/small"
+    os.makedirs(small, exist_ok=True)
+    run("mount", "-t", "tmpfs", "-o", "size=2m", "none", small)
+    try:
+        status, text = run(f"{repository.path}/deploy/release", TAG, f"{small}/result", check_status=False, timeout=2000,
+                           env={**os.environ, "RELEASE_CCACHE": "1"})
+        check("a full disk is said", status != 0 and "No space left on device" in text and f"failed; {small}/result was not made" in text, text[-500:])
+        equal("and nothing of the release is there", os.listdir(small), [])
+    finally:
+        run("umount", small)
+
+
 def main():
     os.makedirs(WORK, exist_ok=True)
     first, second = Repository("one"), None
@@ -130,6 +181,7 @@ def main():
     status, text = first.release(TZ="Asia/Tokyo", RELEASE_CCACHE="1")
     if check("a release from a tag", status == 0, text[-2000:]):
         contents(first.result)
+        full_disk(first)
         second = Repository("another-folder-with-a-longer-name", first)
         status, text = second.release(TZ="America/Lima")
         if check("the same again in another folder", status == 0, text[-2000:]):
