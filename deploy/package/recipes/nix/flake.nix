@@ -1,0 +1,43 @@
+# Untried: nothing here has run this file.
+{
+  description = "Prometheus exporter for Intel GPUs (i915 and xe), the static file of the release";
+  inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
+  outputs = { self, nixpkgs }:
+    let pkgs = nixpkgs.legacyPackages.x86_64-linux;
+    in {
+      packages.x86_64-linux.default = pkgs.stdenvNoCC.mkDerivation {
+        pname = "intel-gpu-exporter";
+        version = "@VERSION@";
+        src = pkgs.fetchurl {
+          url = "@DOWNLOAD@/intel-gpu-exporter-@VERSION@-linux-amd64";
+          sha256 = "@SHA256_STATIC@";
+        };
+        dontUnpack = true;
+        installPhase = "install -D -m 755 $src $out/bin/intel-gpu-exporter";
+        meta.mainProgram = "intel-gpu-exporter";
+      };
+      nixosModules.default = { config, lib, ... }:
+        let cfg = config.services.intel-gpu-exporter;
+        in {
+          options.services.intel-gpu-exporter = {
+            enable = lib.mkEnableOption "the Prometheus exporter for Intel GPUs";
+            flags = lib.mkOption { type = lib.types.listOf lib.types.str; default = [ ]; };
+          };
+          config = lib.mkIf cfg.enable {
+            boot.kernel.sysctl."kernel.perf_event_paranoid" = lib.mkDefault 2;
+            systemd.services.intel-gpu-exporter = {
+              wantedBy = [ "multi-user.target" ];
+              serviceConfig = {
+                ExecStart = lib.escapeShellArgs ([ "${self.packages.x86_64-linux.default}/bin/intel-gpu-exporter" ] ++ cfg.flags);
+                Type = "notify";
+                DynamicUser = true;
+                SupplementaryGroups = [ "render" "video" ];
+                AmbientCapabilities = [ "CAP_PERFMON" "CAP_SYS_PTRACE" "CAP_BPF" ];
+                CapabilityBoundingSet = [ "CAP_PERFMON" "CAP_SYS_PTRACE" "CAP_BPF" ];
+                Restart = "on-failure";
+              };
+            };
+          };
+        };
+    };
+}

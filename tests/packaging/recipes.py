@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes of other systems (deploy/package/recipes), filled in for a release of the packages that were built: each is built or
+parsed as far as Debian has the tools. What nobody has run says so in its own text."""
+
+import glob
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import yaml
+
+from checks import NAME, PACKAGES, SOURCE, WORK, check, equal, finish, output, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+
+RECIPES = f"{SOURCE}/deploy/package/recipes"
+EPOCH = "1767323045"
+
+
+def release(work):
+    """(version, folder): the static file that was built, and the working tree as the source archive."""
+    static, = glob.glob(f"{PACKAGES}/{NAME}-*-linux-amd64")
+    version = re.search(rf"{NAME}-(.+)-linux-amd64$", static)[1]
+    folder = f"{work}/release"
+    os.makedirs(folder)
+    shutil.copy2(static, folder)
+    files = output("git", "-c", "safe.directory=*", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    with open(f"{work}/files", "w") as f:
+        f.write("\0".join(path for path in files.split("\0") if path and os.path.lexists(f"{SOURCE}/{path}")))
+    run("tar", "-C", SOURCE, "--null", "--files-from", f"{work}/files", "--transform", f"s|^|{NAME}-{version}/|S", "-czf", f"{folder}/{NAME}-{version}.tar.gz")
+    return version, folder
+
+
+def sums(folder, name, kind):
+    with open(f"{folder}/{name}", "rb") as f:
+        return hashlib.new(kind, f.read()).hexdigest()
+
+
+def read(path):
+    with open(path) as f:
+        return f.read()
+
+
+def one_place(version, recipes):
+    """No recipe has a version, a sum or a name of its own."""
+    for path in sorted(glob.glob(f"{RECIPES}/**/*", recursive=True)):
+        if not os.path.isfile(path):
+            continue
+        text, name = read(path), os.path.relpath(path, RECIPES)
+        check(f"{name} has no version, sum or name of its own", version not in text and not re.search(r"[0-9a-f]{64}|intel-gpu-exporter\.example", text), text[:300])
+        filled = read(f"{recipes}/{name}")
+        equal(f"{name} is filled in", re.findall(r"@[A-Z0-9_]+@", filled), [])
+    table = {line.split("`")[1]: line for line in read(f"{RECIPES}/README.md").splitlines() if line.startswith("| `")}
+    equal("the table has every recipe", sorted(table), sorted(n for n in os.listdir(RECIPES) if os.path.isdir(f"{RECIPES}/{n}")))
+    for name, line in table.items():
+        if "untried" in line and name != "debian":
+            texts = "".join(read(p) for p in glob.glob(f"{RECIPES}/{name}/*") if os.path.isfile(p))
+            check(f"{name} says in its own text that nobody has run it", re.search("[Uu]ntried", texts), line)
+
+
+def as_nobody(folder, *command, **more):
+    run("chown", "-R", "nobody", folder)
+    return run("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command, cwd=folder, check_status=False,
+               env={**os.environ, "HOME": folder, **more})
+
+
+def arch(version, folder, work):
+    for name in ("aur", "aur-bin"):
+        place = f"{work}/{name}"
+        shutil.copytree(f"{work}/recipes/{name}", place)
+        status, text = as_nobody(place, "makepkg", "--printsrcinfo")
+        check(f"{name}: makepkg reads it", status == 0 and f"pkgver = {version}" in text, text)
+        check(f"{name}: with the sums of the release", sums(folder, f"{NAME}-{version}.tar.gz", "sha256") in text, text)
+    for file in os.listdir(folder):
+        shutil.copy2(f"{folder}/{file}", place)
+    status, text = as_nobody(place, "makepkg", "--nodeps", "--noconfirm", PKGEXT=".pkg.tar.zst")
+    if check("aur-bin: makepkg builds the package", status == 0, text[-1500:]):
+        package, = glob.glob(f"{place}/*.pkg.tar.zst")
+        files = output("tar", "--zstd", "-tf", package).split()
+        wanted = {f"usr/bin/{NAME}", f"usr/lib/systemd/system/{NAME}.service", f"usr/lib/sysusers.d/{NAME}.conf", f"usr/share/bash-completion/completions/{NAME}",
+                  f"usr/share/zsh/site-functions/_{NAME}", f"usr/share/fish/vendor_completions.d/{NAME}.fish"}
+        check("aur-bin: with unit, completions and man page", wanted <= set(files) and any(f.startswith(f"usr/share/man/man1/{NAME}.1") for f in files), files)
+        run("tar", "--zstd", "-xf", package, "-C", place, f"usr/bin/{NAME}")
+        equal("aur-bin: the program is the release's, byte for byte", read_bytes(f"{place}/usr/bin/{NAME}"), read_bytes(f"{folder}/{NAME}-{version}-linux-amd64"))
+        with open(f"{place}/{NAME}-{version}-linux-amd64", "ab") as f:
+            f.write(b"x")
+        status, text = as_nobody(place, "makepkg", "--nodeps", "--noconfirm", "--force", PKGEXT=".pkg.tar.zst")
+        check("aur-bin: a file with another sum is refused", status != 0 and "validity check" in text, text[-500:])
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def alpine(version, folder, work):
+    place = f"{work}/recipes/alpine"
+    script = f'set -e; srcdir={work}/alpine-src pkgdir={work}/alpine-pkg; mkdir -p "$srcdir" "$pkgdir"; . ./APKBUILD; ' \
+             f'cp {folder}/{NAME}-$pkgver-linux-amd64 "$srcdir/$pkgname-$pkgver"; cp $pkgname.initd "$srcdir/"; package; ' \
+             'printf "%s" "$sha512sums" | head -n 2 | (cd "$srcdir" && grep . | sha512sum --check --quiet)'
+    status, text = run("dash", "-c", script, cwd=place, check_status=False)
+    check("alpine: package() runs, the sum is right", status == 0, text)
+    check("alpine: program and service are in it", os.access(f"{work}/alpine-pkg/usr/bin/{NAME}", os.X_OK) and os.access(f"{work}/alpine-pkg/etc/init.d/{NAME}", os.X_OK), "")
+    equal("alpine: sh reads the service", run("dash", "-n", f"{place}/{NAME}.initd", check_status=False), (0, ""))
+
+
+def debian(version, folder, work):
+    to = f"{work}/debian-source"
+    status, text = run(f"{SOURCE}/deploy/package/debian-source", version, folder, f"{work}/recipes", to, check_status=False, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH})
+    if not check("debian: the source package is built", status == 0, text):
+        return
+    dsc, = glob.glob(f"{to}/*.dsc")
+    # A golden page has long lines, as it is served; it takes them for a page without its source.
+    _, text = run("lintian", "--allow-root", dsc, check_status=False)
+    equal("debian: lintian finds nothing", [line for line in text.splitlines() if "source-is-missing [tests/screens/" not in line], [])
+    run("dpkg-source", "--extract", "--no-check", dsc, f"{to}/tree")
+    equal("debian: it has what the build needs without a network", os.path.exists(f"{to}/tree/civetweb/src/civetweb.c"), True)
+    packages = output("bash", "-c", ". third_party/packages.sh; printf '%s\\n' \"${build_packages[@]}\"", cwd=SOURCE).split()
+    depends = re.search(r"^Build-Depends: ((?:.*\n )*.*)$", read(f"{work}/recipes/debian/control"), re.M)[1]
+    named = set(re.findall(r"[a-z][a-z0-9.+-]+", re.sub(r"\([^)]*\)", "", depends)))
+    equal("debian: it names what the build installs", set(packages) - named, {"g++", "git"})
+
+
+def others(version, recipes, names):
+    image = f"{names['REGISTRY']}/{NAME}"
+    for file in ("intel-gpu-exporter.xml", "ca_profile.xml"):
+        root = xml.etree.ElementTree.parse(f"{recipes}/unraid/{file}").getroot()
+        if file.startswith(NAME):
+            equal("unraid: image and port", (root.find("Repository").text, root.find("Config").get("Target")), (f"{image}:{version}", "10068"))
+            unknown = {e.tag for e in root} - {"Name", "Repository", "Network", "Privileged", "Support", "Project", "Overview", "Category", "WebUI", "TemplateURL", "Icon",
+                                               "ExtraParams", "Config"}
+            equal("unraid: only elements that are documented", unknown, set())
+        else:
+            check("unraid: the profile is not empty", root.find("Profile").text, "")
+    app = yaml.safe_load(read(f"{recipes}/home-assistant/config.yaml"))
+    equal("home-assistant: required keys, and the image's tag", ([k for k in ("name", "slug", "description", "arch") if k not in app], app["version"], app["image"]), ([], version, image))
+    check("home-assistant: rights that it knows", set(app["privileged"]) <= {"PERFMON", "SYS_PTRACE", "BPF"} and set(app["arch"]) <= {"amd64", "aarch64"}, app)
+    yaml.safe_load(read(f"{recipes}/home-assistant/repository.yaml"))
+    templates = yaml.safe_load(read(f"{recipes}/portainer/templates.json"))
+    equal("portainer: the image", (templates["version"], templates["templates"][0]["image"]), ("3", f"{image}:{version}"))
+    status, text = run("/usr/bin/docker-compose", "--file", f"{recipes}/truenas/compose.yaml", "config", check_status=False)
+    check("truenas: docker-compose reads it", status == 0 and f"image: {image}:{version}" in text, text)
+
+
+def main():
+    os.makedirs(WORK, exist_ok=True)
+    work = tempfile.mkdtemp(prefix="recipes.")  # not below a folder that only root reads: makepkg does not run as root
+    os.chmod(work, 0o755)
+    try:
+        version, folder = release(work)
+        run(f"{SOURCE}/deploy/package/fill", version, folder, f"{work}/recipes", env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH})
+        names = dict(re.findall(r"^PROJECT_([A-Z]+)=(.*)$", read(f"{SOURCE}/deploy/project.env"), re.M))
+        one_place(version, f"{work}/recipes")
+        others(version, f"{work}/recipes", names)
+        arch(version, folder, work)
+        alpine(version, folder, work)
+        debian(version, folder, work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    finish()
+
+
+main()
