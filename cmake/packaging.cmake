@@ -73,7 +73,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/deploy/prometheus" DESTINATION "${CMAKE
   COMPONENT exporter FILES_MATCHING PATTERN "*.yml" PATTERN rules EXCLUDE)
 if(EXISTS "${PROJECT_SOURCE_DIR}/docs")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
-    COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "*.pftrace" PATTERN images EXCLUDE)
+    COMPONENT exporter FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "*.pftrace" PATTERN images EXCLUDE PATTERN launch EXCLUDE)
 endif()
 # intel_gpu_top, by that name: in a folder of its own, so that it never collides with intel-gpu-tools. Component dropin
 # has it in the folder of programs.
