@@ -24,10 +24,11 @@ from render import CHART, PRESETS, Chart, containers_of, kustomized, merged, nam
 
 GOLDEN = f"{SOURCE}/tests/packaging/golden"
 NPM = {"typescript": "5.6.3", "kubernetes-models": "5.1.0", "@kubernetes-models/prometheus-operator": "6.0.0",
-       "@kubernetes-models/keda": "2.0.0"}
+       "@kubernetes-models/keda": "2.0.0", "@kubernetes-models/grafana-operator": "3.0.0"}
 # The packages with the types of resources outside Kubernetes.
-TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "keda.sh": "@kubernetes-models/keda"}
-KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "overlays/workloads",
+TYPED_BY = {"monitoring.coreos.com": "@kubernetes-models/prometheus-operator", "keda.sh": "@kubernetes-models/keda",
+            "grafana.integreatly.org": "@kubernetes-models/grafana-operator"}
+KUSTOMIZATIONS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/any-driver", "overlays/dra", "overlays/workloads",
                   "overlays/monitoring", "overlays/dashboards", "sidecar", "level-zero", "compat", "autoscaling/hpa", "autoscaling/keda"]
 EVERYTHING = {
     "rights": {"perf": True, "processes": True, "bpf": True, "hangs": True}, "devices": {"resources": ["gpu.intel.com/i915_monitoring"]},
@@ -47,7 +48,7 @@ EVERYTHING = {
     "podMonitor": {"enabled": True, "scheme": "https", "scrapeTimeout": "10s", "tlsConfig": {"insecureSkipVerify": True},
                    "metricRelabelings": [{"sourceLabels": ["comm"], "regex": "bash", "action": "drop"}]},
     "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True},
-    "dashboards": {"enabled": True, "annotations": {"grafana_folder": "GPUs"}}}
+    "dashboards": {"enabled": True, "annotations": {"grafana_folder": "GPUs"}, "operator": {"enabled": True}}}
 CHART_VALUES = {
     "defaults": {}, "perf": {"rights": {"perf": True}}, "everything": EVERYTHING,
     "bare": {"nodeFeatureDiscovery": False, "serviceAccount": {"create": False}, "fullnameOverride": "gpu", "resources": {}, "tolerations": [],
@@ -279,6 +280,7 @@ def mixed_fleet(groups):
         program = re.search(r"kubectl get nodes -o json \| jq -r '(.+?)'", f.read(), re.S).group(1)
     drivers = {"i915": ["i915"], "xe": ["xe"], "both": ["i915", "xe"], "no plugin": []}
     offered = {node: [f"gpu.intel.com/{d}_monitoring" for d in names] for node, names in drivers.items()}
+    offered["new plugin"] = ["gpu.intel.com/monitoring"]
     nodes = {"items": [{"metadata": {"name": node.replace(" ", "-")}, "status": {"allocatable": {"cpu": "4", "gpu.intel.com/i915": "1", **{r: "1" for r in resources}}}}
                        for node, resources in offered.items()]}
     with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
@@ -287,9 +289,9 @@ def mixed_fleet(groups):
         lines = output("jq", "-r", program, f.name).splitlines()
     set_labels = {line.split()[0]: dict([line.split()[1].split("=")]) for line in lines}
     equal("the command of docs/kubernetes.md labels the nodes by what they offer", {n: next(iter(l.items())) for n, l in set_labels.items()},
-          {n: ("intel-gpu-exporter/monitoring", d) for n, d in (("i915", "i915"), ("xe", "xe"), ("both", "i915-xe"))})
+          {n: ("intel-gpu-exporter/monitoring", d) for n, d in (("i915", "i915"), ("xe", "xe"), ("both", "i915-xe"), ("new-plugin", "any"))})
 
-    overlays = [t for folder in ("overlays/i915", "overlays/xe", "overlays/i915-xe") for _, t in pods(groups[folder])]
+    overlays = [t for folder in ("overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/any-driver") for _, t in pods(groups[folder])]
     for name, templates, everywhere in (("chart/mixed", [t for n, t in pods(groups["chart/mixed"]) if n.startswith("DaemonSet")], True), ("the overlays", overlays, False)):
         for node, resources in offered.items():
             labels = {"feature.node.kubernetes.io/pci-0380_8086.present": "true", **set_labels.get(node.replace(" ", "-"), {})}
@@ -429,6 +431,9 @@ def dashboards(groups):
         equal(f"{name}: with the sidecar's label", {d["metadata"]["labels"].get("grafana_dashboard") for d in maps}, {"1"})
         largest = max(len(json.dumps(text).encode()) for text in shown.values())
         check(f"{name}: small enough for kubectl apply, which keeps a copy in an annotation", largest < 250_000, largest)
+    selected = {d["metadata"]["name"]: d["spec"]["configMapRef"] for d in groups["chart/everything"] if d["kind"] == "GrafanaDashboard"}
+    equal("grafana-operator finds each in its ConfigMap", {(r["name"], r["key"]) for r in selected.values()},
+          {(d["metadata"]["name"], file) for d in groups["chart/everything"] if d["kind"] == "ConfigMap" for file in d["data"]})
     with open(f"{CHART}/.helmignore") as f:
         ignored = f.read().split()
     foreign = [f for f in os.listdir(f"{CHART}/dashboards") if not f.endswith(".json") and f"dashboards/*{os.path.splitext(f)[1]}" not in ignored]
@@ -619,7 +624,7 @@ def main():
         both, perf, dri, logs = ["PERFMON", "SYS_PTRACE"], ["PERFMON"], ["/dev/dri"], ["/var/log/containers", "/var/log/pods"]
         rights = {
             "base": ([], False), "overlays/perf": (perf, False), "overlays/node": (both, True, dri), "overlays/i915": (both, True),
-            "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/dra": (both, True), "sidecar": ([], False), "level-zero": ([], False), "overlays/workloads": (both, True, dri + logs),
+            "overlays/xe": (both, True), "overlays/i915-xe": (both, True), "overlays/any-driver": (both, True), "overlays/dra": (both, True), "sidecar": ([], False), "level-zero": ([], False), "overlays/workloads": (both, True, dri + logs),
             "chart/defaults": ([], False), "chart/perf": (perf, False), "chart/everything": (both + ["BPF", "DAC_READ_SEARCH"], True, logs),
             "chart/workloads": (both, True, dri + logs), "chart/unnamed": (["SYS_PTRACE"], True),
             "chart/bare": ([], False), "chart/dra": (both, True), "chart/privileged": (both, True, dri), "chart/baseline": ([], False),

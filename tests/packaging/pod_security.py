@@ -16,7 +16,7 @@ from render import PRESETS, Chart, kustomized, pods, values_file
 
 # preset -> the strictest level that must admit its pods
 EXPECTED = {"restricted": "restricted", "baseline": "restricted", "privileged": "privileged", "mixed": "restricted", "sidecar": None}
-OVERLAYS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/dra", "sidecar", "level-zero"]
+OVERLAYS = ["base", "overlays/perf", "overlays/node", "overlays/i915", "overlays/xe", "overlays/i915-xe", "overlays/any-driver", "overlays/dra", "sidecar", "level-zero"]
 ENFORCE = "pod-security.kubernetes.io/enforce"
 
 # One change each to a pod that "restricted" admits, and the strictest level that admits the result.
