@@ -23,7 +23,7 @@ COMMANDS = re.findall(r"^  ([a-z_-]+) ", output(BINARY, "--help").partition("\nC
 MAN_PAGES = [NAME] + [f"{NAME}-{command}" for command in COMMANDS if command not in ("help", "version")]
 FILES |= {f"/usr/share/man/man1/{page}.1.gz" for page in MAN_PAGES}
 COPIES = [("*.yml", "", "deploy/prometheus/rules", "/usr/share/intel-gpu-exporter/prometheus/rules"),
-          ("*.json", "", "grafana", "/usr/share/intel-gpu-exporter/grafana"), ("**/*.md", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
+          ("*.json", "", "grafana", "/usr/share/intel-gpu-exporter/grafana"), ("*.md", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
           ("*.json", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
           ("*.pftrace", "", "docs", "/usr/share/doc/intel-gpu-exporter/docs"),
           ("**/*.yml", "rules/", "deploy/prometheus", "/usr/share/doc/intel-gpu-exporter/examples/prometheus")]
