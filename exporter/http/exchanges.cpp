@@ -219,8 +219,9 @@ void Exchanges::subscribed(Connection& connection) {
 }
 
 void Exchanges::ask_if_due() {
-  if (time_.now < event_due_ || time_.stopping()) return;
+  if (time_.now < event_due_) return;
   event_due_ = SteadyTime::max();
+  if (time_.stopping()) return;
   asked_ = true;
   backend_.ask_for_event();
 }
@@ -232,7 +233,9 @@ void Exchanges::publish(const Event& event) {
     Connection* connection = connections_.find(number);  // null: closed by the one before
     if (connection == nullptr || !connection->subscription) continue;
     const Subscription& subscription = *connection->subscription;
-    if (subscription.place_lost.stop_requested() || subscription.accepted_under != event.accepted_under) {
+    // Without bytes the reading failed: that ends no stream.
+    const bool outdated = event.bytes && subscription.accepted_under != event.accepted_under;
+    if (outdated || subscription.place_lost.stop_requested()) {
       close(*connection);
       continue;
     }

@@ -57,12 +57,15 @@ void write_snapshot(const ScrapeResult& result, std::string& out) {
 
 }  // namespace
 
-Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants)
+Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
+         PacedPage::Clock clock)
     : source_(source),
       origins_(std::move(origins)),
       find_grants_(std::move(find_grants)),
-      snapshot_(metrics, kJson, write_snapshot),
-      doctor_(metrics, kJson, [this](const ScrapeResult& result, std::string& out) { write_doctor(result, out); }) {}
+      snapshot_(metrics, kJson, write_snapshot, clock),
+      doctor_(
+          metrics, kJson, [this](const ScrapeResult& result, std::string& out) { write_doctor(result, out); },
+          std::move(clock)) {}
 
 bool Api::has(std::string_view path) { return path == kSnapshot || path == kStream || path == kDoctor; }
 

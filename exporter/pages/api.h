@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -17,15 +18,15 @@ namespace igpu::exporter {
 // JSON for programs, and for the script of the page at "/" (docs/api.md):
 //   /api/v1/snapshot   what `stats --format json` prints
 //   /api/v1/stream     the same again and again, as server-sent events; ?interval=1s to 10s. An event "lost" says how
-//   many
-//                      readings a client missed because it had not yet received an earlier one
+//                      many a client missed because it had not yet received an earlier one
 //   /api/v1/doctor     what of the machine cannot be read, why, and what would change that
 class Api {
  public:
   static constexpr unsigned kStreams = 64;  // at the same time; clients share them as they share scrapes
 
   // All must outlive the API.
-  Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants);
+  Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
+      PacedPage::Clock clock = std::chrono::steady_clock::now);
 
   static bool has(std::string_view path);
   void answer(const HttpRequest& request, HttpResponse& response);  // of a path that it has

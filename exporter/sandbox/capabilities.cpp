@@ -130,8 +130,11 @@ CapabilitySet capabilities_to_count() {
 }
 
 void raise_capabilities() {
-  const ThreadCapabilities own = own_capabilities();
-  (void)set_own({own.permitted, own.permitted, own.inheritable});  // denied: what needs them reports that
+  try {
+    const ThreadCapabilities own = own_capabilities();
+    (void)set_own({own.permitted, own.permitted, own.inheritable});
+  } catch (const std::system_error&) {  // denied: what needs them reports that
+  }
 }
 
 LayerOutcome kept(CapabilitySet keep) { return LayerOutcome::holds("keeps " + names_of(keep)); }

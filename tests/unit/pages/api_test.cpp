@@ -38,9 +38,12 @@ struct Served {
   OneGpu source;
   RequestMetrics requests;
   MetricsHandler metrics{{}, source, requests};
-  Api api{metrics, source, AllowedOrigins(), [](std::span<const Finding> findings) {
+  std::chrono::steady_clock::time_point now{std::chrono::hours(1)};
+  Api api{metrics, source, AllowedOrigins(),
+          [](std::span<const Finding> findings) {
             return PlaceOfGrants{"systemd unit", "x.service", {std::to_string(findings.size()) + " to grant"}};
-          }};
+          },
+          [this] { return now; }};
 
   HttpResponse get(const std::string& path, const std::string& query = {}) {
     FakeRequest request;
