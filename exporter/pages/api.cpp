@@ -51,8 +51,8 @@ class StreamsRequest final : public HttpRequest {
 
 std::string event_of(std::string_view line) { return event_bytes(line.substr(0, line.find('\n'))); }
 
-void write_snapshot(const ScrapeResult& result, std::string& out) {
-  write_json_line(PageView(result.lists()), std::chrono::system_clock::now(), out);
+void write_snapshot(const ScrapeResult& result, std::chrono::system_clock::time_point begun, std::string& out) {
+  write_json_line(PageView(result.lists()), begun, out);
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, 
       find_grants_(std::move(find_grants)),
       snapshot_(metrics, kJson, write_snapshot, clock),
       doctor_(
-          metrics, kJson, [this](const ScrapeResult& result, std::string& out) { write_doctor(result, out); },
+          metrics, kJson, [this](const ScrapeResult& result, auto, std::string& out) { write_doctor(result, out); },
           std::move(clock)) {}
 
 bool Api::has(std::string_view path) { return path == kSnapshot || path == kStream || path == kDoctor; }

@@ -53,13 +53,15 @@ std::shared_ptr<PacedPage::Page> PacedPage::find(const HttpRequest& request, Htt
   }
   const Turn turn(*this);
   lock.unlock();
+  const auto time = std::chrono::system_clock::now();
   const std::shared_ptr<const ScrapeResult> result = metrics_.scrape_for(request, response);
   if (!result) return nullptr;
   std::string text;
-  write_(*result, text);
+  write_(*result, time, text);
   auto page = std::make_shared<Page>(Page{begun, std::make_shared<const std::string>(std::move(text)), {}});
   lock.lock();
-  last_ = page;
+  if (!last_ || last_->begun < begun) last_ = page;  // a later one may have been quicker
+  page = last_;
   lock.unlock();
   return page;
 }

@@ -20,7 +20,8 @@ namespace igpu::exporter {
 class PacedPage {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
-  using Write = std::function<void(const ScrapeResult&, std::string& out)>;
+  // begun: when the scrape did, by the wall clock; pages that are made side by side end in any order.
+  using Write = std::function<void(const ScrapeResult&, std::chrono::system_clock::time_point begun, std::string& out)>;
 
   // metrics must outlive the page.
   PacedPage(MetricsHandler& metrics, std::string_view content_type, Write write,

@@ -19,7 +19,7 @@ struct Paced {
   std::chrono::steady_clock::time_point now{100s};
   int written = 0;
   PacedPage page{metrics, "application/json",
-                 [this](const ScrapeResult&, std::string& out) { out = "page " + std::to_string(++written); },
+                 [this](const ScrapeResult&, auto, std::string& out) { out = "page " + std::to_string(++written); },
                  [this] { return now; }};
 
   HttpResponse get(const std::string& encoding = "") {
