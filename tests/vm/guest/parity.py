@@ -172,9 +172,8 @@ def compare(name, s, theirs, ours):
             else:
                 key = {"actual": "act", "requested": "req"}[path[1]]
                 expected = sum(gt[key] * gt["awake"] / 100 for gt in s.gts) / len(s.gts)
-        # Rates divide by the time between two scrapes, which an emulated processor starts up to 5 % of a second late.
-        slack = {"frequency": 2, "interrupts": 0.06 * expected, "power": 0.02 * expected,
-                 "imc-bandwidth": 0.06 * expected}.get(path[0], 1)
+        # Percentages: one point; the rest: one percent. Both print numbers of six digits.
+        slack = 0.01 * expected if path[0] in ("frequency", "interrupts", "power", "imc-bandwidth") else 1
         near(f"{name}: {' '.join(path)}", ours.get(path), expected, relative=0, absolute=slack)
 
 
