@@ -165,7 +165,12 @@ class Command(unittest.TestCase):
             self.assertEqual(len(lines) - 1, sum(calls.calls for calls in page.calls.values()))
 
     def test_a_full_disk_or_a_lost_descriptor_ends_the_log_and_nothing_else(self):
-        self.run_program('plain', flags=['--csv', '/dev/full'])
+        full = self.folder / 'full'
+        full.mkdir()
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=4k', 'none', full], check=True)
+        self.addCleanup(subprocess.run, ['umount', full], check=True)
+        self.run_program('fork', '50', flags=['--csv', full / 'x.csv'])
+        self.assertEqual(sum(file.stat().st_blocks for file in full.iterdir()) * 512, 4096, 'the disk is not full')
         self.run_program('plain', flags=['--csv', '/no/such/folder/x.csv'])
         self.run_program('without_descriptors', '100', flags=['--log', self.folder / 'd.log'])
         self.assertGreater(self.the_only('d_pid*.log').stat().st_size, 0)
