@@ -21,7 +21,7 @@ GROUPS = {
     "dg2": lambda: (values.values("dg2", hwmon_level=2), parity.parity("dg2"), parity.same_format("dg2"), parity.drop_in("dg2"),
                     captures.captured("dg2")),
     "mtl": lambda: (values.values("mtl"), parity.same_format("mtl"), captures.captured("mtl")),
-    "bmg": lambda: (values.values("bmg", hwmon_level=2), captures.captured("bmg")),
+    "bmg": lambda: (values.values("bmg", hwmon_level=2), captures.captured("bmg"), parity.drop_in_xe("bmg")),
     "lnl": lambda: (values.values("lnl"), captures.captured("lnl")),
     "multi": lambda: (values.values("multi"), odd.choices(), captures.captured("multi")),
     "dg2+bmg": lambda: (values.values("dg2+bmg", hwmon_level=2), captures.captured("dg2+bmg")),

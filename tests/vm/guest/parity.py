@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from model import MHZ, apply_machine, machine, script
-from vm import BINARY, Exporter, Load, as_user, equal, near, verdict, wait_for
+from vm import BINARY, Exporter, Load, as_user, equal, near, points, verdict, wait_for
 
 ENGINES = {"Render/3D": "rcs", "Blitter": "bcs", "Video": "vcs", "VideoEnhance": "vecs",
            "Compute": "ccs", "[unknown]": "ccs", "unknown": "ccs"}
@@ -217,15 +217,50 @@ def lines(command, rows):
     return found, program.wait()
 
 
+def linked():
+    os.makedirs(os.path.dirname(LINK), exist_ok=True)
+    if not os.path.lexists(LINK):
+        os.symlink(BINARY, LINK)
+
+
+CLASSES = {"Render/3D": "render", "Blitter": "copy", "Video": "video", "VideoEnhance": "video_enhance", "Compute": "compute"}
+
+
+def drop_in_xe(personality):
+    """The program started as intel_gpu_top where the original refuses: by the PMU as root, by fdinfo of the user's own processes
+    without any right."""
+    gpu = machine(personality)[0]
+    s = script(gpu)
+    s.apply()
+    linked()
+    os.chmod("/dev/dri/renderD128", 0o666)
+    load = {"render": 30, "video": 25}
+    refused = subprocess.run(["intel_gpu_top", "-J", "-n", "1"], capture_output=True)
+    verdict(refused.returncode != 0, f"{personality}: intel_gpu_top of Debian refuses xe", refused.returncode, "an error")
+    for right, prefix, seen in (("as root", (), s.busy), ("without any right", as_user(), {})):
+        name = f"{personality}: as intel_gpu_top, {right}"
+        with Load(" ".join(f"{cls}={percent}" for cls, percent in load.items()), "--name", "ffmpeg", prefix=prefix):
+            done = subprocess.run([*prefix, LINK, "-J", "-n", "4", "-s", "1000"], capture_output=True, text=True)
+        found = json.loads(done.stdout or "[]")
+        if not verdict(done.returncode == 0 and len(found) == 4, f"{name}: four records", (done.returncode, done.stderr), "4"):
+            continue
+        equal(f"{name}: the classes", list(found[0]["engines"]), list(CLASSES))
+        measured = means(found[1:])
+        for shown, cls in CLASSES.items():
+            members = [engine for engine in gpu.engines if gpu.engine_class(engine) == cls]
+            busy = (sum(seen.get(engine, 0) for engine in members) + load.get(cls, 0)) / len(members)
+            points(f"{name}: {shown}", measured.get(("engines", shown, "busy")), busy, absolute=1)
+        verdict(("CAP_PERFMON" in done.stderr) == bool(prefix), f"{name}: what is missing is said", done.stderr,
+                "CAP_PERFMON" if prefix else "nothing")
+
+
 def drop_in(personality):
     """The program started as intel_gpu_top, in the layout of Debian's version, beside it."""
     gpu = machine(personality)[0]
     s = script(gpu)
     apply_machine()
     s.apply()
-    os.makedirs(os.path.dirname(LINK), exist_ok=True)
-    if not os.path.lexists(LINK):
-        os.symlink(BINARY, LINK)
+    linked()
     programs = {"theirs": "intel_gpu_top", "ours": LINK}
     name = f"{personality}: as intel_gpu_top"
     with Load("render=30 video=25 mem=512M", "--name", "ffmpeg") as load:
