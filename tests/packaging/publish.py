@@ -239,6 +239,8 @@ def bad_pushes(publish, release, refusing):
     equal("nothing was signed", publish.calls(), [])
     refused("no signature", publish("push", TAG, release, STAND_IN_FAILS="sign --yes"), "signing")
     check("the image has no version without one", VERSION not in publish.tags(NAME), publish.tags(NAME))
+    refused("no signature of the chart", publish("push", TAG, release, STAND_IN_FAILS=f"sign --yes --recursive {publish.registry}/charts/"), "signing")
+    check("nothing has the version without it", VERSION not in publish.tags(NAME) + publish.tags(f"charts/{NAME}"), publish.tags(NAME))
     publish.calls()
 
 
@@ -246,8 +248,8 @@ def good_push(publish, release):
     status, text = publish("push", TAG, release)
     if not check("image and chart are pushed", status == 0, text):
         return
-    equal("under their version, the image also as a candidate", (publish.tags(NAME), publish.tags(f"charts/{NAME}")),
-          ([VERSION, f"candidate-{VERSION}"], [VERSION, "artifacthub.io"]))
+    equal("under their version, and as candidates", (publish.tags(NAME), publish.tags(f"charts/{NAME}")),
+          ([VERSION, f"candidate-{VERSION}"], [VERSION, "artifacthub.io", f"candidate-{VERSION}"]))
     raw = output("skopeo", "inspect", "--raw", f"docker://{publish.registry}/{NAME}:{VERSION}", env=publish.environment)
     equal("the image is for both architectures", sorted(m["platform"]["architecture"] for m in json.loads(raw)["manifests"]), ["amd64", "arm64"])
     digest = "sha256:" + hashlib.sha256(raw.encode()).hexdigest()
