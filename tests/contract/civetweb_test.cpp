@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/run_program.h"
 
 namespace {
@@ -85,7 +86,7 @@ TEST_CASE("CivetWeb knows the texts of all statuses that are answered") {
 }
 
 TEST_CASE("CivetWeb's server is not in the program, nor what its known holes need") {
-  const std::string symbols = run_program({"nm", IGPU_EXPORTER_BINARY}).output;
+  const std::string symbols = run_program({"nm", igpu::test::exporter_binary()}).output;
   REQUIRE(symbols.find("igpu_civetweb_parse_request") != std::string::npos);
   for (const char* absent : {"mg_start", "mg_stop", "worker_thread", "process_new_connection", "handle_request",
                              "mg_write", "set_ports_option",

@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kRoot = IGPU_SOURCE_DIR;
+const fs::path kRoot = igpu::test::source_folder();
 
 struct Include {
   std::string file;    // relative to the repository

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "igpu/monitor.h"
+#include "support/paths.h"
 
 namespace fs = std::filesystem;
 
@@ -22,8 +23,9 @@ TEST_CASE("no view names a metric of a collector") {
   static const std::regex quoted(R"re("(intel_gpu_\w+)")re");
   std::size_t seen = 0;
   for (const char* const room : {"collectors", "exporter"}) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(IGPU_SOURCE_DIR) / room)) {
-      const std::string name = fs::relative(entry.path(), IGPU_SOURCE_DIR).string();
+    for (const fs::directory_entry& entry :
+         fs::recursive_directory_iterator(fs::path(igpu::test::source_folder()) / room)) {
+      const std::string name = fs::relative(entry.path(), igpu::test::source_folder()).string();
       if (!entry.is_regular_file() || name.starts_with("collectors/collector/")) continue;
       if (!name.ends_with(".cpp") && !name.ends_with(".h") && !name.ends_with(".py")) continue;
       ++seen;

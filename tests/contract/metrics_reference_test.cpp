@@ -14,12 +14,13 @@
 #include "self/build_info.h"
 #include "self/process_metrics.h"
 #include "self/request_metrics.h"
+#include "support/paths.h"
 
 using namespace igpu;
 
 namespace {
 
-const std::string kPath = IGPU_SOURCE_DIR "/collectors/METRICS.md";
+const std::string kPath = igpu::test::source_folder() + "/collectors/METRICS.md";
 
 std::string content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "support/paths.h"
 #include "support/recording_log.h"
 #include "support/run_program.h"
 #include "support/test_authority.h"
@@ -101,7 +102,7 @@ struct Corpus {
 
 std::set<fs::path> files_in(const char* name) {
   std::set<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(IGPU_SOURCE_DIR) / "tests/web_config" / name))
+  for (const auto& entry : fs::directory_iterator(fs::path(source_folder()) / "tests/web_config" / name))
     files.insert(entry.path());
   return files;
 }
@@ -159,7 +160,7 @@ TEST_CASE("invalid files are rejected here and by promtool") {
 
 TEST_CASE("the examples of docs/web-config.md are valid, and so are the scrape configurations and rules beside them") {
   const Corpus corpus;
-  std::istringstream page(content(fs::path(IGPU_SOURCE_DIR) / "docs/web-config.md"));
+  std::istringstream page(content(fs::path(source_folder()) / "docs/web-config.md"));
   std::map<std::string, int> seen;
   std::string block;
   bool inside = false;

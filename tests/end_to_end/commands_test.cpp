@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/run_program.h"
 #include "support/sanitizers.h"
 #include "support/scratch_folder.h"
@@ -21,7 +22,7 @@ using Json = nlohmann::json;
 namespace {
 
 ProgramOutcome run(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), IGPU_EXPORTER_BINARY);
+  arguments.insert(arguments.begin(), exporter_binary());
   return run_program(arguments);
 }
 
@@ -99,7 +100,7 @@ TEST_CASE("doctor succeeds if nothing is missing and prints the fixes otherwise"
 
 TEST_CASE("output that cannot be written is an error that says why") {
   const auto shell = [](const std::string& redirection, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"sh", "-c", "exec \"$@\" " + redirection, "sh", IGPU_EXPORTER_BINARY});
+    arguments.insert(arguments.begin(), {"sh", "-c", "exec \"$@\" " + redirection, "sh", exporter_binary()});
     return run_program(arguments);
   };
   for (const char* command : {"list", "doctor", "capture", "--help", "--version"}) {
@@ -121,7 +122,7 @@ TEST_CASE("output that cannot be written is an error that says why") {
 }
 
 TEST_CASE("what docs/tracing.md shows on the sample recording works") {
-  std::ifstream page(IGPU_SOURCE_DIR "/docs/tracing.md");
+  std::ifstream page(source_folder() + "/docs/tracing.md");
   std::size_t commands = 0;
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("    intel-gpu-exporter trace ") || line.find(" sample.pftrace") == std::string::npos)
@@ -132,7 +133,7 @@ TEST_CASE("what docs/tracing.md shows on the sample recording works") {
     std::vector<std::string> arguments;
     for (std::string word; words >> word;) arguments.push_back(word);
     arguments.erase(arguments.begin());
-    arguments.at(2) = IGPU_SOURCE_DIR "/docs/sample.pftrace";
+    arguments.at(2) = source_folder() + "/docs/sample.pftrace";
     const ProgramOutcome outcome = run(arguments);
     CHECK(outcome.status == 0);
     if (line.ends_with("--format chrome")) CHECK(Json::parse(outcome.output).at("traceEvents").size() > 50);
@@ -229,7 +230,7 @@ TEST_CASE("a start without enough memory reports what is missing and the limit")
     return run_program(
         {"sh", "-c",
          "ulimit -v " + std::string(limit) + " && exec \"$0\" --simulate=asleep --web.listen-address=127.0.0.1:0",
-         IGPU_EXPORTER_BINARY});
+         exporter_binary()});
   };
   const ProgramOutcome outcome = start("60000");
   CAPTURE(outcome.output);

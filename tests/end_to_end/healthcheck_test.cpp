@@ -12,6 +12,7 @@
 
 #include "support/exporter_process.h"
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/run_program.h"
 
 using namespace igpu::test;
@@ -19,7 +20,7 @@ using namespace igpu::test;
 namespace {
 
 ProgramOutcome healthcheck(const std::string& address, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments{IGPU_EXPORTER_BINARY, "healthcheck", "--web.listen-address=" + address};
+  std::vector<std::string> arguments{exporter_binary(), "healthcheck", "--web.listen-address=" + address};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_program(arguments);
 }
@@ -84,7 +85,7 @@ TEST_CASE("it reads the address from the environment as the exporter does, and s
   const std::string address = "unix:" + tree.path("exporter.sock");
   ExporterProcess exporter({"--simulate=asleep", "--web.listen-address=" + address});
   ::setenv("INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS", address.c_str(), 1);
-  const ProgramOutcome outcome = run_program({IGPU_EXPORTER_BINARY, "healthcheck"});
+  const ProgramOutcome outcome = run_program({exporter_binary(), "healthcheck"});
   ::unsetenv("INTEL_GPU_EXPORTER_WEB_LISTEN_ADDRESS");
   CAPTURE(outcome.output);
   CHECK(outcome.status == 0);

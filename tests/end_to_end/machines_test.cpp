@@ -12,6 +12,7 @@
 #include "support/http_client.h"
 #include "support/machine_archive.h"
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/run_program.h"
 
 using namespace igpu::test;
@@ -72,7 +73,7 @@ TEST_CASE("list and doctor cope with every captured machine") {
     lay_out(tree, machine);
     for (const char* command : {"list", "doctor"}) {
       std::vector<std::string> arguments = paths(tree);
-      arguments.insert(arguments.begin(), {IGPU_EXPORTER_BINARY, command});
+      arguments.insert(arguments.begin(), {exporter_binary(), command});
       const ProgramOutcome outcome = run_program(arguments);
       CHECK(outcome.status <= 1);
       CHECK_FALSE(outcome.output.empty());

@@ -24,6 +24,7 @@
 #include "support/exporter_process.h"
 #include "support/http_client.h"
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/test_authority.h"
 
 using namespace igpu::test;
@@ -92,7 +93,7 @@ class Injected {
     fs::permissions(tree_.path("folder"), fs::perms(0777));
     fs::permissions(tree_.path("folder/answers"), fs::perms(0666));
     // From a world-readable folder.
-    fs::copy_file(IGPU_EXPORTER_BINARY, tree_.path("exporter"));
+    fs::copy_file(exporter_binary(), tree_.path("exporter"));
     fs::copy_file(IGPU_SANDBOX_INJECT, tree_.path("inject.so"));
     fs::permissions(tree_.path("exporter"), fs::perms(0755));
     fs::permissions(tree_.path("inject.so"), fs::perms(0755));

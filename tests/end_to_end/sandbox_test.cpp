@@ -25,6 +25,7 @@
 #include "support/gpu_tree.h"
 #include "support/http_client.h"
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/run_program.h"
 
 using namespace igpu::test;
@@ -119,7 +120,7 @@ void add_counting_gpu(MachineTree& tree) {
 class Nobody {
  public:
   explicit Nobody(MachineTree& tree) {
-    fs::copy_file(IGPU_EXPORTER_BINARY, tree.path("exporter"), fs::copy_options::overwrite_existing);
+    fs::copy_file(exporter_binary(), tree.path("exporter"), fs::copy_options::overwrite_existing);
     fs::permissions(tree.path("exporter"), fs::perms(0755));
     fs::permissions(tree.root(), fs::perms(0755));
     launcher = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", tree.path("exporter")};
@@ -256,7 +257,7 @@ TEST_CASE("only the process that opens perf events keeps CAP_SYS_ADMIN, if they 
     MESSAGE("these tests have no CAP_SYS_ADMIN to keep or to drop");
     return;
   }
-  ExporterProcess exporter({}, {}, {"setpriv", "--bounding-set=-perfmon", "--", IGPU_EXPORTER_BINARY});
+  ExporterProcess exporter({}, {}, {"setpriv", "--bounding-set=-perfmon", "--", exporter_binary()});
   const bool needed = perf_event_paranoid() > 0;
   for (const Thread& thread : threads_of(exporter.pid()))
     CHECK((thread.status.permitted & (admin | capability::set(capability::kPerfmon))) == 0);
@@ -283,7 +284,7 @@ TEST_CASE(
   };
   for (const Lack& lack : lacks) {
     CAPTURE(lack.calls);
-    ExporterProcess exporter({"--simulate=asleep"}, {}, {IGPU_WITHOUT_CALLS, lack.calls, IGPU_EXPORTER_BINARY});
+    ExporterProcess exporter({"--simulate=asleep"}, {}, {IGPU_WITHOUT_CALLS, lack.calls, exporter_binary()});
     const Exposition page = parse_prometheus_text(http_get(exporter.port(), "/metrics").body);
     CHECK_FALSE(page.find("intel_gpu_info").empty());
     CHECK(page.value("intel_gpu_exporter_sandbox", {{"layer", lack.layer}}) == 0);
@@ -398,7 +399,7 @@ TEST_CASE("a crash leaves no core dump") {
 }
 
 TEST_CASE("doctor reports the sandbox that serve would have") {
-  const ProgramOutcome outcome = run_program({IGPU_EXPORTER_BINARY, "doctor", "--simulate=tgl-broadcast"});
+  const ProgramOutcome outcome = run_program({exporter_binary(), "doctor", "--simulate=tgl-broadcast"});
   CHECK(outcome.status == 0);
   CHECK(outcome.output.find("Sandbox of `serve` on this machine") != std::string::npos);
   CHECK(outcome.output.find("  ok       no_new_privs\n") != std::string::npos);
@@ -406,7 +407,7 @@ TEST_CASE("doctor reports the sandbox that serve would have") {
   CHECK(outcome.output.find(instrumented() ? "  -        seccomp" : "  ok       seccomp\n") != std::string::npos);
   CHECK(outcome.output.find(instrumented() || landlock_version() == 0 ? "  -        landlock"
                                                                       : "  ok       landlock") != std::string::npos);
-  const ProgramOutcome off = run_program({IGPU_EXPORTER_BINARY, "doctor", "--simulate=tgl-broadcast", "--no-sandbox"});
+  const ProgramOutcome off = run_program({exporter_binary(), "doctor", "--simulate=tgl-broadcast", "--no-sandbox"});
   CHECK(off.status == 0);
   CHECK(off.output.find("seccomp: turned off by --no-sandbox") != std::string::npos);
 }

@@ -18,6 +18,7 @@
 #include "support/exposition_parser.h"
 #include "support/http_client.h"
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/run_program.h"
 #include "support/sanitizers.h"
 
@@ -37,7 +38,7 @@ std::set<std::string> metric_names(const Exposition& page) {
 }
 
 std::vector<std::string> arguments(std::initializer_list<const char*> more) {
-  std::vector<std::string> list{IGPU_EXPORTER_BINARY};
+  std::vector<std::string> list{exporter_binary()};
   list.insert(list.end(), more.begin(), more.end());
   return list;
 }
@@ -83,7 +84,7 @@ TEST_CASE("the page is valid and the same in both formats") {
 }
 
 TEST_CASE("standard descriptors that were closed are not given to files and sockets") {
-  const std::vector<std::string> closing{"sh", "-c", "exec \"$@\" <&- >&-", "sh", IGPU_EXPORTER_BINARY};
+  const std::vector<std::string> closing{"sh", "-c", "exec \"$@\" <&- >&-", "sh", exporter_binary()};
   ExporterProcess exporter({"--simulate=rack", "--no-sandbox"}, {}, closing);
   CHECK(http_get(exporter.port(), "/metrics").status == 200);
   for (const char* descriptor : {"0", "1"}) {
@@ -272,7 +273,7 @@ TEST_CASE("an error names the environment variable that the value came from") {
   };
   for (const Case& test : cases) {
     CAPTURE(test.variable);
-    std::vector<std::string> by_variable{"env", test.variable + "=/no/such/file", IGPU_EXPORTER_BINARY};
+    std::vector<std::string> by_variable{"env", test.variable + "=/no/such/file", exporter_binary()};
     by_variable.insert(by_variable.end(), test.command.begin(), test.command.end());
     const std::string variable_error = run_program(by_variable).output;
     CAPTURE(variable_error);

@@ -17,6 +17,7 @@
 #include "support/gpu_tree.h"
 #include "support/http_client.h"
 #include "support/machine_tree.h"
+#include "support/paths.h"
 #include "support/proc_tree.h"
 #include "support/run_program.h"
 
@@ -77,7 +78,7 @@ Exposition scrape(const ExporterProcess& exporter) {
 }
 
 ProgramOutcome run(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), IGPU_EXPORTER_BINARY);
+  arguments.insert(arguments.begin(), exporter_binary());
   return run_program(arguments);
 }
 

@@ -14,6 +14,7 @@
 #include "report/fixes.h"
 #include "simulation/simulation.h"
 #include "support/machine_archive.h"
+#include "support/paths.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 
@@ -49,7 +50,7 @@ TEST_CASE("the page of a machine without scripts") {
   for (const char* profile : {"rack", "locked", "asleep"}) {
     CAPTURE(profile);
     const std::string page = page_of(profile);
-    const fs::path path = fs::path(IGPU_SOURCE_DIR) / "tests/screens" / ("page-" + std::string(profile) + ".html");
+    const fs::path path = fs::path(source_folder()) / "tests/screens" / ("page-" + std::string(profile) + ".html");
     if (std::getenv("IGPU_UPDATE") != nullptr) {
       std::ofstream(path, std::ios::binary) << page;
       continue;

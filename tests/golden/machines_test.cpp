@@ -20,6 +20,7 @@
 #include "support/captured_machine.h"
 #include "support/exposition_parser.h"
 #include "support/machine_archive.h"
+#include "support/paths.h"
 
 using namespace igpu;
 using namespace igpu::test;
@@ -28,7 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kFolder = fs::path(IGPU_SOURCE_DIR) / "tests/golden";
+const fs::path kFolder = fs::path(source_folder()) / "tests/golden";
 
 bool updating() {
   const char* value = std::getenv("IGPU_UPDATE");
@@ -153,7 +154,7 @@ void add_machine(const Capture& capture, Files& files) {
 // What owners of machines sent, with a page for each pass after the first.
 std::vector<fs::path> sent_captures() {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(fs::path(IGPU_SOURCE_DIR) / "tests/machines"))
+  for (const auto& entry : fs::directory_iterator(fs::path(source_folder()) / "tests/machines"))
     if (entry.path().string().ends_with(".tar.zst")) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;

@@ -16,6 +16,7 @@
 #include "query/waybar.h"
 #include "query/xpu_smi.h"
 #include "simulation/simulation.h"
+#include "support/paths.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "text/unicode.h"
@@ -76,7 +77,7 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
 }
 
 void compare(const std::string& name, const std::string& text) {
-  const fs::path path = fs::path(IGPU_SOURCE_DIR) / "tests/queries" / (name + ".txt");
+  const fs::path path = fs::path(source_folder()) / "tests/queries" / (name + ".txt");
   if (std::getenv("IGPU_UPDATE") != nullptr) {
     fs::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << text;

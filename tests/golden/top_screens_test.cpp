@@ -13,6 +13,7 @@
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "simulation/simulation.h"
+#include "support/paths.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "top/frame.h"
@@ -66,7 +67,7 @@ std::string read(const fs::path& path) {
 }
 
 void compare(const std::string& name, const std::string& screen) {
-  const fs::path path = fs::path(IGPU_SOURCE_DIR) / "tests/screens" / (name + ".txt");
+  const fs::path path = fs::path(source_folder()) / "tests/screens" / (name + ".txt");
   if (std::getenv("IGPU_UPDATE") != nullptr) {
     fs::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << screen;

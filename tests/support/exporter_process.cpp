@@ -16,6 +16,8 @@
 #include <system_error>
 #include <thread>
 
+#include "support/paths.h"
+
 extern char** environ;
 
 namespace igpu::test {
@@ -52,7 +54,7 @@ ExporterProcess::ExporterProcess(std::vector<std::string> arguments, std::vector
       std::none_of(environment.begin(), environment.end(), sets_address)) {
     arguments.emplace_back("--web.listen-address=127.0.0.1:0");
   }
-  if (launcher.empty()) launcher = {IGPU_EXPORTER_BINARY};  // else it ends with the exporter's own name
+  if (launcher.empty()) launcher = {exporter_binary()};  // else it ends with the exporter's own name
   arguments.insert(arguments.begin(), launcher.begin(), launcher.end());
   for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "support/paths.h"
 #include "support/utf8.h"
 
 namespace fs = std::filesystem;
@@ -27,8 +28,9 @@ constexpr std::string_view kNameIndent = "  ";
 constexpr std::string_view kLineIndent = "    |";
 constexpr unsigned kReadableByOthers = 0004;
 
-constexpr const char* kMachines = IGPU_SOURCE_DIR "/tests/machines";
 constexpr const char* kExtension = ".machine";
+
+fs::path machines_folder() { return fs::path(source_folder()) / "tests/machines"; }
 
 // "" for an entry of the root folder.
 std::string_view parent_of(std::string_view path) {
@@ -410,14 +412,14 @@ std::string read_file(const fs::path& path) {
 
 std::vector<std::string> machine_archives() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kMachines)) {
+  for (const auto& entry : fs::directory_iterator(machines_folder())) {
     if (entry.path().extension() == kExtension) names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-fs::path machine_archive_path(std::string_view name) { return fs::path(kMachines) / (std::string(name) + kExtension); }
+fs::path machine_archive_path(std::string_view name) { return machines_folder() / (std::string(name) + kExtension); }
 
 std::string read_archived_file(std::string_view name, std::string_view path) {
   for (const ArchiveEntry& entry : parse_archive(read_file(machine_archive_path(name)))) {

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "machine/tracepoints.h"
+#include "support/paths.h"
 
 // Records of tracepoints as the kernel writes them, laid out by the format files of tests/captures/tracefs.
 namespace igpu::test {
 
 inline std::string format_text(const std::string& system, const std::string& event) {
-  std::ifstream file(std::string(IGPU_SOURCE_DIR) + "/tests/captures/tracefs/events/" + system + "/" + event +
-                     "/format");
+  std::ifstream file(source_folder() + "/tests/captures/tracefs/events/" + system + "/" + event + "/format");
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

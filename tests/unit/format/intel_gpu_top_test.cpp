@@ -17,6 +17,7 @@
 #include "format/intel_gpu_top_json.h"
 #include "format/intel_gpu_top_text.h"
 #include "query/output.h"
+#include "support/paths.h"
 #include "support/sample_page.h"
 
 TEST_SUITE_BEGIN("intel_gpu_top");
@@ -93,7 +94,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 std::vector<std::string> captured(const std::string& name) {
-  std::ifstream file(IGPU_SOURCE_DIR "/tests/captures/intel_gpu_top/" + name);
+  std::ifstream file(source_folder() + "/tests/captures/intel_gpu_top/" + name);
   return lines_of(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 

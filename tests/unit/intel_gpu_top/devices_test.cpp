@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "intel_gpu_top/codenames.h"
+#include "support/paths.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
@@ -60,7 +61,7 @@ TEST_CASE("-L lists every GPU in the order of paths, with its nodes and a filter
         "card3                    10de:2204                         pci:vendor=10DE,device=2204,card=0\n");
   CHECK(device_list({}) == "No GPU devices found\n");
   const std::string one = device_list(std::vector{machine().at(2)});
-  std::ifstream capture(IGPU_SOURCE_DIR "/tests/captures/intel_gpu_top/list-multi.txt");
+  std::ifstream capture(igpu::test::source_folder() + "/tests/captures/intel_gpu_top/list-multi.txt");
   std::string first;
   std::getline(capture, first);
   CHECK(one.substr(0, one.find('\n')) == first);

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "support/fake_http.h"
+#include "support/paths.h"
 
 using namespace igpu::exporter;
 using igpu::test::FakeRequest;
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(IGPU_SOURCE_DIR) / "exporter/pages/assets";
+const fs::path kFolder = fs::path(igpu::test::source_folder()) / "exporter/pages/assets";
 
 HttpResponse get(Assets& assets, const std::string& path, const std::string& encoding = "") {
   FakeRequest request;

@@ -9,12 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/paths.h"
+
 using namespace igpu;
 using Json = nlohmann::json;
 
 namespace {
 
-const std::filesystem::path kBlocks = std::filesystem::path(IGPU_SOURCE_DIR) / "tests/captures/fdinfo";
+const std::filesystem::path kBlocks = std::filesystem::path(igpu::test::source_folder()) / "tests/captures/fdinfo";
 
 std::string content(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "service/regular_file.h"
+#include "support/paths.h"
 #include "trace/perfetto_writer.h"
 #include "trace/report.h"
 
@@ -112,7 +113,7 @@ std::string recording() {
 TEST_SUITE_BEGIN("sample recording");
 
 TEST_CASE("the documents' sample is what the recorder writes today") {
-  const std::string path = IGPU_SOURCE_DIR "/docs/sample.pftrace";
+  const std::string path = igpu::test::source_folder() + "/docs/sample.pftrace";
   const std::string bytes = recording();
   if (std::getenv("IGPU_UPDATE") != nullptr) std::ofstream(path, std::ios::binary) << bytes;
   CHECK_MESSAGE(read_regular_file(path, 1 << 20) == bytes, "IGPU_UPDATE=1 in the environment rewrites " << path);
