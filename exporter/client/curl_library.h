@@ -3,13 +3,18 @@
 
 #include <curl/curl.h>
 
+#include <string>
+
 #include "service/shared_library.h"
 
 namespace igpu::exporter {
 
-// The functions of libcurl. Constructing the first object loads the library.
+// The functions of libcurl. Constructing the first object loads the library. purpose: what needs it, for the error.
 struct CurlLibrary {
-  SharedLibrary library{{"libcurl.so.4", "libcurl-gnutls.so.4"}, "reading another exporter", "libcurl4"};
+  explicit CurlLibrary(const std::string& purpose)
+      : library({"libcurl.so.4", "libcurl-gnutls.so.4"}, purpose, "libcurl4") {}
+
+  SharedLibrary library;
   decltype(&::curl_global_init) global_init = library.symbol<decltype(&::curl_global_init)>("curl_global_init");
   decltype(&::curl_version_info) version_info = library.symbol<decltype(&::curl_version_info)>("curl_version_info");
   decltype(&::curl_easy_init) easy_init = library.symbol<decltype(&::curl_easy_init)>("curl_easy_init");
@@ -17,6 +22,8 @@ struct CurlLibrary {
   decltype(&::curl_easy_getinfo) easy_getinfo = library.symbol<decltype(&::curl_easy_getinfo)>("curl_easy_getinfo");
   decltype(&::curl_easy_strerror) easy_strerror = library.symbol<decltype(&::curl_easy_strerror)>("curl_easy_strerror");
   decltype(&::curl_easy_cleanup) easy_cleanup = library.symbol<decltype(&::curl_easy_cleanup)>("curl_easy_cleanup");
+  decltype(&::curl_easy_send) easy_send = library.symbol<decltype(&::curl_easy_send)>("curl_easy_send");
+  decltype(&::curl_easy_recv) easy_recv = library.symbol<decltype(&::curl_easy_recv)>("curl_easy_recv");
   decltype(&::curl_slist_append) slist_append = library.symbol<decltype(&::curl_slist_append)>("curl_slist_append");
   decltype(&::curl_slist_free_all) slist_free_all =
       library.symbol<decltype(&::curl_slist_free_all)>("curl_slist_free_all");

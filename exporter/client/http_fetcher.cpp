@@ -47,7 +47,7 @@ struct HttpFetcher::State {
     std::array<char, CURL_ERROR_SIZE> error{};
   };
 
-  CurlLibrary curl;
+  CurlLibrary curl{"reading another exporter"};
   CURLM* multi = nullptr;
   ClientOptions options;
   std::vector<ScrapeTarget> targets;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace igpu::exporter {
+
+// Where the process that connects may connect to.
+struct PushEndpoint {
+  std::string host;  // a name or an IP address, without []
+  std::uint16_t port = 0;
+};
+
+struct PushScheme {
+  std::string_view name;
+  std::uint16_t port;  // the default
+  bool tls;
+};
+
+// A URL without user, query and fragment.
+struct PushAddress {
+  std::string scheme, host, path;  // host without []; path "" or from the first / on
+  std::uint16_t port = 0;
+  bool tls = false;
+
+  std::string authority() const;  // "host:port", "[::1]:port"
+};
+
+// Throws std::invalid_argument with a reason that does not repeat a password; credentials_flag is named in it.
+PushAddress parse_push_address(std::string_view url, std::initializer_list<PushScheme> schemes,
+                               std::string_view credentials_flag);
+
+// How an address is reached.
+struct PushRoute {
+  PushAddress address;
+  std::string proxy;      // URL of the proxy, perhaps with a user; "": none
+  PushEndpoint endpoint;  // of the proxy, or of the address
+};
+
+// The proxy is the environment's, by the rules of curl: SCHEME_proxy or all_proxy, in lower or (except http_proxy)
+// upper case, unless no_proxy has the host. Throws std::invalid_argument if it is not usable: neither http, https nor
+// socks5h.
+using PushEnvironment = std::function<const char*(const char*)>;
+PushRoute route_to(PushAddress address, const PushEnvironment& environment);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <curl/curl.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/curl_library.h"
+#include "push/address.h"
+#include "push/connector.h"
+#include "push/wait.h"
+
+namespace igpu::exporter {
+
+// libcurl for one target: TLS, proxies and HTTP over sockets of a Connector. Construct it before the sandbox closes;
+// then one thread uses it.
+class CurlSession {
+ public:
+  // ca: PEM, trusted instead of the system's authorities; "": the system's. Throws std::runtime_error, also if libcurl
+  // is missing.
+  CurlSession(PushRoute route, std::string ca, Connector connector);
+  ~CurlSession();
+  CurlSession(const CurlSession&) = delete;
+  CurlSession& operator=(const CurlSession&) = delete;
+
+  // One attempt, with a connection and a handle of its own. Its end closes the connection.
+  class Attempt {
+   public:
+    ~Attempt();
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+    CURL* handle() const { return easy_; }
+    // Throws std::runtime_error.
+    template <class T>
+    void set(CURLoption option, T value) {
+      check(session_.curl_.easy_setopt(easy_, option, value));
+    }
+
+   private:
+    friend class CurlSession;
+    explicit Attempt(CurlSession& session);
+    void check(CURLcode code) const;
+
+    CurlSession& session_;
+    UniqueFd socket_;
+    CURL* easy_ = nullptr;
+    curl_slist* resolved_ = nullptr;
+    std::array<char, CURL_ERROR_SIZE> error_{};
+  };
+
+  // Connects, and prepares a handle with the address, the proxy and the verification of certificates. Null: problem
+  // says why ("" after an interruption).
+  std::unique_ptr<Attempt> begin(const PushWait& wait, std::string& problem);
+
+  // Performs the attempt to its end. nullopt: interrupted.
+  std::optional<CURLcode> run(Attempt& attempt, const PushWait& wait);
+
+  // One line with the fix.
+  std::string problem_of(const Attempt& attempt, CURLcode code) const;
+
+  const CurlLibrary& curl() const { return curl_; }
+  const PushRoute& route() const { return route_; }
+
+ private:
+  CurlLibrary curl_;
+  PushRoute route_;
+  std::string ca_;
+  Connector connector_;
+  CURLM* multi_ = nullptr;
+};
+
+}  // namespace igpu::exporter

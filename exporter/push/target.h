@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "igpu/page.h"
+#include "push/wait.h"
+
+namespace igpu::exporter {
+
+// One reading in the form that a target delivers.
+struct PushItem {
+  std::string bytes;
+  std::uint64_t samples = 0;
+};
+
+struct PushOutcome {
+  enum class Kind {
+    delivered,
+    later,    // nobody has received it, and a further attempt may succeed
+    refused,  // no further attempt would succeed: the item is dropped
+  };
+  Kind kind = Kind::delivered;
+  std::string problem;  // one line with the fix, for the log; "" if all went well
+  // Of `later`: the receiver's wish. The pusher caps it.
+  std::optional<std::chrono::seconds> retry_after{};
+  std::uint64_t rejected = 0;  // samples of a delivered item that the receiver did not take
+
+  static PushOutcome delivered() { return {}; }
+  static PushOutcome later(std::string why) { return {Kind::later, std::move(why)}; }
+  static PushOutcome refused(std::string why) { return {Kind::refused, std::move(why)}; }
+};
+
+// A receiver of readings. Constructed before the sandbox closes: libraries are loaded and files are read then.
+//
+// encode() is called by the thread that reads, all other functions by the thread that delivers, so the two must not
+// share changing state without a lock. None of them may write files, create sockets or resolve names
+// (docs/sandbox.md); connections come from a Connector.
+class PushTarget {
+ public:
+  virtual ~PushTarget() = default;
+  virtual std::string_view name() const = 0;  // value of the label target: "otlp"
+
+  // time: of the reading, by the clock of this machine, which may be set back. Without samples, nothing is queued.
+  virtual PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) = 0;
+
+  // One attempt to deliver the oldest item. Exceptions count as refused.
+  virtual PushOutcome deliver(std::string_view bytes, const PushWait& wait) = 0;
+
+  // Called while there is nothing to deliver, for keep-alives of an open connection. Returns when wait ends, or before;
+  // it is called again then. wait.interrupt becomes readable when there is an item.
+  virtual void idle(const PushWait& wait) { (void)wait.on(-1, 0); }
+
+  // The last call: says goodbye to the receiver, where that has a meaning.
+  virtual void stop(const PushWait&) {}
+};
+
+}  // namespace igpu::exporter
