@@ -22,6 +22,10 @@ class SharedLibrary {
   T symbol(const char* /*name*/) const {
     return nullptr;
   }
+
+ private:
+  // As large as below: only some files of the static program are compiled with this class.
+  [[maybe_unused]] void* handle_ = nullptr;
 };
 
 #else
