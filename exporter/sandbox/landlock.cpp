@@ -30,7 +30,8 @@ constexpr std::uint64_t kVersion1 = (1ULL << 13) - 1;  // execute, write, read, 
 constexpr std::uint64_t kRefer = 1ULL << 13;           // 2: link and rename between folders
 constexpr std::uint64_t kTruncate = 1ULL << 14;        // 3
 constexpr std::uint64_t kDeviceIoctl = 1ULL << 15;     // 5
-constexpr std::uint64_t kTcp = 3;                      // 4: bind and connect
+constexpr std::uint64_t kConnectTcp = 2;               // 4
+constexpr std::uint64_t kTcp = kConnectTcp | 1;        // 4: and bind
 constexpr std::uint64_t kAbstractSockets = 1;          // 6
 
 std::uint64_t handled_files(int version) {
@@ -72,6 +73,17 @@ bool allow(int ruleset, const std::string& path, std::uint64_t rights, std::vect
   return true;
 }
 
+// The kernel's landlock_net_port_attr and LANDLOCK_RULE_NET_PORT, of version 4.
+struct PortRule {
+  std::uint64_t allowed_access = 0, port = 0;
+};
+constexpr int kRuleOfPort = 2;
+
+bool allow_connecting(int ruleset, std::uint16_t port) {
+  const PortRule rule{kConnectTcp, port};
+  return ::syscall(SYS_landlock_add_rule, ruleset, kRuleOfPort, &rule, 0U) == 0;
+}
+
 LayerOutcome failed(const char* call) {
   return LayerOutcome::missing(std::string(call) + ": " + std::generic_category().message(errno),
                                "check whether a seccomp profile of the service or container denies landlock_*");
@@ -110,6 +122,9 @@ LayerOutcome confine_files(const FileAccess& access, std::vector<UniqueFd>& held
   for (const std::string& path : access.devices) {
     const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;
     if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl, held)) return failed("landlock_add_rule");
+  }
+  for (const std::uint16_t port : access.connect_ports) {
+    if (version >= 4 && !allow_connecting(ruleset.get(), port)) return failed("landlock_add_rule");
   }
   if (::syscall(SYS_landlock_restrict_self, ruleset.get(), 0U) != 0) return failed("landlock_restrict_self");
   std::string detail = "version " + std::to_string(version);

@@ -53,30 +53,59 @@ void mark_missing(LayerOutcome& outcome, std::size_t uncovered, std::size_t thre
       std::to_string(uncovered) + " of " + std::to_string(threads) + " threads are without it", "please report this");
 }
 
-// Signals that end this process reach the whole group or service; it still has to serve the last scrapes. It ends with
-// its socket.
-[[noreturn]] void run_event_opener(const FileAccess& files, CapabilitySet keep, int socket,
-                                   const std::function<void(int socket)>& serve) {
+// A process beside this one, which ends with its socket.
+struct Helper {
+  const char* name;
+  bool confined = true;
+  CapabilitySet keep = 0;
+  const FileAccess& files;
+  LayerOutcome (*filter)(int socket);
+  std::function<void()> prepare;
+  const std::function<void(int socket)>& serve;
+};
+
+// Signals that end this process reach the whole group or service; it still has to serve the last scrapes.
+[[noreturn]] void run_helper(const Helper& helper, int socket) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  (void)::prctl(PR_SET_NAME, "event-opener");
+  (void)::prctl(PR_SET_NAME, helper.name);
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also while it does not read its socket
   constexpr int kSocket = STDERR_FILENO + 1;
   if (::dup2(socket, kSocket) < 0) ::_exit(1);  // inherited sockets, and the other end, are not for this process
   ::closefrom(kSocket + 1);
-  (void)drop_capabilities(keep);
-  (void)forbid_new_privileges();
   std::vector<UniqueFd> held;
-  if (!kInstrumented) {
-    (void)confine_files(files, held);
-    (void)filter_calls_of_event_opener(kSocket);
-  }
   try {
-    serve(kSocket);
+    if (helper.confined) {
+      (void)drop_capabilities(helper.keep);
+      (void)forbid_new_privileges();
+    }
+    if (helper.prepare) helper.prepare();
+    if (helper.confined && !kInstrumented) {
+      (void)confine_files(helper.files, held);
+      (void)helper.filter(kSocket);
+    }
+    helper.serve(kSocket);
   } catch (const std::exception&) {
-    ::_exit(1);  // the monitor reports what is wrong
+    ::_exit(1);  // the exporter reports what is wrong
   }
   ::_exit(0);
+}
+
+// Returns this process' end of the socket.
+int start_helper(const Helper& helper) {
+  std::array<int, 2> ends{-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  UniqueFd own(ends[0]);
+  const UniqueFd others(ends[1]);
+  const pid_t child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) {
+    own.reset();
+    run_helper(helper, others.get());
+  }
+  return own.release();
 }
 
 }  // namespace
@@ -103,19 +132,27 @@ void Sandbox::protect_memory() {
 std::optional<int> Sandbox::start_event_opener(const std::function<void(int socket)>& serve) {
   if (!plan_.on || !plan_.uses.reads_kernel) return std::nullopt;
   counting_ = capabilities_to_count();
-  std::array<int, 2> ends{-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    throw std::system_error(errno, std::generic_category(), "socketpair");
-  UniqueFd own(ends[0]);
-  const UniqueFd others(ends[1]);
-  const pid_t child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) {
-    own.reset();
-    run_event_opener(plan_.event_files, counting_, others.get(), serve);
-  }
-  event_opener_ = own.release();
-  return event_opener_;
+  receivers_.push_back(start_helper({.name = "event-opener",
+                                     .keep = counting_,
+                                     .files = plan_.event_files,
+                                     .filter = &filter_calls_of_event_opener,
+                                     .prepare = {},
+                                     .serve = serve}));
+  return receivers_.back();
+}
+
+int Sandbox::start_push_connector(std::uint16_t port, const std::function<void()>& prepare,
+                                  const std::function<void(int socket)>& serve) {
+  FileAccess files = plan_.connector_files;
+  constexpr std::uint16_t kDns = 53;  // over TCP, for long answers
+  files.connect_ports = {port, kDns};
+  receivers_.push_back(start_helper({.name = "push-connector",
+                                     .confined = plan_.on,
+                                     .files = files,
+                                     .filter = [](int) { return filter_calls_of_connector(); },
+                                     .prepare = prepare,
+                                     .serve = serve}));
+  return receivers_.back();
 }
 
 void Sandbox::drop_privileges() {
@@ -163,9 +200,13 @@ void Sandbox::confine(const FileAccess& access) {
 void Sandbox::filter_system_calls() {
   if (!plan_.on) return;
   LayerOutcome& filtered = at(Layer::seccomp);
-  filtered = kInstrumented ? instrumented() : filter_calls_of_process(event_opener_);
-  if (filtered.on) filtered = filter_calls_of_clients();
+  filtered = kInstrumented ? instrumented() : filter_calls_of_process(receivers_);
+  if (filtered.on) filtered = filter_calls_of_clients(receivers_);
   if (!kInstrumented) verify();  // a sanitizer starts a thread of its own
+}
+
+bool Sandbox::filter_push_thread(int connector) const {
+  return !outcome(Layer::seccomp).on || filter_calls_of_clients(receivers_, connector).on;
 }
 
 void Sandbox::verify() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct SandboxPlan {
   FileAccess files;         // of all threads
   FileAccess client_files;  // of threads that serve clients, a subset
   FileAccess event_files;   // of the process that opens perf events
+  FileAccess connector_files{};  // of the processes that connect to receivers of pushes, without their ports
   // Whether collectors inspect other processes. Landlock forbids that, so the collectors' threads, which serve no
   // clients, are then not confined by it.
   bool reads_processes = true;
@@ -46,9 +48,16 @@ class Sandbox {
   // process' end, which stays open. Nothing: there are no perf events to open, or the sandbox is off. Throws
   // std::system_error.
   std::optional<int> start_event_opener(const std::function<void(int socket)>& serve);
+  // Likewise: forks a process that connects to the receiver of a push at this port, also with the sandbox off. prepare:
+  // what it does before its own sandbox closes, with its privileges dropped.
+  int start_push_connector(std::uint16_t port, const std::function<void()>& prepare,
+                           const std::function<void(int socket)>& serve);
   void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
   void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
   void filter_system_calls();  // before the first request: seccomp; then verifies all layers
+  // For a thread that talks to the receiver of a push, started between the last two steps, and called by it after the
+  // last one: it alone receives descriptors from this connector. False: the filter is on, but not in this thread.
+  bool filter_push_thread(int connector) const;
 
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
   const SandboxOutcomes& outcomes() const { return outcomes_; }
@@ -69,7 +78,7 @@ class Sandbox {
   CapabilitySet kept_ = 0;
   CapabilitySet clients_keep_ = 0;
   CapabilitySet counting_ = 0;  // kept by the process that opens perf events
-  std::optional<int> event_opener_;
+  std::vector<int> receivers_;  // sockets of the event opener and of connectors
 };
 
 // The outcomes of this plan on this machine, tried in a child process. Call before any other thread exists.

@@ -156,6 +156,34 @@ constexpr int kCallsOfEventOpener[] = {
     SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(getrandom),  SCMP_SYS(exit_group),
 };
 
+// What getaddrinfo() and its modules use (resolver, nscd, systemd-resolved), and the exporter's own socket; more is
+// conditional. Not listen and accept.
+constexpr int kCallsOfConnector[] = {
+    SCMP_SYS(connect),       SCMP_SYS(bind),           SCMP_SYS(sendto),
+    SCMP_SYS(sendmsg),       SCMP_SYS(sendmmsg),       SCMP_SYS(recvfrom),
+    SCMP_SYS(recvmsg),       SCMP_SYS(getsockopt),     SCMP_SYS(setsockopt),
+    SCMP_SYS(getsockname),   SCMP_SYS(getpeername),    SCMP_SYS(shutdown),
+    SCMP_SYS(poll),          SCMP_SYS(ppoll),          SCMP_SYS(select),
+    SCMP_SYS(pselect6),      SCMP_SYS(epoll_create1),  SCMP_SYS(epoll_ctl),
+    SCMP_SYS(epoll_wait),    SCMP_SYS(epoll_pwait),    SCMP_SYS(read),
+    SCMP_SYS(readv),         SCMP_SYS(pread64),        SCMP_SYS(write),
+    SCMP_SYS(writev),        SCMP_SYS(close),          SCMP_SYS(lseek),
+    SCMP_SYS(_llseek),       SCMP_SYS(getdents64),     SCMP_SYS(stat),
+    SCMP_SYS(lstat),         SCMP_SYS(fstat),          SCMP_SYS(newfstatat),
+    SCMP_SYS(stat64),        SCMP_SYS(fstat64),        SCMP_SYS(fstatat64),
+    SCMP_SYS(statx),         SCMP_SYS(fstatfs),        SCMP_SYS(access),
+    SCMP_SYS(faccessat),     SCMP_SYS(faccessat2),     SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat),    SCMP_SYS(fcntl),          SCMP_SYS(brk),
+    SCMP_SYS(munmap),        SCMP_SYS(mremap),         SCMP_SYS(madvise),
+    SCMP_SYS(futex),         SCMP_SYS(restart_syscall), SCMP_SYS(nanosleep),
+    SCMP_SYS(clock_nanosleep), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
+    SCMP_SYS(time),          SCMP_SYS(getrandom),      SCMP_SYS(rt_sigaction),
+    SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),  SCMP_SYS(getpid),
+    SCMP_SYS(gettid),        SCMP_SYS(getuid),         SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),        SCMP_SYS(getegid),        SCMP_SYS(uname),
+    SCMP_SYS(exit_group),
+};
+
 // Running another program, which the exporter never does: an attempt is an attack.
 constexpr int kForbidden[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 
@@ -203,7 +231,7 @@ scmp_arg_cmp masked(unsigned argument, scmp_datum_t mask, scmp_datum_t value) {
 scmp_arg_cmp is_null(unsigned argument) { return {argument, SCMP_CMP_EQ, 0, 0}; }
 scmp_arg_cmp is_int(unsigned argument, scmp_datum_t value) { return masked(argument, kLow32, value & kLow32); }
 
-void add_conditional_calls(Rules& rules, std::optional<int> event_opener) {
+void add_conditional_calls(Rules& rules, std::span<const int> receivers) {
   // Read-only, which is enough for DRM ioctls.
   rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
   rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
@@ -224,9 +252,10 @@ void add_conditional_calls(Rules& rules, std::optional<int> event_opener) {
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, SOL_SOCKET), is_int(2, SO_KEEPALIVE)});
   rules.allow(SCMP_SYS(setsockopt), {is_int(1, IPPROTO_TCP), is_int(2, TCP_NODELAY)});
 
-  // Another process opens perf events, because a filter cannot read an event's type, which is in memory.
-  if (event_opener) {
-    rules.allow(SCMP_SYS(recvmsg), {is_int(0, static_cast<scmp_datum_t>(*event_opener))});
+  // Other processes open perf events and connect sockets, because a filter cannot read an event's type or an address,
+  // which are in memory.
+  for (const int receiver : receivers) {
+    rules.allow(SCMP_SYS(recvmsg), {is_int(0, static_cast<scmp_datum_t>(receiver))});
   }
   // One pass of a BPF iterator that was attached before. Of bpf(2) nothing else: no program, no map, no link.
   rules.allow(SCMP_SYS(bpf), {is_int(0, BPF_ITER_CREATE)});
@@ -277,12 +306,12 @@ LayerOutcome load(scmp_filter_ctx filter) {
 
 }  // namespace
 
-LayerOutcome filter_calls_of_process(std::optional<int> event_opener) {
+LayerOutcome filter_calls_of_process(std::span<const int> receivers) {
   const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (!filter) return failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
   for (const int call : kPlainCalls) rules.allow(call);
-  add_conditional_calls(rules, event_opener);
+  add_conditional_calls(rules, receivers);
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
   for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
   if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
@@ -310,12 +339,47 @@ LayerOutcome filter_calls_of_event_opener(int socket) {
   return load(filter.get());
 }
 
-LayerOutcome filter_calls_of_clients() {
+LayerOutcome filter_calls_of_connector() {
+  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  if (!filter) return failed("seccomp_init", ENOMEM);
+  Rules rules(filter.get());
+  for (const int call : kCallsOfConnector) rules.allow(call);
+  for (const int family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK})
+    rules.allow(SCMP_SYS(socket), {is_int(0, static_cast<scmp_datum_t>(family))});
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONREAD)});
+  rules.allow(SCMP_SYS(ioctl), {is_int(1, FIONBIO)});
+  rules.allow(SCMP_SYS(open), {masked(1, kWriting, 0)});
+  rules.allow(SCMP_SYS(openat), {masked(2, kWriting, 0)});
+  // Modules of the resolver are loaded before this filter.
+  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0)});
+  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0)});
+  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
+  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
+  for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
+  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  return load(filter.get());
+}
+
+LayerOutcome filter_calls_of_clients(std::span<const int> receivers, std::optional<int> own_receiver) {
   const Filter filter(::seccomp_init(SCMP_ACT_ALLOW));
   if (!filter) return failed("seccomp_init", ENOMEM);
   Rules rules(filter.get());
-  for (const int call : {SCMP_SYS(recvmsg), SCMP_SYS(bpf), SCMP_SYS(seccomp)})
-    rules.answer(call, SCMP_ACT_ERRNO(EPERM));
+  for (const int call : {SCMP_SYS(bpf), SCMP_SYS(seccomp)}) rules.answer(call, SCMP_ACT_ERRNO(EPERM));
+  if (own_receiver) {
+    // The filter of the process allows those of `receivers`.
+    rules.answer(SCMP_SYS(recvmsg), SCMP_ACT_ERRNO(EPERM),
+                 {{0, SCMP_CMP_NE, static_cast<scmp_datum_t>(*own_receiver), 0}});
+  } else {
+    rules.answer(SCMP_SYS(recvmsg), SCMP_ACT_ERRNO(EPERM));
+  }
+  // Otherwise another program's connection could take the number of one of them.
+  for (const int receiver : receivers) {
+    const auto number = static_cast<scmp_datum_t>(receiver);
+    rules.answer(SCMP_SYS(close), SCMP_ACT_ERRNO(EPERM), {is_int(0, number)});
+    rules.answer(SCMP_SYS(dup2), SCMP_ACT_ERRNO(EPERM), {is_int(1, number)});
+    rules.answer(SCMP_SYS(dup3), SCMP_ACT_ERRNO(EPERM), {is_int(1, number)});
+  }
+  if (!receivers.empty()) rules.answer(SCMP_SYS(close_range), SCMP_ACT_ERRNO(EPERM));
   for (const unsigned long request : {kI915Query, kI915Getparam, kXeDeviceQuery, kI915Throttle}) {
     rules.answer(SCMP_SYS(ioctl), SCMP_ACT_ERRNO(EPERM), {is_int(1, request)});
   }
