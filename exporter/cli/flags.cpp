@@ -12,6 +12,7 @@
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "pages/allowed_origins.h"
+#include "push/otlp.h"
 #include "query/output.h"
 #include "query/xpu_smi.h"
 
@@ -214,6 +215,19 @@ std::vector<CommandFlag> make_flags() {
       [](To to, Given given) { to.timeout = given.duration(10ms); });
   add("web.disable-exporter-metrics", "", "", "Omit process_* and the exporter's request counters.",
       [](To to, Given given) { to.exporter_metrics = !given.on(); });
+  add("push.otlp", "URL", "",
+      "Also send every reading to this receiver of OpenTelemetry's OTLP/HTTP (docs/push.md). A URL without a path gets "
+      "/v1/metrics.",
+      [](To to, Given given) {
+        read_text(given, [&to](const std::string& text) { to.push.otlp = parse_otlp_address(text); });
+      });
+  add("push.otlp.credentials", "FILE", "",
+      "File with NAME:PASSWORD, or with HTTP headers such as Authorization: Bearer TOKEN, for the receiver.",
+      [](To to, Given given) { to.push.otlp_credentials = given.file(); });
+  add("push.cacert", "FILE", "", "Trust the certificates of this file instead of the system's, for pushes.",
+      [](To to, Given given) { to.push.cacert = given.file(); });
+  add("push.interval", "DURATION", "15s", "Time between two pushes.",
+      [](To to, Given given) { to.push.interval = given.duration(1s); });
   add("sandbox", "", "enabled", "After startup, drop every privilege that scrapes do not need (docs/sandbox.md).",
       [](To to, Given given) { to.sandbox = given.on(); })
       .negatable = true;

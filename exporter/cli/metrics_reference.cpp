@@ -6,6 +6,7 @@
 
 #include "format/openmetrics.h"
 #include "igpu/monitor.h"
+#include "push/push_metrics.h"
 #include "self/build_info.h"
 #include "self/log_metrics.h"
 #include "self/process_metrics.h"
@@ -101,8 +102,9 @@ std::string metrics_reference() {
   for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
   out += "## The exporter itself\n\n";
   out += kMetricsTable;
-  for (const auto metrics : {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
-                             RequestMetrics::metrics(), WebConfigFollower::metrics(), process_metrics()}) {
+  for (const auto metrics :
+       {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
+        RequestMetrics::metrics(), WebConfigFollower::metrics(), PushMetrics::metrics(), process_metrics()}) {
     add_rows(out, metrics);
   }
   return out;

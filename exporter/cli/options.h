@@ -13,6 +13,7 @@
 #include "igpu/log.h"
 #include "igpu/options.h"
 #include "level_zero/arguments.h"
+#include "push/address.h"
 #include "service/logging.h"
 #include "trace/arguments.h"
 
@@ -44,6 +45,13 @@ struct TopOptions {
   ClientOptions client;
 };
 
+struct PushOptions {
+  std::optional<PushAddress> otlp;
+  std::string otlp_credentials;  // a file; "": none
+  std::string cacert;            // a file; "": the system's authorities
+  Nanoseconds interval = std::chrono::seconds(15);
+};
+
 struct SetupOptions {
   bool remove = false, dry_run = false;
 };
@@ -61,6 +69,7 @@ struct Options {
   Nanoseconds timeout = std::chrono::seconds(10);
   bool exporter_metrics = true;
   bool sandbox = true;
+  PushOptions push;
 
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::logfmt;

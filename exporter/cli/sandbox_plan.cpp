@@ -67,10 +67,11 @@ std::vector<std::string> files_of_clients(const Options& options) {
       "/sys/devices/system/cpu/online",                                  // the C library, when it counts processors
       "/proc/sys/vm/overcommit_memory",                                  // the C library, when it returns memory
       options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // for the hint on a denied perf event
-  if (options.web_config_file.empty()) return readable;
+  const bool pushes_with_tls = options.push.otlp && options.push.otlp->tls && options.push.cacert.empty();
+  if (options.web_config_file.empty() && !pushes_with_tls) return readable;
   for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
-  // The system's certificate authorities, which a reload reads again (web_config/tls_context.cpp), and OpenSSL's
-  // settings.
+  // The system's certificate authorities, which a reload (web_config/tls_context.cpp) and each push read again, and
+  // OpenSSL's settings.
   for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
                            "/etc/ssl/ca-bundle.pem"}) {
     add_certificates(file, readable);
@@ -93,6 +94,16 @@ SandboxPlan sandbox_plan(const Options& options) {
   plan.reads_processes = reads_processes(monitor);
 
   plan.client_files.readable = files_of_clients(options);
+  // Settings and sockets of the resolver, which may be replaced at any time, and its modules.
+  plan.connector_files.readable = {"/etc",
+                                   "/run/systemd/resolve",
+                                   "/run/resolvconf",
+                                   "/run/NetworkManager",
+                                   "/run/nscd",
+                                   "/usr/lib",
+                                   "/usr/lib64",
+                                   "/lib",
+                                   "/lib64"};
   plan.files = plan.client_files;
   std::vector<std::string>& readable = plan.files.readable;
   for (std::string& folder : folders_of(rules)) readable.push_back(std::move(folder));

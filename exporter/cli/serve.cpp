@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/place.h"
+#include "cli/push.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
 #include "http/exposure.h"
@@ -150,12 +151,13 @@ int serve(const Options& options) {
   ::signal(SIGCHLD, SIG_IGN);
   const std::optional<int> event_opener =
       sandbox.start_event_opener([&options](int socket) { open_perf_events_for(socket, options.monitor.sysfs_root); });
+  const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
+  PushSetup push(options.push, sandbox, environment);
 #if defined(__GLIBC__)
   // Workers allocate little: an arena per thread would waste memory.
   ::mallopt(M_ARENA_MAX, 2);
 #endif
   raise_open_files_limit();
-  const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
   std::vector<InheritedSocket> inherited = inherited_sockets(environment);
   std::string unreachable_manager;
   const ServiceNotifier service = connect_to_manager(environment, unreachable_manager);
@@ -174,6 +176,7 @@ int serve(const Options& options) {
   std::optional<WebConfigFollower> web_config;
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
+  push.prepare_targets();
   const MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   // What is opened early needs capabilities that are dropped then: CAP_BPF, CAP_SYSLOG.
   std::shared_ptr<EarlyAccess> early =
@@ -197,6 +200,8 @@ int serve(const Options& options) {
   metrics_options.more.push_back(&sandbox_metrics);
   metrics_options.more.push_back(&log_metrics);
   if (web_config) metrics_options.more.push_back(&*web_config);
+  PushMetrics push_metrics;
+  metrics_options.more.push_back(&push_metrics);
   MetricsHandler metrics(metrics_options, source, requests);
   Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
                 find_grants);
@@ -211,6 +216,9 @@ int serve(const Options& options) {
   }
   const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
   sandbox.confine_clients();
+  std::unique_ptr<Pusher> pusher = push.start_threads(
+      push_metrics, [&metrics](std::stop_token gone, const auto& use) { return metrics.read(std::move(gone), use); },
+      log);
   sandbox.filter_system_calls();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
@@ -228,11 +236,13 @@ int serve(const Options& options) {
   log.release();
   service.ready("serving on " + joined(listener.bound()));
   unmap_start_pages();
+  if (pusher) pusher->start();
 
   const int signal = wait_for_signal(signals, service, source, listener, log);
   log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
   service.stopping("finishing responses");
   readiness.set(Readiness::State::draining);
+  pusher.reset();
   sockets.remove_files();
   const auto timeout = std::chrono::duration_cast<milliseconds>(options.timeout);
   if (!metrics.drain(timeout)) {

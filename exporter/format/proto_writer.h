@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,9 +26,22 @@ class ProtoWriter {
   void text(std::uint32_t field, std::string_view value) {
     std::string valid;
     if (!is_ascii(value)) value = valid = valid_utf8(value);
+    bytes(field, value);
+  }
+  void bytes(std::uint32_t field, std::string_view value) {  // or a message that is encoded already
     varint(std::uint64_t{field} << 3 | 2);
     varint(value.size());
     out_.append(value);
+  }
+  void fixed64(std::uint32_t field, std::uint64_t value) {
+    varint(std::uint64_t{field} << 3 | 1);
+    eight_bytes(value);
+  }
+  void real(std::uint32_t field, double value) { fixed64(field, std::bit_cast<std::uint64_t>(value)); }
+  // Elements of a packed repeated field, within bytes of it.
+  static void append_fixed64(std::string& packed, std::uint64_t value) { ProtoWriter(packed).eight_bytes(value); }
+  static void append_real(std::string& packed, double value) {
+    append_fixed64(packed, std::bit_cast<std::uint64_t>(value));
   }
   template <class Fill>
   void message(std::uint32_t field, Fill&& fill) {
@@ -43,6 +57,14 @@ class ProtoWriter {
   }
 
  private:
+  void eight_bytes(std::uint64_t value) {
+    std::array<char, 8> bytes;
+    for (char& byte : bytes) {
+      byte = static_cast<char>(value & 0xff);
+      value >>= 8;
+    }
+    out_.append(bytes.data(), bytes.size());
+  }
   void varint(std::uint64_t value) {
     std::array<char, 10> bytes;  // one append: a third of the recorder's time went into appending bytes one by one
     std::size_t count = 0;

@@ -161,16 +161,29 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
   if (alone) pages_.clear();
 }
 
+void MetricsHandler::add_own(const ScrapeResult& result, Workspace& workspace) {
+  add_build_info(workspace.own);
+  for (const SelfMetrics* part : options_.more) part->add_to(workspace.own);
+  if (options_.exporter_metrics) {
+    requests_.add_to(workspace.own);
+    process_.add_to(workspace.own);
+  }
+  workspace.lists.assign(result.lists().begin(), result.lists().end());
+  workspace.lists.push_back(&workspace.own);
+}
+
+bool MetricsHandler::read(std::stop_token gone, const std::function<void(const PageView&)>& use) {
+  const auto result = source_.scrape({{}, options_.timeout, std::move(gone)});
+  if (!result) return false;
+  Workspace workspace;
+  add_own(*result, workspace);
+  use(PageView(workspace.lists));
+  return true;
+}
+
 void MetricsHandler::render(const ScrapeResult& result, Format format, bool compressed, std::string& out) {
   std::unique_ptr<Workspace> workspace = take_workspace();
-  add_build_info(workspace->own);
-  for (const SelfMetrics* part : options_.more) part->add_to(workspace->own);
-  if (options_.exporter_metrics) {
-    requests_.add_to(workspace->own);
-    process_.add_to(workspace->own);
-  }
-  workspace->lists.assign(result.lists().begin(), result.lists().end());
-  workspace->lists.push_back(&workspace->own);
+  add_own(result, *workspace);
   const PageView page(workspace->lists);
 
   std::string& text = compressed ? workspace->text : out;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +43,10 @@ class MetricsHandler {
   std::shared_ptr<const ScrapeResult> scrape_for(const HttpRequest& request, HttpResponse& response,
                                                  CollectorSet collectors = {});
 
+  // The page as a scrape at this moment would show it, for others than HTTP clients, which it does not limit. False:
+  // there was no time for a scrape, or gone was stopped.
+  bool read(std::stop_token gone, const std::function<void(const PageView&)>& use);
+
   // Waits for running scrapes; false if some are still running.
   bool drain(std::chrono::milliseconds at_most) { return in_flight_.wait_until_idle(at_most); }
 
@@ -50,6 +56,8 @@ class MetricsHandler {
   void give_back(std::unique_ptr<Workspace> workspace);
   InFlight::Slot enter(const HttpRequest& request, HttpResponse& response);
   std::shared_ptr<const ScrapeResult> scrape(ScrapeRequest wanted, const InFlight::Slot& slot, HttpResponse& response);
+  // Adds the exporter's own metrics to a result.
+  void add_own(const ScrapeResult& result, Workspace& workspace);
   void render(const ScrapeResult& result, Format format, bool compressed, std::string& out);
 
   MetricsHandlerOptions options_;

@@ -25,14 +25,21 @@ struct PushOutcome {
     refused,  // no further attempt would succeed: the item is dropped
   };
   Kind kind = Kind::delivered;
-  std::string problem;  // one line with the fix, for the log; "" if all went well
+  // One line with the fix; "" if all went well. It is logged when it changes, so what differs from attempt to attempt,
+  // as a receiver's own words may, belongs into detail.
+  std::string problem;
+  std::string detail{};
   // Of `later`: the receiver's wish. The pusher caps it.
   std::optional<std::chrono::seconds> retry_after{};
   std::uint64_t rejected = 0;  // samples of a delivered item that the receiver did not take
 
   static PushOutcome delivered() { return {}; }
-  static PushOutcome later(std::string why) { return {Kind::later, std::move(why)}; }
-  static PushOutcome refused(std::string why) { return {Kind::refused, std::move(why)}; }
+  static PushOutcome later(std::string why, std::string words = {}) {
+    return {Kind::later, std::move(why), std::move(words)};
+  }
+  static PushOutcome refused(std::string why, std::string words = {}) {
+    return {Kind::refused, std::move(why), std::move(words)};
+  }
 };
 
 // A receiver of readings. Constructed before the sandbox closes: libraries are loaded and files are read then.

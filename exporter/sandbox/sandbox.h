@@ -19,9 +19,9 @@ namespace igpu::exporter {
 struct SandboxPlan {
   bool on = true;  // --no-sandbox
   CapabilityUses uses;
-  FileAccess files;         // of all threads
-  FileAccess client_files;  // of threads that serve clients, a subset
-  FileAccess event_files;   // of the process that opens perf events
+  FileAccess files;              // of all threads
+  FileAccess client_files;       // of threads that serve clients, a subset
+  FileAccess event_files;        // of the process that opens perf events
   FileAccess connector_files{};  // of the processes that connect to receivers of pushes, without their ports
   // Whether collectors inspect other processes. Landlock forbids that, so the collectors' threads, which serve no
   // clients, are then not confined by it.

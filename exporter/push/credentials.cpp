@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "push/credentials.h"
+
+#include <sys/stat.h>
+
+#include <stdexcept>
+#include <string_view>
+
+#include "service/regular_file.h"
+#include "text/ascii.h"
+
+namespace igpu::exporter {
+namespace {
+
+constexpr std::size_t kMostCredentials = 64 << 10;
+constexpr std::size_t kMostAuthorities = 4 << 20;
+
+bool is_token(std::string_view name) {
+  constexpr std::string_view kSeparators = "()<>@,;:\\\"/[]?={} \t";
+  for (const char c : name)
+    if (c <= ' ' || c >= 0x7f || kSeparators.find(c) != kSeparators.npos) return false;
+  return !name.empty();
+}
+
+}  // namespace
+
+PushCredentials parse_credentials(std::string_view text) {
+  PushCredentials credentials;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    for (const char c : line)
+      if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) throw std::invalid_argument("holds a control character");
+    const std::size_t colon = line.find(':');
+    if (colon == 0 || colon == line.npos)
+      throw std::invalid_argument("has a line that is neither NAME:PASSWORD nor \"Header: value\"");
+    const bool header = line.substr(colon + 1).starts_with(' ') && is_token(line.substr(0, colon));
+    if (!credentials.user.empty() || (!header && !credentials.headers.empty()))
+      throw std::invalid_argument("has more than one line; NAME:PASSWORD stands alone");
+    if (header) {
+      credentials.headers.emplace_back(line);
+    } else {
+      credentials.user = line.substr(0, colon);
+      credentials.password = line.substr(colon + 1);
+    }
+  }
+  if (credentials.user.empty() && credentials.headers.empty()) throw std::invalid_argument("is empty");
+  return credentials;
+}
+
+PushCredentials read_credentials(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
+    throw std::runtime_error(path + " can be read by every user of this machine: chmod o-r " + path);
+  try {
+    return parse_credentials(read_regular_file(path, kMostCredentials));
+  } catch (const FileError& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(path + " " + error.what());
+  }
+}
+
+std::string read_authorities(const std::string& path) {
+  std::string text;
+  try {
+    text = read_regular_file(path, kMostAuthorities);
+  } catch (const FileError& error) {
+    throw std::runtime_error(path + ": " + error.what());
+  }
+  if (text.find("-----BEGIN CERTIFICATE-----") == text.npos)
+    throw std::runtime_error(path + " holds no certificate (PEM)");
+  return text;
+}
+
+}  // namespace igpu::exporter

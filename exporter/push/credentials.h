@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace igpu::exporter {
+
+// What a file of credentials holds: a user, or headers of HTTP.
+struct PushCredentials {
+  std::string user, password;
+  std::vector<std::string> headers;  // "Authorization: Bearer abc"
+};
+
+// The text is one line NAME:PASSWORD, or lines "Header: value" with a blank after the colon; empty lines and those that
+// begin with # are skipped. Throws std::invalid_argument, without a part of the text in its reason.
+PushCredentials parse_credentials(std::string_view text);
+
+// Throws std::runtime_error with the path and the fix, also if every user of this machine can read the file.
+PushCredentials read_credentials(const std::string& path);
+
+// Certificates (PEM) to trust. Throws std::runtime_error with the path.
+std::string read_authorities(const std::string& path);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "igpu/log.h"
+#include "push/backoff.h"
+#include "push/push_metrics.h"
+#include "push/queue.h"
+#include "push/target.h"
+#include "push/wake_up.h"
+
+namespace igpu::exporter {
+
+// One target with its queue and the thread that delivers.
+class PushDelivery {
+ public:
+  // Starts the thread, which waits for start(). confine: what the thread does first, then.
+  PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& counters, Log& log, std::function<void()> confine);
+  ~PushDelivery();  // an attempt under way is abandoned
+  PushDelivery(const PushDelivery&) = delete;
+  PushDelivery& operator=(const PushDelivery&) = delete;
+
+  void start() { started_.raise(); }
+  // One thread at a time, never waits for the network.
+  void add(const PageView& page, std::chrono::system_clock::time_point time);
+
+ private:
+  void run();
+  void deliver_until_stopped();
+  PushOutcome attempt(const PushItem& item);
+  // Logs a problem once, not for each attempt, and its end.
+  void report(const PushOutcome& outcome);
+  // False: it waits for another attempt.
+  bool account(const PushItem& item, const PushOutcome& outcome);
+
+  std::unique_ptr<PushTarget> target_;
+  PushCounters& counters_;
+  Log& log_;
+  std::function<void()> confine_;
+  WakeUp started_, stop_;
+  WakeUp work_;  // an item was added, or stop_
+  std::mutex mutex_;
+  PushQueue queue_;      // guarded by mutex_
+  std::string problem_;  // as logged last; "": none
+  Backoff backoff_;
+  std::thread thread_;
+};
+
+}  // namespace igpu::exporter

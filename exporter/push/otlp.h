@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "format/gzip.h"
+#include "push/credentials.h"
+#include "push/curl_session.h"
+#include "push/otlp_encoder.h"
+#include "push/target.h"
+
+namespace igpu::exporter {
+
+inline constexpr std::string_view kOtlpCredentialsFlag = "--push.otlp.credentials";
+
+// http:// and https://. A URL without a path gets /v1/metrics; another path is used as it is. Throws
+// std::invalid_argument.
+PushAddress parse_otlp_address(std::string_view url);
+
+// OTLP/HTTP with protobuf (opentelemetry.io/docs/specs/otlp, version 1).
+class Otlp final : public PushTarget {
+ public:
+  // Throws std::runtime_error.
+  Otlp(PushRoute route, PushCredentials credentials, std::string ca, Connector connector,
+       OtlpEncoder::Attributes resource);
+
+  std::string_view name() const override { return "otlp"; }
+  PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override;
+  PushOutcome deliver(std::string_view bytes, const PushWait& wait) override;
+
+ private:
+  CurlSession session_;
+  PushCredentials credentials_;
+  OtlpEncoder encoder_;
+  Gzip gzip_;
+  std::string plain_;
+};
+
+// host.name, service.name, service.version and service.instance.id of this program on this machine.
+OtlpEncoder::Attributes own_resource();
+
+}  // namespace igpu::exporter
