@@ -380,6 +380,9 @@ LayerOutcome filter_calls_of_clients(std::span<const int> receivers, std::option
     // The filter of the process allows those of `receivers`.
     rules.answer(SCMP_SYS(recvmsg), SCMP_ACT_ERRNO(EPERM),
                  {{0, SCMP_CMP_NE, static_cast<scmp_datum_t>(*own_receiver), 0}});
+    // libcurl 7.88 connects sockets that are connected already. It gets this answer, the call is not made, and libcurl
+    // finds the socket connected. Of filters with the same action, the newest decides on the error.
+    rules.answer(SCMP_SYS(connect), SCMP_ACT_ERRNO(EINPROGRESS));
   } else {
     rules.answer(SCMP_SYS(recvmsg), SCMP_ACT_ERRNO(EPERM));
   }
