@@ -44,10 +44,19 @@ void finish_trace(const CommandLine& line, TraceArguments& trace) {
     throw UsageError("--from must be before --to");
 }
 
+// A secret or an interval for nothing is a mistake.
+void finish_push(const Settings& settings, const PushOptions& push) {
+  if (push.otlp) return;
+  for (const char* flag : {"push.otlp.credentials", "push.cacert", "push.interval"}) {
+    if (const Setting* const given = settings.find(flag)) throw UsageError(given->origin + " needs --push.otlp URL");
+  }
+}
+
 Options checked(const CommandLine& line) {
   Options options;
   for (const auto& [name, setting] : line.settings.all()) setting.flag->take(options, setting);
   const std::string_view command = line.command->name;
+  finish_push(line.settings, options.push);
   if (command == "stats") finish_stats(line.settings, options);
   if (command == "query") finish_query(line.settings, options.query, options.json);
   if (command == "trace" && line.action) finish_trace(line, options.trace);
