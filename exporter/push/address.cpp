@@ -61,11 +61,12 @@ Parts split(std::string_view url, std::string_view default_scheme, const Reject&
   const std::size_t bracket = bracketed ? authority.find(']') : 0;
   if (bracket == authority.npos) reject("lacks a ]");
   const std::size_t colon = authority.find(':', bracket);
+  if (!bracketed && colon != authority.npos && authority.find(':', colon + 1) != authority.npos)
+    reject("is an IPv6 address without [ ]");
   parts.host = bracketed ? authority.substr(1, bracket - 1) : authority.substr(0, colon);
   if (parts.host.empty()) reject("names no host");
   if (bracketed && authority.size() > bracket + 1 && authority[bracket + 1] != ':') reject("has no valid port");
   if (colon == authority.npos) return parts;
-  if (!bracketed && authority.find(':', colon + 1) != authority.npos) reject("is an IPv6 address without [ ]");
   parts.port = port_of(authority.substr(colon + 1));
   if (!parts.port) reject("has no valid port");
   return parts;

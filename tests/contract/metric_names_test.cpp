@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collector's metric is named where it is declared and in the table of fields. Everything else reads the model.
+// A collector's metric is named where it is declared, in the table of fields, and in that of OpenTelemetry's names.
+// Everything else reads the model.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -34,7 +35,8 @@ TEST_CASE("no view names a metric of a collector") {
         line.resize(std::min(line.find("//"), line.size()));
         for (std::sregex_iterator at(line.begin(), line.end(), quoted); at != std::sregex_iterator(); ++at) {
           INFO(name << ": " << at->str(1));
-          CHECK((name == "collectors/model/fields.cpp" || !metrics.contains(at->str(1))));
+          const bool table = name == "collectors/model/fields.cpp" || name == "exporter/push/conventions.cpp";
+          CHECK((table || !metrics.contains(at->str(1))));
         }
       }
     }

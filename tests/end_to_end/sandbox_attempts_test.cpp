@@ -5,6 +5,8 @@
 #include "support/sandbox_attempts.h"
 
 #include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include <set>
 #include <thread>
 
+#include "igpu/unique_fd.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/landlock.h"
 #include "support/exporter_process.h"
@@ -73,6 +76,7 @@ struct Setting {
   bool as_nobody = false;
   bool reads_processes = true;
   bool tls = false;
+  bool pushes = false;
 };
 
 class Injected {
@@ -103,6 +107,18 @@ class Injected {
     }
     std::vector<std::string> arguments;
     if (!setting.reads_processes) arguments = {"--no-collector.fdinfo", "--no-collector.engines"};
+    if (setting.pushes) {
+      receiver_ = igpu::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      socklen_t size = sizeof address;
+      void* const raw = &address;
+      REQUIRE(::bind(receiver_.get(), static_cast<sockaddr*>(raw), size) == 0);
+      REQUIRE(::listen(receiver_.get(), 8) == 0);
+      REQUIRE(::getsockname(receiver_.get(), static_cast<sockaddr*>(raw), &size) == 0);
+      arguments.push_back("--push.otlp=http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+    }
     arguments.push_back("--web.config.file=" + tree_.path("folder/web.yml"));
     exporter_.emplace(arguments,
                       std::vector<std::string>{
@@ -158,6 +174,7 @@ class Injected {
   ExporterProcess& exporter() { return *exporter_; }
 
  private:
+  igpu::UniqueFd receiver_;  // of pushes; accepts none
   MachineTree tree_;
   Neighbour neighbour_;
   std::optional<ExporterProcess> exporter_;
@@ -166,7 +183,9 @@ class Injected {
 };
 
 // The expected result; "": not a matter of the sandbox here.
-std::string expected(const Attempt& attempt, bool collecting, const Setting& setting) {
+std::string expected(const Attempt& attempt, const std::string& kind, const Setting& setting) {
+  const bool collecting = is_collecting(kind);
+  const bool pushing = kind.starts_with("push-");
   const std::string name = attempt.name;
   const bool privileged = !setting.as_nobody && own_capabilities().permitted != 0;
   if (name == "clone3") return "ENOSYS";
@@ -174,6 +193,9 @@ std::string expected(const Attempt& attempt, bool collecting, const Setting& set
   // Threads that serve clients cannot receive an event; what is asked of the opener is the same.
   if (name == "request_by_unknown_leader") return collecting ? "EBADF" : "";
   if (name.starts_with("request_")) return collecting ? "EPERM" : "";
+  if (name.starts_with("receive")) return collecting ? "" : "EPERM";
+  // The call is not made: libcurl gets this answer about the socket that the connector connected.
+  if (name.starts_with("connect") && pushing) return "EINPROGRESS";
   if (name == "read_samples") return perf_event_paranoid() <= 2 ? "ENODATA" : "";
   if (name == "read_authorities" && !fs::exists("/etc/ssl/certs/ca-certificates.crt")) return "";
   if (name == "list_keys" && !fs::exists("/etc/ssl")) return "";
@@ -209,6 +231,7 @@ void try_everything(const Setting& setting) {
   Injected program(setting);
   std::vector<std::string> kinds{"main", "front", "worker", "collect", "housekeeping"};
   if (setting.tls) kinds.emplace_back("handshakes");
+  if (setting.pushes) kinds.insert(kinds.end(), {"push", "push-otlp"});
   // A thread gives itself its name.
   std::map<std::string, pid_t> threads = program.threads();
   const auto missing = [&](const std::string& kind) { return !threads.contains(kind); };
@@ -228,7 +251,7 @@ void try_everything(const Setting& setting) {
       const Attempt& attempt = *attempt_number(number);
       const std::string tried = attempt.name;
       CAPTURE(tried);
-      const std::string wanted = expected(attempt, is_collecting(kind), setting);
+      const std::string wanted = expected(attempt, kind, setting);
       if (!wanted.empty()) CHECK(program.attempt(thread, number) == wanted);
     }
   }
@@ -247,6 +270,11 @@ TEST_CASE("every kind of thread, as a user without rights") {
 }
 
 TEST_CASE("every kind of thread, with TLS, which has threads of its own") { try_everything({.tls = true}); }
+
+TEST_CASE("every kind of thread, while readings are pushed to a receiver that never answers") {
+  try_everything({.pushes = true});
+  if (::geteuid() == 0) try_everything({.as_nobody = true, .pushes = true});
+}
 
 TEST_CASE("every kind of thread, without collectors that inspect processes") {
   try_everything({.reads_processes = false});

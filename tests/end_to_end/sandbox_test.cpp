@@ -246,6 +246,29 @@ TEST_CASE("another process opens perf events, with no right but that, and ends w
   CHECK(::kill(opener, 0) == -1);
 }
 
+TEST_CASE("another process connects to the receiver of a push, with no right, and ends with the exporter") {
+  // Nobody listens there.
+  ExporterProcess exporter({"--simulate=asleep", "--push.otlp=http://127.0.0.1:9"});
+  const pid_t connector = event_opener_of(exporter.pid());
+  REQUIRE(connector > 0);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto confined = [&] {
+    const std::vector<Thread> threads = threads_of(connector);
+    return threads.size() == 1 && (instrumented() || threads.front().status.seccomp == 2);
+  };
+  while (!confined() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  REQUIRE(confined());
+  const Thread thread = threads_of(connector).front();
+  CHECK(thread.name == "push-connector");
+  CHECK((thread.status.permitted | thread.status.effective | thread.status.inheritable | thread.status.ambient) == 0);
+  CHECK(thread.status.no_new_privs);
+  exporter.signal(SIGKILL);
+  while (::kill(connector, 0) == 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(::kill(connector, 0) == -1);
+}
+
 TEST_CASE("nothing needs that process with a simulated machine or without a sandbox") {
   CHECK(event_opener_of(ExporterProcess({"--simulate=asleep"}).pid()) == -1);
   CHECK(event_opener_of(ExporterProcess({"--no-sandbox"}).pid()) == -1);

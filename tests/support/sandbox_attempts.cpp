@@ -189,6 +189,22 @@ int socket_of_event_opener() {
   return -1;
 }
 
+// Of each socket on which another process of the exporter passes descriptors: the event opener and, with --push, the
+// connector. True if one attempt succeeded; errno of the first that did not fail with EPERM.
+template <class Try>
+bool with_receivers(const Try& attempt) {
+  int error = 0;
+  for (int fd = 3; fd < 256; ++fd) {
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) continue;
+    if (attempt(fd)) return true;
+    if (error == 0 || error == EPERM) error = errno;
+  }
+  errno = error == 0 ? ENOTCONN : error;
+  return false;
+}
+
 bool opens_by_request(PerfRequest request) {
   const int socket = socket_of_event_opener();
   if (socket < 0) return false;
@@ -565,6 +581,23 @@ constexpr Attempt kQuestions[] = {
     {"request_breakpoint", For::nobody_yet, [](const S&) { return opens_by_request({.type = PERF_TYPE_BREAKPOINT}); }},
     {"request_by_unknown_leader", For::nobody_yet,
      [](const S&) { return opens_by_request({.type = PERF_TYPE_SOFTWARE, .leader = 1000}); }},
+    // Another program's connection in the place of one of these sockets could pass in descriptors.
+    {"receiver_replaced", For::nobody_yet,
+     [](const S& s) { return with_receivers([&s](int fd) { return done(::dup2(s.pair, fd)); }); }},
+    {"receiver_replaced_by_dup3", For::nobody_yet,
+     [](const S& s) { return with_receivers([&s](int fd) { return done(::dup3(s.pair, fd, O_CLOEXEC)); }); }},
+    {"receiver_closed", For::nobody_yet, [](const S&) { return with_receivers([](int fd) { return done(::close(fd)); }); }},
+    {"receiver_closed_with_others", For::nobody_yet,
+     [](const S&) {
+       return with_receivers([](int fd) {
+         return done(::syscall(SYS_close_range, static_cast<unsigned>(fd), static_cast<unsigned>(fd), 0U));
+       });
+     }},
+    {"receive_from_event_opener", For::nobody_yet,
+     [](const S&) {
+       msghdr message{};
+       return done(::recvmsg(socket_of_event_opener(), &message, MSG_DONTWAIT));
+     }},
     // An event that takes samples gives its count, and nothing else, to those that may not map it.
     {"read_samples", For::nobody_yet,
      [](const S& s) {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The answer of a receiver of OTLP: never a count that is negative, never more than one line of text.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "fuzz_check.h"
+#include "push/otlp_response.h"
+
+using namespace igpu::exporter;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  for (const OtlpResponse& response : {parse_export_response(body), parse_status(body)}) {
+    FUZZ_CHECK(response.rejected <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+    FUZZ_CHECK(response.message.size() <= 200);
+    FUZZ_CHECK(response.message.find('\n') == std::string::npos);
+  }
+  return 0;
+}
