@@ -151,7 +151,7 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
                          {"intel_gpu_top", {"text"}},
                          {"level_zero", {"service", "text"}},
                          {"pages", {"format", "http", "report", "self", "service", "text"}},
-                         {"push", {"client", "format", "self", "service", "text"}},
+                         {"push", {"client", "format", "query", "self", "service", "text"}},
                          {"query", {"format", "text"}},
                          {"report", {"format"}},
                          {"sandbox", {"service", "text"}},

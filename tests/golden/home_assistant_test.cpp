@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Home Assistant is told of the GPUs of every simulation profile: tests/home_assistant.
+#include "push/home_assistant.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "igpu/monitor.h"
+#include "self/build_info.h"
+#include "simulation/simulation.h"
+#include "support/paths.h"
+#include "support/recording_log.h"
+#include "support/simulated_parts.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace igpu::simulation;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+using json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kMostEntities = 8;
+
+// After twelve seconds of a profile. The version of the program is left out.
+struct Described {
+  explicit Described(std::string_view profile) {
+    const auto parts = std::make_shared<SimulatedParts>(profile);
+    const auto monitor = make_monitor(parts, {}, log);
+    std::vector<mqtt::Message> states;
+    for (int i = 0; i < 12; ++i) {
+      parts->clock.advance(1s);
+      const auto result = monitor->scrape({});
+      states =
+          home_assistant.update(model_of(PageView(result->lists())), std::chrono::sys_days(2026y / 11 / 23)).states;
+    }
+    for (const auto& [topic, payload] : home_assistant.retained()) add(topic, payload);
+    for (const mqtt::Message& state : states) add(state.topic, state.payload);
+  }
+  void add(const std::string& topic, const std::string& payload) {
+    json parsed = json::parse(payload, nullptr, false);
+    if (parsed.is_discarded()) parsed = payload;
+    if (parsed.contains("origin")) parsed["origin"].erase("sw_version");
+    messages[topic] = parsed;
+  }
+
+  RecordingLog log;
+  HomeAssistant home_assistant{"nas", kProgramName, 15s};
+  json messages = json::object();
+};
+
+void compare(const std::string& name, const std::string& text) {
+  const fs::path path = fs::path(source_folder()) / "tests/home_assistant" / (name + ".json");
+  if (std::getenv("IGPU_UPDATE") != nullptr) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream kept;
+  kept << file.rdbuf();
+  INFO(path.string() << "\n" << text);
+  CHECK(text == kept.str());
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("home_assistant_golden");
+
+TEST_CASE("every simulation profile has its devices, with at most eight entities, and states with a member for each") {
+  std::size_t devices = 0;
+  for (const SimulationProfile& profile : simulation_profiles()) {
+    json messages = Described(profile.name).messages;
+    compare(std::string(profile.name), messages.dump(1) + '\n');
+    std::set<std::string> ids;
+    for (const auto& [topic, config] : messages.items()) {
+      if (!topic.ends_with("/config")) continue;
+      ++devices;
+      INFO(profile.name << " " << topic);
+      CHECK(config["components"].size() <= kMostEntities);
+      const json& state = messages[config["state_topic"].get<std::string>()];
+      for (const auto& [key, entity] : config["components"].items()) {
+        CHECK(ids.insert(entity["unique_id"]).second);
+        CHECK(state.contains(key));
+      }
+    }
+  }
+  CHECK(devices > 4);
+}
+
+TEST_SUITE_END();
