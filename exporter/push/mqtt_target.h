@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "push/curl_session.h"
+#include "push/home_assistant.h"
+#include "push/mqtt_session.h"
+#include "push/target.h"
+
+namespace igpu::exporter {
+
+// The base of all topics, from the path of the address: "/home/gpus/" is "home/gpus"; without a path it is
+// "intel-gpu-exporter". Throws std::invalid_argument with a reason.
+std::string mqtt_topic_base(std::string_view path);
+
+struct MqttSettings {
+  std::string host;  // name of this machine
+  std::string topic_base;
+  std::chrono::seconds interval{15};          // between readings
+  std::optional<std::string> user, password;  // no password without a user
+};
+
+// Publishes readings to an MQTT broker, in the form that Home Assistant understands. The connection stays open between
+// readings. Each new one begins with everything that the broker must retain, because it may have forgotten it.
+class MqttTarget final : public PushTarget {
+ public:
+  // A new connection. Null: problem says why ("" after an interruption).
+  using Connect = std::function<std::unique_ptr<mqtt::Transport>(const PushWait& wait, std::string& problem)>;
+
+  MqttTarget(MqttSettings settings, Connect connect, mqtt::Session::Clock clock = std::chrono::steady_clock::now);
+
+  std::string_view name() const override { return "mqtt"; }
+  PushItem encode(const PageView& page, std::chrono::system_clock::time_point time) override;
+  PushOutcome deliver(std::string_view bytes, const PushWait& wait) override;
+  void idle(const PushWait& wait) override;
+  void stop(const PushWait& wait) override;
+
+ private:
+  using TimePoint = mqtt::Session::TimePoint;
+
+  // "": done. Otherwise the connection has been given up; nullopt: because of an interruption.
+  template <class Work>
+  std::optional<std::string> on_connection(const Work& work);
+  bool open(const PushWait& wait);
+  bool publish_retained(const PushWait& wait);
+  mqtt::Message availability(std::string_view payload) const;
+  void give_up();
+
+  const mqtt::Login login_;
+  const Connect connect_;
+  const mqtt::Session::Clock clock_;
+
+  HomeAssistant home_assistant_;  // for encode() only
+  std::mutex mutex_;
+  HomeAssistant::Retained retained_;  // guarded by mutex_: the newest
+
+  // For the thread that delivers.
+  std::unique_ptr<mqtt::Transport> transport_;
+  std::optional<mqtt::Session> session_;
+  HomeAssistant::Retained published_;       // on this connection
+  std::optional<TimePoint> publish_again_;  // Home Assistant has started
+  TimePoint reconnect_ = TimePoint::max();
+  std::minstd_rand random_;
+};
+
+// Over libcurl. The session is not used by anybody else.
+MqttTarget::Connect connect_by_curl(std::shared_ptr<CurlSession> session);
+
+}  // namespace igpu::exporter
