@@ -12,6 +12,7 @@
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "pages/allowed_origins.h"
+#include "push/mqtt_target.h"
 #include "push/otlp.h"
 #include "query/output.h"
 #include "query/xpu_smi.h"
@@ -224,6 +225,14 @@ std::vector<CommandFlag> make_flags() {
   add("push.otlp.credentials", "FILE", "",
       "File with NAME:PASSWORD, or with HTTP headers such as Authorization: Bearer TOKEN, for the receiver.",
       [](To to, Given given) { to.push.otlp_credentials = given.file(); });
+  add("push.mqtt", "URL", "",
+      "Also publish every reading to this MQTT broker (mqtt:// or mqtts://), where Home Assistant finds the GPUs "
+      "(docs/push.md). A path is the base of the topics instead of intel-gpu-exporter.",
+      [](To to, Given given) {
+        read_text(given, [&to](const std::string& text) { to.push.mqtt = parse_mqtt_address(text); });
+      });
+  add("push.mqtt.credentials", "FILE", "", "File with NAME:PASSWORD for the broker.",
+      [](To to, Given given) { to.push.mqtt_credentials = given.file(); });
   add("push.cacert", "FILE", "", "Trust the certificates of this file instead of the system's, for pushes.",
       [](To to, Given given) { to.push.cacert = given.file(); });
   add("push.interval", "DURATION", "15s", "Time between two pushes.",

@@ -48,6 +48,8 @@ struct TopOptions {
 struct PushOptions {
   std::optional<PushAddress> otlp;
   std::string otlp_credentials;  // a file; "": none
+  std::optional<PushAddress> mqtt;
+  std::string mqtt_credentials;  // likewise
   std::string cacert;            // a file; "": the system's authorities
   Nanoseconds interval = std::chrono::seconds(15);
 };

@@ -33,9 +33,11 @@ class PushSetup {
     int connector;
     std::unique_ptr<PushTarget> target;
   };
+  std::optional<Receiver> reach(const std::optional<PushAddress>& address, const Environment& environment);
+
   const PushOptions& options_;
   Sandbox& sandbox_;
-  std::optional<Receiver> otlp_;
+  std::optional<Receiver> otlp_, mqtt_;
 };
 
 }  // namespace igpu::exporter

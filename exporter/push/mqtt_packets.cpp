@@ -148,12 +148,8 @@ void append_connect(std::string& out, const Login& login) {
   std::size_t size =
       size_of(kProtocol) + 4 + size_of(login.client_id) + size_of(login.will.topic) + size_of(login.will.payload);
   if (login.user) {
-    flags |= kUser;
-    size += size_of(*login.user);
-    if (login.password) {
-      flags |= kPassword;
-      size += size_of(*login.password);
-    }
+    flags |= kUser | kPassword;
+    size += size_of(login.user->name) + size_of(login.user->password);
   }
   append_header(out, Type::connect, 0, size);
   append_text(out, kProtocol);
@@ -165,8 +161,8 @@ void append_connect(std::string& out, const Login& login) {
   append_text(out, login.will.topic);
   append_text(out, login.will.payload);
   if (!login.user) return;
-  append_text(out, *login.user);
-  if (login.password) append_text(out, *login.password);
+  append_text(out, login.user->name);
+  append_text(out, login.user->password);
 }
 
 void append_publish(std::string& out, const Message& message, std::uint16_t id) {

@@ -24,11 +24,15 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
+struct User {
+  std::string name, password;
+};
+
 struct Login {
   std::string client_id;
-  std::optional<std::string> user, password;  // MQTT 3.1.1 has no password without a user
-  std::chrono::seconds keep_alive{0};         // 0: off; at most 65,535
-  Message will;                               // the broker publishes it, with QoS 1, if this client is lost
+  std::optional<User> user{};
+  std::chrono::seconds keep_alive{0};  // 0: off; at most 65,535
+  Message will;                        // the broker publishes it, with QoS 1, if this client is lost
 };
 
 // --- what the client sends: each function appends one packet. They throw std::length_error for a text or packet that

@@ -133,7 +133,7 @@ std::string Session::refusal(std::uint8_t code) const {
       return "the broker is not available now; its log has the reason";
     case 4:
     case 5:
-      return login_.user ? "the broker rejects the user " + quoted(*login_.user) +
+      return login_.user ? "the broker rejects the user " + quoted(login_.user->name) +
                                " or the password; correct the credentials file, or the broker's list of users"
                          : "the broker requires a user and a password; put them into the credentials file";
     default:

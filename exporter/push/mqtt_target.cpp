@@ -50,7 +50,6 @@ mqtt::Login login_of(const MqttSettings& settings, const HomeAssistant& home_ass
   if (settings.topic_base != kProgramName) id += '-' + settings.topic_base;
   return {.client_id = std::move(id),
           .user = settings.user,
-          .password = settings.password,
           .keep_alive = kKeepAlive,
           .will = {home_assistant.availability_topic(), std::string(kOffline), true}};
 }
@@ -86,6 +85,20 @@ std::string mqtt_topic_base(std::string_view path) {
   if (path.find_first_of("+#%") != path.npos) throw std::invalid_argument("its topic has a character of +, # and %");
   if (clean_text(path) != path) throw std::invalid_argument("its topic has a character that cannot be shown");
   return std::string(path);
+}
+
+PushAddress parse_mqtt_address(std::string_view url) {
+  PushAddress address = parse_push_address(url, {{"mqtt", 1883, false}, {"mqtts", 8883, true}}, kMqttCredentialsFlag);
+  (void)mqtt_topic_base(address.path);
+  return address;
+}
+
+std::optional<mqtt::User> mqtt_user(const PushCredentials& credentials, const std::string& file) {
+  if (!credentials.headers.empty()) {
+    throw std::runtime_error(file + " holds HTTP headers, which MQTT does not have; write NAME:PASSWORD into it");
+  }
+  if (credentials.user.empty()) return std::nullopt;
+  return mqtt::User{credentials.user, credentials.password};
 }
 
 MqttTarget::Connect connect_by_curl(std::shared_ptr<CurlSession> session) {

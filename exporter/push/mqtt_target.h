@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "push/address.h"
+#include "push/credentials.h"
 #include "push/curl_session.h"
 #include "push/home_assistant.h"
 #include "push/mqtt_session.h"
@@ -17,15 +19,23 @@
 
 namespace igpu::exporter {
 
+inline constexpr std::string_view kMqttCredentialsFlag = "--push.mqtt.credentials";
+
 // The base of all topics, from the path of the address: "/home/gpus/" is "home/gpus"; without a path it is
 // "intel-gpu-exporter". Throws std::invalid_argument with a reason.
 std::string mqtt_topic_base(std::string_view path);
 
+// mqtt:// and mqtts://, with the base of all topics as the path. Throws std::invalid_argument.
+PushAddress parse_mqtt_address(std::string_view url);
+
+// Null without a user. Throws std::runtime_error if the file holds something else; it is named in the reason.
+std::optional<mqtt::User> mqtt_user(const PushCredentials& credentials, const std::string& file);
+
 struct MqttSettings {
   std::string host;  // name of this machine
   std::string topic_base;
-  std::chrono::seconds interval{15};          // between readings
-  std::optional<std::string> user, password;  // no password without a user
+  std::chrono::seconds interval{15};  // between readings
+  std::optional<mqtt::User> user;
 };
 
 // Publishes readings to an MQTT broker, in the form that Home Assistant understands. The connection stays open between

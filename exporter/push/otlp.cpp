@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "push/otlp.h"
 
-#include <unistd.h>
-
-#include <array>
 #include <utility>
 
+#include "push/host_name.h"
 #include "push/otlp_response.h"
 #include "self/build_info.h"
 
@@ -142,13 +140,11 @@ PushOutcome Otlp::deliver(std::string_view bytes, const PushWait& wait) {
 }
 
 OtlpEncoder::Attributes own_resource() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0 || host.front() == '\0')
-    host = {'u', 'n', 'k', 'n', 'o', 'w', 'n'};
-  return {{"host.name", host.data()},
+  const std::string host = own_host_name();
+  return {{"host.name", host},
           {"service.name", std::string(kProgramName)},
           {"service.version", std::string(build_info().version)},
-          {"service.instance.id", host.data()}};
+          {"service.instance.id", host}};
 }
 
 }  // namespace igpu::exporter

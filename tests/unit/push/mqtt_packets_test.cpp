@@ -54,17 +54,16 @@ TEST_SUITE_BEGIN("mqtt_packets");
 TEST_CASE("a login has the bytes that section 3.1 of the standard asks for") {
   std::string out;
   append_connect(out, {.client_id = "gpu",
-                       .user = "me",
-                       .password = "pw",
+                       .user = User{"me", "pw"},
                        .keep_alive = std::chrono::seconds(60),
                        .will = {"a/b", "off", true}});
   CHECK(out ==
         "\x10\x21\x00\x04MQTT\x04\xEE\x00\x3C"s + "\x00\x03gpu\x00\x03"s + "a/b\x00\x03off\x00\x02me\x00\x02pw"s);
 }
 
-TEST_CASE("a login without a user has no password either, and its will need not be retained") {
+TEST_CASE("a login without a user and with a will that is not retained") {
   std::string out;
-  append_connect(out, {.client_id = "g", .user = {}, .password = "pw", .will = {"t", "off", false}});
+  append_connect(out, {.client_id = "g", .will = {"t", "off", false}});
   CHECK(out == "\x10\x15\x00\x04MQTT\x04\x0E\x00\x00\x00\x01g\x00\x01t\x00\x03off"s);
 }
 

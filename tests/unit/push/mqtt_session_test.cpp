@@ -41,8 +41,7 @@ struct Connected {
 Login with_user() {
   Login login;
   login.client_id = "gpus";
-  login.user = "me";
-  login.password = "secret";
+  login.user = User{"me", "secret"};
   login.keep_alive = 60s;
   return login;
 }

@@ -56,7 +56,7 @@ struct Pushing {
   std::string refusal = "cannot connect";
   int connections = 0, readings = 0;
   std::unique_ptr<FakeBroker> broker = std::make_unique<FakeBroker>();
-  MqttTarget target{{.host = "nas", .topic_base = "gpus", .user = "me", .password = "secret"},
+  MqttTarget target{{.host = "nas", .topic_base = "gpus", .user = mqtt::User{"me", "secret"}},
                     [this](const PushWait&, std::string& problem) { return connect(problem); },
                     [this] { return broker->now; }};
 };
@@ -209,6 +209,23 @@ TEST_CASE("the end publishes what the will would have said, and says goodbye") {
   Pushing never_connected;
   never_connected.target.stop(never_connected.soon());
   CHECK(never_connected.connections == 0);
+}
+
+TEST_CASE("an address is mqtt:// or mqtts://, and has no user") {
+  CHECK(parse_mqtt_address("mqtt://broker").port == 1883);
+  CHECK_FALSE(parse_mqtt_address("mqtt://broker").tls);
+  CHECK(parse_mqtt_address("mqtts://broker/home").port == 8883);
+  CHECK(parse_mqtt_address("mqtts://broker/home").tls);
+  for (const char* const bad : {"http://broker", "mqtt://", "mqtt://me:secret@broker", "mqtt://broker/a/+"})
+    CHECK_THROWS_AS((void)parse_mqtt_address(bad), std::invalid_argument);
+}
+
+TEST_CASE("credentials are a user, or none; headers are of no use for MQTT") {
+  CHECK_FALSE(mqtt_user({}, "file"));
+  CHECK(mqtt_user(parse_credentials("me:secret\n"), "file")->password == "secret");
+  CHECK_THROWS_WITH_AS((void)mqtt_user(parse_credentials("Authorization: Bearer x\n"), "/etc/file"),
+                       "/etc/file holds HTTP headers, which MQTT does not have; write NAME:PASSWORD into it",
+                       std::runtime_error);
 }
 
 TEST_CASE("the path of the address is the base of all topics") {
