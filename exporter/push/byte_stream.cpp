@@ -9,6 +9,7 @@ std::unique_ptr<ByteStream> ByteStream::open(CurlSession& session, const PushWai
   std::unique_ptr<CurlSession::Attempt> attempt = session.begin(wait, problem);
   if (!attempt) return nullptr;
   attempt->set(CURLOPT_CONNECT_ONLY, 1L);
+  attempt->set(CURLOPT_FORBID_REUSE, 0L);  // libcurl would close the connection at once; the attempt's end does
   attempt->set(CURLOPT_HTTPPROXYTUNNEL, 1L);
   attempt->set(CURLOPT_SSL_ENABLE_ALPN, 0L);  // it would offer HTTP
   const std::optional<CURLcode> code = session.run(*attempt, wait);
