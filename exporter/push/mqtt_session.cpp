@@ -24,7 +24,14 @@ Session::Session(Transport& transport, Login login, Clock clock)
 bool Session::open(const PushWait& wait) {
   append_connect(packet_, login_);
   send(wait);
-  if (!wait_for([&] { return login_answer_.has_value(); }, wait, "")) return false;
+  const auto answered = [&] { return login_answer_.has_value(); };
+  try {
+    if (!wait_for(answered, wait)) return false;
+  } catch (const SessionError& ended) {
+    throw SessionError(std::string(ended.what()) +
+                       ", before the login was answered; is it an MQTT broker, and does this port expect mqtt:// or "
+                       "mqtts://? Its log may say more");
+  }
   if (*login_answer_ != 0) throw SessionError(refusal(*login_answer_));
   return true;
 }
@@ -34,18 +41,18 @@ bool Session::subscribe(std::string_view filter, const PushWait& wait, Received 
   subscribing_ = new_id();
   append_subscribe(packet_, filter, *subscribing_);
   send(wait);
-  return wait_for([&] { return !subscribing_; }, wait, "the subscription");
+  return wait_for([&] { return !subscribing_; }, wait);
 }
 
 bool Session::publish(std::span<const Message> messages, const PushWait& wait) {
   for (const Message& message : messages) {
-    if (!wait_for([&] { return unacknowledged_.size() < kMostUnacknowledged; }, wait, "a message")) return false;
+    if (!wait_for([&] { return unacknowledged_.size() < kMostUnacknowledged; }, wait)) return false;
     const std::uint16_t id = new_id();
     append_publish(packet_, message, id);
     unacknowledged_.insert(id);
     send(wait);
   }
-  return wait_for([&] { return unacknowledged_.empty(); }, wait, "a message");
+  return wait_for([&] { return unacknowledged_.empty(); }, wait);
 }
 
 void Session::idle(const PushWait& wait) {
@@ -64,15 +71,12 @@ void Session::close(const Message& last, const PushWait& wait) {
   send(wait);
 }
 
-// Without an answer to the login, `what` is not used.
 template <class Done>
-bool Session::wait_for(const Done& done, const PushWait& wait, const char* what) {
+bool Session::wait_for(const Done& done, const PushWait& wait) {
   while (!done()) {
     if (receive(wait)) continue;
     if (clock_() < wait.until) return false;
-    throw SessionError(login_answer_ ? "the broker did not acknowledge " + std::string(what) + " in time"
-                                     : "it accepts connections but does not answer the login; is it an MQTT broker, "
-                                       "and does this port expect mqtt:// or mqtts://?");
+    throw SessionError("the broker did not answer in time");
   }
   return true;
 }

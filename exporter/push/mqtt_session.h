@@ -60,7 +60,7 @@ class Session {
 
  private:
   template <class Done>
-  bool wait_for(const Done& done, const PushWait& wait, const char* what);
+  bool wait_for(const Done& done, const PushWait& wait);
   bool receive(const PushWait& wait);  // false: late or interrupted
   void handle(const Packet& packet);
   TimePoint next_ping() const;

@@ -72,7 +72,7 @@ TEST_CASE("a broker is not flooded: without acknowledgements, sixteen messages a
   REQUIRE(to.session.open(to.within(10s)));
   to.broker.answered_publishes = 0;
   const std::string problem = to.problem_of([&] { (void)to.session.publish(messages(100), to.within(10s)); });
-  CHECK(problem == "the broker did not acknowledge a message in time");
+  CHECK(problem == "the broker did not answer in time");
   CHECK(to.broker.published.size() == 16);
 }
 
@@ -114,14 +114,14 @@ TEST_CASE("a refused login names what to change") {
 TEST_CASE("a port that accepts and never answers is named as such, as soon as the deadline has passed") {
   Connected to;
   to.broker.login_code.reset();
-  CHECK(has(to.problem_of_login(), "does not answer the login"));
+  CHECK(has(to.problem_of_login(), "did not answer in time, before the login was answered"));
 }
 
 TEST_CASE("half an answer to the login is no answer") {
   Connected to;
   to.broker.login_code.reset();
   to.broker.say({"\x20\x02\x00", 3});
-  CHECK(has(to.problem_of_login(), "does not answer the login"));
+  CHECK(has(to.problem_of_login(), "did not answer in time, before the login was answered"));
 }
 
 TEST_CASE("garbage and packets that a broker may not send now end the session") {
@@ -145,6 +145,13 @@ TEST_CASE("a broker that closes the connection ends the session") {
   REQUIRE(to.session.open(to.within(10s)));
   to.broker.closed = true;
   CHECK(to.problem_of([&] { to.session.idle(to.within(10s)); }) == "the receiver closed the connection");
+}
+
+TEST_CASE("a connection that ends at the login may be one with TLS to a port without it, or the other way round") {
+  Connected to;
+  to.broker.login_code.reset();
+  to.broker.when_it_waits = [&] { to.broker.closed = true; };
+  CHECK(has(to.problem_of_login(), "the receiver closed the connection, before the login was answered"));
 }
 
 TEST_CASE("an acknowledgement of nothing changes nothing") {
