@@ -13,7 +13,9 @@
     prometheus-node-exporter curl jq zstd strace procps util-linux libcap2-bin openssl systemd gzip libze1
     libze-dev libdw1 tmux abigail-tools chromium chromium-driver
     # For deploy/integrations: YAML, Home Assistant's templates, vmagent, and the interpreter of Zabbix's scripts.
-    python3-yaml python3-jinja2 victoria-metrics duktape)
+    python3-yaml python3-jinja2 victoria-metrics duktape
+    # For --push.mqtt.
+    mosquitto mosquitto-clients)
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
     golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev python3-yaml python3-jsonschema
     docker-compose pkg-config libglib2.0-dev libgstreamer1.0-dev gstreamer1.0-tools docker-registry skopeo apt-utils createrepo-c dnf gnupg
