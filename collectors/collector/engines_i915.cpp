@@ -5,29 +5,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/scan.h"
+#include "source/engine_events.h"
 
 namespace igpu {
 namespace {
-
-struct EngineName {
-  EngineClass engine_class;
-  unsigned instance;
-};
-
-// "vcs1" -> video, 1.
-std::optional<EngineName> parse_engine(std::string_view name) {
-  const std::size_t digits = name.find_first_of("0123456789");
-  if (digits == std::string_view::npos) return std::nullopt;
-  const auto engine_class = engine_class_of_short_name(name.substr(0, digits));
-  const auto instance = scan_integer<unsigned>(name.substr(digits));
-  if (!engine_class || !instance) return std::nullopt;
-  return EngineName{*engine_class, *instance};
-}
-
-bool is_media(EngineClass engine_class) {
-  return engine_class == EngineClass::video || engine_class == EngineClass::video_enhance;
-}
 
 Seconds seconds_of(std::uint64_t nanoseconds) { return Seconds{static_cast<double>(nanoseconds) / 1e9}; }
 
@@ -46,26 +27,19 @@ I915EngineMeter::I915EngineMeter(const CollectorContext& context)
 bool I915EngineMeter::find_events() {
   const auto events = pmu_.events();
   if (!events) return false;
-  bool has_media_gt = false;
-  for (const std::string& event : *events) {
-    has_media_gt = has_media_gt || event.ends_with("-gt1");
+  for (const std::string& event : *events)
     if (event == "interrupts") interrupts_ = pmu_.want(event);
-    const std::size_t dash = event.find('-');
-    if (dash == std::string::npos) continue;
-    const std::string_view name = std::string_view(event).substr(0, dash);
-    const auto parsed = parse_engine(name);
-    if (!parsed) continue;
-    const std::string_view kind = std::string_view(event).substr(dash);
-    if (kind != "-busy" && !(sampled_ && (kind == "-wait" || kind == "-sema"))) continue;
-    auto engine = std::find_if(engines_.begin(), engines_.end(), [&](const Engine& e) { return e.name == name; });
-    if (engine == engines_.end()) engine = engines_.emplace(engines_.end(), name, parsed->engine_class, min_window_);
-    (kind == "-busy" ? engine->busy : kind == "-wait" ? engine->wait : engine->sema).handle = pmu_.want(event);
+  for (const I915EngineEvent& found : i915_engine_events(*events)) {
+    if (found.kind != "busy" && !sampled_) continue;
+    auto engine =
+        std::find_if(engines_.begin(), engines_.end(), [&](const Engine& e) { return e.name == found.engine; });
+    if (engine == engines_.end())
+      engine = engines_.emplace(engines_.end(), found.engine, found.engine_class, found.gt, min_window_);
+    (found.kind == "busy"   ? engine->busy
+     : found.kind == "wait" ? engine->wait
+                            : engine->sema)
+        .handle = pmu_.want(found.event);
   }
-  // i915 does not report the GT of an engine. The only parts with two GTs (the Meteor Lake family) have a separate GT
-  // for all of media and nothing else.
-  if (has_media_gt)
-    for (Engine& engine : engines_)
-      if (is_media(engine.engine_class)) engine.gt = "1";
   std::array<std::uint32_t, kEngineClasses> counts{};
   for (const Engine& engine : engines_)
     if (engine.busy.handle) ++counts[static_cast<std::size_t>(engine.engine_class)];

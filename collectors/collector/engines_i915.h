@@ -29,12 +29,12 @@ class I915EngineMeter final : public EngineMeter {
     std::uint64_t last_raw = 0;
   };
   struct Engine {
-    Engine(std::string_view engine_name, EngineClass kind, Nanoseconds min_window)
-        : name(engine_name), engine_class(kind), busy(min_window), wait(min_window), sema(min_window) {}
+    Engine(std::string_view engine_name, EngineClass kind, std::string_view its_gt, Nanoseconds min_window)
+        : name(engine_name), engine_class(kind), gt(its_gt), busy(min_window), wait(min_window), sema(min_window) {}
     std::string_view class_label() const { return names_of(engine_class).label; }
     std::string name;
     EngineClass engine_class;
-    std::string_view gt = "0";
+    std::string_view gt;
     Event busy, wait, sema;
   };
 

@@ -7,27 +7,11 @@
 #include <cmath>
 #include <utility>
 
+#include "source/engine_events.h"
 #include "source/pmu_format.h"
-#include "source/xe_gt_idle.h"
 
 namespace igpu {
 namespace {
-
-constexpr std::string_view kActiveEvent = "engine-active-ticks";
-constexpr std::string_view kTotalEvent = "engine-total-ticks";
-
-// The most engines of a class that any part has on one GT; for probing.
-constexpr std::array<std::uint16_t, kEngineClasses> kMostInstances{1, 9, 8, 4, 4};
-
-std::array<PmuSession::Term, 3> terms_of(const EngineInstance& engine) {
-  return {{{"gt", engine.gt},
-           {"engine_class", static_cast<std::uint64_t>(engine.engine_class)},
-           {"engine_instance", engine.instance}}};
-}
-
-std::string name_of(const EngineInstance& engine) {
-  return std::string(names_of(engine.engine_class).short_name) + std::to_string(engine.instance);
-}
 
 std::array<std::uint32_t, kEngineClasses> engines_by_class(const std::vector<EngineInstance>& engines) {
   std::array<std::uint32_t, kEngineClasses> counts{};
@@ -40,10 +24,10 @@ std::array<std::uint32_t, kEngineClasses> engines_by_class(const std::vector<Eng
 XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory,
                               Nanoseconds min_window)
     : gt(std::to_string(instance.gt)),
-      name(name_of(instance)),
+      name(xe_engine_name(instance)),
       engine_class(instance.engine_class),
-      active(pmu.want(kActiveEvent, terms_of(instance))),
-      total(pmu.want(kTotalEvent, terms_of(instance))),
+      active(pmu.want(kXeActiveTicks, xe_engine_terms(instance))),
+      total(pmu.want(kXeTotalTicks, xe_engine_terms(instance))),
       busy_nanoseconds(memory.counter("busy/gt" + gt + "/" + name)),
       window(min_window) {}
 
@@ -57,45 +41,9 @@ XeEngineMeter::XeEngineMeter(const CollectorContext& context)
       sleep_(context.machine.sys, context.gpu.pci_path),
       clients_(context.memory, context.gpu.address, context.min_window) {}
 
-// The events accept any engine of the GPU; no file lists them. Without access to the render node the PMU is probed: it
-// rejects engines that do not exist.
-Reading<std::vector<EngineInstance>> XeEngineMeter::probe_engines() const {
-  std::vector<unsigned> gts = xe_gts(machine_.sys, gpu_.pci_path);
-  if (gts.empty()) gts.push_back(0);
-  CounterMemory scratch;
-  PmuSession probe(machine_, scratch,
-                   gpu_pmu_name(machine_.sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
-  std::vector<std::pair<EngineInstance, PmuSession::Handle>> candidates;
-  for (const unsigned gt : gts) {
-    for (std::size_t i = 0; i < kEngineClasses; ++i) {
-      for (std::uint16_t instance = 0; instance < kMostInstances[i]; ++instance) {
-        const EngineInstance engine{static_cast<EngineClass>(i), instance, static_cast<std::uint16_t>(gt)};
-        candidates.emplace_back(engine, probe.want(kActiveEvent, terms_of(engine)));
-      }
-    }
-  }
-  if (const auto opened = probe.refresh(1); !opened) return opened.propagate<std::vector<EngineInstance>>();
-  std::vector<EngineInstance> engines;
-  for (const auto& [engine, handle] : candidates) {
-    const auto count = probe.count(handle);
-    if (count) engines.push_back(engine);
-    // Its GT or class has no description. There may be such engines, and only their clients show them.
-    const bool hidden = engine.instance == 0 && count.is_absent() && count.absent() == kNotDescribed;
-    if (hidden && source_ == XeEngineSource::automatic) return kNotDescribed;
-  }
-  return engines;
-}
-
 Reading<Unit> XeEngineMeter::find_engines() {
-  const auto events = pmu_.events();
-  if (!events) return events.propagate<Unit>();
-  // Firmware too old for them: the driver does not list them.
-  for (const std::string_view event : {kActiveEvent, kTotalEvent})
-    if (std::find(events->begin(), events->end(), event) == events->end()) return Absent{Reason::kernel, EOPNOTSUPP};
-
-  Reading<std::vector<EngineInstance>> engines = Absent{Reason::hardware, ENODEV};
-  if (const auto node = machine_.drm.open(gpu_.render_node)) engines = xe_engines(**node);
-  if (!engines || engines->empty()) engines = probe_engines();
+  const Reading<std::vector<EngineInstance>> engines =
+      xe_pmu_engines(machine_, gpu_, pmu_, source_ == XeEngineSource::automatic);
   if (!engines) {
     undescribed_ = engines.is_absent() && engines.absent() == kNotDescribed;
     return engines.propagate<Unit>();

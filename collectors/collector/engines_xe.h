@@ -41,7 +41,6 @@ class XeEngineMeter final : public EngineMeter {
   };
 
   Reading<Unit> find_engines();
-  Reading<std::vector<EngineInstance>> probe_engines() const;
   Reading<Unit> try_pmu(ScrapePass& pass);
   void ask_node();
   bool take_ticks();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "source/rapl_events.h"
+
 namespace igpu {
 namespace {
 
@@ -34,16 +36,6 @@ constexpr FeatureDescriptor kPowerOfCard{"power", "Energy and power.", Need::car
 constexpr const MetricDescriptor* kMetrics[] = {&kEnergy, &kPower};
 constexpr const FeatureDescriptor* kFeatures[] = {&kPowerFeature};
 
-// Events of the `power` PMU (arch/x86/events/rapl.c).
-struct RaplEvent {
-  std::string_view event, domain;
-};
-constexpr RaplEvent kRaplEvents[] = {{"energy-gpu", "gpu"},
-                                     {"energy-pkg", "package"},
-                                     {"energy-cores", "cores"},
-                                     {"energy-ram", "dram"},
-                                     {"energy-psys", "psys"}};
-
 // Bound of the energy at this power, in the counter's units. Up to a quarter of a second of it may be published at
 // once.
 GainBound energy_bound(Watts most, double units_per_joule) {
@@ -51,7 +43,6 @@ GainBound energy_bound(Watts most, double units_per_joule) {
 }
 
 constexpr double kMicrojoulesPerJoule = 1e6;
-constexpr double kJoulesPerCount = 1.0 / (1ULL << 32);  // of every RAPL event, on every processor; .scale says the same
 
 }  // namespace
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/engine_class.h"
+#include "igpu/device.h"
+#include "machine/machine.h"
+#include "source/drm_query.h"
+#include "source/pmu_session.h"
+
+// Which engines a GPU's PMU has events for, and what they are called (drivers/gpu/drm/i915/i915_pmu.c, xe/xe_pmu.c).
+namespace igpu {
+
+// i915 lists the events of every engine.
+struct I915EngineEvent {
+  std::string event;      // "vcs1-busy"
+  std::string engine;     // "vcs1"
+  std::string_view gt;    // "0", "1"
+  std::string_view kind;  // busy, wait, sema
+  EngineClass engine_class;
+};
+// events: as PmuSession::events(). Others are left out.
+std::vector<I915EngineEvent> i915_engine_events(std::span<const std::string> events);
+
+// The two events of an xe engine, and their terms.
+inline constexpr std::string_view kXeActiveTicks = "engine-active-ticks";
+inline constexpr std::string_view kXeTotalTicks = "engine-total-ticks";
+std::array<PmuSession::Term, 3> xe_engine_terms(const EngineInstance& engine);
+std::string xe_engine_name(const EngineInstance& engine);
+
+// The engines that the xe PMU counts, by the render node or, without access to it, by trial. Do not call it on a
+// sleeping GPU. Absent EOPNOTSUPP: the firmware is too old for these events. all_or_none: kNotDescribed if there may be
+// engines whose events the PMU does not describe.
+Reading<std::vector<EngineInstance>> xe_pmu_engines(Machine& machine, const Gpu& gpu, const PmuSession& pmu,
+                                                    bool all_or_none);
+
+}  // namespace igpu
