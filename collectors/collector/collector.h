@@ -24,6 +24,7 @@
 #include "machine/machine.h"
 #include "metric/sample_sink.h"
 #include "source/clients.h"
+#include "source/gpu_access.h"
 #include "source/pmu_session.h"
 
 // The interface of a collector, its input and its output. Most collectors read a GPU: one instance per collector and
@@ -77,12 +78,6 @@ struct ProcessHang {
   std::uint32_t pid = 0;
 };
 
-enum class GpuPower {
-  awake,
-  unused,     // still awake, but unused: a read would keep it from going to sleep
-  suspended,  // or on its way there
-};
-
 // One scrape, as seen by the collectors of one GPU.
 class ScrapePass {
  public:
@@ -121,6 +116,14 @@ struct MachineContext {
   Log& log;
 };
 
+// Samples that differ from client to client: of the time since the client's own previous scrape. Any thread.
+class ClientSamples {
+ public:
+  virtual ~ClientSamples() = default;
+  // client: as ScrapeRequest. Ends the client's window and begins its next one. Reads nothing.
+  virtual void write(std::string_view client, SampleSink& out) = 0;
+};
+
 // One scrape, as seen by a collector of the whole machine. Collectors run in the order of their list, so what a GPU's
 // collectors report in the same scrape is known if they are listed earlier.
 class MachinePass {
@@ -138,6 +141,10 @@ class MachinePass {
   // Called by the collector that learns of a hang. It waits for a scrape that takes it.
   virtual void process_hung(ProcessHang) {}
   virtual std::vector<ProcessHang> take_hangs() { return {}; }
+  // For threads that read between scrapes: the GPUs of gpus().
+  virtual std::vector<AccessibleGpu> accessible_gpus() const { return {}; }
+  // Called by the collector that has them: every page of this scrape gets them for its own client.
+  virtual void differs_by_client(std::shared_ptr<ClientSamples>) {}
 };
 
 class MachineCollector {

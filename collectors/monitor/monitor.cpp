@@ -41,7 +41,7 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
   }
   lock.unlock();
   if (!run) return nullptr;
-  std::shared_ptr<const ScrapeResult> page = run->result(collectors, limit);
+  std::shared_ptr<const ScrapeResult> page = run->result(collectors, limit, request.client);
   if (run->ended()) s.plan_after(run);
   return page;
 }

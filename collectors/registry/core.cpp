@@ -131,8 +131,8 @@ std::shared_ptr<GpuUnit> RegistryCore::bind(const Gpu& gpu, const GpuUnit* befor
   // A collector that still hangs on the old binding does not share its memory with the new one.
   if (before && before->busy()) memory = DeviceMemory{};
   unit->pmu_memory = memory.pmu;
-  unit->power = std::make_unique<PowerWatch>(machine.sys, gpu.pci_path);
-  unit->pmu = std::make_unique<PmuSession>(
+  unit->power = std::make_shared<PowerWatch>(machine.sys, gpu.pci_path);
+  unit->pmu = std::make_shared<PmuSession>(
       machine, *unit->pmu_memory,
       gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
   for (const ConfiguredCollector& collector : collectors) {

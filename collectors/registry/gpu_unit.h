@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -36,11 +37,12 @@ struct PowerReading {
   Reading<bool> suspended = Absent{};
 };
 
-// Reads the power status of a GPU and decides whether collectors may read it.
+// Reads the power status of a GPU and decides whether it may be read. Any thread.
 class PowerWatch {
  public:
   PowerWatch(const Directory& sys, std::string_view pci_path) : runtime_pm_(sys, pci_path) {}
   PowerReading read(Nanoseconds now) {
+    const std::lock_guard lock(mutex_);  // if the reading of another thread hangs, so would this one
     SleepGuard::Observation seen{runtime_pm_.suspended(), Absent{}, {}};
     if (!seen.suspended.value_or(true)) seen.users = runtime_pm_.users();
     if (seen.users && *seen.users == 0) seen.autosuspend_delay = runtime_pm_.autosuspend_delay();
@@ -49,6 +51,7 @@ class PowerWatch {
   }
 
  private:
+  std::mutex mutex_;
   RuntimePm runtime_pm_;
   SleepGuard sleep_guard_;
 };
@@ -56,13 +59,32 @@ class PowerWatch {
 struct GpuUnit {
   Gpu gpu;
   std::shared_ptr<CounterMemory> pmu_memory;
-  std::unique_ptr<PowerWatch> power;
-  std::unique_ptr<PmuSession> pmu;
+  std::shared_ptr<PowerWatch> power;
+  std::shared_ptr<PmuSession> pmu;
   std::list<Slot> slots;
 
   bool busy() const {
     return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.busy.load(); });
   }
+};
+
+// Access of other threads to a unit, which it does not keep.
+class UnitAccess final : public GpuAccess {
+ public:
+  explicit UnitAccess(const GpuUnit& unit) : power_(unit.power), pmu_(unit.pmu) {}
+  GpuPower power(Nanoseconds now) override {
+    const std::shared_ptr<PowerWatch> watch = power_.lock();
+    return watch ? watch->read(now).power : GpuPower::suspended;
+  }
+  bool pmu_is_open() const override {
+    const std::shared_ptr<const PmuSession> pmu = pmu_.lock();
+    return pmu && pmu->is_open();
+  }
+  bool gone() const override { return pmu_.expired(); }
+
+ private:
+  const std::weak_ptr<PowerWatch> power_;
+  const std::weak_ptr<const PmuSession> pmu_;
 };
 
 // Counters of the GPU at one PCI address. They outlive its GpuUnit, so that a rebound GPU continues its counts.

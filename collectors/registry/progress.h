@@ -43,6 +43,9 @@ struct Progress {
   std::vector<std::shared_ptr<GpuUnit>> units;
   std::optional<Failure> discovery_failed;
   std::optional<WalkFacts> walk;
+  // Null: no collector has any; and which collector that is.
+  std::shared_ptr<ClientSamples> by_client;
+  const CollectorInfo* by_client_of = nullptr;
 };
 
 }  // namespace igpu

@@ -42,7 +42,7 @@ std::shared_ptr<ScrapeRun> Registry::start(const Request& request) {
 std::shared_ptr<const ScrapeResult> Registry::run(const Request& request) {
   const WaitLimit limit = WaitLimit::within(request.deadline);
   if (current_) (void)current_->wait({});
-  return start(request)->result(request.collectors, limit);
+  return start(request)->result(request.collectors, limit, {});
 }
 
 Nanoseconds Registry::accumulating_due_after() const { return core_->accumulating_due_after; }

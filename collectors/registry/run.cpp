@@ -62,6 +62,18 @@ class RegistryRun::WholePass final : public MachinePass {
     const std::lock_guard lock(run_.core_->hangs_mutex);
     return std::exchange(run_.core_->hangs, {});
   }
+  std::vector<AccessibleGpu> accessible_gpus() const override {
+    const std::lock_guard lock(run_.mutex_);
+    std::vector<AccessibleGpu> gpus;
+    for (const auto& unit : run_.progress_.units) gpus.push_back({unit->gpu, std::make_shared<UnitAccess>(*unit)});
+    return gpus;
+  }
+  void differs_by_client(std::shared_ptr<ClientSamples> samples) override {
+    const std::lock_guard lock(run_.mutex_);
+    if (run_.ending_) return;  // an abandoned thread: the page is being made
+    run_.progress_.by_client = std::move(samples);
+    run_.progress_.by_client_of = step_.slot->info;
+  }
 
  private:
   RegistryRun& run_;

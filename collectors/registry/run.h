@@ -42,7 +42,8 @@ class RegistryRun final : public ScrapeRun {
   }
   Nanoseconds age() const override { return SteadyClock::now() - started_; }
   bool wait(const WaitLimit& limit) override;
-  std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit) override;
+  std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit,
+                                             std::string_view client) override;
 
   // Called on a worker. Returns early if the run was handed to another worker meanwhile.
   void execute(int epoch);
@@ -63,6 +64,7 @@ class RegistryRun final : public ScrapeRun {
   Reading<const ClientSnapshot*> clients();
 
   class WakeWhenGone;
+  std::shared_ptr<const ScrapeResult> shared_result(const CollectorSet& collectors, const WaitLimit& limit);
   template <class Done>
   bool wait(std::unique_lock<std::mutex>& lock, const WaitLimit& limit, Done done);
   bool has_finished(const CollectorSet& collectors) const;

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "registry/client_page.h"
 #include "registry/run.h"
 
 namespace igpu {
@@ -124,7 +125,19 @@ Progress RegistryRun::progress() const {
   return copy;
 }
 
-std::shared_ptr<const ScrapeResult> RegistryRun::result(const CollectorSet& collectors, const WaitLimit& limit) {
+std::shared_ptr<const ScrapeResult> RegistryRun::result(const CollectorSet& collectors, const WaitLimit& limit,
+                                                        std::string_view client) {
+  std::shared_ptr<const ScrapeResult> page = shared_result(collectors, limit);
+  std::shared_ptr<ClientSamples> by_client;
+  {
+    const std::lock_guard lock(mutex_);
+    if (progress_.by_client_of && collectors.has(progress_.by_client_of->name)) by_client = progress_.by_client;
+  }
+  if (!page || !by_client) return page;
+  return make_client_page(std::move(page), *by_client, client, *core_->sinks);
+}
+
+std::shared_ptr<const ScrapeResult> RegistryRun::shared_result(const CollectorSet& collectors, const WaitLimit& limit) {
   Progress so_far;
   {
     const WakeWhenGone wake(*this, limit.gone);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <stop_token>
+#include <string_view>
 
 #include "igpu/monitor.h"
 
@@ -35,8 +36,9 @@ class ScrapeRun {
   // Waits for the end. True: the run has ended; false: the limit was reached first.
   virtual bool wait(const WaitLimit& limit) = 0;
   // Waits for these collectors and returns their page. At the limit, the page lacks the unfinished ones and marks them
-  // as failed. Null: `gone` was stopped.
-  virtual std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit) = 0;
+  // as failed. client: as ScrapeRequest. Null: `gone` was stopped.
+  virtual std::shared_ptr<const ScrapeResult> result(const CollectorSet& collectors, const WaitLimit& limit,
+                                                     std::string_view client) = 0;
 };
 
 }  // namespace igpu

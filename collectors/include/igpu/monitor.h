@@ -59,6 +59,8 @@ struct ScrapeRequest {
   // intel_gpu_scrape_collector_success 0.
   Nanoseconds deadline = Nanoseconds::max();
   std::stop_token gone{};  // stopped: the caller no longer wants the result
+  // Who scrapes. Some gauges describe the time since the previous scrape with the same identity; "" is one, too.
+  std::string client{};
 };
 
 struct CollectorFailure {
