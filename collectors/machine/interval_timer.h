@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -22,6 +23,20 @@ class IntervalTimer {
 
  private:
   UniqueFd fd_;
+};
+
+// The same for a thread that does nothing but wait for it: one system call for each expiration. Throws
+// std::system_error.
+class TickTimer {
+ public:
+  explicit TickTimer(Nanoseconds interval);
+  // Waits until it has expired. How often it has since the last call; 0: stopped.
+  std::uint64_t wait();
+  void stop();  // any thread
+
+ private:
+  UniqueFd fd_;
+  std::atomic<bool> stopped_{false};
 };
 
 // While it exists this thread blocks the signals that a process gets from outside, and so do threads that it starts: a

@@ -58,6 +58,28 @@ bool IntervalTimer::wait(const std::stop_token& stop) const {
   }
 }
 
+TickTimer::TickTimer(Nanoseconds interval)
+    : fd_(checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), "timerfd_create")) {
+  const itimerspec spec{to_timespec(interval), to_timespec(interval)};
+  if (::timerfd_settime(fd_.get(), 0, &spec, nullptr) != 0)
+    throw std::system_error(errno, std::generic_category(), "timerfd_settime");
+}
+
+std::uint64_t TickTimer::wait() {
+  std::uint64_t count = 0;
+  ssize_t size = 0;
+  do size = ::read(fd_.get(), &count, sizeof(count));
+  while (size < 0 && errno == EINTR && !stopped_);
+  return size == static_cast<ssize_t>(sizeof(count)) && !stopped_ ? count : 0;
+}
+
+void TickTimer::stop() {
+  stopped_ = true;
+  // It expires at once and from then on all the time, so that no wait that begins later blocks.
+  const itimerspec spec{{0, 1'000'000}, {0, 1}};
+  (void)::timerfd_settime(fd_.get(), 0, &spec, nullptr);
+}
+
 SignalsBlocked::SignalsBlocked() {
   static_assert(sizeof(sigset_t) <= sizeof(before_));
   sigset_t all;

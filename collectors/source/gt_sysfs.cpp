@@ -69,7 +69,10 @@ GtSysfs::GtSysfs(const Directory& sys, std::string id, const std::string& base, 
     if (file_exists(sys, path)) limits_.push_back({limit.limit, Attribute(sys, std::move(path))});
   }
   if (!layout.throttle_status.empty()) throttle_status_.emplace(sys, base + std::string(layout.throttle_status));
-  if (!layout.throttle_snapshot.empty()) throttle_snapshot_.emplace(sys, base + std::string(layout.throttle_snapshot));
+  if (!layout.throttle_snapshot.empty()) {
+    throttle_snapshot_.emplace(sys, base + std::string(layout.throttle_snapshot));
+    offers_snapshot_ = file_exists(sys, throttle_snapshot_->path());
+  }
   if (layout.throttle_folder.empty()) return;
   const std::string folder = layout.throttle_folder == "." ? base : base + std::string(layout.throttle_folder) + "/";
   reason_prefix_ = folder + std::string(layout.throttle_prefix);
@@ -207,6 +210,16 @@ Reading<Unit> GtSysfs::throttle(const std::function<void(std::string_view, bool)
   }
   if (failure) return *failure;
   return Unit{};
+}
+
+Reading<Unit> GtSysfs::active_throttle(const std::function<void(std::string_view)>& visit) {
+  if (!offers_snapshot_ && throttle_status_) {
+    const auto status = number(*throttle_status_);
+    if (status && *status == 0) return Unit{};
+  }
+  return throttle([&visit](std::string_view reason, bool active) {
+    if (active) visit(reason);
+  });
 }
 
 }  // namespace igpu

@@ -43,6 +43,10 @@ class GtSysfs {
   // snapshot where the driver offers it (xe `reasons`). Absent: the GT reports none.
   Reading<Unit> throttle(const std::function<void(std::string_view reason, bool active)>& visit);
 
+  // Calls visit(reason) for the reasons that limit the frequency now. Less to read than throttle(), as it reads the
+  // file of a reason only while there is one.
+  Reading<Unit> active_throttle(const std::function<void(std::string_view reason)>& visit);
+
   // Time in RC6 (xe: C6), milliseconds. On i915 a 32-bit number.
   Reading<std::uint64_t> residency_ms() { return number(residency_); }
   std::optional<std::uint64_t> residency_range() const { return residency_range_; }
@@ -61,6 +65,7 @@ class GtSysfs {
   std::string id_;
   Attribute actual_, requested_, residency_;
   std::optional<Attribute> throttle_status_, throttle_snapshot_;
+  bool offers_snapshot_ = false;
   std::vector<Limit> limits_;
   std::string reason_prefix_;  // path of a reason's file without the reason
   std::vector<ThrottleReason> reasons_;

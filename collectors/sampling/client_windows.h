@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "igpu/units.h"
+#include "sampling/frame.h"
+
+namespace igpu::sampling {
+
+// Largest and smallest of the values of one series; kNothing: there were none.
+struct Extremes {
+  float least = kNothing;
+  float most = kNothing;
+
+  void add(float value) { merge({value, value}); }
+  void merge(const Extremes& other) {
+    if (!is_value(other.most)) return;
+    least = is_value(least) ? std::min(least, other.least) : other.least;
+    most = is_value(most) ? std::max(most, other.most) : other.most;
+  }
+};
+
+// Running extremes for each client: of the time since its own last scrape. So every value counts once in the next
+// scrape of every client, whatever their intervals are, and no samples have to be kept. A client that is not known, or
+// has not scraped for kLongest, gets what was kept by the minute: at most kLongest back. Not thread-safe.
+class ClientWindows {
+ public:
+  static constexpr Nanoseconds kLongest = std::chrono::minutes(5);
+  static constexpr std::size_t kMostClients = 32;
+
+  void add_series(std::size_t count) {
+    for_each([count](Window& window) { window.values.resize(window.values.size() + count); });
+    series_ += count;
+  }
+  std::size_t series() const { return series_; }
+
+  // Forgets the values of some series.
+  void clear(std::size_t first, std::size_t count) {
+    for_each([&](Window& window) { std::fill_n(window.values.begin() + static_cast<long>(first), count, Extremes()); });
+  }
+
+  // Begins a tick: add() belongs to it.
+  void begin_tick(Nanoseconds now) {
+    constexpr Nanoseconds kMinute = kLongest / kMinutes;
+    if (now - minute_began_ >= kMinute) {
+      minute_ = (minute_ + 1) % kMinutes;
+      minute_began_ = now;
+      minutes_[minute_].begin = now;
+      std::fill(minutes_[minute_].values.begin(), minutes_[minute_].values.end(), Extremes());
+    }
+    std::erase_if(clients_, [now](const Client& client) { return now - client.window.begin > kLongest; });
+  }
+  void add(std::size_t series, float value) {
+    minutes_[minute_].values[series].add(value);
+    for (Client& client : clients_) client.window.values[series].add(value);
+  }
+
+  // The extremes of this client's window, by series; its next window begins. Valid until the next call.
+  const std::vector<Extremes>& take(std::string_view name, Nanoseconds now) {
+    auto client =
+        std::find_if(clients_.begin(), clients_.end(), [&](const Client& known) { return known.name == name; });
+    if (client != clients_.end() && now - client->window.begin <= kLongest) {
+      taken_ = client->window.values;
+    } else {
+      taken_.assign(series_, Extremes());
+      for (const Window& minute : minutes_)
+        if (now - minute.begin <= kLongest)
+          for (std::size_t i = 0; i < series_; ++i) taken_[i].merge(minute.values[i]);
+      if (client == clients_.end()) client = place_for(name);
+    }
+    client->window.begin = now;
+    client->window.values.assign(series_, Extremes());
+    return taken_;
+  }
+
+ private:
+  static constexpr std::size_t kMinutes = 5;
+
+  struct Window {
+    Nanoseconds begin = Nanoseconds::min() / 2;
+    std::vector<Extremes> values;
+  };
+  struct Client {
+    std::string name;
+    Window window;
+  };
+
+  template <class F>
+  void for_each(F&& f) {
+    for (Window& minute : minutes_) f(minute);
+    for (Client& client : clients_) f(client.window);
+  }
+  // The client that has been silent for the longest is forgotten if there is no room.
+  std::vector<Client>::iterator place_for(std::string_view name) {
+    if (clients_.size() < kMostClients) {
+      clients_.push_back({std::string(name), {}});
+      return clients_.end() - 1;
+    }
+    const auto oldest = std::min_element(clients_.begin(), clients_.end(), [](const Client& a, const Client& b) {
+      return a.window.begin < b.window.begin;
+    });
+    oldest->name = name;
+    return oldest;
+  }
+
+  std::size_t series_ = 0;
+  std::array<Window, kMinutes> minutes_;
+  std::size_t minute_ = 0;
+  Nanoseconds minute_began_ = Nanoseconds::min() / 2;
+  std::vector<Client> clients_;
+  std::vector<Extremes> taken_;
+};
+
+}  // namespace igpu::sampling

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/gpu_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "source/engine_events.h"
+#include "source/hwmon_files.h"
+#include "source/powercap.h"
+#include "source/rapl_events.h"
+
+namespace igpu::sampling {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What a driver creates late, or a permission that is granted later, is found after this time.
+constexpr Nanoseconds kSearchAgain = 5s;
+constexpr unsigned kSearches = 12;  // for a minute; what is missing then is missing until the GPU is rebound
+constexpr Nanoseconds kRetryPmu = 10s;
+
+}  // namespace
+
+GpuReader::GpuReader(Machine& machine, AccessibleGpu gpu) : machine_(machine), gpu_(std::move(gpu)) {
+  layout_.device = gpu_.gpu.address;
+  pmu_ = std::make_unique<PmuSession>(
+      machine_, memory_,
+      gpu_pmu_name(machine_.sys, to_string(gpu_.gpu.driver), gpu_.gpu.address, stands_for_package(gpu_.gpu)));
+  if (stands_for_package(gpu_.gpu)) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power", "power/");
+}
+
+bool GpuReader::read(SampleFrame& frame) {
+  frame.clear();
+  frame.time = machine_.clock.now();
+  if (gpu_.access->gone()) {
+    rest();
+    frame.state = GpuState::gone;
+  } else if (gpu_.access->power(frame.time) != GpuPower::awake) {
+    rest();
+    frame.state = GpuState::sleeping;
+  } else {
+    find(frame.time);
+    read_engines(frame);
+    read_gts(frame);
+    read_energy(frame);
+  }
+  return !std::exchange(layout_changed_, false);
+}
+
+// The next values have nothing to be compared with. An open event of i915 does not keep the GPU awake.
+void GpuReader::rest() {
+  if (gpu_.gpu.driver == Driver::xe || gpu_.access->gone()) pmu_->close();
+  for (Engine& engine : engines_) engine = {engine.active, engine.total, {}, {}, 0};
+  for (Domain& domain : domains_) domain.last_joules.reset();
+}
+
+void GpuReader::find(Nanoseconds now) {
+  const bool may_open = gpu_.gpu.driver == Driver::i915 || gpu_.access->pmu_is_open();
+  const bool opens_now = may_open && !std::exchange(could_open_pmu_, may_open);
+  if (opens_now && engines_.empty()) find_engines();
+  const bool complete = !engines_.empty() && !gts_.empty() && !domains_.empty();
+  if (complete || searches_ == kSearches || (find_at_ && now < *find_at_)) return;
+  find_at_ = now + kSearchAgain;
+  ++searches_;
+  if (engines_.empty() && may_open && !opens_now) find_engines();
+  if (gts_.empty()) find_gts();
+  if (domains_.empty()) find_domains();
+}
+
+void GpuReader::find_engines() {
+  const auto add = [&](std::string gt, std::string name, EngineClass engine_class, Engine engine) {
+    if (engines_.size() == kEngines) return;
+    engines_.push_back(engine);
+    layout_.engines.push_back({std::move(gt), std::move(name), names_of(engine_class).label});
+    layout_changed_ = true;
+  };
+  if (gpu_.gpu.driver == Driver::i915) {
+    const auto events = pmu_->events();
+    outcome_ = events ? Reading<Unit>(Unit{}) : events.propagate<Unit>();
+    if (!events) return;
+    for (const I915EngineEvent& event : i915_engine_events(*events))
+      if (event.kind == "busy")
+        add(std::string(event.gt), event.engine, event.engine_class, {pmu_->want(event.event), {}, {}, {}, 0});
+    return;
+  }
+  const auto engines = xe_pmu_engines(machine_, gpu_.gpu, *pmu_, false);
+  outcome_ = engines ? Reading<Unit>(Unit{}) : engines.propagate<Unit>();
+  if (!engines) return;
+  for (const EngineInstance& engine : *engines)
+    add(std::to_string(engine.gt), xe_engine_name(engine), engine.engine_class,
+        {pmu_->want(kXeActiveTicks, xe_engine_terms(engine)),
+         pmu_->want(kXeTotalTicks, xe_engine_terms(engine)),
+         {},
+         {},
+         0});
+}
+
+void GpuReader::find_gts() {
+  gts_ = GtSysfs::find(machine_.sys, gpu_.gpu);
+  if (gts_.size() > kGts) gts_.erase(gts_.begin() + kGts, gts_.end());
+  layout_.gts.clear();
+  layout_.throttle_known = 0;
+  for (std::size_t i = 0; i < gts_.size(); ++i) {
+    layout_.gts.push_back(gts_[i].id());
+    const auto listed = gts_[i].throttle([this](std::string_view reason, bool) { (void)reason_index(reason); });
+    if (!listed.is_absent()) layout_.throttle_known |= std::uint64_t{1} << i;
+  }
+  layout_changed_ = true;
+}
+
+// kReasons: there is no room for it.
+std::size_t GpuReader::reason_index(std::string_view reason) {
+  std::vector<std::string>& known = layout_.reasons;
+  const auto at = std::find(known.begin(), known.end(), reason);
+  const auto index = static_cast<std::size_t>(at - known.begin());
+  if (at != known.end() || index == kReasons) return index;
+  known.emplace_back(reason);
+  layout_changed_ = true;
+  return index;
+}
+
+void GpuReader::add_files(std::string name, std::string_view source, Watts most, Attribute file) {
+  const auto known = std::find_if(layout_.domains.begin(), layout_.domains.end(),
+                                  [&](const FrameLayout::Domain& domain) { return domain.name == name; });
+  const auto index = static_cast<std::size_t>(known - layout_.domains.begin());
+  if (known == layout_.domains.end()) {
+    if (domains_.size() == kDomains) return;
+    layout_.domains.push_back({std::move(name), source});
+    domains_.push_back({{}, {}, most, {}, {}});
+    layout_changed_ = true;
+  }
+  if (!domains_[index].event) domains_[index].files.push_back(std::move(file));
+}
+
+void GpuReader::find_domains() {
+  if (gpu_.gpu.kind == GpuKind::discrete) {
+    Hwmon hwmon = Hwmon::of_gpu(machine_.sys, gpu_.gpu);
+    const Watts most = hwmon.highest_power();
+    for (Hwmon::Channel& channel : hwmon.energies) add_files(channel.name, "hwmon", most, std::move(channel.attribute));
+    return;
+  }
+  if (!rapl_) return;
+  const std::vector<std::string> events = rapl_->events().value_or({});
+  for (const RaplEvent& known : kRaplEvents) {
+    if (std::find(events.begin(), events.end(), known.event) == events.end()) continue;
+    layout_.domains.push_back({std::string(known.domain), "rapl_pmu"});
+    domains_.push_back({rapl_->want(known.event), {}, kMostRaplPower, {}, {}});
+    layout_changed_ = true;
+  }
+  if (!domains_.empty() && rapl_->refresh(++pass_)) return;
+  // It may not be used: the files, which only root may read.
+  std::vector<PowercapZone> zones = powercap_zones(machine_.sys);
+  if (zones.empty()) return;
+  domains_.clear();
+  layout_.domains.clear();
+  for (PowercapZone& zone : zones)
+    add_files(std::string(zone.domain), "powercap", kMostRaplPower, std::move(zone.energy));
+}
+
+void GpuReader::read_engines(SampleFrame& frame) {
+  if (engines_.empty()) return;
+  const bool may_be_open = gpu_.gpu.driver == Driver::i915 || gpu_.access->pmu_is_open();
+  const bool wait = retry_pmu_at_ && frame.time < *retry_pmu_at_;
+  if (!may_be_open || wait) {
+    if (pmu_->is_open()) pmu_->close();
+    for (Engine& engine : engines_) engine.last_active.reset();
+    return;
+  }
+  retry_pmu_at_.reset();
+  outcome_ = pmu_->refresh(++pass_);
+  if (!outcome_) {
+    if (!pmu_->is_open()) retry_pmu_at_ = frame.time + kRetryPmu;
+    for (Engine& engine : engines_) engine.last_active.reset();
+    return;
+  }
+  const Nanoseconds elapsed = pmu_->time() - pmu_time_;
+  pmu_time_ = pmu_->time();
+  if (std::exchange(generation_, pmu_->generation()) != pmu_->generation())
+    for (Engine& engine : engines_) engine.last_active.reset();
+  bool any = false;
+  for (std::size_t i = 0; i < engines_.size(); ++i) {
+    frame.engine_busy[i] = busy_of(engines_[i], elapsed);
+    any = any || is_value(frame.engine_busy[i]);
+  }
+  if (any) frame.engine_window = elapsed;
+}
+
+float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
+  const auto active = pmu_->raw(engine.active);
+  if (!active) {
+    engine.last_active.reset();
+    return kNothing;
+  }
+  auto passed = static_cast<std::uint64_t>(elapsed.count());
+  if (engine.total) {
+    const auto total = pmu_->raw(*engine.total);
+    const bool counted = total && engine.last_total && *total >= *engine.last_total;
+    passed = counted ? *total - *engine.last_total : 0;
+    engine.last_total = total ? std::optional(*total) : std::nullopt;
+  }
+  const std::optional<std::uint64_t> last = std::exchange(engine.last_active, *active);
+  if (!last || *active < *last || passed == 0) {
+    engine.late = 0;
+    return kNothing;
+  }
+  // Work beyond the elapsed time was published late: it counts in the next sample; more than that is invalid.
+  const std::uint64_t worked = *active - *last + engine.late;
+  const std::uint64_t in_time = std::min(worked, passed);
+  engine.late = std::min(worked - in_time, passed);
+  return static_cast<float>(static_cast<double>(in_time) / static_cast<double>(passed));
+}
+
+void GpuReader::read_gts(SampleFrame& frame) {
+  for (std::size_t i = 0; i < gts_.size(); ++i) {
+    if (const auto actual = gts_[i].actual()) frame.hertz[i] = static_cast<float>(actual->value);
+    if ((layout_.throttle_known >> i & 1) == 0) continue;
+    const auto note = [this, &bits = frame.throttled[i]](std::string_view reason) {
+      const std::size_t index = reason_index(reason);
+      if (index < kReasons) bits |= std::uint64_t{1} << index;
+    };
+    (void)gts_[i].active_throttle(std::cref(note));
+  }
+}
+
+std::optional<double> GpuReader::joules_of(Domain& domain) const {
+  if (domain.event) {
+    const auto joules = rapl_->scaled(*domain.event, kJoulesPerCount);
+    return joules ? std::optional(*joules) : std::nullopt;
+  }
+  double sum = 0;
+  for (Attribute& file : domain.files) {
+    const auto microjoules = file.number();
+    if (!microjoules) return std::nullopt;
+    sum += static_cast<double>(*microjoules) / 1e6;
+  }
+  return sum;
+}
+
+void GpuReader::read_energy(SampleFrame& frame) {
+  // Ticks come a little early or late.
+  if (domains_.empty() || frame.time - energy_read_at_ < kPowerWindow - kPowerWindow / 16) return;
+  energy_read_at_ = frame.time;
+  Nanoseconds now = frame.time;
+  if (domains_.front().event) {
+    const bool read = bool(rapl_->refresh(++pass_));
+    const bool reopened = std::exchange(rapl_generation_, rapl_->generation()) != rapl_->generation();
+    now = rapl_->time();
+    if (!read || reopened)
+      for (Domain& domain : domains_) domain.last_joules.reset();
+    if (!read) return;
+  }
+  for (std::size_t i = 0; i < domains_.size(); ++i) {
+    Domain& domain = domains_[i];
+    if (!domain.event) now = machine_.clock.now();
+    const std::optional<double> joules = joules_of(domain);
+    const std::optional<double> last = std::exchange(domain.last_joules, joules);
+    const double elapsed = to_seconds(now - std::exchange(domain.last_time, now)).value;
+    if (!joules || !last || *joules <= 0 || *joules < *last || elapsed <= 0) continue;
+    // Up to a quarter of a second of it may be published at once. What exceeds that is a register that was reset.
+    const double used = *joules - *last;
+    if (used <= domain.most.value * (elapsed + 0.25)) frame.watts[i] = static_cast<float>(used / elapsed);
+  }
+}
+
+}  // namespace igpu::sampling

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sampling/sampler.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace igpu::sampling {
+
+void Sampler::follow(const std::vector<AccessibleGpu>& gpus) {
+  const std::lock_guard lock(mutex_);
+  followed_ = gpus;
+}
+
+// Readers are made and destroyed on the sampling thread, since they open and close what they read.
+void Sampler::adopt_gpus() {
+  std::optional<std::vector<AccessibleGpu>> followed;
+  {
+    const std::lock_guard lock(mutex_);
+    followed.swap(followed_);
+  }
+  if (!followed) return;
+  std::vector<std::unique_ptr<GpuReader>> next;
+  for (AccessibleGpu& gpu : *followed) {
+    const auto known = std::find_if(readers_.begin(), readers_.end(), [&](const std::unique_ptr<GpuReader>& reader) {
+      return reader && reader->gpu().gpu.address == gpu.gpu.address && !reader->gpu().access->gone();
+    });
+    if (known != readers_.end()) {
+      next.push_back(std::move(*known));
+      continue;
+    }
+    next.push_back(std::make_unique<GpuReader>(machine_, gpu));
+    const std::lock_guard lock(mutex_);
+    SampledGpu& sampled = gpus_[gpu.gpu.address];
+    if (sampled.layout.device.empty()) {
+      sampled.first_series = windows_.series();
+      windows_.add_series(kSeries);
+      if (options_.history > Nanoseconds::zero()) sampled.history.emplace(options_.history, options_.interval);
+    }
+    // What the numbers of the previous binding meant may be something else now.
+    windows_.clear(sampled.first_series, kSeries);
+    if (sampled.history) sampled.history.emplace(options_.history, options_.interval);
+    sampled.bound = true;
+    take_layout(sampled, next.back()->layout());
+  }
+  readers_ = std::move(next);  // closes the files of the others
+  const std::lock_guard lock(mutex_);
+  for (auto& [device, gpu] : gpus_)
+    gpu.bound = std::any_of(readers_.begin(), readers_.end(),
+                            [&name = device](const auto& reader) { return reader->gpu().gpu.address == name; });
+}
+
+void Sampler::tick(std::uint64_t expirations) {
+  adopt_gpus();
+  const std::uint64_t missed = expirations > 1 ? expirations - 1 : 0;
+  missed_ += missed;
+  {
+    const std::lock_guard lock(mutex_);
+    windows_.begin_tick(machine_.clock.now());
+  }
+  for (const std::unique_ptr<GpuReader>& reader : readers_) {
+    const bool same_layout = reader->read(frame_);
+    frame_.missed = static_cast<std::uint32_t>(std::min<std::uint64_t>(missed, UINT32_MAX));
+    const std::lock_guard lock(mutex_);
+    add(gpus_.find(reader->gpu().gpu.address)->second, *reader, same_layout);
+  }
+  // A GPU that is gone is not read again.
+  if (std::none_of(readers_.begin(), readers_.end(), [](const auto& reader) { return reader->gpu().access->gone(); }))
+    return;
+  std::erase_if(readers_, [this](const auto& reader) {
+    if (!reader->gpu().access->gone()) return false;
+    const std::lock_guard lock(mutex_);
+    gpus_.find(reader->gpu().gpu.address)->second.bound = false;
+    return true;
+  });
+}
+
+// Counters continue under their names, whatever their place in the new layout is.
+void Sampler::take_layout(SampledGpu& gpu, const FrameLayout& layout) {
+  const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  const auto before = std::exchange(gpu.throttled, {});
+  for (std::size_t gt = 0; gt < layout.gts.size(); ++gt) {
+    const std::size_t old_gt = place_of(gpu.layout.gts, layout.gts[gt]);
+    for (std::size_t reason = 0; reason < layout.reasons.size() && old_gt < gpu.layout.gts.size(); ++reason) {
+      const std::size_t old_reason = place_of(gpu.layout.reasons, layout.reasons[reason]);
+      if (old_reason < gpu.layout.reasons.size()) gpu.throttled[gt][reason] = before[old_gt][old_reason];
+    }
+  }
+  gpu.layout = layout;
+  gpu.statistics.clear();
+  for (const FrameLayout::Engine& engine : layout.engines)
+    gpu.statistics.push_back(&gpu.engines[engine.gt + '/' + engine.name]);
+}
+
+void Sampler::add(SampledGpu& gpu, const GpuReader& reader, bool same_layout) {
+  if (!same_layout) take_layout(gpu, reader.layout());
+  gpu.state = frame_.state;
+  gpu.outcome = reader.outcome();
+  if (gpu.history) gpu.history->push(frame_);
+  for (std::size_t i = 0; i < gpu.statistics.size(); ++i) {
+    const float busy = frame_.engine_busy[i];
+    if (!is_value(busy)) {
+      gpu.statistics[i]->interrupt();
+      continue;
+    }
+    gpu.statistics[i]->add(static_cast<double>(busy), frame_.engine_window, options_.saturated);
+    windows_.add(gpu.first_series + i, busy);
+  }
+  for (std::size_t i = 0; i < gpu.layout.domains.size(); ++i)
+    if (is_value(frame_.watts[i])) windows_.add(gpu.first_series + kEngines + i, frame_.watts[i]);
+  for (std::size_t i = 0; i < gpu.layout.gts.size(); ++i) {
+    if (frame_.hertz[i] > 0) windows_.add(gpu.first_series + kEngines + kDomains + i, frame_.hertz[i]);
+    // One sample stands for one interval; nobody knows what happened in the ticks that were missed.
+    for (std::uint64_t bits = frame_.throttled[i]; bits != 0; bits &= bits - 1)
+      gpu.throttled[i][static_cast<std::size_t>(std::countr_zero(bits))] += to_seconds(options_.interval).value;
+  }
+}
+
+}  // namespace igpu::sampling

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sampling/client_windows.h"
+#include "sampling/engine_statistics.h"
+#include "sampling/frame.h"
+#include "sampling/gpu_reader.h"
+
+namespace igpu::sampling {
+
+struct SamplerOptions {
+  Nanoseconds interval = std::chrono::milliseconds(100);
+  double saturated = 0.95;  // an engine that is busier than this is saturated
+  Nanoseconds history{};    // how much of the last frames is kept; 0: none
+};
+
+// Reads all GPUs at each tick and adds the values up. One thread calls tick(); any thread calls the other functions,
+// none of which waits for a reading: values are added under a lock that is not held while the machine is read.
+class Sampler {
+ public:
+  // machine must outlive it.
+  Sampler(Machine& machine, const SamplerOptions& options) : machine_(machine), options_(options) {}
+
+  // The GPUs to sample from the next tick on. Those that are sampled already continue.
+  void follow(const std::vector<AccessibleGpu>& gpus);
+
+  // expirations: as TickTimer::wait(). Ticks that were missed are counted; none is made up for.
+  void tick(std::uint64_t expirations);
+
+  std::uint64_t missed() const { return missed_; }
+
+  // What the samples of one GPU add up to since this process started, over rebinding.
+  struct GpuView {
+    const FrameLayout& layout;
+    GpuState state;  // at the last tick
+    const Reading<Unit>& engines_outcome;
+    const std::vector<EngineStatistics*>& engines;                    // by FrameLayout::engines
+    const std::array<std::array<double, kReasons>, kGts>& throttled;  // seconds, by gts and reasons
+  };
+  // Calls visit(GpuView) for each GPU that is bound. visit must not call this sampler.
+  template <class Visit>
+  void for_each_gpu(Visit&& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [device, gpu] : gpus_)
+      if (gpu.bound) visit(GpuView{gpu.layout, gpu.state, gpu.outcome, gpu.statistics, gpu.throttled});
+  }
+
+  // What one GPU's values were in a client's window.
+  struct WindowView {
+    const FrameLayout& layout;
+    std::span<const Extremes> engines;  // busy, 0..1; by FrameLayout::engines
+    std::span<const Extremes> domains;  // watts
+    std::span<const Extremes> gts;      // hertz, while not parked
+  };
+  // Ends the window of this client and begins its next one: visit(WindowView) for each GPU that is bound.
+  template <class Visit>
+  void take_window(std::string_view client, Visit&& visit) {
+    const std::lock_guard lock(mutex_);
+    const std::span<const Extremes> values = windows_.take(client, machine_.clock.now());
+    for (const auto& [device, gpu] : gpus_) {
+      if (!gpu.bound) continue;
+      const auto mine = values.subspan(gpu.first_series, kSeries);
+      visit(WindowView{gpu.layout, mine.subspan(0, gpu.layout.engines.size()),
+                       mine.subspan(kEngines, gpu.layout.domains.size()),
+                       mine.subspan(kEngines + kDomains, gpu.layout.gts.size())});
+    }
+  }
+
+  // The last frames of each GPU, for a recording: visit(layout, frame) for every frame that is not older than `length`
+  // before the GPU's last one, GPU by GPU, oldest first. The frames of a GPU that is gone remain until it is rebound.
+  // Nothing without SamplerOptions::history. visit must not call this sampler.
+  template <class Visit>
+  void for_last(Nanoseconds length, Visit&& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [device, gpu] : gpus_)
+      if (gpu.history) gpu.history->for_last(length, [&](const SampleFrame& frame) { visit(gpu.layout, frame); });
+  }
+
+ private:
+  static constexpr std::size_t kSeries = kEngines + kDomains + kGts;
+
+  // What is known of the GPU at one PCI address; stays when the GPU goes.
+  struct SampledGpu {
+    bool bound = false;
+    std::size_t first_series = 0;
+    FrameLayout layout;  // a copy, for other threads
+    GpuState state = GpuState::sleeping;
+    Reading<Unit> outcome = Unit{};
+    std::map<std::string, EngineStatistics, std::less<>> engines;  // by GT and name
+    std::vector<EngineStatistics*> statistics;                     // by FrameLayout::engines
+    std::array<std::array<double, kReasons>, kGts> throttled{};
+    std::optional<FrameRing> history;
+  };
+
+  void adopt_gpus();
+  void add(SampledGpu& gpu, const GpuReader& reader, bool same_layout);
+  void take_layout(SampledGpu& gpu, const FrameLayout& layout);
+
+  Machine& machine_;
+  const SamplerOptions options_;
+  std::atomic<std::uint64_t> missed_{0};
+
+  // Of the thread that ticks.
+  std::vector<std::unique_ptr<GpuReader>> readers_;
+  SampleFrame frame_;
+
+  mutable std::mutex mutex_;                             // guards what follows
+  std::optional<std::vector<AccessibleGpu>> followed_;   // not adopted yet
+  std::map<std::string, SampledGpu, std::less<>> gpus_;  // by PCI address
+  ClientWindows windows_;
+};
+
+}  // namespace igpu::sampling
