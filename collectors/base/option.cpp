@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/option.h"
 
+#include <charconv>
 #include <stdexcept>
 
 #include "base/scan.h"
 #include "igpu/duration.h"
 
 namespace igpu {
+namespace {
+
+// As parse_duration() reads it; whole milliseconds.
+std::string duration_text(Nanoseconds duration) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  return milliseconds % 1000 == 0 ? std::to_string(milliseconds / 1000) + "s" : std::to_string(milliseconds) + "ms";
+}
+
+std::optional<double> scan_ratio(std::string_view text) {
+  double ratio = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, ratio, std::chars_format::fixed);
+  if (error != std::errc() || rest != end || !(ratio >= 0 && ratio <= 1)) return std::nullopt;
+  return ratio;
+}
+
+}  // namespace
 
 std::string NumberOption::refusal(std::string_view value) const {
   const auto number = scan_u64(value);
@@ -19,7 +37,9 @@ NumberOption::Value NumberOption::parse(std::span<const std::string> values) con
 std::string DurationOption::refusal(std::string_view value) const {
   const auto duration = parse_duration(value);
   if (!duration) return "is not a duration (write it like 500ms, 1s, 2m)";
-  return *duration < least_ ? "is too short" : "";
+  if (*duration >= least_ && *duration <= most_) return {};
+  if (most_ == Nanoseconds::max()) return "is too short";
+  return "is not a duration from " + duration_text(least_) + " to " + duration_text(most_);
 }
 DurationOption::Value DurationOption::parse(std::span<const std::string> values) const {
   return *parse_duration(values.back());
@@ -28,6 +48,12 @@ DurationOption::Value DurationOption::parse(std::span<const std::string> values)
 std::string SwitchOption::refusal(std::string_view value) const {
   return value == "true" || value == "false" ? "" : "is neither true nor false";
 }
+std::string RatioOption::refusal(std::string_view value) const {
+  const auto ratio = scan_ratio(value);
+  return ratio ? std::string() : "is not a number from 0 to 1";
+}
+RatioOption::Value RatioOption::parse(std::span<const std::string> values) const { return *scan_ratio(values.back()); }
+
 SwitchOption::Value SwitchOption::parse(std::span<const std::string> values) const {
   return values.empty() ? default_value() == "enabled" : values.back() == "true";
 }

@@ -39,14 +39,25 @@ class NumberOption final : public OptionDescriptor {
 class DurationOption final : public OptionDescriptor {
  public:
   using Value = Nanoseconds;
-  constexpr explicit DurationOption(Text text, Nanoseconds least = Nanoseconds::zero())
-      : OptionDescriptor(text), least_(least) {}
+  constexpr explicit DurationOption(Text text, Nanoseconds least = Nanoseconds::zero(),
+                                    Nanoseconds most = Nanoseconds::max())
+      : OptionDescriptor(text), least_(least), most_(most) {}
   std::string placeholder() const override { return "DURATION"; }
   std::string refusal(std::string_view value) const override;
   Value parse(std::span<const std::string> values) const;
 
  private:
-  Nanoseconds least_;
+  Nanoseconds least_, most_;
+};
+
+// "0.95": from 0 to 1.
+class RatioOption final : public OptionDescriptor {
+ public:
+  using Value = double;
+  constexpr explicit RatioOption(Text text) : OptionDescriptor(text) {}
+  std::string placeholder() const override { return "RATIO"; }
+  std::string refusal(std::string_view value) const override;
+  Value parse(std::span<const std::string> values) const;
 };
 
 // --NAME or --no-NAME; default_value is "enabled" or "disabled".

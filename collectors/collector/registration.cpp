@@ -14,6 +14,7 @@
 #include "collector/pcie.h"
 #include "collector/power.h"
 #include "collector/rc6.h"
+#include "collector/samples.h"
 #include "collector/workloads.h"
 
 namespace igpu {
@@ -37,6 +38,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<WorkloadsCollector>(),
     entry<HostCollector>(),
     entry<LevelZeroCollector>(),
+    entry<SamplesCollector>(),
 };
 // clang-format on
 

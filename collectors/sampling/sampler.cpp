@@ -41,6 +41,7 @@ void Sampler::adopt_gpus() {
     windows_.clear(sampled.first_series, kSeries);
     if (sampled.history) sampled.history.emplace(options_.history, options_.interval);
     sampled.bound = true;
+    sampled.state = GpuState::sampled;
     take_layout(sampled, next.back()->layout());
   }
   readers_ = std::move(next);  // closes the files of the others

@@ -96,7 +96,7 @@ class Sampler {
     bool bound = false;
     std::size_t first_series = 0;
     FrameLayout layout;  // a copy, for other threads
-    GpuState state = GpuState::sleeping;
+    GpuState state = GpuState::sampled;
     Reading<Unit> outcome = Unit{};
     std::map<std::string, EngineStatistics, std::less<>> engines;  // by GT and name
     std::vector<EngineStatistics*> statistics;                     // by FrameLayout::engines

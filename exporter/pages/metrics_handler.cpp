@@ -23,6 +23,15 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
+// Address and program: two scrapers on one host differ by the latter.
+std::string identity_of(const HttpRequest& request) {
+  constexpr std::size_t kLongestName = 256;
+  std::string identity(request.client());
+  identity += '\n';
+  identity += request.header("User-Agent").substr(0, kLongestName);
+  return identity;
+}
+
 }  // namespace
 
 CollectorSet chosen_collectors(std::string_view query, const std::vector<std::string>& known,
@@ -125,7 +134,9 @@ std::shared_ptr<const ScrapeResult> MetricsHandler::scrape(ScrapeRequest wanted,
 std::shared_ptr<const ScrapeResult> MetricsHandler::scrape_for(const HttpRequest& request, HttpResponse& response,
                                                                CollectorSet collectors) {
   const InFlight::Slot slot = enter(request, response);
-  return slot ? scrape({std::move(collectors), options_.timeout}, slot, response) : nullptr;
+  if (!slot) return nullptr;
+  // Several clients share such a page.
+  return scrape({.collectors = std::move(collectors), .deadline = options_.timeout, .client = "page"}, slot, response);
 }
 
 void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) {
@@ -141,6 +152,7 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
     return;
   }
   wanted.deadline = scrape_deadline(request.header("X-Prometheus-Scrape-Timeout-Seconds"), options_.timeout);
+  wanted.client = identity_of(request);
   const auto result = scrape(std::move(wanted), slot, response);
   if (!result) return;
   const FormatChoice choice = choose_format(request.list_header("Accept"));

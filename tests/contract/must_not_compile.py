@@ -26,6 +26,8 @@ CASES = [
     ("a bare number", 'void f(SampleSink& out) { out.add(kBusy, {"a", "b"}, 1.0); }', "add"),
     ("a gauge with its unit", 'constexpr Metric<Watts, 1> k{"x_power_watts", Kind::gauge, "P.", {"device"}};', None),
     ("a name without its unit", 'constexpr Metric<Watts, 1> k{"x_power", Kind::gauge, "P.", {"device"}};', "check"),
+    ("an extreme of a window", 'constexpr Metric<Watts, 1> k{"x_power_watts_max", Kind::gauge, "P.", {"device"}};', None),
+    ("an extreme without its unit", 'constexpr Metric<Watts, 1> k{"x_power_max", Kind::gauge, "P.", {"device"}};', "check"),
     ("a counter without _total", 'constexpr Metric<Joules, 1> k{"x_energy_joules", Kind::counter, "E.", {"device"}};', "check"),
     ("a gauge with _total", 'constexpr Metric<Count, 1> k{"x_total", Kind::gauge, "E.", {"device"}};', "check"),
     ("an info without _info", 'constexpr Metric<Flag, 1> k{"x", Kind::info, "I.", {"device"}};', "check"),

@@ -23,7 +23,8 @@
 //   {"device"},
 //                                                         kBounds};
 //
-// A name without its unit's suffix, a counter without _total and an info without _info do not compile.
+// A name without its unit's suffix, a counter without _total and an info without _info do not compile. A gauge that is
+// an extreme of a window has _max or _min after its unit.
 namespace igpu {
 
 enum class Kind { counter, gauge, info, histogram };
@@ -36,7 +37,7 @@ struct MetricDescriptor {
   std::string_view name;  // with _total or _info
   Kind kind = Kind::gauge;
   std::string_view help;
-  std::string_view unit;  // last part of the name before _total; "" for plain numbers
+  std::string_view unit;  // last part of the name before _total, _max or _min; "" for plain numbers
   std::array<std::string_view, kMaxLabels> label_names{};
   std::size_t label_count = 0;
   std::span<const double> bounds{};  // of a histogram, ascending; the last bucket, up to +Inf, has none
@@ -52,6 +53,7 @@ consteval void check_descriptor(const MetricDescriptor& metric) {
     throw "only a counter's name ends in _total";
   }
   if (metric.kind == Kind::info && !stem.ends_with("_info")) throw "an info's name ends in _info";
+  if (metric.kind == Kind::gauge && (stem.ends_with("_max") || stem.ends_with("_min"))) stem.remove_suffix(4);
   const std::string_view unit = metric.unit;
   if (!unit.empty() &&
       !(stem.ends_with(unit) && stem.size() > unit.size() && stem[stem.size() - unit.size() - 1] == '_')) {

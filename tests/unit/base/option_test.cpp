@@ -75,6 +75,17 @@ TEST_CASE("a value that an option refuses is an error that names the flag and sa
   refused(kTrees, "0", "is not a process");
   refused(kColour, "green", "is none of red, blue");
   CHECK(kOther.refusal("x") == "is not a number");
+
+  static constexpr DurationOption kBounded{{.flag = "x", .default_value = "1s", .help = "X."}, 10ms, 10s};
+  for (const char* const value : {"0", "0s", "1ns", "9ms", "10.1s", "1h"})
+    CHECK(kBounded.refusal(value) == "is not a duration from 10ms to 10s");
+  for (const char* const value : {"10ms", "100ms", "1.5s", "10s"}) CHECK(kBounded.refusal(value).empty());
+
+  static constexpr RatioOption kShare{{.flag = "x", .default_value = "0.95", .help = "X."}};
+  for (const char* const value : {"", "-0.1", "1.01", "95%", "nan", "inf", "1e-1", "0.5 "})
+    CHECK(kShare.refusal(value) == "is not a number from 0 to 1");
+  for (const char* const value : {"0", "0.95", "1"}) CHECK(kShare.refusal(value).empty());
+  CHECK(kShare.parse(std::vector<std::string>{"0.95"}) == 0.95);
 }
 
 TEST_CASE("a collector gets its own options only") {

@@ -199,6 +199,20 @@ TEST_CASE("a scrape whose time was used up by others is a 503 with Retry-After")
   CHECK(page.handler.drain(1ms));
 }
 
+TEST_CASE("programs of one host are different clients, and one program is always the same") {
+  Page page;
+  page.request.headers["User-Agent"] = "Prometheus/2.42.0";
+  page.get();
+  const std::string prometheus = page.source.last.client;
+  page.request.headers["User-Agent"] = std::string(100'000, 'x');
+  page.get();
+  CHECK(page.source.last.client != prometheus);
+  CHECK(page.source.last.client.size() < 300);
+  page.request.headers["User-Agent"] = "Prometheus/2.42.0";
+  page.get();
+  CHECK(page.source.last.client == prometheus);
+}
+
 TEST_CASE("a scrape is notified that its client has disconnected") {
   Page page;
   std::stop_source gone;

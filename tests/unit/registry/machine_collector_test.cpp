@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <future>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -96,6 +98,30 @@ class WholeCollector final : public MachineCollector {
   int runs_ = 0;
 };
 
+// Counts the pages of each client.
+class ByClientCollector final : public MachineCollector {
+ public:
+  static constexpr Metric<Count, 1> kPages{"intel_gpu_test_pages", Kind::gauge, "A sample.", {"device"}};
+  static constexpr const MetricDescriptor* kMetrics[] = {&kPages};
+  static constexpr CollectorInfo kInfo{.name = "by_client", .help = "Counts.", .metrics = kMetrics, .features = {}};
+  static std::unique_ptr<MachineCollector> create(const MachineContext&) {
+    return std::make_unique<ByClientCollector>();
+  }
+  void collect(MachinePass& pass, SampleSink&) override { pass.differs_by_client(pages_); }
+
+ private:
+  struct Pages final : ClientSamples {
+    std::mutex mutex;
+    std::map<std::string, int, std::less<>> of;
+    void write(std::string_view client, SampleSink& out) override {
+      const std::lock_guard lock(mutex);
+      out.add(kPages, {client}, Count{static_cast<double>(++of[std::string(client)])});
+    }
+  };
+  std::shared_ptr<Pages> pages_ = std::make_shared<Pages>();
+};
+
+constexpr CollectorEntry kWithClients[] = {entry<WholeCollector>(), entry<ByClientCollector>()};
 constexpr CollectorEntry kEntries[] = {entry<MeterCollector>(), entry<WholeCollector>()};
 constexpr CollectorInfo kQuiet{
     .name = "quiet", .help = "Nothing.", .enabled_by_default = false, .metrics = {}, .features = kMachineFeatures};
@@ -163,6 +189,26 @@ TEST_CASE("what is measured counts for the scrape that measured it") {
   const auto page = scene.run({.collectors = CollectorSet::only({"whole"})});
   CHECK(value_of(*page, "intel_gpu_test_machine_runs") == 2);
   CHECK_FALSE(value_of(*page, "intel_gpu_test_machine_measured_seconds", {{"device", kGpu}}));
+}
+
+TEST_CASE("clients that share a run each get what is their own, unless they leave the collector out") {
+  Scene scene;
+  Registry registry(nullptr, scene.machine.machine(), RegistryOptions{{}, 1s, 10s}, configure(kWithClients, {}),
+                    scene.log);
+  const auto pages = [](const ScrapeResult& page, std::string_view client) {
+    return value_of(page, "intel_gpu_test_pages", {{"device", client}});
+  };
+  for (int scrape = 1; scrape <= 2; ++scrape) {
+    const auto run = registry.start({});
+    const auto first = run->result({}, {}, "first");
+    const auto second = run->result({}, {}, "second");
+    CHECK(pages(*first, "first") == scrape);
+    CHECK_FALSE(pages(*first, "second"));
+    CHECK(pages(*second, "second") == scrape);
+    CHECK(value_of(*first, "intel_gpu_test_machine_runs") == value_of(*second, "intel_gpu_test_machine_runs"));
+    const auto without = run->result(CollectorSet::only({"whole"}), {}, "first");
+    CHECK_FALSE(pages(*without, "first"));
+  }
 }
 
 TEST_CASE("an exception costs only its own series, and it stays the same object") {

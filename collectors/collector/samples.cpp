@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/samples.h"
+
+#include <utility>
+
+namespace igpu {
+namespace {
+
+// The extremes of a client's own window.
+class Windows final : public ClientSamples {
+ public:
+  explicit Windows(std::shared_ptr<sampling::Sampler> sampler) : sampler_(std::move(sampler)) {}
+
+  void write(std::string_view client, SampleSink& out) override {
+    sampler_->take_window(client, [&out](const sampling::Sampler::WindowView& window) {
+      const sampling::FrameLayout& layout = window.layout;
+      for (std::size_t i = 0; i < layout.engines.size(); ++i) {
+        const auto& engine = layout.engines[i];
+        if (!sampling::is_value(window.engines[i].most)) continue;
+        const std::string_view labels[] = {layout.device, engine.gt, engine.name, engine.class_label, "pmu"};
+        out.add(SamplesCollector::kBusyMax, labels, Ratio{window.engines[i].most});
+        out.add(SamplesCollector::kBusyMin, labels, Ratio{window.engines[i].least});
+      }
+      for (std::size_t i = 0; i < layout.domains.size(); ++i)
+        if (sampling::is_value(window.domains[i].most))
+          out.add(SamplesCollector::kPowerMax, {layout.device, layout.domains[i].name, layout.domains[i].source},
+                  Watts{window.domains[i].most});
+      for (std::size_t i = 0; i < layout.gts.size(); ++i)
+        if (sampling::is_value(window.gts[i].least))
+          out.add(SamplesCollector::kFrequencyMin, {layout.device, layout.gts[i]}, Hertz{window.gts[i].least});
+    });
+  }
+
+ private:
+  const std::shared_ptr<sampling::Sampler> sampler_;
+};
+
+void write_totals(const sampling::Sampler::GpuView& gpu, SampleSink& out) {
+  const sampling::FrameLayout& layout = gpu.layout;
+  for (std::size_t i = 0; i < layout.engines.size(); ++i) {
+    const auto& engine = layout.engines[i];
+    const sampling::EngineStatistics& statistics = *gpu.engines[i];
+    const std::string_view labels[] = {layout.device, engine.gt, engine.name, engine.class_label};
+    out.add(SamplesCollector::kUtilization, labels,
+            {statistics.utilization().counts, Ratio{statistics.utilization().sum}});
+    out.add(SamplesCollector::kSaturated, labels, statistics.saturated());
+    out.add(SamplesCollector::kGaps, labels, {statistics.gaps().counts, Seconds{statistics.gaps().sum}});
+  }
+  for (std::size_t gt = 0; gt < layout.gts.size(); ++gt) {
+    if ((layout.throttle_known >> gt & 1) == 0) continue;
+    for (std::size_t reason = 0; reason < layout.reasons.size(); ++reason)
+      out.add(SamplesCollector::kThrottled, {layout.device, layout.gts[gt], layout.reasons[reason]},
+              Seconds{gpu.throttled[gt][reason]});
+  }
+}
+
+void report(const sampling::Sampler::GpuView& gpu, SampleSink& out) {
+  const FeatureDescriptor& feature = SamplesCollector::kFeature;
+  if (gpu.state == sampling::GpuState::sleeping) {
+    out.absent(feature, {Reason::suspended}, gpu.layout.device);
+  } else if (!gpu.engines_outcome) {
+    if (gpu.engines_outcome.is_failure()) out.failed(gpu.engines_outcome.failure());
+    if (gpu.engines_outcome.is_absent()) out.absent(feature, gpu.engines_outcome.absent(), gpu.layout.device);
+  } else {
+    out.available(feature, gpu.layout.device);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<MachineCollector> SamplesCollector::create(const MachineContext& context) {
+  const Nanoseconds interval = context.options[kInterval];
+  auto collector = std::make_unique<SamplesCollector>(
+      context.machine,
+      sampling::SamplerOptions{.interval = interval, .saturated = context.options[kSaturatedAbove], .history = {}});
+  collector->thread_ = std::make_unique<sampling::SamplingThread>(collector->sampler(), interval);
+  return collector;
+}
+
+void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
+  sampler_->follow(pass.accessible_gpus());
+  sampler_->for_each_gpu([&out](const sampling::Sampler::GpuView& gpu) {
+    write_totals(gpu, out);
+    report(gpu, out);
+  });
+  out.add(kMissed, Count{static_cast<double>(sampler_->missed())});
+  pass.differs_by_client(std::make_shared<Windows>(sampler_));
+}
+
+}  // namespace igpu

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The sampler in the program: each client has its own window, the totals agree, and intervals out of range are refused.
+
+usage: sampling.py EXPORTER_BINARY REPOSITORY_ROOT
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from prometheus_client import parser as text_parser
+from prometheus_client.openmetrics import parser as openmetrics_parser
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from exporter_under_test import Exporter, check, fetch, finish, wait_for  # noqa: E402
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+# Profiles of i915 and of xe.
+PROFILES = ["arc-a770", "battlemage"]
+
+
+def samples(exporter, client="prometheus", collect="", accept="text/plain"):
+    """Name and labels of every sample of a page, with its value."""
+    text = fetch(exporter.url + collect, accept, {"User-Agent": client}).decode()
+    parse = openmetrics_parser if accept == OPENMETRICS else text_parser
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in parse.text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def of(page, name):
+    return {key[1:]: value for key, value in page.items() if key[0] == name}
+
+
+def has_peaks(exporter, client):
+    page = samples(exporter, client)
+    return of(page, "intel_gpu_engine_busy_ratio_max") and page
+
+
+def check_windows(exporter, profile):
+    page = wait_for(lambda: has_peaks(exporter, "first"), f"{profile}: engines are sampled")
+    least, most = of(page, "intel_gpu_engine_busy_ratio_min"), of(page, "intel_gpu_engine_busy_ratio_max")
+    check(least.keys() == most.keys(), f"{profile}: every engine with a maximum has a minimum")
+    check(all(0 <= least[key] <= most[key] <= 1 for key in least), f"{profile}: minimum and maximum are ratios in order")
+    check(of(page, "intel_gpu_power_watts_max"), f"{profile}: the largest power")
+    check(of(page, "intel_gpu_frequency_hertz_min"), f"{profile}: the lowest frequency")
+    # Another client's window is its own: the first one's scrapes have not ended it.
+    check(of(samples(exporter, "second"), "intel_gpu_engine_busy_ratio_max"), f"{profile}: a second client has a window")
+    without = samples(exporter, "third", "?collect[]=engines")
+    check(not of(without, "intel_gpu_engine_busy_ratio_max"), f"{profile}: collect[] leaves the samples out")
+    check(of(without, "intel_gpu_engine_busy_ratio"), f"{profile}: collect[] keeps what it names")
+
+
+def check_totals(exporter, profile):
+    """The histogram's mean is the mean of the counter between two scrapes, in both formats."""
+    def totals(accept):
+        page = samples(exporter, accept=accept)
+        return page, of(page, "intel_gpu_engine_utilization_ratio_count"), of(page, "intel_gpu_engine_utilization_ratio_sum")
+
+    for accept in ("text/plain", OPENMETRICS):
+        before = totals(accept)[1]
+        def counted(accept=accept, before=before):
+            page, counts, sums = totals(accept)
+            return all(counts[key] > before[key] for key in before) and (page, counts, sums)
+        page, counts, sums = wait_for(counted, f"{profile}: {accept}: samples are counted")
+        check(counts, f"{profile}: {accept}: there is a histogram")
+        check(all(0 <= sums[key] <= counts[key] for key in counts), f"{profile}: {accept}: sums of ratios")
+        buckets = of(page, "intel_gpu_engine_utilization_ratio_bucket")
+        ends = {tuple(label for label in key if label[0] != "le"): value
+                for key, value in buckets.items() if ("le", "+Inf") in key}
+        check(ends == counts, f"{profile}: {accept}: the last bucket has all observations")
+    check(("intel_gpu_exporter_samples_missed_total",) in page, f"{profile}: missed samples are counted")
+
+
+def check_refusals(binary):
+    for value in ("0", "0s", "1ns", "9ms", "1h", "11s"):
+        ended = subprocess.run([binary, "--simulate", "arc-a770", "--sample.interval", value], capture_output=True,
+                               text=True, timeout=120)
+        lines = ended.stderr.splitlines()
+        check(ended.returncode != 0 and len(lines) == 1 and "from 10ms to 10s" in lines[0],
+              f"--sample.interval {value} is refused: {ended.stderr!r}")
+    for value in ("1.5", "-1", "much", "nan"):
+        ended = subprocess.run([binary, "--simulate", "arc-a770", f"--sample.saturated={value}"], capture_output=True,
+                               text=True, timeout=120)
+        check(ended.returncode != 0 and "from 0 to 1" in ended.stderr, f"--sample.saturated {value}: {ended.stderr!r}")
+
+
+def main():
+    binary = sys.argv[1]
+    check_refusals(binary)
+    with tempfile.TemporaryDirectory() as folder:
+        for profile in PROFILES:
+            log = pathlib.Path(folder) / f"{profile}.log"
+            with Exporter(binary, log, "--simulate", profile, "--sample.interval", "10ms") as exporter:
+                check_windows(exporter, profile)
+                check_totals(exporter, profile)
+        log = pathlib.Path(folder) / "off.log"
+        with Exporter(binary, log, "--simulate", "arc-a770") as exporter:
+            page = samples(exporter)
+            check(not [key for key in page if "samples" in key[0] or key[0].endswith("_max")], "off by default")
+        log = pathlib.Path(folder) / "asleep.log"
+        with Exporter(binary, log, "--simulate", "asleep", "--sample.interval", "10ms") as exporter:
+            wait_for(lambda: "suspended" in str(of(samples(exporter), "intel_gpu_exporter_feature_available")),
+                     "a sleeping GPU is reported as such")
+            asleep = {dict(key)["device"] for key, value in
+                      of(samples(exporter), "intel_gpu_runtime_suspended").items() if value == 1}
+            check(asleep, "there is a sleeping GPU")
+            sampled = {dict(key)["device"] for key in of(samples(exporter), "intel_gpu_engine_busy_ratio_max")}
+            check(not asleep & sampled, "a sleeping GPU is not sampled")
+    finish()
+
+
+main()
