@@ -463,6 +463,7 @@ def overview():
         return [target(named(chosen), BY_GPU + suffix),
                 target(named(f"({limit}) and on ({keys}) ({chosen})"), BY_GPU + suffix + " " + word)]
 
+    peak, mean = (f"max by ({GPU}) (intel_gpu_engine_{name}{{{VIDEO}}})" for name in ("busy_ratio_max", "busy_ratio"))
     engines = f"max by ({GPU}, gt, engine) (intel_gpu_engine_busy_ratio{{{SELECT}}})"
     reasons = f'max by ({GPU}, reason) (intel_gpu_throttled{{reason!="any",{SELECT}}}) > 0 or max by ({GPU}, reason) (intel_gpu_throttled{{reason="any",{SELECT}}}) > 0'
     held = f"max by ({GPU}, reason) (max_over_time(intel_gpu_throttled{{{SELECT}}}[$__range] @ end())) == 1"
@@ -510,9 +511,13 @@ def overview():
                            "Value #B": "Video", "Value #C": "Render", "Value #D": "VRAM", "Value #E": "Power", "Value #F": "Temperature", "Value #G": "State", "Value #H": "Unread"})], 24, 7)]),
         ("Engines", [
             *(engine_class(name) for name in CLASSES),
+            series("Video, between the scrapes", "The largest sample of a GPU's video engines beside the mean of the busiest one; the four highest. Only exporters with"
+                   " --sample.interval have samples (docs/between-scrapes.md).",
+                   [target(named(top(peak, count=4)), BY_GPU + " peak"), target(named(f"({mean}) and on ({GPU}) ({top(peak, count=4)})"), BY_GPU)],
+                   "percentunit", 12, 8, maximum=1, empty="no exporter takes samples: --sample.interval"),
             history("Each engine", "Busy share of each engine, one row each; the sixteen busiest. Without the PMU: by class, from the visible processes.",
                     [target(named(top(engines, GPU + ", gt, engine", 16)), BY_GPU + " · {{engine}}"), target(why_series("engine_busy", [engines]), BY_GPU + ": {{reason}}")],
-                    "percentunit", 12, 8)]),
+                    "percentunit", 24, 8)]),
         waiting_row(),
         ("Frequency and power saving", [
             series("Frequency and its limit", "Current frequency of each GT and its maximum (dashed); the four fastest. A parked GT shows 0.",

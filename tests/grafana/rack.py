@@ -56,7 +56,7 @@ class Rack:
         for number, profile in enumerate(self.profiles):
             time.sleep(self.stagger)  # their loads follow the time since their start: those of one moment are all alike
             exporter = Exporter(self.binary, self.folder / f"exporter-{number}.log", f"--simulate={profile}", "--collector.workloads",
-                                *(["--collector.jobs"] if number < 3 else []))  # some of them: histograms have many series
+                                *(["--collector.jobs", "--sample.interval=100ms"] if number < 3 else []))  # some of them: histograms have many series
             self.exporters.append(self.programs.enter_context(exporter))
         trainer = Exporter(self.binary, self.folder / "trainer.log", f"--path.level-zero={self.level_zero_pages()}")
         self.exporters.insert(0, self.programs.enter_context(trainer))
