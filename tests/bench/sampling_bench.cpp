@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One tick of the sampler beside the bare system calls that it cannot do without, in one run. The files of an Arc A770
+// under i915 are real files in a scratch folder, and its perf group is a descriptor too, so both sides make real system
+// calls; a real sysfs costs more for both. The best of several rounds counts. For instruction counts:
+// valgrind --tool=callgrind --toggle-collect='*Sampler::tick*' sampling_bench 1
+#include <fcntl.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "igpu/unique_fd.h"
+#include "sampling/sampler.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::sampling;
+using namespace igpu::test;
+
+namespace {
+
+constexpr std::size_t kEnginesOfCard = 7;
+constexpr std::size_t kWords = 3 + kEnginesOfCard;
+
+UniqueFd open_file(const std::string& path) { return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
+
+// A perf group whose reading is one system call. Its counts advance with every reading.
+class GroupInFile final : public PerfEvents {
+ public:
+  explicit GroupInFile(std::string path) : path_(std::move(path)) {}
+  Reading<std::unique_ptr<PerfEvent>> open(const PerfEventConfig&, int, PerfEvent*) override {
+    return std::unique_ptr<PerfEvent>(std::make_unique<Event>(open_file(path_)));
+  }
+
+ private:
+  struct Event final : PerfEvent {
+    explicit Event(UniqueFd opened) : fd(std::move(opened)) {}
+    Reading<std::span<const std::uint64_t>> read(std::span<std::uint64_t> words) override {
+      if (::pread(fd.get(), words.data(), kWords * sizeof(std::uint64_t), 0) < 0) std::abort();
+      ++reads;
+      words[0] = kEnginesOfCard;
+      words[1] = words[2] = reads * 100'000'000;
+      for (std::size_t i = 3; i < kWords; ++i) words[i] = reads * 60'000'000;
+      return std::span<const std::uint64_t>(words.first(kWords));
+    }
+    UniqueFd fd;
+    std::uint64_t reads = 0;
+  };
+  const std::string path_;
+};
+
+struct Awake final : GpuAccess {
+  explicit Awake(const std::string& status) : fd(open_file(status)) {}
+  GpuPower power(Nanoseconds) override {
+    char text[32];
+    return ::pread(fd.get(), text, sizeof text, 0) > 0 ? GpuPower::awake : GpuPower::suspended;
+  }
+  bool pmu_is_open() const override { return true; }
+  bool gone() const override { return false; }
+  UniqueFd fd;
+};
+
+// Nanoseconds of the fastest round's call.
+template <class F>
+double best(int rounds, int calls, F&& call) {
+  double fastest = 1e300;
+  for (int round = 0; round < rounds; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) call();
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+    fastest = std::min(fastest, took.count() / calls);
+  }
+  return fastest;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 20;
+  constexpr int kCalls = 2000;
+  TestMachine m;
+  const std::string device = "devices/pci0000:00/0000:03:00.0/";
+  const std::string pmu = "bus/event_source/devices/i915/";
+  m.tree.write("sys/" + pmu + "type", "17\n");
+  m.tree.write("sys/" + pmu + "cpumask", "0\n");
+  m.tree.write("sys/" + pmu + "format/i915_eventid", "config:0-20\n");
+  for (const char* const engine : {"rcs0", "bcs0", "vcs0", "vcs1", "vecs0", "vecs1", "ccs0"})
+    m.tree.write("sys/" + pmu + "events/" + engine + "-busy", "config=0x2000\n");
+  const std::string gt = device + "drm/card0/gt/gt0/";
+  m.tree.write("sys/" + gt + "rps_act_freq_mhz", "1300\n");
+  m.tree.write("sys/" + gt + "throttle_reason_status", "0\n");
+  for (const char* const reason : {"pl1", "pl2", "pl4", "prochot", "ratl", "thermal", "vr_tdc", "vr_thermalert"})
+    m.tree.write("sys/" + gt + "throttle_reason_" + reason, "0\n");
+  m.tree.write("sys/" + device + "hwmon/hwmon2/name", "i915\n");
+  m.tree.write("sys/" + device + "hwmon/hwmon2/energy1_input", "1000000\n");
+  m.tree.write("sys/" + device + "power/runtime_status", "active\n");
+  m.tree.write("sys/group", std::string(kWords * sizeof(std::uint64_t), '\0'));
+
+  const auto path = [&m](const std::string& file) { return m.tree.path("sys/" + file); };
+  GroupInFile perf(path("group"));
+  Machine real = m.machine();
+  const auto clock = system_clock();
+  const auto sys = open_root(m.tree.path("sys"));
+  Machine machine{*sys, real.proc, real.dev, perf, real.drm, *clock, real.privileges, real.names};
+
+  const auto before = mallinfo2().uordblks;
+  Sampler sampler(machine, {});
+  Gpu gpu;
+  gpu.address = "0000:03:00.0";
+  gpu.pci_path = "devices/pci0000:00/0000:03:00.0";
+  gpu.card = "card0";
+  gpu.driver = Driver::i915;
+  gpu.kind = GpuKind::discrete;
+  sampler.follow({{gpu, std::make_shared<Awake>(path(device + "power/runtime_status"))}});
+  sampler.tick(1);
+  for (const char* const client : {"prometheus", "grafana"}) sampler.take_window(client, [](const auto&) {});
+  const auto memory = mallinfo2().uordblks - before;
+
+  const UniqueFd group = open_file(path("group"));
+  const UniqueFd status = open_file(path(device + "power/runtime_status"));
+  const UniqueFd frequency = open_file(path(gt + "rps_act_freq_mhz"));
+  const UniqueFd throttle = open_file(path(gt + "throttle_reason_status"));
+  const auto bare = [&] {
+    char buffer[kWords * sizeof(std::uint64_t)];
+    ssize_t sum = 0;
+    for (const UniqueFd* file : {&status, &group, &frequency, &throttle})
+      sum += ::pread(file->get(), buffer, sizeof buffer, 0);
+    if (sum <= 0) std::abort();
+  };
+
+  // In turn, so that both see the same machine.
+  double bare_time = 1e300;
+  double tick_time = 1e300;
+  std::size_t allocated = 0;
+  for (int round = 0; round < rounds; ++round) {
+    bare_time = std::min(bare_time, best(1, kCalls, bare));
+    const auto heap = mallinfo2().uordblks;
+    tick_time = std::min(tick_time, best(1, kCalls, [&] { sampler.tick(1); }));
+    if (round > 0) allocated += mallinfo2().uordblks - heap;
+  }
+  // A wake-up of the thread: the timer's reading, a switch to the thread and back. Both sides have it.
+  std::printf("bare calls %.0f ns, tick %.0f ns: %.2f times\n", bare_time, tick_time, tick_time / bare_time);
+  std::printf("of a processor, without the wake-up: %.4f %% at 10 Hz, %.3f %% at 100 Hz\n", tick_time * 10 / 1e7,
+              tick_time * 100 / 1e7);
+  std::printf("memory %zu bytes with two clients; allocated by ticks: %zu bytes\n", memory, allocated);
+  return 0;
+}
