@@ -586,7 +586,8 @@ constexpr Attempt kQuestions[] = {
      [](const S& s) { return with_receivers([&s](int fd) { return done(::dup2(s.pair, fd)); }); }},
     {"receiver_replaced_by_dup3", For::nobody_yet,
      [](const S& s) { return with_receivers([&s](int fd) { return done(::dup3(s.pair, fd, O_CLOEXEC)); }); }},
-    {"receiver_closed", For::nobody_yet, [](const S&) { return with_receivers([](int fd) { return done(::close(fd)); }); }},
+    {"receiver_closed", For::nobody_yet,
+     [](const S&) { return with_receivers([](int fd) { return done(::close(fd)); }); }},
     {"receiver_closed_with_others", For::nobody_yet,
      [](const S&) {
        return with_receivers([](int fd) {
