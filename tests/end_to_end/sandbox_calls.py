@@ -6,6 +6,7 @@ needs is refused by its own sandbox, nothing is opened for writing once it is on
 usage: sandbox_calls.py EXPORTER_BINARY REPOSITORY_ROOT
 """
 import base64
+import http.server
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, bcrypt, check, fetch, finish, wait_for  # noqa: E402
@@ -81,7 +83,7 @@ class Traced(Exporter):
         self.manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.manager.bind(str(folder / "notify"))
         self.manager.settimeout(60)
-        environment = dict(os.environ, NOTIFY_SOCKET=str(folder / "notify"), WATCHDOG_USEC="600000")
+        environment = dict({k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}, NOTIFY_SOCKET=str(folder / "notify"), WATCHDOG_USEC="600000")
         super().__init__(binary, folder / "log", *arguments, env=environment, prefix=["strace", "-f", "-qq", "-s", "200", "-o", self.trace])
 
     def get(self, target="/metrics", context=None, headers={}):
@@ -118,15 +120,16 @@ def judge(traced, what):
     return lines
 
 
-def judge_event_opener(traced):
-    """The process that opens perf events puts its filter on before the others do."""
+def judge_helper(traced, name):
+    """A process beside the exporter, such as the one that opens perf events, puts its filter on before the others do."""
     lines = whole_calls(traced.trace.read_text(errors="replace").splitlines())
-    process = next((line.split(maxsplit=1)[0] for line in lines if 'PR_SET_NAME, "event-opener"' in line), None)
+    process = next((line.split(maxsplit=1)[0] for line in lines if f'PR_SET_NAME, "{name}"' in line), None)
     own = [line for line in lines if line.split(maxsplit=1)[0] == process]
     filtered = next((i for i, line in enumerate(own) if re.search(r"seccomp\(SECCOMP_SET_MODE_FILTER|prctl\(PR_SET_SECCOMP", line)), None)
-    check(filtered is not None, "the event opener has put a filter on")
+    if not check(filtered is not None, f"{name} has put a filter on"):
+        return
     refused = [line for line in own[filtered + 1:] if "= -1 EPERM" in line and "perf_event_open" not in line]
-    check(not refused, f"event opener: refused: {refused[:5]}")
+    check(not refused, f"{name}: refused: {refused[:5]}")
 
 
 def calls_of_unit(unit):
@@ -206,7 +209,7 @@ def plain(binary, work):
             other.terminate()
             other.wait()
     lines = judge(traced, "plain")
-    judge_event_opener(traced)
+    judge_helper(traced, "event-opener")
     check(any("perf_event_open" in line for line in lines), "events of the GPU that came later were opened")
     judge_unit(traced, pathlib.Path(sys.argv[2]))
     if not root_user:
@@ -248,6 +251,46 @@ def tls(binary, work):
     judge_unit(traced, pathlib.Path(sys.argv[2]))
 
 
+def push(binary, work):
+    """Through TLS, to a name, with the system's certificates and with one of its own."""
+    make_certificate(work, "receiver")
+    requests = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            requests.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    for trusted in (True, False):
+        folder = work / ("trusted" if trusted else "not-trusted")
+        folder.mkdir()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.handle_error = lambda *_: None  # a handshake that the exporter gives up
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(work / "cert.pem", work / "key.pem")
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # By its address, which the certificate has; by a name, which has to be resolved.
+        url = f"https://{'127.0.0.1' if trusted else 'localhost'}:{server.server_address[1]}"
+        flags = [f"--push.cacert={work}/cert.pem"] if trusted else []
+        with Traced(binary, folder, "--simulate=rack", f"--push.otlp={url}", "--push.interval=1s", *flags) as traced:
+            if trusted:
+                wait_for(lambda: len(requests) > 1, "readings are pushed")
+            else:
+                wait_for(lambda: "certificate is not trusted" in traced.log(), "a certificate is refused")
+            for _ in range(20):
+                traced.get()
+        server.shutdown()
+        server.server_close()
+        judge(traced, "push")
+        judge_helper(traced, "push-connector")
+        judge_unit(traced, pathlib.Path(sys.argv[2]))
+
+
 def main():
     if os.environ.get("IGPU_INSTRUMENTED"):
         print("The filter stays off in builds with a sanitizer or coverage (docs/sandbox.md); the others are tested.")
@@ -256,6 +299,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         plain(binary, pathlib.Path(name))
         tls(binary, pathlib.Path(name))
+        push(binary, pathlib.Path(name))
     finish()
 
 
