@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "push/delivery.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -18,7 +17,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kAttempt(10);  // OTLP's default
 constexpr std::chrono::seconds kGoodbye(1);
 constexpr std::chrono::minutes kIdle(10);
-constexpr std::chrono::hours kForever(24 * 365);
 
 std::function<double()> random_numbers() {
   return [engine = std::minstd_rand(std::random_device()())]() mutable {
@@ -40,7 +38,7 @@ PushDelivery::PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& cou
 PushDelivery::~PushDelivery() {
   stop_.raise();
   work_.raise();
-  started_.raise();
+  start();
   thread_.join();
 }
 
@@ -61,7 +59,7 @@ void PushDelivery::run() {
   ::sigemptyset(&pipe);
   ::sigaddset(&pipe, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-  (void)PushWait{Clock::now() + kForever}.on(started_.descriptor(), POLLIN);
+  started_.wait(false);
   if (stop_.raised()) return;  // the start of the program failed
   try {
     confine_();

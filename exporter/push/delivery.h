@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -26,7 +27,10 @@ class PushDelivery {
   PushDelivery(const PushDelivery&) = delete;
   PushDelivery& operator=(const PushDelivery&) = delete;
 
-  void start() { started_.raise(); }
+  void start() {
+    started_ = true;
+    started_.notify_one();
+  }
   // One thread at a time, never waits for the network.
   void add(const PageView& page, std::chrono::system_clock::time_point time);
 
@@ -43,7 +47,8 @@ class PushDelivery {
   PushCounters& counters_;
   Log& log_;
   std::function<void()> confine_;
-  WakeUp started_, stop_;
+  std::atomic<bool> started_ = false;
+  WakeUp stop_;
   WakeUp work_;  // an item was added, or stop_
   std::mutex mutex_;
   PushQueue queue_;      // guarded by mutex_

@@ -28,7 +28,7 @@ LayerOutcome put_on(std::string_view layers, const std::string& folder) {
   static std::vector<igpu::UniqueFd> held;
   if (layers == "none") return LayerOutcome::holds();
   if (layers == "all") {
-    igpu::exporter::Sandbox sandbox({true, {}, access, access, {}, false});
+    igpu::exporter::Sandbox sandbox({true, {}, access, access, {}, {}, false});
     sandbox.protect_memory();
     sandbox.drop_privileges();
     sandbox.confine_clients();
