@@ -46,10 +46,14 @@ void finish_trace(const CommandLine& line, TraceArguments& trace) {
 
 // A secret or an interval for nothing is a mistake.
 void finish_push(const Settings& settings, const PushOptions& push) {
-  if (push.otlp) return;
-  for (const char* flag : {"push.otlp.credentials", "push.cacert", "push.interval"}) {
-    if (const Setting* const given = settings.find(flag)) throw UsageError(given->origin + " needs --push.otlp URL");
-  }
+  const auto check = [&](const char* flag, bool useful, const char* needed) {
+    const Setting* const given = settings.find(flag);
+    if (given != nullptr && !useful) throw UsageError(given->origin + " needs " + needed);
+  };
+  check("push.otlp.credentials", push.otlp.has_value(), "--push.otlp URL");
+  check("push.mqtt.credentials", push.mqtt.has_value(), "--push.mqtt URL");
+  for (const char* flag : {"push.cacert", "push.interval"})
+    check(flag, push.otlp || push.mqtt, "--push.otlp URL or --push.mqtt URL");
 }
 
 Options checked(const CommandLine& line) {

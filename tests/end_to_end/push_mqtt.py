@@ -373,11 +373,13 @@ def check_silence(folder):
         check(exporter.pushed("queue_length") > 0 and exporter.pushed("dropped_total") == 0, "readings wait")
 
 
-def check_usage(folder):
+def check_usage():
     for url, part in {"mqtt://van:secret@localhost": "push.mqtt.credentials", "http://localhost": "mqtt", "mqtt://localhost/a/%23": "topic",
                       "mqtt://localhost/a/+/b": "topic", "mqtt://": "host"}.items():
         done = subprocess.run([BINARY, "--web.listen-address=127.0.0.1:0", "--simulate=asleep", f"--push.mqtt={url}"], capture_output=True, text=True, timeout=120)
         check(done.returncode not in (0, None) and part in done.stderr and "secret" not in done.stderr, f"{url}: {done.returncode} {done.stderr}")
+    alone = subprocess.run([BINARY, "--push.mqtt.credentials=/dev/null"], capture_output=True, text=True, timeout=120)
+    check("needs --push.mqtt URL" in alone.stderr, f"credentials for nothing: {alone.stderr}")
 
 
 def main():
@@ -385,7 +387,7 @@ def main():
         folder = pathlib.Path(name)
         capture = folder / "rack.tar.zst"
         subprocess.run([BINARY, "capture", str(capture), "--simulate", "rack"], check=True, capture_output=True, timeout=120)
-        check_usage(folder)
+        check_usage()
         check_home_assistant(folder, capture)
         check_kill(folder)
         check_logins(folder)

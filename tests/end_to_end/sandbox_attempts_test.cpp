@@ -117,7 +117,8 @@ class Injected {
       REQUIRE(::bind(receiver_.get(), static_cast<sockaddr*>(raw), size) == 0);
       REQUIRE(::listen(receiver_.get(), 8) == 0);
       REQUIRE(::getsockname(receiver_.get(), static_cast<sockaddr*>(raw), &size) == 0);
-      arguments.push_back("--push.otlp=http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+      for (const char* url : {"--push.otlp=http://127.0.0.1:", "--push.mqtt=mqtt://127.0.0.1:"})
+        arguments.push_back(url + std::to_string(ntohs(address.sin_port)));
     }
     arguments.push_back("--web.config.file=" + tree_.path("folder/web.yml"));
     exporter_.emplace(arguments,
@@ -231,7 +232,7 @@ void try_everything(const Setting& setting) {
   Injected program(setting);
   std::vector<std::string> kinds{"main", "front", "worker", "collect", "housekeeping"};
   if (setting.tls) kinds.emplace_back("handshakes");
-  if (setting.pushes) kinds.insert(kinds.end(), {"push", "push-otlp"});
+  if (setting.pushes) kinds.insert(kinds.end(), {"push", "push-otlp", "push-mqtt"});
   // A thread gives itself its name.
   std::map<std::string, pid_t> threads = program.threads();
   const auto missing = [&](const std::string& kind) { return !threads.contains(kind); };
