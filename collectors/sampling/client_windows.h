@@ -45,7 +45,7 @@ class ClientWindows {
     for_each([&](Window& window) { std::fill_n(window.values.begin() + static_cast<long>(first), count, Extremes()); });
   }
 
-  // Begins a tick: add() belongs to it.
+  // Called before the values of a tick are added.
   void begin_tick(Nanoseconds now) {
     constexpr Nanoseconds kMinute = kLongest / kMinutes;
     if (now - minute_began_ >= kMinute) {

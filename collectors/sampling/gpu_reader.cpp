@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 constexpr Nanoseconds kSearchAgain = 5s;
 constexpr unsigned kSearches = 12;  // for a minute; what is missing then is missing until the GPU is rebound
 constexpr Nanoseconds kRetryPmu = 10s;
+constexpr Nanoseconds kCheckPmu = 1s;  // whether it is still the same one
 
 }  // namespace
 
@@ -167,7 +168,9 @@ void GpuReader::read_engines(SampleFrame& frame) {
     return;
   }
   retry_pmu_at_.reset();
-  outcome_ = pmu_->refresh(++pass_);
+  const bool checks = frame.time - pmu_checked_at_ >= kCheckPmu;
+  if (checks) pmu_checked_at_ = frame.time;
+  outcome_ = checks ? pmu_->refresh(++pass_) : pmu_->reread(++pass_);
   if (!outcome_) {
     if (!pmu_->is_open()) retry_pmu_at_ = frame.time + kRetryPmu;
     for (Engine& engine : engines_) engine.last_active.reset();

@@ -74,6 +74,7 @@ class GpuReader {
   std::uint64_t pass_ = 0;
   std::uint64_t generation_ = 0;
   Nanoseconds pmu_time_{};
+  Nanoseconds pmu_checked_at_{};
   std::vector<Engine> engines_;
   Reading<Unit> outcome_ = Unit{};
   std::optional<Nanoseconds> retry_pmu_at_;  // it was refused

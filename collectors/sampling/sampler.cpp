@@ -55,14 +55,11 @@ void Sampler::tick(std::uint64_t expirations) {
   adopt_gpus();
   const std::uint64_t missed = expirations > 1 ? expirations - 1 : 0;
   missed_ += missed;
-  {
-    const std::lock_guard lock(mutex_);
-    windows_.begin_tick(machine_.clock.now());
-  }
   for (const std::unique_ptr<GpuReader>& reader : readers_) {
     const bool same_layout = reader->read(frame_);
     frame_.missed = static_cast<std::uint32_t>(std::min<std::uint64_t>(missed, UINT32_MAX));
     const std::lock_guard lock(mutex_);
+    windows_.begin_tick(frame_.time);
     add(gpus_.find(reader->gpu().gpu.address)->second, *reader, same_layout);
   }
   // A GPU that is gone is not read again.

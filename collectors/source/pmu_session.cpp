@@ -380,6 +380,20 @@ Reading<Unit> PmuSession::refresh(std::uint64_t pass) {
   return state_->outcome;
 }
 
+Reading<Unit> PmuSession::reread(std::uint64_t pass) {
+  {
+    const std::unique_lock lock(state_->mutex, std::try_to_lock);
+    if (!lock) return hangs(state_->name);
+    if (state_->pass && pass <= *state_->pass) return state_->outcome;
+    if (state_->is_open && !state_->announced) {
+      state_->pass = pass;
+      state_->outcome = state_->read();
+      return state_->outcome;
+    }
+  }
+  return refresh(pass);
+}
+
 template <class T, class F>
 Reading<T> PmuSession::State::value(Handle handle, F&& pick) {
   const std::unique_lock lock(mutex, std::try_to_lock);

@@ -51,6 +51,9 @@ class PmuSession {
   // counts. A group that the kernel could not run all the time (counters shared with others) is extrapolated; one that
   // did not run at all since the last read is a Failure. A call while another one hangs is a Failure.
   Reading<Unit> refresh(std::uint64_t pass);
+  // As refresh(), but while the group is open it does not check that the PMU is still the same, which costs a second
+  // system call. For a thread that reads many times a second and calls refresh() now and then.
+  Reading<Unit> reread(std::uint64_t pass);
 
   // After refresh(): the count since the first opening in this process' life, never going backwards. Absent with the
   // kernel's reason if it rejected this event; the outcome of the last refresh() if that failed. After close(): the
