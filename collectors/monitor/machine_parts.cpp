@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/machine_parts.h"
 
+#include <chrono>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -66,7 +67,7 @@ class SystemParts final : public MachineParts {
 class SimulatedParts final : public MachineParts {
  public:
   explicit SimulatedParts(const std::string& profile) : clock_(system_clock()) {
-    simulated_ = SimulatedMachine::create(profile, *clock_);
+    simulated_ = SimulatedMachine::create(profile, *clock_, std::chrono::system_clock::now().time_since_epoch());
     if (!simulated_) {
       std::string message = "no profile '" + profile + "'; there are:";
       for (const SimulationProfile& known : simulation_profiles()) message += " " + std::string(known.name);

@@ -260,14 +260,15 @@ void render_host_stat(Tree& proc, const MachineScript& script) {
     each.emplace_back(busy, 1);
   }
   const ProcessorModes sum(all, script.host.busy.size());
-  proc.file("stat", [sum, each = std::move(each)](TextWriter& out, ScriptTime now) {
+  const std::string booted = std::to_string(script.host.booted.count());
+  proc.file("stat", [sum, each = std::move(each), booted](TextWriter& out, ScriptTime now) {
     out << "cpu ";
     sum.put(out, now);
     for (std::size_t cpu = 0; cpu < each.size(); ++cpu) {
       out << "cpu" << cpu;
       each[cpu].put(out, now);
     }
-    out << "ctxt 918273645\nbtime 1764000000\nprocesses 48214\nprocs_running 2\nprocs_blocked 0\n";
+    out << "ctxt 918273645\nbtime " << booted << "\nprocesses 48214\nprocs_running 2\nprocs_blocked 0\n";
   });
 }
 

@@ -112,8 +112,10 @@ struct SimulatedMachine::State {
 SimulatedMachine::SimulatedMachine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SimulatedMachine::~SimulatedMachine() = default;
 
-std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, const Clock& clock) {
+std::unique_ptr<SimulatedMachine> SimulatedMachine::create(std::string_view profile, const Clock& clock,
+                                                           std::optional<Nanoseconds> unix_now) {
   std::optional<simulation::MachineScript> script = simulation::script_of_profile(profile);
+  if (script && unix_now) script->host.booted = std::chrono::floor<std::chrono::seconds>(*unix_now - script->uptime);
   return script ? create(std::move(*script), clock) : nullptr;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "machine/machine.h"
@@ -16,8 +17,10 @@ namespace igpu {
 class SimulatedMachine {
  public:
   // clock: the machine's time source; must outlive it. The machine has an uptime of some hours when it is created.
-  // Returns nullptr for an unknown profile.
-  static std::unique_ptr<SimulatedMachine> create(std::string_view profile, const Clock& clock);
+  // unix_now: the time of day, since 1970; without it the machine lives at a fixed time. Returns nullptr for an unknown
+  // profile.
+  static std::unique_ptr<SimulatedMachine> create(std::string_view profile, const Clock& clock,
+                                                  std::optional<Nanoseconds> unix_now = {});
   static std::unique_ptr<SimulatedMachine> create(simulation::MachineScript script, const Clock& clock);
   ~SimulatedMachine();
   SimulatedMachine(const SimulatedMachine&) = delete;

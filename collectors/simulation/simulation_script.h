@@ -153,6 +153,7 @@ struct HostScript {
   Course temperature;                                            // millidegrees, CPU package
   Course memory_read, memory_written;                            // 64-byte lines per second, both memory controllers
   std::vector<Course> busy;                                      // ns per second, by processor
+  std::chrono::seconds booted{1'764'000'000};                    // since 1970
   unsigned cores = 8;
   bool has_psys = true;
   bool has_bmc_display = false;  // another vendor's display adapter is card0
