@@ -13,6 +13,7 @@
 #include "capture/masks.h"
 #include "capture/pass_time.h"
 #include "capture/recorder.h"
+#include "monitor/bug_files.h"
 #include "monitor/machine_parts.h"
 #include "registry/registry_metrics.h"
 
@@ -24,6 +25,7 @@ class RecordingParts final : public MachineParts {
   explicit RecordingParts(std::shared_ptr<MachineParts> inner)
       : inner_(std::move(inner)), recorder_(inner_->machine()) {}
   Machine& machine() override { return recorder_.machine(); }
+  Machine& recorded_machine() { return inner_->machine(); }
   void scrape_begins() override {
     inner_->scrape_begins();
     recorder_.begin_pass();
@@ -132,6 +134,7 @@ CaptureOutcome capture_of(std::shared_ptr<MachineParts> machine, const MonitorOp
   }
   outcome.differences = {differences.begin(), differences.end()};
   outcome.files["capture"] += request.about;
+  if (request.kernel_bug) add_bug_files(parts->recorded_machine(), outcome.gpus, masks, outcome);
   std::string& left_out = outcome.files["left-out"];
   for (const std::string& line : outcome.left_out) left_out += line + '\n';
   return outcome;

@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/usage_error.h"
+#include "cli/write_capture.h"
 #include "report/fixes.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
@@ -78,18 +79,21 @@ std::string page_report(const CaptureOutcome& outcome) {
 
 }  // namespace
 
-int capture(const Options& options) {
-  const std::string& path = options.operands.front();
-  const bool to_output = path == "-";
-  if (to_output && ::isatty(STDOUT_FILENO) == 1)
-    throw UsageError("capture -: standard output is a terminal; send it to a file: capture - >FILE.tar.zst",
+void check_capture_destination(const std::string& command, const std::string& path) {
+  if (path != "-") return check_destination(path);
+  if (::isatty(STDOUT_FILENO) == 1)
+    throw UsageError(command + " -: standard output is a terminal; send it to a file: " + command + " - >FILE.tar.zst",
                      kUsageStatus);
-  if (!to_output) check_destination(path);
-  require_chosen_gpus(options);
+}
+
+int write_capture(const Options& options, const std::string& path, bool kernel_bug, const CaptureFiles& added) {
+  const bool to_output = path == "-";
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   CaptureRequest request;
   request.about = about();
+  request.kernel_bug = kernel_bug;
   CaptureOutcome outcome = take_capture(options.monitor, request, log);
+  outcome.files.insert(added.begin(), added.end());
   std::string missing = unreadable(outcome);
   if (!missing.empty()) missing = "Not readable here, and so not in it:\n" + missing;
   outcome.files["left-out"] += missing;
@@ -109,6 +113,13 @@ int capture(const Options& options) {
   if (!to_output) return print(out);
   std::fputs(out.c_str(), stderr);
   return EXIT_SUCCESS;
+}
+
+int capture(const Options& options) {
+  const std::string& path = options.operands.front();
+  check_capture_destination("capture", path);
+  require_chosen_gpus(options);
+  return write_capture(options, path, false, {});
 }
 
 }  // namespace igpu::exporter

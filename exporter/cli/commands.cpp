@@ -114,10 +114,11 @@ const std::vector<Command>& all_commands() {
                  {"141", "The reader closed the pipe."},
                  {"143", "Ended by SIGTERM: the array of -J stays open."}}},
       {.name = "doctor",
-       .help =
-           "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is missing.",
+       .help = "Print what is missing on this machine and the command that fixes it. Exits 0 only if nothing is "
+               "missing, or "
+               "if --bug wrote its file.",
        .run = doctor,
-       .exits = {{"0", "Nothing is missing."},
+       .exits = {{"0", "Nothing is missing; with --bug: the file is written."},
                  {"1",
                   "Something is missing: a GPU, a permission, a feature of the kernel, a valid web configuration; or a "
                   "collector failed, or a flag is invalid."}}},

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
+#include "cli/write_capture.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "report/advice.h"
@@ -32,9 +33,21 @@ std::string web_config_error(const std::string& file, Log& log) {
   }
 }
 
+// The report without what is private in it: the home folder of the program's path.
+std::string report_for_others(Diagnosis diagnosis) {
+  diagnosis.web_config_file.clear();
+  diagnosis.web_config_error.clear();
+  const std::string program = program_path();
+  for (std::string& line : diagnosis.grants)
+    if (const std::size_t at = line.find(program); at != std::string::npos)
+      line.replace(at, program.size(), "intel-gpu-exporter");
+  return doctor_text(diagnosis);
+}
+
 }  // namespace
 
 int doctor(const Options& options) {
+  if (options.bug_file) check_capture_destination("doctor --bug", *options.bug_file);
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   const SandboxPlan plan = sandbox_plan(options);
@@ -66,6 +79,8 @@ int doctor(const Options& options) {
     return evidence.read((options.monitor.sysfs_root + "/" + path).c_str());
   };
   diagnosis.advice = advice_for(model.gpus, diagnosis.gpus, read);
+  if (options.bug_file)
+    return write_capture(options, *options.bug_file, true, {{"bug/doctor", report_for_others(diagnosis)}});
   const int printed = print(options.json ? doctor_json(diagnosis) : doctor_text(diagnosis));
   return diagnosis.complete() ? printed : EXIT_FAILURE;
 }

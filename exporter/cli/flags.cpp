@@ -274,6 +274,10 @@ std::vector<CommandFlag> make_flags() {
   });
   add("json", "", "", "Print JSON; for stats and query the same as --format json.",
       [](To to, Given given) { to.json = given.on(); }, {"list", "stats", "doctor", "query"});
+  add("bug", "FILE", "",
+      "Write what a report of a kernel bug needs to this new archive (.tar.zst): a capture, doctor's report, the "
+      "drivers' lines of the kernel log, error state or core dump; names masked.",
+      [](To to, Given given) { to.bug_file = given.file(); }, {"doctor"});
   add("format", stats_format_names(), "table", "Output format; docs/commands.md describes each.", take_stats_format,
       {"stats"});
   add("template", "TEXT", "",

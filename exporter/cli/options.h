@@ -76,9 +76,10 @@ struct Options {
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::logfmt;
 
-  bool json = false;              // --json was given
-  std::string gpu_origin;         // origin of monitor.gpus, for errors: "--gpu"
-  bool min_window_given = false;  // monitor.min_window is not the default
+  bool json = false;                    // --json was given
+  std::optional<std::string> bug_file;  // of doctor: write an archive for a kernel bug
+  std::string gpu_origin;               // origin of monitor.gpus, for errors: "--gpu"
+  bool min_window_given = false;        // monitor.min_window is not the default
   StatsOptions stats;
   QueryOptions query;
   TopOptions top;

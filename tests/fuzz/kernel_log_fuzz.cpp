@@ -1,27 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of /dev/kmsg, and what it says about a fault; the start of a core dump.
+// A record of /dev/kmsg, and what it says about a fault; the start of a core dump. Whoever is named in it is masked in
+// a report of a kernel bug.
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "device/pci_address.h"
 #include "fuzz/fuzz_check.h"
+#include "monitor/bug_text.h"
 #include "source/fault_text.h"
 #include "source/kernel_log_record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto dumped = igpu::process_of_core_dump(text.substr(0, igpu::kCoreDumpHead));
-  if (dumped) FUZZ_CHECK(dumped->pid != 0 && !dumped->name.empty() && dumped->name.size() < 64);
+  igpu::capture::Masks masks;
+  const std::string clean_dump = igpu::masked_dump(text, masks);
+  if (dumped) {
+    FUZZ_CHECK(dumped->pid != 0 && !dumped->name.empty() && dumped->name.size() < 64);
+    const auto masked = igpu::process_of_core_dump(clean_dump);
+    FUZZ_CHECK(!masked || masked->name.starts_with("process"));
+  }
+  FUZZ_CHECK(igpu::masked_command_line(text).size() <= 4 * size);
   FUZZ_CHECK(igpu::unescaped_log_text(text).size() <= size);
   auto record = igpu::parse_kernel_log_record(text);
   // Most inputs are no record, but may be the text of one.
   if (!record) record.emplace().text = text;
   FUZZ_CHECK(record->text.size() <= size && record->time >= igpu::Nanoseconds::zero());
   const auto line = igpu::parse_fault_line(*record);
+  const std::string clean = igpu::masked_log_text(record->text, masks);
   if (!line) return 0;
   FUZZ_CHECK(record->facility == 0);
   FUZZ_CHECK(igpu::is_pci_address(line->device));
-  if (line->process)
-    FUZZ_CHECK(line->process->pid != 0 && !line->process->name.empty() && line->process->name.size() < 64);
+  if (!line->process) return 0;
+  FUZZ_CHECK(line->process->pid != 0 && !line->process->name.empty() && line->process->name.size() < 64);
+  auto masked = *record;
+  masked.text = clean;
+  const auto again = igpu::parse_fault_line(masked);
+  FUZZ_CHECK(!again || !again->process || again->process->name.starts_with("process"));
   return 0;
 }

@@ -33,6 +33,9 @@ struct CaptureRequest {
   Nanoseconds interval = std::chrono::seconds(1);   // between the starts of two passes
   std::size_t most_bytes = std::size_t{192} << 20;  // of all files
   std::string about;                                // lines of "name value" for the file `capture`
+  // Also what the maintainers of i915 and xe ask for, below bug/, which nothing reads when the capture is served again:
+  // kernel log, error state or core dump, firmware, parameters, PCI devices.
+  bool kernel_bug = false;
 };
 
 struct CaptureOutcome {

@@ -175,6 +175,27 @@ TEST_CASE("no name of a process, user, container, pod or unit is in a capture") 
   }
 }
 
+TEST_CASE("an archive for a kernel bug is a capture: it holds no name either, and gives the same page") {
+  const Captured captured("rack", {.passes = 2, .kernel_bug = true});
+  CHECK(captured.outcome.files.contains("bug/system"));
+  CHECK(captured.outcome.files.contains("bug/kernel-log"));
+  CHECK(lines(captured.outcome.differences) == "");
+  CHECK_NOTHROW(check_capture(captured.outcome.files));
+  std::string text;
+  for (const auto& [path, content] : captured.outcome.files)
+    if (path.starts_with("bug/")) text += content;
+  const auto& script = captured.parts->simulated->script();
+  bool named = false;  // in the simulated log
+  for (const auto& hang : script.hangs) {
+    for (const auto& process : script.processes) {
+      if (process.pid != hang.pid) continue;
+      CHECK_FALSE(has_word(text, process.comm));
+      named = named || text.find('[' + std::to_string(process.pid) + ']') != std::string::npos;
+    }
+  }
+  CHECK(named);
+}
+
 TEST_CASE("only processes that use a GPU have files in a capture, and only descriptors of GPUs") {
   const Captured captured("rack");
   const auto& script = captured.parts->simulated->script();

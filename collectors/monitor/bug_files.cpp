@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "monitor/bug_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "monitor/bug_text.h"
+#include "source/core_dumps.h"
+#include "source/kernel_log_record.h"
+
+namespace igpu {
+namespace {
+
+constexpr std::size_t kMostRecords = std::size_t{1} << 18U;  // a machine may write faster than we read
+constexpr std::size_t kMostOfWarning = 200;                  // lines
+
+constexpr std::array<std::string_view, 15> kPciFiles{"vendor",
+                                                     "device",
+                                                     "subsystem_vendor",
+                                                     "subsystem_device",
+                                                     "revision",
+                                                     "class",
+                                                     "resource",
+                                                     "max_link_speed",
+                                                     "max_link_width",
+                                                     "d3cold_allowed",
+                                                     "power/control",
+                                                     "power/runtime_status",
+                                                     "aer_dev_correctable",
+                                                     "aer_dev_nonfatal",
+                                                     "aer_dev_fatal"};
+// To read these resumes the device.
+constexpr std::array<std::string_view, 2> kPciFilesAwake{"current_link_speed", "current_link_width"};
+// Below debugfs; likewise.
+constexpr std::array<std::string_view, 7> kFirmwareFiles{
+    "info",           "i915_capabilities", "gt0/uc/guc_info", "gt0/uc/huc_info", "gt0/uc/gsc_info", "gt1/uc/guc_info",
+    "gt1/uc/huc_info"};
+
+std::string why_not(const Absent& absent) {
+  if (absent.reason == Reason::permission) return "not permitted; root may read it";
+  return "not there";
+}
+
+class BugFiles {
+ public:
+  BugFiles(Machine& machine, capture::Masks& masks, CaptureOutcome& outcome)
+      : machine_(machine), masks_(masks), outcome_(outcome), small_(std::size_t{64} << 10U) {}
+
+  void add_system() {
+    std::string text = "release " + first_line(machine_.proc, "sys/kernel/osrelease") + "\nversion " +
+                       first_line(machine_.proc, "sys/kernel/version") + "\ncommand line ";
+    const auto command = machine_.proc.read_start("cmdline", small_);
+    text += command ? masked_command_line(*command) : std::string("unknown");
+    for (const std::string_view driver : {"i915", "xe"}) {
+      const std::string folder = "module/" + std::string(driver) + "/parameters";
+      for (const std::string& name : sorted_names(machine_.sys, folder))
+        append_file(text, folder + '/' + name, std::string(driver) + '.' + name);
+    }
+    add("system", text + '\n');
+  }
+
+  void add_log(std::span<const Gpu> gpus) {
+    KernelMessages* const messages = machine_.kernel_log.messages;
+    if (messages == nullptr) {
+      leave_out("the kernel log is not in it: " + why_not(machine_.kernel_log.why) + " (/dev/kmsg)");
+      return;
+    }
+    buffer_.resize(KernelMessages::kLongest);
+    for (std::size_t i = 0; i < kMostRecords; ++i) {
+      const auto message = messages->next(buffer_);
+      if (!message || message->state == KernelMessage::State::none) break;
+      if (message->state == KernelMessage::State::lost) continue;
+      if (const auto record = parse_kernel_log_record(message->text)) take(*record, gpus);
+    }
+    if (is_warning_) keep_warning();  // the log ends in it
+    std::string text;
+    for (const std::string& line : log_) text += line;
+    add("kernel-log", std::move(text));
+    if (log_is_cut_) leave_out("of the kernel log only the newest lines are in it");
+  }
+
+  void add_gpu(const Gpu& gpu) {
+    const bool is_awake = !is_asleep(gpu);
+    std::string pci;
+    for (std::string path = gpu.pci_path; is_device(path); path.resize(path.rfind('/'))) {
+      pci += name_of(path);
+      pci += '\n';
+      for (const std::string_view file : kPciFiles) append_file(pci, path + '/' + std::string(file), file);
+      // A sleeping GPU lets the ports above it sleep.
+      for (const std::string_view file : kPciFilesAwake)
+        if (is_awake) append_file(pci, path + '/' + std::string(file), file);
+      pci += '\n';
+    }
+    add(gpu.address + "/pci", std::move(pci));
+    if (is_awake)
+      add_firmware(gpu);
+    else
+      leave_out(gpu.address + " sleeps and was not woken: its firmware and core dump are not in it");
+    if (gpu.driver == Driver::i915) add_dump(gpu, "class/drm/" + gpu.card + "/error", "error-state");
+  }
+
+  void add_core_dumps(std::span<const Gpu> gpus) {
+    const auto dumps = CoreDumps(machine_.sys).new_ones();
+    if (!dumps) return;
+    for (const CoreDump& dump : *dumps) {
+      const auto gpu = std::ranges::find(gpus, dump.pci_path, &Gpu::pci_path);
+      if (gpu == gpus.end()) continue;
+      // The kernel makes the text of a large one from the GPU's memory.
+      if (is_asleep(*gpu)) continue;
+      const std::string folder = dump.content.substr(0, dump.content.rfind('/'));
+      add_dump(*gpu, dump.content, std::string(name_of(folder)) + "-data");
+    }
+  }
+
+ private:
+  // Not the root of the bus: "devices/pci0000:00".
+  static bool is_device(std::string_view path) {
+    return path.find('/') != std::string_view::npos && !name_of(path).starts_with("pci");
+  }
+  static std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+  void add(const std::string& name, std::string text) { outcome_.files["bug/" + name] = std::move(text); }
+  void leave_out(std::string line) { outcome_.left_out.push_back(std::move(line)); }
+
+  bool is_asleep(const Gpu& gpu) {
+    return first_line(machine_.sys, gpu.pci_path + "/power/runtime_status").starts_with("suspend");
+  }
+
+  std::string first_line(const Directory& from, const std::string& path) {
+    const auto text = from.read_start(path, small_);
+    return text ? std::string(text->substr(0, text->find('\n'))) : std::string("unknown");
+  }
+
+  void append_file(std::string& to, const std::string& path, std::string_view name) {
+    const auto text = machine_.sys.read_start(path, small_);
+    if (!text) return;
+    std::string_view content = *text;
+    while (content.ends_with('\n')) content.remove_suffix(1);
+    const bool is_long = content.find('\n') != std::string_view::npos;
+    (((to += '\n') += name) += is_long ? ":\n" : " ") += content;
+  }
+
+  void add_firmware(const Gpu& gpu) {
+    std::string text;
+    std::string folder = "kernel/debug/dri/" + gpu.address;
+    if (!machine_.sys.stat(folder) && gpu.card.starts_with("card")) folder = "kernel/debug/dri/" + gpu.card.substr(4);
+    for (const std::string_view file : kFirmwareFiles) append_file(text, folder + '/' + std::string(file), file);
+    if (text.empty()) return leave_out("the firmware of " + gpu.address + " is not in it: root may read debugfs");
+    add(gpu.address + "/firmware", text + '\n');
+  }
+
+  void add_dump(const Gpu& gpu, const std::string& path, const std::string& name) {
+    const std::size_t most = std::min(kMostOfDump, kMostOfDumps - dumped_);
+    if (most == 0) return leave_out("sys/" + path + " is not in it: there are too many");
+    std::vector<char> buffer(most);
+    const auto text = machine_.sys.read_start(path, buffer);
+    if (text.is_failure()) return leave_out("sys/" + path + " is not in it: " + text.failure().code.message());
+    if (text.is_absent() && text.absent().reason != Reason::permission) return;  // the dump has gone
+    if (!text) return leave_out("sys/" + path + " is not in it: " + why_not(text.absent()));
+    if (text->starts_with("No error state collected")) return;
+    dumped_ += text->size();
+    if (text->size() == most)
+      leave_out("of sys/" + path + " only the first " + std::to_string(most >> 20U) +
+                " MiB are in it: copy the file before the driver removes it");
+    leave_out(gpu.address + '/' + name + " holds GPU memory of the program that hung");
+    add(gpu.address + '/' + name, masked_dump(*text, masks_));
+  }
+
+  void take(const KernelLogRecord& record, std::span<const Gpu> gpus) {
+    if (record.facility != 0) return;
+    const bool is_of_gpu = is_about_graphics(record.text) || std::ranges::any_of(gpus, [&](const Gpu& gpu) {
+                             return record.text.find(gpu.address) != std::string_view::npos;
+                           });
+    if (record.text.find("[ cut here ]") != std::string_view::npos) {
+      warning_.clear();
+      is_warning_ = true;
+      warning_is_ours_ = false;
+    }
+    if (!is_warning_) {
+      if (is_of_gpu) keep(line_of(record));
+      return;
+    }
+    warning_is_ours_ = warning_is_ours_ || is_of_gpu || record.text.find("[i915]") != std::string_view::npos ||
+                       record.text.find("[xe]") != std::string_view::npos;
+    warning_.push_back(line_of(record));
+    if (record.text.find("end trace") == std::string_view::npos && warning_.size() < kMostOfWarning) return;
+    keep_warning();
+  }
+
+  void keep_warning() {
+    is_warning_ = false;
+    if (warning_is_ours_)
+      for (std::string& line : warning_) keep(std::move(line));
+    warning_.clear();
+  }
+
+  std::string line_of(const KernelLogRecord& record) {
+    std::array<char, 32> time;
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(record.time).count();
+    std::snprintf(time.data(), time.size(), "[%5lld.%06lld] ", static_cast<long long>(us / 1'000'000),
+                  static_cast<long long>(us % 1'000'000));
+    return time.data() + masked_log_text(record.text, masks_) + '\n';
+  }
+
+  void keep(std::string line) {
+    log_bytes_ += line.size();
+    log_.push_back(std::move(line));
+    for (; log_bytes_ > kMostOfLog; log_.pop_front()) {
+      log_bytes_ -= log_.front().size();
+      log_is_cut_ = true;
+    }
+  }
+
+  Machine& machine_;
+  capture::Masks& masks_;
+  CaptureOutcome& outcome_;
+  std::vector<char> small_, buffer_;
+  std::deque<std::string> log_;
+  std::size_t log_bytes_ = 0, dumped_ = 0;
+  bool log_is_cut_ = false, is_warning_ = false, warning_is_ours_ = false;
+  std::vector<std::string> warning_;
+};
+
+}  // namespace
+
+void add_bug_files(Machine& machine, std::span<const Gpu> gpus, capture::Masks& masks, CaptureOutcome& outcome) {
+  outcome.left_out.emplace_back(
+      "Added below bug/: the drivers' lines of the kernel log, the kernel's command line (values only of what concerns "
+      "graphics, PCI and power), PCI devices, firmware from debugfs, error state or core dump.");
+  BugFiles bug(machine, masks, outcome);
+  bug.add_system();
+  bug.add_log(gpus);
+  for (const Gpu& gpu : gpus) bug.add_gpu(gpu);
+  bug.add_core_dumps(gpus);
+}
+
+}  // namespace igpu
