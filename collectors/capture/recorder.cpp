@@ -394,6 +394,7 @@ struct Recorder::State {
         names(keeper, inner.names),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.client_scan_limit = kClientScanLimit;
+    machine.why_no_queue_faults = {Reason::disabled};  // likewise when it is replayed
     machine.uevents = keep_channel(kUevents, inner.uevents);
     machine.kernel_log = keep_channel(kKernelLog, inner.kernel_log);
   }

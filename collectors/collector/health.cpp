@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/scan.h"
 #include "collector/health_files.h"
@@ -24,12 +25,14 @@ constexpr Metric<Count, 1> kCoreDumps{"intel_gpu_core_dumps_total",
                                       "Core dumps that xe made of the GPU; a lower bound of its hangs, because xe "
                                       "makes no other one for an hour.",
                                       {"device"}};
-constexpr Metric<Count, 3> kHangs{
-    "intel_gpu_hangs_total", Kind::counter, "Hangs that the kernel log reports.", {"device", "kind", "class"}};
+constexpr Metric<Count, 3> kHangs{"intel_gpu_hangs_total",
+                                  Kind::counter,
+                                  "Hangs that the kernel log or BPF programs report.",
+                                  {"device", "kind", "class"}};
 constexpr Metric<Count, 3> kProcessHangs{"intel_gpu_process_hangs_total",
                                          Kind::counter,
-                                         "Hangs by the process that the kernel log names; without it, that the core "
-                                         "dump names (xe, root).",
+                                         "Hangs by the process that the kernel log or BPF programs name; without "
+                                         "them, that the core dump names (xe, root).",
                                          {"device", "pid", "comm"}};
 constexpr Metric<Flag, 1> kWedged{"intel_gpu_wedged",
                                   Kind::gauge,
@@ -60,6 +63,14 @@ constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs 
 // Optional: the packages withhold the right, because the kernel log may hold data of others.
 constexpr FeatureDescriptor kLogFeature{
     "kernel_log", "Hangs, and the processes that caused them, from the kernel log.", Need::kernel_log, true, {}, true};
+constexpr std::array<KernelAbsence, 1> kNoQueueEvents{{
+    {Driver::i915, {}, "i915 has no tracepoint of a hang; the kernel log reports them", ""},
+}};
+// Optional: likewise.
+constexpr FeatureDescriptor kQueueEventsFeature{
+    "hang_events",     "Hangs of xe, and the processes that caused them, from BPF programs.",
+    Need::hang_events, false,
+    kNoQueueEvents,    true};
 constexpr std::array<KernelAbsence, 2> kNoDumps{{
     {Driver::i915, {}, "i915 makes no device core dumps; it keeps the first hang in its error state", ""},
     {Driver::xe, {}, "this kernel makes no device core dumps", "a kernel with CONFIG_DEV_COREDUMP"},
@@ -72,11 +83,12 @@ constexpr std::array<KernelAbsence, 1> kNoAnswer{{
 constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node,
                                            false, kNoAnswer};
 constexpr auto kFeatures = joined<const FeatureDescriptor*>(
-    {&kEventsFeature, &kLogFeature, &kDumpsFeature, &kWedgedFeature}, HealthFiles::kFeatures);
+    {&kEventsFeature, &kLogFeature, &kQueueEventsFeature, &kDumpsFeature, &kWedgedFeature}, HealthFiles::kFeatures);
 constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
 
 constexpr std::string_view kFull = "full", kWedgedKind = "wedged", kCoreDump = "core_dump", kUnknown = "unknown";
 constexpr std::array<std::string_view, 2> kChannelNames{"uevent", "kmsg"};
+constexpr std::string_view kQueueEvents = "bpf";
 
 constexpr std::size_t kClasses = kEngineClasses + 1;  // the last one: unknown
 std::size_t index_of(std::optional<EngineClass> engine_class) {
@@ -97,6 +109,10 @@ bool may_report(Driver driver, HangKind kind) {
     default:
       return driver == Driver::xe;
   }
+}
+// Those that the BPF programs report.
+bool is_queue_event(Driver driver, HangKind kind) {
+  return driver == Driver::xe && (kind == HangKind::job_timeout || kind == HangKind::cat_error);
 }
 // The kernel names the class of these.
 bool has_class(HangKind kind) {
@@ -125,6 +141,7 @@ struct HealthCollector::Device {
   WedgedVerdict wedged;
   std::optional<Absent> why_unknown;  // whether it is wedged
   HangIncidents incidents;
+  bool last_job_is_nobodys = false;  // of the last one that timed out the BPF programs know no process
 
   std::uint64_t resets = 0, dumps = 0;
   std::array<std::array<std::uint64_t, kClasses>, kHangKinds> hangs{};
@@ -145,7 +162,7 @@ constexpr CollectorInfo HealthCollector::kInfo{
     .metrics = kMetrics,
     .features = kFeatures,
     .notes =
-        "Counters begin at zero at the first scrape; of earlier faults the kernel log and core dumps tell the "
+        "Counters begin at zero at the start; of earlier faults the kernel log and core dumps tell the "
         "time. Kinds of hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), "
         "`job_timeout`, `cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that "
         "failed), `gt_reset` (xe), `firmware` (it did not answer, or reported an error). One hang is one count, "
@@ -164,8 +181,13 @@ std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& 
 }
 
 HealthCollector::HealthCollector(Machine& machine)
-    : machine_(machine), channels_{machine.uevents, machine.kernel_log}, dumps_(machine.sys) {
+    : machine_(machine),
+      channels_{machine.uevents, machine.kernel_log},
+      queue_faults_(machine.why_no_queue_faults),
+      dumps_(machine.sys),
+      last_read_(machine.clock.now()) {
   parts_.push_back(std::make_unique<HealthFiles>(machine));
+  keep_old_log();
 }
 
 HealthCollector::~HealthCollector() = default;
@@ -173,10 +195,12 @@ HealthCollector::~HealthCollector() = default;
 void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   const auto gpus = pass.gpus();
   HealthScrape scrape{pass.now(), *gpus, pass.asleep()};
-  if (last_read_ == Nanoseconds::zero()) last_read_ = scrape.now;
   unix_now_.reset();
   follow(scrape);
+  for (auto& known : devices_) known.second.incidents.begin_scrape();
+  if (log_is_old_) read_old_log(scrape, pass);
   read_uevents(scrape, out);
+  read_queue_events(scrape, pass);
   read_log(scrape, pass, out);
   read_dumps(scrape, out);
   name_processes_of_dumps(scrape, pass, out);
@@ -185,6 +209,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
   for (std::size_t i = 0; i < kChannels; ++i)
     if (channels_[i].messages != nullptr) out.add(kLost, {kChannelNames[i]}, count_of(lost_[i]));
+  if (queue_faults_) out.add(kLost, {kQueueEvents}, count_of(lost_queue_events_));
   write_features(scrape, out);
   last_read_ = scrape.now;
 }
@@ -272,6 +297,33 @@ void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
   }
 }
 
+// So that what comes between the start and the first scrape counts.
+void HealthCollector::keep_old_log() {
+  KernelMessages* const log = channels_[kKernelLog].messages;
+  if (log == nullptr) return;
+  buffer_.resize(KernelMessages::kLongest);
+  for (std::size_t i = 0; i < kMostMessages; ++i) {
+    const auto message = log->next(buffer_);
+    if (!message) return;  // the first scrape reports it
+    if (message->state == KernelMessage::State::none) {
+      old_log_is_whole_ = true;
+      return;
+    }
+    if (message->state == KernelMessage::State::lost) continue;
+    const auto record = parse_kernel_log_record(message->text);
+    if (!record || !parse_fault_line(*record)) continue;
+    if (old_log_.size() == kMostOldLines) old_log_.pop_front();
+    old_log_.emplace_back(message->text);
+  }
+}
+
+void HealthCollector::read_old_log(HealthScrape& scrape, MachinePass& pass) {
+  for (const std::string& text : std::exchange(old_log_, {})) take_record(text, scrape, pass);
+  if (!old_log_is_whole_) return;
+  log_is_old_ = false;
+  for (auto& known : devices_) known.second.incidents = {};
+}
+
 void HealthCollector::read_log(HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
   if (channels_[kKernelLog].messages == nullptr) return;
   KernelMessage message;
@@ -280,11 +332,14 @@ void HealthCollector::read_log(HealthScrape& scrape, MachinePass& pass, SampleSi
       log_is_old_ = false;
       return;
     }
-    if (message.state == KernelMessage::State::lost) continue;
-    const auto record = parse_kernel_log_record(message.text);
-    const auto line = record ? parse_fault_line(*record) : std::nullopt;
-    if (line) take(*line, record->time, scrape, pass);
+    if (message.state == KernelMessage::State::message) take_record(message.text, scrape, pass);
   }
+}
+
+void HealthCollector::take_record(std::string_view text, HealthScrape& scrape, MachinePass& pass) {
+  const auto record = parse_kernel_log_record(text);
+  const auto line = record ? parse_fault_line(*record) : std::nullopt;
+  if (line) take(*line, record->time, scrape, pass);
 }
 
 void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape, MachinePass& pass) {
@@ -304,12 +359,34 @@ void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScra
     default:
       break;
   }
-  const HangIncidents::Outcome outcome = device->incidents.add(line, logged);
+  count_hang(*device, line, logged, FaultSource::kernel_log, age, pass);
+}
+
+// Before the kernel log: they name the class in each event, and the process that created the queue, which is not always
+// the one that opened the device.
+void HealthCollector::read_queue_events(HealthScrape& scrape, MachinePass& pass) {
+  const auto is_xe = [](const Gpu& gpu) { return gpu.driver == Driver::xe; };
+  if (machine_.queue_faults == nullptr || std::ranges::none_of(scrape.gpus, is_xe)) return;
+  queue_faults_ = machine_.queue_faults->get(scrape.now);
+  if (!queue_faults_) return;
+  lost_queue_events_ += queue_events_.read((*queue_faults_)->slots(), [&](const FaultLine& line, Nanoseconds time) {
+    Device* const device = device_of(line.device);
+    if (device == nullptr) return;
+    if (line.sign != FaultSign::engine_reset) scrape.faulted.insert(std::string(line.device));
+    if (line.sign == FaultSign::job_timeout) device->last_job_is_nobodys = !line.process;
+    const Nanoseconds age = std::clamp(scrape.now - time, Nanoseconds::zero(), scrape.now - last_read_);
+    count_hang(*device, line, time, FaultSource::queue_events, age, pass);
+  });
+}
+
+void HealthCollector::count_hang(Device& device, const FaultLine& line, Nanoseconds time, FaultSource source,
+                                 Nanoseconds age, MachinePass& pass) {
+  const HangIncidents::Outcome outcome = device.incidents.add(line, time, source);
   if (!outcome.kind) return;
-  if (outcome.counted) note_fault(*device, to_string(*outcome.kind), age);
-  if (log_is_old_) return;
-  if (outcome.counted) ++device->hangs[static_cast<std::size_t>(*outcome.kind)][index_of(outcome.engine_class)];
-  if (outcome.process) count_process(*device, line.device, *outcome.kind, *outcome.process, pass);
+  if (outcome.counted) note_fault(device, to_string(*outcome.kind), age);
+  if (source == FaultSource::kernel_log && log_is_old_) return;
+  if (outcome.counted) ++device.hangs[static_cast<std::size_t>(*outcome.kind)][index_of(outcome.engine_class)];
+  if (outcome.process) count_process(device, line.device, *outcome.kind, *outcome.process, pass);
 }
 
 void HealthCollector::count_process(Device& device, std::string_view address, HangKind kind, const FaultProcess& named,
@@ -352,12 +429,14 @@ void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
   }
 }
 
-// Without the kernel log, which names the process of each hang: its line and the dump are the same hang. xe makes dumps
-// of jobs that timed out. To read a large one resumes a GPU that sleeps.
+// Without the kernel log, which names the process of each hang, and where the BPF programs do not know it, because the
+// queue is older than they are: the dump is of the same hang. xe makes dumps of jobs that timed out. To read a large
+// one resumes a GPU that sleeps.
 void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
   if (channels_[kKernelLog].messages != nullptr) return;
   for (const Gpu& gpu : scrape.gpus) {
     Device& device = devices_.at(gpu.address);
+    if (queue_faults_ && !device.last_job_is_nobodys) device.unread_dump.clear();
     if (device.unread_dump.empty() || !scrape.is_awake(gpu.address)) continue;
     std::array<char, kCoreDumpHead> buffer;
     const auto head = machine_.sys.read_start(device.unread_dump, buffer);
@@ -417,7 +496,7 @@ void HealthCollector::write(const Gpu& gpu, const Device& device, SampleSink& ou
     out.add(kResets, {gpu.address, kFull}, count_of(device.resets));
   if (dumps_known_ && !why_no_dumps_ && gpu.driver == Driver::xe)
     out.add(kCoreDumps, {gpu.address}, count_of(device.dumps));
-  if (channels_[kKernelLog].messages != nullptr) write_hangs(gpu, device, out);
+  write_hangs(gpu, device, out);
   for (const Device::Process& process : device.processes)
     out.add(kProcessHangs, {gpu.address, std::to_string(process.who.pid), process.who.name}, count_of(process.hangs));
   if (const auto wedged = device.wedged.wedged()) out.add(kWedged, {gpu.address}, flag(*wedged));
@@ -425,11 +504,13 @@ void HealthCollector::write(const Gpu& gpu, const Device& device, SampleSink& ou
 }
 
 void HealthCollector::write_hangs(const Gpu& gpu, const Device& device, SampleSink& out) const {
+  const bool has_log = channels_[kKernelLog].messages != nullptr;
   for (std::size_t kind = 0; kind < kHangKinds; ++kind) {
     const auto hang = static_cast<HangKind>(kind);
     for (std::size_t i = 0; i < kClasses; ++i) {
       const std::uint64_t hangs = device.hangs[kind][i];
-      const bool from_zero = may_report(gpu.driver, hang) && (has_class(hang) || i == kEngineClasses);
+      const bool is_reported = has_log || (queue_faults_ && is_queue_event(gpu.driver, hang));
+      const bool from_zero = is_reported && may_report(gpu.driver, hang) && (has_class(hang) || i == kEngineClasses);
       if (hangs > 0 || from_zero) out.add(kHangs, {gpu.address, to_string(hang), name_of_class(i)}, count_of(hangs));
     }
   }
@@ -446,6 +527,13 @@ void HealthCollector::write_features(const HealthScrape& scrape, SampleSink& out
   }
   for (const Gpu& gpu : scrape.gpus) {
     const Device& device = devices_.at(gpu.address);
+    if (gpu.driver == Driver::i915) {
+      out.absent(kQueueEventsFeature, {Reason::kernel, 0}, gpu.address);
+    } else if (queue_faults_) {
+      out.available(kQueueEventsFeature, gpu.address);
+    } else {
+      out.absent(kQueueEventsFeature, queue_faults_.absent(), gpu.address);
+    }
     if (gpu.driver == Driver::i915) {
       out.absent(kDumpsFeature, {Reason::kernel, 0}, gpu.address);
     } else if (why_no_dumps_) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "collector/health_wedged.h"
 #include "source/core_dumps.h"
 #include "source/fault_text.h"
+#include "source/queue_fault_events.h"
 #include "source/uevent.h"
 #include "source/wedged_probe.h"
 
@@ -31,6 +33,7 @@ class HealthCollector final : public MachineCollector {
   static constexpr std::size_t kMostMessages = 65536;
   // Processes with a series of their own, by GPU. Beyond that the one that hung longest ago loses its series.
   static constexpr std::size_t kMostProcesses = 64;
+  static constexpr std::size_t kMostOldLines = 1024;  // from before the start; the newest
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
@@ -41,15 +44,21 @@ class HealthCollector final : public MachineCollector {
 
  private:
   struct Device;
-  enum Channel : std::size_t { kUevents, kKernelLog, kChannels };
+  enum Channel : std::size_t { kUevents, kKernelLog, kChannels };  // of messages
 
   void follow(const HealthScrape& scrape);
   Device* device_of(std::string_view address);
   bool next(Channel channel, KernelMessage& message, SampleSink& out);
   void read_uevents(HealthScrape& scrape, SampleSink& out);
   void take(const Uevent& event, HealthScrape& scrape);
+  void keep_old_log();
+  void read_old_log(HealthScrape& scrape, MachinePass& pass);
   void read_log(HealthScrape& scrape, MachinePass& pass, SampleSink& out);
+  void take_record(std::string_view text, HealthScrape& scrape, MachinePass& pass);
   void take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape, MachinePass& pass);
+  void read_queue_events(HealthScrape& scrape, MachinePass& pass);
+  void count_hang(Device& device, const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age,
+                  MachinePass& pass);
   void count_process(Device& device, std::string_view address, HangKind kind, const FaultProcess& named,
                      MachinePass& pass);
   void read_dumps(HealthScrape& scrape, SampleSink& out);
@@ -65,12 +74,17 @@ class HealthCollector final : public MachineCollector {
   Machine& machine_;
   std::array<KernelChannel, kChannels> channels_;
   std::array<std::uint64_t, kChannels> lost_{};
+  Reading<const QueueFaults*> queue_faults_;
+  QueueFaultEvents queue_events_;
+  std::uint64_t lost_queue_events_ = 0;
   std::map<std::string, Device, std::less<>> devices_;  // by PCI address
   CoreDumps dumps_;
   std::optional<Absent> why_no_dumps_;
   bool dumps_are_due_ = true;
   bool dumps_known_ = false;  // they have been listed
-  bool log_is_old_ = true;    // records of the time before the first scrape are still to be read
+  bool log_is_old_ = true;    // records of the time before the start are still to be taken
+  bool old_log_is_whole_ = false;
+  std::deque<std::string> old_log_;  // of the time before the start; those that report faults
   SlowSchedule schedule_;
   std::vector<char> buffer_;
   Nanoseconds last_read_{};

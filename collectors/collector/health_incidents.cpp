@@ -6,7 +6,12 @@
 namespace igpu {
 namespace {
 
-constexpr std::size_t kMostRecent = 64;
+constexpr std::size_t kMostRecent = 512;  // more than the queue events of one scrape, at most FAULT_PLACES
+
+template <class T>
+bool may_equal(const std::optional<T>& a, const std::optional<T>& b) {
+  return !a || !b || a == b;
+}
 
 std::optional<HangKind> kind_of(const FaultLine& line) {
   switch (line.sign) {
@@ -49,11 +54,19 @@ bool may_follow(const FaultLine& line, const std::bitset<16>& signs, std::option
 
 }  // namespace
 
-HangIncidents::Incident& HangIncidents::incident_of(const FaultLine& line, Nanoseconds time) {
+// No line of this source can belong to it any more.
+bool HangIncidents::is_over(const Incident& incident, Nanoseconds time, std::size_t source) const {
+  const auto& last = incident.by[source].last;
+  return last && time - *last > kWithin && scrape_ - incident.scrape > 1;
+}
+
+HangIncidents::Incident& HangIncidents::incident_of(const FaultLine& line, Nanoseconds time, std::size_t source) {
   const auto fits = [&](const Incident& incident) {
-    return time - incident.last <= kWithin && (incident.gt.empty() || line.gt.empty() || incident.gt == line.gt) &&
-           (!incident.queue || !line.queue || incident.queue == line.queue) &&
-           may_follow(line, incident.signs, incident.kind);
+    const Report& own = incident.by[source];
+    const bool is_near = own.last ? time - *own.last <= kWithin
+                                  : line.queue && line.queue == incident.queue && scrape_ - incident.scrape <= 1;
+    return is_near && may_equal(incident.gt, line.gt) && may_equal(incident.queue, line.queue) &&
+           may_follow(line, own.signs, incident.kind);
   };
   // The same queue first, then the latest.
   const auto same_queue = std::find_if(recent_.rbegin(), recent_.rend(), [&](const Incident& incident) {
@@ -62,16 +75,24 @@ HangIncidents::Incident& HangIncidents::incident_of(const FaultLine& line, Nanos
   if (same_queue != recent_.rend()) return *same_queue;
   const auto latest = std::find_if(recent_.rbegin(), recent_.rend(), fits);
   if (latest != recent_.rend()) return *latest;
-  if (recent_.size() == kMostRecent) recent_.erase(recent_.begin());
+  if (recent_.size() == kMostRecent) {
+    // In a flood the ones stay that this source has yet to report.
+    const auto had = [&](const Incident& incident) { return incident.by[source].last.has_value(); };
+    const auto oldest = std::ranges::find_if(recent_, had);
+    recent_.erase(oldest == recent_.end() ? recent_.begin() : oldest);
+  }
   return recent_.emplace_back();
 }
 
-HangIncidents::Outcome HangIncidents::add(const FaultLine& line, Nanoseconds time) {
-  std::erase_if(recent_, [&](const Incident& incident) { return time - incident.last > kWithin; });
-  Incident& incident = incident_of(line, time);
-  incident.last = std::max(incident.last, time);
-  incident.signs.set(bit(line.sign));
-  if (incident.gt.empty()) incident.gt = line.gt;
+HangIncidents::Outcome HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource source_of_line) {
+  const auto source = static_cast<std::size_t>(source_of_line);
+  std::erase_if(recent_, [&](const Incident& incident) { return is_over(incident, time, source); });
+  Incident& incident = incident_of(line, time, source);
+  Report& own = incident.by[source];
+  own.last = std::max(own.last.value_or(time), time);
+  own.signs.set(bit(line.sign));
+  incident.scrape = scrape_;
+  if (!incident.gt) incident.gt = line.gt;
   if (!incident.queue) incident.queue = line.queue;
   if (!incident.engine_class) incident.engine_class = line.engine_class;
   Outcome outcome;
@@ -81,9 +102,11 @@ HangIncidents::Outcome HangIncidents::add(const FaultLine& line, Nanoseconds tim
   }
   outcome.kind = incident.kind;
   outcome.engine_class = incident.engine_class;
-  if (line.process && !incident.has_process) {
-    incident.has_process = true;
-    outcome.process = line.process;
+  // Also one that came with a line without a kind.
+  if (!incident.process) incident.process = line.process;
+  if (incident.kind && incident.process && !incident.process_is_told) {
+    incident.process_is_told = true;
+    outcome.process = incident.process;
   }
   return outcome;
 }

@@ -50,7 +50,8 @@ class JobsCollector final : public Collector {
       .metrics = kMetrics,
       .features = kFeatures,
       .notes =
-          "While it is on, the modules that report jobs (gpu_sched, i915) cannot be unloaded. It counts jobs that are "
+          "While it is on, the modules that report jobs and hangs (gpu_sched, xe, i915) cannot be unloaded. It counts "
+          "jobs that are "
           "submitted after the exporter started. Outcomes: `bound`: the end was not reported from an interrupt (i915: "
           "nothing waited for the job), so its exact time is unknown; `long_running`: a job of a VM whose jobs the "
           "kernel does not follow (xe); `error`: the job was reset or banned; `evicted`: its end was never reported. "

@@ -184,8 +184,8 @@ class WorkloadsCollector final : public MachineCollector {
           "that hold a client. Jobs are counted if collector jobs is in the same scrape; a job belongs to the workload "
           "of the process that submitted it, and to \"unattributed\" if no scan found that process within a minute, "
           "or if more than 959 of them (by GPU and class) submitted jobs between two scrapes. Hangs need collector "
-          "health "
-          "and the kernel log; one whose process the last two scans did not find is \"unattributed\".",
+          "health, and a channel that names their processes: the kernel log, the BPF programs of collector jobs (xe), "
+          "or a core dump (xe); one whose process the last two scans did not find is \"unattributed\".",
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);

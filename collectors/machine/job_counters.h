@@ -4,12 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "igpu/reading.h"
 #include "igpu/units.h"
 #include "machine/bpf/job_slots.h"
+#include "machine/opened_on_demand.h"
 
 namespace igpu {
 
@@ -47,8 +47,6 @@ class JobCounterSource {
   virtual Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) = 0;
 };
 
-// Once opened, counters stay open. A driver that is not loaded is tried again a minute later: while the process has
-// the rights, a driver that is loaded after the start is picked up.
 class JobCountersOnDemand final : public JobCounterSource {
  public:
   using Open = Reading<std::unique_ptr<JobCounters>> (*)(JobDriver, bool by_process);
@@ -58,13 +56,9 @@ class JobCountersOnDemand final : public JobCounterSource {
   Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) override;
 
  private:
-  struct Slot {
-    std::optional<Reading<std::unique_ptr<JobCounters>>> outcome;
-    Nanoseconds tried{};
-  };
   bool by_process_;
   Open open_;
-  std::array<Slot, 2> slots_;
+  std::array<OpenedOnDemand<JobCounters>, 2> slots_;
 };
 
 }  // namespace igpu

@@ -14,6 +14,7 @@
 #include "machine/kernel_messages.h"
 #include "machine/page_folder.h"
 #include "machine/perf_events.h"
+#include "machine/queue_faults.h"
 
 namespace igpu {
 
@@ -72,6 +73,8 @@ struct Machine {
   DeviceUsers* drm_users = nullptr;
   std::optional<Absent> why_no_drm_users{};
   JobCounterSource* job_counters = nullptr;  // null: the machine is not a real one
+  QueueFaultSource* queue_faults = nullptr;  // null: see why_no_queue_faults
+  Absent why_no_queue_faults{Reason::hardware};
   KernelChannel uevents{};
   KernelChannel kernel_log{};
   // How long one scan of /proc for clients may take.

@@ -58,6 +58,11 @@ void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
   if (!is_sysfs(options.sysfs_root)) return;
   keep(open_uevents(system_privileges()->in_initial_user_namespace()), early.uevents, early.why_no_uevents);
   keep(open_kernel_log(options.devfs_root + "/kmsg"), early.kernel_log, early.why_no_kernel_log);
+  // The programs keep xe from being unloaded, as those of the collector `jobs` keep its scheduler.
+  early.why_no_queue_faults = {Reason::disabled};
+  if (!has_collector(options, JobsCollector::kInfo.name)) return;
+  early.queue_faults = std::make_unique<QueueFaultsOnDemand>();
+  static_cast<void>(early.queue_faults->get(system_clock()->now()));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "machine/job_counters.h"
 #include "machine/kernel_messages.h"
 #include "machine/perf_events.h"
+#include "machine/queue_faults.h"
 
 namespace igpu {
 
@@ -19,8 +20,9 @@ class EarlyAccess {
   std::unique_ptr<PerfEvents> perf;  // null: collectors open events themselves
   std::unique_ptr<DeviceUsers> drm_users;
   std::unique_ptr<JobCounterSource> job_counters;       // null: not wanted, or not a real machine
+  std::unique_ptr<QueueFaultSource> queue_faults;       // null: why_no_queue_faults
   std::unique_ptr<KernelMessages> uevents, kernel_log;  // null: likewise, or why_not
-  Absent why_no_uevents{Reason::hardware}, why_no_kernel_log{Reason::hardware};
+  Absent why_no_uevents{Reason::hardware}, why_no_kernel_log{Reason::hardware}, why_no_queue_faults{Reason::hardware};
   std::optional<Absent> why_no_drm_users;  // nullopt: not applicable (simulated machine, copied /proc)
 };
 

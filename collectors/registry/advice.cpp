@@ -147,6 +147,7 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
           "give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep, AmbientCapabilities=CAP_BPF CAP_PERFMON, "
           "--cap-add BPF --cap-add PERFMON); a container also needs a seccomp profile that allows bpf"};
     case Need::job_events:
+    case Need::hang_events:
       return {
           "BPF programs are denied",
           "start it with CAP_BPF and CAP_PERFMON, which it drops once the programs run (setcap cap_bpf,cap_perfmon+ep, "
@@ -224,9 +225,14 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
               "Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF; in a container the host's PID namespace (--pid host, "
               "hostPID: true)"};
     case Need::job_events:
+    case Need::hang_events:
       if (absent.os_error == ENODATA) {
         return {"this kernel does not describe its structures: /sys/kernel/btf does not exist",
                 "a kernel with CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES"};
+      }
+      if (absent.os_error == ENOENT && feature.need == Need::hang_events) {
+        return {"the module xe was not loaded when the exporter started, or has no tracepoints of its queues",
+                "restart the exporter after the driver is loaded"};
       }
       if (absent.os_error == ENOENT) {
         return {
@@ -270,7 +276,7 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
     case Reason::kernel:
       return kernel_advice(feature, absent, gpu);
     case Reason::hardware:
-      if (feature.need == Need::uevents || feature.need == Need::kernel_log)
+      if (feature.need == Need::uevents || feature.need == Need::kernel_log || feature.need == Need::hang_events)
         return {"messages of the kernel belong to the running machine: a capture or a copied tree has none", ""};
       if (gpu && gpu->virtual_function) return {"a virtual function does not have it; it is read on the host", ""};
       return {"this GPU does not have it", ""};
@@ -279,12 +285,15 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled:
       if (feature.need == Need::tracker_folder && absent.os_error != 0) return no_tracker_folder();
-      if ((feature.need == Need::client_finder || feature.need == Need::job_events) && absent.os_error == ENOSYS) {
+      if (absent.os_error == ENOSYS && (feature.need == Need::client_finder || feature.need == Need::job_events ||
+                                        feature.need == Need::hang_events)) {
         return {"this program was built without BPF",
                 "build it with clang and libbpf installed, and not with IGPU_BPF=OFF"};
       }
       if (feature.need == Need::client_finder)
         return {"turned off by --collector.fdinfo.finder=walk", "--collector.fdinfo.finder=auto"};
+      if (feature.need == Need::hang_events)
+        return {"they belong to the collector jobs, which is off", "--collector.jobs, with CAP_BPF and CAP_PERFMON"};
       return {"turned off by a flag", "--collector.NAME"};
   }
   return {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <list>
 #include <map>
 #include <memory>
@@ -67,7 +68,16 @@ struct RegistryCore {
         discovery(the_machine, options.gpus),
         scrape_log(the_log) {
     for (const ConfiguredCollector& collector : collectors)
-      if (collector.enabled && collector.entry.create_for_machine) add_slot(machine_slots, collector);
+      if (collector.enabled && collector.entry.create_for_machine) start(add_slot(machine_slots, collector));
+  }
+
+  // A collector that counts events counts from now on. One that throws is made by the first run, which reports it.
+  void start(Slot& slot) {
+    try {
+      slot.machine_collector = make_machine_collector(slot);
+    } catch (const std::exception&) {
+      slot.machine_collector.reset();
+    }
   }
 
   void follow_devices();

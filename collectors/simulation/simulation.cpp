@@ -127,6 +127,7 @@ Machine SimulatedMachine::machine() {
   State& s = *state_;
   Machine machine{s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names, nullptr, &s.root};
   machine.job_counters = &s.jobs;
+  machine.why_no_queue_faults = {Reason::disabled};
   machine.uevents.messages = &s.uevents;
   machine.kernel_log.why = {Reason::permission, EPERM};
   if (s.script.privileged)

@@ -61,14 +61,17 @@ std::optional<FaultProcess> process_of(std::string_view text, char open, char cl
   return process;
 }
 
-// "Tile0: GT0: GUC: " and the like. The first two, as they are, are the GT.
-std::string_view take_gt(std::string_view& text) {
-  const std::string_view all = text;
+// The number of "Tile0: GT1: GUC: " and the like.
+std::optional<std::uint32_t> take_gt(std::string_view& text) {
+  std::optional<std::uint32_t> gt;
   for (const std::string_view word : {"Tile", "GT"}) {
     std::string_view rest = text;
-    if (take(rest, word) && take_number(rest) && take(rest, ": ")) text = rest;
+    if (!take(rest, word)) continue;
+    const auto number = take_number(rest);
+    if (!number || !take(rest, ": ")) continue;
+    text = rest;
+    if (word == "GT") gt = number;
   }
-  const std::string_view gt = all.substr(0, all.size() - text.size());
   (void)(take(text, "GUC: ") || take(text, "GuC: "));
   return gt;
 }

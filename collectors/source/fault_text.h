@@ -50,7 +50,7 @@ struct FaultLine {
   FaultSign sign{};
   Driver driver = Driver::i915;
   std::string_view device;             // PCI address
-  std::string_view gt;                 // "Tile0: GT0: " or ""; ids of queues are of one GT
+  std::optional<std::uint32_t> gt;     // number; ids of queues are of one GT
   std::optional<std::uint32_t> queue;  // guc_id
   std::optional<EngineClass> engine_class;
   std::optional<FaultProcess> process;

@@ -63,7 +63,7 @@ void add_states(std::string& out, std::span<const Finding> findings, const std::
            finding.feature->need == Need::job_events;
   };
   if (std::any_of(findings.begin(), findings.end(), pins_modules))
-    add_line(out, "-", "while jobs are counted, i915 or gpu_sched cannot be unloaded");
+    add_line(out, "-", "while jobs are counted, i915, or gpu_sched and xe, cannot be unloaded");
   for (const Finding& finding : findings) {
     if (finding.device != device || finding.feature == nullptr || !finding.feature->optional || finding.available)
       continue;

@@ -231,6 +231,7 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
       case Need::card_hwmon:
       case Need::client_finder:    // its own hint names the capabilities
       case Need::job_events:       // its own hint names them
+      case Need::hang_events:      // likewise
       case Need::tracker_folder:   // its own hint names the command
       case Need::container_files:  // likewise
       case Need::nothing_special:

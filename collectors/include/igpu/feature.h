@@ -26,6 +26,7 @@ enum class Need {
   other_processes,     // /proc/<pid>/fdinfo of other users
   client_finder,       // BPF programs
   job_events,          // BPF programs on the tracepoints of the driver
+  hang_events,         // the same, on those of xe's queues
   descriptor_links,    // /proc/<pid>/fd of other users: which file it is, without reading it (while a GPU sleeps)
   perfmon_capability,  // values that the drivers report only to CAP_PERFMON
   root_only_file,      // files of mode 0400/0600

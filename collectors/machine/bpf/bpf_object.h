@@ -3,7 +3,10 @@
 
 #include <bpf/libbpf.h>
 
+#include <cerrno>
 #include <memory>
+
+#include "igpu/reading.h"
 
 // Owners of what libbpf hands out, for the loaders of this folder.
 namespace igpu::bpf {
@@ -24,6 +27,14 @@ inline bpf_program* program(const Object& object, const char* name) {
 
 inline bpf_map* map(const Object& object, const char* name) {
   return ::bpf_object__find_map_by_name(object.get(), name);
+}
+
+inline int descriptor_of(const Object& object, const char* map_name) { return ::bpf_map__fd(map(object, map_name)); }
+
+// What errno says.
+inline Absent why_not() {
+  const bool denied = errno == EPERM || errno == EACCES;
+  return {denied ? Reason::permission : Reason::kernel, errno};
 }
 
 // Libbpf writes to stderr what errno says as well.

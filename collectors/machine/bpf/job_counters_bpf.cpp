@@ -16,6 +16,7 @@
 #include "jobs_object.h"
 #include "machine/bpf/bpf_object.h"
 #include "machine/bpf/job_layout.h"
+#include "machine/bpf/mapped_slots.h"
 #include "machine/bpf/struct_offsets.h"
 #include "machine/filesystem.h"
 #include "machine/job_counters.h"
@@ -23,8 +24,10 @@
 namespace igpu {
 namespace {
 
+using bpf::descriptor_of;
 using bpf::Link;
 using bpf::map;
+using bpf::MappedSlots;
 using bpf::Object;
 using bpf::program;
 
@@ -149,8 +152,6 @@ Object load(JobDriver driver, const Layout& found) {
   return nullptr;
 }
 
-int descriptor_of(const Object& object, const char* map_name) { return ::bpf_map__fd(map(object, map_name)); }
-
 Link attach(const Object& object, const Attachment& attachment) {
   for (const char* name : attachment.tracepoints) {
     if (name == nullptr) continue;
@@ -160,28 +161,6 @@ Link attach(const Object& object, const Attachment& attachment) {
   errno = ENOENT;
   return nullptr;
 }
-
-// The values of a map of arrays of counters.
-class MappedSlots {
- public:
-  MappedSlots() = default;
-  MappedSlots(int map, std::size_t count, int protection) : count_(count) {
-    void* const memory = ::mmap(nullptr, size(), protection, MAP_SHARED, map, 0);
-    if (memory != MAP_FAILED) slots_ = static_cast<std::uint64_t*>(memory);
-  }
-  ~MappedSlots() {
-    if (slots_ != nullptr) ::munmap(slots_, size());
-  }
-  MappedSlots(const MappedSlots&) = delete;
-  MappedSlots& operator=(const MappedSlots&) = delete;
-  std::uint64_t* get() const { return slots_; }
-  std::span<std::uint64_t> all() const { return {slots_, count_}; }
-
- private:
-  std::size_t size() const { return count_ * sizeof(std::uint64_t); }
-  std::size_t count_ = 0;
-  std::uint64_t* slots_ = nullptr;
-};
 
 class BpfJobCounters final : public JobCounters {
  public:
@@ -242,22 +221,18 @@ class BpfJobCounters final : public JobCounters {
 }  // namespace
 
 Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool by_process) {
-  const auto why = [] {
-    const bool denied = errno == EPERM || errno == EACCES;
-    return Absent{denied ? Reason::permission : Reason::kernel, errno};
-  };
   bpf::silence_libbpf();
   auto layout = read_layout(driver, by_process);
-  if (!layout) return why();
+  if (!layout) return bpf::why_not();
   Object object = load(driver, *layout);
   if (!object && layout->preempt_variable != 0) {
     // Without CONFIG_KALLSYMS_ALL the kernel does not find its own variables.
     layout->preempt_variable = 0;
     object = load(driver, *layout);
   }
-  if (!object) return why();
+  if (!object) return bpf::why_not();
   auto counters = std::make_unique<BpfJobCounters>(std::move(object), by_process);
-  if (!counters->attach_all(driver)) return why();
+  if (!counters->attach_all(driver)) return bpf::why_not();
   return std::unique_ptr<JobCounters>(std::move(counters));
 }
 

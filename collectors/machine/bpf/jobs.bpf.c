@@ -11,6 +11,7 @@
 
 #include "job_layout.h"
 #include "job_slots.h"
+#include "kernel_memory.h"
 
 char kLicense[] SEC("license") = "Dual BSD/GPL";
 
@@ -105,10 +106,6 @@ struct {
   __type(value, __u32);
 } process_groups SEC(".maps");
 
-struct arguments {
-  __u64 at[4];
-};
-
 static __always_inline struct counters* all_counters(void) {
   const __u32 first = 0;
   return bpf_map_lookup_elem(&slots, &first);
@@ -116,12 +113,6 @@ static __always_inline struct counters* all_counters(void) {
 
 static __always_inline void add(struct counters* counters, __u32 group, __u32 slot, __u64 value) {
   __sync_fetch_and_add(&counters->slot[group % JOB_GROUPS][slot % JOB_GROUP_SLOTS], value);
-}
-
-static __always_inline __u64 pointer_at(__u64 address, __u32 offset) {
-  __u64 value = 0;
-  bpf_probe_read_kernel(&value, sizeof value, (void*)(address + offset));
-  return value;
 }
 
 // Whether the event comes from an interrupt, as a tracepoint's common_flags say.

@@ -110,7 +110,7 @@ TEST_CASE("who lets jobs be counted reads that the driver's modules stay loaded 
   CHECK(section(text, "0000:03:00.0  DG2 [Arc A770] (integrated, i915)") ==
         "0000:03:00.0  DG2 [Arc A770] (integrated, i915)\n"
         "  ok       jobs\n"
-        "  -        while jobs are counted, i915 or gpu_sched cannot be unloaded");
+        "  -        while jobs are counted, i915, or gpu_sched and xe, cannot be unloaded");
   const Finding denied[] = {
       absent(jobs, "0000:03:00.0", Reason::permission, "BPF programs are denied", "give it CAP_BPF")};
   CHECK(doctor_text(diagnosis(denied)).find("cannot be unloaded") == std::string::npos);

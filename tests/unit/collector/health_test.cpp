@@ -16,6 +16,7 @@
 
 #include "device/drm_uapi.h"
 #include "support/fake_kernel_messages.h"
+#include "support/fake_queue_faults.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -70,6 +71,7 @@ class Scene {
  public:
   TestMachine m;
   FakeKernelMessages uevents, log;
+  FakeQueueFaults bpf;  // of the collector `jobs`
   std::vector<Gpu> gpus{gpu_at(kIgpu, Driver::i915), gpu_at(kDgpu, Driver::xe)};
   std::vector<std::string> sleeping;
   std::map<std::string, int> answers{{"renderD128", 0}, {"renderD129", 0}};  // errno of the drivers
@@ -91,8 +93,16 @@ class Scene {
     }
   }
 
+  // The programs of the collector `jobs` run.
+  void turn_jobs_on() { m.machine().queue_faults = &bpf; }
+  void without_log() { m.machine().kernel_log = {nullptr, {Reason::permission, EPERM}}; }
+  void bpf_event(FakeQueueFaults::Fault fault, Nanoseconds ago = {}) {
+    fault.time = m.clock.now() - ago;
+    bpf.add(fault);
+  }
+
   SampleSink& scrape(Nanoseconds after = 15s) {
-    if (!collector_) collector_ = std::make_unique<HealthCollector>(m.machine());
+    if (!collector_) start();
     m.clock.advance(after);
     sink.clear();
     HangPass pass(m.clock);
@@ -102,6 +112,8 @@ class Scene {
     hangs.insert(hangs.end(), pass.hangs.begin(), pass.hangs.end());
     return sink;
   }
+  // The exporter starts: other than by a first scrape, so that something can happen in between.
+  void start() { collector_ = std::make_unique<HealthCollector>(m.machine()); }
   // As if the exporter were started again.
   void restart() { collector_.reset(); }
 
@@ -301,6 +313,23 @@ TEST_CASE("what happened before the start has a time, and no count") {
   CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}}) == exactly(before - 20 * 60));
   CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "full"}}) == exactly(before - 10 * 60));
   CHECK(s.value(kLast, {{"device", kDgpu}, {"kind", "core_dump"}}));
+}
+
+TEST_CASE("what happens between the start and the first scrape counts") {
+  Scene s;
+  s.turn_jobs_on();
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]", 1s);
+  s.start();
+  s.m.clock.advance(1s);
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]");
+  s.uevent(kIgpu, "RESET=1");
+  s.bpf_event({.queue = 27, .pid = 7, .name = "python3"});
+  s.scrape();
+  CHECK(s.value(kHangs, {{"device", kIgpu}, {"kind", "hang"}, {"class", "video_enhance"}}) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "504625"}}) == 1);
+  CHECK(s.value("intel_gpu_resets_total", {{"device", kIgpu}}) == 1);
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "job_timeout"}, {"class", "video"}}) == 1);
+  CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}}) == exactly(s.unix_now() - 15));
 }
 
 TEST_CASE("an announced reset of the whole GPU") {
@@ -583,6 +612,186 @@ TEST_CASE("of many processes that hung, the one that hung longest ago loses its 
   CHECK(s.sum("intel_gpu_process_hangs_total") == HealthCollector::kMostProcesses);
   CHECK_FALSE(s.value("intel_gpu_process_hangs_total", {{"pid", "1"}}));
   CHECK(s.sum(kHangs) == HealthCollector::kMostProcesses + 1);
+}
+
+TEST_CASE("BPF programs: a hang without any other channel, with its class and its process") {
+  Scene s;
+  s.without_log();
+  s.turn_jobs_on();
+  s.scrape();
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "job_timeout"}, {"class", "video"}}) == 0);
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "cat_error"}, {"class", "copy"}}) == 0);
+  CHECK_FALSE(s.value(kHangs, {{"device", kDgpu}, {"kind", "gt_reset"}}));  // no program tells
+  CHECK_FALSE(s.value(kHangs, {{"device", kIgpu}, {"kind", "hang"}, {"class", "video"}}));
+  s.bpf_event({.kind = FAULT_ENGINE_RESET, .queue = 27, .pid = 19639, .name = "ffmpeg"});
+  s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"});
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "job_timeout"}, {"class", "video"}}) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"device", kDgpu}, {"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+  CHECK(*s.value(kLast, {{"device", kDgpu}, {"kind", "job_timeout"}}) == exactly(s.unix_now() - 15));
+  REQUIRE(s.hangs.size() == 1);
+  CHECK(s.hangs.front().pid == 19639);
+  CHECK(s.hangs.front().kind == "job_timeout");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+}
+
+TEST_CASE("BPF programs: an engine reset alone also follows a normal end, and counts as nothing") {
+  Scene s;
+  s.without_log();
+  s.turn_jobs_on();
+  s.scrape();
+  for (std::uint64_t queue = 0; queue < 3; ++queue) s.bpf_event({.kind = FAULT_ENGINE_RESET, .queue = queue});
+  s.scrape();
+  CHECK(s.sum(kHangs) == 0);
+  CHECK(s.sum(kLast) == 0);
+}
+
+TEST_CASE("the same hang in the kernel log, from BPF programs and as a core dump is one, whichever is read first") {
+  constexpr std::string_view kDump =
+      "**** Xe Device Coredump ****\nkernel: 6.14.0\nmodule: xe\nProcess: ffmpeg [19639]\n**** Job ****\n";
+  enum class Late { nothing, log, bpf };
+  for (const Late late : {Late::nothing, Late::log, Late::bpf}) {
+    CAPTURE(static_cast<int>(late));
+    Scene s;
+    s.turn_jobs_on();
+    s.scrape();
+    const auto write_log = [&] {
+      s.xe_log("Engine reset: engine_class=vcs, logical_mask: 0x1, guc_id=27, state=0x3");
+      s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0 in ffmpeg [19639]");
+    };
+    const auto write_bpf = [&] {
+      // The log's clock went ahead by a minute since the machine booted.
+      s.bpf_event({.kind = FAULT_ENGINE_RESET, .queue = 27, .pid = 19639, .name = "ffmpeg"}, 1min);
+      s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"}, 1min);
+    };
+    if (late != Late::log) write_log();
+    if (late != Late::bpf) write_bpf();
+    s.dump(4, "devices/pci0000:00/0000:03:00.0");
+    s.m.tree.write("sys/class/devcoredump/devcd4/data", kDump);
+    s.scrape();
+    if (late == Late::log) write_log();
+    if (late == Late::bpf) write_bpf();
+    s.scrape();
+    s.scrape();
+    CHECK(s.sum(kHangs) == 1);
+    CHECK(s.value(kHangs, {{"kind", "job_timeout"}, {"class", "video"}}) == 1);
+    CHECK(s.sum("intel_gpu_process_hangs_total") == 1);
+    CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+    CHECK(s.hangs.size() == 1);
+  }
+}
+
+TEST_CASE("hangs of one queue that follow each other are as many in both channels, also where a name differs") {
+  Scene s;
+  s.turn_jobs_on();
+  s.scrape();
+  for (int i = 0; i < 3; ++i) {
+    s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0 in Xorg [7]");
+    s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"});
+  }
+  s.scrape();
+  CHECK(s.sum(kHangs) == 3);
+  // Xorg opened the device, ffmpeg made the queue.
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "19639"}}) == 3);
+  CHECK_FALSE(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}}));
+}
+
+TEST_CASE("each channel tells what the other does not: an event without a line, a line without an event") {
+  Scene s;
+  s.turn_jobs_on();
+  s.scrape();
+  // This kernel writes no line about a memory error.
+  s.bpf_event({.kind = FAULT_CAT_ERROR, .queue = 3, .engine_class = 5, .pid = 8, .name = "python3"});
+  s.bpf_event({.queue = 3, .engine_class = 5, .pid = 8, .name = "python3"});
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=3, flags=0x0");
+  s.xe_log("reset started");  // of the same hang
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "cat_error"}, {"class", "compute"}}) == 1);
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "8"}}) == 1);
+  // The queue is older than the programs: the log knows its process.
+  s.m.clock.advance(1min);
+  s.bpf_event({.queue = 4});
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=4, flags=0x0 in Xorg [7]");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=5, flags=0x0 in Xorg [7]");  // its event was lost
+  s.scrape();
+  CHECK(s.sum(kHangs) == 3);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}}) == 2);
+}
+
+TEST_CASE("queues of two GTs that have the same id are two hangs, in each channel") {
+  Scene s;
+  s.turn_jobs_on();
+  s.scrape();
+  s.bpf_event({.queue = 5, .gt = 0});
+  s.bpf_event({.queue = 5, .gt = 1});
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=5, flags=0x0");
+  s.write_log(kDgpu, "xe 0000:03:00.0: [drm] Tile0: GT1: Timedout job: seqno=1, guc_id=5, flags=0x0");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 2);
+}
+
+TEST_CASE("a flood of hangs in both channels: the log's are counted once, and what the programs lost is reported") {
+  Scene s;
+  s.turn_jobs_on();
+  s.scrape();
+  for (std::uint64_t queue = 0; queue < 1000; ++queue) {
+    s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=" + std::to_string(queue) + ", flags=0x0");
+    s.bpf_event({.queue = queue, .pid = 7, .name = "python3"});
+  }
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1000);
+  CHECK(s.value("intel_gpu_fault_events_lost_total", {{"channel", "bpf"}}) == 1000 - FAULT_PLACES);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}}) == FAULT_PLACES);
+}
+
+TEST_CASE("BPF programs that do not know the queue's process: the core dump names it, once") {
+  constexpr std::string_view kDump =
+      "**** Xe Device Coredump ****\nkernel: 6.14.0\nmodule: xe\nProcess: ffmpeg [19639]\n**** Job ****\n";
+  Scene s;
+  s.without_log();
+  s.turn_jobs_on();
+  s.scrape();
+  s.bpf_event({.queue = 27});
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data", kDump);
+  s.scrape();
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+}
+
+TEST_CASE("BPF programs: other GPUs' queues, and ones of GPUs that are not chosen, count as nothing") {
+  Scene s;
+  s.turn_jobs_on();
+  s.scrape();
+  s.bpf_event({.device = "0000:07:00.0"});
+  s.scrape();
+  CHECK(s.sum(kHangs) == 0);
+  CHECK(s.hangs.empty());
+}
+
+TEST_CASE("BPF programs that do not run have a reason, and report no zeros; i915 has nothing that they could read") {
+  Scene s;
+  s.without_log();
+  s.m.machine().why_no_queue_faults = {Reason::disabled};
+  s.scrape();
+  CHECK(s.absent("hang_events", kDgpu) == Absent{Reason::disabled});
+  CHECK(s.absent("hang_events", kIgpu) == Absent{Reason::kernel, 0});
+  CHECK_FALSE(s.value("intel_gpu_fault_events_lost_total", {{"channel", "bpf"}}));
+  CHECK_FALSE(s.value(kHangs, {{"kind", "job_timeout"}}));
+
+  Scene denied;
+  denied.turn_jobs_on();
+  denied.bpf.why_not = {Reason::permission, EPERM};
+  denied.scrape();
+  CHECK(denied.absent("hang_events", kDgpu) == Absent{Reason::permission, EPERM});
+  denied.gpus.pop_back();
+  const int asked = denied.bpf.asked;
+  denied.scrape();
+  CHECK(denied.bpf.asked == asked);  // no GPU of xe
 }
 
 TEST_CASE("a channel that fails is a failure") {

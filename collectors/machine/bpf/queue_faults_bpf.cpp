@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "machine/bpf/bpf_object.h"
+#include "machine/bpf/mapped_slots.h"
+#include "machine/bpf/struct_offsets.h"
+#include "machine/queue_faults.h"
+#include "queue_faults_object.h"
+
+namespace igpu {
+namespace {
+
+using bpf::Link;
+using bpf::Object;
+
+struct Attachment {
+  const char* program;
+  const char* tracepoint;
+  bool is_optional = false;
+};
+// A queue that is created between the first and the last one has an owner.
+constexpr Attachment kAttachments[] = {{"queue_created", "xe_exec_queue_create"},
+                                       {"queue_created", "xe_exec_queue_create_multi_queue", true},  // Linux 7.0
+                                       {"queue_destroyed", "xe_exec_queue_destroy", true},
+                                       {"queue_memory_error", "xe_exec_queue_memory_cat_error", true},
+                                       {"queue_reset", "xe_exec_queue_reset"},
+                                       {"job_timed_out", "xe_sched_job_timedout"}};
+
+constexpr const char* kTypes = "/sys/kernel/btf";
+
+// errno: ENODATA if the kernel does not describe its types, ENOENT if xe is not there.
+std::optional<fault_layout> read_layout() {
+  const auto types = StructOffsets::read(kTypes, "xe");
+  if (!types) {
+    errno = ENODATA;
+    return std::nullopt;
+  }
+  fault_layout layout{};
+  bool whole = true;
+  const auto set = [&](unsigned int& to, std::optional<std::uint32_t> offset) {
+    whole = whole && offset;
+    to = offset.value_or(0);
+  };
+  set(layout.job_queue, types->offset("xe_sched_job", {"q"}));
+  set(layout.job_fence, types->offset("xe_sched_job", {"fence"}));
+  set(layout.queue_class, types->offset("xe_exec_queue", {"class"}));
+  set(layout.queue_gt, types->offset("xe_exec_queue", {"gt"}));
+  set(layout.queue_guc, types->offset("xe_exec_queue", {"guc"}));
+  set(layout.queue_vm, types->offset("xe_exec_queue", {"vm"}));
+  set(layout.guc_id, types->offset("xe_guc_exec_queue", {"id"}));
+  set(layout.gt_id, types->offset("xe_gt", {"info", "id"}));
+  set(layout.gt_tile, types->offset("xe_gt", {"tile"}));
+  set(layout.tile_xe, types->offset("xe_tile", {"xe"}));
+  set(layout.xe_device, types->offset("xe_device", {"drm", "dev"}));
+  set(layout.vm_file, types->offset("xe_vm", {"xef"}));
+  set(layout.device_name, types->offset("device", {"kobj", "name"}));
+  set(layout.dma_flags, types->offset("dma_fence", {"flags"}));
+  set(layout.dma_signalled_bit, types->enumerator("DMA_FENCE_FLAG_SIGNALED_BIT"));
+  set(layout.task_leader, types->offset("task_struct", {"group_leader"}));
+  set(layout.task_name, types->offset("task_struct", {"comm"}));
+  if (whole) return layout;
+  errno = ENOENT;
+  return std::nullopt;
+}
+
+// errno says why there is none.
+Object load(fault_layout layout) {
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.object_name = "igpu_faults";
+  Object object(::bpf_object__open_mem(kQueueFaultsObject.data(), kQueueFaultsObject.size(), &options));
+  if (!object) return nullptr;
+  bpf_map* const constants = bpf::map(object, ".rodata");
+  int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
+  if (error == 0) error = ::bpf_object__load(object.get());
+  if (error == 0) return object;
+  errno = -error;
+  return nullptr;
+}
+
+class BpfQueueFaults final : public QueueFaults {
+ public:
+  explicit BpfQueueFaults(Object object)
+      : object_(std::move(object)), slots_(bpf::descriptor_of(object_, "faults"), FAULT_SLOTS, PROT_READ) {}
+
+  // errno: why not.
+  bool attach_all() {
+    if (slots_.get() == nullptr) return false;
+    for (const Attachment& attachment : kAttachments) {
+      Link link(::bpf_program__attach_raw_tracepoint(bpf::program(object_, attachment.program), attachment.tracepoint));
+      if (!link && !(attachment.is_optional && errno == ENOENT)) return false;
+      if (link) links_.push_back(std::move(link));
+    }
+    return true;
+  }
+
+  std::span<const std::uint64_t, FAULT_SLOTS> slots() const override {
+    return std::span<const std::uint64_t, FAULT_SLOTS>(slots_.get(), FAULT_SLOTS);
+  }
+
+ private:
+  Object object_;
+  bpf::MappedSlots slots_;
+  std::vector<Link> links_;
+};
+
+}  // namespace
+
+Reading<std::unique_ptr<QueueFaults>> open_queue_faults() {
+  bpf::silence_libbpf();
+  const auto layout = read_layout();
+  if (!layout) return bpf::why_not();
+  Object object = load(*layout);
+  if (!object) return bpf::why_not();
+  auto faults = std::make_unique<BpfQueueFaults>(std::move(object));
+  if (!faults->attach_all()) return bpf::why_not();
+  return std::unique_ptr<QueueFaults>(std::move(faults));
+}
+
+}  // namespace igpu
