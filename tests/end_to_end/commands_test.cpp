@@ -98,6 +98,20 @@ TEST_CASE("doctor succeeds if nothing is missing and prints the fixes otherwise"
   }
 }
 
+TEST_CASE("doctor --bug writes a new archive, which is a capture with more files, and replaces none") {
+  const ScratchFolder folder;
+  const std::string file = folder.path("bug.tar.zst");
+  const ProgramOutcome written = run({"doctor", "--simulate=arc-a770", "--bug=" + file});
+  CAPTURE(written.output);
+  CHECK(written.status == 0);
+  CHECK(holds(written, "Added below bug/"));
+  const ProgramOutcome served = run({"list", "--simulate=capture:" + file});
+  CHECK(served.status == 0);
+  CHECK(holds(served, "Arc A770"));
+  CHECK(run({"doctor", "--simulate=arc-a770", "--bug=" + file}).status == 1);
+  CHECK(run({"doctor", "--simulate=arc-a770", "--bug=" + file + "/no/folder"}).status == 1);
+}
+
 TEST_CASE("output that cannot be written is an error that says why") {
   const auto shell = [](const std::string& redirection, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"sh", "-c", "exec \"$@\" " + redirection, "sh", exporter_binary()});
