@@ -13,17 +13,17 @@ ClientEngineTime::ClientEngineTime(CounterMemory& memory, std::string_view devic
       classes_{ClassState(min_window), ClassState(min_window), ClassState(min_window), ClassState(min_window),
                ClassState(min_window)} {
   static_assert(kEngineClasses == 5);
-  ledger().forget_clients();
-  ledger().clock().pause();
+  totals_.gains.forget_clients();
 }
 
-void ClientEngineTime::add_gain(std::size_t engine_class, const Gain& gain, Nanoseconds now) {
+void ClientEngineTime::add_gain(std::size_t engine_class, const Gain& gain, std::optional<double> hertz,
+                                Nanoseconds now) {
   ClassState& state = classes_[engine_class];
   EngineTime& total = totals_.time[engine_class];
   state.ratio.reset();
   const bool waited = total.waiting_cycles != 0;
   total.add(gain.time);
-  const bool is_converted = total.convert(ledger().clock());
+  const bool is_converted = total.convert(hertz);
   // Cycles that were kept until the rate was known belong to earlier windows.
   if (waited || gain.spoiled || !is_converted) state.window.restart();
   if (is_converted) advance(engine_class, gain.capacity, now);
@@ -56,13 +56,10 @@ bool ClientEngineTime::awaits_rate() const {
                      [](const EngineTime& time) { return time.waiting_cycles != 0; });
 }
 
-void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
-  for (const DrmClient& client : snapshot.clients_of(device_))
-    for (const ClientEngine& engine : client.engines)
-      if (engine.total_cycles) ledger().clock().observe(client.time, *engine.total_cycles);
+void ClientEngineTime::use_rate(const ClientSnapshot& snapshot) {
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     if (totals_.time[i].waiting_cycles == 0) continue;
-    totals_.time[i].convert(ledger().clock());
+    totals_.time[i].convert(snapshot.hertz(device_));
     classes_[i].window.restart();  // belongs to earlier windows
   }
 }
@@ -70,9 +67,9 @@ void ClientEngineTime::learn_rate(const ClientSnapshot& snapshot) {
 // What the clients counted since the last scan; zero at the first scan.
 std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(const ClientSnapshot& snapshot) {
   std::array<Gain, kEngineClasses> gains{};
-  ledger().begin_scan(snapshot);
+  totals_.gains.begin_scan(snapshot);
   for (const DrmClient& client : snapshot.clients_of(device_)) {
-    const ClientLedger::Use use = ledger().advance(client);
+    const ClientGains::Use use = totals_.gains.advance(client);
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
       const ClientEngine& engine = client.engines[i];
       if (!engine.present()) continue;
@@ -86,7 +83,7 @@ std::array<ClientEngineTime::Gain, kEngineClasses> ClientEngineTime::gather(cons
       gain.spoiled = gain.spoiled || use.steps[i].spoiled;
     }
   }
-  ledger().end_scan();
+  totals_.gains.end_scan();
   needs_baseline_ = false;
   return gains;
 }
@@ -98,6 +95,7 @@ bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
   const bool some_silent = std::any_of(clients.begin(), clients.end(),
                                        [](const DrmClient& client) { return !client.reports_engine_time(); });
   const bool all_report = snapshot.shows_all() && !some_silent;
+  const std::optional<double> hertz = snapshot.hertz(device_);
   bool moved = false;
   for (std::size_t i = 0; i < kEngineClasses; ++i) {
     // A walk that missed clients gives no ratio.
@@ -106,21 +104,22 @@ bool ClientEngineTime::scan(const ClientSnapshot& snapshot) {
     ClassState& state = classes_[i];
     state.known = gains[i].clients > 0 || (all_report && (totals_.reported[i] || engines_[i] != 0));
     state.has_zero = !some_silent && (state.has_zero || state.known);
-    add_gain(i, gains[i], snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
+    add_gain(i, gains[i], hertz, snapshot.time + gains[i].offsets / std::max<std::uint32_t>(gains[i].clients, 1));
   }
   return moved;
 }
 
 void ClientEngineTime::count_gap(const ClientSnapshot& snapshot, const PmuCount& pmu) {
   const auto clients = snapshot.clients_of(device_);
-  const auto last_scan = ledger().last_scan();
-  if (last_scan && ledger().clock().hertz() && !clients.empty() && pmu.until > pmu.from) {
+  const auto last_scan = totals_.gains.last_scan();
+  const std::optional<double> hertz = snapshot.hertz(device_);
+  if (last_scan && hertz && !clients.empty() && pmu.until > pmu.from) {
     const double gap = static_cast<double>((pmu.from - *last_scan).count());
     // Both counts at the same time.
     const double share = to_seconds(clients.front().time - pmu.from).value / to_seconds(pmu.until - pmu.from).value;
     std::array<Gain, kEngineClasses> gains = gather(snapshot);
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
-      gains[i].time.convert(ledger().clock());
+      gains[i].time.convert(hertz);
       const double missed =
           static_cast<double>(gains[i].time.nanoseconds) - static_cast<double>(pmu.nanoseconds[i]) * share;
       const double most = gap * gains[i].capacity;
@@ -131,7 +130,7 @@ void ClientEngineTime::count_gap(const ClientSnapshot& snapshot, const PmuCount&
 }
 
 void ClientEngineTime::forget() {
-  ledger().forget_clients();
+  totals_.gains.forget_clients();
   needs_baseline_ = true;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/counter_window.h"
 #include "collector/collector.h"
-#include "collector/shared/client_ledger.h"
+#include "collector/shared/client_gains.h"
 
 namespace igpu {
 
@@ -46,15 +46,15 @@ class ClientEngineTime {
   void skip_gap();
   // Sets the number of engines by class; without it the classes are known from clients only.
   void know_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
-  // Sets the rate of the GPU's clock as the driver reports it; otherwise it is learned from scan to scan.
-  void know_clock(double hertz) { ledger().clock().know(hertz); }
-  // The GPU sleeps: it does no work, and its clock stands still. All work of clients that are new at the next scan is
-  // later than this. Not after forget(): the PMU has measured up to some time before.
-  void asleep(Nanoseconds now) { needs_baseline_ ? ledger().clock().pause() : ledger().asleep(now); }
+  // The GPU sleeps: it does no work. All work of clients that are new at the next scan is later than this. Not after
+  // forget(): the PMU has measured up to some time before.
+  void asleep(Nanoseconds now) {
+    if (!needs_baseline_) totals_.gains.asleep(now);
+  }
 
-  // Cycles wait until the clock's rate is known; it is learned here, too, while the PMU measures.
+  // Cycles wait until the clock's rate is known; a scan may show it while the PMU measures, too.
   bool awaits_rate() const;
-  void learn_rate(const ClientSnapshot& snapshot);
+  void use_rate(const ClientSnapshot& snapshot);
 
   // Engine time of both sources, given what the PMU has counted, of the classes that the GPU has or a client reported.
   EngineSeconds total_with(const ByClass& counted) const;
@@ -85,12 +85,11 @@ class ClientEngineTime {
   struct Totals {
     std::array<EngineTime, kEngineClasses> time{};
     std::array<bool, kEngineClasses> reported{};  // by any client
-    ClientLedger ledger;
+    ClientGains gains;
   };
 
   std::array<Gain, kEngineClasses> gather(const ClientSnapshot& snapshot);
-  void add_gain(std::size_t engine_class, const Gain& gain, Nanoseconds now);
-  ClientLedger& ledger() { return totals_.ledger; }
+  void add_gain(std::size_t engine_class, const Gain& gain, std::optional<double> hertz, Nanoseconds now);
   void advance(std::size_t engine_class, std::uint32_t capacity, Nanoseconds now);
 
   const std::string_view device_;

@@ -194,7 +194,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
     return;
   }
   if (clients_.awaits_rate())
-    if (const auto snapshot = pass.clients()) clients_.learn_rate(**snapshot);
+    if (const auto snapshot = pass.clients()) clients_.use_rate(**snapshot);
   if (pmu_start_) count_gap_before_pmu(pass, read_at);
   clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
   clients_ratio_ = awaits_ratio_;
@@ -211,6 +211,8 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   bool some_hidden = true;
   const auto snapshot = pass.clients();
   if (snapshot) {
+    // With the rate known the first scan already counts in seconds.
+    if (const auto& clocks = (*snapshot)->clocks) clocks->ask(machine_.drm, gpu_);
     moved = clients_.scan(**snapshot);
     clients_ratio_ = true;
     hidden_ = (*snapshot)->why_hidden();
@@ -271,13 +273,11 @@ void XeEngineMeter::report_features(SampleSink& out) const {
   out.absent(EnginesCollector::kInterruptsFeature, never);
 }
 
-// Once, when the GPU is first seen awake: with the rate known the first scan already counts in seconds, and classes
-// that no client has reported are known.
+// Once, when the GPU is first seen awake: classes that no client has reported are known.
 void XeEngineMeter::ask_node() {
   if (std::exchange(asked_node_, true)) return;
   const auto node = machine_.drm.open(gpu_.render_node);
   if (!node) return;
-  if (const auto hertz = xe_reference_clock(**node)) clients_.know_clock(static_cast<double>(*hertz));
   if (const auto engines = xe_engines(**node)) clients_.know_engines(engines_by_class(*engines));
 }
 

@@ -10,7 +10,6 @@
 
 #include "base/scan.h"
 #include "collector/shared/memory_states.h"
-#include "source/drm_query.h"
 
 namespace igpu {
 namespace {
@@ -55,18 +54,13 @@ void FdinfoCollector::collect(ScrapePass& pass, SampleSink& out) {
     if (snapshot.files_left_out == 0) out.add(kProcesses, {gpu_.address}, Count{static_cast<double>(holders(clients))});
     return;
   }
-  if (!clients.empty()) ask_for_clock();
+  // With the rate known the first scan already counts in seconds.
+  if (!clients.empty() && snapshot.clocks) snapshot.clocks->ask(machine_.drm, gpu_);
   const UsageTable::Update update = table_.update(snapshot, clients, max_processes_, min_window_);
   for (const ProcessUsage& usage : update.processes) write(usage, out);
   if (snapshot.files_left_out > 0) return;  // any of them may be a client of this GPU
   out.add(kProcesses, {gpu_.address}, Count{static_cast<double>(update.processes.size() + update.dropped)});
   out.add(kDropped, {gpu_.address}, Count{static_cast<double>(update.dropped)});
-}
-
-// Once, when the first client is seen: with the rate known the first scan already counts in seconds.
-void FdinfoCollector::ask_for_clock() {
-  if (gpu_.driver != Driver::xe || std::exchange(asked_for_clock_, true)) return;
-  if (const auto hertz = xe_reference_clock(machine_.drm, gpu_.render_node)) table_.know_clock(*hertz);
 }
 
 void FdinfoCollector::report_finder(const ClientSnapshot& snapshot, SampleSink& out) const {

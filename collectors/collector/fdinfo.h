@@ -132,11 +132,9 @@ class FdinfoCollector final : public Collector {
   void report_finder(const ClientSnapshot& snapshot, SampleSink& out) const;
   void report_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, SampleSink& out);
   void write(const ProcessUsage& usage, SampleSink& out);
-  void ask_for_clock();
 
   Machine& machine_;
   const Gpu& gpu_;
-  bool asked_for_clock_ = false;
   Shown engine_time_shown_ = Shown::unknown;
   Shown memory_shown_ = Shown::unknown;
   const Nanoseconds min_window_;

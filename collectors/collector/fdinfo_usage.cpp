@@ -40,7 +40,7 @@ UsageTable::ProcessState::ProcessState(Nanoseconds min_window)
 double UsageTable::advance(ProcessState& process, std::span<const DrmClient> clients) {
   std::array<ClassReading, kEngineClasses> readings{};
   for (const DrmClient& client : clients) {
-    const ClientLedger::Use use = ledger_.advance(client);
+    const ClientGains::Use use = gains_.advance(client);
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
       const ClientEngine& engine = client.engines[i];
       if (!engine.present()) continue;
@@ -106,7 +106,8 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
     double memory = 0;
   };
   std::vector<Candidate> candidates;
-  ledger_.begin_scan(snapshot);
+  const std::optional<double> hertz = clients.empty() ? std::nullopt : snapshot.hertz(clients.front().device);
+  gains_.begin_scan(snapshot);
   while (!clients.empty()) {
     const std::uint32_t pid = clients.front().pid;
     std::size_t count = 1;
@@ -124,7 +125,7 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
     for (const ClassState& engine : state.engines) candidate.recent += engine.ratio.value_or(Ratio{}).value;
     for (const DrmClient& client : own) candidate.memory += memory_of(client);
   }
-  ledger_.end_scan();
+  gains_.end_scan();
   forget_the_ended(snapshot);
 
   Update update;
@@ -148,20 +149,17 @@ UsageTable::Update UsageTable::update(const ClientSnapshot& snapshot, std::span<
       for (const DrmClient& client : candidate.usage.clients) usage.shown = usage.shown || client.engines[i].present();
       if (!usage.shown) continue;
       usage.busy_ratio = state.ratio;
-      if (state.time.convert(ledger_.clock())) usage.busy = Seconds{state.time.seconds()};
+      if (state.time.convert(hertz)) usage.busy = Seconds{state.time.seconds()};
     }
     update.processes.push_back(candidate.usage);
   }
   return update;
 }
 
-void UsageTable::device_was_bound() {
-  ledger_.device_was_bound();
-  restart_windows();
-}
+void UsageTable::device_was_bound() { restart_windows(); }
 
 void UsageTable::asleep(Nanoseconds now) {
-  ledger_.asleep(now);
+  gains_.asleep(now);
   restart_windows();
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/counter_window.h"
-#include "collector/shared/client_ledger.h"
+#include "collector/shared/client_gains.h"
 #include "igpu/units.h"
 #include "source/clients.h"
 
@@ -52,8 +52,6 @@ class UsageTable {
   // clients: those of this GPU, sorted by pid. Views into the snapshot.
   Update update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most,
                 Nanoseconds min_window);
-  // The rate of an xe GPU's clock, if the driver reports it: otherwise it is learned from scrape to scrape.
-  void know_clock(double hertz) { ledger_.clock().know(hertz); }
   // The device was rebound, or its nodes were renamed. Clients survive both in open descriptors.
   void device_was_bound();
   // The GPU sleeps: windows must not span a time in which its clock stands still.
@@ -61,7 +59,6 @@ class UsageTable {
 
   std::size_t remembered_processes() const { return processes_.size(); }
   std::size_t remembered_series() const { return ended_.size(); }
-  std::size_t remembered_clients() const { return ledger_.remembered_clients(); }
 
  private:
   struct ClassState {
@@ -96,7 +93,7 @@ class UsageTable {
 
   std::map<SeriesKey, ProcessState> processes_;
   std::map<SeriesKey, Ended> ended_;
-  ClientLedger ledger_;
+  ClientGains gains_;
 };
 
 }  // namespace igpu

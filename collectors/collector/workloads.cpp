@@ -10,7 +10,6 @@
 #include "base/scan.h"
 #include "device/engine_class.h"
 #include "machine/change_signal.h"
-#include "source/drm_query.h"
 #include "source/process.h"
 
 namespace igpu {
@@ -104,21 +103,12 @@ WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& 
   return now;
 }
 
-// Once for each binding of a GPU, when its first client is seen: with the rate known the first scan already counts in
-// seconds.
+// With the rate known the first scan already counts in seconds.
 void WorkloadsCollector::ask_for_clocks(const MachinePass& pass, const ClientSnapshot& snapshot) {
   const auto gpus = pass.gpus();
-  for (const Gpu& gpu : *gpus) {
-    const auto [known, is_first] = bindings_.try_emplace(gpu.address, gpu.binding);
-    if (!is_first && std::exchange(known->second, gpu.binding) != gpu.binding) {
-      table_.device_was_bound(gpu.address);
-      asked_for_clock_.erase(gpu.address);
-    }
-    if (gpu.driver != Driver::xe || asked_for_clock_.contains(gpu.address)) continue;
-    if (snapshot.clients_of(gpu.address).empty() || contains(pass.asleep(), gpu.address)) continue;
-    asked_for_clock_.insert(gpu.address);
-    if (const auto hertz = xe_reference_clock(machine_.drm, gpu.render_node)) table_.know_clock(gpu.address, *hertz);
-  }
+  for (const Gpu& gpu : *gpus)
+    if (snapshot.clocks && !snapshot.clients_of(gpu.address).empty() && !contains(pass.asleep(), gpu.address))
+      snapshot.clocks->ask(machine_.drm, gpu);
 }
 
 void WorkloadsCollector::report_names(SampleSink& out) const {

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -226,8 +225,6 @@ class WorkloadsCollector final : public MachineCollector {
   WorkloadTable table_;
   WorkloadJobs jobs_;
   WorkloadHangs hangs_;
-  std::set<std::string> asked_for_clock_;               // GPUs whose driver was asked for the rate of their clock
-  std::map<std::string, std::uint64_t> bindings_;       // Gpu::binding of each GPU at the last scan
   std::map<std::uint32_t, std::uint64_t> tree_starts_;  // start time of each root of a tree, by PID
 };
 

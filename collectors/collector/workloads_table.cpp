@@ -82,25 +82,26 @@ void WorkloadTable::count_clients(const Scan& scan, const std::map<std::uint32_t
     return scan.snapshot.clients_of(device).empty() &&
            std::find(scan.asleep.begin(), scan.asleep.end(), device) != scan.asleep.end();
   };
+  for (const std::string& device : scan.asleep) gains_of(device);  // known from now on: it sleeps, and does no work
   no_clients_.begin_scan(scan.snapshot);
-  for (auto& [device, ledger] : ledgers_)
-    if (!is_hidden(device)) ledger.begin_scan(scan.snapshot);
+  for (auto& [device, gains] : gains_)
+    if (!is_hidden(device)) gains.begin_scan(scan.snapshot);
   for (const DrmClient& client : scan.snapshot.clients) {
     const auto group = groups.find(client.pid);
     if (group == groups.end() || group->second == nullptr) continue;
-    count_client(client, ledger_of(client.device).advance(client), *group->second);
+    count_client(client, gains_of(client.device).advance(client), *group->second);
   }
-  for (auto& [device, ledger] : ledgers_) {
+  for (auto& [device, gains] : gains_) {
     if (is_hidden(device)) {
-      ledger.asleep(scan.snapshot.time);
+      gains.asleep(scan.snapshot.time);
     } else {
-      ledger.end_scan();
+      gains.end_scan();
     }
   }
   no_clients_.end_scan();
 }
 
-void WorkloadTable::count_client(const DrmClient& client, const ClientLedger::Use& use, Group& group) {
+void WorkloadTable::count_client(const DrmClient& client, const ClientGains::Use& use, Group& group) {
   Device& device = group.workload.devices[client.device];
   ++device.clients;
   if (use.is_new && use.is_recent) ++group.workload.started;
@@ -149,12 +150,12 @@ void WorkloadTable::finish(const Scan& scan) {
   awaiting_rate_.clear();
   for (auto& [name, group] : groups_) {
     for (auto& [address, engines] : group.engines) {
-      const ClockRate& clock = ledger_of(address).clock();
+      const std::optional<double> hertz = scan.snapshot.hertz(address);
       Device& device = group.workload.devices[address];
       for (std::size_t i = 0; i < kEngineClasses; ++i) {
         ClassState& state = engines[i];
         // Cycles that were kept until the rate was known belong to earlier windows.
-        const bool is_converted = state.time.convert(clock);
+        const bool is_converted = state.time.convert(hertz);
         if (!is_converted) {
           state.window.restart();
           awaiting_rate_.insert(address);

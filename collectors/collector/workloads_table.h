@@ -16,7 +16,7 @@
 
 #include "base/counter_window.h"
 #include "base/tree_usage.h"
-#include "collector/shared/client_ledger.h"
+#include "collector/shared/client_gains.h"
 #include "source/clients.h"
 
 namespace igpu {
@@ -40,7 +40,7 @@ struct WorkloadLabels {
 //     is held by several (dup, fork, SCM_RIGHTS). After exec, or in another cgroup, what follows belongs to the new
 //     workload, and what was counted stays where it is.
 //   - A client of the first scan counts from then on. A client that appears later counts in full, unless it existed
-//     before and only became visible (client_ledger.h).
+//     before and only became visible (client_gains.h).
 //   - A workload keeps what its clients and processes have used after they ended.
 //
 // At most `most` workloads have counters of their own. Beyond that, the workloads that used the GPUs least in the last
@@ -105,11 +105,6 @@ class WorkloadTable {
   // The names of the workloads in "other".
   const std::set<std::string, std::less<>>& folded_names() const { return folded_; }
 
-  // Sets the rate of a GPU's clock as the driver reports it; otherwise it is learned from scan to scan.
-  void know_clock(const std::string& device, double hertz) { ledger_of(device).clock().know(hertz); }
-  // A driver was bound to the device again since the last scan.
-  void device_was_bound(const std::string& device) { ledger_of(device).device_was_bound(); }
-
  private:
   struct ClassState {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}
@@ -129,21 +124,21 @@ class WorkloadTable {
   static void report_found(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
   void begin_scan();
   void count_clients(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
-  void count_client(const DrmClient& client, const ClientLedger::Use& use, Group& group);
+  void count_client(const DrmClient& client, const ClientGains::Use& use, Group& group);
   void count_processes(const Scan& scan, const std::map<std::uint32_t, Group*>& groups);
   void add_memory(const DrmClient& client, Device& device) const;
   void finish(const Scan& scan);
   void fold();
   void fold_into_other(Group& group);
   // A GPU that is seen for the first time had no clients in the scans before.
-  ClientLedger& ledger_of(const std::string& device) { return ledgers_.try_emplace(device, no_clients_).first->second; }
+  ClientGains& gains_of(const std::string& device) { return gains_.try_emplace(device, no_clients_).first->second; }
 
   const std::size_t most_;
   const Nanoseconds min_window_;
-  std::map<std::string, Group, std::less<>> groups_;          // by name
-  std::set<std::string, std::less<>> folded_;                 // names
-  std::map<std::string, ClientLedger, std::less<>> ledgers_;  // by device
-  ClientLedger no_clients_;
+  std::map<std::string, Group, std::less<>> groups_;       // by name
+  std::set<std::string, std::less<>> folded_;              // names
+  std::map<std::string, ClientGains, std::less<>> gains_;  // by device
+  ClientGains no_clients_;
   std::set<std::string, std::less<>> awaiting_rate_;  // GPUs: some of their cycles wait for the rate of their clock
   TreeUsage tree_;
 

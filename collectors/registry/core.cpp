@@ -63,6 +63,18 @@ std::size_t RegistryCore::device_count(const Progress& progress) const {
 
 Reading<ClientSnapshot> RegistryCore::find_clients(std::span<const std::string> chosen,
                                                    std::vector<std::string> asleep) {
+  Reading<ClientSnapshot> found = find_chosen_clients(chosen, asleep);
+  if (!found) return found;
+  const auto gpus = [&] {
+    const std::lock_guard lock(known_mutex);
+    return known_gpus;
+  }();
+  ledgers.count(*found, *gpus, asleep);
+  return found;
+}
+
+Reading<ClientSnapshot> RegistryCore::find_chosen_clients(std::span<const std::string> chosen,
+                                                          std::vector<std::string> asleep) {
   if (options.gpus.empty()) return finder->find(asleep);
   const auto is_chosen = [&](const std::string& address) {
     return std::find(chosen.begin(), chosen.end(), address) != chosen.end();

@@ -19,6 +19,7 @@
 #include "registry/scrape_log.h"
 #include "registry/sink_pool.h"
 #include "source/client_finder.h"
+#include "source/client_ledger.h"
 
 namespace igpu {
 
@@ -34,6 +35,7 @@ struct RegistryCore {
   // For the search for clients.
   std::mutex walk_mutex;
   std::unique_ptr<ClientFinder> finder;
+  ClientLedgers ledgers;
   Discovery all_gpus;                             // used if only some are chosen
   std::map<std::string, PowerWatch> other_power;  // of GPUs that are not chosen, by address
 
@@ -84,8 +86,9 @@ struct RegistryCore {
   void publish_known();
   // The number of GPUs in the list of this run or, if the run has none, in the last one.
   std::size_t device_count(const Progress& progress) const;
-  // The clients of the chosen GPUs, and the processes that hold them.
+  // The clients of the chosen GPUs with what they have counted, and the processes that hold them.
   Reading<ClientSnapshot> find_clients(std::span<const std::string> chosen, std::vector<std::string> asleep);
+  Reading<ClientSnapshot> find_chosen_clients(std::span<const std::string> chosen, std::vector<std::string> asleep);
   // Logs each name of the choice that no GPU has.
   void report_missing(const std::vector<std::shared_ptr<GpuUnit>>& found);
   std::shared_ptr<GpuUnit> bind(const Gpu& gpu, const GpuUnit* before);

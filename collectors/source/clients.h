@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +17,7 @@
 #include "igpu/device.h"
 #include "igpu/reading.h"
 #include "igpu/units.h"
+#include "source/client_clocks.h"
 
 // DRM clients of all Intel GPUs as /proc/<pid>/fdinfo shows them (Documentation/gpu/drm-usage-stats.rst), already
 // deduplicated by (PCI address, drm-client-id).
@@ -27,6 +30,14 @@ struct ClientEngine {
   std::optional<std::uint64_t> total_cycles;
   std::uint32_t capacity = 1;  // engines of this class; 0 in the file counts as 1
   bool present() const { return busy_ns || cycles; }
+  bool in_cycles() const { return !busy_ns; }
+};
+
+// What a client has used on one class of engines since the first scan that found it, in its own unit. Only grows.
+struct ClientCount {
+  std::uint64_t gained = 0;   // for a count that only grows
+  std::uint64_t moved = 0;    // what a ratio is made of: values that were held count again
+  std::uint32_t spoiled = 0;  // corrections so far that are too large for the window they lie in
 };
 
 struct ClientMemory {
@@ -42,6 +53,11 @@ struct DrmClient {
   Nanoseconds time{};                                  // when its text was read; deltas use this time, not the walk's
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
   std::vector<ClientMemory> memory;
+
+  // Set by ClientLedgers.
+  std::uint64_t serial = 0;                          // of this client; another one under the same id has another
+  std::size_t slot = 0;                              // of its GPU's clients, known ones that are hidden included
+  std::array<ClientCount, kEngineClasses> counts{};  // indexed by EngineClass
 
   bool reports_engine_time() const {
     return std::any_of(engines.begin(), engines.end(), [](const ClientEngine& engine) { return engine.present(); });
@@ -78,6 +94,7 @@ struct ClientSnapshot {
   bool complete = true;      // false: the time limit was reached; the rest follows in the next walk
   bool pids_hidden = false;  // /proc is mounted with hidepid, or holds only our own PID namespace
   Nanoseconds duration{};
+  std::shared_ptr<ClientClocks> clocks;  // set by ClientLedgers; later scans share it
 
   std::span<const DrmClient> clients_of(std::string_view device) const {
     const auto begin = std::ranges::lower_bound(clients, device, {}, &DrmClient::device);
@@ -88,6 +105,8 @@ struct ClientSnapshot {
     const auto at = std::ranges::lower_bound(processes, pid, {}, &ClientProcess::pid);
     return at != processes.end() && at->pid == pid ? &*at : nullptr;
   }
+  // Rate of the clock that cycles of the GPU's clients count by; nullopt while it is not known.
+  std::optional<double> hertz(std::string_view device) const { return clocks ? clocks->hertz(device) : std::nullopt; }
   bool runs(std::uint32_t pid) const { return std::binary_search(pids.begin(), pids.end(), pid); }
   // True if no user of a GPU can be missing: every process was read, and every block was parsed.
   bool shows_all() const { return complete && blocks_skipped == 0 && !why_hidden(); }

@@ -22,6 +22,7 @@
 #include "igpu/unique_fd.h"
 #include "kernel/control_groups.h"
 #include "kernel/short_process.h"
+#include "source/client_ledger.h"
 #include "source/client_walk.h"
 #include "support/exposition_parser.h"
 #include "support/fixed_rules.h"
@@ -70,8 +71,9 @@ class Scene {
         << i915_block(kGpu, id, "drm-engine-video:\t" + std::to_string(seconds) + "000000000 ns\n");
   }
   void scan() {
-    const auto found = walk_.find({});
+    auto found = walk_.find({});
     REQUIRE(found);
+    ledgers_.count(*found, {}, {});
     snapshot = *found;
     sink_.clear();
     TestMachinePass pass(machine_.clock);
@@ -107,6 +109,7 @@ class Scene {
   Machine machine_{*real_.sys,   proc_,        *real_.dev,        *real_.perf,
                    *real_.nodes, *real_.clock, *real_.privileges, *real_.names};
   ClientWalk walk_{machine_, {.time = 60s}};
+  ClientLedgers ledgers_;
   WorkloadsCollector workloads_;
   SampleSink sink_;
 };

@@ -14,6 +14,7 @@
 #include "device/discovery.h"
 #include "machine/machine.h"
 #include "monitor/machine_parts.h"
+#include "source/client_ledger.h"
 #include "support/fake_clock.h"
 #include "support/fake_drm_nodes.h"
 #include "support/fake_perf_events.h"
@@ -115,6 +116,7 @@ class CollectorRun {
 
   // Makes the collector again, as after a re-binding; counters are remembered.
   void bind() {
+    if (collector_) ++gpu_.binding;
     collector_.reset();
     pmu_ = std::make_unique<PmuSession>(
         machine_.machine(), pmu_memory_,
@@ -125,6 +127,7 @@ class CollectorRun {
   // The next scrape; with clients if the collector asks for them.
   SampleSink& collect(Reading<ClientSnapshot> clients = ClientSnapshot{}) {
     sink_.clear();
+    if (clients) ledgers_.count(*clients, {&gpu_, 1}, {});
     TestPass pass(machine_.clock, ++number_);
     pass.snapshot = std::move(clients);
     pass.is_suspended = is_suspended;
@@ -192,6 +195,7 @@ class CollectorRun {
   std::unique_ptr<PmuSession> pmu_;
   OptionValues values_;
   std::unique_ptr<Collector> collector_;
+  ClientLedgers ledgers_;
   SampleSink sink_;
   std::uint64_t number_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/shared/client_ledger.h"
+#include "source/client_ledger.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,9 @@
 
 #include "collector/engines_clients.h"
 #include "collector/fdinfo_usage.h"
+#include "collector/shared/client_gains.h"
 #include "collector/workloads_table.h"
+#include "support/fake_drm_nodes.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;
@@ -49,11 +51,18 @@ void add_client(ClientSnapshot& snapshot, std::uint32_t pid, std::uint64_t id, N
   snapshot.clients.push_back(std::move(client));
 }
 
-std::size_t scan(ClientLedger& ledger, const ClientSnapshot& snapshot) {
-  ledger.begin_scan(snapshot);
-  for (const DrmClient& client : snapshot.clients) (void)ledger.advance(client);
-  ledger.end_scan();
+std::size_t scan(ClientLedger& ledger, ClientSnapshot snapshot) {
+  ClockRate clock;
+  ledger.count(snapshot, snapshot.clients, clock);
   return ledger.remembered_clients();
+}
+
+// What a reader is told of a scan's only client.
+ClientGains::Use read(ClientGains& gains, const ClientSnapshot& snapshot) {
+  gains.begin_scan(snapshot);
+  const ClientGains::Use use = gains.advance(snapshot.clients.front());
+  gains.end_scan();
+  return use;
 }
 
 // Processes that come and go, and their clients, which work, close, are passed on, and are hidden for a while.
@@ -142,20 +151,20 @@ class History {
   std::vector<Client> clients_;
 };
 
-// The three that add up the clients of a GPU.
+// The three that add up the clients of a GPU, each from the same scans with the same counts.
 struct Sums {
+  ClientLedgers ledgers;
   CounterMemory memory;
   ClientEngineTime by_class{memory, kGpu, 1s};
   UsageTable by_process;
   WorkloadTable by_workload{4, 1s};
   std::map<std::uint32_t, double> processes;
 
-  Sums() {
-    by_class.know_clock(kHertz);
-    by_process.know_clock(kHertz);
-    by_workload.know_clock(kGpu, kHertz);
-  }
-  void scan(const ClientSnapshot& snapshot, bool sleeps) {
+  // Returns the scan with the counts.
+  ClientSnapshot scan(ClientSnapshot snapshot, bool sleeps) {
+    const std::vector<std::string> asleep = sleeps ? std::vector{kGpu} : std::vector<std::string>();
+    ledgers.count(snapshot, {}, asleep);
+    snapshot.clocks->use(kGpu, [](ClockRate& clock) { clock.know(kHertz); });
     if (sleeps) {
       by_class.asleep(snapshot.time);
       by_process.asleep(snapshot.time);
@@ -164,12 +173,12 @@ struct Sums {
       for (const ProcessUsage& usage : by_process.update(snapshot, snapshot.clients, 100, 1s).processes)
         if (usage.engines[kRender].busy) processes[usage.process->pid] = usage.engines[kRender].busy->value;
     }
-    const std::vector<std::string> asleep = sleeps ? std::vector{kGpu} : std::vector<std::string>();
     WorkloadTable::Scan scan{.snapshot = snapshot, .processes = {}, .workload_of = {}, .found = {}, .asleep = asleep};
     scan.workload_of = [](std::uint32_t pid) {
       return WorkloadLabels{.workload = "w" + std::to_string(pid), .kind = "comm"};
     };
     by_workload.advance(scan);
+    return snapshot;
   }
   double of_classes() const { return by_class.total_with({})[kRender].value_or(0); }
   double of_processes() const {
@@ -195,23 +204,22 @@ TEST_CASE("over any history of scans the sums by class, by process and by worklo
       CAPTURE(seed);
       History history(seed, driver, true);
       Sums sums;
-      ClientLedger ledger;
-      ledger.clock().know(kHertz);
+      ClientGains gains;
       double older = 0;  // what clients had counted before they were seen: only their process counts it
       for (int i = 0; i < 100; ++i) {
-        const ClientSnapshot snapshot = history.next();
-        sums.scan(snapshot, history.sleeps());
+        ClientSnapshot next = history.next();
+        const ClientSnapshot snapshot = sums.scan(std::move(next), history.sleeps());
         if (history.sleeps()) {
-          ledger.asleep(snapshot.time);
+          gains.asleep(snapshot.time);
           continue;
         }
-        ledger.begin_scan(snapshot);
+        gains.begin_scan(snapshot);
         for (const DrmClient& client : snapshot.clients) {
-          const ClientLedger::Use use = ledger.advance(client);
+          const ClientGains::Use use = gains.advance(client);
           if (!use.is_recent)
             older += static_cast<double>(use.steps[kRender].gained) / (driver == Driver::i915 ? 1e9 : kHertz);
         }
-        ledger.end_scan();
+        gains.end_scan();
         CAPTURE(i);
         REQUIRE(sums.of_workloads() == doctest::Approx(sums.of_classes()).epsilon(1e-6));
         REQUIRE(sums.of_processes() == doctest::Approx(sums.of_classes() + older).epsilon(1e-6));
@@ -227,10 +235,10 @@ TEST_CASE("while scans miss nothing, each second of work is in each sum once, ho
       CAPTURE(seed);
       History history(seed, driver, false);
       Sums sums;
-      sums.scan(scan_at(1s), false);
+      (void)sums.scan(scan_at(1s), false);
       for (int i = 0; i < 200; ++i) {
         const ClientSnapshot snapshot = history.next();
-        sums.scan(snapshot, history.sleeps());
+        (void)sums.scan(snapshot, history.sleeps());
       }
       CHECK(sums.of_classes() == doctest::Approx(history.worked()).epsilon(1e-6));
       CHECK(sums.of_processes() == doctest::Approx(history.worked()).epsilon(1e-6));
@@ -281,21 +289,101 @@ TEST_CASE("the memory is bounded, however many clients a process opens and close
   }
 }
 
+TEST_CASE("a reader that missed scans is told what was gained in all of them") {
+  ClientLedgers ledgers;
+  ClientGains each, some;
+  std::uint64_t by_each = 0, by_some = 0;
+  Nanoseconds used{};
+  for (int i = 1; i <= 60; ++i) {
+    ClientSnapshot snapshot = scan_at(std::chrono::seconds(i));
+    used += 100ms;
+    if (i == 20) used -= 50ms;  // a correction: it spoils the window
+    add_client(snapshot, 7, 1, used);
+    ledgers.count(snapshot, {}, {});
+    const auto gained = read(each, snapshot).steps[kRender];
+    CHECK(gained.spoiled == (i == 20 && gained.moved == 0));
+    by_each += gained.gained;
+    if (i % 7 != 1) continue;
+    by_some += read(some, snapshot).steps[kRender].gained;
+    if (i == 57) CHECK(by_some == by_each);
+  }
+}
+
+TEST_CASE("a client under an id that was given again while a reader did not look is a new one") {
+  ClientLedgers ledgers;
+  ClientGains gains;
+  ClientSnapshot first = scan_at(1s);
+  add_client(first, 7, 1, 5s);
+  ledgers.count(first, {}, {});
+  CHECK(read(gains, first).is_new);
+  ClientSnapshot missed = scan_at(2s);  // the process of the first has ended
+  add_client(missed, 8, 1, 100ms);
+  ledgers.count(missed, {}, {});
+  ClientSnapshot second = scan_at(20s);
+  add_client(second, 8, 1, 6s);
+  ledgers.count(second, {}, {});
+  const ClientGains::Use use = read(gains, second);
+  CHECK(use.is_new);
+  CHECK(use.is_recent);
+  CHECK(use.steps[kRender].gained == 6'000'000'000);
+}
+
+TEST_CASE("the place of a forgotten client is used again, and its next user is a new client") {
+  ClientLedgers ledgers;
+  ClientGains gains;
+  std::uint64_t id = 0;
+  for (int i = 1; i < 300; ++i) {
+    ClientSnapshot snapshot = scan_at(std::chrono::seconds(i));
+    add_client(snapshot, 7, ++id, 1ms);
+    ledgers.count(snapshot, {}, {});
+    CHECK(snapshot.clients.front().slot <= ClientLedger::kMostScans + 1);
+    const ClientGains::Use use = read(gains, snapshot);
+    CHECK(use.is_new);
+    CHECK(use.steps[kRender].gained == 1'000'000);
+  }
+}
+
+TEST_CASE("the rate of a clock that one collector asked for serves all, and it is asked for once in each binding") {
+  ClientLedgers ledgers;
+  ClientSnapshot snapshot = scan_at(1s);
+  add_client(snapshot, 7, 1, 1s, Driver::xe);
+  ledgers.count(snapshot, {}, {});
+  CHECK_FALSE(snapshot.hertz(kGpu));
+  test::FakeDrmNodes nodes;
+  Gpu gpu;
+  gpu.address = kGpu;
+  gpu.driver = Driver::xe;
+  gpu.render_node = "renderD128";
+  snapshot.clocks->ask(nodes, gpu);
+  snapshot.clocks->ask(nodes, gpu);
+  CHECK(nodes.opens == 1);
+  gpu.binding = 1;
+  snapshot.clocks->ask(nodes, gpu);
+  CHECK(nodes.opens == 2);
+}
+
 TEST_CASE("after the PMU has measured, nothing that clients did meanwhile is counted again") {
-  ClientLedger ledger;
-  scan(ledger, scan_at(1s));
-  ledger.forget_clients();  // the PMU measures, and is closed an hour later
+  ClientLedgers ledgers;
+  ClientGains gains;
+  const auto count = [&](ClientSnapshot snapshot) {
+    ledgers.count(snapshot, {}, {});
+    gains.begin_scan(snapshot);
+    std::vector<bool> recent;
+    for (const DrmClient& client : snapshot.clients) recent.push_back(gains.advance(client).is_recent);
+    gains.end_scan();
+    return recent;
+  };
+  (void)count(scan_at(1s));
+  gains.forget_clients();  // the PMU measures, and is closed an hour later
   ClientSnapshot cut_short = scan_at(3600s);
   cut_short.complete = false;
-  scan(ledger, cut_short);
+  (void)count(cut_short);
   ClientSnapshot next = scan_at(3601s);
   add_client(next, 7, 1, 1800s);
   next.processes.emplace_back();
   next.processes.back().pid = 7;
   next.processes.back().start_time_ticks = 200;
-  ledger.begin_scan(next);
-  CHECK_FALSE(ledger.advance(next.clients.front()).is_recent);
-  ledger.end_scan();
+  CHECK(count(next) == std::vector{false});
 }
 
 TEST_SUITE_END();

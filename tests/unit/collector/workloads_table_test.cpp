@@ -7,8 +7,11 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "source/client_ledger.h"
 
 using namespace igpu;
 using namespace std::chrono_literals;
@@ -73,8 +76,12 @@ class Scene {
     std::sort(processes_.begin(), processes_.end(), by_pid);
     std::sort(snapshot_.processes.begin(), snapshot_.processes.end(), by_pid);
     std::sort(snapshot_.pids.begin(), snapshot_.pids.end());
+    std::stable_sort(snapshot_.clients.begin(), snapshot_.clients.end(), [](const DrmClient& a, const DrmClient& b) {
+      return std::tie(a.device, a.pid) < std::tie(b.device, b.pid);
+    });
     snapshot_.time = now;
     snapshot_.boot_ticks = ticks();
+    ledgers_.count(snapshot_, {}, {});
     table.advance(
         {snapshot_, processes_, ticks(), all_processes, [this](std::uint32_t pid) -> std::optional<WorkloadLabels> {
            const auto it = group_.find(pid);
@@ -120,6 +127,7 @@ class Scene {
 
  private:
   ClientSnapshot snapshot_;
+  ClientLedgers ledgers_;
   std::vector<TreeProcess> processes_;
   std::map<std::uint32_t, std::string> group_;
 };

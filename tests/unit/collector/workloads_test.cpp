@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "source/client_ledger.h"
 #include "source/client_walk.h"
 #include "support/fake_job_counters.h"
 #include "support/fixed_rules.h"
@@ -100,6 +101,7 @@ class Scene {
   void collect(Reading<ClientSnapshot> clients) {
     sink.clear();
     test::TestMachinePass pass(tree.machine().clock);
+    if (clients) ledgers_.count(*clients, gpus, asleep);
     pass.snapshot = std::move(clients);
     pass.bound = gpus;
     pass.sleeping = asleep;
@@ -110,6 +112,7 @@ class Scene {
   }
 
   ClientWalk walk_{tree.machine(), {}};
+  ClientLedgers ledgers_;
   WorkloadsCollector workloads_;
 };
 

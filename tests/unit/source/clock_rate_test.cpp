@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/shared/clock_rate.h"
+#include "source/clock_rate.h"
 
 #include <doctest/doctest.h>
 

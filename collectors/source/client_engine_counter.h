@@ -2,14 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "base/held_counter.h"
-#include "collector/shared/clock_rate.h"
 #include "source/clients.h"
+#include "source/clock_rate.h"
 
 namespace igpu {
 
@@ -22,8 +20,7 @@ namespace igpu {
 class ClientEngineCounter {
  public:
   struct Step : HeldCounter::Step {
-    bool in_cycles = false;  // gained and moved; else in nanoseconds
-    bool spoiled = false;    // a correction that is too large for the window it lies in: no ratio
+    bool spoiled = false;  // a correction that is too large for the window it lies in: no ratio
   };
 
   // engine must be present(). clock learns from the GPU's timestamp.
@@ -40,7 +37,6 @@ class ClientEngineCounter {
       clock.observe(time, *engine.total_cycles);
     }
     static_cast<HeldCounter::Step&>(step) = counter_.advance(*engine.cycles, kHeldCycles, lap);
-    step.in_cycles = true;
     step.spoiled = step.stepped_back > kHeldCycles / kSpoilingPart;
     return step;
   }
@@ -53,10 +49,10 @@ class ClientEngineCounter {
 
   // The most that the class can have gained in this time, in the client's unit. Kernels publish in lumps: a little more
   // than the time that has passed is possible.
-  static double most(const ClientEngine& engine, Nanoseconds elapsed, const ClockRate& clock) {
+  static double most(const ClientEngine& engine, Nanoseconds elapsed, std::optional<double> hertz) {
     const double seconds = to_seconds(elapsed).value;
     if (engine.busy_ns) return possible(seconds * 1e9, static_cast<double>(kHeldNanoseconds), engine);
-    return possible(seconds * clock.hertz().value_or(kFastestClock), static_cast<double>(kHeldCycles), engine);
+    return possible(seconds * hertz.value_or(kFastestClock), static_cast<double>(kHeldCycles), engine);
   }
 
  private:
@@ -77,27 +73,6 @@ class ClientEngineCounter {
 
   HeldCounter counter_;
   std::optional<std::uint64_t> last_total_;
-};
-
-// Engine time that only grows: what the clients of an owner gained. Cycles wait until the rate of their clock is known.
-struct EngineTime {
-  std::uint64_t nanoseconds = 0;
-  std::uint64_t waiting_cycles = 0;
-
-  void add(const ClientEngineCounter::Step& step) { (step.in_cycles ? waiting_cycles : nanoseconds) += step.gained; }
-  void add(const EngineTime& other) {
-    nanoseconds += other.nanoseconds;
-    waiting_cycles += other.waiting_cycles;
-  }
-  // False if cycles are left, because the rate is not known.
-  bool convert(const ClockRate& clock) {
-    if (waiting_cycles == 0) return true;
-    if (!clock.hertz()) return false;
-    const double cycles = static_cast<double>(std::exchange(waiting_cycles, 0));
-    nanoseconds += static_cast<std::uint64_t>(std::llround(cycles * 1e9 / *clock.hertz()));
-    return true;
-  }
-  double seconds() const { return static_cast<double>(nanoseconds) / 1e9; }
 };
 
 }  // namespace igpu

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/client_clocks.h"
+
+#include <utility>
+
+#include "source/drm_query.h"
+
+namespace igpu {
+
+void ClientClocks::ask(DrmNodes& nodes, const Gpu& gpu) {
+  if (gpu.driver != Driver::xe) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(clocks_[gpu.address].asked_in, gpu.binding) == gpu.binding) return;
+  }
+  // Without the lock: a driver that hangs stops only the collector that asks.
+  if (const auto hertz = xe_reference_clock(nodes, gpu.render_node))
+    use(gpu.address, [&](ClockRate& rate) { rate.know(*hertz); });
+}
+
+}  // namespace igpu

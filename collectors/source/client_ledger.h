@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "igpu/device.h"
+#include "source/client_clocks.h"
+#include "source/client_engine_counter.h"
+#include "source/clients.h"
+
+namespace igpu {
+
+// What the clients of one GPU have counted, from scan to scan. The rules that all sums over clients share are here:
+//   - A client with an id that was given again is another client. Only i915 does that (before Linux 6.5 always, later
+//     when the device is bound again), and it counts nanoseconds: a lower count under another holder, which was read or
+//     has ended, shows it; after a binding a count that began again does.
+//   - One rate of the GPU's clock, learned from all its clients.
+//   - A client that is not seen keeps its counts while its process runs (its GPU sleeps, or a scan misses it), and some
+//     scans longer, because another process may hold it that the next scans do not visit.
+class ClientLedger {
+ public:
+  // Beyond this many clients that are not seen, only those that may be hidden are kept, for kMostScans.
+  static constexpr std::size_t kMostUnseen = 4096;
+  // Within this many scans every process is visited (source/client_walk.h).
+  static constexpr std::uint64_t kMostScans = 16;
+
+  // Sets serial, slot and counts of these clients of the snapshot: all of this GPU, sorted by PID.
+  void count(const ClientSnapshot& snapshot, std::span<DrmClient> clients, ClockRate& clock);
+  // i915 may now give the id of a known client to a new one of the same process.
+  void device_was_bound();
+
+  std::size_t remembered_clients() const { return clients_.size(); }
+
+ private:
+  struct Client {
+    std::array<ClientEngineCounter, kEngineClasses> engines;
+    std::array<ClientCount, kEngineClasses> counts{};
+    std::uint64_t serial = 0;
+    std::size_t slot = 0;
+    std::uint32_t pid = 0;
+    std::uint64_t start_ticks = 0;
+    std::uint64_t seen_in = 0;    // number of the scan
+    bool before_binding = false;  // not seen since the device was bound
+  };
+
+  static bool is_another(const ClientSnapshot& snapshot, const Client& known, const DrmClient& client,
+                         std::uint64_t start_ticks);
+  Client& client_of(const ClientSnapshot& snapshot, const DrmClient& client, std::uint64_t start_ticks);
+  void forget_unseen(const ClientSnapshot& snapshot, std::size_t seen);
+
+  std::map<std::uint64_t, Client> clients_;  // by drm-client-id
+  std::vector<std::size_t> free_slots_;
+  std::uint64_t number_ = 0;  // of the scan
+  std::uint64_t last_serial_ = 0;
+};
+
+// The ledgers of all GPUs. One for each list of scans, which counts every one of them: the collectors only add up what
+// the clients have gained (collector/shared/client_gains.h). One thread at a time.
+class ClientLedgers {
+ public:
+  // gpus: those that are bound. asleep: PCI addresses of GPUs whose clients may be hidden.
+  void count(ClientSnapshot& snapshot, std::span<const Gpu> gpus, std::span<const std::string> asleep);
+  // While a GPU sleeps its clock stands still. May be called on any thread.
+  void asleep(const std::string& device) const {
+    clocks_->use(device, [](ClockRate& clock) { clock.pause(); });
+  }
+
+ private:
+  struct Device {
+    ClientLedger ledger;
+    std::optional<std::uint64_t> binding;
+  };
+  std::map<std::string, Device, std::less<>> devices_;  // by PCI address
+  std::shared_ptr<ClientClocks> clocks_ = std::make_shared<ClientClocks>();
+};
+
+}  // namespace igpu
