@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "igpu/engine_class.h"
+
 namespace igpu {
 namespace {
 
@@ -59,8 +61,9 @@ std::string_view to_string(JobHold hold) {
 }
 
 std::string_view to_string(JobClass engine_class) {
-  return name_in(std::to_array<std::string_view>({"render", "copy", "video", "video_enhance", "compute", "other"}),
-                 engine_class);
+  // The classes before it are those of EngineClass.
+  static_assert(static_cast<std::size_t>(JobClass::other) == kEngineClasses);
+  return engine_class == JobClass::other ? "other" : to_string(static_cast<EngineClass>(engine_class));
 }
 
 std::size_t JobPairing::Hash::operator()(const JobKey& key) const { return mixed(key.context * 31 + mixed(key.seqno)); }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/scan.h"
+#include "device/engine_class.h"
 
 namespace igpu {
 
@@ -139,8 +140,17 @@ JobClass class_of_xe(std::uint64_t number) {
 }
 
 std::string i915_ring(JobClass engine_class, std::uint64_t instance) {
-  constexpr std::array<std::string_view, 6> kNames = {"rcs", "bcs", "vcs", "vecs", "ccs", "other"};
-  return std::string(kNames[static_cast<std::size_t>(engine_class)]) + std::to_string(instance);
+  const std::string_view name =
+      engine_class == JobClass::other ? "other" : names_of(static_cast<EngineClass>(engine_class)).short_name;
+  return std::string(name) + std::to_string(instance);
+}
+
+// "rcs7", "vecs0" -> class; other for all other rings.
+JobClass class_of_ring(std::string_view ring) {
+  const std::size_t digits = ring.find_last_not_of("0123456789") + 1;
+  if (digits == ring.size()) return JobClass::other;
+  const auto engine_class = engine_class_of_short_name(ring.substr(0, digits));
+  return engine_class ? static_cast<JobClass>(*engine_class) : JobClass::other;
 }
 
 JobSource source_of(JobLayout layout) {
@@ -165,18 +175,6 @@ std::optional<JobLayout> job_layout_named(std::string_view name) {
   const auto found = std::find(kLayoutNames.begin(), kLayoutNames.end(), name);
   if (found == kLayoutNames.end()) return std::nullopt;
   return static_cast<JobLayout>(found - kLayoutNames.begin());
-}
-
-JobClass job_class_of_ring(std::string_view ring) {
-  const std::size_t digits = ring.find_last_not_of("0123456789") + 1;
-  if (digits == ring.size()) return JobClass::other;
-  const std::string_view name = ring.substr(0, digits);
-  if (name == "rcs") return JobClass::render;
-  if (name == "bcs") return JobClass::copy;
-  if (name == "vcs") return JobClass::video;
-  if (name == "vecs") return JobClass::video_enhance;
-  if (name == "ccs") return JobClass::compute;
-  return JobClass::other;
 }
 
 JobEventReader::JobEventReader() = default;
@@ -266,7 +264,7 @@ std::optional<JobEvent> JobEventReader::job_event(const TraceRecord& record) con
         if (fields.device) event.device = record.text(*fields.device);
         event.client = number_of(record, fields.client);
         event.number = number_of(record, fields.number);
-        event.engine_class = job_class_of_ring(event.ring.view());
+        event.engine_class = class_of_ring(event.ring.view());
         const std::uint64_t device = hash_of(event.device.view());
         event.context = fields.context ? event.key.context : number_of(record, fields.entity);
         if (event.context == 0) event.context = hash_of(event.ring.view(), device);

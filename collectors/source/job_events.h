@@ -86,7 +86,4 @@ class JobEventReader {
   bool several_cards_ = false;
 };
 
-// "rcs7", "vecs0" -> class; other for all other rings.
-JobClass job_class_of_ring(std::string_view ring);
-
 }  // namespace igpu
