@@ -4,11 +4,14 @@
 Nothing is pulled: the base image is built from Debian's packages, as the registry's is; buildah runs the steps without an
 engine or a daemon."""
 
+import http.server
 import json
 import os
+import queue
 import re
 import shutil
 import tempfile
+import threading
 
 from checks import NAME, SOURCE, WORK, check, equal, fetch, finish, mirror, output, run, serving
 
@@ -73,8 +76,8 @@ def contents(root):
     equal("one program is in it, and no shell", programs, [f"usr/bin/{NAME}"])
     equal("intel_gpu_top is in the path", os.readlink(f"{root}/usr/bin/intel_gpu_top"), NAME)
     others = sorted(f for f in files if not re.match(
-        r"(usr/)?lib(64)?/|usr/share/doc/[^/]+/(copyright|LICENSE)$|etc/(passwd|group|nsswitch\.conf)$|usr/share/misc/pci\.ids$|usr/bin/", f))
-    equal("beside it: libraries, licences, users, names of GPUs", others, [])
+        r"(usr/)?lib(64)?/|usr/share/doc/[^/]+/(copyright|LICENSE)$|etc/(passwd|group|nsswitch\.conf|ssl/certs/ca-certificates\.crt)$|usr/share/misc/pci\.ids$|usr/bin/", f))
+    equal("beside it: libraries, licences, users, certificate authorities, names of GPUs", others, [])
     equal("the Level Zero tracker is beside the program", sorted(f for f in files if "/level-zero/" in f),
           [f"usr/lib/{NAME}/level-zero/{name}" for name in
            ("liblevel_zero_audit.so", "liblevel_zero_preload.so", "libze_validation_layer.so.1")])
@@ -125,6 +128,34 @@ def runs(root, config):
         health = [*prefix, *config["Healthcheck"]["Test"][1:], f"--web.listen-address=127.0.0.1:{port}"]
         equal("its health check succeeds", run(*health)[0], 0)
     equal("and fails when it has gone", run(*health, check_status=False)[0], 1)
+    pushes([*prefix, *entry, "--web.listen-address=127.0.0.1:0"])
+
+
+def pushes(command):
+    """It has the library for it."""
+    arrived = queue.Queue()
+
+    class Receiver(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            arrived.put((self.path, self.headers["Content-Type"]))
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as receiver:
+        threading.Thread(target=receiver.serve_forever, daemon=True).start()
+        without_proxy = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        with serving([*command, "--simulate=battlemage", f"--push.otlp=http://127.0.0.1:{receiver.server_port}", "--push.interval=1s"], env=without_proxy):
+            try:
+                got = arrived.get(timeout=120)
+            except queue.Empty:
+                got = None
+        equal("it pushes", got, ("/v1/metrics", "application/x-protobuf"))
+        receiver.shutdown()
 
 
 def main():
