@@ -21,8 +21,8 @@ class GpuAccess {
   // Reads the power status; only if the GPU is awake may the caller read it now. Scrapes and such threads share the
   // decision: each reading of either restarts the idle timer of the GPU.
   virtual GpuPower power(Nanoseconds now) = 0;
-  // Whether the collectors have the PMU of the GPU open. An event of xe keeps the GPU out of its deepest sleep, so others
-  // have such events open only meanwhile.
+  // Whether the collectors have the PMU of the GPU open. An event of xe keeps the GPU out of its deepest sleep, so
+  // others have such events open only meanwhile.
   virtual bool pmu_is_open() const = 0;
   // The GPU was removed or rebound: its files are to be closed, and nothing is to be read.
   virtual bool gone() const = 0;

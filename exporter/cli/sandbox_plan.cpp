@@ -67,10 +67,9 @@ std::vector<std::string> files_of_clients(const Options& options) {
       "/sys/devices/system/cpu/online",                                  // the C library, when it counts processors
       "/proc/sys/vm/overcommit_memory",                                  // the C library, when it returns memory
       options.monitor.procfs_root + "/sys/kernel/perf_event_paranoid"};  // for the hint on a denied perf event
-  const auto has_tls = [](const std::optional<PushAddress>& address) { return address && address->tls; };
-  const bool pushes_with_tls =
-      (has_tls(options.push.otlp) || has_tls(options.push.mqtt)) && options.push.cacert.empty();
-  if (options.web_config_file.empty() && !pushes_with_tls) return readable;
+  // The address or its proxy may need them.
+  const bool pushes = (options.push.otlp || options.push.mqtt) && options.push.cacert.empty();
+  if (options.web_config_file.empty() && !pushes) return readable;
   for (std::string& folder : folders_of(options.web_config_file)) readable.push_back(std::move(folder));
   // The system's certificate authorities, which a reload (web_config/tls_context.cpp) and each push read again, and
   // OpenSSL's settings.

@@ -29,7 +29,11 @@ bool ByteStream::send(std::string_view bytes, const PushWait& wait) {
     const CURLcode code = session_.curl().easy_send(attempt_->handle(), bytes.data(), bytes.size(), &sent);
     if (code == CURLE_OK) {
       bytes.remove_prefix(sent);
-    } else if (code != CURLE_AGAIN) {
+      if (bytes.empty() || !wait.over()) continue;
+      problem_ = wait.left().count() == 0 ? "the receiver reads too slowly" : "interrupted";
+      return false;
+    }
+    if (code != CURLE_AGAIN) {
       problem_ = session_.problem_of(*attempt_, code);
       return false;
     } else if (const PushWait::Ended ended = wait.on(socket_, POLLOUT); ended != PushWait::Ended::ready) {
@@ -42,7 +46,7 @@ bool ByteStream::send(std::string_view bytes, const PushWait& wait) {
 }
 
 std::size_t ByteStream::receive(std::span<char> into, const PushWait& wait) {
-  for (;;) {
+  while (!wait.over()) {
     std::size_t received = 0;
     // Before waiting: TLS may hold bytes that it has read already.
     const CURLcode code = session_.curl().easy_recv(attempt_->handle(), into.data(), into.size(), &received);
@@ -53,6 +57,7 @@ std::size_t ByteStream::receive(std::span<char> into, const PushWait& wait) {
     }
     if (wait.on(socket_, POLLIN) != PushWait::Ended::ready) return 0;
   }
+  return 0;
 }
 
 }  // namespace igpu::exporter

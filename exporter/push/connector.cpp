@@ -170,8 +170,9 @@ std::string problem_of(const Answer& answer, const PushEndpoint& endpoint) {
 }  // namespace
 
 void prepare_to_resolve(const PushEndpoint& endpoint) {
-  // An unreachable server must not hold up a connection for half a minute.
-  (void)::setenv("RES_OPTIONS", "timeout:2 attempts:2", 0);
+  // With two servers that do not answer and one search domain, 8 s: less than an attempt to deliver has, so that there
+  // is time for the address that worked.
+  (void)::setenv("RES_OPTIONS", "timeout:2 attempts:1", 0);
   std::vector<Address> unused;
   (void)resolve(endpoint, unused);
 }
@@ -217,7 +218,9 @@ Connector::Connected Connector::connect(const PushWait& wait) {
     bool gone = false;
     const bool received = receive_answer(socket_, answer, connected.socket, gone);
     if (gone) return ended();
-    if (!received || answer.serial != serial_) continue;  // to a request that was given up
+    if (!received) continue;
+    // To a request that was given up: its connection leads to the same endpoint.
+    if (answer.serial != serial_ && !connected.socket) continue;
     // The kernel leaves out a descriptor that exceeds the limit.
     if (!connected.socket && answer.error == 0 && answer.resolver == 0) answer.error = EMFILE;
     if (!connected.socket) connected.problem = problem_of(answer, endpoint_);

@@ -16,10 +16,12 @@ namespace igpu::exporter {
 // request counts.
 void serve_connections(int socket, const PushEndpoint& endpoint);
 
-// What loads the resolver's modules; for the other process, before its sandbox closes. The name need not resolve.
+// What loads the resolver's modules; for the other process, before its filter of system calls is on. The name need not
+// resolve.
 void prepare_to_resolve(const PushEndpoint& endpoint);
 
-// Used by one thread, the only one that the sandbox lets receive descriptors from this socket.
+// Used by one thread, the only one of those outside collectors that the sandbox lets receive descriptors from this
+// socket.
 class Connector {
  public:
   Connector(int socket, PushEndpoint endpoint) : socket_(socket), endpoint_(std::move(endpoint)) {}

@@ -95,7 +95,7 @@ void PushDelivery::deliver_until_stopped() {
       try {
         target_->idle({Clock::now() + kIdle, work_.descriptor()});
       } catch (const std::exception& error) {
-        report(PushOutcome::refused(error.what()));
+        report(PushOutcome::later(error.what()));
       }
       continue;
     }

@@ -74,8 +74,11 @@ void Session::close(const Message& last, const PushWait& wait) {
 template <class Done>
 bool Session::wait_for(const Done& done, const PushWait& wait) {
   while (!done()) {
-    if (receive(wait)) continue;
-    if (clock_() < wait.until) return false;
+    const bool received = receive(wait);
+    if (clock_() < wait.until) {
+      if (received) continue;
+      return false;
+    }
     throw SessionError("the broker did not answer in time");
   }
   return true;

@@ -42,7 +42,15 @@ void Pusher::read_once(const std::stop_token& gone) {
   try {
     read = read_(gone, [this](const PageView& page) {
       const auto time = std::chrono::system_clock::now();
-      for (PushDelivery& delivery : deliveries_) delivery.add(page, time);
+      std::exception_ptr failed;
+      for (PushDelivery& delivery : deliveries_) {
+        try {
+          delivery.add(page, time);
+        } catch (const std::exception&) {
+          failed = std::current_exception();  // the other targets get the reading
+        }
+      }
+      if (failed) std::rethrow_exception(failed);
     });
   } catch (const std::exception& failed) {
     error = failed.what();

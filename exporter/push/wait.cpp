@@ -21,4 +21,9 @@ PushWait::Ended PushWait::on(int fd, short events) const {
   }
 }
 
+bool PushWait::over() const {
+  pollfd watched{interrupt, POLLIN, 0};
+  return left().count() == 0 || ::poll(&watched, 1, 0) > 0;
+}
+
 }  // namespace igpu::exporter

@@ -17,6 +17,8 @@ struct PushWait {
   // Until one of the descriptors has events (poll(2)), `until` or the interruption. -1 as a descriptor: none.
   enum class Ended { ready, late, interrupted };
   Ended on(int fd, short events) const;
+  // For loops that need not wait, because the other end may always be ready.
+  bool over() const;
 };
 
 }  // namespace igpu::exporter

@@ -80,11 +80,10 @@ struct Helper {
       (void)drop_capabilities(helper.keep);
       (void)forbid_new_privileges();
     }
+    const bool confined = helper.confined && !kInstrumented;
+    if (confined) (void)confine_files(helper.files, held);
     if (helper.prepare) helper.prepare();
-    if (helper.confined && !kInstrumented) {
-      (void)confine_files(helper.files, held);
-      (void)helper.filter(kSocket);
-    }
+    if (confined) (void)helper.filter(kSocket);
     helper.serve(kSocket);
   } catch (const std::exception&) {
     ::_exit(1);  // the exporter reports what is wrong

@@ -49,14 +49,15 @@ class Sandbox {
   // std::system_error.
   std::optional<int> start_event_opener(const std::function<void(int socket)>& serve);
   // Likewise: forks a process that connects to the receiver of a push at this port, also with the sandbox off. prepare:
-  // what it does before its own sandbox closes, with its privileges dropped.
+  // what it does under Landlock, with its privileges dropped, before its filter of system calls is on.
   int start_push_connector(std::uint16_t port, const std::function<void()>& prepare,
                            const std::function<void(int socket)>& serve);
   void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
   void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
   void filter_system_calls();  // before the first request: seccomp; then verifies all layers
   // For a thread that talks to the receiver of a push, started between the last two steps, and called by it after the
-  // last one: it alone receives descriptors from this connector. False: the filter is on, but not in this thread.
+  // last one: of the client threads, it alone receives descriptors from this connector. False: the filter is on, but
+  // not in this thread.
   bool filter_push_thread(int connector) const;
 
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }

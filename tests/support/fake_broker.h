@@ -39,7 +39,7 @@ inline std::vector<ClientPacket> take_packets(std::string& bytes) {
     }
     if (!whole || bytes.size() - at < length) return packets;
     const auto first = static_cast<unsigned char>(bytes[0]);
-    packets.push_back({first >> 4U, first & 15U, bytes.substr(at, length)});
+    packets.push_back({unsigned{first} >> 4U, first & 15U, bytes.substr(at, length)});
     bytes.erase(0, at + length);
   }
 }
@@ -72,6 +72,7 @@ class FakeBroker {
   std::set<unsigned> silent;                         // types that are not answered
   std::size_t answered_publishes = std::size_t(-1);  // further ones are not
   std::size_t piece = 4096;                          // bytes that arrive at once
+  std::chrono::seconds piece_takes{0};
   bool closed = false;
 
   std::vector<ClientPacket> packets;  // all that were received
@@ -115,6 +116,7 @@ class FakeBroker {
     const std::size_t size = std::min({to_client_.size(), into.size(), piece});
     std::copy_n(to_client_.begin(), size, into.begin());
     to_client_.erase(0, size);
+    now += piece_takes;
     return size;
   }
 

@@ -117,6 +117,16 @@ TEST_CASE("a port that accepts and never answers is named as such, as soon as th
   CHECK(has(to.problem_of_login(), "did not answer in time, before the login was answered"));
 }
 
+TEST_CASE("a broker that never stops sending is late all the same") {
+  Connected to;
+  REQUIRE(to.session.open(to.within(10s)));
+  to.broker.silent = {kPublish};
+  to.broker.piece_takes = 1s;
+  to.broker.when_it_waits = [&] { to.broker.say("\xD0\x00"s); };  // answers to pings that were not sent
+  CHECK(to.problem_of([&] { (void)to.session.publish(messages(1), to.within(10s)); }) ==
+        "the broker did not answer in time");
+}
+
 TEST_CASE("half an answer to the login is no answer") {
   Connected to;
   to.broker.login_code.reset();
