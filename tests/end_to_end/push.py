@@ -6,6 +6,7 @@ receiver keeps the exporter from serving or from ending.
 usage: push.py EXPORTER_BINARY REPOSITORY_ROOT [PART...]
 """
 import base64
+import contextlib
 import email.utils
 import gzip
 import http.server
@@ -194,9 +195,10 @@ def values(binary, work):
     """Each sample of the page is in the reading with its value, under its own or OpenTelemetry's name."""
     with Receiver() as receiver, Pushing(binary, work / "log", receiver.url) as exporter:
         wait_for(lambda: len(receiver.readings) >= 3, "three readings")
+        asked = time.time_ns()
         text = get(exporter.url)
-        reached = len(receiver.readings)
-        wait_for(lambda: len(receiver.readings) > reached, "a reading after the page")
+        answered = time.time_ns()
+        wait_for(lambda: sum(min(reading.times) > answered for reading in list(receiver.readings)) >= 2, "two readings after the page")
         readings = list(receiver.readings)
     last = readings[-1]
     check(receiver.requests[0][0] == "/v1/metrics", f"path {receiver.requests[0][0]}")
@@ -205,7 +207,7 @@ def values(binary, work):
     check("Authorization" not in headers and "intel-gpu-exporter/" in headers["User-Agent"], f"headers {headers}")
     check(last.resource["service.name"] == "intel-gpu-exporter" and last.resource["host.name"] == socket.gethostname()
           and {"service.version", "service.instance.id"} <= last.resource.keys(), f"resource {last.resource}")
-    check(len(last.times) == 1 and abs(last.times.pop() / 1e9 - time.time()) < 600, "one time for a reading, that of this clock")
+    check(len(last.times) == 1 and abs(min(last.times) / 1e9 - time.time()) < 600, "one time for a reading, that of this clock")
     own = {key: value for key, value in page(text).items() if not key[0].endswith(("_bucket", "_count", "_sum"))}
     pushed = {(name, labels) for name, labels in last.points}
     unconverted = {key for key in own if key in pushed}
@@ -226,8 +228,9 @@ def values(binary, work):
     check(last.kinds["hw.gpu.memory.limit"] == "updowncounter" and last.units["hw.gpu.memory.limit"] == "By", "its kind and unit")
     check(last.kinds["hw.energy"] == "counter" and last.units["hw.energy"] == "J", "hw.energy")
     check(last.kinds["hw.gpu.utilization"] == "gauge" and last.kinds["hw.temperature"] == "gauge", "gauges")
-    # A counter between two readings: the page in between lies in between.
-    before, after = readings[-3], readings[-1]
+    # A counter between two readings: the page in between lies in between. Not the nearest readings, which can overlap the page.
+    before = [reading for reading in readings if min(reading.times) < asked][-2]
+    after = [reading for reading in readings if min(reading.times) > answered][1]
     names = [key for key in own if before.kinds.get(key[0]) == "counter" and key in before.points and key in after.points]
     outside = [key for key in names if not before.points[key] <= own[key] <= after.points[key]]
     check(len(names) > 100 and not outside, f"counters of the page lie between two readings: {outside[:3]}")
@@ -237,13 +240,16 @@ def values(binary, work):
 
 def outage(binary, work):
     """What was read while nobody listened arrives later, in order; so do readings while the receiver is overloaded."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with Pushing(binary, work / "log", f"http://127.0.0.1:{port}") as exporter:
+    # Bound and not listening: connections are refused, and no other program can take the port.
+    with socket.socket() as reserved, contextlib.ExitStack() as stack:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        exporter = stack.enter_context(Pushing(binary, work / "log", f"http://127.0.0.1:{port}"))
         wait_for(lambda: exporter.self_metric("queue_length") >= 4, "readings wait")
-        check(exporter.log().count("a reading was not delivered") == 1, "one line for an outage, not one for each attempt")
-        check("is the receiver running" in exporter.log(), "the line has the fix")
+        wait_for(lambda: "is the receiver running" in exporter.log(), "a line with the fix")
+        lines = re.findall("a reading was not delivered.*", exporter.log())
+        check(all(line != following for line, following in zip(lines, lines[1:])), f"one line for a reason, not one for each attempt: {lines}")
         check(exporter.self_metric("failures_total") > 1 and exporter.self_metric("samples_total") == 0, "failures are counted")
         with Receiver(port=port) as receiver:
             wait_for(lambda: exporter.self_metric("queue_length") == 0, "all are delivered")
@@ -254,10 +260,18 @@ def outage(binary, work):
             samples = sum(len(reading.points) for reading in list(receiver.readings))
             check(exporter.self_metric("samples_total") >= samples > 0, "samples are counted")
             wait_for(lambda: "delivered again" in exporter.log(), "the end of the outage is logged")
-    first = email.utils.formatdate(time.time() + 3, usegmt=True)
+    due, seen = [], []
+
+    def with_date(n):
+        seen.append(time.time())
+        if n > 1:
+            return 200, {}, b""
+        due.append(int(seen[0]) + 4)
+        return 503, {"Retry-After": email.utils.formatdate(due[0], usegmt=True)}, b""
+
     for name, behave in {
             "429 with seconds": lambda n: (429, {"Retry-After": "2"}, b"") if n == 1 else (200, {}, b""),
-            "503 with a date": lambda n: (503, {"Retry-After": first}, b"") if n == 1 else (200, {}, b""),
+            "503 with a date": with_date,
             "502": lambda n: (502, {}, b"nonsense") if n < 3 else (200, {}, b""),
             "an answer that ends early": lambda n: (lambda h: h.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"))
             if n == 1 else (200, {}, b""),
@@ -267,6 +281,7 @@ def outage(binary, work):
             check(exporter.self_metric("dropped_total") == 0 and exporter.self_metric("failures_total") >= 1, f"{name}: kept")
             if "with seconds" in name:
                 check(receiver.times[1] - receiver.times[0] >= 2, f"{name}: waited as asked")
+    check(seen[1] >= due[0], f"no attempt before the date: {seen[1]} {due[0]}")
 
 
 def refused(binary, work):
@@ -326,7 +341,7 @@ def tls(binary, work):
         check(headers.get("Authorization") == "Bearer abc" and headers.get("X-Scope-OrgID") == "7", f"headers {headers}")
         known = len(receiver.requests)
         with Pushing(binary, work / "log", receiver.url) as exporter:
-            wait_for(lambda: "--push.cacert" in exporter.log(), "an issuer that is not trusted is named with the flag")
+            wait_for(lambda: "not trusted" in exporter.log() and "--push.cacert" in exporter.log(), "an issuer that is not trusted is named with the flag")
             check(exporter.self_metric("queue_length") > 0, "the reading is kept")
         check(len(receiver.requests) == known, "nothing was sent to it")
     with Receiver(context=wrong) as receiver, Pushing(binary, work / "log", receiver.url, f"--push.cacert={work}/wrong.pem") as exporter:
