@@ -47,7 +47,8 @@ EVERYTHING = {
                        "basicAuth": {"username": {"name": "gpu-user", "key": "name"}, "password": {"name": "gpu-user", "key": "password"}}},
     "podMonitor": {"enabled": True, "scheme": "https", "scrapeTimeout": "10s", "tlsConfig": {"insecureSkipVerify": True},
                    "metricRelabelings": [{"sourceLabels": ["comm"], "regex": "bash", "action": "drop"}]},
-    "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {"enabled": True},
+    "prometheusRule": {"enabled": True, "compat": ["igpu", "hw", "drm"]}, "networkPolicy": {
+        "enabled": True, "egress": [{"ports": [{"port": 53, "protocol": "UDP"}]}]},
     "dashboards": {"enabled": True, "annotations": {"grafana_folder": "GPUs"}, "operator": {"enabled": True}}}
 CHART_VALUES = {
     "defaults": {}, "perf": {"rights": {"perf": True}}, "everything": EVERYTHING,
