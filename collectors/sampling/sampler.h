@@ -84,8 +84,10 @@ class Sampler {
   template <class Visit>
   void for_last(Nanoseconds length, Visit&& visit) const {
     const std::lock_guard lock(mutex_);
-    for (const auto& [device, gpu] : gpus_)
+    for (const auto& entry : gpus_) {
+      const SampledGpu& gpu = entry.second;
       if (gpu.history) gpu.history->for_last(length, [&](const SampleFrame& frame) { visit(gpu.layout, frame); });
+    }
   }
 
  private:

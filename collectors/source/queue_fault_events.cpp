@@ -87,8 +87,8 @@ std::uint64_t QueueFaultEvents::read(Slots slots,
     const std::uint64_t sequence = sequence_of(at);
     if (sequence < next_ + 1) break;  // it is being written, and complete in the next scrape
     Place place;
-    for (std::size_t i = 0; i < place.size(); ++i) place[i] = __atomic_load_n(&at[i], __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    // Acquire: the sequence is read again after all of these.
+    for (std::size_t i = 0; i < place.size(); ++i) place[i] = __atomic_load_n(&at[i], __ATOMIC_ACQUIRE);
     if (sequence != next_ + 1 || sequence_of(at) != sequence) {
       ++lost;
       continue;
