@@ -134,6 +134,8 @@ std::shared_ptr<const ScrapeResult> RegistryRun::result(const CollectorSet& coll
     if (progress_.by_client_of && collectors.has(progress_.by_client_of->name)) by_client = progress_.by_client;
   }
   if (!page || !by_client) return page;
+  // The window of a client that has left is not ended: it may ask again.
+  if (limit.gone.stop_requested()) return nullptr;
   return make_client_page(std::move(page), *by_client, client, *core_->sinks);
 }
 

@@ -23,12 +23,15 @@ bool contains(const std::vector<std::string>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Address and program: two scrapers on one host differ by the latter.
+// Address, program and question: two scrapers on one host differ by the program, and two jobs of one Prometheus by what
+// they ask for. A HEAD request has no page, so it does not end the window of the GET requests.
 std::string identity_of(const HttpRequest& request) {
-  constexpr std::size_t kLongestName = 256;
+  constexpr std::size_t kLongestPart = 256;
   std::string identity(request.client());
-  identity += '\n';
-  identity += request.header("User-Agent").substr(0, kLongestName);
+  for (const std::string_view part : {request.method(), request.header("User-Agent"), request.query()}) {
+    identity += '\n';
+    identity += part.substr(0, kLongestPart);
+  }
   return identity;
 }
 
@@ -165,7 +168,8 @@ void MetricsHandler::handle(const HttpRequest& request, HttpResponse& response) 
   response.shared_body = pages_.find(result, form);
   if (!response.shared_body) {
     render(*result, choice.format, compressed, response.body);
-    if (!alone) {
+    // A page that differs by client has no other owner, and nobody could find its bytes.
+    if (!alone && result.use_count() > 1) {
       response.shared_body = std::make_shared<const std::string>(std::move(response.body));
       pages_.keep(result, form, response.shared_body);
     }

@@ -213,6 +213,41 @@ TEST_CASE("programs of one host are different clients, and one program is always
   CHECK(page.source.last.client == prometheus);
 }
 
+TEST_CASE("what one program asks for makes different clients, and so does HEAD, which has no page") {
+  Page page;
+  page.get();
+  const std::string whole = page.source.last.client;
+  page.request.query_text = "collect[]=engines";
+  page.get();
+  CHECK(page.source.last.client != whole);
+  page.request.query_text.clear();
+  page.request.method_text = "HEAD";
+  page.get();
+  CHECK(page.source.last.client != whole);
+}
+
+TEST_CASE("a page that only one request can have is not kept for others") {
+  struct OwnPages final : FakeSource {
+    std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request) override {
+      (void)FakeSource::scrape(request);
+      return std::make_shared<FakeScrape>();
+    }
+  };
+  OwnPages source;
+  RequestMetrics requests;
+  MetricsHandler handler({}, source, requests);
+  FakeRequest request;
+  HttpResponse first, second;
+  int depth = 0;
+  source.during = [&] {
+    if (++depth == 1) handler.handle(request, second);
+  };
+  handler.handle(request, first);
+  CHECK(depth == 2);
+  CHECK(first.shared_body == nullptr);
+  CHECK(second.shared_body == nullptr);
+}
+
 TEST_CASE("a scrape is notified that its client has disconnected") {
   Page page;
   std::stop_source gone;
