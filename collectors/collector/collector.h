@@ -114,6 +114,9 @@ struct MachineContext {
   Nanoseconds min_window;
   std::shared_ptr<WorkloadRuleSource> workload_rules;  // null: none
   Log& log;
+  // For a collector with a thread, which it leaves behind if that hangs for so long, and what the thread needs then.
+  Nanoseconds collector_timeout = std::chrono::seconds(5);
+  std::shared_ptr<void> keep_alive{};
 };
 
 // Samples that differ from client to client: of the time since the client's own previous scrape. Any thread.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/samples.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace igpu {
 namespace {
@@ -40,6 +42,7 @@ void write_totals(const sampling::Sampler::GpuView& gpu, SampleSink& out) {
   for (std::size_t i = 0; i < layout.engines.size(); ++i) {
     const auto& engine = layout.engines[i];
     const sampling::EngineStatistics& statistics = *gpu.engines[i];
+    if (!statistics.observed()) continue;  // an engine that may not be read is not one that is idle
     const std::string_view labels[] = {layout.device, engine.gt, engine.name, engine.class_label};
     out.add(SamplesCollector::kUtilization, labels,
             {statistics.utilization().counts, Ratio{statistics.utilization().sum}});
@@ -50,17 +53,21 @@ void write_totals(const sampling::Sampler::GpuView& gpu, SampleSink& out) {
     if ((layout.throttle_known >> gt & 1) == 0) continue;
     for (std::size_t reason = 0; reason < layout.reasons.size(); ++reason)
       out.add(SamplesCollector::kThrottled, {layout.device, layout.gts[gt], layout.reasons[reason]},
-              Seconds{gpu.throttled[gt][reason]});
+              Seconds{*gpu.throttled[gt][reason]});
   }
 }
 
-void report(const sampling::Sampler::GpuView& gpu, SampleSink& out) {
+// closed: why the PMU of xe is closed, if it is.
+void report(const sampling::Sampler::GpuView& gpu, Absent closed, SampleSink& out) {
   const FeatureDescriptor& feature = SamplesCollector::kFeature;
   if (gpu.state == sampling::GpuState::sleeping) {
     out.absent(feature, {Reason::suspended}, gpu.layout.device);
   } else if (!gpu.engines_outcome) {
-    if (gpu.engines_outcome.is_failure()) out.failed(gpu.engines_outcome.failure());
-    if (gpu.engines_outcome.is_absent()) out.absent(feature, gpu.engines_outcome.absent(), gpu.layout.device);
+    out.absent(feature, closed, gpu.layout.device);
+  } else if (gpu.engines_outcome->is_failure()) {
+    out.failed(gpu.engines_outcome->failure());
+  } else if (gpu.engines_outcome->is_absent()) {
+    out.absent(feature, gpu.engines_outcome->absent(), gpu.layout.device);
   } else {
     out.available(feature, gpu.layout.device);
   }
@@ -73,17 +80,28 @@ std::unique_ptr<MachineCollector> SamplesCollector::create(const MachineContext&
   auto collector = std::make_unique<SamplesCollector>(
       context.machine,
       sampling::SamplerOptions{.interval = interval, .saturated = context.options[kSaturatedAbove], .history = {}});
-  collector->thread_ = std::make_unique<sampling::SamplingThread>(collector->sampler(), interval);
+  collector->thread_ = std::make_unique<sampling::SamplingThread>(
+      collector->sampler_,
+      sampling::SamplingThread::Options{
+          .interval = interval, .patience = context.collector_timeout, .keep_alive = context.keep_alive});
   return collector;
 }
 
 void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
-  sampler_->follow(pass.accessible_gpus());
-  sampler_->for_each_gpu([&out](const sampling::Sampler::GpuView& gpu) {
+  const std::vector<AccessibleGpu> gpus = pass.accessible_gpus();
+  sampler_->follow(gpus);
+  sampler_->for_each_gpu([&](const sampling::Sampler::GpuView& gpu) {
     write_totals(gpu, out);
-    report(gpu, out);
+    const auto access = std::find_if(gpus.begin(), gpus.end(), [&](const AccessibleGpu& accessible) {
+      return accessible.gpu.address == gpu.layout.device;
+    });
+    if (access != gpus.end()) report(gpu, access->access->pmu_closed_because(), out);
   });
-  out.add(kMissed, Count{static_cast<double>(sampler_->missed())});
+  // Between two ticks those of a long tick are in neither number.
+  missed_ = std::max(missed_, sampler_->missed() + (thread_ ? thread_->overdue() : 0));
+  out.add(kMissed, Count{static_cast<double>(missed_)});
+  if (const Reading<Unit> ticks = thread_ ? thread_->outcome() : Unit{}; ticks.is_failure())
+    out.failed(ticks.failure());
   pass.differs_by_client(std::make_shared<Windows>(sampler_));
 }
 

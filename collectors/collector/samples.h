@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 
 #include "collector/collector.h"
@@ -41,19 +42,21 @@ class SamplesCollector final : public MachineCollector {
       sampling::kUtilizationBounds};
   static constexpr Metric<Seconds, 4> kSaturated{"intel_gpu_engine_saturated_seconds_total",
                                                  Kind::counter,
-                                                 "Time in samples that were busier than --sample.saturated.",
+                                                 "Time in samples that were at least as busy as --sample.saturated.",
                                                  {"device", "gt", "engine", "class"}};
   static constexpr HistogramMetric<Seconds, 4, sampling::kGapBounds.size()> kGaps{
       "intel_gpu_engine_idle_gaps_seconds",
       "How long a working engine was less than 5 % busy before it worked again; at most a minute.",
       {"device", "gt", "engine", "class"},
       sampling::kGapBounds};
-  static constexpr Metric<Seconds, 3> kThrottled{"intel_gpu_throttled_seconds_total",
-                                                 Kind::counter,
-                                                 "Samples in which this reason limited the frequency, as time.",
-                                                 {"device", "gt", "reason"}};
-  static constexpr Metric<Count, 0> kMissed{"intel_gpu_exporter_samples_missed_total", Kind::counter,
-                                            "Samples that were due and not taken, because the machine was too busy."};
+  static constexpr Metric<Seconds, 3> kThrottled{
+      "intel_gpu_throttled_seconds_total",
+      Kind::counter,
+      "Samples in which this reason limited the frequency, as time; only while the GPU is in use.",
+      {"device", "gt", "reason"}};
+  static constexpr Metric<Count, 0> kMissed{
+      "intel_gpu_exporter_samples_missed_total", Kind::counter,
+      "Samples that were due and not taken, because the machine was too busy or a reading took too long."};
 
   static constexpr std::array<KernelAbsence, 2> kNoPmu{{
       {Driver::i915,
@@ -70,13 +73,14 @@ class SamplesCollector final : public MachineCollector {
   static constexpr DurationOption kInterval{
       {.flag = "sample.interval",
        .default_value = "100ms",
-       .help = "Turns on collector samples, which reads the GPUs this often between the scrapes: 10ms to 10s."},
+       .help = "Turns on collector samples, which is off by default and reads the GPUs this often between the scrapes: "
+               "10ms to 10s."},
       std::chrono::milliseconds(10),
       std::chrono::seconds(10)};
   static constexpr RatioOption kSaturatedAbove{
       {.flag = "sample.saturated",
        .default_value = "0.95",
-       .help = "An engine is saturated while its samples are busier than this share of the time."}};
+       .help = "An engine is saturated while its samples are busy for at least this share of the time."}};
 
   static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
       &kBusyMax, &kBusyMin, &kPowerMax, &kFrequencyMin, &kUtilization, &kSaturated, &kGaps, &kThrottled, &kMissed};
@@ -94,8 +98,9 @@ class SamplesCollector final : public MachineCollector {
       .enabled_by = kEnabledBy,
       .notes =
           "`--sample.interval` turns it on. `_max` and `_min` cover the time since the previous scrape by the same "
-          "client (address and User-Agent), at most five minutes. A GPU that sleeps is not sampled, and an xe GPU's "
-          "engines only while collector engines has its PMU open. See docs/between-scrapes.md.",
+          "client (address, User-Agent and query), about five minutes at most. A GPU that sleeps is not sampled, an xe "
+          "GPU's engines only while collector engines has its PMU open, and what would keep a GPU awake only while "
+          "something else does. See docs/between-scrapes.md.",
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
@@ -109,6 +114,7 @@ class SamplesCollector final : public MachineCollector {
  private:
   const std::shared_ptr<sampling::Sampler> sampler_;  // pages of the last scrape may outlive the collector
   std::unique_ptr<sampling::SamplingThread> thread_;
+  std::uint64_t missed_ = 0;  // as last reported
 };
 
 }  // namespace igpu

@@ -100,8 +100,9 @@ struct RegistryCore {
         {machine, unit.gpu, *unit.pmu, *slot.memory, slot.configured->options, options.min_window, log});
   }
   std::unique_ptr<MachineCollector> make_machine_collector(const Slot& slot) {
-    return slot.configured->entry.create_for_machine(
-        {machine, slot.configured->options, options.min_window, options.workload_rules, log});
+    return slot.configured->entry.create_for_machine({machine, slot.configured->options, options.min_window,
+                                                      options.workload_rules, log, options.collector_timeout,
+                                                      keep_alive});
   }
 };
 

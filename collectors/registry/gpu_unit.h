@@ -49,6 +49,13 @@ class PowerWatch {
     const GpuPower power = sleep_guard_.judge(seen, now);
     return {power, std::move(seen.suspended)};
   }
+  // The decision is not told of it.
+  PowerLook look() {
+    const std::lock_guard lock(mutex_);
+    const Reading<bool> suspended = runtime_pm_.suspended();
+    if (suspended.is_failure() || suspended.value_or(false)) return {true, Absent{}};
+    return {false, runtime_pm_.users()};
+  }
 
  private:
   std::mutex mutex_;
@@ -71,20 +78,32 @@ struct GpuUnit {
 // Access of other threads to a unit, which it does not keep.
 class UnitAccess final : public GpuAccess {
  public:
-  explicit UnitAccess(const GpuUnit& unit) : power_(unit.power), pmu_(unit.pmu) {}
-  GpuPower power(Nanoseconds now) override {
+  // Called on the thread of the run, whose PmuSession it asks.
+  explicit UnitAccess(const GpuUnit& unit)
+      : power_(unit.power), pmu_(unit.pmu), pmu_closed_because_(why_closed(unit)) {}
+  PowerLook look() override {
     const std::shared_ptr<PowerWatch> watch = power_.lock();
-    return watch ? watch->read(now).power : GpuPower::suspended;
+    return watch ? watch->look() : PowerLook{.suspended = true, .users = Absent{}};
   }
   bool pmu_is_open() const override {
     const std::shared_ptr<const PmuSession> pmu = pmu_.lock();
     return pmu && pmu->is_open();
   }
+  Absent pmu_closed_because() const override { return pmu_closed_because_; }
   bool gone() const override { return pmu_.expired(); }
 
  private:
+  static Absent why_closed(const GpuUnit& unit) {
+    const std::optional<Reading<Unit>> outcome = unit.pmu->outcome();
+    if (outcome) return outcome->is_absent() ? outcome->absent() : Absent{Reason::suspended};
+    // No collector has ever tried.
+    const auto events = unit.pmu->events();
+    return events.is_absent() ? events.absent() : Absent{Reason::disabled};
+  }
+
   const std::weak_ptr<PowerWatch> power_;
   const std::weak_ptr<const PmuSession> pmu_;
+  const Absent pmu_closed_because_;
 };
 
 // Counters of the GPU at one PCI address. They outlive its GpuUnit, so that a rebound GPU continues its counts.

@@ -28,11 +28,15 @@ struct Extremes {
 
 // Running extremes for each client: of the time since its own last scrape. So every value counts once in the next
 // scrape of every client, whatever their intervals are, and no samples have to be kept. A client that is not known, or
-// has not scraped for kLongest, gets what was kept by the minute: at most kLongest back. Not thread-safe.
+// has not scraped for kKept, gets what was kept by the minute: at most kLongest back. Not thread-safe.
 class ClientWindows {
  public:
   static constexpr Nanoseconds kLongest = std::chrono::minutes(5);
+  // A client that scrapes every five minutes may come a little late.
+  static constexpr Nanoseconds kKept = kLongest + std::chrono::minutes(1);
   static constexpr std::size_t kMostClients = 32;
+  // So no client's invented names take the places of the others.
+  static constexpr std::ptrdiff_t kMostOfOneAddress = 4;
 
   void add_series(std::size_t count) {
     for_each([count](Window& window) { window.values.resize(window.values.size() + count); });
@@ -54,18 +58,19 @@ class ClientWindows {
       minutes_[minute_].begin = now;
       std::fill(minutes_[minute_].values.begin(), minutes_[minute_].values.end(), Extremes());
     }
-    std::erase_if(clients_, [now](const Client& client) { return now - client.window.begin > kLongest; });
+    std::erase_if(clients_, [now](const Client& client) { return now - client.window.begin > kKept; });
   }
   void add(std::size_t series, float value) {
     minutes_[minute_].values[series].add(value);
     for (Client& client : clients_) client.window.values[series].add(value);
   }
 
-  // The extremes of this client's window, by series; its next window begins. Valid until the next call.
+  // The extremes of this client's window, by series; its next window begins. Valid until the next call. name: its
+  // address, or whatever several clients may share, up to the end of the first line.
   const std::vector<Extremes>& take(std::string_view name, Nanoseconds now) {
     auto client =
         std::find_if(clients_.begin(), clients_.end(), [&](const Client& known) { return known.name == name; });
-    if (client != clients_.end() && now - client->window.begin <= kLongest) {
+    if (client != clients_.end() && now - client->window.begin <= kKept) {
       taken_ = client->window.values;
     } else {
       taken_.assign(series_, Extremes());
@@ -96,15 +101,20 @@ class ClientWindows {
     for (Window& minute : minutes_) f(minute);
     for (Client& client : clients_) f(client.window);
   }
-  // The client that has been silent for the longest is forgotten if there is no room.
+  static std::string_view address_of(std::string_view name) { return name.substr(0, name.find('\n')); }
+  // If there is no room, the client is forgotten that has been silent for the longest.
   std::vector<Client>::iterator place_for(std::string_view name) {
-    if (clients_.size() < kMostClients) {
+    const auto is_neighbour = [&](const Client& client) { return address_of(client.name) == address_of(name); };
+    const bool among_neighbours = std::count_if(clients_.begin(), clients_.end(), is_neighbour) >= kMostOfOneAddress;
+    if (!among_neighbours && clients_.size() < kMostClients) {
       clients_.push_back({std::string(name), {}});
       return clients_.end() - 1;
     }
-    const auto oldest = std::min_element(clients_.begin(), clients_.end(), [](const Client& a, const Client& b) {
-      return a.window.begin < b.window.begin;
-    });
+    auto oldest = clients_.end();
+    for (auto client = clients_.begin(); client != clients_.end(); ++client)
+      if ((!among_neighbours || is_neighbour(*client)) &&
+          (oldest == clients_.end() || client->window.begin < oldest->window.begin))
+        oldest = client;
     oldest->name = name;
     return oldest;
   }

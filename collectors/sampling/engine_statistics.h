@@ -35,11 +35,12 @@ class EngineStatistics {
   // Longer than this is the end of the work rather than a gap in it. The PMU of xe is closed after the same time.
   static constexpr double kLongestGap = 60;
 
-  // busy: 0..1, the share of `window` that ended now; above `saturated` all of it counts as saturated.
+  // busy: 0..1, the share of `window` that ended now; from `saturated` on all of it counts as saturated.
   void add(double busy, Nanoseconds window, double saturated) {
     const double seconds = to_seconds(window).value;
+    observed_ = true;
     utilization_.observe(kUtilizationBounds, busy);
-    if (busy > saturated) saturated_seconds_ += seconds;
+    if (busy >= saturated) saturated_seconds_ += seconds;
     if (busy < kIdle) {
       gap_ += seconds;
       if (gap_ > kLongestGap) working_ = false;
@@ -56,6 +57,7 @@ class EngineStatistics {
     gap_ = 0;
   }
 
+  bool observed() const { return observed_; }
   const Histogram<kUtilizationBounds.size()>& utilization() const { return utilization_; }
   const Histogram<kGapBounds.size()>& gaps() const { return gaps_; }
   Seconds saturated() const { return Seconds{saturated_seconds_}; }
@@ -63,6 +65,7 @@ class EngineStatistics {
  private:
   Histogram<kUtilizationBounds.size()> utilization_;
   Histogram<kGapBounds.size()> gaps_;
+  bool observed_ = false;  // at least once
   double saturated_seconds_ = 0;
   bool working_ = false;  // it was busy, and has not been idle for long
   double gap_ = 0;        // seconds below kIdle since then

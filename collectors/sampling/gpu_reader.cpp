@@ -2,6 +2,7 @@
 #include "sampling/gpu_reader.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "source/engine_events.h"
@@ -14,11 +15,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What a driver creates late, or a permission that is granted later, is found after this time.
 constexpr Nanoseconds kSearchAgain = 5s;
 constexpr unsigned kSearches = 12;  // for a minute; what is missing then is missing until the GPU is rebound
 constexpr Nanoseconds kRetryPmu = 10s;
 constexpr Nanoseconds kCheckPmu = 1s;  // whether it is still the same one
+
+// A user of the GPU's power is one that stays for so long: the readings of a scrape are users too, for milliseconds.
+constexpr Nanoseconds kStays = 1s;
+// Work that ended longer ago than this does not keep the GPU awake. The idle timer of i915 takes ten times as long.
+constexpr Nanoseconds kJustWorked = 1s;
+// Energy over a longer time says nothing about a peak. Ticks are at most ten seconds apart.
+constexpr Nanoseconds kLongestPowerWindow = 15s;
 
 }  // namespace
 
@@ -33,19 +40,52 @@ GpuReader::GpuReader(Machine& machine, AccessibleGpu gpu) : machine_(machine), g
 bool GpuReader::read(SampleFrame& frame) {
   frame.clear();
   frame.time = machine_.clock.now();
-  if (gpu_.access->gone()) {
+  const bool gone = gpu_.access->gone();
+  const PowerLook look = gone ? PowerLook{.suspended = true, .users = Absent{}} : gpu_.access->look();
+  if (look.suspended) {
     rest();
-    frame.state = GpuState::gone;
-  } else if (gpu_.access->power(frame.time) != GpuPower::awake) {
-    rest();
-    frame.state = GpuState::sleeping;
-  } else {
-    find(frame.time);
-    read_engines(frame);
-    read_gts(frame);
+    frame.state = gone ? GpuState::gone : GpuState::sleeping;
+    return !std::exchange(layout_changed_, false);
+  }
+  if (engines_.empty()) find_engines_in_time(frame.time);
+  read_engines(frame);
+  const bool awake_anyway = stays_awake(look, frame);
+  if (gts_.empty() && gt_search_.is_due(frame.time)) find_gts();
+  if (awake_anyway && !listed_reasons_ && !gts_.empty()) list_throttle_reasons();
+  read_gts(frame, awake_anyway);
+  // RAPL is not the GPU's own.
+  if (awake_anyway || gpu_.gpu.kind == GpuKind::integrated) {
+    if (domains_.empty() && domain_search_.is_due(frame.time)) find_domains();
     read_energy(frame);
   }
   return !std::exchange(layout_changed_, false);
+}
+
+bool GpuReader::Search::is_due(Nanoseconds now) {
+  if (done == kSearches || now < next) return false;
+  next = now + kSearchAgain;
+  ++done;
+  return true;
+}
+
+// Whether something else keeps the GPU awake. Called before anything is read that would be a user itself, so `look` has
+// no user of this thread, unless the PMU of xe is open.
+bool GpuReader::stays_awake(const PowerLook& look, const SampleFrame& frame) {
+  if (gpu_.gpu.driver == Driver::xe && (pmu_->is_open() || gpu_.access->pmu_is_open())) {
+    users_since_.reset();
+    return true;
+  }
+  if (!look.users || *look.users == 0) {
+    users_since_.reset();
+  } else if (!users_since_) {
+    users_since_ = frame.time;
+  }
+  if (users_since_ && frame.time - *users_since_ >= kStays) return true;
+  const double window = to_seconds(frame.engine_window).value;
+  // The time without work bounds how long ago the last work was.
+  return std::any_of(frame.engine_busy.begin(), frame.engine_busy.end(), [window](float busy) {
+    return busy > 0 && (1 - static_cast<double>(busy)) * window <= to_seconds(kJustWorked).value;
+  });
 }
 
 // The next values have nothing to be compared with. An open event of i915 does not keep the GPU awake.
@@ -53,19 +93,18 @@ void GpuReader::rest() {
   if (gpu_.gpu.driver == Driver::xe || gpu_.access->gone()) pmu_->close();
   for (Engine& engine : engines_) engine = {engine.active, engine.total, {}, {}, 0};
   for (Domain& domain : domains_) domain.last_joules.reset();
+  users_since_.reset();
 }
 
-void GpuReader::find(Nanoseconds now) {
-  const bool may_open = gpu_.gpu.driver == Driver::i915 || gpu_.access->pmu_is_open();
-  const bool opens_now = may_open && !std::exchange(could_open_pmu_, may_open);
-  if (opens_now && engines_.empty()) find_engines();
-  const bool complete = !engines_.empty() && !gts_.empty() && !domains_.empty();
-  if (complete || searches_ == kSearches || (find_at_ && now < *find_at_)) return;
-  find_at_ = now + kSearchAgain;
-  ++searches_;
-  if (engines_.empty() && may_open && !opens_now) find_engines();
-  if (gts_.empty()) find_gts();
-  if (domains_.empty()) find_domains();
+void GpuReader::find_engines_in_time(Nanoseconds now) {
+  const bool may_open = pmu_may_be_open();
+  if (may_open && !std::exchange(could_open_pmu_, may_open)) engine_search_ = {};
+  if (!may_open) {
+    could_open_pmu_ = false;
+    outcome_.reset();
+  } else if (engine_search_.is_due(now)) {
+    find_engines();
+  }
 }
 
 void GpuReader::find_engines() {
@@ -77,7 +116,7 @@ void GpuReader::find_engines() {
   };
   if (gpu_.gpu.driver == Driver::i915) {
     const auto events = pmu_->events();
-    outcome_ = events ? Reading<Unit>(Unit{}) : events.propagate<Unit>();
+    outcome_ = events ? Reading<Unit>(Absent{Reason::kernel, ENOENT}) : events.propagate<Unit>();
     if (!events) return;
     for (const I915EngineEvent& event : i915_engine_events(*events))
       if (event.kind == "busy")
@@ -85,7 +124,7 @@ void GpuReader::find_engines() {
     return;
   }
   const auto engines = xe_pmu_engines(machine_, gpu_.gpu, *pmu_, false);
-  outcome_ = engines ? Reading<Unit>(Unit{}) : engines.propagate<Unit>();
+  outcome_ = engines ? Reading<Unit>(Absent{Reason::kernel, ENOENT}) : engines.propagate<Unit>();
   if (!engines) return;
   for (const EngineInstance& engine : *engines)
     add(std::to_string(engine.gt), xe_engine_name(engine), engine.engine_class,
@@ -99,10 +138,13 @@ void GpuReader::find_engines() {
 void GpuReader::find_gts() {
   gts_ = GtSysfs::find(machine_.sys, gpu_.gpu);
   if (gts_.size() > kGts) gts_.erase(gts_.begin() + kGts, gts_.end());
-  layout_.gts.clear();
-  layout_.throttle_known = 0;
+  for (const GtSysfs& gt : gts_) layout_.gts.push_back(gt.id());
+  layout_changed_ = true;
+}
+
+void GpuReader::list_throttle_reasons() {
+  listed_reasons_ = true;
   for (std::size_t i = 0; i < gts_.size(); ++i) {
-    layout_.gts.push_back(gts_[i].id());
     const auto listed = gts_[i].throttle([this](std::string_view reason, bool) { (void)reason_index(reason); });
     if (!listed.is_absent()) layout_.throttle_known |= std::uint64_t{1} << i;
   }
@@ -160,10 +202,11 @@ void GpuReader::find_domains() {
 
 void GpuReader::read_engines(SampleFrame& frame) {
   if (engines_.empty()) return;
-  const bool may_be_open = gpu_.gpu.driver == Driver::i915 || gpu_.access->pmu_is_open();
+  const bool may_be_open = pmu_may_be_open();
   const bool wait = retry_pmu_at_ && frame.time < *retry_pmu_at_;
   if (!may_be_open || wait) {
     if (pmu_->is_open()) pmu_->close();
+    if (!may_be_open) outcome_.reset();
     for (Engine& engine : engines_) engine.last_active.reset();
     return;
   }
@@ -171,7 +214,7 @@ void GpuReader::read_engines(SampleFrame& frame) {
   const bool checks = frame.time - pmu_checked_at_ >= kCheckPmu;
   if (checks) pmu_checked_at_ = frame.time;
   outcome_ = checks ? pmu_->refresh(++pass_) : pmu_->reread(++pass_);
-  if (!outcome_) {
+  if (!*outcome_) {
     if (!pmu_->is_open()) retry_pmu_at_ = frame.time + kRetryPmu;
     for (Engine& engine : engines_) engine.last_active.reset();
     return;
@@ -213,10 +256,12 @@ float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
   return static_cast<float>(static_cast<double>(in_time) / static_cast<double>(passed));
 }
 
-void GpuReader::read_gts(SampleFrame& frame) {
+void GpuReader::read_gts(SampleFrame& frame, bool stays_awake) {
+  if (gpu_.gpu.driver == Driver::xe && !stays_awake) return;
   for (std::size_t i = 0; i < gts_.size(); ++i) {
     if (const auto actual = gts_[i].actual()) frame.hertz[i] = static_cast<float>(actual->value);
-    if ((layout_.throttle_known >> i & 1) == 0) continue;
+    // Nothing limits the clock of a GT that is parked.
+    if (!stays_awake || (layout_.throttle_known >> i & 1) == 0 || frame.hertz[i] == 0) continue;
     const auto note = [this, &bits = frame.throttled[i]](std::string_view reason) {
       const std::size_t index = reason_index(reason);
       if (index < kReasons) bits |= std::uint64_t{1} << index;
@@ -245,7 +290,9 @@ void GpuReader::read_energy(SampleFrame& frame) {
   energy_read_at_ = frame.time;
   Nanoseconds now = frame.time;
   if (domains_.front().event) {
+    if (retry_rapl_at_ && frame.time < *retry_rapl_at_) return;
     const bool read = bool(rapl_->refresh(++pass_));
+    retry_rapl_at_ = read || rapl_->is_open() ? std::nullopt : std::optional(frame.time + kRetryPmu);
     const bool reopened = std::exchange(rapl_generation_, rapl_->generation()) != rapl_->generation();
     now = rapl_->time();
     if (!read || reopened)
@@ -259,6 +306,7 @@ void GpuReader::read_energy(SampleFrame& frame) {
     const std::optional<double> last = std::exchange(domain.last_joules, joules);
     const double elapsed = to_seconds(now - std::exchange(domain.last_time, now)).value;
     if (!joules || !last || *joules <= 0 || *joules < *last || elapsed <= 0) continue;
+    if (elapsed > to_seconds(kLongestPowerWindow).value) continue;
     // Up to a quarter of a second of it may be published at once. What exceeds that is a register that was reset.
     const double used = *joules - *last;
     if (used <= domain.most.value * (elapsed + 0.25)) frame.watts[i] = static_cast<float>(used / elapsed);

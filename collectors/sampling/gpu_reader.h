@@ -19,8 +19,12 @@ namespace igpu::sampling {
 // Reads one GPU at every tick: its engines' PMU, clocks and throttle reasons, and its energy. Has a PMU session of its
 // own, since a session belongs to one thread. Once everything is found, a reading allocates nothing. One thread.
 //
-// A GPU that sleeps, or that nobody uses, is not read (GpuAccess::power()). On xe the PMU is open only while the
-// collectors have it open: they decide when an open event may keep the GPU out of its deepest sleep.
+// A GPU goes to sleep as it does without this. One that sleeps is not read. Of one that is awake, what takes a
+// reference to its power, and so restarts its idle timer, is read only while something else keeps it awake; for the
+// rest of the time these are the files of which that is known:
+//   i915: throttle reasons and hwmon do, the PMU and the actual frequency do not (i915_pmu.c, intel_rps.c);
+//   xe: hwmon, frequency and throttle reasons do, and so does an open PMU event (xe_pmu.c). There the PMU is open only
+//   while the collectors have it open: they decide when it may keep the GPU out of its deepest sleep.
 class GpuReader {
  public:
   GpuReader(Machine& machine, AccessibleGpu gpu);
@@ -29,8 +33,9 @@ class GpuReader {
   bool read(SampleFrame& frame);
   const FrameLayout& layout() const { return layout_; }
   const AccessibleGpu& gpu() const { return gpu_; }
-  // Of the engines' PMU at the last reading; a value also while it is closed because the GPU is idle.
-  const Reading<Unit>& outcome() const { return outcome_; }
+  // Of the engines' PMU when it was last read, a value only if it counts engines; nullopt: it has not been read since
+  // the GPU was bound, or since it was closed.
+  const std::optional<Reading<Unit>>& outcome() const { return outcome_; }
 
  private:
   struct Engine {
@@ -48,14 +53,25 @@ class GpuReader {
     Nanoseconds last_time{};
   };
 
-  void find(Nanoseconds now);
+  // What a driver creates late, or a permission that is granted later, is looked for again and again for a minute.
+  struct Search {
+    bool is_due(Nanoseconds now);
+    unsigned done = 0;
+    Nanoseconds next = Nanoseconds::min();
+  };
+
+  // Whether the PMU's state allows that it is open.
+  bool pmu_may_be_open() const { return gpu_.gpu.driver == Driver::i915 || gpu_.access->pmu_is_open(); }
+  bool stays_awake(const PowerLook& look, const SampleFrame& frame);
+  void find_engines_in_time(Nanoseconds now);
   void find_engines();
   void find_gts();
+  void list_throttle_reasons();
   void find_domains();
   void add_files(std::string name, std::string_view source, Watts most, Attribute file);
   void read_engines(SampleFrame& frame);
   float busy_of(Engine& engine, Nanoseconds elapsed) const;
-  void read_gts(SampleFrame& frame);
+  void read_gts(SampleFrame& frame, bool stays_awake);
   void read_energy(SampleFrame& frame);
   std::optional<double> joules_of(Domain& domain) const;
   std::size_t reason_index(std::string_view reason);
@@ -65,9 +81,9 @@ class GpuReader {
   const AccessibleGpu gpu_;
   FrameLayout layout_;
   bool layout_changed_ = true;
-  std::optional<Nanoseconds> find_at_;  // when what was not found is looked for again; nullopt: at once
-  unsigned searches_ = 0;
-  bool could_open_pmu_ = false;  // at the previous reading
+  Search engine_search_, gt_search_, domain_search_;
+  bool could_open_pmu_ = false;             // at the previous reading
+  std::optional<Nanoseconds> users_since_;  // at every look since then the GPU's power had users
 
   CounterMemory memory_;
   std::unique_ptr<PmuSession> pmu_;
@@ -76,13 +92,15 @@ class GpuReader {
   Nanoseconds pmu_time_{};
   Nanoseconds pmu_checked_at_{};
   std::vector<Engine> engines_;
-  Reading<Unit> outcome_ = Unit{};
+  std::optional<Reading<Unit>> outcome_;
   std::optional<Nanoseconds> retry_pmu_at_;  // it was refused
 
   std::vector<GtSysfs> gts_;
+  bool listed_reasons_ = false;
 
   std::unique_ptr<PmuSession> rapl_;
   std::uint64_t rapl_generation_ = 0;
+  std::optional<Nanoseconds> retry_rapl_at_;  // it was refused
   std::vector<Domain> domains_;
   Nanoseconds energy_read_at_{};
 };

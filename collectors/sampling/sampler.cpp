@@ -6,6 +6,14 @@
 #include <utility>
 
 namespace igpu::sampling {
+namespace {
+
+bool same_binding(const Gpu& a, const Gpu& b) {
+  return a.address == b.address && a.binding == b.binding && a.driver == b.driver && a.card == b.card &&
+         a.render_node == b.render_node;
+}
+
+}  // namespace
 
 void Sampler::follow(const std::vector<AccessibleGpu>& gpus) {
   const std::lock_guard lock(mutex_);
@@ -20,12 +28,14 @@ void Sampler::adopt_gpus() {
     followed.swap(followed_);
   }
   if (!followed) return;
+  // If one cannot be made, none is left, and the next scrape tells which GPUs there are.
+  std::vector<std::unique_ptr<GpuReader>> before = std::exchange(readers_, {});
   std::vector<std::unique_ptr<GpuReader>> next;
   for (AccessibleGpu& gpu : *followed) {
-    const auto known = std::find_if(readers_.begin(), readers_.end(), [&](const std::unique_ptr<GpuReader>& reader) {
-      return reader && reader->gpu().gpu.address == gpu.gpu.address && !reader->gpu().access->gone();
+    const auto known = std::find_if(before.begin(), before.end(), [&](const std::unique_ptr<GpuReader>& reader) {
+      return reader && same_binding(reader->gpu().gpu, gpu.gpu) && !reader->gpu().access->gone();
     });
-    if (known != readers_.end()) {
+    if (known != before.end()) {
       next.push_back(std::move(*known));
       continue;
     }
@@ -44,7 +54,8 @@ void Sampler::adopt_gpus() {
     sampled.state = GpuState::sampled;
     take_layout(sampled, next.back()->layout());
   }
-  readers_ = std::move(next);  // closes the files of the others
+  before.clear();  // closes the files of the others
+  readers_ = std::move(next);
   const std::lock_guard lock(mutex_);
   for (auto& [device, gpu] : gpus_)
     gpu.bound = std::any_of(readers_.begin(), readers_.end(),
@@ -75,18 +86,11 @@ void Sampler::tick(std::uint64_t expirations) {
 
 // Counters continue under their names, whatever their place in the new layout is.
 void Sampler::take_layout(SampledGpu& gpu, const FrameLayout& layout) {
-  const auto place_of = [](const std::vector<std::string>& names, const std::string& name) {
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  };
-  const auto before = std::exchange(gpu.throttled, {});
-  for (std::size_t gt = 0; gt < layout.gts.size(); ++gt) {
-    const std::size_t old_gt = place_of(gpu.layout.gts, layout.gts[gt]);
-    for (std::size_t reason = 0; reason < layout.reasons.size() && old_gt < gpu.layout.gts.size(); ++reason) {
-      const std::size_t old_reason = place_of(gpu.layout.reasons, layout.reasons[reason]);
-      if (old_reason < gpu.layout.reasons.size()) gpu.throttled[gt][reason] = before[old_gt][old_reason];
-    }
-  }
   gpu.layout = layout;
+  gpu.throttled = {};
+  for (std::size_t gt = 0; gt < layout.gts.size(); ++gt)
+    for (std::size_t reason = 0; reason < layout.reasons.size(); ++reason)
+      gpu.throttled[gt][reason] = &gpu.throttled_seconds[layout.gts[gt] + '/' + layout.reasons[reason]];
   gpu.statistics.clear();
   for (const FrameLayout::Engine& engine : layout.engines)
     gpu.statistics.push_back(&gpu.engines[engine.gt + '/' + engine.name]);
@@ -112,7 +116,7 @@ void Sampler::add(SampledGpu& gpu, const GpuReader& reader, bool same_layout) {
     if (frame_.hertz[i] > 0) windows_.add(gpu.first_series + kEngines + kDomains + i, frame_.hertz[i]);
     // One sample stands for one interval; nobody knows what happened in the ticks that were missed.
     for (std::uint64_t bits = frame_.throttled[i]; bits != 0; bits &= bits - 1)
-      gpu.throttled[i][static_cast<std::size_t>(std::countr_zero(bits))] += to_seconds(options_.interval).value;
+      *gpu.throttled[i][static_cast<std::size_t>(std::countr_zero(bits))] += to_seconds(options_.interval).value;
   }
 }
 

@@ -22,7 +22,7 @@ namespace igpu::sampling {
 
 struct SamplerOptions {
   Nanoseconds interval = std::chrono::milliseconds(100);
-  double saturated = 0.95;  // an engine that is busier than this is saturated
+  double saturated = 0.95;  // an engine that is at least so busy is saturated
   Nanoseconds history{};    // how much of the last frames is kept; 0: none
 };
 
@@ -41,13 +41,16 @@ class Sampler {
 
   std::uint64_t missed() const { return missed_; }
 
+  // Seconds, by FrameLayout::gts and reasons; null: the layout has no such GT or reason.
+  using Throttled = std::array<std::array<double*, kReasons>, kGts>;
+
   // What the samples of one GPU add up to since this process started, over rebinding.
   struct GpuView {
     const FrameLayout& layout;
-    GpuState state;  // at the last tick
-    const Reading<Unit>& engines_outcome;
-    const std::vector<EngineStatistics*>& engines;                    // by FrameLayout::engines
-    const std::array<std::array<double, kReasons>, kGts>& throttled;  // seconds, by gts and reasons
+    GpuState state;                                       // at the last tick
+    const std::optional<Reading<Unit>>& engines_outcome;  // GpuReader::outcome()
+    const std::vector<EngineStatistics*>& engines;        // by FrameLayout::engines
+    const Throttled& throttled;
   };
   // Calls visit(GpuView) for each GPU that is bound. visit must not call this sampler.
   template <class Visit>
@@ -99,10 +102,11 @@ class Sampler {
     std::size_t first_series = 0;
     FrameLayout layout;  // a copy, for other threads
     GpuState state = GpuState::sampled;
-    Reading<Unit> outcome = Unit{};
+    std::optional<Reading<Unit>> outcome;
     std::map<std::string, EngineStatistics, std::less<>> engines;  // by GT and name
     std::vector<EngineStatistics*> statistics;                     // by FrameLayout::engines
-    std::array<std::array<double, kReasons>, kGts> throttled{};
+    std::map<std::string, double, std::less<>> throttled_seconds;  // by GT and reason
+    Throttled throttled{};                                         // by FrameLayout::gts and reasons
     std::optional<FrameRing> history;
   };
 

@@ -122,6 +122,7 @@ struct PmuSession::State {
   std::atomic<bool> is_open{false};
   std::optional<std::uint64_t> pass;
   Reading<Unit> outcome = Absent{Reason::kernel, 0};
+  bool refreshed = false;
 };
 
 Reading<std::uint32_t> PmuSession::State::read_type() {
@@ -377,7 +378,14 @@ Reading<Unit> PmuSession::refresh(std::uint64_t pass) {
   if (state_->pass && pass <= *state_->pass) return state_->outcome;
   state_->pass = pass;
   state_->outcome = state_->update();
+  state_->refreshed = true;
   return state_->outcome;
+}
+
+std::optional<Reading<Unit>> PmuSession::outcome() const {
+  const std::unique_lock lock(state_->mutex, std::try_to_lock);
+  if (!lock) return hangs(state_->name);
+  return state_->refreshed ? std::optional(state_->outcome) : std::nullopt;
 }
 
 Reading<Unit> PmuSession::reread(std::uint64_t pass) {

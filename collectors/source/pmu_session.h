@@ -51,6 +51,8 @@ class PmuSession {
   // counts. A group that the kernel could not run all the time (counters shared with others) is extrapolated; one that
   // did not run at all since the last read is a Failure. A call while another one hangs is a Failure.
   Reading<Unit> refresh(std::uint64_t pass);
+  // Of the last refresh(), also after close(); nullopt: there was none.
+  std::optional<Reading<Unit>> outcome() const;
   // As refresh(), but while the group is open it does not check that the PMU is still the same, which costs a second
   // system call. For a thread that reads many times a second and calls refresh() now and then.
   Reading<Unit> reread(std::uint64_t pass);

@@ -61,8 +61,9 @@ class GroupInFile final : public PerfEvents {
 
 struct Awake final : GpuAccess {
   Awake(const Directory& sys, const std::string& pci_path) : watch(sys, pci_path) {}
-  GpuPower power(Nanoseconds now) override { return watch.read(now).power; }
+  PowerLook look() override { return watch.look(); }
   bool pmu_is_open() const override { return true; }
+  Absent pmu_closed_because() const override { return {}; }
   bool gone() const override { return false; }
   PowerWatch watch;
 };
@@ -171,12 +172,12 @@ int main(int argc, char** argv) {
   // In turn, so that both see the same machine.
   double bare_time = 1e300;
   double tick_time = 1e300;
-  std::size_t allocated = 0;
+  std::size_t grown = 0;
   for (int round = 0; round < rounds; ++round) {
     bare_time = std::min(bare_time, best(1, kCalls, bare));
     const auto heap = mallinfo2().uordblks;
     tick_time = std::min(tick_time, best(1, kCalls, [&] { sampler.tick(1); }));
-    if (round > 0) allocated += mallinfo2().uordblks - heap;
+    if (round > 0) grown += mallinfo2().uordblks - heap;
   }
   std::printf("bare calls %.0f ns, tick %.0f ns: %.2f times\n", bare_time, tick_time, tick_time / bare_time);
   // With the wake-ups of the thread, which both sides have, and the energy, which is read four times a second.
@@ -188,6 +189,6 @@ int main(int argc, char** argv) {
   }
   std::printf("a thread at 100 Hz: bare calls %.3f %% of a processor, ticks %.3f %%: %.2f times\n", bare_share * 100,
               tick_share * 100, tick_share / bare_share);
-  std::printf("memory %zu bytes with two clients; allocated by ticks: %zu bytes\n", memory, allocated);
+  std::printf("memory %zu bytes with two clients; the heap grew by %zu bytes over all ticks\n", memory, grown);
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 
+#include "collector/samples.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -22,10 +23,13 @@ namespace {
 constexpr const char* kAddress = "0000:00:02.0";
 
 struct FakeAccess final : GpuAccess {
-  GpuPower power(Nanoseconds) override { return state; }
+  PowerLook look() override { return {suspended, users}; }
   bool pmu_is_open() const override { return open; }
+  Absent pmu_closed_because() const override { return closed_because; }
   bool gone() const override { return removed; }
-  GpuPower state = GpuPower::awake;
+  bool suspended = false;
+  Reading<std::uint64_t> users = Absent{};  // as on most kernels
+  Absent closed_because{Reason::suspended};
   bool open = true;
   bool removed = false;
 };
@@ -127,7 +131,7 @@ class SampledMachine {
     double seconds = -1;
     sampler.for_each_gpu([&](const Sampler::GpuView& gpu) {
       for (std::size_t i = 0; i < gpu.layout.reasons.size(); ++i)
-        if (gpu.layout.reasons[i] == reason) seconds = gpu.throttled[0][i];
+        if (gpu.layout.reasons[i] == reason) seconds = *gpu.throttled[0][i];
     });
     return seconds;
   }
@@ -238,6 +242,32 @@ TEST_CASE("many clients use bounded memory and keep the windows of the others as
   CHECK(windows.take("client 0", 1h + 5s)[0].most == doctest::Approx(1));
 }
 
+TEST_CASE("a client that invents names takes the places of its own address only") {
+  ClientWindows windows;
+  windows.add_series(1);
+  windows.begin_tick(1h);
+  (void)windows.take("a\nprometheus", 1h);
+  for (int i = 0; i < 100; ++i) (void)windows.take("b\n" + std::to_string(i), 1h + 1s);
+  windows.begin_tick(1h + 2s);
+  windows.add(0, 1);
+  windows.begin_tick(1h + 2min);
+  windows.add(0, 0.5F);
+  CHECK(windows.take("a\nprometheus", 1h + 2min)[0].least == doctest::Approx(0.5));
+  windows.begin_tick(1h + 3min);
+  windows.add(0, 0.25F);
+  CHECK(windows.take("a\nprometheus", 1h + 3min)[0].most == doctest::Approx(0.25));  // it was remembered
+}
+
+TEST_CASE("a client that scrapes every five minutes, sometimes a little late, sees each event once") {
+  SampledMachine machine;
+  int seen = 0;
+  for (int scrape = 0; scrape < 4; ++scrape) {
+    machine.run(5min + (scrape % 2) * 100ms, [](Nanoseconds now) { return within(now, 7min, 1s) ? 1.0 : 0.2; });
+    seen += machine.busy("slow")->most > 0.9F;
+  }
+  CHECK(seen == 1);
+}
+
 TEST_CASE("histogram, mean and counter agree over ten minutes") {
   for (const Driver driver : {Driver::i915, Driver::xe}) {
     INFO(to_string(driver));
@@ -274,7 +304,7 @@ TEST_CASE("late ticks are counted, and one sample covers their time") {
 TEST_CASE("a sleeping GPU is not read, and its sleep is in no sample") {
   SampledMachine machine;
   machine.run(1s, [](Nanoseconds) { return 0.5; });
-  machine.access->state = GpuPower::suspended;
+  machine.access->suspended = true;
   const int reads = machine.m.perf.reads;
   machine.write("drm/card0/gt/gt0/rps_act_freq_mhz", "100\n");
   (void)machine.busy("a");
@@ -282,7 +312,7 @@ TEST_CASE("a sleeping GPU is not read, and its sleep is in no sample") {
   CHECK(machine.m.perf.reads == reads);
   CHECK_FALSE(machine.busy("a"));
   CHECK_FALSE(is_value(machine.hertz.least));
-  machine.access->state = GpuPower::awake;
+  machine.access->suspended = false;
   machine.run(1s, [](Nanoseconds) { return 0.5; });
   CHECK(machine.busy("a")->least == doctest::Approx(0.5));
   CHECK(count_of(machine.statistics().gaps()) == 0);
@@ -291,7 +321,7 @@ TEST_CASE("a sleeping GPU is not read, and its sleep is in no sample") {
 TEST_CASE("a GPU that sleeps from the beginning is not even opened") {
   for (const Driver driver : {Driver::i915, Driver::xe}) {
     SampledMachine machine(driver);
-    machine.access->state = GpuPower::suspended;
+    machine.access->suspended = true;
     machine.run(20s, [](Nanoseconds) { return 0.0; });
     CHECK(machine.m.perf.opens == 0);
   }
@@ -317,9 +347,13 @@ TEST_CASE("xe: the PMU is open only while the collectors have it open") {
 
 TEST_CASE("a GPU that goes is closed at the next tick; when it comes back its counts continue") {
   SampledMachine machine;
+  machine.write("drm/card0/gt/gt0/throttle_reason_status", "1\n");
+  machine.write("drm/card0/gt/gt0/throttle_reason_thermal", "1\n");
   machine.run(10s, [](Nanoseconds) { return 1.0; });
   const double saturated = machine.statistics().saturated().value;
   CHECK(saturated == doctest::Approx(9.9));
+  const double throttled = machine.throttled("thermal");
+  CHECK(throttled == doctest::Approx(9.9));
   machine.access->removed = true;
   machine.run(100ms, [](Nanoseconds) { return 0.0; });
   CHECK(machine.m.perf.open_now == 0);
@@ -327,6 +361,100 @@ TEST_CASE("a GPU that goes is closed at the next tick; when it comes back its co
   machine.follow();
   machine.run(1100ms, [](Nanoseconds) { return 1.0; });
   CHECK(machine.statistics().saturated().value == doctest::Approx(saturated + 1));
+  CHECK(machine.throttled("thermal") == doctest::Approx(throttled + 1));
+}
+
+TEST_CASE("a GPU that was rebound is opened again although something still holds the old binding") {
+  SampledMachine machine;
+  machine.run(1s, [](Nanoseconds) { return 1.0; });
+  const int opens = machine.m.perf.opens;
+  Gpu rebound = gpu_of(Driver::i915);
+  rebound.binding = 1;
+  machine.sampler.follow({{rebound, machine.access}});
+  machine.run(1s, [](Nanoseconds) { return 1.0; });
+  CHECK(machine.m.perf.opens > opens);
+  CHECK(machine.m.perf.open_now == 1);
+}
+
+namespace {
+
+// The kernel refuses all of them.
+struct RefusedEvents final : PerfEvents {
+  Reading<std::unique_ptr<PerfEvent>> open(const PerfEventConfig&, int, PerfEvent*) override {
+    ++asked;
+    return Absent{Reason::permission, EACCES};
+  }
+  int asked = 0;
+};
+
+}  // namespace
+
+TEST_CASE("RAPL that is refused is asked for every ten seconds") {
+  TestMachine m;
+  const std::string power = "sys/bus/event_source/devices/power/";
+  m.tree.write(power + "type", "23\n");
+  m.tree.write(power + "format/event", "config:0-7\n");
+  m.tree.write(power + "events/energy-pkg", "event=0x02\n");
+  RefusedEvents perf;
+  const Machine& parts = m.machine();
+  Machine machine{parts.sys, parts.proc, parts.dev, perf, parts.drm, parts.clock, parts.privileges, parts.names};
+  Sampler sampler(machine, {});
+  Gpu gpu = gpu_of(Driver::i915);
+  gpu.kind = GpuKind::integrated;
+  sampler.follow({{gpu, std::make_shared<FakeAccess>()}});
+  for (int i = 0; i < 300; ++i) {  // half a minute
+    m.clock.advance(100ms);
+    sampler.tick(1);
+  }
+  CHECK(perf.asked >= 3);
+  CHECK(perf.asked <= 5);
+}
+
+namespace {
+
+// A scrape that gives the collector its GPUs.
+struct SamplesPass final : MachinePass {
+  explicit SamplesPass(std::vector<AccessibleGpu> gpus) : accessible(std::move(gpus)) {}
+  Nanoseconds now() const override { return {}; }
+  Reading<const ClientSnapshot*> clients() override { return Absent{}; }
+  std::shared_ptr<const std::vector<Gpu>> gpus() const override { return nullptr; }
+  std::span<const std::string> asleep() const override { return {}; }
+  EngineSecondsByDevice engines_measured() const override { return {}; }
+  JobCountersByDevice jobs_counted() const override { return {}; }
+  std::vector<AccessibleGpu> accessible_gpus() const override { return accessible; }
+  std::vector<AccessibleGpu> accessible;
+};
+
+}  // namespace
+
+TEST_CASE("xe: feature samples is available only while engines are sampled") {
+  SampledMachine machine(Driver::xe);
+  SamplesCollector collector(machine.m.machine(), {});
+  SamplesPass pass({{gpu_of(Driver::xe), machine.access}});
+  const auto scrape = [&] {
+    SampleSink sink;
+    collector.collect(pass, sink);
+    for (int i = 0; i < 20; ++i) {
+      for (int step = 0; step < 100; ++step) machine.work(0.5);
+      collector.sampler().tick(1);
+    }
+    sink.clear();
+    collector.collect(pass, sink);
+    REQUIRE(sink.features().size() == 1);
+    return sink.features()[0].available ? std::nullopt : std::optional(sink.features()[0].absent.reason);
+  };
+  machine.access->open = false;
+  machine.access->closed_because = {Reason::disabled};
+  CHECK(scrape() == Reason::disabled);
+  machine.access->closed_because = {Reason::permission, EACCES};
+  CHECK(scrape() == Reason::permission);
+  machine.access->open = true;
+  CHECK(scrape() == std::nullopt);
+  machine.access->open = false;
+  machine.access->closed_because = {Reason::suspended};
+  CHECK(scrape() == Reason::suspended);
+  machine.access->suspended = true;
+  CHECK(scrape() == Reason::suspended);
 }
 
 TEST_CASE("without permission there is nothing but the reason, and it is asked for seldom") {
@@ -336,7 +464,9 @@ TEST_CASE("without permission there is nothing but the reason, and it is asked f
   CHECK_FALSE(machine.busy("a"));
   bool denied = false;
   machine.sampler.for_each_gpu([&](const Sampler::GpuView& gpu) {
-    denied = gpu.engines_outcome.is_absent() && gpu.engines_outcome.absent().reason == Reason::permission;
+    denied = gpu.engines_outcome && gpu.engines_outcome->is_absent() &&
+             gpu.engines_outcome->absent().reason == Reason::permission;
+    for (const EngineStatistics* engine : gpu.engines) CHECK_FALSE(engine->observed());
   });
   CHECK(denied);
   machine.m.perf.refuse_all(0);
