@@ -227,11 +227,14 @@ TEST_CASE("what one program asks for makes different clients, and so does HEAD, 
 }
 
 TEST_CASE("a page that only one request can have is not kept for others") {
-  struct OwnPages final : FakeSource {
-    std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest& request) override {
-      (void)FakeSource::scrape(request);
+  struct OwnPages final : ScrapeSource {
+    std::function<void()> during;
+    std::shared_ptr<const ScrapeResult> scrape(const ScrapeRequest&) override {
+      during();
       return std::make_shared<FakeScrape>();
     }
+    std::vector<Gpu> gpus() override { return {}; }
+    std::vector<std::string> enabled_collectors() const override { return kEnabled; }
   };
   OwnPages source;
   RequestMetrics requests;
