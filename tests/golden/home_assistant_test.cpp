@@ -81,7 +81,9 @@ TEST_CASE("every simulation profile has its devices, with at most eight entities
     json messages = Described(profile.name).messages;
     compare(std::string(profile.name), messages.dump(1) + '\n');
     std::set<std::string> ids;
-    for (const auto& [topic, config] : messages.items()) {
+    for (const auto& message : messages.items()) {
+      const std::string& topic = message.key();
+      const json& config = message.value();
       if (!topic.ends_with("/config")) continue;
       ++devices;
       INFO(profile.name << " " << topic);
