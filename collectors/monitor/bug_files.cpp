@@ -76,7 +76,10 @@ class BugFiles {
     for (std::size_t i = 0; i < kMostRecords; ++i) {
       const auto message = messages->next(buffer_);
       if (!message || message->state == KernelMessage::State::none) break;
-      if (message->state == KernelMessage::State::lost) continue;
+      if (message->state == KernelMessage::State::lost) {
+        if (is_warning_) keep_warning();  // its end may be lost
+        continue;
+      }
       if (const auto record = parse_kernel_log_record(message->text)) take(*record, gpus);
     }
     if (is_warning_) keep_warning();  // the log ends in it
@@ -175,9 +178,9 @@ class BugFiles {
 
   void take(const KernelLogRecord& record, std::span<const Gpu> gpus) {
     if (record.facility != 0) return;
-    const bool is_of_gpu = is_about_graphics(record.text) || std::ranges::any_of(gpus, [&](const Gpu& gpu) {
-                             return record.text.find(gpu.address) != std::string_view::npos;
-                           });
+    const auto names = [&](const Gpu& gpu) { return record.text.find(gpu.address) != std::string_view::npos; };
+    const bool is_of_gpu =
+        is_about_graphics(record.text) || (is_about_device(record.text) && std::ranges::any_of(gpus, names));
     if (record.text.find("[ cut here ]") != std::string_view::npos) {
       warning_.clear();
       is_warning_ = true;
@@ -187,6 +190,7 @@ class BugFiles {
       if (is_of_gpu) keep(line_of(record));
       return;
     }
+    if (!is_of_gpu && !is_of_warning(record.text)) return;
     warning_is_ours_ = warning_is_ours_ || is_of_gpu || record.text.find("[i915]") != std::string_view::npos ||
                        record.text.find("[xe]") != std::string_view::npos;
     warning_.push_back(line_of(record));

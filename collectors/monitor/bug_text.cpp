@@ -14,6 +14,7 @@ namespace igpu {
 namespace {
 
 constexpr std::string_view kLeftOut = "...";
+constexpr std::string_view kNoProcess = "no process";  // of a job of the kernel
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -141,14 +142,54 @@ constexpr std::array<std::string_view, 23> kTold{"pcie_",
 
 }  // namespace
 
+bool is_about_device(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kStarts{"pci ",           "pcieport ", "vfio-pci ",
+                                                    "snd_hda_intel ", "mei",       "DMAR: "};
+  return std::ranges::any_of(kStarts, [&](std::string_view start) { return text.starts_with(start); });
+}
+
+bool is_of_warning(std::string_view text) {
+  constexpr std::array<std::string_view, 20> kStarts{"------------[ cut here",
+                                                     "---[ end trace",
+                                                     "WARNING: ",
+                                                     "BUG: ",
+                                                     "Modules linked in: ",
+                                                     "CPU: ",
+                                                     "Hardware name: ",
+                                                     "Workqueue: ",
+                                                     "RIP: ",
+                                                     "Code: ",
+                                                     "RSP: ",
+                                                     "RAX: ",
+                                                     "RDX: ",
+                                                     "RBP: ",
+                                                     "R10: ",
+                                                     "R13: ",
+                                                     "FS: ",
+                                                     "CS: ",
+                                                     "Call Trace",
+                                                     "PKRU: "};
+  if (std::ranges::any_of(kStarts, [&](std::string_view start) { return text.starts_with(start); })) return true;
+  // " <TASK>", " xe_guc_submit+0x10/0x20 [xe]", " ? __warn+0x1/0x2"
+  return text.starts_with(" <") || text.starts_with(" </") || (text.starts_with(' ') && text.find("+0x") != text.npos);
+}
+
 bool is_about_graphics(std::string_view text) {
   constexpr std::array<std::string_view, 4> kStarts{"i915 ", "xe ", "[drm", "Fence expiration time out i915-"};
   return std::ranges::any_of(kStarts, [&](std::string_view start) { return text.starts_with(start); });
 }
 
 std::string masked_log_text(std::string_view text, capture::Masks& masks) {
+  constexpr std::string_view kComm = "comm=\"";
+  if (const std::size_t begin = behind(text, kComm); begin != std::string_view::npos) {
+    // A name may hold quotation marks: up to the last one.
+    const std::size_t end = std::max(text.rfind('"'), begin);
+    return replaced(text, {begin, end}, masks.process(unescaped_log_text(text.substr(begin, end - begin))));
+  }
   bool known = false;
-  if (const auto name = name_in(text, known))
+  const auto name = name_in(text, known);
+  if (name && text.substr(name->begin, name->end - name->begin) == kNoProcess) return std::string(text);
+  if (name)
     return replaced(text, *name, masks.process(unescaped_log_text(text.substr(name->begin, name->end - name->begin))));
   if (known) return std::string(text);
   if (const auto doubtful = doubtful_part(text)) return replaced(text, *doubtful, kLeftOut);
@@ -170,7 +211,8 @@ std::string masked_dump(std::string_view text, capture::Masks& masks) {
     } else {
       // Older kernels give no number.
       const std::size_t last = end_of_name(line, begin).value_or(line.size());
-      out += replaced(line, {begin, last}, masks.process(line.substr(begin, last - begin)));
+      const std::string_view name = line.substr(begin, last - begin);
+      out += replaced(line, {begin, last}, name == kNoProcess ? std::string(name) : masks.process(name));
     }
     if (end < text.size()) out += '\n';
     text.remove_prefix(std::min(end + 1, text.size()));

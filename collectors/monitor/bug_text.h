@@ -12,6 +12,13 @@ namespace igpu {
 // Whether a record of the kernel log is about a GPU: of i915, xe or DRM.
 bool is_about_graphics(std::string_view text);
 
+// Whether a record that names a GPU's address may be one about its hardware. Audit records and those of file systems
+// name such addresses in paths, beside programs and users.
+bool is_about_device(std::string_view text);
+
+// Whether a record is of a form that a warning or an oops has. Others come in between.
+bool is_of_warning(std::string_view text);
+
 // The text of a record of the kernel log, or a line of a core dump or an error state. Where a line of unknown form
 // could name a process, that part of it is left out.
 std::string masked_log_text(std::string_view text, capture::Masks& masks);

@@ -33,10 +33,11 @@ std::string web_config_error(const std::string& file, Log& log) {
   }
 }
 
-// The report without what is private in it: the home folder of the program's path.
+// The report without what is private in it: the home folder of the program's path, and names of programs.
 std::string report_for_others(Diagnosis diagnosis) {
   diagnosis.web_config_file.clear();
   diagnosis.web_config_error.clear();
+  std::erase_if(diagnosis.advice, [](const Advice& advice) { return advice.names_programs; });
   const std::string program = program_path();
   for (std::string& line : diagnosis.grants)
     if (const std::size_t at = line.find(program); at != std::string::npos)

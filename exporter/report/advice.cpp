@@ -39,7 +39,7 @@ void about_sleep(std::vector<Advice>& all, const GpuModel& gpu) {
   }
   if (!is_awake(gpu) || !gpu.may_sleep) return;
   const std::string users = users_of(gpu);
-  if (!users.empty()) all.push_back({address, false, "it is awake, and these programs hold it: " + users, ""});
+  if (!users.empty()) all.push_back({address, false, "it is awake, and these programs hold it: " + users, "", true});
 }
 
 std::string gigatransfers(TransfersPerSecond speed) {

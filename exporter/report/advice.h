@@ -18,6 +18,7 @@ struct Advice {
   bool wrong = true;    // otherwise it is as intended, and worth knowing
   std::string text;     // a sentence without full stop
   std::string command;  // to copy; "" if there is none
+  bool names_programs = false;
 };
 
 // A file below the root of sysfs; nullopt: not there, or not readable. Only files whose reading wakes nothing are asked

@@ -29,7 +29,8 @@ struct {
 } faults SEC(".maps");
 
 struct owner {
-  __u64 pid;
+  __u64 pid;  // 0: the queue is older than these programs
+  __u64 is_killed;
   char name[FAULT_NAME_SIZE];
 };
 
@@ -99,6 +100,20 @@ int queue_destroyed(struct arguments* event) {
   return 0;
 }
 
+// xe_exec_queue_kill: (struct xe_exec_queue*), before xe ends its jobs: the process has ended, or closed it
+SEC("raw_tp")
+int queue_killed(struct arguments* event) {
+  const __u64 queue = event->at[0];
+  struct owner* const owner = bpf_map_lookup_elem(&owners, &queue);
+  if (owner) {
+    owner->is_killed = 1;
+    return 0;
+  }
+  const struct owner unknown = {.is_killed = 1};
+  bpf_map_update_elem(&owners, &queue, &unknown, BPF_ANY);
+  return 0;
+}
+
 // xe_exec_queue_reset: (struct xe_exec_queue*)
 SEC("raw_tp")
 int queue_reset(struct arguments* event) {
@@ -113,12 +128,17 @@ int queue_memory_error(struct arguments* event) {
   return 0;
 }
 
-// xe_sched_job_timedout: (struct xe_sched_job*). Linux 6.8 also reports jobs that were done after all.
+// xe_sched_job_timedout: (struct xe_sched_job*). Linux 6.8 also reports jobs that were done after all, and every version
+// the jobs of a queue that was killed, for which xe writes neither a line nor a dump (guc_exec_queue_timedout_job() in
+// xe_guc_submit.c): no hang.
 SEC("raw_tp")
 int job_timed_out(struct arguments* event) {
   const __u64 fence = pointer_at(event->at[0], layout.job_fence);
   const __u64 flags = fence ? pointer_at(fence, layout.dma_flags) : 0;
   if (flags >> (layout.dma_signalled_bit & 63) & 1) return 0;
-  report(pointer_at(event->at[0], layout.job_queue), FAULT_JOB_TIMEOUT);
+  const __u64 queue = pointer_at(event->at[0], layout.job_queue);
+  const struct owner* const owner = bpf_map_lookup_elem(&owners, &queue);
+  if (owner && owner->is_killed) return 0;
+  report(queue, FAULT_JOB_TIMEOUT);
   return 0;
 }

@@ -28,6 +28,8 @@ struct Attachment {
 constexpr Attachment kAttachments[] = {{"queue_created", "xe_exec_queue_create"},
                                        {"queue_created", "xe_exec_queue_create_multi_queue", true},  // Linux 7.0
                                        {"queue_destroyed", "xe_exec_queue_destroy", true},
+                                       // Without it, a hang could not be told from the end of a program.
+                                       {"queue_killed", "xe_exec_queue_kill"},
                                        {"queue_memory_error", "xe_exec_queue_memory_cat_error", true},
                                        {"queue_reset", "xe_exec_queue_reset"},
                                        {"job_timed_out", "xe_sched_job_timedout"}};

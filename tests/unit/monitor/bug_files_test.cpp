@@ -90,10 +90,13 @@ TEST_CASE("of the kernel log the drivers' lines, and warnings in which a driver 
   Scene s;
   s.add_log("xe 0000:03:00.0: [drm] Using GuC firmware from i915/dg2_guc_70.bin version 70.49.4");
   s.add_log("usb 1-1: SerialNumber: secret");
+  s.add_log(
+      "audit: type=1400 apparmor=\"DENIED\" name=\"/sys/devices/pci0000:00/0000:00:02.0/config\" comm=\"secret\"");
   s.add_log("pcieport 0000:00:01.0: AER: Multiple Corrected error received: 0000:03:00.0");
   s.add_log("xe 0000:03:00.0: [drm] written by a program: secret", 1);
   s.add_log("------------[ cut here ]------------");
   s.add_log("CPU: 3 PID: 42 Comm: secret Not tainted 6.17.9-amd64 #1");
+  s.add_log("[UFW BLOCK] IN=eth0 SRC=10.0.0.1 comes in between");
   s.add_log("RIP: 0010:guc_exec_queue_timedout_job+0x12/0x34 [xe]");
   s.add_log("---[ end trace 0000000000000000 ]---");
   s.add_log("------------[ cut here ]------------");

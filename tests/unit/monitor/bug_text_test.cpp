@@ -46,6 +46,28 @@ TEST_CASE("a hostile name is masked whole: brackets, another fault, delimiters, 
   CHECK(masked("CPU: 3 PID: 42 Comm: a Tainted secret Tainted: G") == "CPU: 3 PID: 42 Comm: process1 Tainted: G");
 }
 
+TEST_CASE("names in quotation marks, and jobs of the kernel") {
+  CHECK(masked("[drm:drm_ioctl [drm]] comm=\"secret\" pid=900, dev=0xe201, auth=1, DRM_IOCTL_MODE_ADDFB2") ==
+        "[drm:drm_ioctl [drm]] comm=\"process1\" pid=900, dev=0xe201, auth=1, DRM_IOCTL_MODE_ADDFB2");
+  CHECK(masked("[drm:drm_ioctl [drm]] comm=\"se\"cret\" pid=900") == "[drm:drm_ioctl [drm]] comm=\"process1\" pid=900");
+  constexpr std::string_view kKernel = "xe 0000:03:00.0: [drm] Timedout job: seqno=1, flags=0x0 in no process [-1]";
+  CHECK(masked(kKernel) == kKernel);
+}
+
+TEST_CASE("what is about the hardware, and what only names its address") {
+  CHECK(is_about_device("pcieport 0000:00:01.0: AER: Corrected error received: 0000:03:00.0"));
+  CHECK(is_about_device("DMAR: [DMA Read NO_PASID] Request device [0000:03:00.0] fault addr 0x0"));
+  CHECK(!is_about_device(
+      "audit: type=1400 audit(1:2): apparmor=\"DENIED\" name=\"/sys/devices/pci0000:00/0000:00:02.0/\""));
+  for (const std::string_view line :
+       {"WARNING: CPU: 3 PID: 42 at drivers/gpu/drm/xe/xe_guc.c:1 xe_guc_x+0x1/0x2 [xe]",
+        "RIP: 0010:xe_guc_x+0x1/0x2 [xe]", " <TASK>", " ? __warn+0x81/0x130", "Call Trace:"})
+    CHECK(is_of_warning(line));
+  for (const std::string_view line :
+       {"[UFW BLOCK] IN=eth0 SRC=10.0.0.1", "usb 1-2: SerialNumber: 0123", "audit: type=1400", ""})
+    CHECK(!is_of_warning(line));
+}
+
 TEST_CASE("lines that name nobody stay; what an unknown line could say about a process is left out") {
   for (const std::string_view line :
        {"xe 0000:03:00.0: [drm] Tile0: GT0: Engine memory CAT error [18]: class=bcs, logical_mask: 0x1, guc_id=18",
