@@ -4,8 +4,10 @@
     captures.py BINARY SOURCE"""
 
 import io
+import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -35,6 +37,20 @@ def packed(path, content, kind=tarfile.REGTYPE, link=""):
         member.type, member.linkname, member.size = kind, link, len(content)
         archive.addfile(member, io.BytesIO(content))
     return subprocess.run(["zstd", "-q"], input=plain.getvalue(), capture_output=True, check=True).stdout
+
+
+def check_bug_report(folder):
+    """An archive for a kernel bug names no program that used a GPU."""
+    path = f"{folder}/bug.tar.zst"
+    code, out, errors = run("doctor", f"--bug={path}", "--simulate", "rack")
+    check("doctor --bug succeeds", code == 0, (code, errors))
+    page = json.loads(run("stats", "--format=json", "--simulate", "rack")[1])
+    programs = {client["comm"] for gpu in page["gpus"] for client in gpu["metrics"].get("intel_gpu_process_clients", [])}
+    check("programs use the GPUs", {"ffmpeg", "obs"} <= programs, programs)
+    text = subprocess.run(["tar", "--zstd", "-xOf", path], capture_output=True, check=True).stdout.decode(errors="replace")
+    check("the report of doctor is in it", "Sandbox of `serve`" in text, text[-500:])
+    check("it names none of them", not re.findall(rf"\b({'|'.join(map(re.escape, programs))})\b", text),
+          re.findall(rf".*\b(?:{'|'.join(map(re.escape, programs))})\b.*", text)[:3])
 
 
 def main():
@@ -70,6 +86,8 @@ def main():
         check("it has the same GPUs", run("list", "--json", "--simulate", f"capture:{path}") == live)
         code, out, errors = run("stats", "--simulate", f"capture:{path}", "--format", "json")
         check("stats reads it", code == 0 and "intel_gpu_engine_busy_ratio" in out, errors)
+
+        check_bug_report(folder)
 
         for what, arguments, status in (("no file", (), 2), ("two files", ("a", "b"), 2),
                                         ("a folder that is not there", (f"{folder}/none/a",), 1)):
