@@ -133,7 +133,8 @@ class BugFiles {
   void leave_out(std::string line) { outcome_.left_out.push_back(std::move(line)); }
 
   bool is_asleep(const Gpu& gpu) {
-    return first_line(machine_.sys, gpu.pci_path + "/power/runtime_status").starts_with("suspend");
+    const std::string status = first_line(machine_.sys, gpu.pci_path + "/power/runtime_status");
+    return status == "unknown" || status.starts_with("suspend");
   }
 
   std::string first_line(const Directory& from, const std::string& path) {

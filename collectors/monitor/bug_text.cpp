@@ -180,18 +180,18 @@ bool is_about_graphics(std::string_view text) {
 }
 
 std::string masked_log_text(std::string_view text, capture::Masks& masks) {
-  constexpr std::string_view kComm = "comm=\"";
-  if (const std::size_t begin = behind(text, kComm); begin != std::string_view::npos) {
-    // A name may hold quotation marks: up to the last one.
-    const std::size_t end = std::max(text.rfind('"'), begin);
-    return replaced(text, {begin, end}, masks.process(unescaped_log_text(text.substr(begin, end - begin))));
-  }
   bool known = false;
   const auto name = name_in(text, known);
   if (name && text.substr(name->begin, name->end - name->begin) == kNoProcess) return std::string(text);
   if (name)
     return replaced(text, *name, masks.process(unescaped_log_text(text.substr(name->begin, name->end - name->begin))));
   if (known) return std::string(text);
+  constexpr std::string_view kComm = "comm=\"";
+  if (const std::size_t begin = behind(text, kComm); begin != std::string_view::npos) {
+    // A name may hold quotation marks: up to the last one.
+    const std::size_t end = std::max(text.rfind('"'), begin);
+    return replaced(text, {begin, end}, masks.process(unescaped_log_text(text.substr(begin, end - begin))));
+  }
   if (const auto doubtful = doubtful_part(text)) return replaced(text, *doubtful, kLeftOut);
   return std::string(text);
 }

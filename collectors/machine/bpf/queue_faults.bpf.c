@@ -128,9 +128,9 @@ int queue_memory_error(struct arguments* event) {
   return 0;
 }
 
-// xe_sched_job_timedout: (struct xe_sched_job*). Linux 6.8 also reports jobs that were done after all, and every version
-// the jobs of a queue that was killed, for which xe writes neither a line nor a dump (guc_exec_queue_timedout_job() in
-// xe_guc_submit.c): no hang.
+// xe_sched_job_timedout: (struct xe_sched_job*). Linux 6.8 also reports jobs that were done after all, and every
+// version the jobs of a queue that was killed, for which xe writes neither a line nor a dump
+// (guc_exec_queue_timedout_job() in xe_guc_submit.c): no hang.
 SEC("raw_tp")
 int job_timed_out(struct arguments* event) {
   const __u64 fence = pointer_at(event->at[0], layout.job_fence);

@@ -43,6 +43,8 @@ TEST_CASE("a hostile name is masked whole: brackets, another fault, delimiters, 
         "i915 0000:00:02.0: [drm] GPU HANG: ecode 12:8:0, in process1 [7]");
   CHECK(masked("xe 0000:03:00.0: [drm] Timedout job: seqno=1, flags=0x0 in secret Comm: a [7]") ==
         "xe 0000:03:00.0: [drm] Timedout job: seqno=1, flags=0x0 in process1 [7]");
+  CHECK(masked("xe 0000:03:00.0: [drm] Timedout job: seqno=1, flags=0x0 in secret comm=\"x [19639]") ==
+        "xe 0000:03:00.0: [drm] Timedout job: seqno=1, flags=0x0 in process1 [19639]");
   CHECK(masked("CPU: 3 PID: 42 Comm: a Tainted secret Tainted: G") == "CPU: 3 PID: 42 Comm: process1 Tainted: G");
 }
 
