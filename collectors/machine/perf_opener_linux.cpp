@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <optional>
 
+#include "igpu/message_with_fd.h"
 #include "machine/perf_event_linux.h"
 #include "machine/perf_opener.h"
 
@@ -18,11 +18,6 @@ namespace {
 // Opening takes microseconds. Longer means that a driver hangs.
 constexpr std::chrono::seconds kPatience(1);
 constexpr std::size_t kMostLeaders = 256;  // one for each PMU, and for memory controllers one for each package
-
-union Ancillary {  // aligned, as cmsg(3) asks for
-  cmsghdr header;
-  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
-};
 
 bool send_request(int socket, const PerfRequest& request) {
   ssize_t sent;
@@ -34,44 +29,11 @@ bool send_request(int socket, const PerfRequest& request) {
 // Empty: the other process has ended.
 std::optional<PerfAnswer> receive_answer(int socket, UniqueFd& event) {
   PerfAnswer answer;
-  iovec piece{&answer, sizeof answer};
-  Ancillary ancillary{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = &ancillary;
-  message.msg_controllen = sizeof ancillary;
   ssize_t size;
-  do size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  do size = receive_with_fd(socket, &answer, sizeof answer, event, 0);
   while (size < 0 && errno == EINTR);
   if (size != sizeof answer) return std::nullopt;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    event = UniqueFd(fd);
-  }
   return answer;
-}
-
-bool send_answer(int socket, const PerfAnswer& answer, int event) {
-  PerfAnswer content = answer;
-  iovec piece{&content, sizeof content};
-  Ancillary ancillary{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  if (event >= 0) {
-    message.msg_control = &ancillary;
-    message.msg_controllen = sizeof ancillary;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &event, sizeof event);
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof content;
 }
 
 // The other process has the leader open, too, until it is told that this one has closed it.
@@ -204,13 +166,13 @@ void serve_perf_events(int socket, const std::function<bool(const PerfEventConfi
         answer.error = EMFILE;
       }
     }
-    if (!send_answer(socket, answer, fd.get())) {
+    if (!send_with_fd(socket, &answer, sizeof answer, fd.get())) {
       if (errno == EPIPE || errno == ECONNRESET || !fd) return;
       // The descriptor cannot be sent now: too many are on their way, or memory is short.
       answer.error = errno;
       answer.number = PerfRequest::kNone;
       place = nullptr;
-      if (!send_answer(socket, answer, -1)) return;
+      if (!send_with_fd(socket, &answer, sizeof answer, -1)) return;
     }
     if (place != nullptr) *place = std::move(fd);
   }

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -14,6 +13,8 @@
 #include <memory>
 #include <system_error>
 #include <vector>
+
+#include "igpu/message_with_fd.h"
 
 namespace igpu::exporter {
 namespace {
@@ -25,11 +26,6 @@ struct Answer {
   std::uint32_t serial = 0;
   int error = 0;     // errno
   int resolver = 0;  // a code of getaddrinfo(3), if the name was not resolved
-};
-
-union Ancillary {  // aligned, as cmsg(3) asks for
-  cmsghdr header;
-  std::array<char, CMSG_SPACE(sizeof(int))> bytes;
 };
 
 struct Address {
@@ -88,46 +84,12 @@ int connect_to(const Address& address, int requests, UniqueFd& connected) {
   return 0;
 }
 
-bool send_answer(int socket, const Answer& answer, int fd) {
-  Answer content = answer;
-  iovec piece{&content, sizeof content};
-  Ancillary ancillary{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  if (fd >= 0) {
-    message.msg_control = &ancillary;
-    message.msg_controllen = sizeof ancillary;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof content;
-}
-
 // False: there is none; `ended` if the other process is gone.
 bool receive_answer(int socket, Answer& answer, UniqueFd& fd, bool& ended) {
-  iovec piece{&answer, sizeof answer};
-  Ancillary ancillary{};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = &ancillary;
-  message.msg_controllen = sizeof ancillary;
-  const ssize_t size = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const ssize_t size = receive_with_fd(socket, &answer, sizeof answer, fd, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   ended = size != sizeof answer;
-  if (ended) return false;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int received = -1;
-    std::memcpy(&received, CMSG_DATA(header), sizeof received);
-    fd = UniqueFd(received);
-  }
-  return true;
+  return !ended;
 }
 
 // The newest request that is there. False: the exporter has ended.
@@ -198,7 +160,7 @@ void serve_connections(int socket, const PushEndpoint& endpoint) {
     }
     if (connected) answer.resolver = 0;
     if (answer.error == ECANCELED) continue;  // a newer request is there
-    if (!send_answer(socket, answer, connected.get())) return;
+    if (!send_with_fd(socket, &answer, sizeof answer, connected.get())) return;
   }
 }
 
