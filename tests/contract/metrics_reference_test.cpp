@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// METRICS.md must match the descriptors. IGPU_UPDATE=1 in the environment rewrites it.
+// METRICS.md must match the descriptors. tests/run --update rewrites it.
 #include "cli/metrics_reference.h"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 
@@ -14,18 +11,11 @@
 #include "self/build_info.h"
 #include "self/process_metrics.h"
 #include "self/request_metrics.h"
-#include "support/paths.h"
+#include "support/golden.h"
 
 using namespace igpu;
 
 namespace {
-
-const std::string kPath = igpu::test::source_folder() + "/collectors/METRICS.md";
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 std::vector<const MetricDescriptor*> all_metrics() {
   std::vector<const MetricDescriptor*> all;
@@ -45,12 +35,7 @@ std::vector<const MetricDescriptor*> all_metrics() {
 TEST_SUITE_BEGIN("metrics_reference");
 
 TEST_CASE("METRICS.md is generated from the descriptors") {
-  const std::string generated = exporter::metrics_reference();
-  if (const char* update = std::getenv("IGPU_UPDATE"); update != nullptr && *update != '\0' && *update != '0') {
-    std::ofstream(kPath, std::ios::binary) << generated;
-  }
-  INFO("tests/run --update rewrites it");
-  CHECK(content(kPath) == generated);
+  igpu::test::compare_with_golden("collectors/METRICS.md", exporter::metrics_reference());
 }
 
 TEST_CASE("every metric has one descriptor, the right prefix and a one-sentence help") {

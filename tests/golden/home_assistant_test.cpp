@@ -4,18 +4,14 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "igpu/monitor.h"
 #include "self/build_info.h"
 #include "simulation/simulation.h"
-#include "support/paths.h"
+#include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 
@@ -25,7 +21,6 @@ using namespace igpu::simulation;
 using namespace igpu::test;
 using namespace std::chrono_literals;
 using json = nlohmann::ordered_json;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -58,19 +53,6 @@ struct Described {
   json messages = json::object();
 };
 
-void compare(const std::string& name, const std::string& text) {
-  const fs::path path = fs::path(source_folder()) / "tests/home_assistant" / (name + ".json");
-  if (std::getenv("IGPU_UPDATE") != nullptr) {
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << text;
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream kept;
-  kept << file.rdbuf();
-  INFO(path.string() << "\n" << text);
-  CHECK(text == kept.str());
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("home_assistant_golden");
@@ -79,7 +61,7 @@ TEST_CASE("every simulation profile has its devices, with at most eight entities
   std::size_t devices = 0;
   for (const SimulationProfile& profile : simulation_profiles()) {
     json messages = Described(profile.name).messages;
-    compare(std::string(profile.name), messages.dump(1) + '\n');
+    compare_with_golden("tests/home_assistant/" + std::string(profile.name) + ".json", messages.dump(1) + '\n');
     std::set<std::string> ids;
     for (const auto& message : messages.items()) {
       const std::string& topic = message.key();

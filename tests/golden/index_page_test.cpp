@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page at "/" as a browser without scripts gets it, for simulated machines: tests/screens/page-PROFILE.html.
-// IGPU_UPDATE=1 rewrites the files; read the difference.
 #include "pages/index_page.h"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "igpu/monitor.h"
 #include "report/fixes.h"
 #include "simulation/simulation.h"
-#include "support/machine_archive.h"
-#include "support/paths.h"
+#include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 
@@ -22,7 +17,6 @@ using namespace igpu;
 using namespace igpu::simulation;
 using namespace igpu::test;
 using namespace std::chrono_literals;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -49,13 +43,7 @@ TEST_SUITE_BEGIN("index_page");
 TEST_CASE("the page of a machine without scripts") {
   for (const char* profile : {"rack", "locked", "asleep"}) {
     CAPTURE(profile);
-    const std::string page = page_of(profile);
-    const fs::path path = fs::path(source_folder()) / "tests/screens" / ("page-" + std::string(profile) + ".html");
-    if (std::getenv("IGPU_UPDATE") != nullptr) {
-      std::ofstream(path, std::ios::binary) << page;
-      continue;
-    }
-    CHECK(page == read_file(path));
+    compare_with_golden("tests/screens/page-" + std::string(profile) + ".html", page_of(profile));
   }
 }
 

@@ -7,9 +7,7 @@
 // IGPU_UPDATE=1 rewrites the files; read the difference.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -19,6 +17,7 @@
 #include "monitor/machine_parts.h"
 #include "support/captured_machine.h"
 #include "support/exposition_parser.h"
+#include "support/golden.h"
 #include "support/machine_archive.h"
 #include "support/paths.h"
 
@@ -30,11 +29,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kFolder = fs::path(source_folder()) / "tests/golden";
-
-bool updating() {
-  const char* value = std::getenv("IGPU_UPDATE");
-  return value != nullptr && std::string_view(value) == "1";
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -189,25 +183,7 @@ const Files& files_now() {
   return files;
 }
 
-// Shows the first line that differs; a whole page would bury it.
-void compare(const std::string& name, const std::string& text) {
-  const fs::path file = kFolder / name;
-  if (updating()) {
-    fs::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-    return;
-  }
-  REQUIRE_MESSAGE(fs::exists(file), file.string() << " is missing: IGPU_UPDATE=1 writes it");
-  const std::vector<std::string> expected = lines_of(read_file(file));
-  const std::vector<std::string> now = lines_of(text);
-  for (std::size_t i = 0; i < std::max(expected.size(), now.size()); ++i) {
-    const std::string was = i < expected.size() ? expected[i] : "(end of file)";
-    const std::string is = i < now.size() ? now[i] : "(end of page)";
-    if (was == is) continue;
-    FAIL_CHECK("tests/golden/" << name << ":" << i + 1 << "\n  golden: " << was << "\n  page:   " << is);
-    return;
-  }
-}
+void compare(const std::string& name, const std::string& text) { compare_with_golden("tests/golden/" + name, text); }
 
 }  // namespace
 
@@ -265,7 +241,7 @@ TEST_CASE("no golden page is left of a machine or collector that is gone") {
     if (entry.path().extension() != ".txt") continue;
     const std::string name = entry.path().lexically_relative(kFolder).string();
     if (files_now().contains(name)) continue;
-    if (updating()) {
+    if (updates_goldens()) {
       fs::remove(entry.path());
     } else {
       FAIL_CHECK("tests/golden/" << name << " belongs to nothing: IGPU_UPDATE=1 removes it");

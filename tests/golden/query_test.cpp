@@ -3,10 +3,6 @@
 // tests/queries.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,7 +12,7 @@
 #include "query/waybar.h"
 #include "query/xpu_smi.h"
 #include "simulation/simulation.h"
-#include "support/paths.h"
+#include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "text/unicode.h"
@@ -26,7 +22,6 @@ using namespace igpu::exporter::query;
 using namespace igpu::simulation;
 using namespace igpu::test;
 using namespace std::chrono_literals;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -76,19 +71,6 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
   return parts;
 }
 
-void compare(const std::string& name, const std::string& text) {
-  const fs::path path = fs::path(source_folder()) / "tests/queries" / (name + ".txt");
-  if (std::getenv("IGPU_UPDATE") != nullptr) {
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << text;
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream kept;
-  kept << file.rdbuf();
-  INFO(path.string() << "\n" << text);
-  CHECK(text == kept.str());
-}
-
 }  // namespace
 
 TEST_SUITE_BEGIN("query_golden");
@@ -119,7 +101,7 @@ TEST_CASE("every simulation profile has its output") {
     part("stats --format nvtop", written([&](std::string& to) { write_nvtop(rows, to); }));
     part("stats --template '{card} {engine.video.busy}% {power}W'",
          written([&](std::string& to) { text.write(rows, to); }));
-    compare(std::string(profile.name), out);
+    compare_with_golden("tests/queries/" + std::string(profile.name) + ".txt", out);
   }
 }
 

@@ -3,9 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -13,7 +10,7 @@
 #include "format/prometheus_text.h"
 #include "igpu/monitor.h"
 #include "simulation/simulation.h"
-#include "support/paths.h"
+#include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
 #include "top/frame.h"
@@ -24,7 +21,6 @@ using namespace igpu::simulation;
 using namespace igpu::test;
 using namespace std::chrono_literals;
 namespace top = igpu::exporter::top;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -59,21 +55,8 @@ struct Watched {
   std::string text;  // the last page, as /metrics serves it
 };
 
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream out;
-  out << file.rdbuf();
-  return out.str();
-}
-
 void compare(const std::string& name, const std::string& screen) {
-  const fs::path path = fs::path(source_folder()) / "tests/screens" / (name + ".txt");
-  if (std::getenv("IGPU_UPDATE") != nullptr) {
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << screen;
-  }
-  INFO(path.string() << "\n" << screen);
-  CHECK(screen == read(path));
+  compare_with_golden("tests/screens/" + name + ".txt", screen);
 }
 
 // The words of a screen that hold a digit, in their order. A name that was cut off ends with an ellipsis.
