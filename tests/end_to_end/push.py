@@ -117,7 +117,7 @@ def answer_of(rejected=None, message=""):
 class Receiver:
     """behave(n): what it does with its n-th request: (status, headers, body), or a function of the handler."""
 
-    def __init__(self, behave=lambda n: (200, {}, b""), context=None, port=0):
+    def __init__(self, behave=lambda n: (200, {}, b""), context=None, port=0, address="127.0.0.1"):
         self.readings, self.requests, self.times = [], [], []
         self.behave = behave
         outer = self
@@ -145,12 +145,13 @@ class Receiver:
 
         class Server(http.server.ThreadingHTTPServer):
             daemon_threads = True
+            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
 
             def handle_error(self, *_):
                 if not isinstance(sys.exc_info()[1], (OSError, ssl.SSLError)):
                     super().handle_error(*_)
 
-        self.server = Server(("127.0.0.1", port), Handler)
+        self.server = Server((address, port), Handler)
         if context:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self.server.server_address[1]
@@ -386,6 +387,12 @@ class Proxy(threading.Thread):
             pass
 
 
+def ipv6(binary, work):
+    with Receiver(address="::1") as receiver, Pushing(binary, work / "log", f"http://[::1]:{receiver.port}"):
+        wait_for(lambda: receiver.readings, "a reading over IPv6")
+        check(receiver.requests[0][1]["Host"] == f"[::1]:{receiver.port}", f"its Host: {receiver.requests[0][1]}")
+
+
 def proxy(binary, work):
     context = make_certificate(work, "proxied", "DNS:receiver.example")
     with Receiver() as receiver:
@@ -444,7 +451,7 @@ def main():
     binary = sys.argv[1]
     only = sys.argv[3:]  # of the parts below
     with tempfile.TemporaryDirectory() as name:
-        for part in (off, refusals, values, outage, refused, hang, tls, proxy):
+        for part in (off, refusals, values, outage, refused, hang, tls, ipv6, proxy):
             if only and part.__name__ not in only:
                 continue
             folder = pathlib.Path(name) / part.__name__

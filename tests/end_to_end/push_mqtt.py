@@ -21,6 +21,7 @@ from prometheus_client import parser
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, Program, check, finish, get, wait_for  # noqa: E402
+from push import ENVIRONMENT, Proxy  # noqa: E402
 
 BINARY = sys.argv[1]
 HOST = re.sub(r"[^A-Za-z0-9_.-]", "_", socket.gethostname())
@@ -48,13 +49,13 @@ class Broker(Program):
     """A Mosquitto that keeps nothing on disk, on a free port. Another program may take that port first: then on another one."""
     name = "mosquitto"
 
-    def __init__(self, folder, name, *lines, anonymous=True):
+    def __init__(self, folder, name, *lines, anonymous=True, address="127.0.0.1"):
         for _ in range(20):
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
+            with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+                probe.bind((address, 0))
                 self.port = probe.getsockname()[1]
             config = folder / f"{name}.conf"
-            config.write_text("\n".join([f"listener {self.port} 127.0.0.1", f"allow_anonymous {str(anonymous).lower()}", "persistence false",
+            config.write_text("\n".join([f"listener {self.port} {address}", f"allow_anonymous {str(anonymous).lower()}", "persistence false",
                                          "user root", "log_dest stderr", *lines, ""]))
             super().__init__(["mosquitto", "-c", str(config)], folder / f"{name}.log")
             if self.wait_until(lambda: "running" if " running" in self.log() else "" if self.runs() else "ended", "runs") == "running":
@@ -148,9 +149,11 @@ class Forwarder:
 class MqttExporter(Exporter):
     """Pushes every second to a port of this machine."""
 
-    def __init__(self, folder, name, port, *arguments, scheme="mqtt", host="127.0.0.1", simulate="arc-a770"):
-        super().__init__(BINARY, folder / f"{name}.log", f"--simulate={simulate}", f"--push.mqtt={scheme}://{host}:{port}/{BASE}", "--push.interval=1s",
-                         *arguments)
+    def __init__(self, folder, name, port, *arguments, scheme="mqtt", host="127.0.0.1", simulate="arc-a770", proxies={}):
+        """port: None for the scheme's own. proxies: variables of the environment."""
+        where = host if port is None else f"{host}:{port}"
+        super().__init__(BINARY, folder / f"{name}.log", f"--simulate={simulate}", f"--push.mqtt={scheme}://{where}/{BASE}", "--push.interval=1s",
+                         *arguments, env={**ENVIRONMENT, **proxies})
 
     def problem(self, part):
         self.wait_until(lambda: re.search(r'a reading was not delivered.*target=mqtt.*' + part, self.log()), f"logs {part!r}")
@@ -367,6 +370,22 @@ def check_tls(folder):
             check(refused.pushed("samples_total") == 0, "nothing is delivered")
 
 
+def check_routes(folder):
+    """Through a proxy, in the clear and with TLS, whose certificate is the broker's; and over IPv6."""
+    with contextlib.ExitStack() as stack:
+        plain = stack.enter_context(Broker(folder, "behind"))
+        tls = stack.enter_context(Broker(folder, "behind_tls", f"certfile {folder / 'elsewhere'}.pem", f"keyfile {folder / 'elsewhere'}.key"))
+        for scheme, broker, port in (("mqtt", plain, 1883), ("mqtts", tls, 8883)):
+            way = Proxy(broker.port)
+            through = stack.enter_context(MqttExporter(folder, f"{scheme}_through_proxy", None, f"--push.cacert={folder / 'ca.pem'}",
+                                                       scheme=scheme, host="elsewhere.example", proxies={f"{scheme}_proxy": way.url}))
+            through.wait_until(lambda: (through.pushed("samples_total") or 0) > 0, f"delivers by {scheme} through a proxy")
+            check(way.lines[0].startswith(f"CONNECT elsewhere.example:{port}"), f"{scheme}: a tunnel to the broker: {way.lines[0]}")
+            check("Proxy-Authorization: Basic " in way.lines[0], f"{scheme}: with the proxy's user")
+        sixth = stack.enter_context(MqttExporter(folder, "ipv6", stack.enter_context(Broker(folder, "ipv6_broker", address="::1")).port, host="[::1]"))
+        sixth.wait_until(lambda: (sixth.pushed("samples_total") or 0) > 0, "delivers over IPv6")
+
+
 def check_silence(folder):
     """A port that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as silent, MqttExporter(folder, "silent", silent.getsockname()[1]) as exporter:
@@ -394,6 +413,7 @@ def main():
         check_kill(folder)
         check_logins(folder)
         check_tls(folder)
+        check_routes(folder)
         check_silence(folder)
     finish()
 
