@@ -52,7 +52,7 @@ bool GpuReader::read(SampleFrame& frame) {
   const bool awake_anyway = stays_awake(look, frame);
   if (gts_.empty() && gt_search_.is_due(frame.time)) find_gts();
   if (awake_anyway && !listed_reasons_ && !gts_.empty()) list_throttle_reasons();
-  read_gts(frame, awake_anyway);
+  if (awake_anyway) read_gts(frame);
   // RAPL is not the GPU's own.
   if (awake_anyway || gpu_.gpu.kind == GpuKind::integrated) {
     if (domains_.empty() && domain_search_.is_due(frame.time)) find_domains();
@@ -256,12 +256,11 @@ float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
   return static_cast<float>(static_cast<double>(in_time) / static_cast<double>(passed));
 }
 
-void GpuReader::read_gts(SampleFrame& frame, bool stays_awake) {
-  if (gpu_.gpu.driver == Driver::xe && !stays_awake) return;
+void GpuReader::read_gts(SampleFrame& frame) {
   for (std::size_t i = 0; i < gts_.size(); ++i) {
     if (const auto actual = gts_[i].actual()) frame.hertz[i] = static_cast<float>(actual->value);
     // Nothing limits the clock of a GT that is parked.
-    if (!stays_awake || (layout_.throttle_known >> i & 1) == 0 || frame.hertz[i] == 0) continue;
+    if ((layout_.throttle_known >> i & 1) == 0 || frame.hertz[i] == 0) continue;
     const auto note = [this, &bits = frame.throttled[i]](std::string_view reason) {
       const std::size_t index = reason_index(reason);
       if (index < kReasons) bits |= std::uint64_t{1} << index;

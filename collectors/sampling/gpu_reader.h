@@ -19,12 +19,10 @@ namespace igpu::sampling {
 // Reads one GPU at every tick: its engines' PMU, clocks and throttle reasons, and its energy. Has a PMU session of its
 // own, since a session belongs to one thread. Once everything is found, a reading allocates nothing. One thread.
 //
-// A GPU goes to sleep as it does without this. One that sleeps is not read. Of one that is awake, what takes a
-// reference to its power, and so restarts its idle timer, is read only while something else keeps it awake; for the
-// rest of the time these are the files of which that is known:
-//   i915: throttle reasons and hwmon do, the PMU and the actual frequency do not (i915_pmu.c, intel_rps.c);
-//   xe: hwmon, frequency and throttle reasons do, and so does an open PMU event (xe_pmu.c). There the PMU is open only
-//   while the collectors have it open: they decide when it may keep the GPU out of its deepest sleep.
+// A GPU goes to sleep as it does without this. One that sleeps is not read. Of one that is awake, what may take a
+// reference to its power, and so restart its idle timer, is read only while something else keeps it awake: clocks,
+// throttle reasons, hwmon. The PMU of i915 takes none (i915_pmu.c). That of xe does while it is open (xe_pmu.c); it is
+// open only while the collectors have it open: they decide when it may keep the GPU out of its deepest sleep.
 class GpuReader {
  public:
   GpuReader(Machine& machine, AccessibleGpu gpu);
@@ -71,7 +69,7 @@ class GpuReader {
   void add_files(std::string name, std::string_view source, Watts most, Attribute file);
   void read_engines(SampleFrame& frame);
   float busy_of(Engine& engine, Nanoseconds elapsed) const;
-  void read_gts(SampleFrame& frame, bool stays_awake);
+  void read_gts(SampleFrame& frame);
   void read_energy(SampleFrame& frame);
   std::optional<double> joules_of(Domain& domain) const;
   std::size_t reason_index(std::string_view reason);

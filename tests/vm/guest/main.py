@@ -11,6 +11,7 @@ import odd
 import parity
 import power_saving
 import rights
+import sampling
 import values
 import vm
 import workloads
@@ -41,6 +42,7 @@ GROUPS = {
     "sleep-i915": lambda: power_saving.sleeping("multi"),
     "sleep-xe": lambda: power_saving.sleeping("lnl+bmg"),
     "pinned-xe": power_saving.pinned,
+    "samples": lambda: sampling.samples("dg2+bmg"),
     "health": health.health,
     "growth": odd.growth,
     "workloads": workloads.workloads,

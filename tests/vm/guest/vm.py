@@ -240,9 +240,9 @@ class Exporter:
         finally:
             connection.close()
 
-    def scrape(self, query=""):
+    def scrape(self, query="", headers=()):
         before = time.monotonic()
-        status, headers, body = self.request("/metrics" + query)
+        status, headers, body = self.request("/metrics" + query, headers)
         if status != 200:
             raise BadPage(f"status {status}: {body[:200]!r}")
         page = Page(body, before, time.monotonic(), self.recent)
