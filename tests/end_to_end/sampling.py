@@ -5,9 +5,11 @@
 usage: sampling.py EXPORTER_BINARY REPOSITORY_ROOT
 """
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from prometheus_client import parser as text_parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
@@ -90,6 +92,31 @@ def check_totals(exporter, profile):
     check(("intel_gpu_exporter_samples_missed_total",) in page, f"{profile}: missed samples are counted")
 
 
+def check_stopped(exporter):
+    """The exporter does not run for two seconds: what was due is counted as missed, and nothing is made up for it."""
+    def timed():
+        asked = time.monotonic()
+        page = samples(exporter)
+        return page, asked, time.monotonic()
+
+    def missed(page):
+        return page[("intel_gpu_exporter_samples_missed_total",)]
+
+    before, asked_before, got_before = timed()
+    exporter.process.send_signal(signal.SIGSTOP)
+    time.sleep(2)
+    exporter.process.send_signal(signal.SIGCONT)
+    wait_for(lambda: missed(samples(exporter)) >= missed(before) + 190, "200 samples are missed")
+    after, asked_after, got_after = timed()
+    shortest, longest = (asked_after - got_before) / 0.01, (got_after - asked_before) / 0.01
+    counts_before, counts = (of(page, "intel_gpu_engine_utilization_ratio_count") for page in (before, after))
+    check(counts, "engines are sampled")
+    for key in counts:
+        due = counts[key] - counts_before[key] + missed(after) - missed(before)
+        check(shortest - 3 <= due <= longest + 3, f"{key}: taken and missed samples are those that were due: {due}, {shortest:.0f} to {longest:.0f}")
+    check(all(0 <= value <= 1 for name in PEAKS[:1] for value in of(after, name).values()), "a sample of two seconds is a share, too")
+
+
 def check_refusals(binary):
     for value in ("0", "0s", "1ns", "9ms", "1h", "11s"):
         ended = subprocess.run([binary, "--simulate", "arc-a770", "--sample.interval", value], capture_output=True,
@@ -112,6 +139,7 @@ def main():
             with Exporter(binary, log, "--simulate", profile, "--sample.interval", "10ms") as exporter:
                 check_windows(exporter, profile)
                 check_totals(exporter, profile)
+                check_stopped(exporter)
         log = pathlib.Path(folder) / "windows.log"
         with Exporter(binary, log, "--simulate", "arc-a770", "--sample.interval", "3s") as exporter:
             check_own_windows(exporter)
