@@ -34,7 +34,7 @@ bool send_with_fd(int socket, const void* message, std::size_t size, int fd) {
   return ::sendmsg(socket, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 }
 
-ssize_t receive_with_fd(int socket, void* message, std::size_t size, UniqueFd& fd, int flags) {
+std::ptrdiff_t receive_with_fd(int socket, void* message, std::size_t size, UniqueFd& fd, int flags) {
   iovec piece{message, size};
   Ancillary ancillary{};
   msghdr header{};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 
 #include "igpu/unique_fd.h"
@@ -15,6 +13,6 @@ namespace igpu {
 bool send_with_fd(int socket, const void* message, std::size_t size, int fd);
 
 // As recvmsg(2), with its flags and errors. `fd` is close-on-exec, and stays as it is if the message brought none.
-ssize_t receive_with_fd(int socket, void* message, std::size_t size, UniqueFd& fd, int flags);
+std::ptrdiff_t receive_with_fd(int socket, void* message, std::size_t size, UniqueFd& fd, int flags);
 
 }  // namespace igpu
