@@ -25,11 +25,12 @@ constexpr Metric<Count, 3> kHangs{"intel_gpu_hangs_total",
                                   Kind::counter,
                                   "Hangs that the kernel log or BPF programs report.",
                                   {"device", "kind", "class"}};
-constexpr Metric<Count, 3> kProcessHangs{"intel_gpu_process_hangs_total",
-                                         Kind::counter,
-                                         "Hangs by the process that the kernel log or BPF programs name; without "
-                                         "them, that the core dump names (xe, root).",
-                                         {"device", "pid", "comm"}};
+constexpr Metric<Count, 3> kProcessHangs{
+    "intel_gpu_process_hangs_total",
+    Kind::counter,
+    "Hangs by the process that the kernel log, BPF programs or, where these name none, "
+    "the core dump names (xe, root).",
+    {"device", "pid", "comm"}};
 constexpr Metric<Flag, 1> kWedged{"intel_gpu_wedged",
                                   Kind::gauge,
                                   "Whether the driver has given the GPU up; it runs nothing until it is rebound.",
