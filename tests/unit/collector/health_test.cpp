@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -512,6 +514,18 @@ TEST_CASE("a core dump that cannot be read, or is gone again, names nobody; it c
   s.scrape();
   CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
   CHECK(s.sum("intel_gpu_process_hangs_total") == 0);
+  CHECK(s.sink.failures().empty());
+}
+
+TEST_CASE("of a core dump of 2 GB only the start is read") {
+  Scene s;
+  s.without_log();
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump("LR job cleanup, guc_id=3"));
+  std::filesystem::resize_file(s.m.tree.root() / "sys/class/devcoredump/devcd4/data", std::uintmax_t{2} << 30U);
+  s.scrape();
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
   CHECK(s.sink.failures().empty());
 }
 
