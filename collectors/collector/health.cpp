@@ -2,12 +2,13 @@
 #include "collector/health.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
 #include "base/scan.h"
+#include "collector/health_device.h"
 #include "collector/health_files.h"
-#include "device/engine_class.h"
 #include "device/pci_address.h"
 #include "machine/boot_clock.h"
 #include "source/fault_process.h"
@@ -16,107 +17,10 @@
 namespace igpu {
 namespace {
 
-constexpr Metric<Count, 2> kResets{"intel_gpu_resets_total",
-                                   Kind::counter,
-                                   "Resets of the whole GPU that the kernel announced (i915).",
-                                   {"device", "kind"}};
-constexpr Metric<Count, 1> kCoreDumps{"intel_gpu_core_dumps_total",
-                                      Kind::counter,
-                                      "Core dumps that xe made of the GPU; a lower bound of its hangs, because xe "
-                                      "makes no other one for an hour.",
-                                      {"device"}};
-constexpr Metric<Count, 3> kHangs{"intel_gpu_hangs_total",
-                                  Kind::counter,
-                                  "Hangs that the kernel log or BPF programs report.",
-                                  {"device", "kind", "class"}};
-constexpr Metric<Count, 3> kProcessHangs{"intel_gpu_process_hangs_total",
-                                         Kind::counter,
-                                         "Hangs by the process that the kernel log or BPF programs name; without "
-                                         "them, that the core dump names (xe, root).",
-                                         {"device", "pid", "comm"}};
-constexpr Metric<Flag, 1> kWedged{"intel_gpu_wedged",
-                                  Kind::gauge,
-                                  "Whether the driver has given the GPU up; it runs nothing until it is rebound.",
-                                  {"device"}};
-constexpr Metric<Seconds, 2> kLastFault{"intel_gpu_last_fault_timestamp_seconds",
-                                        Kind::gauge,
-                                        "Time of the last fault of this kind, since 1970.",
-                                        {"device", "kind"}};
-constexpr Metric<Count, 1> kLost{"intel_gpu_fault_events_lost_total",
-                                 Kind::counter,
-                                 "Times that the kernel overwrote messages before they were read; they may have "
-                                 "reported faults.",
-                                 {"channel"}};
-template <class T, std::size_t A, std::size_t B>
-constexpr std::array<T, A + B> joined(const T (&first)[A], const std::array<T, B>& second) {
-  std::array<T, A + B> all{};
-  std::copy(first, first + A, all.begin());
-  std::copy(second.begin(), second.end(), all.begin() + A);
-  return all;
-}
+constexpr std::string_view kFull = "full", kWedgedKind = "wedged", kCoreDump = "core_dump";
 
-constexpr auto kMetrics = joined<const MetricDescriptor*>(
-    {&kResets, &kCoreDumps, &kHangs, &kProcessHangs, &kWedged, &kLastFault, &kLost}, HealthFiles::kMetrics);
-
-constexpr FeatureDescriptor kEventsFeature{"fault_events", "Resets, wedged GPUs and core dumps as they happen.",
-                                           Need::uevents, true};
-// Optional: the packages withhold the right, because the kernel log may hold data of others.
-constexpr FeatureDescriptor kLogFeature{
-    "kernel_log", "Hangs, and the processes that caused them, from the kernel log.", Need::kernel_log, true, {}, true};
-constexpr std::array<KernelAbsence, 1> kNoQueueEvents{{
-    {Driver::i915, {}, "i915 has no tracepoint of a hang; the kernel log reports them", ""},
-}};
-// Optional: likewise.
-constexpr FeatureDescriptor kQueueEventsFeature{
-    "hang_events",     "Hangs of xe, and the processes that caused them, from BPF programs.",
-    Need::hang_events, false,
-    kNoQueueEvents,    true};
-constexpr std::array<KernelAbsence, 2> kNoDumps{{
-    {Driver::i915, {}, "i915 makes no device core dumps; it keeps the first hang in its error state", ""},
-    {Driver::xe, {}, "this kernel makes no device core dumps", "a kernel with CONFIG_DEV_COREDUMP"},
-}};
-constexpr FeatureDescriptor kDumpsFeature{"core_dumps", "Device core dumps.", Need::nothing_special, false, kNoDumps,
-                                          true};
-constexpr std::array<KernelAbsence, 1> kNoAnswer{{
-    {{}, {}, "the driver does not tell whether it has given the GPU up", ""},  // a capture of an earlier version
-}};
-constexpr FeatureDescriptor kWedgedFeature{"wedged", "Whether the driver has given the GPU up.", Need::render_node,
-                                           false, kNoAnswer};
-constexpr auto kFeatures = joined<const FeatureDescriptor*>(
-    {&kEventsFeature, &kLogFeature, &kQueueEventsFeature, &kDumpsFeature, &kWedgedFeature}, HealthFiles::kFeatures);
-constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
-
-constexpr std::string_view kFull = "full", kWedgedKind = "wedged", kCoreDump = "core_dump", kUnknown = "unknown";
-constexpr std::array<std::string_view, 2> kChannelNames{"uevent", "kmsg"};
-constexpr std::string_view kQueueEvents = "bpf";
-
-constexpr std::size_t kClasses = kEngineClasses + 1;  // the last one: unknown
 std::size_t index_of(std::optional<EngineClass> engine_class) {
   return engine_class ? static_cast<std::size_t>(*engine_class) : kEngineClasses;
-}
-std::string_view name_of_class(std::size_t index) {
-  return index < kEngineClasses ? kEngineClassNames[index].label : kUnknown;
-}
-
-// Kinds that a driver can report, so that they begin at zero: rate() does not see a counter that begins at one.
-bool may_report(Driver driver, HangKind kind) {
-  switch (kind) {
-    case HangKind::hang:
-    case HangKind::fence_expired:
-      return driver == Driver::i915;
-    case HangKind::firmware:
-      return true;
-    default:
-      return driver == Driver::xe;
-  }
-}
-// Those that the BPF programs report.
-bool is_queue_event(Driver driver, HangKind kind) {
-  return driver == Driver::xe && (kind == HangKind::job_timeout || kind == HangKind::cat_error);
-}
-// The kernel names the class of these.
-bool has_class(HangKind kind) {
-  return kind == HangKind::hang || kind == HangKind::job_timeout || kind == HangKind::cat_error;
 }
 
 // "0000:03:00.0" of "devices/pci0000:00/.../0000:03:00.0/drm/card0".
@@ -126,55 +30,7 @@ std::string_view address_of_card(std::string_view path) {
   return is_pci_address(name) ? name : std::string_view();
 }
 
-Count count_of(std::uint64_t number) { return Count{static_cast<double>(number)}; }
-
 }  // namespace
-
-struct HealthCollector::Device {
-  Device(DrmNodes& nodes, const Gpu& gpu)
-      : binding(gpu.binding), driver(gpu.driver), pci_path(gpu.pci_path), probe(nodes, gpu) {}
-
-  std::uint64_t binding;
-  Driver driver;
-  std::string pci_path;
-  WedgedProbe probe;
-  WedgedVerdict wedged;
-  std::optional<Absent> why_unknown;  // whether it is wedged
-  HangIncidents incidents;
-  bool last_job_is_nobodys = false;  // of the last one that timed out the BPF programs know no process
-
-  std::uint64_t resets = 0, dumps = 0;
-  std::array<std::array<std::uint64_t, kClasses>, kHangKinds> hangs{};
-  struct Process {
-    FaultProcess who;
-    std::uint64_t hangs = 0;
-  };
-  std::vector<Process> processes;           // the one that hung last is last
-  std::string unread_dump;                  // a new dump's content
-  std::map<std::string_view, double> last;  // by kind; since 1970
-};
-
-constexpr CollectorInfo HealthCollector::kInfo{
-    .name = "health",
-    .help = "Hangs, resets and errors of each GPU, and who caused them.",
-    .in_snapshots = false,
-    .proc_files = kProcFiles,
-    .metrics = kMetrics,
-    .features = kFeatures,
-    .notes =
-        "Counters begin at zero at the start; of earlier faults the kernel log and core dumps tell the "
-        "time. Kinds of hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), "
-        "`job_timeout`, `cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that "
-        "failed), `gt_reset` (xe), `firmware` (it did not answer, or reported an error). One hang is one count, "
-        "although the kernel writes up to four lines about it; `class` is `unknown` where they do not name it. "
-        "`intel_gpu_last_fault_timestamp_seconds` also has `full` (a reset of the whole GPU), `wedged` and "
-        "`core_dump`, and is absent until the first fault. The process is the one that opened the render node (xe) or "
-        "made the context (i915), which may be a compositor or a broker. docs/runbook.md lists what each channel "
-        "reports by driver and platform. PCIe errors: types have the kernel's names; ports of the same kind (the "
-        "switch of a card behind the switch of a board) are added up; an Arc card's slot is counted by switch_upstream "
-        "and root, "
-        "hardly ever by endpoint. Firmware: which file of GuC was loaded (70.x) only root can read; i915 shows HuC "
-        "without a version, and not GuC. These files are read every 20 seconds, and at once after another fault."};
 
 std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& context) {
   return std::make_unique<HealthCollector>(context.machine);
@@ -187,6 +43,7 @@ HealthCollector::HealthCollector(Machine& machine)
       dumps_(machine.sys),
       last_read_(machine.clock.now()) {
   parts_.push_back(std::make_unique<HealthFiles>(machine));
+  keep_old_dumps();
   keep_old_log();
 }
 
@@ -197,19 +54,19 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   HealthScrape scrape{pass.now(), *gpus, pass.asleep()};
   unix_now_.reset();
   follow(scrape);
-  for (auto& known : devices_) known.second.incidents.begin_scrape();
+  for (auto& [address, device] : devices_) {
+    device.incidents.begin_scrape(scrape.now);
+    device.named.begin_scrape(scrape.now, !device.unread_dump.empty());
+  }
   if (log_is_old_) read_old_log(scrape, pass);
   read_uevents(scrape, out);
-  read_queue_events(scrape, pass);
-  read_log(scrape, pass, out);
+  read_hangs(scrape, pass, out);
   read_dumps(scrape, out);
   name_processes_of_dumps(scrape, pass, out);
   ask_drivers(scrape, out);
   for (const auto& part : parts_) part->collect(scrape, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
-  for (std::size_t i = 0; i < kChannels; ++i)
-    if (channels_[i].messages != nullptr) out.add(kLost, {kChannelNames[i]}, count_of(lost_[i]));
-  if (queue_faults_) out.add(kLost, {kQueueEvents}, count_of(lost_queue_events_));
+  write_lost(out);
   write_features(scrape, out);
   last_read_ = scrape.now;
 }
@@ -223,12 +80,13 @@ void HealthCollector::follow(const HealthScrape& scrape) {
       continue;
     }
     if (known->second.binding == gpu.binding) continue;
-    Device fresh(machine_.drm, gpu);
+    HealthDevice fresh(machine_.drm, gpu);
     fresh.resets = known->second.resets;
     fresh.dumps = known->second.dumps;
     fresh.hangs = known->second.hangs;
     fresh.processes = std::move(known->second.processes);
     fresh.last = std::move(known->second.last);
+    fresh.named = std::move(known->second.named);
     devices_.erase(known);
     schedule_.forget(gpu.address);
     devices_.try_emplace(gpu.address, std::move(fresh));
@@ -240,22 +98,20 @@ void HealthCollector::follow(const HealthScrape& scrape) {
 }
 
 // Null: no GPU, or one that is not chosen.
-HealthCollector::Device* HealthCollector::device_of(std::string_view address) {
+HealthDevice* HealthCollector::device_of(std::string_view address) {
   const auto known = devices_.find(address);
   return known == devices_.end() ? nullptr : &known->second;
 }
 
-// The next message; false: there is none now.
+// The next message, or that there is none. False: it cannot be read.
 bool HealthCollector::next(Channel channel, KernelMessage& message, SampleSink& out) {
   buffer_.resize(KernelMessages::kLongest);
   const auto read = channels_[channel].messages->next(buffer_);
-  if (!read) {
-    if (read.is_failure()) out.failed(read.failure());
-    return false;
-  }
+  if (read.is_failure()) out.failed(read.failure());
+  if (!read) return false;
   message = *read;
   if (message.state == KernelMessage::State::lost) ++lost_[channel];
-  return message.state != KernelMessage::State::none;
+  return true;
 }
 
 void HealthCollector::read_uevents(HealthScrape& scrape, SampleSink& out) {
@@ -264,6 +120,7 @@ void HealthCollector::read_uevents(HealthScrape& scrape, SampleSink& out) {
   if (channels_[kUevents].messages == nullptr) return;
   KernelMessage message;
   for (std::size_t i = 0; i < kMostMessages && next(kUevents, message, out); ++i) {
+    if (message.state == KernelMessage::State::none) return;
     if (message.state == KernelMessage::State::lost) {
       // What was lost may have been about any GPU.
       dumps_are_due_ = true;
@@ -279,7 +136,7 @@ void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
   if (subsystem == "devcoredump" && event.action == "add") dumps_are_due_ = true;
   if (subsystem != "drm" || event.action != "change") return;
   const std::string_view address = address_of_card(event.path);
-  Device* const device = device_of(address);
+  HealthDevice* const device = device_of(address);
   if (device == nullptr) return;
   const auto wedged = event.value("WEDGED");
   const bool is_fault = wedged || event.value("ERROR") || event.value("RESET");
@@ -300,6 +157,7 @@ void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
 // So that what comes between the start and the first scrape counts.
 void HealthCollector::keep_old_log() {
   KernelMessages* const log = channels_[kKernelLog].messages;
+  log_is_old_ = log != nullptr;
   if (log == nullptr) return;
   buffer_.resize(KernelMessages::kLongest);
   for (std::size_t i = 0; i < kMostMessages; ++i) {
@@ -318,34 +176,50 @@ void HealthCollector::keep_old_log() {
 }
 
 void HealthCollector::read_old_log(HealthScrape& scrape, MachinePass& pass) {
-  for (const std::string& text : std::exchange(old_log_, {})) take_record(text, scrape, pass);
-  if (!old_log_is_whole_) return;
-  log_is_old_ = false;
-  for (auto& known : devices_) known.second.incidents = {};
+  for (const std::string& text : std::exchange(old_log_, {})) take_record(text, scrape);
+  end_old_hangs(pass);
+  log_is_old_ = !old_log_is_whole_;
 }
 
-void HealthCollector::read_log(HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
+// Only their times are kept: a new line is of a new hang.
+void HealthCollector::end_old_hangs(MachinePass& pass) {
+  count_hangs(pass, true);
+  for (auto& known : devices_) known.second.incidents.forget();
+}
+
+// The programs' events are read first, so that their lines of the log are there, too; and taken last, because a line
+// without a queue belongs to a hang by its place in the log.
+void HealthCollector::read_hangs(HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
+  const std::vector<QueueEvent> events = queue_events(scrape);
+  const bool log_was_old = log_is_old_;
+  read_log(scrape, out);
+  if (log_was_old) end_old_hangs(pass);
+  for (const QueueEvent& event : events)
+    event.device->incidents.add(event.line, event.time, FaultSource::queue_events, event.age);
+  count_hangs(pass, false);
+}
+
+void HealthCollector::read_log(HealthScrape& scrape, SampleSink& out) {
   if (channels_[kKernelLog].messages == nullptr) return;
   KernelMessage message;
-  for (std::size_t i = 0; i < kMostMessages; ++i) {
-    if (!next(kKernelLog, message, out)) {
-      log_is_old_ = false;
-      return;
-    }
-    if (message.state == KernelMessage::State::message) take_record(message.text, scrape, pass);
+  for (std::size_t i = 0; i < kMostMessages && next(kKernelLog, message, out); ++i) {
+    if (message.state == KernelMessage::State::message) take_record(message.text, scrape);
+    if (message.state != KernelMessage::State::none) continue;
+    log_is_old_ = false;
+    return;
   }
 }
 
-void HealthCollector::take_record(std::string_view text, HealthScrape& scrape, MachinePass& pass) {
+void HealthCollector::take_record(std::string_view text, HealthScrape& scrape) {
   const auto record = parse_kernel_log_record(text);
   const auto line = record ? parse_fault_line(*record) : std::nullopt;
-  if (line) take(*line, record->time, scrape, pass);
+  if (line) take(*line, record->time, scrape);
 }
 
-void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape, MachinePass& pass) {
-  Device* const device = device_of(line.device);
+void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape) {
+  HealthDevice* const device = device_of(line.device);
   if (device == nullptr) return;
-  scrape.faulted.insert(std::string(line.device));
+  if (line.sign != FaultSign::engine_reset) scrape.faulted.insert(std::string(line.device));
   // The clock of the log drifts: a new record came since the last scrape, whatever its time.
   Nanoseconds age = std::max(scrape.now - logged, Nanoseconds::zero());
   if (!log_is_old_) age = std::min(age, scrape.now - last_read_);
@@ -359,40 +233,43 @@ void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScra
     default:
       break;
   }
-  count_hang(*device, line, logged, FaultSource::kernel_log, age, pass);
+  device->incidents.add(line, logged, FaultSource::kernel_log, age);
 }
 
-// Before the kernel log: they name the class in each event, and the process that created the queue, which is not always
-// the one that opened the device.
-void HealthCollector::read_queue_events(HealthScrape& scrape, MachinePass& pass) {
+std::vector<HealthCollector::QueueEvent> HealthCollector::queue_events(HealthScrape& scrape) {
+  std::vector<QueueEvent> events;
   const auto is_xe = [](const Gpu& gpu) { return gpu.driver == Driver::xe; };
-  if (machine_.queue_faults == nullptr || std::ranges::none_of(scrape.gpus, is_xe)) return;
+  if (machine_.queue_faults == nullptr || std::ranges::none_of(scrape.gpus, is_xe)) return events;
   queue_faults_ = machine_.queue_faults->get(scrape.now);
-  if (!queue_faults_) return;
+  if (!queue_faults_) return events;
   lost_queue_events_ += queue_events_.read((*queue_faults_)->slots(), [&](const FaultLine& line, Nanoseconds time) {
-    Device* const device = device_of(line.device);
+    HealthDevice* const device = device_of(line.device);
     if (device == nullptr) return;
     if (line.sign != FaultSign::engine_reset) scrape.faulted.insert(std::string(line.device));
-    if (line.sign == FaultSign::job_timeout) device->last_job_is_nobodys = !line.process;
     const Nanoseconds age = std::clamp(scrape.now - time, Nanoseconds::zero(), scrape.now - last_read_);
-    count_hang(*device, line, time, FaultSource::queue_events, age, pass);
+    events.push_back({device, line, time, age});
+    events.back().line.device = {};  // of the call only
   });
+  return events;
 }
 
-void HealthCollector::count_hang(Device& device, const FaultLine& line, Nanoseconds time, FaultSource source,
-                                 Nanoseconds age, MachinePass& pass) {
-  const HangIncidents::Outcome outcome = device.incidents.add(line, time, source);
-  if (!outcome.kind) return;
-  if (outcome.counted) note_fault(device, to_string(*outcome.kind), age);
-  if (source == FaultSource::kernel_log && log_is_old_) return;
-  if (outcome.counted) ++device.hangs[static_cast<std::size_t>(*outcome.kind)][index_of(outcome.engine_class)];
-  if (outcome.process) count_process(device, line.device, *outcome.kind, *outcome.process, pass);
+void HealthCollector::count_hangs(MachinePass& pass, bool are_old) {
+  for (auto& [address, device] : devices_) {
+    for (const HangIncidents::Change& hang : device.incidents.take_changes()) {
+      if (hang.counted) note_fault(device, to_string(hang.kind), hang.age);
+      if (are_old) continue;
+      if (hang.counted) ++device.hangs[static_cast<std::size_t>(hang.kind)][index_of(hang.engine_class)];
+      if (hang.process && device.named.hang_names(hang.queue, *hang.process))
+        count_process(device, address, hang.kind, *hang.process, pass);
+    }
+  }
 }
 
-void HealthCollector::count_process(Device& device, std::string_view address, HangKind kind, const FaultProcess& named,
-                                    MachinePass& pass) {
+void HealthCollector::count_process(HealthDevice& device, const std::string& address, HangKind kind,
+                                    const FaultProcess& named, MachinePass& pass) {
   const FaultProcess process = process_of_thread(machine_.proc, named);
-  const auto known = std::ranges::find(device.processes, process, [](const Device::Process& one) { return one.who; });
+  const auto known =
+      std::ranges::find_if(device.processes, [&](const HealthDevice::Process& one) { return one.who == process; });
   if (known != device.processes.end()) {
     ++known->hangs;
     std::rotate(known, known + 1, device.processes.end());
@@ -400,57 +277,68 @@ void HealthCollector::count_process(Device& device, std::string_view address, Ha
     if (device.processes.size() == kMostProcesses) device.processes.erase(device.processes.begin());
     device.processes.push_back({process, 1});
   }
-  pass.process_hung({std::string(address), to_string(kind), process.pid});
+  pass.process_hung({address, to_string(kind), process.pid});
+}
+
+// So that what comes between the start and the first scrape counts.
+void HealthCollector::keep_old_dumps() {
+  auto dumps = dumps_.new_ones();
+  if (dumps.is_failure()) return;  // the first scrape reports it
+  old_dumps_are_known_ = true;
+  if (dumps) old_dumps_ = *std::move(dumps);
 }
 
 void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
   if (!dumps_are_due_) return;
-  const bool are_old = !dumps_known_;
   const auto dumps = dumps_.new_ones();
   if (dumps.is_failure()) return out.failed(dumps.failure());
   dumps_are_due_ = false;
   dumps_known_ = true;
   why_no_dumps_ = dumps ? std::nullopt : std::optional(dumps.absent());
+  for (const CoreDump& dump : std::exchange(old_dumps_, {})) (void)note_dump(dump, scrape);
+  const bool are_old = !std::exchange(old_dumps_are_known_, true);
   if (!dumps) return;
   for (const CoreDump& dump : *dumps) {
-    const auto device =
-        std::ranges::find_if(devices_, [&](const auto& known) { return known.second.pci_path == dump.pci_path; });
-    if (device == devices_.end()) continue;
-    scrape.faulted.insert(device->first);
-    if (!are_old) {
-      ++device->second.dumps;
-      device->second.unread_dump = dump.content;
-    }
-    const auto now = unix_now();
-    const Nanoseconds age = now && dump.modified > Nanoseconds::zero()
-                                ? Nanoseconds(static_cast<Nanoseconds::rep>(*now * 1e9)) - dump.modified
-                                : Nanoseconds::zero();
-    note_fault(device->second, kCoreDump, std::max(age, Nanoseconds::zero()));
+    HealthDevice* const device = note_dump(dump, scrape);
+    if (device == nullptr || are_old) continue;
+    ++device->dumps;
+    device->unread_dump = dump.content;
   }
 }
 
-// Without the kernel log, which names the process of each hang, and where the BPF programs do not know it, because the
-// queue is older than they are: the dump is of the same hang. xe makes dumps of jobs that timed out. To read a large
-// one resumes a GPU that sleeps.
+HealthDevice* HealthCollector::note_dump(const CoreDump& dump, HealthScrape& scrape) {
+  const auto known =
+      std::ranges::find_if(devices_, [&](const auto& one) { return one.second.pci_path == dump.pci_path; });
+  if (known == devices_.end()) return nullptr;
+  scrape.faulted.insert(known->first);
+  const auto now = unix_now();
+  const Nanoseconds age = now && dump.modified > Nanoseconds::zero()
+                              ? Nanoseconds(static_cast<Nanoseconds::rep>(*now * 1e9)) - dump.modified
+                              : Nanoseconds::zero();
+  note_fault(known->second, kCoreDump, std::max(age, Nanoseconds::zero()));
+  return &known->second;
+}
+
+// What neither the kernel log nor the BPF programs name: hangs of queues that are older than the programs, and of
+// queues without an end to their jobs, for which xe writes only a dump. To read a large one resumes a GPU that sleeps.
 void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
-  if (channels_[kKernelLog].messages != nullptr) return;
   for (const Gpu& gpu : scrape.gpus) {
-    Device& device = devices_.at(gpu.address);
-    if (queue_faults_ && !device.last_job_is_nobodys) device.unread_dump.clear();
+    HealthDevice& device = devices_.at(gpu.address);
     if (device.unread_dump.empty() || !scrape.is_awake(gpu.address)) continue;
     std::array<char, kCoreDumpHead> buffer;
     const auto head = machine_.sys.read_start(device.unread_dump, buffer);
     device.unread_dump.clear();
     if (head.is_failure()) out.failed(head.failure());
     const auto process = head ? process_of_core_dump(*head) : std::nullopt;
-    if (process) count_process(device, gpu.address, HangKind::job_timeout, *process, pass);
+    if (process && device.named.dump_names(queue_of_core_dump(*head), *process))
+      count_process(device, gpu.address, HangKind::job_timeout, *process, pass);
   }
 }
 
 // Whether a GPU is wedged since before the start no event tells, so its driver is asked now and then.
 void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
   for (const Gpu& gpu : scrape.gpus) {
-    Device& device = devices_.at(gpu.address);
+    HealthDevice& device = devices_.at(gpu.address);
     const bool doubtful = device.wedged.is_open() || device.wedged.reset_hangs(scrape.now);
     if (!scrape.is_awake(gpu.address)) {
       if (!device.wedged.wedged()) device.why_unknown = Absent{Reason::suspended};
@@ -468,7 +356,7 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
   }
 }
 
-void HealthCollector::note_fault(Device& device, std::string_view kind, Nanoseconds age) {
+void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age) {
   const auto now = unix_now();
   if (!now) return;
   double& last = device.last[kind];
@@ -489,64 +377,6 @@ std::optional<double> HealthCollector::unix_now() {
   const Nanoseconds up = boot_now(machine_.clock).value_or(machine_.clock.now());
   unix_now_ = static_cast<double>(*boot) + to_seconds(up).value;
   return unix_now_;
-}
-
-void HealthCollector::write(const Gpu& gpu, const Device& device, SampleSink& out) const {
-  if (channels_[kUevents].messages != nullptr && gpu.driver == Driver::i915)
-    out.add(kResets, {gpu.address, kFull}, count_of(device.resets));
-  if (dumps_known_ && !why_no_dumps_ && gpu.driver == Driver::xe)
-    out.add(kCoreDumps, {gpu.address}, count_of(device.dumps));
-  write_hangs(gpu, device, out);
-  for (const Device::Process& process : device.processes)
-    out.add(kProcessHangs, {gpu.address, std::to_string(process.who.pid), process.who.name}, count_of(process.hangs));
-  if (const auto wedged = device.wedged.wedged()) out.add(kWedged, {gpu.address}, flag(*wedged));
-  for (const auto& [kind, time] : device.last) out.add(kLastFault, {gpu.address, kind}, Seconds{time});
-}
-
-void HealthCollector::write_hangs(const Gpu& gpu, const Device& device, SampleSink& out) const {
-  const bool has_log = channels_[kKernelLog].messages != nullptr;
-  for (std::size_t kind = 0; kind < kHangKinds; ++kind) {
-    const auto hang = static_cast<HangKind>(kind);
-    for (std::size_t i = 0; i < kClasses; ++i) {
-      const std::uint64_t hangs = device.hangs[kind][i];
-      const bool is_reported = has_log || (queue_faults_ && is_queue_event(gpu.driver, hang));
-      const bool from_zero = is_reported && may_report(gpu.driver, hang) && (has_class(hang) || i == kEngineClasses);
-      if (hangs > 0 || from_zero) out.add(kHangs, {gpu.address, to_string(hang), name_of_class(i)}, count_of(hangs));
-    }
-  }
-}
-
-void HealthCollector::write_features(const HealthScrape& scrape, SampleSink& out) const {
-  constexpr std::array kOfChannel{&kEventsFeature, &kLogFeature};
-  for (std::size_t i = 0; i < kChannels; ++i) {
-    if (channels_[i].messages != nullptr) {
-      out.available(*kOfChannel[i]);
-    } else {
-      out.absent(*kOfChannel[i], channels_[i].why);
-    }
-  }
-  for (const Gpu& gpu : scrape.gpus) {
-    const Device& device = devices_.at(gpu.address);
-    if (gpu.driver == Driver::i915) {
-      out.absent(kQueueEventsFeature, {Reason::kernel, 0}, gpu.address);
-    } else if (queue_faults_) {
-      out.available(kQueueEventsFeature, gpu.address);
-    } else {
-      out.absent(kQueueEventsFeature, queue_faults_.absent(), gpu.address);
-    }
-    if (gpu.driver == Driver::i915) {
-      out.absent(kDumpsFeature, {Reason::kernel, 0}, gpu.address);
-    } else if (why_no_dumps_) {
-      out.absent(kDumpsFeature, *why_no_dumps_, gpu.address);
-    } else if (dumps_known_) {
-      out.available(kDumpsFeature, gpu.address);
-    }
-    if (device.wedged.wedged()) {
-      out.available(kWedgedFeature, gpu.address);
-    } else if (device.why_unknown) {
-      out.absent(kWedgedFeature, *device.why_unknown, gpu.address);
-    }
-  }
 }
 
 }  // namespace igpu

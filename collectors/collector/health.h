@@ -13,16 +13,17 @@
 #include <vector>
 
 #include "collector/collector.h"
-#include "collector/health_incidents.h"
 #include "collector/health_part.h"
-#include "collector/health_wedged.h"
+#include "machine/kernel_messages.h"
+#include "machine/queue_faults.h"
 #include "source/core_dumps.h"
 #include "source/fault_text.h"
 #include "source/queue_fault_events.h"
 #include "source/uevent.h"
-#include "source/wedged_probe.h"
 
 namespace igpu {
+
+struct HealthDevice;
 
 // Faults of the GPUs: hangs, resets, wedged devices, core dumps, and who caused them. One object for all GPUs, because
 // the kernel reports the faults of all devices through the same channels. While nothing happens a scrape makes one
@@ -43,32 +44,42 @@ class HealthCollector final : public MachineCollector {
   void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
-  struct Device;
   enum Channel : std::size_t { kUevents, kKernelLog, kChannels };  // of messages
+  struct QueueEvent {
+    HealthDevice* device;
+    FaultLine line;
+    Nanoseconds time, age;
+  };
 
   void follow(const HealthScrape& scrape);
-  Device* device_of(std::string_view address);
+  HealthDevice* device_of(std::string_view address);
   bool next(Channel channel, KernelMessage& message, SampleSink& out);
   void read_uevents(HealthScrape& scrape, SampleSink& out);
   void take(const Uevent& event, HealthScrape& scrape);
   void keep_old_log();
   void read_old_log(HealthScrape& scrape, MachinePass& pass);
-  void read_log(HealthScrape& scrape, MachinePass& pass, SampleSink& out);
-  void take_record(std::string_view text, HealthScrape& scrape, MachinePass& pass);
-  void take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape, MachinePass& pass);
-  void read_queue_events(HealthScrape& scrape, MachinePass& pass);
-  void count_hang(Device& device, const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age,
-                  MachinePass& pass);
-  void count_process(Device& device, std::string_view address, HangKind kind, const FaultProcess& named,
+  void end_old_hangs(MachinePass& pass);
+  void read_hangs(HealthScrape& scrape, MachinePass& pass, SampleSink& out);
+  void read_log(HealthScrape& scrape, SampleSink& out);
+  void take_record(std::string_view text, HealthScrape& scrape);
+  void take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape);
+  std::vector<QueueEvent> queue_events(HealthScrape& scrape);
+  void count_hangs(MachinePass& pass, bool are_old);
+  void count_hangs(MachinePass& pass);
+  void count_process(HealthDevice& device, const std::string& address, HangKind kind, const FaultProcess& named,
                      MachinePass& pass);
+  void keep_old_dumps();
   void read_dumps(HealthScrape& scrape, SampleSink& out);
+  HealthDevice* note_dump(const CoreDump& dump, HealthScrape& scrape);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
-  void note_fault(Device& device, std::string_view kind, Nanoseconds age);
+  void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age);
   std::optional<double> unix_now();
 
-  void write(const Gpu& gpu, const Device& device, SampleSink& out) const;
-  void write_hangs(const Gpu& gpu, const Device& device, SampleSink& out) const;
+  // health_page.cpp
+  void write(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const;
+  void write_hangs(const Gpu& gpu, const HealthDevice& device, SampleSink& out) const;
+  void write_lost(SampleSink& out) const;
   void write_features(const HealthScrape& scrape, SampleSink& out) const;
 
   Machine& machine_;
@@ -77,12 +88,14 @@ class HealthCollector final : public MachineCollector {
   Reading<const QueueFaults*> queue_faults_;
   QueueFaultEvents queue_events_;
   std::uint64_t lost_queue_events_ = 0;
-  std::map<std::string, Device, std::less<>> devices_;  // by PCI address
+  std::map<std::string, HealthDevice, std::less<>> devices_;  // by PCI address
   CoreDumps dumps_;
+  std::vector<CoreDump> old_dumps_;  // of the time before the start
+  bool old_dumps_are_known_ = false;
   std::optional<Absent> why_no_dumps_;
   bool dumps_are_due_ = true;
   bool dumps_known_ = false;  // they have been listed
-  bool log_is_old_ = true;    // records of the time before the start are still to be taken
+  bool log_is_old_ = false;   // records of the time before the start are still to be taken
   bool old_log_is_whole_ = false;
   std::deque<std::string> old_log_;  // of the time before the start; those that report faults
   SlowSchedule schedule_;

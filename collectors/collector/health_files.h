@@ -64,7 +64,6 @@ class HealthFiles final : public HealthPart {
       {Driver::xe, {}, "xe reports no firmware: none runs", "sudo dmesg | grep -i -e guc -e huc", 19},
       {Driver::xe, {}, "this kernel's xe driver has no query of firmware versions", "Linux 6.11 or newer"},
   }};
-  // Optional: a machine without them lacks nothing that an operator could miss.
   // Optional: a machine without them lacks nothing that its operator can give it.
   static constexpr FeatureDescriptor kPcieErrorsFeature{
       "pcie_errors", "PCIe errors counted by the kernel.", Need::nothing_special, false, kNoPcieErrors, true};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "igpu/engine_class.h"
@@ -19,47 +20,78 @@ enum class FaultSource : std::uint8_t { kernel_log, queue_events };
 inline constexpr std::size_t kFaultSources = 2;
 
 // Counts each hang of one GPU once, although the kernel writes up to four lines about it, and several sources report
-// it. Pure.
+// it. Pure. The cost of a line does not grow with the number of lines.
 //
 // Lines of the same hang follow each other within seconds, and none of them comes twice from one source: a line that
-// this hang has had already begins another hang, as does a line with the id of another queue. A hang is counted at the
-// first line that has a kind. A reset of an engine alone has none: it also follows the normal end of a queue.
+// this hang has had already begins another hang, as does a line with the id of another queue. A line without a kind
+// begins none: a reset of an engine also follows the normal end of a queue. It tells the class and the process of a
+// hang that another line reports of the same queue.
 //
 // The sources have different clocks, which drift apart by seconds in days, so times of different sources are not
-// compared. A line belongs to a hang that only another source has reported if both name the same queue, in the same
-// scrape or in two that follow each other: whichever source is read first, the other one may be a scrape late.
+// compared. A line belongs to a hang that only another source has reported if both name the same queue, or one of them
+// names none and the GT is the same, in the same scrape or in two that follow each other. Of each scrape the lines of
+// the kernel log are to be added first: in their order, those without a queue find their hang.
 class HangIncidents {
  public:
   static constexpr Nanoseconds kWithin = std::chrono::seconds(5);
 
-  struct Outcome {
-    bool counted = false;          // the line adds a hang of this kind and class
-    std::optional<HangKind> kind;  // of its hang
+  struct Change {
+    HangKind kind{};
     std::optional<EngineClass> engine_class;
-    std::optional<FaultProcess> process;  // known since this line
+    std::optional<std::uint32_t> queue;
+    bool counted = false;                 // a new hang of this kind and class
+    std::optional<FaultProcess> process;  // known since the last call; each hang names one at most
+    Nanoseconds age{};                    // as it was given with the first line
   };
-  void begin_scrape() { ++scrape_; }
-  Outcome add(const FaultLine& line, Nanoseconds time, FaultSource source);
+
+  void begin_scrape(Nanoseconds now);
+  // time: by the clock of the source. age: passed on.
+  void add(const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age);
+  // What the lines since the last call changed: to be called when those of all sources are added.
+  std::vector<Change> take_changes();
+  // What comes next belongs to no hang of before.
+  void forget();
 
  private:
   struct Report {  // of one source
     std::optional<Nanoseconds> last;
     std::bitset<16> signs;
+    std::optional<FaultProcess> process;
   };
   struct Incident {
     std::array<Report, kFaultSources> by;
     std::uint64_t scrape = 0;  // of the last line
+    Nanoseconds read_at{};
+    Nanoseconds age{};  // of the first line
     std::optional<std::uint32_t> gt, queue;
-    std::optional<HangKind> kind;
+    HangKind kind{};
+    std::optional<EngineClass> engine_class;
+    bool is_changed = false, is_counted = false, process_is_told = false;
+  };
+  struct EngineReset {  // the last one of a queue
+    std::size_t source = 0;
+    Nanoseconds time{}, read_at{};
+    std::uint64_t scrape = 0;
+    std::optional<std::uint32_t> gt;
     std::optional<EngineClass> engine_class;
     std::optional<FaultProcess> process;
-    bool process_is_told = false;
   };
-  Incident& incident_of(const FaultLine& line, Nanoseconds time, std::size_t source);
-  bool is_over(const Incident& incident, Nanoseconds time, std::size_t source) const;
+  bool fits(const Incident& incident, const FaultLine& line, Nanoseconds time, std::size_t source) const;
+  Incident* incident_of(const FaultLine& line, Nanoseconds time, std::size_t source);
+  Incident* of_same_queue(const FaultLine& line, Nanoseconds time, std::size_t source);
+  Incident& new_incident(HangKind kind, Nanoseconds age, std::size_t source);
+  void give_queue(Incident& incident, std::uint32_t queue);
+  void add_engine_reset(Incident& incident, std::size_t source, Nanoseconds time);
+  void forget_reported_by(std::size_t source);
+  void find_queues();
+  void settle(Incident& incident);
 
-  std::vector<Incident> recent_;  // oldest first
+  std::vector<Incident> recent_;                                          // oldest first
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_queue_;  // their places in recent_, ascending
+  std::unordered_map<std::uint32_t, EngineReset> engine_resets_;          // by queue
+  std::vector<Change> settled_;                                           // of incidents that are forgotten
   std::uint64_t scrape_ = 0;
+  Nanoseconds now_{};
 };
 
 }  // namespace igpu

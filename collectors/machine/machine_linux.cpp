@@ -55,7 +55,8 @@ class SystemPrivileges final : public Privileges {
   static bool maps_every_id() {
     std::array<char, 128> text{};
     const UniqueFd fd(::open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
-    if (!fd || ::read(fd.get(), text.data(), text.size() - 1) <= 0) return true;  // a kernel without user namespaces
+    if (!fd) return true;                                                   // a kernel without user namespaces
+    if (::read(fd.get(), text.data(), text.size() - 1) <= 0) return false;  // one without a map
     unsigned long long inside = 0, outside = 0, count = 0;
     return std::sscanf(text.data(), "%llu %llu %llu", &inside, &outside, &count) == 3 && inside == 0 && outside == 0 &&
            count == 4294967295;

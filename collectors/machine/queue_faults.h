@@ -22,8 +22,8 @@ class QueueFaults {
   virtual std::span<const std::uint64_t, FAULT_SLOTS> slots() const = 0;
 };
 
-// Needs CAP_BPF and CAP_PERFMON. Absent as for open_job_counters(); ENOENT: xe is not loaded, or has no such
-// tracepoints.
+// Needs CAP_BPF and CAP_PERFMON. Absent as for open_job_counters(); ENOENT: xe is not loaded. ENODATA: xe is loaded,
+// but has not the tracepoints or the structures that the programs read, or the kernel does not describe them.
 Reading<std::unique_ptr<QueueFaults>> open_queue_faults();
 
 class QueueFaultSource {

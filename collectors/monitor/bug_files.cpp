@@ -19,7 +19,7 @@ namespace igpu {
 namespace {
 
 constexpr std::size_t kMostRecords = std::size_t{1} << 18U;  // a machine may write faster than we read
-constexpr std::size_t kMostOfWarning = 200;                  // lines
+constexpr std::size_t kMostOfWarning = 200;                  // records, with those that come in between
 
 constexpr std::array<std::string_view, 15> kPciFiles{"vendor",
                                                      "device",
@@ -183,20 +183,21 @@ class BugFiles {
     const bool is_of_gpu =
         is_about_graphics(record.text) || (is_about_device(record.text) && std::ranges::any_of(gpus, names));
     if (record.text.find("[ cut here ]") != std::string_view::npos) {
-      warning_.clear();
+      if (is_warning_) keep_warning();  // its end is missing
       is_warning_ = true;
       warning_is_ours_ = false;
+      seen_of_warning_ = 0;
     }
     if (!is_warning_) {
       if (is_of_gpu) keep(line_of(record));
       return;
     }
-    if (!is_of_gpu && !is_of_warning(record.text)) return;
-    warning_is_ours_ = warning_is_ours_ || is_of_gpu || record.text.find("[i915]") != std::string_view::npos ||
-                       record.text.find("[xe]") != std::string_view::npos;
-    warning_.push_back(line_of(record));
-    if (record.text.find("end trace") == std::string_view::npos && warning_.size() < kMostOfWarning) return;
-    keep_warning();
+    if (is_of_gpu || is_of_warning(record.text)) {
+      warning_is_ours_ = warning_is_ours_ || is_of_gpu || record.text.find("[i915]") != std::string_view::npos ||
+                         record.text.find("[xe]") != std::string_view::npos;
+      warning_.push_back(line_of(record));
+    }
+    if (++seen_of_warning_ == kMostOfWarning || record.text.find("end trace") != std::string_view::npos) keep_warning();
   }
 
   void keep_warning() {
@@ -231,6 +232,7 @@ class BugFiles {
   std::size_t log_bytes_ = 0, dumped_ = 0;
   bool log_is_cut_ = false, is_warning_ = false, warning_is_ours_ = false;
   std::vector<std::string> warning_;
+  std::size_t seen_of_warning_ = 0;  // records
 };
 
 }  // namespace

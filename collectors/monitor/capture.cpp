@@ -14,6 +14,7 @@
 #include "capture/pass_time.h"
 #include "capture/recorder.h"
 #include "monitor/bug_files.h"
+#include "monitor/early_access.h"
 #include "monitor/machine_parts.h"
 #include "registry/registry_metrics.h"
 
@@ -144,7 +145,9 @@ CaptureOutcome take_capture(const MonitorOptions& options, const CaptureRequest&
   const auto wait = [&] { std::this_thread::sleep_for(request.interval); };
   MonitorOptions walking = options;
   walking.collector_options["collector.fdinfo.finder"] = {"walk"};  // only what a walk reads can be recorded
-  return capture_of(make_machine_parts(walking, nullptr), options, request, wait, log);
+  const std::shared_ptr<EarlyAccess> early = open_early(walking);
+  if (request.kernel_bug) add_kernel_log(walking, *early);
+  return capture_of(make_machine_parts(walking, early), options, request, wait, log);
 }
 
 void check_capture(const CaptureFiles& files) { (void)capture::passes_of(files); }

@@ -53,11 +53,11 @@ void keep(Reading<std::unique_ptr<KernelMessages>> opened, std::unique_ptr<Kerne
   }
 }
 
-// Of the machine whose sysfs is read: a copied tree has neither. The kernel log is that of the same /dev.
+// Of the machine whose sysfs is read: a copied tree has none of them.
 void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
   if (!is_sysfs(options.sysfs_root)) return;
   keep(open_uevents(system_privileges()->in_initial_user_namespace()), early.uevents, early.why_no_uevents);
-  keep(open_kernel_log(options.devfs_root + "/kmsg"), early.kernel_log, early.why_no_kernel_log);
+  add_kernel_log(options, early);
   // The programs keep xe from being unloaded, as those of the collector `jobs` keep its scheduler.
   early.why_no_queue_faults = {Reason::disabled};
   if (!has_collector(options, JobsCollector::kInfo.name)) return;
@@ -66,6 +66,12 @@ void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
 }
 
 }  // namespace
+
+// That of the same /dev.
+void add_kernel_log(const MonitorOptions& options, EarlyAccess& early) {
+  if (early.kernel_log || !options.simulate.empty() || !is_sysfs(options.sysfs_root)) return;
+  keep(open_kernel_log(options.devfs_root + "/kmsg"), early.kernel_log, early.why_no_kernel_log);
+}
 
 void open_perf_events_for(int socket, const std::string& sysfs_root) {
   const std::unique_ptr<Directory> sys = open_root(sysfs_root);

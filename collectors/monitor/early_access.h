@@ -26,4 +26,7 @@ class EarlyAccess {
   std::optional<Absent> why_no_drm_users;  // nullopt: not applicable (simulated machine, copied /proc)
 };
 
+// Opens the kernel log if no collector has done so.
+void add_kernel_log(const MonitorOptions& options, EarlyAccess& early);
+
 }  // namespace igpu

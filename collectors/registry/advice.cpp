@@ -226,12 +226,19 @@ Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, con
               "hostPID: true)"};
     case Need::job_events:
     case Need::hang_events:
+      if (absent.os_error == ENODATA && feature.need == Need::hang_events) {
+        return {
+            "this kernel does not describe its structures (/sys/kernel/btf, and xe in it), or its xe has not the "
+            "tracepoints of queues that the programs read",
+            "a kernel with CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES, Linux 6.8 or newer; the kernel "
+            "log reports the hangs, too"};
+      }
       if (absent.os_error == ENODATA) {
         return {"this kernel does not describe its structures: /sys/kernel/btf does not exist",
                 "a kernel with CONFIG_DEBUG_INFO_BTF and CONFIG_DEBUG_INFO_BTF_MODULES"};
       }
       if (absent.os_error == ENOENT && feature.need == Need::hang_events) {
-        return {"the module xe was not loaded when the exporter started, or has no tracepoints of its queues",
+        return {"the module xe was not loaded when the exporter started",
                 "restart the exporter after the driver is loaded"};
       }
       if (absent.os_error == ENOENT) {

@@ -12,6 +12,7 @@ namespace igpu {
 namespace {
 
 constexpr std::size_t kLongestName = 63;  // of a process: the kernel keeps 15 bytes
+constexpr std::string_view kCoreDumpStart = "**** Xe Device Coredump ****";
 
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
@@ -204,6 +205,9 @@ bool read_xe(std::string_view text, FaultLine& line) {
       line.engine_class = class_of(text, "class=");
       line.queue = number_of(text, "guc_id=");
       break;
+    case FaultSign::firmware:
+      line.queue = number_of(text, "guc_id=");
+      break;
     default:
       break;
   }
@@ -233,12 +237,18 @@ bool read_fence(std::string_view text, FaultLine& line) {
 }  // namespace
 
 std::optional<FaultProcess> process_of_core_dump(std::string_view head) {
-  if (take_line(head) != "**** Xe Device Coredump ****") return std::nullopt;
+  if (take_line(head) != kCoreDumpStart) return std::nullopt;
   while (head.find('\n') != std::string_view::npos) {  // a line that is cut off may lack digits
     std::string_view line = take_line(head);
     if (take(line, "Process: ")) return process_of(line, '[', ']');
   }
   return std::nullopt;
+}
+
+std::optional<std::uint32_t> queue_of_core_dump(std::string_view head) {
+  if (take_line(head) != kCoreDumpStart || head.find('\n') == std::string_view::npos) return std::nullopt;
+  std::string_view line = take_line(head);
+  return take(line, "Reason: ") ? number_of(line, "guc_id=") : std::nullopt;
 }
 
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {

@@ -64,4 +64,8 @@ std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record);
 inline constexpr std::size_t kCoreDumpHead = 400;
 std::optional<FaultProcess> process_of_core_dump(std::string_view head);
 
+// The guc_id in the reason of a dump: "Timedout job - ", "LR job cleanup, ", "Schedule disable failed to respond, ".
+// nullopt: of a kernel that writes none.
+std::optional<std::uint32_t> queue_of_core_dump(std::string_view head);
+
 }  // namespace igpu

@@ -14,6 +14,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto dumped = igpu::process_of_core_dump(text.substr(0, igpu::kCoreDumpHead));
+  const auto queue = igpu::queue_of_core_dump(text.substr(0, igpu::kCoreDumpHead));
+  FUZZ_CHECK(!queue || text.find("guc_id=" + std::to_string(*queue)) != std::string_view::npos ||
+             text.find("guc_id=0") != std::string_view::npos);
   igpu::capture::Masks masks;
   const std::string clean_dump = igpu::masked_dump(text, masks);
   if (dumped) {

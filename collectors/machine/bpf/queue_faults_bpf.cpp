@@ -3,13 +3,12 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "machine/bpf/bpf_object.h"
+#include "machine/bpf/fault_layout.h"
 #include "machine/bpf/mapped_slots.h"
-#include "machine/bpf/struct_offsets.h"
 #include "machine/queue_faults.h"
 #include "queue_faults_object.h"
 
@@ -33,43 +32,6 @@ constexpr Attachment kAttachments[] = {{"queue_created", "xe_exec_queue_create"}
                                        {"queue_memory_error", "xe_exec_queue_memory_cat_error", true},
                                        {"queue_reset", "xe_exec_queue_reset"},
                                        {"job_timed_out", "xe_sched_job_timedout"}};
-
-constexpr const char* kTypes = "/sys/kernel/btf";
-
-// errno: ENODATA if the kernel does not describe its types, ENOENT if xe is not there.
-std::optional<fault_layout> read_layout() {
-  const auto types = StructOffsets::read(kTypes, "xe");
-  if (!types) {
-    errno = ENODATA;
-    return std::nullopt;
-  }
-  fault_layout layout{};
-  bool whole = true;
-  const auto set = [&](unsigned int& to, std::optional<std::uint32_t> offset) {
-    whole = whole && offset;
-    to = offset.value_or(0);
-  };
-  set(layout.job_queue, types->offset("xe_sched_job", {"q"}));
-  set(layout.job_fence, types->offset("xe_sched_job", {"fence"}));
-  set(layout.queue_class, types->offset("xe_exec_queue", {"class"}));
-  set(layout.queue_gt, types->offset("xe_exec_queue", {"gt"}));
-  set(layout.queue_guc, types->offset("xe_exec_queue", {"guc"}));
-  set(layout.queue_vm, types->offset("xe_exec_queue", {"vm"}));
-  set(layout.guc_id, types->offset("xe_guc_exec_queue", {"id"}));
-  set(layout.gt_id, types->offset("xe_gt", {"info", "id"}));
-  set(layout.gt_tile, types->offset("xe_gt", {"tile"}));
-  set(layout.tile_xe, types->offset("xe_tile", {"xe"}));
-  set(layout.xe_device, types->offset("xe_device", {"drm", "dev"}));
-  set(layout.vm_file, types->offset("xe_vm", {"xef"}));
-  set(layout.device_name, types->offset("device", {"kobj", "name"}));
-  set(layout.dma_flags, types->offset("dma_fence", {"flags"}));
-  set(layout.dma_signalled_bit, types->enumerator("DMA_FENCE_FLAG_SIGNALED_BIT"));
-  set(layout.task_leader, types->offset("task_struct", {"group_leader"}));
-  set(layout.task_name, types->offset("task_struct", {"comm"}));
-  if (whole) return layout;
-  errno = ENOENT;
-  return std::nullopt;
-}
 
 // errno says why there is none.
 Object load(fault_layout layout) {
@@ -96,7 +58,10 @@ class BpfQueueFaults final : public QueueFaults {
     if (slots_.get() == nullptr) return false;
     for (const Attachment& attachment : kAttachments) {
       Link link(::bpf_program__attach_raw_tracepoint(bpf::program(object_, attachment.program), attachment.tracepoint));
-      if (!link && !(attachment.is_optional && errno == ENOENT)) return false;
+      if (!link && !(attachment.is_optional && errno == ENOENT)) {
+        if (errno == ENOENT) errno = ENODATA;  // xe is there: another attempt would find as little
+        return false;
+      }
       if (link) links_.push_back(std::move(link));
     }
     return true;
@@ -116,8 +81,8 @@ class BpfQueueFaults final : public QueueFaults {
 
 Reading<std::unique_ptr<QueueFaults>> open_queue_faults() {
   bpf::silence_libbpf();
-  const auto layout = read_layout();
-  if (!layout) return bpf::why_not();
+  const auto layout = read_fault_layout("/sys/kernel/btf", "/sys/module");
+  if (!layout) return layout.propagate<std::unique_ptr<QueueFaults>>();
   Object object = load(*layout);
   if (!object) return bpf::why_not();
   auto faults = std::make_unique<BpfQueueFaults>(std::move(object));

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <filesystem>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -179,10 +181,18 @@ class Scene {
   std::uint64_t sequence_ = 0;
 };
 
+// The start of a core dump; a kernel before Linux 6.13 gives no reason.
+std::string core_dump(std::string_view reason = {}) {
+  std::string text = "**** Xe Device Coredump ****\n";
+  if (!reason.empty()) (text += "Reason: ") += std::string(reason) + '\n';
+  return text + "kernel: 6.14.0\nmodule: xe\nProcess: ffmpeg [19639]\n**** Job ****\n";
+}
+
 // To a millisecond, of times since 1970.
 doctest::Approx exactly(double time) { return doctest::Approx(time).epsilon(1e-13).scale(1e10); }
 
 constexpr std::string_view kHangs = "intel_gpu_hangs_total";
+constexpr std::string_view kProcessHangs = "intel_gpu_process_hangs_total";
 constexpr std::string_view kWedged = "intel_gpu_wedged";
 constexpr std::string_view kLast = "intel_gpu_last_fault_timestamp_seconds";
 
@@ -330,6 +340,29 @@ TEST_CASE("what happens between the start and the first scrape counts") {
   CHECK(s.value("intel_gpu_resets_total", {{"device", kIgpu}}) == 1);
   CHECK(s.value(kHangs, {{"device", kDgpu}, {"kind", "job_timeout"}, {"class", "video"}}) == 1);
   CHECK(*s.value(kLast, {{"device", kIgpu}, {"kind", "hang"}}) == exactly(s.unix_now() - 15));
+}
+
+TEST_CASE("a core dump that is made between the start and the first scrape counts, and names its process") {
+  Scene s;
+  s.without_log();
+  s.dump(3, "devices/pci0000:00/0000:03:00.0");
+  s.start();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump("Timedout job - seqno=1, guc_id=27, flags=0x0"));
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+  CHECK(s.value(kProcessHangs, {{"device", kDgpu}, {"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+}
+
+TEST_CASE("what cannot be read of the log at first is not taken for new later") {
+  Scene s;
+  s.log.failure = EIO;
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0 in ffmpeg [19639]", 1min);
+  s.scrape();
+  s.log.failure = 0;
+  s.scrape();
+  CHECK(s.sum(kHangs) == 0);
+  CHECK(s.value(kLast, {{"device", kDgpu}, {"kind", "job_timeout"}}));
 }
 
 TEST_CASE("an announced reset of the whole GPU") {
@@ -481,6 +514,18 @@ TEST_CASE("a core dump that cannot be read, or is gone again, names nobody; it c
   s.scrape();
   CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
   CHECK(s.sum("intel_gpu_process_hangs_total") == 0);
+  CHECK(s.sink.failures().empty());
+}
+
+TEST_CASE("of a core dump of 2 GB only the start is read") {
+  Scene s;
+  s.without_log();
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump("LR job cleanup, guc_id=3"));
+  std::filesystem::resize_file(s.m.tree.root() / "sys/class/devcoredump/devcd4/data", std::uintmax_t{2} << 30U);
+  s.scrape();
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
   CHECK(s.sink.failures().empty());
 }
 
@@ -721,6 +766,88 @@ TEST_CASE("each channel tells what the other does not: an event without a line, 
   CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}}) == 2);
 }
 
+TEST_CASE("a line without a queue, and events of a queue: one hang in two channels is one, whichever is read first") {
+  struct Story {
+    std::string_view line;  // without a queue
+    std::string_view kind;
+  };
+  enum class Late { nothing, log, bpf, end_of_log };
+  for (const Story& story : {Story{"*ERROR* Memory CAT error reported by GuC!", "cat_error"},
+                             Story{"*ERROR* GuC engine reset request failed on 0:0 because 0x00000000", "engine_reset"},
+                             Story{"Fault response: Unsuccessful -EINVAL", "page_fault"}}) {
+    CAPTURE(story.line);
+    for (const Late late : {Late::nothing, Late::log, Late::bpf, Late::end_of_log}) {
+      CAPTURE(static_cast<int>(late));
+      Scene s;
+      s.turn_jobs_on();
+      s.scrape();
+      const auto begin_log = [&] {
+        s.write_log(kDgpu, "xe 0000:03:00.0: [drm] " + std::string(story.line.starts_with('*') ? "*ERROR* " : "") +
+                               "Tile0: GT0: " + std::string(story.line.substr(story.line.starts_with('*') ? 8 : 0)));
+      };
+      const auto end_log = [&] {
+        s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0 in ffmpeg [19639]");
+      };
+      if (late != Late::log) begin_log();
+      if (late != Late::log && late != Late::end_of_log) end_log();
+      if (late != Late::bpf) s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"}, 1min);
+      s.scrape(2s);
+      if (late == Late::log) begin_log();
+      if (late == Late::log || late == Late::end_of_log) end_log();
+      if (late == Late::bpf) s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"}, 1min);
+      s.scrape(2s);
+      s.scrape();
+      CHECK(s.sum(kHangs) == 1);
+      const std::string_view kind = late == Late::log ? "job_timeout" : story.kind;  // what was read first
+      CHECK(s.sum(kHangs, {{"kind", kind}}) == 1);
+      CHECK(s.value(kProcessHangs, {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+      CHECK(s.hangs.size() == 1);
+    }
+  }
+}
+
+TEST_CASE("a queue that ended before another one's hang: neither its process nor its class is that of the hang") {
+  for (const bool is_same : {false, true}) {
+    CAPTURE(is_same);
+    Scene s;
+    s.turn_jobs_on();
+    s.scrape();
+    s.bpf_event({.kind = FAULT_ENGINE_RESET, .queue = 27, .engine_class = 3, .pid = 8, .name = "innocent"});
+    s.xe_log("Engine reset: engine_class=bcs, logical_mask: 0x1, guc_id=27, state=0x3");
+    s.xe_log("Memory CAT error reported by GuC!");
+    if (is_same) s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0");
+    s.scrape();
+    CHECK(s.sum(kHangs) == 1);
+    CHECK(s.value(kHangs, {{"kind", "cat_error"}, {"class", "copy"}}) == (is_same ? 1 : 0));
+    CHECK(s.sum(kProcessHangs, {{"pid", "8"}}) == (is_same ? 1 : 0));
+  }
+}
+
+TEST_CASE(
+    "firmware that does not answer for a queue, and the job of that queue, are one hang; another queue's is another") {
+  Scene s;
+  s.scrape();
+  s.xe_log("Schedule disable failed to respond, guc_id=3");
+  s.xe_log("reset started");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=3, flags=0x0 in python3 [7]");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=4, flags=0x0 in ffmpeg [8]");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 2);
+  CHECK(s.sum(kHangs, {{"kind", "firmware"}}) == 1);
+  CHECK(s.sum(kHangs, {{"kind", "job_timeout"}}) == 1);
+  CHECK(s.value(kProcessHangs, {{"pid", "7"}}) == 1);
+  CHECK(s.value(kProcessHangs, {{"pid", "8"}}) == 1);
+}
+
+TEST_CASE("an engine reset after a normal end is no reason to read anything else") {
+  Scene s;
+  s.scrape();
+  const int asked = s.asked;
+  s.xe_log("Engine reset: engine_class=ccs, logical_mask: 0x1, guc_id=3");
+  s.scrape(1s);
+  CHECK(s.asked == asked);
+}
+
 TEST_CASE("queues of two GTs that have the same id are two hangs, in each channel") {
   Scene s;
   s.turn_jobs_on();
@@ -747,6 +874,25 @@ TEST_CASE("a flood of hangs in both channels: the log's are counted once, and wh
   CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}}) == FAULT_PLACES);
 }
 
+TEST_CASE("a flood of hangs: all count, of whichever queue they are") {
+  constexpr int kLines = 20'000;
+  for (const int queues : {1, 3, 1000, 0}) {  // 0: the lines name none
+    CAPTURE(queues);
+    Scene s;
+    s.turn_jobs_on();
+    s.scrape();
+    for (int i = 0; i < kLines; ++i) {
+      if (queues == 0)
+        s.xe_log("Memory CAT error reported by GuC!");
+      else
+        s.xe_log("Timedout job: seqno=1, guc_id=" + std::to_string(i % queues) + ", flags=0x0 in python3 [7]");
+    }
+    s.bpf_event({.queue = 0});
+    s.scrape();
+    CHECK(s.sum(kHangs) == kLines);
+  }
+}
+
 TEST_CASE("BPF programs that do not know the queue's process: the core dump names it, once") {
   constexpr std::string_view kDump =
       "**** Xe Device Coredump ****\nkernel: 6.14.0\nmodule: xe\nProcess: ffmpeg [19639]\n**** Job ****\n";
@@ -761,6 +907,90 @@ TEST_CASE("BPF programs that do not know the queue's process: the core dump name
   s.scrape();
   CHECK(s.sum(kHangs) == 1);
   CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+}
+
+TEST_CASE("core dumps of queues for which there is no other event: they name the process, whatever hung before") {
+  for (const std::string_view reason :
+       {"LR job cleanup, guc_id=3", "Schedule disable failed to respond, guc_id=3, ret=0, guc_read=0"}) {
+    CAPTURE(reason);
+    for (const bool has_log : {false, true}) {
+      CAPTURE(has_log);
+      Scene s;
+      if (!has_log) s.without_log();
+      s.turn_jobs_on();
+      s.scrape();
+      s.bpf_event({.queue = 27, .pid = 7, .name = "python3"});
+      s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=27, flags=0x0 in python3 [7]");
+      s.dump(4, "devices/pci0000:00/0000:03:00.0");
+      s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump(reason));
+      s.scrape();
+      CHECK(s.value(kProcessHangs, {{"pid", "7"}}) == 1);
+      CHECK(s.value(kProcessHangs, {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+      CHECK(s.sum(kHangs) == 1);  // a core dump is no count of hangs
+    }
+  }
+}
+
+TEST_CASE("a core dump of one of several hangs: its process is known, although another one's is not") {
+  for (const bool is_asleep : {false, true}) {
+    CAPTURE(is_asleep);
+    Scene s;
+    s.without_log();
+    s.turn_jobs_on();
+    s.scrape();
+    s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"});
+    s.dump(4, "devices/pci0000:00/0000:03:00.0");
+    s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump("Timedout job - seqno=1, guc_id=27, flags=0x0"));
+    s.bpf_event({.queue = 28});
+    if (is_asleep) s.sleeping = {std::string(kDgpu)};
+    s.scrape();
+    s.scrape(10min);
+    s.sleeping.clear();
+    s.scrape();
+    CHECK(s.sum(kHangs) == 2);
+    CHECK(s.value(kProcessHangs, {{"pid", "19639"}}) == 1);
+    CHECK(s.hangs.size() == 1);
+  }
+}
+
+TEST_CASE("a core dump without a reason may be of any hang whose process is known") {
+  Scene s;
+  s.without_log();
+  s.turn_jobs_on();
+  s.scrape();
+  s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"});
+  s.bpf_event({.queue = 28});
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump());
+  s.scrape();
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}}) == 1);
+  // Later ones are of later hangs.
+  s.m.tree.remove("sys/class/devcoredump/devcd4");
+  s.scrape(1h);
+  s.scrape(1h);
+  s.dump(5, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd5/data", core_dump());
+  s.scrape();
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}}) == 2);
+}
+
+TEST_CASE("a core dump that is read before the hang that it is of: the process hung once") {
+  Scene s;
+  s.without_log();
+  s.turn_jobs_on();
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data",
+                 core_dump("Schedule disable failed to respond, guc_id=27, ret=0, guc_read=0"));
+  s.scrape();
+  s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"});
+  s.scrape();
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}}) == 1);
+  s.bpf_event({.queue = 27, .pid = 19639, .name = "ffmpeg"});
+  s.scrape();
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}}) == 2);
 }
 
 TEST_CASE("BPF programs: other GPUs' queues, and ones of GPUs that are not chosen, count as nothing") {

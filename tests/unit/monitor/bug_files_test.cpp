@@ -86,6 +86,20 @@ TEST_CASE("the kernel, its command line and the drivers' parameters") {
         "xe.wedged_mode 1\n");
 }
 
+TEST_CASE("a warning whose end is missing ends after as many records as a warning has") {
+  Scene s;
+  s.add_log("------------[ cut here ]------------");
+  s.add_log("RIP: 0010:guc_exec_queue_timedout_job+0x12/0x34 [xe]");
+  for (int i = 0; i < 300; ++i) s.add_log("usb 1-1: something else");
+  s.add_log("RIP: 0010:secret_filesystem+0x12/0x34 [secretfs]");
+  s.add_log("xe 0000:03:00.0: [drm] GT0: reset done");
+  s.take();
+  CHECK(s.file("kernel-log") ==
+        "[   12.000345] ------------[ cut here ]------------\n"
+        "[   12.000345] RIP: 0010:guc_exec_queue_timedout_job+0x12/0x34 [xe]\n"
+        "[   12.000345] xe 0000:03:00.0: [drm] GT0: reset done\n");
+}
+
 TEST_CASE("of the kernel log the drivers' lines, and warnings in which a driver takes part") {
   Scene s;
   s.add_log("xe 0000:03:00.0: [drm] Using GuC firmware from i915/dg2_guc_70.bin version 70.49.4");

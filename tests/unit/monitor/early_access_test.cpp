@@ -60,4 +60,22 @@ TEST_CASE("it is open, or there is a reason") {
   CHECK((early->drm_users != nullptr) != early->why_no_drm_users.has_value());
 }
 
+TEST_CASE("a kernel bug needs the kernel log, also if nothing collects from it") {
+  MachineTree tree;
+  tree.write("dev/kmsg", "6,1,1,-;text\n");
+  MonitorOptions options = with_finder("walk");
+  options.devfs_root = (tree.root() / "dev").string();
+  options.collectors["health"] = false;
+  auto early = open_early(options);
+  CHECK(early->kernel_log == nullptr);
+  add_kernel_log(options, *early);
+  CHECK(early->kernel_log != nullptr);
+  CHECK(early->uevents == nullptr);
+  // Of a simulated machine, and of a copied tree, it would be another machine's.
+  options.sysfs_root = tree.root().string();
+  early = open_early(options);
+  add_kernel_log(options, *early);
+  CHECK(early->kernel_log == nullptr);
+}
+
 TEST_SUITE_END();

@@ -164,7 +164,8 @@ TEST_CASE("xe, with the GT as each kernel writes it") {
     check(prefix, Driver::xe,
           {"GuC engine reset request failed on 0:0 because 0x00000000", FaultSign::engine_reset_failed});
     check(prefix, Driver::xe, {"reset failed (-ETIMEDOUT)", FaultSign::gt_reset_failed});
-    check(prefix, Driver::xe, {"Schedule disable failed to respond, guc_id=3", FaultSign::firmware});
+    check(prefix, Driver::xe, {"Schedule disable failed to respond, guc_id=3", FaultSign::firmware, {}, {}, 3});
+    check(prefix, Driver::xe, {"Schedule disable failed to respond", FaultSign::firmware});
   }
   check(
       "xe 0000:03:00.0: [drm] *ERROR* ", Driver::xe,
@@ -246,6 +247,22 @@ TEST_CASE("the start of a core dump of xe names the process whose job timed out"
   CHECK_FALSE(process_of_core_dump(start + "Process: no process [-1]\n"));  // the kernel's own
   CHECK_FALSE(process_of_core_dump("**** Another Driver ****\nProcess: ffmpeg [19639]\n"));
   CHECK_FALSE(process_of_core_dump(""));
+}
+
+TEST_CASE("the reason of a core dump of xe names the queue") {
+  const auto queue_of = [](const std::string& reason) {
+    return queue_of_core_dump("**** Xe Device Coredump ****\nReason: " + reason + "\nkernel: 6.14.0\n");
+  };
+  CHECK(queue_of("Timedout job - seqno=4294967169, lrc_seqno=4294967169, guc_id=3, flags=0x0") == 3);
+  CHECK(queue_of("LR job cleanup, guc_id=65535") == 65535);
+  CHECK(queue_of("Schedule disable failed to respond, guc_id=27, ret=0, guc_read=0") == 27);
+  CHECK_FALSE(queue_of("another one"));
+  CHECK_FALSE(queue_of("LR job cleanup, guc_id="));
+  // A kernel without reasons, whose process has an odd name; and what is cut off.
+  CHECK_FALSE(queue_of_core_dump("**** Xe Device Coredump ****\nkernel: 6.12.0\nProcess: guc_id=3 [7]\n"));
+  CHECK_FALSE(queue_of_core_dump("**** Xe Device Coredump ****\nReason: LR job cleanup, guc_id=3"));
+  CHECK_FALSE(queue_of_core_dump("**** Another Driver ****\nReason: guc_id=3\n"));
+  CHECK_FALSE(queue_of_core_dump(""));
 }
 
 TEST_SUITE_END();

@@ -5,6 +5,7 @@ import captures
 import clients
 import faults
 import finder
+import hangs
 import health
 import jobs
 import odd
@@ -48,6 +49,7 @@ GROUPS = {
     "workloads": workloads.workloads,
     "finder": finder.finder,
     "jobs": jobs.jobs,
+    "hangs": hangs.hangs,
     "jobs-i915": jobs.jobs_i915,
     "jobs-6.12": jobs.jobs_newer_kernel,
 }

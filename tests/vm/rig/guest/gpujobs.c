@@ -3,7 +3,8 @@
  *   gpujobs [--name COMM] [--threads N] [--repeat N] [--wait last|each|none] 'SCRIPT'
  * SCRIPT is a list of words, run in order by every thread on one open file (thread t adds t to every context):
  *   ENGINE[.CTX]:LEN[xN][@ENGINE[.CTX]]   submit N jobs (1) of LEN (us, ms) on the engine; @ waits for the last job
- *                                         of that queue; ENGINE!… a job that hangs; ENGINE+… ask for the interrupt
+ *                                         of that queue; ENGINE!… a job that hangs; ENGINE?… after a memory error (xe);
+ *                                         ENGINE+… ask for the interrupt
  *   sleep:LEN    wait             drain   wait for the newest job
  * Engines: rcs0 bcs0 vcs0 vcs1 vecs0 ccs0. Prints one line when done: jobs submitted and seconds.
  */
@@ -90,6 +91,7 @@ static void *run(void *arg) {
       }
       s.context += shift;
       if (*p == '!') s.flags |= GPUJOBS_HANG, p++;
+      if (*p == '?') s.flags |= GPUJOBS_HANG | GPUJOBS_CAT, p++;
       if (*p == '+') s.flags |= GPUJOBS_SIGNAL, p++;
       if (*p++ != ':') {
         errno = EINVAL;

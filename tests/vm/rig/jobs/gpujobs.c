@@ -7,7 +7,7 @@
  *               drm_gpu_scheduler of its own (gpu-sched.ko does the work and fires
  *               gpu_scheduler:* and dma_fence:*); the ring name is the class
  *               and the GuC id of the queue, as in xe: "rcs7" is no engine.
- *               Besides, the tracepoints of Linux 6.16 and xe:xe_exec_queue_*.
+ *               Besides, the tracepoints of Linux 6.16, xe:xe_exec_queue_* and xe:xe_sched_job_timedout.
  *   style=i915  requests with i915:i915_request_*; fences are signalled by
  *               interrupt only if somebody asked for that, else at retirement, as i915 does.
  *   lowlevel=1  i915: also i915_request_in and _out (off in distributions)
@@ -65,11 +65,64 @@ struct intel_engine_cs {
   u16 uabi_class;
 };
 
+/* Likewise of xe, in xe.ko. A job that hangs is reset and times out, unless its queue was killed with its client. */
+enum xe_engine_class {
+  XE_ENGINE_CLASS_RENDER,
+  XE_ENGINE_CLASS_VIDEO_DECODE,
+  XE_ENGINE_CLASS_VIDEO_ENHANCE,
+  XE_ENGINE_CLASS_COPY,
+  XE_ENGINE_CLASS_OTHER,
+  XE_ENGINE_CLASS_COMPUTE,
+};
+
+struct xe_file {
+  u64 id;
+};
+
+struct xe_device {
+  struct {
+    struct device *dev;
+  } drm;
+};
+
+struct xe_tile {
+  struct xe_device *xe;
+};
+
+struct xe_gt {
+  struct xe_tile *tile;
+  struct {
+    u8 id;
+  } info;
+};
+
+struct xe_vm {
+  struct xe_file *xef;
+};
+
+struct xe_guc_exec_queue {
+  u16 id;
+};
+
+struct xe_exec_queue {
+  struct xe_file *xef;
+  struct xe_gt *gt;
+  struct xe_vm *vm;
+  enum xe_engine_class class;
+  u32 logical_mask;
+  struct xe_guc_exec_queue *guc;
+};
+
+struct xe_sched_job {
+  struct xe_exec_queue *q;
+  struct dma_fence *fence;
+};
+
 struct gj_engine {
   const char *name;
   u16 class, instance;       /* i915's */
   struct intel_engine_cs cs; /* as a BPF program sees it */
-  u16 xe_class;
+  enum xe_engine_class xe_class;
   spinlock_t lock;
   struct list_head jobs; /* the first one runs */
   struct hrtimer timer;
@@ -92,6 +145,8 @@ struct gj_queue {
   u32 guc_id;
   char name[16];
   /* xe */
+  struct xe_exec_queue xe;
+  struct xe_guc_exec_queue xe_guc;
   struct drm_gpu_scheduler sched;
   struct drm_sched_entity entity;
   /* i915 */
@@ -116,6 +171,8 @@ struct gj_job {
 
 struct gj_client {
   struct mutex lock;
+  struct xe_file xef;
+  struct xe_vm vm;
   u64 id;
   struct gj_queue *queues[CONTEXTS][8];
   struct dma_fence *recent[RECENT];
@@ -146,6 +203,9 @@ module_param_named(devname, gj_dev_name, charp, 0444);
 static bool is_i915;
 static struct device *gj_dev; /* that gj_dev_name names, or NULL */
 static struct drm_i915_private gj_i915;
+static struct xe_device gj_xe;
+static struct xe_tile gj_tile = {.xe = &gj_xe};
+static struct xe_gt gj_gt = {.tile = &gj_tile};
 
 #define CREATE_TRACE_POINTS
 #include "trace_i915.h"
@@ -153,12 +213,12 @@ static struct drm_i915_private gj_i915;
 #include "trace_xe.h"
 
 static struct gj_engine engines[] = {
-    {.name = "rcs0", .class = 0, .instance = 0, .xe_class = 0},
-    {.name = "bcs0", .class = 1, .instance = 0, .xe_class = 3},
-    {.name = "vcs0", .class = 2, .instance = 0, .xe_class = 1},
-    {.name = "vcs1", .class = 2, .instance = 1, .xe_class = 1},
-    {.name = "vecs0", .class = 3, .instance = 0, .xe_class = 2},
-    {.name = "ccs0", .class = 4, .instance = 0, .xe_class = 5},
+    {.name = "rcs0", .class = 0, .instance = 0, .xe_class = XE_ENGINE_CLASS_RENDER},
+    {.name = "bcs0", .class = 1, .instance = 0, .xe_class = XE_ENGINE_CLASS_COPY},
+    {.name = "vcs0", .class = 2, .instance = 0, .xe_class = XE_ENGINE_CLASS_VIDEO_DECODE},
+    {.name = "vcs1", .class = 2, .instance = 1, .xe_class = XE_ENGINE_CLASS_VIDEO_DECODE},
+    {.name = "vecs0", .class = 3, .instance = 0, .xe_class = XE_ENGINE_CLASS_VIDEO_ENHANCE},
+    {.name = "ccs0", .class = 4, .instance = 0, .xe_class = XE_ENGINE_CLASS_COMPUTE},
 };
 
 static struct gj_truth *truth;
@@ -228,6 +288,15 @@ static void engine_push(struct gj_job *j) {
   spin_unlock_irqrestore(&e->lock, flags);
 }
 
+/* The firmware resets the engine, then the driver gives the job up. */
+static void time_out(struct gj_job *j) {
+  struct xe_sched_job job = {.q = &j->queue->xe, .fence = &j->hw->fence};
+
+  if (j->flags & GPUJOBS_CAT) trace_xe_exec_queue_memory_cat_error(&j->queue->xe);
+  trace_xe_exec_queue_reset(&j->queue->xe);
+  trace_xe_sched_job_timedout(&job);
+}
+
 static enum hrtimer_restart engine_done(struct hrtimer *timer) {
   struct gj_engine *e = container_of(timer, struct gj_engine, timer);
   struct gj_job *j, *next, *third = NULL;
@@ -247,7 +316,7 @@ static enum hrtimer_restart engine_done(struct hrtimer *timer) {
   if (j->flags & GPUJOBS_HANG) {
     t->error = -ECANCELED;
     dma_fence_set_error(&hw->fence, -ECANCELED);
-    if (!is_i915) trace_xe_exec_queue_reset(j->queue);
+    if (!is_i915) time_out(j);
   }
   next = list_first_entry_or_null(&e->jobs, struct gj_job, on_engine);
   if (next) {
@@ -282,7 +351,7 @@ static struct dma_fence *sched_run(struct drm_sched_job *base) {
   struct dma_fence *hw = dma_fence_get(&j->hw->fence);
 
   trace_drm_sched_job_run(j);
-  trace_xe_exec_queue_submit(j->queue);
+  trace_xe_exec_queue_submit(&j->queue->xe);
   engine_push(j);
   return hw;
 }
@@ -394,7 +463,14 @@ static struct gj_queue *queue_get(struct gj_client *c, u32 context, u32 engine) 
       return ERR_PTR(err);
     }
     q->fence_context = dma_fence_context_alloc(1); /* of the hardware fences */
-    trace_xe_exec_queue_create(q);
+    q->xe_guc.id = q->guc_id;
+    q->xe = (struct xe_exec_queue){.xef = &c->xef,
+                                   .gt = &gj_gt,
+                                   .vm = &c->vm,
+                                   .class = q->engine->xe_class,
+                                   .logical_mask = BIT(q->engine->instance),
+                                   .guc = &q->xe_guc};
+    trace_xe_exec_queue_create(&q->xe);
   }
   c->queues[context][engine] = q;
   return q;
@@ -562,7 +638,8 @@ static int gj_open(struct inode *inode, struct file *file) {
 
   if (!c) return -ENOMEM;
   mutex_init(&c->lock);
-  c->id = atomic64_inc_return(&next_client);
+  c->id = c->xef.id = atomic64_inc_return(&next_client);
+  c->vm.xef = &c->xef;
   file->private_data = c;
   mutex_lock(&clients_lock);
   list_add(&c->link, &clients);
@@ -576,6 +653,9 @@ static int gj_release(struct inode *inode, struct file *file) {
   mutex_lock(&clients_lock);
   list_del(&c->link);
   mutex_unlock(&clients_lock);
+  for (int x = 0; x < CONTEXTS && !is_i915; x++)
+    for (int e = 0; e < ARRAY_SIZE(engines); e++)
+      if (c->queues[x][e]) trace_xe_exec_queue_kill(&c->queues[x][e]->xe);
   for (int x = 0; x < CONTEXTS; x++) {
     for (int e = 0; e < ARRAY_SIZE(engines); e++) {
       struct gj_queue *q = c->queues[x][e];
@@ -588,6 +668,7 @@ static int gj_release(struct inode *inode, struct file *file) {
         drm_sched_entity_destroy(&q->entity);
         while (!list_empty_careful(&q->sched.pending_list)) msleep(2);
         drm_sched_fini(&q->sched);
+        trace_xe_exec_queue_destroy(&q->xe);
       }
       dma_fence_put(q->last);
       kfree(q);
@@ -661,7 +742,7 @@ static int __init gj_init(void) {
     engines[i].timer.function = engine_done;
   }
   gj_dev = bus_find_device_by_name(&pci_bus_type, NULL, gj_dev_name);
-  gj_i915.drm.dev = gj_dev;
+  gj_i915.drm.dev = gj_xe.drm.dev = gj_dev;
   err = misc_register(&gj_misc);
   if (err) {
     put_device(gj_dev);

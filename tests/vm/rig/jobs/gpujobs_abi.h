@@ -19,6 +19,7 @@ struct gpujobs_submit {
 };
 #define GPUJOBS_DEP 1
 #define GPUJOBS_HANG 2   /* never ends by itself; reset after 300 ms, error -ECANCELED */
+#define GPUJOBS_CAT 8    /* xe, with GPUJOBS_HANG: after access to memory that is not there */
 #define GPUJOBS_SIGNAL 4 /* i915: ask for the interrupt now, as a sync file would */
 
 struct gpujobs_wait {

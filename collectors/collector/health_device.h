@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/health_incidents.h"
+#include "collector/health_named_hangs.h"
+#include "collector/health_wedged.h"
+#include "device/engine_class.h"
+#include "igpu/device.h"
+#include "source/wedged_probe.h"
+
+namespace igpu {
+
+// What the collector `health` knows of one GPU.
+struct HealthDevice {
+  static constexpr std::size_t kClasses = kEngineClasses + 1;  // the last one: unknown
+
+  HealthDevice(DrmNodes& nodes, const Gpu& gpu)
+      : binding(gpu.binding), driver(gpu.driver), pci_path(gpu.pci_path), probe(nodes, gpu) {}
+
+  std::uint64_t binding;
+  Driver driver;
+  std::string pci_path;
+  WedgedProbe probe;
+  WedgedVerdict wedged;
+  std::optional<Absent> why_unknown;  // whether it is wedged
+  HangIncidents incidents;
+  NamedHangs named;
+
+  std::uint64_t resets = 0, dumps = 0;
+  std::array<std::array<std::uint64_t, kClasses>, kHangKinds> hangs{};
+  struct Process {
+    FaultProcess who;
+    std::uint64_t hangs = 0;
+  };
+  std::vector<Process> processes;           // the one that hung last is last
+  std::string unread_dump;                  // a new dump's content
+  std::map<std::string_view, double> last;  // by kind; since 1970
+};
+
+}  // namespace igpu
