@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "flights/flight_files.h"
 
+#include <time.h>
+
 #include <cmath>
 
 #include "format/json_writer.h"
@@ -49,6 +51,15 @@ class Lines {
 };
 
 }  // namespace
+
+FlightClocks clocks_now() {
+  const auto read = [](clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {read(CLOCK_MONOTONIC), read(CLOCK_BOOTTIME), read(CLOCK_REALTIME)};
+}
 
 std::string flight_list_json(std::span<const std::shared_ptr<const Flight>> flights, const FlightClocks& clocks) {
   JsonWriter json;

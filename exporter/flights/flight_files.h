@@ -16,6 +16,8 @@ struct FlightClocks {
   std::int64_t monotonic_ns = 0, boottime_ns = 0, realtime_ns = 0;
 };
 
+FlightClocks clocks_now();
+
 // "[{...}]": number, cause, device, detail, time (seconds since 1970) of each; the oldest first.
 std::string flight_list_json(std::span<const std::shared_ptr<const Flight>> flights, const FlightClocks& clocks);
 
