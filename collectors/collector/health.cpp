@@ -132,8 +132,9 @@ Count count_of(std::uint64_t number) { return Count{static_cast<double>(number)}
 
 struct HealthCollector::Device {
   Device(DrmNodes& nodes, const Gpu& gpu)
-      : binding(gpu.binding), driver(gpu.driver), pci_path(gpu.pci_path), probe(nodes, gpu) {}
+      : address(gpu.address), binding(gpu.binding), driver(gpu.driver), pci_path(gpu.pci_path), probe(nodes, gpu) {}
 
+  std::string address;
   std::uint64_t binding;
   Driver driver;
   std::string pci_path;
@@ -177,11 +178,12 @@ constexpr CollectorInfo HealthCollector::kInfo{
         "without a version, and not GuC. These files are read every 20 seconds, and at once after another fault."};
 
 std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& context) {
-  return std::make_unique<HealthCollector>(context.machine);
+  return std::make_unique<HealthCollector>(context.machine, context.flights);
 }
 
-HealthCollector::HealthCollector(Machine& machine)
+HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights)
     : machine_(machine),
+      flights_(std::move(flights)),
       channels_{machine.uevents, machine.kernel_log},
       queue_faults_(machine.why_no_queue_faults),
       dumps_(machine.sys),
@@ -339,16 +341,18 @@ void HealthCollector::read_log(HealthScrape& scrape, MachinePass& pass, SampleSi
 void HealthCollector::take_record(std::string_view text, HealthScrape& scrape, MachinePass& pass) {
   const auto record = parse_kernel_log_record(text);
   const auto line = record ? parse_fault_line(*record) : std::nullopt;
-  if (line) take(*line, record->time, scrape, pass);
+  if (line) take(*line, *record, scrape, pass);
 }
 
-void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape, MachinePass& pass) {
+void HealthCollector::take(const FaultLine& line, const KernelLogRecord& record, HealthScrape& scrape,
+                           MachinePass& pass) {
   Device* const device = device_of(line.device);
   if (device == nullptr) return;
   scrape.faulted.insert(std::string(line.device));
   // The clock of the log drifts: a new record came since the last scrape, whatever its time.
-  Nanoseconds age = std::max(scrape.now - logged, Nanoseconds::zero());
+  Nanoseconds age = std::max(scrape.now - record.time, Nanoseconds::zero());
   if (!log_is_old_) age = std::min(age, scrape.now - last_read_);
+  if (flights_) flights_->note({device->address, unescaped_log_text(record.text), scrape.now - age});
   switch (line.sign) {
     case FaultSign::full_reset:
       return note_fault(*device, kFull, age);
@@ -359,7 +363,7 @@ void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScra
     default:
       break;
   }
-  count_hang(*device, line, logged, FaultSource::kernel_log, age, pass);
+  count_hang(*device, line, record.time, FaultSource::kernel_log, age, pass);
 }
 
 // Before the kernel log: they name the class in each event, and the process that created the queue, which is not always
@@ -469,6 +473,13 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
 }
 
 void HealthCollector::note_fault(Device& device, std::string_view kind, Nanoseconds age) {
+  const Nanoseconds noted = machine_.clock.now();
+  if (flights_ && age <= noted - last_read_) {  // not one of before the start
+    const FlightCause cause = kind == kFull         ? FlightCause::reset
+                              : kind == kWedgedKind ? FlightCause::wedged
+                                                    : FlightCause::hang;
+    flights_->request({cause, device.address, std::string(kind), noted - age});
+  }
   const auto now = unix_now();
   if (!now) return;
   double& last = device.last[kind];

@@ -16,6 +16,7 @@
 #include "collector/health_incidents.h"
 #include "collector/health_part.h"
 #include "collector/health_wedged.h"
+#include "igpu/flight.h"
 #include "source/core_dumps.h"
 #include "source/fault_text.h"
 #include "source/queue_fault_events.h"
@@ -37,7 +38,8 @@ class HealthCollector final : public MachineCollector {
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  explicit HealthCollector(Machine& machine);
+  // flights: is told of faults; may be null.
+  explicit HealthCollector(Machine& machine, std::shared_ptr<Flights> flights = nullptr);
   ~HealthCollector() override;
 
   void collect(MachinePass& pass, SampleSink& out) override;
@@ -55,7 +57,7 @@ class HealthCollector final : public MachineCollector {
   void read_old_log(HealthScrape& scrape, MachinePass& pass);
   void read_log(HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void take_record(std::string_view text, HealthScrape& scrape, MachinePass& pass);
-  void take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape, MachinePass& pass);
+  void take(const FaultLine& line, const KernelLogRecord& record, HealthScrape& scrape, MachinePass& pass);
   void read_queue_events(HealthScrape& scrape, MachinePass& pass);
   void count_hang(Device& device, const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age,
                   MachinePass& pass);
@@ -72,6 +74,7 @@ class HealthCollector final : public MachineCollector {
   void write_features(const HealthScrape& scrape, SampleSink& out) const;
 
   Machine& machine_;
+  const std::shared_ptr<Flights> flights_;
   std::array<KernelChannel, kChannels> channels_;
   std::array<std::uint64_t, kChannels> lost_{};
   Reading<const QueueFaults*> queue_faults_;
