@@ -17,6 +17,7 @@
 #include "device/engine_class.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
+#include "igpu/flight.h"
 #include "igpu/log.h"
 #include "igpu/metric.h"
 #include "igpu/options.h"
@@ -117,6 +118,7 @@ struct MachineContext {
   // For a collector with a thread, which it leaves behind if that hangs for so long, and what the thread needs then.
   Nanoseconds collector_timeout = std::chrono::seconds(5);
   std::shared_ptr<void> keep_alive{};
+  std::shared_ptr<Flights> flights{};  // null: no flight recorder
 };
 
 // Samples that differ from client to client: of the time since the client's own previous scrape. Any thread.

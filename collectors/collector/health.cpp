@@ -33,11 +33,12 @@ std::string_view address_of_card(std::string_view path) {
 }  // namespace
 
 std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& context) {
-  return std::make_unique<HealthCollector>(context.machine);
+  return std::make_unique<HealthCollector>(context.machine, context.flights);
 }
 
-HealthCollector::HealthCollector(Machine& machine)
+HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights)
     : machine_(machine),
+      flights_(std::move(flights)),
       channels_{machine.uevents, machine.kernel_log},
       queue_faults_(machine.why_no_queue_faults),
       dumps_(machine.sys),
@@ -213,16 +214,17 @@ void HealthCollector::read_log(HealthScrape& scrape, SampleSink& out) {
 void HealthCollector::take_record(std::string_view text, HealthScrape& scrape) {
   const auto record = parse_kernel_log_record(text);
   const auto line = record ? parse_fault_line(*record) : std::nullopt;
-  if (line) take(*line, record->time, scrape);
+  if (line) take(*line, *record, scrape);
 }
 
-void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape) {
+void HealthCollector::take(const FaultLine& line, const KernelLogRecord& record, HealthScrape& scrape) {
   HealthDevice* const device = device_of(line.device);
   if (device == nullptr) return;
   if (line.sign != FaultSign::engine_reset) scrape.faulted.insert(std::string(line.device));
   // The clock of the log drifts: a new record came since the last scrape, whatever its time.
-  Nanoseconds age = std::max(scrape.now - logged, Nanoseconds::zero());
+  Nanoseconds age = std::max(scrape.now - record.time, Nanoseconds::zero());
   if (!log_is_old_) age = std::min(age, scrape.now - last_read_);
+  if (flights_) flights_->note({device->address, unescaped_log_text(record.text), scrape.now - age});
   switch (line.sign) {
     case FaultSign::full_reset:
       return note_fault(*device, kFull, age);
@@ -233,7 +235,7 @@ void HealthCollector::take(const FaultLine& line, Nanoseconds logged, HealthScra
     default:
       break;
   }
-  device->incidents.add(line, logged, FaultSource::kernel_log, age);
+  device->incidents.add(line, record.time, FaultSource::kernel_log, age);
 }
 
 std::vector<HealthCollector::QueueEvent> HealthCollector::queue_events(HealthScrape& scrape) {
@@ -357,6 +359,13 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
 }
 
 void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age) {
+  const Nanoseconds noted = machine_.clock.now();
+  if (flights_ && age <= noted - last_read_) {  // not one of before the start
+    const FlightCause cause = kind == kFull         ? FlightCause::reset
+                              : kind == kWedgedKind ? FlightCause::wedged
+                                                    : FlightCause::hang;
+    flights_->request({cause, device.address, std::string(kind), noted - age});
+  }
   const auto now = unix_now();
   if (!now) return;
   double& last = device.last[kind];

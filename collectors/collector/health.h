@@ -14,6 +14,7 @@
 
 #include "collector/collector.h"
 #include "collector/health_part.h"
+#include "igpu/flight.h"
 #include "machine/kernel_messages.h"
 #include "machine/queue_faults.h"
 #include "source/core_dumps.h"
@@ -38,7 +39,8 @@ class HealthCollector final : public MachineCollector {
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  explicit HealthCollector(Machine& machine);
+  // flights: is told of faults; may be null.
+  explicit HealthCollector(Machine& machine, std::shared_ptr<Flights> flights = nullptr);
   ~HealthCollector() override;
 
   void collect(MachinePass& pass, SampleSink& out) override;
@@ -62,10 +64,9 @@ class HealthCollector final : public MachineCollector {
   void read_hangs(HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void read_log(HealthScrape& scrape, SampleSink& out);
   void take_record(std::string_view text, HealthScrape& scrape);
-  void take(const FaultLine& line, Nanoseconds logged, HealthScrape& scrape);
+  void take(const FaultLine& line, const KernelLogRecord& record, HealthScrape& scrape);
   std::vector<QueueEvent> queue_events(HealthScrape& scrape);
   void count_hangs(MachinePass& pass, bool are_old);
-  void count_hangs(MachinePass& pass);
   void count_process(HealthDevice& device, const std::string& address, HangKind kind, const FaultProcess& named,
                      MachinePass& pass);
   void keep_old_dumps();
@@ -83,6 +84,7 @@ class HealthCollector final : public MachineCollector {
   void write_features(const HealthScrape& scrape, SampleSink& out) const;
 
   Machine& machine_;
+  const std::shared_ptr<Flights> flights_;
   std::array<KernelChannel, kChannels> channels_;
   std::array<std::uint64_t, kChannels> lost_{};
   Reading<const QueueFaults*> queue_faults_;

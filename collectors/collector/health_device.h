@@ -24,8 +24,9 @@ struct HealthDevice {
   static constexpr std::size_t kClasses = kEngineClasses + 1;  // the last one: unknown
 
   HealthDevice(DrmNodes& nodes, const Gpu& gpu)
-      : binding(gpu.binding), driver(gpu.driver), pci_path(gpu.pci_path), probe(nodes, gpu) {}
+      : address(gpu.address), binding(gpu.binding), driver(gpu.driver), pci_path(gpu.pci_path), probe(nodes, gpu) {}
 
+  std::string address;
   std::uint64_t binding;
   Driver driver;
   std::string pci_path;

@@ -77,9 +77,13 @@ void report(const sampling::Sampler::GpuView& gpu, Absent closed, SampleSink& ou
 
 std::unique_ptr<MachineCollector> SamplesCollector::create(const MachineContext& context) {
   const Nanoseconds interval = context.options[kInterval];
-  auto collector = std::make_unique<SamplesCollector>(
-      context.machine,
-      sampling::SamplerOptions{.interval = interval, .saturated = context.options[kSaturatedAbove], .history = {}});
+  sampling::SamplerOptions options{.interval = interval, .saturated = context.options[kSaturatedAbove], .history = {}};
+  if (context.flights) {
+    options.recorder = std::make_shared<sampling::FlightRecorder>(sampling::FlightOptions{}, context.flights);
+    options.history = options.recorder->history();
+  }
+  auto collector = std::make_unique<SamplesCollector>(context.machine, options);
+  collector->recorder_ = options.recorder;
   collector->thread_ = std::make_unique<sampling::SamplingThread>(
       collector->sampler_,
       sampling::SamplingThread::Options{
@@ -103,6 +107,8 @@ void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
   if (const Reading<Unit> ticks = thread_ ? thread_->outcome() : Unit{}; ticks.is_failure())
     out.failed(ticks.failure());
   pass.differs_by_client(std::make_shared<Windows>(sampler_));
+  if (!recorder_) return;
+  if (const auto clients = pass.clients()) recorder_->see_clients(**clients);
 }
 
 }  // namespace igpu

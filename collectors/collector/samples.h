@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "collector/collector.h"
+#include "sampling/flight_recorder.h"
 #include "sampling/sampler.h"
 #include "sampling/sampling_thread.h"
 
@@ -114,7 +115,8 @@ class SamplesCollector final : public MachineCollector {
  private:
   const std::shared_ptr<sampling::Sampler> sampler_;  // pages of the last scrape may outlive the collector
   std::unique_ptr<sampling::SamplingThread> thread_;
-  std::uint64_t missed_ = 0;  // as last reported
+  std::shared_ptr<sampling::FlightRecorder> recorder_;  // null: none
+  std::uint64_t missed_ = 0;                            // as last reported
 };
 
 }  // namespace igpu

@@ -46,6 +46,7 @@ MonitorOptions recorded_options(const MonitorOptions& options) {
   MonitorOptions recorded = options;
   recorded.min_window = std::chrono::milliseconds(1);
   recorded.workload_rules.reset();
+  recorded.flights.reset();
   recorded.collector_timeout = std::max(recorded.collector_timeout, kLeastTimeout);
   for (const CollectorDescription& collector : describe_collectors()) {
     if (!collector.enabled_by_default && !collector.always_on)

@@ -43,6 +43,9 @@ std::shared_ptr<const ScrapeResult> Monitor::scrape(const ScrapeRequest& request
   if (!run) return nullptr;
   std::shared_ptr<const ScrapeResult> page = run->result(collectors, limit, request.client);
   if (run->ended()) s.plan_after(run);
+  if (s.options.flights && page && !page->failed_collectors().empty())
+    s.options.flights->request(
+        {.cause = FlightCause::scrape_failed, .device = {}, .detail = std::string(page->failed_collectors().front())});
   return page;
 }
 

@@ -25,7 +25,7 @@ Monitor::State::State(std::shared_ptr<MachineParts> machine_parts, const Monitor
       registry(parts, parts->machine(),
                {options.gpus, options.min_window, options.collector_timeout,
                 [this](std::function<void()> body) { return make_thread(std::move(body)); },
-                options.accumulator_interval, options.workload_rules},
+                options.accumulator_interval, options.workload_rules, options.flights},
                configure(all_collectors(), options), log) {
   // Reads the first state of every counter; the windows of the first scrape begin here.
   (void)registry.run({});

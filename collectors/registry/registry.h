@@ -27,6 +27,7 @@ struct RegistryOptions {
   std::function<std::thread(std::function<void()>)> make_thread = {};
   Nanoseconds accumulator_interval = std::chrono::minutes(10);  // as MonitorOptions
   std::shared_ptr<WorkloadRuleSource> workload_rules = {};      // as MonitorOptions
+  std::shared_ptr<Flights> flights = {};                        // as MonitorOptions
   // start() runs the collectors on the calling thread. A read that hangs then hangs the caller.
   bool on_calling_thread = false;
   bool own_metrics = true;  // pages have the metrics of registry_metrics.h

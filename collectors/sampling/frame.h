@@ -41,6 +41,7 @@ struct SampleFrame {
   std::array<float, kDomains> watts{};          // mean since the previous reading, of at least kPowerWindow
   std::array<float, kGts> hertz{};              // at this moment; 0: parked
   std::array<std::uint64_t, kGts> throttled{};  // at this moment; bit n: FrameLayout::reasons[n] limits the frequency
+  std::uint64_t throttle_read = 0;              // bit n: throttled[n] was read
 
   SampleFrame() { clear(); }
   void clear() {
@@ -48,6 +49,7 @@ struct SampleFrame {
     watts.fill(kNothing);
     hertz.fill(kNothing);
     throttled.fill(0);
+    throttle_read = 0;
     engine_window = {};
     missed = 0;
     state = GpuState::sampled;

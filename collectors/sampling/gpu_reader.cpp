@@ -259,8 +259,9 @@ float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
 void GpuReader::read_gts(SampleFrame& frame) {
   for (std::size_t i = 0; i < gts_.size(); ++i) {
     if (const auto actual = gts_[i].actual()) frame.hertz[i] = static_cast<float>(actual->value);
-    // Nothing limits the clock of a GT that is parked.
-    if ((layout_.throttle_known >> i & 1) == 0 || frame.hertz[i] == 0) continue;
+    if ((layout_.throttle_known >> i & 1) == 0) continue;
+    frame.throttle_read |= std::uint64_t{1} << i;
+    if (frame.hertz[i] == 0) continue;  // nothing limits the clock of a GT that is parked
     const auto note = [this, &bits = frame.throttled[i]](std::string_view reason) {
       const std::size_t index = reason_index(reason);
       if (index < kReasons) bits |= std::uint64_t{1} << index;

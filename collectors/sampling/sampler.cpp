@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "sampling/flight_recorder.h"
+
 namespace igpu::sampling {
 namespace {
 
@@ -69,10 +71,12 @@ void Sampler::tick(std::uint64_t expirations) {
   for (const std::unique_ptr<GpuReader>& reader : readers_) {
     const bool same_layout = reader->read(frame_);
     frame_.missed = static_cast<std::uint32_t>(std::min<std::uint64_t>(missed, UINT32_MAX));
+    if (options_.recorder) options_.recorder->add(reader->layout(), frame_);
     const std::lock_guard lock(mutex_);
     windows_.begin_tick(frame_.time);
     add(gpus_.find(reader->gpu().gpu.address)->second, *reader, same_layout);
   }
+  if (options_.recorder) options_.recorder->end_tick(machine_.clock.now(), *this);
   // A GPU that is gone is not read again.
   if (std::none_of(readers_.begin(), readers_.end(), [](const auto& reader) { return reader->gpu().access->gone(); }))
     return;

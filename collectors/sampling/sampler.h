@@ -20,10 +20,13 @@
 
 namespace igpu::sampling {
 
+class FlightRecorder;
+
 struct SamplerOptions {
   Nanoseconds interval = std::chrono::milliseconds(100);
-  double saturated = 0.95;  // an engine that is at least so busy is saturated
-  Nanoseconds history{};    // how much of the last frames is kept; 0: none
+  double saturated = 0.95;                             // an engine that is at least so busy is saturated
+  Nanoseconds history{};                               // how much of the last frames is kept; 0: none
+  std::shared_ptr<FlightRecorder> recorder = nullptr;  // is shown every frame; null: none
 };
 
 // Reads all GPUs at each tick and adds the values up. One thread calls tick(); any thread calls the other functions,

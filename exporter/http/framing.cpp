@@ -213,7 +213,8 @@ std::string for_strict_parser(std::string_view head) {
   const bool other = is_token(method) && method != "GET" && method != "HEAD";
   std::replace(made.begin() + static_cast<std::ptrdiff_t>(std::min(made.find('\n', end), made.size())), made.end(),
                '\t', ' ');
-  if (other) made.replace(start, end - start, "POST");
+  // Those that are answered nowhere look alike, and not like POST.
+  if (other && method != "POST") made.replace(start, end - start, "PUT");
   return made;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages/api.h"
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -9,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "flights/flight_files.h"
 #include "format/json_lines.h"
 #include "format/json_writer.h"
 #include "http/query.h"
@@ -24,6 +27,7 @@ constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kSnapshot = "/api/v1/snapshot";
 constexpr std::string_view kStream = "/api/v1/stream";
 constexpr std::string_view kDoctor = "/api/v1/doctor";
+constexpr std::string_view kFlights = "/api/v1/flights";
 
 using std::chrono::seconds;
 
@@ -58,24 +62,56 @@ void write_snapshot(const ScrapeResult& result, std::chrono::system_clock::time_
 }  // namespace
 
 Api::Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
-         PacedPage::Clock clock)
+         PacedPage::Clock clock, std::shared_ptr<const Flights> flights)
     : source_(source),
       origins_(std::move(origins)),
       find_grants_(std::move(find_grants)),
+      flights_(std::move(flights)),
       snapshot_(metrics, kJson, write_snapshot, clock),
       doctor_(
           metrics, kJson, [this](const ScrapeResult& result, auto, std::string& out) { write_doctor(result, out); },
           std::move(clock)) {}
 
-bool Api::has(std::string_view path) { return path == kSnapshot || path == kStream || path == kDoctor; }
+bool Api::has(std::string_view path) const {
+  if (path == kSnapshot || path == kStream || path == kDoctor) return true;
+  return flights_ && path.starts_with(kFlights) && (path.size() == kFlights.size() || path[kFlights.size()] == '/');
+}
 
 void Api::answer(const HttpRequest& request, HttpResponse& response) {
   if (request.path() == kStream) {
     begin_stream(request, response);
+  } else if (request.path().starts_with(kFlights)) {
+    answer_flights(request, response);
   } else {
     (request.path() == kDoctor ? doctor_ : snapshot_).answer(request, response);
   }
   origins_.add_headers(request, response);
+}
+
+void Api::answer_flights(const HttpRequest& request, HttpResponse& response) const {
+  const std::vector<std::shared_ptr<const Flight>> kept = flights_->kept();
+  const FlightClocks clocks = clocks_now();
+  std::string_view name = request.path().substr(kFlights.size());
+  response.content_type = kJson;
+  if (name.empty()) {
+    response.body = flight_list_json(kept, clocks);
+    return;
+  }
+  name.remove_prefix(1);
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const std::string_view form = name.substr(static_cast<std::size_t>(end - name.data()));
+  const auto flight =
+      std::find_if(kept.begin(), kept.end(), [number](const auto& one) { return one->number == number; });
+  if (error != std::errc() || flight == kept.end() || (form != ".jsonl" && form != ".pftrace"))
+    return response.fail(404, "no such flight; /api/v1/flights lists them, and NUMBER.jsonl or NUMBER.pftrace is one");
+  if (form == ".jsonl") {
+    response.content_type = "application/jsonl";
+    response.body = flight_json_lines(**flight, clocks);
+  } else {
+    response.content_type = "application/octet-stream";
+    response.body = flight_trace(**flight, clocks);
+  }
 }
 
 void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {

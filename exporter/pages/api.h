@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "http/message.h"
+#include "igpu/flight.h"
 #include "pages/allowed_origins.h"
 #include "pages/in_flight.h"
 #include "pages/metrics_handler.h"
@@ -19,6 +20,8 @@ namespace igpu::exporter {
 //   /api/v1/snapshot   what `stats --format json` prints
 //   /api/v1/stream     the same again and again, as server-sent events; ?interval=1s to 10s. An event "lost" says how
 //                      many a client missed because it had not yet received an earlier one
+//   /api/v1/flights    what the flight recorder kept; /api/v1/flights/NUMBER.jsonl and NUMBER.pftrace one of them. Not
+//                      without a recorder
 //   /api/v1/doctor     what of the machine cannot be read, why, and what would change that
 class Api {
  public:
@@ -26,19 +29,21 @@ class Api {
 
   // All must outlive the API.
   Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
-      PacedPage::Clock clock = std::chrono::steady_clock::now);
+      PacedPage::Clock clock = std::chrono::steady_clock::now, std::shared_ptr<const Flights> flights = nullptr);
 
-  static bool has(std::string_view path);
+  bool has(std::string_view path) const;
   void answer(const HttpRequest& request, HttpResponse& response);  // of a path that it has
   Event next_event();                                               // of the streams
 
  private:
   void begin_stream(const HttpRequest& request, HttpResponse& response);
+  void answer_flights(const HttpRequest& request, HttpResponse& response) const;
   void write_doctor(const ScrapeResult& result, std::string& out);
 
   ScrapeSource& source_;
   const AllowedOrigins origins_;
   const FindGrants find_grants_;
+  const std::shared_ptr<const Flights> flights_;  // null: no recorder
   PacedPage snapshot_, doctor_;
   InFlight streams_{kStreams};
 };

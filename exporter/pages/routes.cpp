@@ -16,27 +16,36 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::string_view kHealth = "health";
+constexpr std::string_view kFlight = "/debug/flight";
 // The page is its own files and its own API, nothing from elsewhere and nothing inline.
 constexpr std::string_view kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'";
 
+// As HttpRequest::client() identifies it.
+bool is_of_this_host(std::string_view client) {
+  if (client.size() == 4) return client.front() == 127;
+  return std::all_of(client.begin(), client.end(), [](char byte) { return byte == 0; });  // ::1, or a UNIX socket
+}
+
 }  // namespace
 
 Routes::Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
-               const Readiness& readiness, AllowedOrigins origins, FindGrants find_grants)
+               const Readiness& readiness, AllowedOrigins origins, FindGrants find_grants, FlightAccess flight_access)
     : telemetry_path_(std::move(telemetry_path)),
       metrics_(metrics),
       source_(source),
       requests_(requests),
       readiness_(readiness),
       find_grants_(std::move(find_grants)),
-      api_(metrics, source, std::move(origins), find_grants_) {}
+      flight_access_(std::move(flight_access)),
+      api_(metrics, source, std::move(origins), find_grants_, std::chrono::steady_clock::now, flight_access_.flights) {}
 
 void Routes::handle(const HttpRequest& request, HttpResponse& response) {
   const std::string_view path = request.path();
+  if (flight_access_.flights && path == kFlight) return request_flight(request, response);
   const bool metrics = path == telemetry_path_;
-  const bool api = Api::has(path);
+  const bool api = api_.has(path);
   const bool scrapes = metrics || api || path == "/";
   if (!scrapes && path != "/-/healthy" && path != "/-/ready" && !Assets::has(path)) {
     response.fail(404, "not found");
@@ -61,6 +70,21 @@ void Routes::handle(const HttpRequest& request, HttpResponse& response) {
     ready(request, response);
   } else if (!assets_.answer(request, response)) {
     response.body = "healthy\n";
+  }
+}
+
+void Routes::request_flight(const HttpRequest& request, HttpResponse& response) const {
+  if (request.method() != "POST") {
+    response.fail(405, "only POST is answered here");
+    response.headers.emplace_back("Allow", "POST");
+  } else if (!request.header("Origin").empty()) {
+    response.fail(403, "no web site may ask for a flight");
+  } else if (!flight_access_.clients_are_known && !is_of_this_host(request.client())) {
+    response.fail(403, "ask on the host itself, or set basic_auth_users or client certificates in --web.config.file");
+  } else {
+    flight_access_.flights->request({.cause = FlightCause::request, .device = {}, .detail = "POST"});
+    response.status = 202;
+    response.body = "recording; /api/v1/flights has it in about ten seconds\n";
   }
 }
 

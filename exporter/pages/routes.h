@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "http/message.h"
+#include "igpu/flight.h"
 #include "pages/api.h"
 #include "pages/assets.h"
 #include "pages/metrics_handler.h"
@@ -13,6 +15,12 @@
 
 namespace igpu::exporter {
 
+// The flight recorder, if there is one.
+struct FlightAccess {
+  std::shared_ptr<Flights> flights = nullptr;
+  bool clients_are_known = false;  // every request that arrives here is of a client that has shown who it is
+};
+
 // Which page a request gets:
 //   TELEMETRY_PATH   the metrics
 //   /                a page for people, and /assets/... that it loads
@@ -20,18 +28,21 @@ namespace igpu::exporter {
 //   /-/healthy       200 while the process runs
 //   /-/ready         200 while it serves scrapes, 503 before that and during shutdown; with ?gpu=healthy 503 also while
 //                    a GPU is wedged or in survivability mode
-// GET and HEAD only; everything else is 404 or 405. Paths match exactly.
+//   /debug/flight    POST asks for a flight; clients of this host only, unless clients show who they are
+// Otherwise GET and HEAD only; everything else is 404 or 405. Paths match exactly.
 class Routes final : public HttpHandler {
  public:
   // All of them must outlive the routes.
   Routes(std::string telemetry_path, MetricsHandler& metrics, ScrapeSource& source, RequestMetrics& requests,
-         const Readiness& readiness, AllowedOrigins origins = AllowedOrigins(), FindGrants find_grants = {});
+         const Readiness& readiness, AllowedOrigins origins = AllowedOrigins(), FindGrants find_grants = {},
+         FlightAccess flight_access = {});
 
   void handle(const HttpRequest& request, HttpResponse& response) override;
   void answered(int status) override { requests_.count(status); }
   Event next_event() override;
 
  private:
+  void request_flight(const HttpRequest& request, HttpResponse& response) const;
   void index(const HttpRequest& request, HttpResponse& response);
   void ready(const HttpRequest& request, HttpResponse& response);
   void gpus_ready(const HttpRequest& request, HttpResponse& response);
@@ -42,6 +53,7 @@ class Routes final : public HttpHandler {
   RequestMetrics& requests_;
   const Readiness& readiness_;
   const FindGrants find_grants_;
+  const FlightAccess flight_access_;
   Api api_;
   Assets assets_;
 };

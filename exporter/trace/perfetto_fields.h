@@ -20,12 +20,12 @@ inline constexpr std::uint32_t kClocks = 1, kId = 1, kTimestamp = 2;
 inline constexpr std::uint64_t kRealtime = 1, kMonotonic = 3, kBoottime = 6;
 }  // namespace clock
 namespace track {
-inline constexpr std::uint32_t kUuid = 1, kName = 2, kThread = 4, kParent = 5;
+inline constexpr std::uint32_t kUuid = 1, kName = 2, kThread = 4, kParent = 5, kCounter = 8, kUnitName = 6;
 inline constexpr std::uint32_t kThreadPid = 1, kThreadTid = 2, kThreadName = 5;
 }  // namespace track
 namespace event {
-inline constexpr std::uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kTrack = 11, kName = 23;
-inline constexpr std::uint64_t kBegin = 1, kEnd = 2, kInstant = 3;
+inline constexpr std::uint32_t kCategory = 3, kAnnotation = 4, kType = 9, kTrack = 11, kName = 23, kValue = 44;
+inline constexpr std::uint64_t kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4;
 }  // namespace event
 namespace annotation {
 inline constexpr std::uint32_t kNameId = 1, kUnsigned = 3, kSigned = 4, kText = 6;
@@ -40,9 +40,9 @@ inline constexpr std::uint32_t kPreviousComm = 1, kPreviousPid = 2, kPreviousPri
 }  // namespace ftrace
 
 // Categories of our events; the interned id of a category is its index + 1.
-enum class Category : std::uint8_t { job, queue, wait, ioctl, recording, process };
-inline constexpr std::array<std::string_view, 6> kCategories = {"job",   "queue",     "wait",
-                                                                "ioctl", "recording", "process"};
+enum class Category : std::uint8_t { job, queue, wait, ioctl, recording, process, mark, client };
+inline constexpr std::array<std::string_view, 8> kCategories = {"job",       "queue",   "wait", "ioctl",
+                                                                "recording", "process", "mark", "client"};
 
 template <class... Names>
 constexpr std::array<std::string_view, sizeof...(Names)> array_of(Names... names) {

@@ -278,4 +278,45 @@ void PerfettoWriter::add_counts(const JobRecorderCounts& counts, std::uint64_t n
         });
 }
 
+std::uint64_t PerfettoWriter::counter_track(std::string_view name, std::string_view unit) {
+  const std::uint64_t uuid = next_track_++;
+  ProtoWriter proto(buffer_);
+  proto.message(kTracePacket, [&] {
+    proto.number(packet::kSequence, kSequence);
+    proto.message(packet::kTrackDescriptor, [&] {
+      proto.number(track::kUuid, uuid);
+      proto.text(track::kName, name);
+      proto.message(track::kCounter, [&] {
+        if (!unit.empty()) proto.text(track::kUnitName, unit);
+      });
+    });
+  });
+  return uuid;
+}
+
+void PerfettoWriter::add_value(std::uint64_t track, std::uint64_t time_ns, double value) {
+  packet(time_ns, [&](ProtoWriter& proto) {
+    proto.number(event::kType, event::kCounter);
+    proto.number(event::kTrack, track);
+    proto.real(event::kValue, value);
+  });
+}
+
+void PerfettoWriter::add_mark(const std::string& track, std::string_view text, std::uint64_t time_ns) {
+  slice(lane(track, time_ns, time_ns), static_cast<int>(Category::mark), time_ns, 0, text.empty() ? track : text,
+        [](const Notes&) {});
+}
+
+void PerfettoWriter::add_client(const Flight::Client& client) {
+  const auto begin = static_cast<std::uint64_t>(client.first.count());
+  const auto end = static_cast<std::uint64_t>(client.last.count());
+  const std::string name = (client.comm.empty() ? std::string("pid") : client.comm) + " " + std::to_string(client.pid);
+  slice(lane(client.device + " clients", begin, end), static_cast<int>(Category::client), begin, end, name,
+        [&](const Notes& notes) {
+          notes.number("client", client.id);
+          notes.number("pid", client.pid);
+          notes.text("device", client.device);
+        });
+}
+
 }  // namespace igpu::exporter

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "igpu/flight.h"
 #include "igpu/job_recorder.h"
 
 namespace igpu::exporter {
@@ -32,6 +33,14 @@ class PerfettoWriter final : public JobSink {
   void add(const JobProcess& process) override;
   // Can be called repeatedly; readers use the last counts in the file.
   void add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended);
+
+  // Of a flight. unit: "" for none.
+  std::uint64_t counter_track(std::string_view name, std::string_view unit);
+  void add_value(std::uint64_t track, std::uint64_t time_ns, double value);
+  // An instant: what happened, and to whom.
+  void add_mark(const std::string& track, std::string_view text, std::uint64_t time_ns);
+  void add_client(const Flight::Client& client);
+
   void flush();
   std::uint64_t bytes() const { return bytes_ + buffer_.size(); }
 

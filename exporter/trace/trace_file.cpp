@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "trace/perfetto_fields.h"
 
@@ -32,7 +33,7 @@ class Fields {
       case 0:
         return varint(field.value) || damage();
       case 1:
-        return skip(8) || damage();
+        return eight_bytes(field.value) || damage();
       case 2: {
         std::uint64_t length = 0;
         if (!varint(length) || length > rest_.size()) return damage();
@@ -58,6 +59,12 @@ class Fields {
     if (rest_.size() < size) return false;
     rest_.remove_prefix(size);
     return true;
+  }
+  bool eight_bytes(std::uint64_t& value) {
+    if (rest_.size() < 8) return false;
+    value = 0;
+    for (unsigned i = 0; i < 8; ++i) value |= std::uint64_t{static_cast<unsigned char>(rest_[i])} << (8 * i);
+    return skip(8);
   }
   bool varint(std::uint64_t& value) {
     value = 0;
@@ -98,16 +105,18 @@ class Reader {
  public:
   bool packet(std::string_view bytes) {
     Fields fields(bytes);
-    std::string_view track_event, ftrace_events, clocks, interned_data;
+    std::string_view track_event, ftrace_events, clocks, interned_data, track;
     for (Field field; fields.next(field);) {
       if (field.number == packet::kTrackEvent) track_event = field.bytes;
       if (field.number == packet::kFtraceEvents) ftrace_events = field.bytes;
       if (field.number == packet::kClockSnapshot) clocks = field.bytes;
       if (field.number == packet::kInternedData) interned_data = field.bytes;
+      if (field.number == packet::kTrackDescriptor) track = field.bytes;
     }
     if (fields.damaged()) return false;
     return (track_event.empty() || event(track_event)) && (ftrace_events.empty() || switches(ftrace_events)) &&
-           (clocks.empty() || snapshot(clocks)) && (interned_data.empty() || names(interned_data));
+           (clocks.empty() || snapshot(clocks)) && (interned_data.empty() || names(interned_data)) &&
+           (track.empty() || describe(track));
   }
   bool known() const { return known_; }
   TraceFile& file() { return file_; }
@@ -131,6 +140,26 @@ class Reader {
     return !fields.damaged();
   }
 
+  // Only the tracks of counters matter.
+  bool describe(std::string_view bytes) {
+    Fields fields(bytes);
+    std::uint64_t uuid = 0;
+    TraceFile::Counter counter;
+    bool counts = false;
+    for (Field field; fields.next(field);) {
+      if (field.number == track::kUuid) uuid = field.value;
+      if (field.number == track::kName) counter.name = field.bytes;
+      if (field.number != track::kCounter) continue;
+      counts = true;
+      Fields parts(field.bytes);
+      for (Field part; parts.next(part);)
+        if (part.number == track::kUnitName) counter.unit = part.bytes;
+      if (parts.damaged()) return false;
+    }
+    if (counts && !fields.damaged()) file_.counters[uuid] = std::move(counter);
+    return !fields.damaged();
+  }
+
   bool snapshot(std::string_view bytes) {
     Fields fields(bytes);
     std::uint64_t monotonic = 0, boottime = 0;
@@ -151,13 +180,24 @@ class Reader {
 
   bool event(std::string_view bytes) {
     Fields fields(bytes);
-    std::uint64_t category = 0;
+    std::uint64_t category = 0, type = 0, track = 0, value = 0;
+    std::string_view name;
     Annotations notes;
     for (Field field; fields.next(field);) {
       if (field.number == event::kCategory) category = field.value;
+      if (field.number == event::kType) type = field.value;
+      if (field.number == event::kTrack) track = field.value;
+      if (field.number == event::kName) name = field.bytes;
+      if (field.number == event::kValue) value = field.value;
       if (field.number == event::kAnnotation && !annotation(field.bytes, notes)) return false;
     }
     if (fields.damaged()) return false;
+    if (type == event::kCounter) {
+      const auto counter = file_.counters.find(track);
+      if (counter == file_.counters.end()) return false;
+      counter->second.values.push_back(std::bit_cast<double>(value));
+      return true;
+    }
     if (category == 0 || category > kCategories.size()) return category == 0;
     switch (static_cast<Category>(category - 1)) {
       case Category::job:
@@ -180,6 +220,12 @@ class Reader {
         return true;
       case Category::process:
         file_.workloads[notes.number32("pid")] = std::string(notes.text("workload"));
+        return true;
+      case Category::mark:
+        file_.marks.emplace_back(name);
+        return true;
+      case Category::client:
+        file_.clients.emplace_back(name);
         return true;
     }
     return false;

@@ -18,6 +18,14 @@ struct TraceFile {
   std::vector<FenceWait> waits;
   std::vector<IoctlCall> calls;
   std::vector<CpuSwitch> switches;
+  // Of a flight.
+  struct Counter {
+    std::string name, unit;
+    std::vector<double> values;
+  };
+  std::map<std::uint64_t, Counter> counters;       // by track
+  std::vector<std::string> marks;                  // names of instants
+  std::vector<std::string> clients;                // names of slices
   std::map<std::uint32_t, std::string> workloads;  // by PID of a process that submitted jobs
   JobRecorderCounts counts;
   bool has_counts = false;

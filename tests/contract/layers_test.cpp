@@ -147,11 +147,12 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
   // All may include the library's public headers; cli/ puts them together.
   const Rules allowed = {{"capture_file", {"service"}},
                          {"client", {"self", "service", "text"}},
+                         {"flights", {"format", "trace"}},
                          {"format", {"text"}},
                          {"http", {"service", "text"}},
                          {"intel_gpu_top", {"text"}},
                          {"level_zero", {"service", "text"}},
-                         {"pages", {"format", "http", "report", "self", "service", "text"}},
+                         {"pages", {"flights", "format", "http", "report", "self", "service", "text"}},
                          {"push", {"client", "format", "query", "self", "service", "text"}},
                          {"query", {"format", "text"}},
                          {"report", {"format"}},
@@ -194,7 +195,8 @@ TEST_CASE("formats use no sockets, and only cli prints or reads flags") {
 
 TEST_CASE("http is transport: it includes no pages, formats or metrics, and pages include no sockets") {
   const std::set<std::string> http = {"http", "service", "text", "igpu"};
-  const std::set<std::string> pages = {"pages", "http", "format", "report", "self", "service", "text", "igpu"};
+  const std::set<std::string> pages = {"pages", "flights", "http", "format", "report",
+                                       "self",  "service", "text", "igpu"};
   const std::set<std::string> http_headers_for_pages = {"http/message.h", "http/query.h"};
   std::size_t seen = 0;
   for (const Include& include : includes_below("exporter")) {

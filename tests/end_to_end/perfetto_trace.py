@@ -3,14 +3,14 @@
 """perfetto_trace.py BINARY REPOSITORY: a trace has only fields that Perfetto's format has, each with its type.
 
 The table below lists them by message: protos/perfetto/trace/{trace,trace_packet,clock_snapshot}.proto,
-track_event/{track_event,track_descriptor,thread_descriptor,debug_annotation}.proto, interned_data/interned_data.proto,
-ftrace/{ftrace_event_bundle,ftrace_event,sched}.proto of the Perfetto project."""
+track_event/{track_event,track_descriptor,thread_descriptor,counter_descriptor,debug_annotation}.proto,
+interned_data/interned_data.proto, ftrace/{ftrace_event_bundle,ftrace_event,sched}.proto of the Perfetto project."""
 
 import os
 import subprocess
 import sys
 
-NUMBER, TEXT = "number", "text"
+NUMBER, TEXT, REAL = "number", "text", "real"
 FORMAT = {
     "Trace": {1: "TracePacket"},
     "TracePacket": {1: "FtraceEventBundle", 6: "ClockSnapshot", 8: NUMBER, 10: NUMBER, 11: "TrackEvent",
@@ -18,9 +18,10 @@ FORMAT = {
     "TracePacketDefaults": {58: NUMBER},
     "ClockSnapshot": {1: "Clock"},
     "Clock": {1: NUMBER, 2: NUMBER},
-    "TrackDescriptor": {1: NUMBER, 2: TEXT, 4: "ThreadDescriptor", 5: NUMBER},
+    "TrackDescriptor": {1: NUMBER, 2: TEXT, 4: "ThreadDescriptor", 5: NUMBER, 8: "CounterDescriptor"},
+    "CounterDescriptor": {6: TEXT},
     "ThreadDescriptor": {1: NUMBER, 2: NUMBER, 5: TEXT},
-    "TrackEvent": {3: NUMBER, 4: "DebugAnnotation", 9: NUMBER, 11: NUMBER, 23: TEXT},
+    "TrackEvent": {3: NUMBER, 4: "DebugAnnotation", 9: NUMBER, 11: NUMBER, 23: TEXT, 44: REAL},
     "DebugAnnotation": {1: NUMBER, 3: NUMBER, 4: NUMBER, 6: TEXT},
     "InternedData": {1: "InternedName", 3: "InternedName"},
     "InternedName": {1: NUMBER, 2: TEXT},
@@ -47,11 +48,14 @@ def check(message, data):
         tag, at = varint(data, at)
         number, wire = tag >> 3, tag & 7
         kind = FORMAT[message].get(number)
-        if kind is None or (wire == 0) != (kind == NUMBER) or wire not in (0, 2):
+        if kind is None or wire != {NUMBER: 0, REAL: 1}.get(kind, 2):
             sys.exit(f"FAIL {message}: field {number} with wire type {wire} is not Perfetto's")
         seen.setdefault(message, set()).add(number)
         if wire == 0:
             _, at = varint(data, at)
+            continue
+        if wire == 1:
+            at += 8
             continue
         length, at = varint(data, at)
         part, at = data[at:at + length], at + length

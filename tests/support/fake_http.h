@@ -20,6 +20,7 @@ struct FakeRequest final : exporter::HttpRequest {
   std::string path_text = "/metrics";
   std::string query_text;
   std::map<std::string, std::string> headers;
+  std::string client_text;
 
   std::stop_token has_gone;
   std::function<void()> on_notice_resets;
@@ -30,6 +31,7 @@ struct FakeRequest final : exporter::HttpRequest {
   }
   std::string_view method() const override { return method_text; }
   std::string_view path() const override { return path_text; }
+  std::string_view client() const override { return client_text; }
   std::string_view query() const override { return query_text; }
   std::string_view header(std::string_view name) const override {
     const auto it = headers.find(std::string(name));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "igpu/flight.h"
 #include "igpu/units.h"
 #include "igpu/workload_rules.h"
 
@@ -30,6 +31,9 @@ struct MonitorOptions {
 
   // How collector `workloads` groups processes before it groups them by --workload.by; null: no rules.
   std::shared_ptr<WorkloadRuleSource> workload_rules;
+
+  // Where the flight recorder of collector `samples` leaves what it kept; null: it keeps nothing.
+  std::shared_ptr<Flights> flights;
 
   Nanoseconds min_window = std::chrono::seconds(1);
   Nanoseconds collector_timeout =

@@ -79,6 +79,7 @@ class Scene {
   std::map<std::string, int> answers{{"renderD128", 0}, {"renderD129", 0}};  // errno of the drivers
   int asked = 0;
   std::vector<ProcessHang> hangs;  // that were reported to other collectors
+  std::shared_ptr<Flights> flights = std::make_shared<Flights>();
 
   Scene() {
     m.tree.write("proc/stat", "cpu  1 2 3\nintr 7\nbtime 1700000000\nprocesses 1\n");
@@ -115,7 +116,7 @@ class Scene {
     return sink;
   }
   // The exporter starts: other than by a first scrape, so that something can happen in between.
-  void start() { collector_ = std::make_unique<HealthCollector>(m.machine()); }
+  void start() { collector_ = std::make_unique<HealthCollector>(m.machine(), flights); }
   // As if the exporter were started again.
   void restart() { collector_.reset(); }
 
@@ -1032,3 +1033,30 @@ TEST_CASE("a channel that fails is a failure") {
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("the flight recorder is told of faults, and of the lines about them") {
+  Scene s;
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]", 20min);
+  s.scrape();
+  CHECK(s.flights->take_requests().empty());  // of before the start
+  const Nanoseconds fault = s.m.clock.now();
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]");
+  s.i915_log("Resetting chip for stopped heartbeat on rcs0");
+  s.scrape();
+  const auto requests = s.flights->take_requests();
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].cause == FlightCause::reset);
+  CHECK(requests[1].cause == FlightCause::hang);
+  CHECK(requests[1].device == kIgpu);
+  CHECK(requests[1].detail == "hang");
+  CHECK(requests[1].time == fault);
+  const auto lines = s.flights->faults_between(fault, fault);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].text.ends_with("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]"));
+  s.uevent(kDgpu, "WEDGED=rebind");
+  s.scrape();
+  const auto wedged = s.flights->take_requests();
+  REQUIRE(wedged.size() == 1);
+  CHECK(wedged[0].cause == FlightCause::wedged);
+  CHECK(wedged[0].device == kDgpu);
+}

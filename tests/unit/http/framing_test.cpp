@@ -195,8 +195,8 @@ TEST_CASE("requests that name no resource of this server are recognized") {
 TEST_CASE("the head for a strict parser has few methods and no tabs") {
   CHECK(for_strict_parser("GET /x HTTP/1.1\r\nA:\tb\tc\r\n\r\n") == "GET /x HTTP/1.1\r\nA: b c\r\n\r\n");
   CHECK(for_strict_parser("HEAD /x HTTP/1.1\r\n\r\n") == "HEAD /x HTTP/1.1\r\n\r\n");
-  CHECK(for_strict_parser("\r\nFO-O! /x HTTP/1.1\r\n\r\n") == "\r\nPOST /x HTTP/1.1\r\n\r\n");
-  CHECK(for_strict_parser("get /x HTTP/1.1\n\n") == "POST /x HTTP/1.1\n\n");
+  CHECK(for_strict_parser("\r\nFO-O! /x HTTP/1.1\r\n\r\n") == "\r\nPUT /x HTTP/1.1\r\n\r\n");
+  CHECK(for_strict_parser("get /x HTTP/1.1\n\n") == "PUT /x HTTP/1.1\n\n");
   for (const char* same :
        {"G(T /x HTTP/1.1\r\n\r\n", " /x HTTP/1.1\r\n\r\n", "GET\t/x HTTP/1.1\r\n\r\n", "\r\n\r\n", ""}) {
     CAPTURE(same);

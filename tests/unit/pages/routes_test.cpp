@@ -152,3 +152,67 @@ TEST_CASE("the index page scrapes, too, and counts as a request") {
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("a flight is asked for by POST, from this host or by a client that is known") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler metrics{{}, source, requests};
+  Readiness readiness;
+  const auto flights = std::make_shared<Flights>();
+  const auto status = [&](bool clients_are_known, const std::string& client, const std::string& method = "POST",
+                          const std::string& origin = {}) {
+    Routes routes("/metrics", metrics, source, requests, readiness, AllowedOrigins(), {}, {flights, clients_are_known});
+    FakeRequest request;
+    request.method_text = method;
+    request.path_text = "/debug/flight";
+    request.client_text = client;
+    if (!origin.empty()) request.headers["Origin"] = origin;
+    HttpResponse response;
+    routes.handle(request, response);
+    return response.status;
+  };
+  const std::string loopback("\x7f\0\0\1", 4), ipv6_loopback(8, '\0'), other("\xc0\xa8\1\2", 4);
+  CHECK(status(false, loopback) == 202);
+  CHECK(status(false, ipv6_loopback) == 202);
+  CHECK(status(false, "") == 202);
+  CHECK(flights->take_requests().size() == 3);
+  CHECK(status(false, other) == 403);
+  CHECK(status(false, std::string("\x20\1\0\0\0\0\0\0", 8)) == 403);
+  CHECK(status(true, other, "POST", "https://example.org") == 403);
+  for (const char* method : {"GET", "HEAD", "PUT", "OPTIONS"}) CHECK(status(true, other, method) == 405);
+  CHECK(flights->take_requests().empty());
+  CHECK(status(true, other) == 202);
+  CHECK(flights->take_requests().size() == 1);
+  Site without;
+  CHECK(without.get("/debug/flight", "POST").status == 404);
+  CHECK(without.get("/api/v1/flights").status == 404);
+}
+
+TEST_CASE("the flights that are kept are listed, and each is served in two forms") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler metrics{{}, source, requests};
+  Readiness readiness;
+  const auto flights = std::make_shared<Flights>();
+  Flight flight;
+  flight.event.cause = FlightCause::hang;
+  flights->add(flight);
+  Routes routes("/metrics", metrics, source, requests, readiness, AllowedOrigins(), {}, {flights, false});
+  const auto get = [&](const std::string& path) {
+    FakeRequest request;
+    request.path_text = path;
+    HttpResponse response;
+    routes.handle(request, response);
+    return response;
+  };
+  CHECK(get("/api/v1/flights").body.starts_with("[{\"number\":1,\"cause\":\"hang\""));
+  CHECK(get("/api/v1/flights/1.jsonl").body.starts_with("{\"flight\":{\"number\":1"));
+  CHECK(get("/api/v1/flights/1.pftrace").status == 200);
+  CHECK(get("/api/v1/flights/1.pftrace").content_type == "application/octet-stream");
+  for (const char* path :
+       {"/api/v1/flights/", "/api/v1/flights/1", "/api/v1/flights/1.pftrace/", "/api/v1/flights/2.jsonl",
+        "/api/v1/flights/-1.jsonl", "/api/v1/flights/99999999999999999999.jsonl", "/api/v1/flightsx"}) {
+    CAPTURE(path);
+    CHECK(get(path).status == 404);
+  }
+}

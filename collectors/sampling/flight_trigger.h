@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "igpu/flight.h"
+#include "igpu/units.h"
+
+namespace igpu::sampling {
+
+// What starts a flight although there is no fault:
+//   engine_busy{class=video}>0.98/5s   an engine was busier than that for that long
+//   throttled/2s                       a GT's frequency was limited for that long
+//   idle_gap{class=video}>0.5s         a working engine was idle for longer than that, and works again
+//   scrape_failed                      a collector failed in a scrape
+// {class=...} may be left out: any engine.
+struct FlightTrigger {
+  FlightCause cause = FlightCause::scrape_failed;
+  std::string_view engine_class = {};  // "": any
+  double above = 0;                    // busy, 0..1
+  Nanoseconds length{};
+  bool operator==(const FlightTrigger&) const = default;
+};
+
+// The trigger, or why the text is none: one line, which names the nearest word and all that is allowed.
+std::variant<FlightTrigger, std::string> parse_flight_trigger(std::string_view text);
+
+}  // namespace igpu::sampling

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flights/flight_files.h"
+
+#include <time.h>
+
+#include <cmath>
+
+#include "format/json_writer.h"
+#include "trace/perfetto_writer.h"
+
+namespace igpu::exporter {
+namespace {
+
+double unix_seconds(Nanoseconds time, const FlightClocks& clocks) {
+  return static_cast<double>(clocks.realtime_ns - clocks.monotonic_ns + time.count()) / 1e9;
+}
+
+std::uint64_t ns(Nanoseconds time) { return static_cast<std::uint64_t>(time.count()); }
+
+void write_event(JsonWriter& json, const Flight& flight, const FlightClocks& clocks) {
+  json.member("number", flight.number).member("cause", to_string(flight.event.cause));
+  json.member("device", flight.event.device).member("detail", flight.event.detail);
+  json.member("time", unix_seconds(flight.event.time, clocks)).member("more_events", flight.more_events);
+}
+
+// What a track of a GPU is called.
+std::string named(const std::string& device, const std::string& name) {
+  return device.empty() ? name : device + ' ' + name;
+}
+
+// A float as the decimal that it stands for: 0.25, not 0.25000000372529.
+double decimal(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
+
+class Lines {
+ public:
+  template <class Fill>
+  void line(std::string_view kind, Fill&& fill) {
+    JsonWriter json;
+    json.begin_object().name(kind).begin_object();
+    fill(json);
+    json.end_object().end_object();
+    out_ += json.take() + '\n';
+    ++count_;
+  }
+  std::uint64_t count() const { return count_; }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace
+
+FlightClocks clocks_now() {
+  const auto read = [](clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {read(CLOCK_MONOTONIC), read(CLOCK_BOOTTIME), read(CLOCK_REALTIME)};
+}
+
+std::string flight_list_json(std::span<const std::shared_ptr<const Flight>> flights, const FlightClocks& clocks) {
+  JsonWriter json;
+  json.begin_array();
+  for (const auto& flight : flights) {
+    json.begin_object();
+    write_event(json, *flight, clocks);
+    json.end_object();
+  }
+  json.end_array();
+  return json.take() + '\n';
+}
+
+std::string flight_json_lines(const Flight& flight, const FlightClocks& clocks) {
+  Lines lines;
+  lines.line("flight", [&](JsonWriter& json) { write_event(json, flight, clocks); });
+  for (const Flight::Gpu& gpu : flight.gpus) {
+    lines.line("gpu", [&](JsonWriter& json) {
+      json.member("device", gpu.device).name("values").begin_array();
+      for (const Flight::Column& column : gpu.columns)
+        json.begin_object().member("name", column.name).member("unit", column.unit).end_object();
+      json.end_array();
+    });
+    const float* value = gpu.values.data();
+    for (const Flight::Sample& sample : gpu.samples)
+      lines.line("sample", [&](JsonWriter& json) {
+        json.member("device", gpu.device).member("time", unix_seconds(sample.time, clocks));
+        json.member("state", sample.state).member("missed", std::uint64_t{sample.missed}).name("values").begin_array();
+        for (std::size_t i = 0; i < gpu.columns.size(); ++i, ++value)
+          std::isnan(*value) ? json.null() : json.value(decimal(*value));
+        json.end_array();
+      });
+  }
+  for (const Flight::Client& client : flight.clients)
+    lines.line("client", [&](JsonWriter& json) {
+      json.member("device", client.device).member("id", client.id).member("pid", std::uint64_t{client.pid});
+      json.member("comm", client.comm).member("first_seen", unix_seconds(client.first, clocks));
+      json.member("last_seen", unix_seconds(client.last, clocks));
+    });
+  for (const Flight::Fault& fault : flight.faults)
+    lines.line("fault", [&](JsonWriter& json) {
+      json.member("device", fault.device).member("time", unix_seconds(fault.time, clocks)).member("text", fault.text);
+    });
+  lines.line("end", [&](JsonWriter& json) { json.member("lines", lines.count()); });
+  return lines.take();
+}
+
+std::string flight_trace(const Flight& flight, const FlightClocks& clocks) {
+  std::string bytes;
+  PerfettoWriter writer(
+      [&bytes](std::string_view part) { bytes += part; },
+      {static_cast<std::uint64_t>(clocks.monotonic_ns), static_cast<std::uint64_t>(clocks.boottime_ns),
+       static_cast<std::uint64_t>(clocks.realtime_ns)});
+  writer.add_mark(named(flight.event.device, std::string(to_string(flight.event.cause))), flight.event.detail,
+                  ns(flight.event.time));
+  for (const Flight::Fault& fault : flight.faults)
+    writer.add_mark(named(fault.device, "kernel"), fault.text, ns(fault.time));
+  for (const Flight::Gpu& gpu : flight.gpus) {
+    const std::size_t width = gpu.columns.size();
+    for (std::size_t i = 0; i < width; ++i) {
+      const std::uint64_t track = writer.counter_track(named(gpu.device, gpu.columns[i].name), gpu.columns[i].unit);
+      for (std::size_t row = 0; row < gpu.samples.size(); ++row)
+        if (const float value = gpu.values[row * width + i]; !std::isnan(value))
+          writer.add_value(track, ns(gpu.samples[row].time), decimal(value));
+    }
+  }
+  for (const Flight::Client& client : flight.clients) writer.add_client(client);
+  writer.flush();
+  return bytes;
+}
+
+}  // namespace igpu::exporter

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flights/flight_folder.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "support/recording_log.h"
+#include "support/scratch_folder.h"
+#include "trace/trace_file.h"
+
+using namespace igpu;
+using namespace igpu::exporter;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::set<std::string> names(const ScratchFolder& folder) {
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder.path(""))) found.insert(entry.path().filename());
+  return found;
+}
+
+template <class Condition>
+bool comes_true(Condition&& condition) {
+  const auto give_up = std::chrono::steady_clock::now() + 60s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+// Files that this process writes may not be longer meanwhile, as if the disk were full.
+class ShortFiles {
+ public:
+  explicit ShortFiles(rlim_t most) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{most, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~ShortFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  ShortFiles(const ShortFiles&) = delete;
+  ShortFiles& operator=(const ShortFiles&) = delete;
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("flight_folder");
+
+TEST_CASE("the name tells the time and the cause") {
+  Flight flight;
+  flight.event.cause = FlightCause::engine_busy;
+  CHECK(FlightFolder::name_of(flight, 1'700'000'000) == "flight-20231114T221320Z-engine_busy.pftrace");
+}
+
+TEST_CASE("the last ten stay, and what is not a flight is left alone") {
+  const ScratchFolder scratch;
+  scratch.write("notes", "mine");
+  scratch.write("flight-plan", "mine");
+  const FlightFolder folder(scratch.path(""));
+  for (int i = 10; i < 22; ++i) folder.keep("flight-" + std::to_string(i) + "-hang.pftrace", std::to_string(i));
+  const auto found = names(scratch);
+  CHECK(found.size() == FlightFolder::kMost + 2);
+  CHECK_FALSE(found.contains("flight-11-hang.pftrace"));
+  CHECK(content(scratch.path("flight-12-hang.pftrace")) == "12");
+  CHECK(content(scratch.path("flight-plan")) == "mine");
+}
+
+TEST_CASE("what was left unfinished is removed at the start") {
+  const ScratchFolder scratch;
+  scratch.write(".new-flight-20231114T221320Z-hang.pftrace", "half");
+  const FlightFolder folder(scratch.path(""));
+  CHECK(names(scratch).empty());
+}
+
+TEST_CASE("a flight that does not fit leaves nothing behind, and those before it stay") {
+  const ScratchFolder scratch;
+  const FlightFolder folder(scratch.path(""));
+  folder.keep("flight-1-hang.pftrace", "first");
+  {
+    const ShortFiles full(16);
+    CHECK_THROWS_AS(folder.keep("flight-2-hang.pftrace", std::string(1000, 'x')), std::system_error);
+  }
+  CHECK(names(scratch) == std::set<std::string>{"flight-1-hang.pftrace"});
+}
+
+TEST_CASE("a folder that is missing, or none, is refused") {
+  const ScratchFolder scratch;
+  scratch.write("file", "");
+  CHECK_THROWS_AS(FlightFolder(scratch.path("missing")), std::system_error);
+  CHECK_THROWS_AS(FlightFolder(scratch.path("file")), std::system_error);
+}
+
+TEST_CASE("each flight is written as a trace") {
+  const ScratchFolder scratch;
+  RecordingLog log;
+  const auto flights = std::make_shared<Flights>();
+  const FlightKeeper keeper(flights, FlightFolder(scratch.path("")), log);
+  Flight flight;
+  flight.event = {FlightCause::hang, "0000:03:00.0", "job_timeout", 1s};
+  flights->add(flight);
+  REQUIRE(comes_true([&] { return keeper.kept() == 1; }));
+  const auto found = names(scratch);
+  REQUIRE(found.size() == 1);
+  const auto trace = read_trace(content(scratch.path(*found.begin())));
+  REQUIRE(trace);
+  CHECK(trace->whole());
+  CHECK(trace->marks == std::vector<std::string>{"job_timeout"});
+}
+
+TEST_CASE("a folder that goes away is counted and logged once, and flights stay in memory") {
+  const ScratchFolder scratch;
+  fs::create_directory(scratch.path("flights"));
+  RecordingLog log;
+  const auto flights = std::make_shared<Flights>();
+  const FlightKeeper keeper(flights, FlightFolder(scratch.path("flights")), log);
+  fs::remove(scratch.path("flights"));
+  for (int i = 0; i < 3; ++i) flights->add({});
+  REQUIRE(comes_true([&] { return keeper.failures() == 3; }));
+  CHECK(log.lines().size() == 1);
+  CHECK(log.lines().at(0).text.find("make the folder again and restart") != std::string::npos);
+  CHECK(flights->kept().size() == 3);
+}

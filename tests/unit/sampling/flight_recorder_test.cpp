@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flight recorder with frames and a clock that the test makes.
+#include "sampling/flight_recorder.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "sampling/sampler.h"
+#include "support/test_machine.h"
+
+using namespace igpu;
+using namespace igpu::sampling;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kAddress = "0000:00:02.0";
+constexpr Nanoseconds kTick = 100ms;
+
+struct AwakeAccess final : GpuAccess {
+  PowerLook look() override { return {false, Reading<std::uint64_t>(1)}; }
+  bool pmu_is_open() const override { return true; }
+  Absent pmu_closed_because() const override { return {Reason::suspended}; }
+  bool gone() const override { return removed; }
+  bool removed = false;
+};
+
+// An i915 GPU with one video engine and one clock, sampled every 100 ms.
+class Recorded {
+ public:
+  explicit Recorded(FlightOptions options = {.length = 20s})
+      : flights(std::make_shared<Flights>()),
+        recorder(std::make_shared<FlightRecorder>(std::move(options), flights)),
+        sampler(m.machine(), {.interval = kTick, .history = recorder->history(), .recorder = recorder}) {
+    const std::string pmu = "sys/bus/event_source/devices/i915/";
+    m.tree.write(pmu + "type", "17\n");
+    m.tree.write(pmu + "cpumask", "0\n");
+    m.tree.write(pmu + "format/i915_eventid", "config:0-20\n");
+    m.tree.write(pmu + "events/vcs0-busy", "config=0x2000\n");
+    m.tree.write(pmu + "events/vcs0-busy.unit", "ns\n");
+    m.perf.add_pmu(17);
+    write_throttle(false);
+    m.tree.write(std::string(kGt) + "rps_act_freq_mhz", "1300\n");
+    Gpu gpu;
+    gpu.address = kAddress;
+    gpu.pci_path = "devices/pci0000:00/0000:00:02.0";
+    gpu.card = "card0";
+    gpu.driver = Driver::i915;
+    gpu.kind = GpuKind::integrated;
+    access = std::make_shared<AwakeAccess>();
+    sampler.follow({{gpu, access}});
+    run(500ms, 0.5);
+  }
+  void write_throttle(bool on) {
+    const char* const value = on ? "1\n" : "0\n";
+    m.tree.write(std::string(kGt) + "throttle_reason_status", value);
+    m.tree.write(std::string(kGt) + "throttle_reason_thermal", value);
+  }
+  void run(Nanoseconds length, double busy) {
+    for (Nanoseconds passed{}; passed < length; passed += kTick) {
+      m.clock.advance(kTick);
+      m.perf.counter(17, 0x2000) += static_cast<std::uint64_t>(std::llround(busy * 1e8));
+      sampler.tick(1);
+    }
+  }
+  Nanoseconds now() { return m.clock.now(); }
+  std::size_t count() const { return flights->kept().size(); }
+  const Flight& last() const { return *flights->kept().back(); }
+
+  static constexpr const char* kGt = "sys/devices/pci0000:00/0000:00:02.0/drm/card0/gt/gt0/";
+  TestMachine m;
+  std::shared_ptr<Flights> flights;
+  std::shared_ptr<FlightRecorder> recorder;
+  std::shared_ptr<AwakeAccess> access;
+  Sampler sampler;
+};
+
+// The values of one column, oldest first.
+std::vector<float> column(const Flight::Gpu& gpu, std::string_view name) {
+  for (std::size_t i = 0; i < gpu.columns.size(); ++i) {
+    if (gpu.columns[i].name != name) continue;
+    std::vector<float> values;
+    for (std::size_t row = 0; row < gpu.samples.size(); ++row)
+      values.push_back(gpu.values[row * gpu.columns.size() + i]);
+    return values;
+  }
+  return {};
+}
+
+FlightTrigger trigger(std::string_view text) { return std::get<FlightTrigger>(parse_flight_trigger(text)); }
+
+FlightOptions with(std::string_view text) { return {.length = 20s, .triggers = {trigger(text)}}; }
+
+}  // namespace
+
+TEST_SUITE_BEGIN("flight_recorder");
+
+TEST_CASE("a request keeps the time before it and ten seconds after it") {
+  Recorded machine;
+  machine.run(30s, 0.25);
+  const Nanoseconds asked = machine.now() + kTick;  // it is noticed at the next tick
+  machine.flights->request({.cause = FlightCause::request, .detail = "SIGUSR1"});
+  machine.run(9900ms, 0.75);
+  CHECK(machine.count() == 0);
+  machine.run(300ms, 0.75);
+  REQUIRE(machine.count() == 1);
+  const Flight& flight = machine.last();
+  CHECK(flight.number == 1);
+  CHECK(flight.event.detail == "SIGUSR1");
+  CHECK(flight.event.time == asked);
+  REQUIRE(flight.gpus.size() == 1);
+  const Flight::Gpu& gpu = flight.gpus[0];
+  CHECK(gpu.device == kAddress);
+  CHECK(gpu.samples.front().time == asked - 20s);
+  CHECK(gpu.samples.back().time == asked + 10s);
+  CHECK(gpu.samples.size() == 301);
+  CHECK(gpu.values.size() == gpu.samples.size() * gpu.columns.size());
+  const std::vector<float> busy = column(gpu, "gt0 vcs0 busy");
+  REQUIRE(busy.size() == 301);
+  CHECK(busy[199] == doctest::Approx(0.25));
+  CHECK(busy[200] == doctest::Approx(0.75));
+  CHECK(column(gpu, "gt0 frequency").back() == doctest::Approx(1.3e9));
+  CHECK(column(gpu, "gt0 throttled thermal").back() == doctest::Approx(0));
+  CHECK(machine.flights->counts()[static_cast<std::size_t>(FlightCause::request)] == 1);
+}
+
+TEST_CASE("a thousand requests in a second are one flight, which counts them") {
+  Recorded machine;
+  for (int i = 0; i < 1000; ++i) {
+    machine.flights->request({.cause = FlightCause::request});
+    if (i % 100 == 99) machine.run(kTick, 0.5);
+  }
+  machine.run(60s, 0.5);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().more_events == 999);
+}
+
+TEST_CASE("a fault that a scrape reports late has the time before it all the same") {
+  Recorded machine;
+  machine.run(40s, 0.5);
+  const Nanoseconds fault = machine.now();
+  machine.run(15s, 0);
+  machine.flights->note({kAddress, "GPU HANG: ecode 12:1:8ed9fff2, in ffmpeg [2101]", fault});
+  machine.flights->note({kAddress, "of an hour ago", fault - 1h});
+  machine.flights->request({FlightCause::hang, kAddress, "hang", fault});
+  machine.run(2s, 0);
+  REQUIRE(machine.count() == 1);
+  const Flight& flight = machine.last();
+  CHECK(flight.event.time == fault);
+  CHECK(flight.gpus.at(0).samples.front().time == fault - 20s);
+  CHECK(flight.gpus[0].samples.back().time == fault + 10s);
+  REQUIRE(flight.faults.size() == 1);
+  CHECK(flight.faults[0].text == "GPU HANG: ecode 12:1:8ed9fff2, in ffmpeg [2101]");
+}
+
+TEST_CASE("an engine that is busy for long enough is kept once, until it was less busy again") {
+  Recorded machine(with("engine_busy{class=video}>0.98/5s"));
+  machine.run(4900ms, 1);
+  machine.run(kTick, 0.9);
+  machine.run(30s, 0.5);
+  CHECK(machine.count() == 0);  // not for long enough
+  machine.run(40s, 1);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().event.cause == FlightCause::engine_busy);
+  CHECK(machine.last().event.device == kAddress);
+  CHECK(machine.last().event.detail == "vcs0");
+  machine.run(1s, 0.5);
+  machine.run(20s, 1);
+  CHECK(machine.count() == 2);
+}
+
+TEST_CASE("a trigger of another class of engines is not pulled") {
+  Recorded machine(with("engine_busy{class=render}>0.98/5s"));
+  machine.run(60s, 1);
+  CHECK(machine.count() == 0);
+}
+
+TEST_CASE("a gap is kept when the engine works again, and the end of the work is no gap") {
+  Recorded machine(with("idle_gap{class=video}>0.5s"));
+  machine.run(500ms, 0);
+  machine.run(20s, 0.6);
+  CHECK(machine.count() == 0);  // not longer than that
+  machine.run(600ms, 0);
+  machine.run(20s, 0.6);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().event.cause == FlightCause::idle_gap);
+  machine.run(2min, 0);
+  machine.run(20s, 0.6);
+  CHECK(machine.count() == 1);
+}
+
+TEST_CASE("a frequency that is limited for long enough") {
+  Recorded machine(with("throttled/2s"));
+  machine.write_throttle(true);
+  machine.run(1900ms, 0.6);
+  machine.write_throttle(false);
+  machine.run(20s, 0.6);
+  CHECK(machine.count() == 0);
+  machine.write_throttle(true);
+  machine.run(20s, 0.6);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().event.detail == "gt0");
+  CHECK(column(machine.last().gpus.at(0), "gt0 throttled thermal").back() == doctest::Approx(1));
+}
+
+TEST_CASE("a failed scrape is kept only if that was asked for") {
+  Recorded without;
+  without.flights->request({.cause = FlightCause::scrape_failed, .detail = "power"});
+  without.run(20s, 0.5);
+  CHECK(without.count() == 0);
+  Recorded machine(with("scrape_failed"));
+  machine.flights->request({.cause = FlightCause::scrape_failed, .detail = "power"});
+  machine.run(20s, 0.5);
+  CHECK(machine.count() == 1);
+}
+
+TEST_CASE("clients that came and went") {
+  Recorded machine;
+  const auto scrape = [&machine](std::vector<std::uint64_t> ids) {
+    ClientSnapshot snapshot;
+    snapshot.time = machine.now();
+    for (const std::uint64_t id : ids) {
+      DrmClient client;
+      client.device = kAddress;
+      client.id = client.serial = id;
+      client.pid = 2000 + static_cast<std::uint32_t>(id);
+      snapshot.clients.push_back(client);
+      ClientProcess process;
+      process.pid = client.pid;
+      process.comm = "ffmpeg";
+      snapshot.processes.push_back(process);
+    }
+    machine.recorder->see_clients(snapshot);
+  };
+  const Nanoseconds begin = machine.now();
+  scrape({1, 2});
+  machine.run(5s, 0.5);
+  scrape({2, 3});
+  machine.run(60s, 0.5);
+  scrape({3});
+  machine.flights->request({});
+  machine.run(11s, 0.5);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().clients == std::vector<Flight::Client>{{kAddress, 3, 2003, "ffmpeg", begin + 5s, begin + 65s}});
+}
+
+TEST_CASE("the last ten are kept, and the number goes on") {
+  Recorded machine;
+  for (int i = 0; i < 12; ++i) {
+    machine.flights->request({});
+    machine.run(11s, 0.5);
+  }
+  CHECK(machine.count() == Flights::kMost);
+  CHECK(machine.flights->kept().front()->number == 3);
+  CHECK(machine.last().number == 12);
+  CHECK(machine.flights->next_after(0, {})->number == 3);
+  CHECK(machine.flights->next_after(11, {})->number == 12);
+}
+
+TEST_CASE("the memory of the frames does not grow") {
+  FrameRing ring(90s, kTick);
+  const std::size_t bytes = ring.bytes();
+  SampleFrame frame;
+  for (int i = 0; i < 100'000; ++i) {
+    frame.time += kTick;
+    ring.push(frame);
+  }
+  CHECK(ring.bytes() == bytes);
+  CHECK(bytes < 1'000'000);
+}
