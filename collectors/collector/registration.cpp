@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/collector.h"
+#include "collector/connectors.h"
 #include "collector/engines.h"
 #include "collector/fdinfo.h"
 #include "collector/frequency.h"
@@ -35,6 +36,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<JobsCollector>(),
     entry<FdinfoCollector>(),
     entry<HealthCollector>(),
+    entry<ConnectorsCollector>(),
     entry<WorkloadsCollector>(),
     entry<HostCollector>(),
     entry<LevelZeroCollector>(),

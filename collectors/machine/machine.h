@@ -76,6 +76,7 @@ struct Machine {
   QueueFaultSource* queue_faults = nullptr;  // null: see why_no_queue_faults
   Absent why_no_queue_faults{Reason::hardware};
   KernelChannel uevents{};
+  KernelChannel output_uevents{};  // the same for another reader: the kernel gives each socket every message
   KernelChannel kernel_log{};
   // How long one scan of /proc for clients may take.
   Nanoseconds client_scan_limit = std::chrono::seconds(2);

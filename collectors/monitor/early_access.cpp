@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "collector/connectors.h"
 #include "collector/health.h"
 #include "collector/jobs.h"
 #include "collector/shared/shared_options.h"
@@ -91,6 +92,10 @@ std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
     early->job_counters = open_job_counters_of_machine(has_collector(options, WorkloadsCollector::kInfo.name));
   if (options.simulate.empty() && has_collector(options, HealthCollector::kInfo.name))
     open_fault_channels(options, *early);
+  if (options.simulate.empty() && has_collector(options, ConnectorsCollector::kInfo.name) &&
+      is_sysfs(options.sysfs_root))
+    keep(open_uevents(system_privileges()->in_initial_user_namespace()), early->output_uevents,
+         early->why_no_output_uevents);
   static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kFinder};
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
   if (!reads_processes(options)) return early;

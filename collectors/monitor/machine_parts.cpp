@@ -43,6 +43,7 @@ class SystemParts final : public MachineParts {
     machine_.queue_faults = early_->queue_faults.get();
     machine_.why_no_queue_faults = early_->why_no_queue_faults;
     machine_.uevents = {early_->uevents.get(), early_->why_no_uevents};
+    machine_.output_uevents = {early_->output_uevents.get(), early_->why_no_output_uevents};
     machine_.kernel_log = {early_->kernel_log.get(), early_->why_no_kernel_log};
   }
   Machine& machine() override { return machine_; }

@@ -133,12 +133,18 @@ void render_drm_node(Tree& sys, const std::string& pci_path, const std::string& 
 }
 
 void render_connector(Tree& sys, const std::string& pci_path, const std::string& card, std::string_view connector,
-                      bool connected) {
+                      unsigned id, bool connected) {
   const std::string name = card + "-" + std::string(connector);
   const std::string path = pci_path + "/drm/" + card + "/" + name;
   sys.link("class/drm/" + name, "../../" + path);
   sys.link(path + "/device", "../../" + card);
-  sys.file(path + "/status", connected ? "connected\n" : "disconnected\n", 0644);
+  sys.file(
+      path + "/status",
+      [connected](TextWriter& out, ScriptTime now) {
+        out << (connected && has_monitor(now) ? "connected\n" : "disconnected\n");
+      },
+      0644);
+  sys.file(path + "/connector_id", std::to_string(id) + "\n");
   sys.file(path + "/enabled", connected ? "enabled\n" : "disabled\n");
   sys.file(path + "/dpms", connected ? "On\n" : "Off\n");
   sys.file(path + "/modes", connected ? "3840x2160\n1920x1080\n" : "");
@@ -146,6 +152,16 @@ void render_connector(Tree& sys, const std::string& pci_path, const std::string&
 }
 
 }  // namespace
+
+bool has_monitor(ScriptTime now) { return hotplugs(now) % 2 == 0; }
+
+std::uint64_t hotplugs(ScriptTime until) {
+  constexpr ScriptTime kEvery = std::chrono::minutes(10), kGone = std::chrono::seconds(4);
+  return static_cast<std::uint64_t>(until / kEvery + (until + kGone) / kEvery);
+}
+
+std::string output_of(const GpuScript& gpu) { return "HDMI-A-" + std::to_string(gpu.card + 1); }
+unsigned output_id(const GpuScript& gpu) { return 236 + 16 * gpu.card; }
 
 std::string up_from(std::string_view path) {
   std::string up = "..";
@@ -214,8 +230,8 @@ void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   sys.file("class/drm/version", "drm 1.1.0 20060810\n");
   render_drm_node(sys, path, card, gpu.card);
   render_drm_node(sys, path, gpu.render_name(), gpu.render_minor);
-  render_connector(sys, path, card, "HDMI-A-" + std::to_string(gpu.card + 1), !power.suspended());
-  render_connector(sys, path, card, "DP-" + std::to_string(gpu.card + 1), false);
+  render_connector(sys, path, card, output_of(gpu), output_id(gpu), !power.suspended());
+  render_connector(sys, path, card, "DP-" + std::to_string(gpu.card + 1), output_id(gpu) + 8, false);
 
   const bool has_hwmon = model.kind == GpuKind::discrete;
   if (model.driver == Driver::i915) {

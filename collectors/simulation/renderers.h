@@ -51,6 +51,14 @@ struct PciIds {
   std::string_view driver;
   int numa_node;
 };
+// The output of every awake GPU that has a monitor loses it for a moment every ten minutes.
+bool has_monitor(ScriptTime now);
+// How often the monitors were plugged in or out until then.
+std::uint64_t hotplugs(ScriptTime until);
+// "HDMI-A-1", and its object's id.
+std::string output_of(const GpuScript& gpu);
+unsigned output_id(const GpuScript& gpu);
+
 // The directory of a PCI function and its links from bus/pci.
 void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids);
 void render_hwmon_links(Tree& sys, const std::string& device_path, unsigned number, std::string_view name);

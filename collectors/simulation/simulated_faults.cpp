@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/engine_class.h"
+#include "simulation/renderers.h"
 
 namespace igpu::simulation {
 
@@ -57,6 +58,32 @@ void SimulatedKernelLog::write_line(const GpuScript& gpu, ScriptTime time, const
   records_.push_back("5," + std::to_string(++sequence_) + "," + std::to_string(microseconds) + ",-;" +
                      to_string(gpu.model.driver) + " " + gpu.address + ": [drm] " + text +
                      "\n SUBSYSTEM=pci\n DEVICE=+pci:" + gpu.address + "\n");
+}
+
+SimulatedHotplugs::SimulatedHotplugs(const MachineScript& script, const ScriptClock& script_clock)
+    : script_(script), script_clock_(script_clock), sent_(hotplugs(script_clock.now())) {}
+
+Reading<KernelMessage> SimulatedHotplugs::next(std::span<char> buffer) {
+  const std::lock_guard lock(mutex_);
+  while (sent_ < hotplugs(script_clock_.now())) {
+    if (gpu_ == script_.gpus.size()) {
+      gpu_ = 0;
+      ++sent_;
+      continue;
+    }
+    const GpuScript& gpu = script_.gpus[gpu_++];
+    if (gpu.suspended) continue;
+    const std::string path = "/" + gpu.pci_path() + "/drm/" + gpu.card_name();
+    std::string text = "change@" + path;
+    for (const std::string& pair : {std::string("ACTION=change"), "DEVPATH=" + path, std::string("SUBSYSTEM=drm"),
+                                    std::string("HOTPLUG=1"), "CONNECTOR=" + std::to_string(output_id(gpu))})
+      text += '\0' + pair;
+    text += '\0';
+    const std::size_t size = std::min(text.size(), buffer.size());
+    std::copy_n(text.data(), size, buffer.data());
+    return KernelMessage{KernelMessage::State::message, {buffer.data(), size}};
+  }
+  return KernelMessage{};
 }
 
 }  // namespace igpu::simulation

@@ -41,4 +41,18 @@ class SimulatedUevents final : public KernelMessages {
   Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
 };
 
+// What the kernel sends when a monitor is plugged in or out (drm_sysfs_connector_hotplug_event): of every awake GPU.
+class SimulatedHotplugs final : public KernelMessages {
+ public:
+  SimulatedHotplugs(const MachineScript& script, const ScriptClock& script_clock);
+  Reading<KernelMessage> next(std::span<char> buffer) override;
+
+ private:
+  const MachineScript& script_;
+  const ScriptClock& script_clock_;
+  std::mutex mutex_;
+  std::uint64_t sent_;   // of every GPU
+  std::size_t gpu_ = 0;  // the next one
+};
+
 }  // namespace igpu::simulation

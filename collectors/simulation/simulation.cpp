@@ -105,6 +105,7 @@ struct SimulatedMachine::State {
   simulation::SimulatedJobs jobs{script, script_clock};
   std::list<simulation::SimulatedKernelLog> kernel_logs;  // one for each reader
   simulation::SimulatedUevents uevents;
+  std::list<simulation::SimulatedHotplugs> hotplugs;  // likewise
   simulation::ScriptPrivileges privileges{script};
   simulation::ScriptNames names{script};
 };
@@ -129,6 +130,7 @@ Machine SimulatedMachine::machine() {
   machine.job_counters = &s.jobs;
   machine.why_no_queue_faults = {Reason::disabled};
   machine.uevents.messages = &s.uevents;
+  machine.output_uevents.messages = &s.hotplugs.emplace_back(s.script, s.script_clock);
   machine.kernel_log.why = {Reason::permission, EPERM};
   if (s.script.privileged)
     machine.kernel_log.messages = &s.kernel_logs.emplace_back(s.script, s.script_clock, s.time_of_caller);
