@@ -124,19 +124,21 @@ constexpr CollectorInfo HealthCollector::kInfo{
     .metrics = kMetrics,
     .features = kFeatures,
     .notes =
-        "Counters begin at zero at the start; of earlier faults the kernel log and core dumps tell the "
-        "time. Kinds of hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), "
-        "`job_timeout`, `cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that "
-        "failed), `gt_reset` (xe), `firmware` (it did not answer, or reported an error). One hang is one count, "
-        "although the kernel writes up to four lines about it; `class` is `unknown` where they do not name it. "
+        "Counters begin at zero at the start; of earlier faults the kernel log and core dumps tell the time. Kinds of "
+        "hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), `job_timeout`, "
+        "`cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that failed), `gt_reset` "
+        "(xe), `firmware` (it did not answer, or reported an error). One hang is one count, although the kernel "
+        "writes up to four lines about it; `class` is `unknown` where they do not name it. "
         "`intel_gpu_last_fault_timestamp_seconds` also has `full` (a reset of the whole GPU), `wedged` and "
         "`core_dump`, and is absent until the first fault. The process is the one that opened the render node (xe) or "
-        "made the context (i915), which may be a compositor or a broker. docs/runbook.md lists what each channel "
-        "reports by driver and platform. PCIe errors: types have the kernel's names; ports of the same kind (the "
-        "switch of a card behind the switch of a board) are added up; an Arc card's slot is counted by switch_upstream "
-        "and root, "
-        "hardly ever by endpoint. Firmware: which file of GuC was loaded (70.x) only root can read; i915 shows HuC "
-        "without a version, and not GuC. These files are read every 20 seconds, and at once after another fault."};
+        "made the context (i915), which may be a compositor or a broker. Without the kernel log (CAP_SYSLOG) and, on "
+        "xe, the BPF programs (CAP_BPF and CAP_PERFMON) the usual hang is in no count: what is left without any right "
+        "are full resets of i915, one core dump an hour of xe, and `intel_gpu_wedged`. i915 has neither core dumps "
+        "nor tracepoints of a hang. docs/runbook.md has the table of what each channel reports by driver and "
+        "platform. PCIe errors: types have the kernel's names; ports of the same kind (the switch of a card behind "
+        "the switch of a board) are added up; an Arc card's slot is counted by switch_upstream and root, hardly ever "
+        "by endpoint. Firmware: which file of GuC was loaded (70.x) only root can read; i915 shows HuC without a "
+        "version, and not GuC. These files are read every 20 seconds, and at once after another fault."};
 
 void HealthCollector::write_lost(SampleSink& out) const {
   for (std::size_t i = 0; i < kChannels; ++i)
