@@ -25,13 +25,18 @@ class NamedHangs {
     now_ = now;
   }
 
-  // A hang of this queue names its process. False: the core dump has named it.
+  // A hang of this queue names its process. False: the core dump has named it. The driver gives the ids of queues that
+  // ended to new ones, so a later hang is the same only if the process is, too; at first it may have two names: the one
+  // that opened the node and the one that created the queue.
   bool hang_names(std::optional<std::uint32_t> queue, const FaultProcess& process) {
     if (queue) by_hang_[*queue] = {now_, scrape_};
-    const bool is_same =
-        by_dump_ && (by_dump_->queue && queue ? by_dump_->queue == queue : by_dump_->process.pid == process.pid);
-    if (is_same) by_dump_.reset();
-    return !is_same;
+    if (!by_dump_) return true;
+    const bool is_process = by_dump_->process.pid == process.pid;
+    const bool is_queue = by_dump_->queue && by_dump_->queue == queue && scrape_ - by_dump_->seen.scrape <= 1;
+    const bool is_other_queue = by_dump_->queue && queue && by_dump_->queue != queue;
+    if (is_other_queue || (!is_process && !is_queue)) return true;
+    by_dump_.reset();
+    return false;
   }
 
   // A core dump does, whose reason names this queue, if any. False: a hang has named it; or may have, if the dump does

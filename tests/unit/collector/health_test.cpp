@@ -994,6 +994,23 @@ TEST_CASE("a core dump that is read before the hang that it is of: the process h
   CHECK(s.value(kProcessHangs, {{"pid", "19639"}}) == 2);
 }
 
+TEST_CASE("a core dump names a process; its queue's id goes to another process, which hangs soon afterwards") {
+  Scene s;
+  s.without_log();
+  s.turn_jobs_on();
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data",
+                 core_dump("Schedule disable failed to respond, guc_id=27, ret=0, guc_read=0"));
+  s.scrape();
+  s.scrape();
+  s.scrape();
+  s.bpf_event({.queue = 27, .pid = 200, .name = "vllm"});
+  s.scrape();
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}}) == 1);
+  CHECK(s.value(kProcessHangs, {{"pid", "200"}}) == 1);
+}
+
 TEST_CASE("BPF programs: other GPUs' queues, and ones of GPUs that are not chosen, count as nothing") {
   Scene s;
   s.turn_jobs_on();
