@@ -41,7 +41,7 @@ std::ptrdiff_t receive_with_fd(int socket, void* message, std::size_t size, Uniq
   header.msg_iov = &piece;
   header.msg_iovlen = 1;
   header.msg_control = &ancillary;
-  header.msg_controllen = sizeof ancillary;
+  header.msg_controllen = CMSG_LEN(sizeof(int));  // with the padding there would be room for two
   const ssize_t received = ::recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
   if (received < 0) return received;
   const cmsghdr* const rights = CMSG_FIRSTHDR(&header);
