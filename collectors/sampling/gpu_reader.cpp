@@ -52,7 +52,7 @@ bool GpuReader::read(SampleFrame& frame) {
   const bool awake_anyway = stays_awake(look, frame);
   if (gts_.empty() && gt_search_.is_due(frame.time)) find_gts();
   if (awake_anyway && !listed_reasons_ && !gts_.empty()) list_throttle_reasons();
-  if (awake_anyway) read_gts(frame);
+  if (awake_anyway || may_have_clock(frame)) read_gts(frame, awake_anyway);
   // RAPL is not the GPU's own.
   if (awake_anyway || gpu_.gpu.kind == GpuKind::integrated) {
     if (domains_.empty() && domain_search_.is_due(frame.time)) find_domains();
@@ -86,6 +86,15 @@ bool GpuReader::stays_awake(const PowerLook& look, const SampleFrame& frame) {
   return std::any_of(frame.engine_busy.begin(), frame.engine_busy.end(), [window](float busy) {
     return busy > 0 && (1 - static_cast<double>(busy)) * window <= to_seconds(kJustWorked).value;
   });
+}
+
+// i915 reads the actual frequency only of a GPU that is in use, so that needs no other evidence. A GPU whose engines
+// are known to be idle has no clock worth a sample.
+bool GpuReader::may_have_clock(const SampleFrame& frame) const {
+  if (gpu_.gpu.driver != Driver::i915) return false;
+  const auto& all = frame.engine_busy;
+  const bool works = std::any_of(all.begin(), all.end(), [](float busy) { return busy > 0; });
+  return works || std::none_of(all.begin(), all.end(), [](float busy) { return is_value(busy); });
 }
 
 // The next values have nothing to be compared with. An open event of i915 does not keep the GPU awake.
@@ -256,10 +265,10 @@ float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
   return static_cast<float>(static_cast<double>(in_time) / static_cast<double>(passed));
 }
 
-void GpuReader::read_gts(SampleFrame& frame) {
+void GpuReader::read_gts(SampleFrame& frame, bool stays_awake) {
   for (std::size_t i = 0; i < gts_.size(); ++i) {
     if (const auto actual = gts_[i].actual()) frame.hertz[i] = static_cast<float>(actual->value);
-    if ((layout_.throttle_known >> i & 1) == 0) continue;
+    if (!stays_awake || (layout_.throttle_known >> i & 1) == 0) continue;
     frame.throttle_read |= std::uint64_t{1} << i;
     if (frame.hertz[i] == 0) continue;  // nothing limits the clock of a GT that is parked
     const auto note = [this, &bits = frame.throttled[i]](std::string_view reason) {

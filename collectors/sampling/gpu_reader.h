@@ -20,9 +20,10 @@ namespace igpu::sampling {
 // own, since a session belongs to one thread. Once everything is found, a reading allocates nothing. One thread.
 //
 // A GPU goes to sleep as it does without this. One that sleeps is not read. Of one that is awake, what may take a
-// reference to its power, and so restart its idle timer, is read only while something else keeps it awake: clocks,
-// throttle reasons, hwmon. The PMU of i915 takes none (i915_pmu.c). That of xe does while it is open (xe_pmu.c); it is
-// open only while the collectors have it open: they decide when it may keep the GPU out of its deepest sleep.
+// reference to its power, and so restart its idle timer, is read only while something else keeps it awake: throttle
+// reasons, hwmon, and clocks of xe. The PMU of i915 takes none (i915_pmu.c), its clocks only of a GPU that is in use
+// (intel_rps.c). The PMU of xe does while it is open (xe_pmu.c); it is open only while the collectors have it open:
+// they decide when it may keep the GPU out of its deepest sleep.
 class GpuReader {
  public:
   GpuReader(Machine& machine, AccessibleGpu gpu);
@@ -69,7 +70,8 @@ class GpuReader {
   void add_files(std::string name, std::string_view source, Watts most, Attribute file);
   void read_engines(SampleFrame& frame);
   float busy_of(Engine& engine, Nanoseconds elapsed) const;
-  void read_gts(SampleFrame& frame);
+  bool may_have_clock(const SampleFrame& frame) const;
+  void read_gts(SampleFrame& frame, bool stays_awake);
   void read_energy(SampleFrame& frame);
   std::optional<double> joules_of(Domain& domain) const;
   std::size_t reason_index(std::string_view reason);
