@@ -39,8 +39,8 @@ struct Target {
 // accept it). nullopt if it names no path of this server.
 std::optional<Target> split_target(std::string_view target);
 
-// Rewrites the head for a parser that knows few methods and no tabs: POST for every method except GET and HEAD (the
-// only supported ones), and spaces for tabs in values, which are equivalent (RFC 9110 section 5.5).
+// Rewrites the head for a parser that knows few methods and no tabs: PUT for every method except GET, HEAD and POST
+// (no page answers it), and spaces for tabs in values, which are equivalent (RFC 9110 section 5.5).
 std::string for_strict_parser(std::string_view head);
 
 // "Close, Upgrade" contains "close": a comma-separated list, case-insensitive.
