@@ -32,8 +32,8 @@ struct MonitorOptions {
   // How collector `workloads` groups processes before it groups them by --workload.by; null: no rules.
   std::shared_ptr<WorkloadRuleSource> workload_rules;
 
-  // Where the flight recorder of collector `samples` leaves what it kept; null: it keeps nothing. Not finished: no option
-  // sets its length or its triggers yet.
+  // Where the flight recorder of collector `samples` leaves what it kept; null: it keeps nothing. Not finished: no
+  // option sets its length or its triggers yet.
   std::shared_ptr<Flights> flights;
 
   Nanoseconds min_window = std::chrono::seconds(1);
