@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <stop_token>
@@ -18,7 +21,30 @@
 #include "igpu/c.h"
 #include "igpu/gpu.h"
 #include "igpu/sampling.h"
+#include "igpu/values.h"
 #include "igpu/version.h"
+
+namespace {
+
+const std::vector<igpu::FieldName>& field_list() {
+  static const std::vector<igpu::FieldName> kNames = igpu::field_names();
+  return kNames;
+}
+
+std::string label_text(const std::vector<igpu::FieldLabel>& labels) {
+  std::string text;
+  for (const igpu::FieldLabel& label : labels) {
+    text.append(text.empty() ? "" : ",").append(label.name).append("=\"");
+    for (const char c : label.value) {
+      if (c == '\\' || c == '"' || c == '\n') text += '\\';
+      text += c == '\n' ? 'n' : c;
+    }
+    text += '"';
+  }
+  return text;
+}
+
+}  // namespace
 
 // Every function that may throw runs in guarded(), which turns exceptions into results.
 struct igpu_gpu {
@@ -43,9 +69,30 @@ struct igpu_snapshot {
     return text;
   }
 
+  // The values of a field, with labels as text. Null: there is no such field.
+  struct Values {
+    igpu::Reading<std::vector<igpu::FieldValue>> rows = igpu::Absent{};
+    std::vector<std::string> labels;
+  };
+  const Values* values(std::string_view name) const;
+
   igpu::Snapshot snapshot;
   std::vector<std::string> joined;  // of each row of throttling: reasons, known
+  mutable std::mutex mutex;
+  mutable std::map<std::string, Values, std::less<>> by_name;  // those that were asked for
 };
+
+const igpu_snapshot::Values* igpu_snapshot::values(std::string_view name) const {
+  const std::lock_guard lock(mutex);
+  if (const auto known = by_name.find(name); known != by_name.end()) return &known->second;
+  const auto& names = field_list();
+  if (std::none_of(names.begin(), names.end(), [&](const igpu::FieldName& one) { return one.name == name; }))
+    return nullptr;
+  Values made{igpu::values(snapshot, name), {}};
+  if (made.rows)
+    for (const igpu::FieldValue& row : *made.rows) made.labels.push_back(label_text(row.labels));
+  return &by_name.emplace(name, std::move(made)).first->second;
+}
 
 struct igpu_timer {
   igpu::SampleTimer timer;
@@ -182,6 +229,7 @@ igpu_state state_of(const Absent& absent) {
 }
 
 double number(bool on) { return on ? 1 : 0; }
+double number(double value) { return value; }
 double number(Unit) { return 1; }
 template <class Tag>
 double number(Quantity<Tag> quantity) {
@@ -498,6 +546,39 @@ int igpu_feature_at(const igpu_snapshot* snapshot, size_t index, igpu_feature* r
   filled.cause = from.cause.c_str();
   filled.hint = from.hint.c_str();
   return give(filled, row);
+}
+
+// The names are literals, so they end with a NUL.
+const char* igpu_field_name(size_t index) {
+  return index < field_list().size() ? field_list()[index].name.data() : nullptr;
+}
+
+const char* igpu_field_unit(size_t index) {
+  if (index >= field_list().size()) return nullptr;
+  const std::string_view unit = field_list()[index].unit;
+  return unit.empty() ? "" : unit.data();
+}
+
+igpu_state igpu_field_count(const igpu_snapshot* snapshot, const char* name, size_t* count) {
+  if (count != nullptr) *count = 0;
+  if (snapshot == nullptr || name == nullptr) return IGPU_FAILED;
+  igpu_state state = IGPU_FAILED;
+  (void)guarded(nullptr, [&] {
+    if (const auto* values = snapshot->values(name)) state = count_of(values->rows, count);
+    return 0;
+  });
+  return state;
+}
+
+int igpu_field_at(const igpu_snapshot* snapshot, const char* name, size_t index, igpu_field* row) {
+  if (snapshot == nullptr || name == nullptr || row == nullptr) return -EINVAL;
+  return guarded(nullptr, [&] {
+    const auto* values = snapshot->values(name);
+    if (values == nullptr) return -EINVAL;
+    if (!values->rows || index >= values->rows->size()) return -ENOENT;
+    const igpu_field filled{sizeof(igpu_field), values->labels[index].c_str(), value_of((*values->rows)[index].value)};
+    return give(filled, row);
+  });
 }
 
 int igpu_timer_open(igpu_gpu* gpu, uint64_t interval_ns, igpu_timer** timer, igpu_error* error) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "igpu/error.h"
 #include "model/rules.h"
 
 namespace igpu::model {
@@ -53,6 +54,34 @@ void explain(GpuRows& rows, const Reasons& reasons, const Why& why) {
   }
 }
 
+Reading<double> number(bool value) { return value ? 1.0 : 0.0; }
+template <class Tag>
+Reading<double> number(const Quantity<Tag>& value) {
+  return value.value;
+}
+template <class T>
+Reading<double> number(const Reading<T>& value) {
+  return value ? number(*value) : value.template propagate<double>();
+}
+
+// Calls add(row, labels) for each row that the snapshot has.
+template <class Row, class Add>
+Reading<std::vector<FieldValue>> each_row(const Snapshot& snapshot, const Add& add) {
+  const auto& rows = snapshot.*kTopic<Row>.in;
+  if (!rows) return rows.template propagate<std::vector<FieldValue>>();
+  std::vector<FieldValue> made;
+  if constexpr (std::is_same_v<std::decay_t<decltype(*rows)>, Row>)
+    add(made, *rows, kTopic<Row>.labels_of(*rows));
+  else
+    for (const Row& row : *rows) add(made, row, kTopic<Row>.labels_of(row));
+  return made;
+}
+
+template <class Row, class Owner, class Rows>
+constexpr bool in_snapshot(Rows Owner::*) {
+  return std::is_same_v<Owner, Snapshot>;
+}
+
 constexpr bool ends_in(std::string_view metric, std::string_view unit) {
   if (metric.ends_with("_total")) metric.remove_suffix(6);
   return unit.empty() || metric.ends_with(unit);
@@ -73,6 +102,12 @@ constexpr Field field(std::string_view path, std::string_view metric, Only only,
   if (std::is_same_v<typename Of::Row, Workload>) made.scope = Scope::host;
   made.put = put<Member>;
   if constexpr (Of::kMayBeMissing && !std::is_same_v<typename Of::Row, Workload>) made.explain = explain<Member>;
+  if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in))
+    made.values = [](const Snapshot& snapshot) {
+      return each_row<typename Of::Row>(snapshot, [](auto& out, const auto& row, std::vector<FieldLabel> labels) {
+        out.push_back({std::move(labels), number(row.*Member)});
+      });
+    };
   if (!ends_in(metric, made.unit)) throw "the metric has another unit";
   return made;
 }
@@ -99,6 +134,15 @@ consteval Field by_class(std::string_view path, std::string_view metric) {
     if (!of) return;
     if (Row* row = row_of<Row>(to, labels)) (row->*Member)[static_cast<std::size_t>(*of)] = Quantity{value};
   };
+  if constexpr (in_snapshot<typename MemberOf<Member>::Row>(kTopic<typename MemberOf<Member>::Row>.in))
+    made.values = [](const Snapshot& snapshot) {
+      return each_row<typename MemberOf<Member>::Row>(snapshot, [](auto& out, const auto& row, const auto& labels) {
+        for (std::size_t i = 0; i < kEngineClasses; ++i) {
+          FieldValue& value = out.emplace_back(FieldValue{labels, number((row.*Member)[i])});
+          value.labels.push_back({"class", text_of(static_cast<EngineClass>(i))});
+        }
+      });
+    };
   return made;
 }
 
@@ -116,6 +160,16 @@ consteval Field memory(std::string_view path, std::string_view metric) {
     if (row == nullptr || row->memory.size() >= kMaxRows) return;
     row->memory.push_back({std::string(labels[kRegion]), std::string(labels[kRegion + 1]), Bytes{value}});
   };
+  if constexpr (in_snapshot<Row>(kTopic<Row>.in))
+    made.values = [](const Snapshot& snapshot) {
+      return each_row<Row>(snapshot, [](auto& out, const auto& row, const auto& labels) {
+        for (const ProcessMemory& memory : row.memory) {
+          FieldValue& value = out.emplace_back(FieldValue{labels, number(memory.value)});
+          value.labels.push_back({"memory_region", memory.region});
+          value.labels.push_back({"state", memory.state});
+        }
+      });
+    };
   return made;
 }
 
@@ -133,6 +187,10 @@ consteval Field of_gpu(std::string_view path, std::string_view metric, Why why =
   made.explain = [](GpuRows& rows, const Reasons& reasons, const Why& of) {
     if (!(rows.model.*Member)) rows.model.*Member = reasons.missing<Value>(of);
   };
+  if constexpr (std::is_same_v<typename MemberOf<Member>::Row, Snapshot>)
+    made.values = [](const Snapshot& snapshot) -> Reading<std::vector<FieldValue>> {
+      return std::vector{FieldValue{{}, number(snapshot.*Member)}};
+    };
   return made;
 }
 
@@ -362,4 +420,18 @@ std::string_view igpu::metric_of(std::string_view field) {
 std::string_view igpu::feature_of(std::string_view field) {
   const model::Field* const found = model::field_at(field);
   return found == nullptr ? std::string_view() : found->why.feature;
+}
+
+std::vector<igpu::FieldName> igpu::field_names() {
+  std::vector<FieldName> names;
+  for (const model::Field& field : model::fields())
+    if (field.values != nullptr) names.push_back({field.path, field.unit});
+  return names;
+}
+
+igpu::Reading<std::vector<igpu::FieldValue>> igpu::values(const Snapshot& snapshot, std::string_view name) {
+  const model::Field* const found = model::field_at(name);
+  if (found == nullptr || found->values == nullptr)
+    throw InvalidOption("there is no value \"" + std::string(name) + '"', "field_names() lists them");
+  return found->values(snapshot);
 }

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
+
+#include "igpu/values.h"
 
 namespace igpu::model {
 
@@ -41,6 +44,7 @@ struct Field {
   void (*explain)(GpuRows&, const Reasons&,
                   const Why&) = nullptr;  // sets why rows lack the value; null: nothing to set
   Why why{};                              // also of a list without rows
+  Reading<std::vector<FieldValue>> (*values)(const Snapshot&) = nullptr;  // null: a text, or not in a Snapshot
 };
 
 // Fields of one metric follow each other.

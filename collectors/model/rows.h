@@ -16,6 +16,7 @@
 
 #include "base/scan.h"
 #include "igpu/model.h"
+#include "igpu/values.h"
 #include "model/fields.h"
 
 // The rows that samples are sorted into, and which labels of a sample identify its row.
@@ -49,12 +50,26 @@ auto read(std::string_view label) {
     return scan_integer<T>(label).value_or(0);
 }
 
-// A kind of rows: the list that holds it, and the labels that identify a row with the members that keep them.
-template <class Owner, class List, class... Members>
+inline std::string text_of(const std::string& key) { return key; }
+inline std::string text_of(EngineClass key) { return std::string(to_string(key)); }
+inline std::string text_of(EngineSource key) { return key == EngineSource::fdinfo ? "fdinfo" : "pmu"; }
+inline std::string text_of(unsigned key) { return std::to_string(key); }
+inline std::string text_of(const std::optional<unsigned>& key) { return key ? std::to_string(*key) : ""; }
+
+// A kind of rows: the list that holds it while it is filled, where the model has it, the field that explains a list
+// without rows, and the labels that identify a row with the members that keep them.
+template <class Owner, class List, class Model, class Rows, class... Members>
 struct Topic {
   List Owner::*list;
+  Rows Model::*in;
+  std::string_view first;
   std::array<std::string_view, sizeof...(Members)> labels;
   std::tuple<Members...> members;
+
+  template <class Row>
+  std::vector<FieldLabel> labels_of(const Row& row) const {
+    return each([&](auto... key) { return std::vector<FieldLabel>{{labels[key.first], text_of(row.*key.second)}...}; });
+  }
 
   // The labels' values as the types of the members.
   auto keys(const Labels& values) const {
@@ -87,9 +102,10 @@ struct Topic {
     (std::index_sequence_for<Members...>());
   }
 };
-template <class Owner, class List, class... Members>
-constexpr auto topic(List Owner::*list, std::array<std::string_view, sizeof...(Members)> labels, Members... members) {
-  return Topic<Owner, List, Members...>{list, labels, {members...}};
+template <class Owner, class List, class Model, class Rows, class... Members>
+constexpr auto topic(List Owner::*list, Rows Model::*in, std::string_view first,
+                     std::array<std::string_view, sizeof...(Members)> labels, Members... members) {
+  return Topic<Owner, List, Model, Rows, Members...>{list, in, first, labels, {members...}};
 }
 
 // Of each kind of rows: its Topic.
@@ -162,37 +178,48 @@ struct HostRows {
 };
 
 template <>
-inline constexpr auto kTopic<Engine> = topic(&GpuRows::engines, {"gt", "engine", "class", "source"}, &Engine::gt,
-                                             &Engine::name, &Engine::engine_class, &Engine::source);
+inline constexpr auto kTopic<Engine> = topic(&GpuRows::engines, &Snapshot::engines, "engine.busy",
+                                             {"gt", "engine", "class", "source"}, &Engine::gt, &Engine::name,
+                                             &Engine::engine_class, &Engine::source);
 template <>
-inline constexpr auto kTopic<Frequency> = topic(&GpuRows::frequencies, {"gt"}, &Frequency::gt);
+inline constexpr auto kTopic<Frequency> = topic(&GpuRows::frequencies, &Snapshot::frequencies, "frequency.actual",
+                                                {"gt"}, &Frequency::gt);
 template <>
-inline constexpr auto kTopic<Throttling> = topic(&GpuRows::throttling, {"gt"}, &Throttling::gt);
+inline constexpr auto kTopic<Throttling> = topic(&GpuRows::throttling, &Snapshot::throttling, "throttling.reasons",
+                                                 {"gt"}, &Throttling::gt);
 template <>
-inline constexpr auto kTopic<Residency> = topic(&GpuRows::rc6, {"gt"}, &Residency::gt);
+inline constexpr auto kTopic<Residency> = topic(&GpuRows::rc6, &Snapshot::rc6, "rc6.ratio", {"gt"}, &Residency::gt);
 template <>
-inline constexpr auto kTopic<Power> = topic(&GpuRows::power, {"domain", "source"}, &Power::domain, &Power::source);
+inline constexpr auto kTopic<Power> = topic(&GpuRows::power, &Snapshot::power, "power.mean", {"domain", "source"},
+                                            &Power::domain, &Power::source);
 template <>
-inline constexpr auto kTopic<PowerLimit> = topic(&GpuRows::power_limits, {"domain", "limit"}, &PowerLimit::domain,
-                                                 &PowerLimit::limit);
+inline constexpr auto kTopic<PowerLimit> = topic(&GpuRows::power_limits, &Snapshot::power_limits, "power_limit.value",
+                                                 {"domain", "limit"}, &PowerLimit::domain, &PowerLimit::limit);
 template <>
-inline constexpr auto kTopic<Temperature> = topic(&GpuRows::temperatures, {"sensor"}, &Temperature::sensor);
+inline constexpr auto kTopic<Temperature> = topic(&GpuRows::temperatures, &Snapshot::temperatures, "temperature.value",
+                                                  {"sensor"}, &Temperature::sensor);
 template <>
-inline constexpr auto kTopic<Fan> = topic(&GpuRows::fans, {"fan"}, &Fan::name);
+inline constexpr auto kTopic<Fan> = topic(&GpuRows::fans, &Snapshot::fans, "fan.speed", {"fan"}, &Fan::name);
 template <>
-inline constexpr auto kTopic<Voltage> = topic(&GpuRows::voltages, {"domain"}, &Voltage::domain);
+inline constexpr auto kTopic<Voltage> = topic(&GpuRows::voltages, &Snapshot::voltages, "voltage.value", {"domain"},
+                                              &Voltage::domain);
 template <>
-inline constexpr auto kTopic<MemoryRegion> = topic(&GpuRows::memory, {"memory_region"}, &MemoryRegion::name);
+inline constexpr auto kTopic<MemoryRegion> = topic(&GpuRows::memory, &Snapshot::memory, "memory.size",
+                                                   {"memory_region"}, &MemoryRegion::name);
 template <>
-inline constexpr auto kTopic<Bandwidth> = topic(&GpuRows::bandwidth, {"direction"}, &Bandwidth::direction);
+inline constexpr auto kTopic<Bandwidth> = topic(&GpuRows::bandwidth, &Snapshot::memory_bandwidth, "bandwidth.total",
+                                                {"direction"}, &Bandwidth::direction);
 template <>
-inline constexpr auto kTopic<PcieLink> = topic(&GpuRows::pcie, {});
+inline constexpr auto kTopic<PcieLink> = topic(&GpuRows::pcie, &Snapshot::pcie, "pcie.speed", {});
 template <>
-inline constexpr auto kTopic<Process> = topic(&GpuRows::processes, {"pid", "comm"}, &Process::pid, &Process::comm);
+inline constexpr auto kTopic<Process> = topic(&GpuRows::processes, &Snapshot::processes, "gpu.processes",
+                                              {"pid", "comm"}, &Process::pid, &Process::comm);
 template <>
-inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, {"workload"}, &WorkloadUse::workload);
+inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, &GpuModel::workloads, "", {"workload"},
+                                                  &WorkloadUse::workload);
 template <>
-inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, {"workload"}, &Workload::name);
+inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, &HostModel::workloads, "", {"workload"},
+                                               &Workload::name);
 
 template <class Row>
 RowList<Row>& list_of(const Target& to) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace igpu {
@@ -131,11 +133,15 @@ std::vector<EngineClassLoad> by_class(const std::vector<Engine>& engines) {
   return classes;
 }
 
-// `field` is one of the rows' values.
 template <class Row>
-Reading<std::vector<Row>> rows_or_why(RowList<Row>& list, const Reasons& reasons, std::string_view field) {
-  if (!list.rows.empty()) return std::move(list.rows);
-  return reasons.missing<std::vector<Row>>(field_at(field)->why);
+void move_rows(GpuModel& gpu, RowList<Row>& list, const Reasons& reasons) {
+  if constexpr (std::is_same_v<std::decay_t<decltype(gpu.*kTopic<Row>.in)>, Reading<std::vector<Row>>>) {
+    auto& rows = gpu.*kTopic<Row>.in;
+    if (!list.rows.empty())
+      rows = std::move(list.rows);
+    else
+      rows = reasons.missing<std::vector<Row>>(field_at(kTopic<Row>.first)->why);
+  }
 }
 
 }  // namespace
@@ -175,20 +181,11 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
   std::vector<Engine>& engines = rows.engines.rows;
   mark_resting_sources(engines);
   if (!engines.empty()) gpu.engine_classes = by_class(engines);
-  gpu.engines = rows_or_why(rows.engines, reasons, "engine.busy");
-  if (!gpu.engines) gpu.engine_classes = gpu.engines.propagate<std::vector<EngineClassLoad>>();
-
-  gpu.frequencies = rows_or_why(rows.frequencies, reasons, "frequency.actual");
-  gpu.throttling = rows_or_why(rows.throttling, reasons, "throttling.reasons");
-  gpu.rc6 = rows_or_why(rows.rc6, reasons, "rc6.ratio");
-  gpu.power = rows_or_why(rows.power, reasons, "power.mean");
-  gpu.power_limits = rows_or_why(rows.power_limits, reasons, "power_limit.value");
-  gpu.temperatures = rows_or_why(rows.temperatures, reasons, "temperature.value");
-  gpu.fans = rows_or_why(rows.fans, reasons, "fan.speed");
-  gpu.voltages = rows_or_why(rows.voltages, reasons, "voltage.value");
-  gpu.memory = rows_or_why(rows.memory, reasons, "memory.size");
   for (Bandwidth& row : rows.bandwidth.rows) row.rate = no_window();
-  gpu.memory_bandwidth = rows_or_why(rows.bandwidth, reasons, "bandwidth.total");
+  std::vector<Process> processes = std::move(rows.processes.rows);  // a list that may have a value without rows
+  rows.processes.rows.clear();
+  std::apply([&](auto&... list) { (move_rows(gpu, list, reasons), ...); }, rows.lists());
+  if (!gpu.engines) gpu.engine_classes = gpu.engines.propagate<std::vector<EngineClassLoad>>();
   if (rows.pcie.rows.empty())
     gpu.pcie = reasons.missing<PcieLink>({"pcie_link", "pcie"});
   else
@@ -197,16 +194,12 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
   const bool sees_others = reasons.available("processes");
   constexpr Why kNoProcesses{"processes", "fdinfo"};
   gpu.other_users = sees_others ? Reading<Unit>(Unit{}) : reasons.missing<Unit>(kNoProcesses);
-  std::vector<Process>& processes = rows.processes.rows;
   const auto before = [](const Process& a, const Process& b) {
     return a.pid != b.pid ? a.pid < b.pid : a.comm < b.comm;
   };
   if (!std::is_sorted(processes.begin(), processes.end(), before))  // rows are large; they usually are
     std::sort(processes.begin(), processes.end(), before);
-  if (!processes.empty() || (gpu.process_count && sees_others))
-    gpu.processes = std::move(processes);
-  else
-    gpu.processes = reasons.missing<std::vector<Process>>(kNoProcesses);
+  if (!processes.empty() || (gpu.process_count && sees_others)) gpu.processes = std::move(processes);
   gpu.workloads = std::move(rows.workloads.rows);
   return gpu;
 }

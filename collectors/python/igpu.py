@@ -19,6 +19,7 @@ Units are base units (seconds, bytes, hertz, watts, celsius); ratios are 0 to 1.
 import collections.abc
 import ctypes
 import os
+import re
 import select
 from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -101,6 +102,7 @@ _gpu_info = _struct("igpu_gpu_info", *_texts("address card render_node driver ki
 _summary = _struct("igpu_summary", ("time_ns", c_int64), ("monotonic_ns", c_int64),
                    *_values("suspended hang_captured interrupts other_users"))
 _process_memory = _struct("igpu_process_memory", *_texts("region state"), ("bytes", c_double))
+_field = _struct("igpu_field", ("labels", c_char_p), ("value", _Value))
 _tables = {
     "engine": _struct("igpu_engine", ("name", c_char_p), ("engine_class", c_int32), ("gt", c_int32), ("from_fdinfo", c_int32),
                       *_values("busy wait sema busy_time")),
@@ -149,6 +151,10 @@ for _name, _row in _tables.items():
     _declare(f"{_name}_count", c_void_p, POINTER(c_size_t))
     _declare(f"{_name}_at", c_void_p, c_size_t, POINTER(_row))
 _declare("process_memory_at", c_void_p, c_size_t, c_size_t, POINTER(_process_memory))
+_declare("field_name", c_size_t, result=c_char_p)
+_declare("field_unit", c_size_t, result=c_char_p)
+_declare("field_count", c_void_p, c_char_p, POINTER(c_size_t))
+_declare("field_at", c_void_p, c_char_p, c_size_t, POINTER(_field))
 _declare("timer_open", c_void_p, c_uint64, POINTER(c_void_p), POINTER(_error))
 _declare("timer_descriptor", c_void_p)
 _declare("timer_read", c_void_p, POINTER(c_void_p), POINTER(_error))
@@ -250,6 +256,18 @@ class Snapshot:
         count = c_size_t()
         state = getattr(_library, f"igpu_{table}_count")(self._handle, byref(count))
         return Rows([_filled(_tables[table], f"{table}_at", self._handle, i) for i in range(count.value)], STATES[state])
+
+    def values(self, name):
+        """The values of a field, such as "engine.busy": rows with `labels`, a dictionary, and `value`. fields() lists the names."""
+        if name not in fields():
+            raise KeyError(name)
+        count = c_size_t()
+        state = _library.igpu_field_count(self._handle, name.encode(), byref(count))
+        rows = [_filled(_field, "field_at", self._handle, name.encode(), i) for i in range(count.value)]
+        for row in rows:
+            pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', row.labels)
+            row.labels = {label: re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], value) for label, value in pairs}
+        return Rows(rows, STATES[state])
 
     engines = property(lambda self: self._rows("engine"))
     engine_classes = property(lambda self: self._rows("class_load"))
@@ -359,6 +377,14 @@ class Timer(collections.abc.Iterator):
 
     _open = Gpu._open
     __enter__, __exit__, __del__ = Gpu.__enter__, Gpu.__exit__, close
+
+
+def fields():
+    """The names that Snapshot.values() takes, with their units: {"engine.busy": "ratio"}."""
+    known = {}
+    while (name := _library.igpu_field_name(len(known))) is not None:
+        known[name.decode()] = _library.igpu_field_unit(len(known)).decode()
+    return known
 
 
 def version():

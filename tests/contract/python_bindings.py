@@ -41,7 +41,7 @@ def c_structs():
 class Bindings(unittest.TestCase):
     def test_structs_are_those_of_the_header(self):
         theirs = c_structs()
-        ours = {struct.__name__: struct for struct in (igpu._error, igpu._options, igpu._gpu_info, igpu._summary, igpu._process_memory,
+        ours = {struct.__name__: struct for struct in (igpu._error, igpu._options, igpu._gpu_info, igpu._summary, igpu._process_memory, igpu._field,
                                                        *igpu._tables.values())}
         ours["igpu_value"] = igpu._Value
         self.assertEqual(set(theirs), set(ours))
@@ -104,6 +104,17 @@ class Bindings(unittest.TestCase):
         self.assertEqual(set(process.busy), set(igpu.ENGINE_CLASSES))
         self.assertEqual(len(process.memory), process.memory_rows)
         self.assertGreater(len(process.comm), 0)
+
+    def test_values_by_name_are_those_of_the_tables(self):
+        with igpu.open(simulate="rack", min_window=0.001) as gpu:
+            now = gpu.read()
+        named = {(row.labels["engine"], row.labels["gt"]): row.value.value for row in now.values("engine.busy")}
+        self.assertEqual(named, {(row.name, str(row.gt)): row.busy.value for row in now.engines})
+        self.assertEqual(igpu.fields()["engine.busy"], "ratio")
+        for name in igpu.fields():
+            self.assertIn(now.values(name).reason, igpu.STATES[:-1], name)
+        with self.assertRaises(KeyError):
+            now.values("engine.bussy")
 
     def test_what_is_missing_has_a_reason_and_is_no_number(self):
         with igpu.open(simulate="locked", min_window=0.01) as gpu:

@@ -276,6 +276,23 @@ typedef struct igpu_feature {
 } igpu_feature;
 IGPU_TABLE(feature);
 
+/*
+ * The same values by name, for programs that choose them at run time, and for members that this header has not got:
+ * "engine.busy", "frequency.rp0" (igpu/values.h).
+ */
+IGPU_API const char* igpu_field_name(size_t index); /* NULL after the last */
+IGPU_API const char* igpu_field_unit(size_t index); /* "ratio", "hertz"; "": a plain number */
+
+typedef struct igpu_field {
+  size_t size;
+  const char* labels; /* which row, as in METRICS.md: gt="0",engine="vcs0"; "": of the GPU itself. '\\', '"' and line
+                         feeds in values have a '\\' before them, as in a page of metrics */
+  igpu_value value;
+} igpu_field;
+/* As for the tables; -EINVAL and IGPU_FAILED for a name that does not exist. */
+IGPU_API igpu_state igpu_field_count(const igpu_snapshot* snapshot, const char* name, size_t* count);
+IGPU_API int igpu_field_at(const igpu_snapshot* snapshot, const char* name, size_t index, igpu_field* row);
+
 /* --- Sampling ------------------------------------------------------------------------------------------------------
  */
 

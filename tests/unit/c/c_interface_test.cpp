@@ -300,4 +300,54 @@ TEST_CASE("a sampler calls back until the callback says so") {
   CHECK(sampler == nullptr);
 }
 
+TEST_CASE("a field has the rows and values of its table") {
+  const Scene scene("rack");
+  std::size_t count = 0;
+  REQUIRE(igpu_field_count(scene.now, "engine.busy", &count) == IGPU_OK);
+  std::size_t engines = 0;
+  REQUIRE(igpu_engine_count(scene.now, &engines) == IGPU_OK);
+  CHECK(count == engines);
+  for (std::size_t i = 0; i < count; ++i) {
+    igpu_field field = IGPU_INIT(igpu_field);
+    igpu_engine engine = IGPU_INIT(igpu_engine);
+    REQUIRE(igpu_field_at(scene.now, "engine.busy", i, &field) == 0);
+    REQUIRE(igpu_engine_at(scene.now, i, &engine) == 0);
+    CHECK(std::string(field.labels).find("engine=\"" + std::string(engine.name) + "\"") != std::string::npos);
+    CHECK(field.value.value == engine.busy.value);
+  }
+  igpu_field of_gpu = IGPU_INIT(igpu_field);
+  REQUIRE(igpu_field_at(scene.now, "gpu.suspended", 0, &of_gpu) == 0);
+  CHECK(std::string(of_gpu.labels).empty());
+  CHECK(of_gpu.value.value == 0);
+}
+
+TEST_CASE("every field that is listed can be read, and others are refused") {
+  const Scene scene("rack");
+  std::size_t names = 0;
+  for (; const char* name = igpu_field_name(names); ++names) {
+    CAPTURE(name);
+    CHECK(igpu_field_unit(names) != nullptr);
+    std::size_t count = 0;
+    CHECK(igpu_field_count(scene.now, name, &count) != IGPU_FAILED);
+    igpu_field row = IGPU_INIT(igpu_field);
+    CHECK(igpu_field_at(scene.now, name, count, &row) == -ENOENT);
+  }
+  CHECK(names > 40);
+  CHECK(igpu_field_unit(names) == nullptr);
+  std::size_t count = 1;
+  CHECK(igpu_field_count(scene.now, "engine.bussy", &count) == IGPU_FAILED);
+  CHECK(count == 0);
+  igpu_field row = IGPU_INIT(igpu_field);
+  CHECK(igpu_field_at(scene.now, "engine.bussy", 0, &row) == -EINVAL);
+  CHECK(igpu_field_at(scene.now, nullptr, 0, &row) == -EINVAL);
+  CHECK(igpu_field_at(nullptr, "engine.busy", 0, &row) == -EINVAL);
+}
+
+TEST_CASE("a field without rows says why") {
+  const Scene scene("asleep");
+  std::size_t count = 1;
+  CHECK(igpu_field_count(scene.now, "engine.busy", &count) == IGPU_SUSPENDED);
+  CHECK(count == 0);
+}
+
 TEST_SUITE_END();

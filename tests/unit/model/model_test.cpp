@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "igpu/error.h"
 #include "igpu/monitor.h"
+#include "igpu/values.h"
 #include "model/fields.h"
 
 using namespace igpu;
@@ -163,6 +165,40 @@ TEST_CASE("the feature of a field explains a list without rows, too") {
       page.add("intel_gpu_exporter_feature_available", {{"feature", "fan"}, {"reason", "hardware"}}, 0).gpu();
   REQUIRE(gpu.fans.is_absent());
   CHECK(gpu.fans.absent().reason == Reason::hardware);
+}
+
+TEST_CASE("the values of a snapshot by name: each row with its labels") {
+  Page page;
+  const Labels process{{"pid", "7"}, {"comm", "a\"b"}};
+  page.add("intel_gpu_engine_busy_ratio", engine("vcs0", "pmu"), 0.5)
+      .add("intel_gpu_engine_busy_ratio", engine("video", "fdinfo"), 0.25)
+      .add("intel_gpu_runtime_suspended", {}, 0)
+      .add("intel_gpu_process_clients", process, 1)
+      .add("intel_gpu_processes", {}, 1)
+      .add("intel_gpu_exporter_feature_available", {{"feature", "processes"}, {"reason", "ok"}}, 1);
+  const GpuModel gpu = page.gpu();
+
+  const auto texts = [&](std::string_view name) {
+    std::string text;
+    const auto rows = values(gpu, name);
+    REQUIRE(rows);
+    for (const FieldValue& row : *rows) {
+      for (const FieldLabel& label : row.labels) text += std::string(label.name) + "=" + label.value + " ";
+      text += std::to_string(row.value.value_or(-1)) + "\n";
+    }
+    return text;
+  };
+  CHECK(texts("engine.busy") ==
+        "gt=0 engine=vcs0 class=video source=pmu 0.500000\n"
+        "gt= engine=video class=video source=fdinfo 0.250000\n");
+  CHECK(texts("gpu.suspended") == "0.000000\n");
+  CHECK(texts("process.clients") == "pid=7 comm=a\"b 1.000000\n");
+
+  // Of a list without rows: the reason.
+  const auto fans = values(gpu, "fan.speed");
+  CHECK(fans.is_absent());
+  CHECK_THROWS_WITH_AS((void)values(gpu, "fan.sped"), "there is no value \"fan.sped\"", InvalidOption);
+  for (const FieldName& field : field_names()) CHECK_NOTHROW((void)values(gpu, field.name));
 }
 
 TEST_SUITE_END();
