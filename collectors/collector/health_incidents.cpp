@@ -48,10 +48,12 @@ std::optional<HangKind> kind_of(const FaultLine& line) {
 constexpr std::size_t bit(FaultSign sign) { return static_cast<std::size_t>(sign); }
 
 // Firmware that does not answer is no hang of a job: a hang that follows counts for itself, unless it is of the queue
-// for which it did not answer. It reports itself several times.
+// for which it did not answer. It reports itself several times, and so do page faults: by the hundred if a kernel of a
+// program runs wild.
 bool may_follow(const FaultLine& line, const std::bitset<16>& signs, HangKind kind, bool is_same_queue) {
   if (line.sign == FaultSign::fence_expired || kind == HangKind::fence_expired) return false;
   if (line.sign == FaultSign::firmware) return true;
+  if (line.sign == FaultSign::page_fault && signs.test(bit(FaultSign::page_fault))) return true;
   if (signs.test(bit(line.sign))) return false;
   return kind != HangKind::firmware || is_same_queue || line.sign == FaultSign::gt_reset ||
          line.sign == FaultSign::gt_reset_failed;

@@ -143,6 +143,7 @@ constexpr std::array kXeStarts{
     Start{"Timedout job: ", FaultSign::job_timeout},
     Start{"Engine reset: ", FaultSign::engine_reset},
     Start{"Engine memory CAT error", FaultSign::cat_error},
+    Start{"Engine memory cat error", FaultSign::cat_error},  // of earlier kernels, with drm.debug
     Start{"Memory CAT error reported by GuC", FaultSign::cat_error},
     Start{"GuC engine reset request failed on ", FaultSign::engine_reset_failed},
     Start{"reset started", FaultSign::gt_reset},

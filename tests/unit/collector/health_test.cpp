@@ -317,6 +317,24 @@ TEST_CASE("xe: a memory error, the end of its queue and the reset of the GT are 
   CHECK(s.value(kHangs, {{"kind", "gt_reset"}}) == 1);
 }
 
+TEST_CASE("xe: a storm of page faults is one hang, with what it ends in; one after a pause is another") {
+  Scene s;
+  s.scrape();
+  for (int i = 0; i < 33; ++i) s.xe_log("Fault response: Unsuccessful -EBUSY");
+  s.xe_log("Engine memory CAT error [18]: class=bcs, logical_mask: 0x1, guc_id=18");
+  s.xe_log("Engine reset: engine_class=bcs, logical_mask: 0x1, guc_id=18, state=0x289");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=18, flags=0x0 in python3 [7]");
+  for (int i = 0; i < 20; ++i) s.xe_log("Fault response: Unsuccessful -EBUSY");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "page_fault"}, {"class", "copy"}}) == 1);
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}, {"comm", "python3"}}) == 1);
+  s.m.clock.advance(1min);
+  s.xe_log("Fault response: Unsuccessful -EINVAL");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 2);
+}
+
 TEST_CASE("a request that is not done repeats its line every 28 s: each one counts") {
   Scene s;
   s.scrape();

@@ -66,7 +66,14 @@ TEST_CASE("i915, every variant of a hang") {
     check(prefix, Driver::i915, expected);
 }
 
+TEST_CASE("i915 of Linux 5.x, whose lines have no name of a component") {
+  check("i915 0000:03:00.0: ", Driver::i915,
+        {"GPU HANG: ecode 9:0:0x00000000, hang on rcs0", FaultSign::hang, EngineClass::render});
+  check("i915 0000:03:00.0: ", Driver::i915, {"Resetting chip for hang on rcs0", FaultSign::full_reset});
+}
+
 TEST_CASE("i915, what comes with a hang or without one") {
+  check("i915 0000:03:00.0: [drm] ", Driver::i915, {"device wedged, needs recovery", FaultSign::wedged});
   check("i915 0000:03:00.0: [drm] ", Driver::i915,
         {"Resetting chip for stopped heartbeat on rcs0", FaultSign::full_reset});
   check("i915 0000:03:00.0: [drm] GT0: ", Driver::i915, {"Resetting chip for CS error", FaultSign::full_reset});
@@ -155,6 +162,12 @@ TEST_CASE("xe, with the GT as each kernel writes it") {
            EngineClass::copy,
            {},
            18});
+    check(prefix, Driver::xe,
+          {"Engine memory cat error: engine_class=ccs, logical_mask: 0x1, guc_id=18",
+           FaultSign::cat_error,
+           EngineClass::compute,
+           {},
+           18});
     check(prefix, Driver::xe, {"reset started", FaultSign::gt_reset});
     check(prefix, Driver::xe, {"Fault response: Unsuccessful -EINVAL", FaultSign::page_fault});
   }
@@ -172,7 +185,14 @@ TEST_CASE("xe, with the GT as each kernel writes it") {
       {"CRITICAL: Xe has declared device 0000:03:00.0 as wedged.\\x0aIOCTLs and executions are blocked. Only a rebind "
        "may clear the failure",
        FaultSign::wedged});
+  check("xe 0000:03:00.0: [drm] *ERROR* ", Driver::xe,
+        {"CRITICAL: Xe has declared device 0000:03:00.0 as wedged.\\x0aIOCTLs and executions are blocked.\\x0aFor "
+         "recovery "
+         "procedure, refer to https://docs.kernel.org/gpu/drm-uapi.html#device-wedging",
+         FaultSign::wedged});
   check("xe 0000:03:00.0: [drm] ", Driver::xe, {"device wedged, needs recovery", FaultSign::wedged});
+  check("xe 0000:03:00.0: [drm:pf_queue_work_func [xe]] ", Driver::xe,
+        {"Fault response: Unsuccessful -22", FaultSign::page_fault});
   check("xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: ", Driver::xe,
         {"HEC Uncorrected FW FD Corruption error reported, bit[2] is set", FaultSign::firmware});
 }
@@ -185,6 +205,9 @@ TEST_CASE("xe, lines that report no fault") {
            "xe 0000:03:00.0: [drm] GT0: reset done",
            "xe 0000:03:00.0: [drm] Xe device coredump has been created",
            "xe 0000:03:00.0: [drm] GT0: Check job timeout: seqno=1, lrc_seqno=1, guc_id=2, not started",
+           "xe 0000:03:00.0: [drm] Tile0: GT0: Check job timeout: seqno=1, lrc_seqno=1, guc_id=2, timestamp stuck",
+           "xe 0000:03:00.0: [drm] Xe device coredump has been deleted.",
+           "xe 0000:03:00.0: [RAS]: counter threshold crossed, 3 new errors",
            "xe 0000:03:00.0: [drm] Tile0: GT0: \\x0a\\x09ASID: 1\\x0a\\x09VFID: 0",
            "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported NONFATAL error 0x20000",
            "xe 0000:03:00.0: [drm] Tile0: GT0: Using GuC firmware from xe/bmg_guc_70.bin version 70.49.4",
