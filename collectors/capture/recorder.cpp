@@ -396,13 +396,17 @@ struct Recorder::State {
     machine.client_scan_limit = kClientScanLimit;
     machine.why_no_queue_faults = {Reason::disabled};  // likewise when it is replayed
     machine.uevents = keep_channel(kUevents, inner.uevents);
+    machine.output_uevents = without_messages(inner.output_uevents);  // as uevents, when it is replayed
     machine.kernel_log = keep_channel(kKernelLog, inner.kernel_log);
   }
 
   KernelChannel keep_channel(std::string_view key, const KernelChannel& channel) {
     const bool is_open = channel.messages != nullptr;
     (void)keeper.keep(std::string(key), is_open ? Answer() : absent_answer(channel.why));
-    return {is_open ? &no_messages : nullptr, channel.why};
+    return without_messages(channel);
+  }
+  KernelChannel without_messages(const KernelChannel& channel) {
+    return {channel.messages != nullptr ? &no_messages : nullptr, channel.why};
   }
 
   Keeper keeper;

@@ -287,6 +287,7 @@ struct Replay::State {
     machine.client_scan_limit = kClientScanLimit;
     machine.why_no_queue_faults = {Reason::disabled};  // a capture is taken without collector `jobs`
     machine.uevents = channel(kUevents);
+    machine.output_uevents = machine.uevents;
     machine.kernel_log = channel(kKernelLog);
   }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/connectors.h"
 
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -26,7 +25,10 @@ constexpr Metric<Count, 2> kHotplugs{"intel_gpu_hotplug_events_total",
                                      Kind::counter,
                                      "Times that the kernel announced that something was plugged in or out.",
                                      {"device", "connector"}};
-constexpr const MetricDescriptor* kMetrics[] = {&kConnected, &kEnabled, &kInfoMetric, &kHotplugs};
+constexpr Metric<Count, 0> kLost{"intel_gpu_hotplug_events_lost_total", Kind::counter,
+                                 "Times that the kernel dropped uevents before they were read; some may have announced "
+                                 "that something was plugged in or out."};
+constexpr const MetricDescriptor* kMetrics[] = {&kConnected, &kEnabled, &kInfoMetric, &kHotplugs, &kLost};
 
 constexpr FeatureDescriptor kOutputs{"connectors", "Outputs, and whether something is plugged into them.",
                                      Need::nothing_special};
@@ -50,26 +52,33 @@ constexpr CollectorInfo ConnectorsCollector::kInfo{
         "holds its serial number, is not read. So the values are right only while hot-plug detection works; switches, "
         "dummy plugs and converters may pretend to be a monitor. `unknown` counts events that name no output: those of "
         "Linux before 5.17, those of several outputs at once, and those of kernels whose sysfs has no `connector_id`. "
-        "An "
-        "output whose state the driver does not know has no `intel_gpu_connector_connected`."};
+        "An output whose state the driver does not know has no `intel_gpu_connector_connected`. The preferred mode is "
+        "read after an event and every 20 seconds; while the driver probes an output it is not shown."};
 
 std::unique_ptr<MachineCollector> ConnectorsCollector::create(const MachineContext& context) {
   return std::make_unique<ConnectorsCollector>(context.machine);
 }
 
-ConnectorsCollector::ConnectorsCollector(Machine& machine) : machine_(machine) {}
+ConnectorsCollector::ConnectorsCollector(Machine& machine, Nanoseconds patience)
+    : machine_(machine), patience_(patience) {}
 
-// Files first: they tell which output an event is about.
+// Files first: they tell which output an event is about. Modes last: an event tells that they changed.
 void ConnectorsCollector::collect(MachinePass& pass, SampleSink& out) {
   const auto gpus = pass.gpus();
   shown_.clear();
   for (const Gpu& gpu : *gpus) read_outputs(gpu, out);
+  if (machine_.output_uevents.messages != nullptr) read_uevents(out);
+  for (const Gpu& gpu : *gpus)
+    if (shown_.contains(gpu.address)) begin_reading_modes(gpu, devices_[gpu.address], pass.now(), out);
+  Nanoseconds patience = patience_;
+  for (const Gpu& gpu : *gpus)
+    if (shown_.contains(gpu.address)) read_modes(gpu, devices_[gpu.address], patience, out);
   if (machine_.output_uevents.messages == nullptr) {
     out.absent(kEvents, machine_.output_uevents.why);
     return;
   }
   out.available(kEvents);
-  read_uevents(out);
+  out.add(kLost, Count{static_cast<double>(lost_)});
   for (const auto& [address, outputs] : shown_) {
     Device& device = devices_[address];
     for (const std::string& name : outputs)
@@ -84,7 +93,10 @@ void ConnectorsCollector::read_outputs(const Gpu& gpu, SampleSink& out) {
   if (outputs->empty()) return out.absent(kOutputs, {Reason::hardware}, gpu.address);
   out.available(kOutputs, gpu.address);
   Device& device = devices_[gpu.address];
-  device.card_path = gpu.pci_path + "/drm/" + gpu.card;
+  if (const auto before = std::exchange(device.card_path, gpu.pci_path + "/drm/" + gpu.card);
+      before != device.card_path)
+    device.forget_modes();
+  const auto connected_before = std::exchange(device.connected, {});
   device.ids_before = std::exchange(device.ids, {});
   const auto note = [&out](const auto& reading) {
     if (reading.is_failure()) out.failed(reading.failure());
@@ -92,11 +104,56 @@ void ConnectorsCollector::read_outputs(const Gpu& gpu, SampleSink& out) {
   };
   for (const Connector& output : *outputs) {
     shown_[gpu.address].push_back(output.name);
+    if (output.connected && *output.connected) device.connected.push_back(output.name);
     if (note(output.connected)) out.add(kConnected, {gpu.address, output.name}, flag(*output.connected));
     if (note(output.enabled)) out.add(kEnabled, {gpu.address, output.name}, flag(*output.enabled));
-    if (note(output.mode)) out.add(kInfoMetric, {gpu.address, output.name, *output.mode}, flag(true));
     if (note(output.id)) device.ids.insert_or_assign(*output.id, output.name);
   }
+  if (device.connected == connected_before) return;
+  device.modes_are_due = true;
+  std::erase_if(device.modes, [&](const auto& one) {
+    return std::ranges::find(device.connected, one.first) == device.connected.end();
+  });
+}
+
+// What is being read may be of before the event that made it due: it stays due then.
+void ConnectorsCollector::begin_reading_modes(const Gpu& gpu, Device& device, Nanoseconds now, SampleSink& out) {
+  if (device.reading || device.connected.empty()) return;
+  if (!device.modes_are_due && now - device.modes_read_at < kModesEvery) return;
+  std::vector<std::string> paths;
+  for (const std::string& output : device.connected) paths.push_back(modes_path(gpu, output));
+  try {
+    device.reading = std::make_unique<SlowReads>(machine_.sys, std::move(paths), kModesStart);
+  } catch (const std::system_error& error) {  // no thread: the next scrape tries again
+    out.failed({error.code(), "modes"});
+    return;
+  }
+  device.reading_is_new = true;
+  device.being_read = device.connected;
+  device.modes_are_due = false;
+  device.modes_read_at = now;
+}
+
+void ConnectorsCollector::read_modes(const Gpu& gpu, Device& device, Nanoseconds& patience, SampleSink& out) {
+  const bool is_new = std::exchange(device.reading_is_new, false);
+  const auto read = device.reading ? device.reading->take(is_new ? patience : Nanoseconds::zero()) : std::nullopt;
+  if (is_new && !read) patience = {};  // the other GPUs' had as much time
+  if (read) {
+    device.reading.reset();
+    const bool is_current = !device.modes_are_due;
+    if (is_current) device.modes.clear();
+    for (std::size_t i = 0; i < read->size() && is_current; ++i) {
+      const std::string& output = device.being_read[i];
+      const std::string path = modes_path(gpu, output);
+      const Reading<std::string>& text = read->at(i);
+      const auto mode = text ? preferred_mode(*text, path) : text;
+      if (mode) device.modes.insert_or_assign(output, *mode);
+      if (!mode.is_failure()) continue;
+      out.failed(mode.failure());
+      device.modes_are_due = true;  // again at the next scrape
+    }
+  }
+  for (const auto& [output, mode] : device.modes) out.add(kInfoMetric, {gpu.address, output, mode}, flag(true));
 }
 
 void ConnectorsCollector::read_uevents(SampleSink& out) {
@@ -109,8 +166,8 @@ void ConnectorsCollector::read_uevents(SampleSink& out) {
     }
     if (message->state == KernelMessage::State::none) return;
     if (message->state == KernelMessage::State::lost) {
-      // The counts are too low from now on.
-      out.failed({std::error_code(ENOBUFS, std::generic_category()), "uevents that came too fast to be counted"});
+      ++lost_;
+      for (auto& [address, device] : devices_) device.forget_modes();
       continue;
     }
     const auto event = parse_uevent(message->text);
@@ -120,7 +177,13 @@ void ConnectorsCollector::read_uevents(SampleSink& out) {
   }
 }
 
+void ConnectorsCollector::Device::forget_modes() {
+  modes.clear();
+  modes_are_due = true;
+}
+
 void ConnectorsCollector::Device::count(const Uevent& event) {
+  if (event.value("HOTPLUG") == "1") forget_modes();
   // With PROPERTY it is a link that must be trained again, or content protection (drm_sysfs_connector_property_event).
   if (event.value("HOTPLUG") != "1" || event.value("PROPERTY")) return;
   std::string name(kUnknown);

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collector/collector.h"
+#include "machine/slow_reads.h"
 #include "source/connectors.h"
 #include "source/uevent.h"
 
@@ -20,10 +22,13 @@ class ConnectorsCollector final : public MachineCollector {
   static constexpr std::size_t kMostMessages = 65536;  // of one scrape; what is left is read in the next one
   // Outputs of one GPU whose events are remembered: those of docks come and go. Events of others count as `unknown`.
   static constexpr std::size_t kMostKnown = 4 * kMostConnectors;
+  // Modes are read when an output was plugged in, and so often besides, because not every event arrives.
+  static constexpr Nanoseconds kModesEvery = std::chrono::seconds(20);
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  explicit ConnectorsCollector(Machine& machine);
+  // patience: how long a scrape waits for modes.
+  explicit ConnectorsCollector(Machine& machine, Nanoseconds patience = SlowReads::kPatience);
 
   void collect(MachinePass& pass, SampleSink& out) override;
 
@@ -34,13 +39,26 @@ class ConnectorsCollector final : public MachineCollector {
     std::map<std::uint64_t, std::string> ids_before;  // of the one before: an output may be gone when its event is read
     std::map<std::string, std::uint64_t> events;      // by output; "unknown" as well
 
+    std::vector<std::string> connected;        // outputs, of this scrape
+    std::map<std::string, std::string> modes;  // by output that was connected when they were read
+    bool modes_are_due = true;
+    Nanoseconds modes_read_at{};
+    std::vector<std::string> being_read;  // outputs
+    std::unique_ptr<SlowReads> reading;   // their modes
+    bool reading_is_new = false;          // it began in this scrape
+
     void count(const Uevent& event);
+    void forget_modes();
   };
 
   void read_outputs(const Gpu& gpu, SampleSink& out);
   void read_uevents(SampleSink& out);
+  void begin_reading_modes(const Gpu& gpu, Device& device, Nanoseconds now, SampleSink& out);
+  void read_modes(const Gpu& gpu, Device& device, Nanoseconds& patience, SampleSink& out);
 
   Machine& machine_;
+  const Nanoseconds patience_;
+  std::uint64_t lost_ = 0;
   std::map<std::string, Device> devices_;                  // by PCI address
   std::map<std::string, std::vector<std::string>> shown_;  // outputs of this scrape, by PCI address
   std::vector<char> buffer_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "base/scan.h"
@@ -36,9 +37,10 @@ std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& 
   return std::make_unique<HealthCollector>(context.machine, context.flights);
 }
 
-HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights)
+HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights, Nanoseconds patience)
     : machine_(machine),
       flights_(std::move(flights)),
+      patience_(patience),
       channels_{machine.uevents, machine.kernel_log},
       queue_faults_(machine.why_no_queue_faults),
       dumps_(machine.sys),
@@ -57,15 +59,16 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   follow(scrape);
   for (auto& [address, device] : devices_) {
     device.incidents.begin_scrape(scrape.now);
-    device.named.begin_scrape(scrape.now, !device.unread_dump.empty());
+    device.named.begin_scrape(scrape.now, device.has_unread_dump());
   }
   if (log_is_old_) read_old_log(scrape, pass);
   read_uevents(scrape, out);
   read_hangs(scrape, pass, out);
   read_dumps(scrape, out);
-  name_processes_of_dumps(scrape, pass, out);
+  begin_reading_dumps(scrape, out);
   ask_drivers(scrape, out);
   for (const auto& part : parts_) part->collect(scrape, out);
+  name_processes_of_dumps(scrape, pass, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
   write_lost(out);
   write_features(scrape, out);
@@ -88,6 +91,8 @@ void HealthCollector::follow(const HealthScrape& scrape) {
     fresh.processes = std::move(known->second.processes);
     fresh.last = std::move(known->second.last);
     fresh.named = std::move(known->second.named);
+    fresh.unread_dump = std::move(known->second.unread_dump);
+    fresh.dump = std::move(known->second.dump);
     devices_.erase(known);
     schedule_.forget(gpu.address);
     devices_.try_emplace(gpu.address, std::move(fresh));
@@ -261,7 +266,7 @@ void HealthCollector::count_hangs(MachinePass& pass, bool are_old) {
       if (hang.counted) note_fault(device, to_string(hang.kind), hang.age);
       if (are_old) continue;
       if (hang.counted) ++device.hangs[static_cast<std::size_t>(hang.kind)][index_of(hang.engine_class)];
-      if (hang.process && device.named.hang_names(hang.queue, *hang.process))
+      if (device.named.hung(hang.queue, hang.kind, hang.process))
         count_process(device, address, hang.kind, *hang.process, pass);
     }
   }
@@ -322,18 +327,41 @@ HealthDevice* HealthCollector::note_dump(const CoreDump& dump, HealthScrape& scr
 }
 
 // What neither the kernel log nor the BPF programs name: hangs of queues that are older than the programs, and of
-// queues without an end to their jobs, for which xe writes only a dump. To read a large one resumes a GPU that sleeps.
-void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
+// queues without an end to their jobs, for which xe writes only a dump. xe lists a dump before it has copied the
+// memory that goes into it, and lets readers wait until then (xe_devcoredump_read()), for seconds if it is large; and
+// to read a large one resumes a GPU that sleeps.
+void HealthCollector::begin_reading_dumps(const HealthScrape& scrape, SampleSink& out) {
   for (const Gpu& gpu : scrape.gpus) {
     HealthDevice& device = devices_.at(gpu.address);
-    if (device.unread_dump.empty() || !scrape.is_awake(gpu.address)) continue;
-    std::array<char, kCoreDumpHead> buffer;
-    const auto head = machine_.sys.read_start(device.unread_dump, buffer);
-    device.unread_dump.clear();
-    if (head.is_failure()) out.failed(head.failure());
-    const auto process = head ? process_of_core_dump(*head) : std::nullopt;
-    if (process && device.named.dump_names(queue_of_core_dump(*head), *process))
-      count_process(device, gpu.address, HangKind::job_timeout, *process, pass);
+    if (device.unread_dump.empty() || device.dump || !scrape.is_awake(gpu.address)) continue;
+    try {
+      device.dump = std::make_unique<SlowReads>(machine_.sys, std::vector{device.unread_dump}, kCoreDumpStartSize);
+      device.dump_is_new = true;
+      device.unread_dump.clear();
+    } catch (const std::system_error& error) {  // no thread: the next scrape tries again
+      out.failed({error.code(), device.unread_dump});
+    }
+  }
+}
+
+// A dump that is not complete yet costs one scrape the time that it waits, and is asked for in the next ones.
+void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
+  Nanoseconds patience = patience_;
+  for (const Gpu& gpu : scrape.gpus) {
+    HealthDevice& device = devices_.at(gpu.address);
+    if (!device.dump) continue;
+    const bool is_new = device.dump_is_new;
+    const auto read = device.dump->take(std::exchange(device.dump_is_new, false) ? patience : Nanoseconds::zero());
+    if (!read) {
+      if (is_new) patience = {};  // the others had as much time
+      continue;
+    }
+    device.dump.reset();
+    const Reading<std::string>& text = read->front();
+    if (text.is_failure()) out.failed(text.failure());
+    const auto start = text ? parse_core_dump_start(*text) : std::nullopt;
+    const auto kind = start && start->process ? device.named.dumped(*start, *start->process) : std::nullopt;
+    if (kind) count_process(device, gpu.address, *kind, *start->process, pass);
   }
 }
 

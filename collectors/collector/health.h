@@ -17,6 +17,7 @@
 #include "igpu/flight.h"
 #include "machine/kernel_messages.h"
 #include "machine/queue_faults.h"
+#include "machine/slow_reads.h"
 #include "source/core_dumps.h"
 #include "source/fault_text.h"
 #include "source/queue_fault_events.h"
@@ -39,8 +40,9 @@ class HealthCollector final : public MachineCollector {
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  // flights: is told of faults; may be null.
-  explicit HealthCollector(Machine& machine, std::shared_ptr<Flights> flights = nullptr);
+  // flights: is told of faults; may be null. patience: how long a scrape waits for the start of a core dump.
+  explicit HealthCollector(Machine& machine, std::shared_ptr<Flights> flights = nullptr,
+                           Nanoseconds patience = SlowReads::kPatience);
   ~HealthCollector() override;
 
   void collect(MachinePass& pass, SampleSink& out) override;
@@ -72,6 +74,7 @@ class HealthCollector final : public MachineCollector {
   void keep_old_dumps();
   void read_dumps(HealthScrape& scrape, SampleSink& out);
   HealthDevice* note_dump(const CoreDump& dump, HealthScrape& scrape);
+  void begin_reading_dumps(const HealthScrape& scrape, SampleSink& out);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
   void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age);
@@ -85,6 +88,7 @@ class HealthCollector final : public MachineCollector {
 
   Machine& machine_;
   const std::shared_ptr<Flights> flights_;
+  const Nanoseconds patience_;
   std::array<KernelChannel, kChannels> channels_;
   std::array<std::uint64_t, kChannels> lost_{};
   Reading<const QueueFaults*> queue_faults_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "collector/health_wedged.h"
 #include "device/engine_class.h"
 #include "igpu/device.h"
+#include "machine/slow_reads.h"
 #include "source/wedged_probe.h"
 
 namespace igpu {
@@ -43,8 +45,12 @@ struct HealthDevice {
     std::uint64_t hangs = 0;
   };
   std::vector<Process> processes;           // the one that hung last is last
-  std::string unread_dump;                  // a new dump's content
+  std::string unread_dump;                  // path of a new dump's content
+  std::unique_ptr<SlowReads> dump;          // its start, while it is read
+  bool dump_is_new = false;                 // that began in this scrape
   std::map<std::string_view, double> last;  // by kind; since 1970
+
+  bool has_unread_dump() const { return !unread_dump.empty() || dump; }
 };
 
 }  // namespace igpu

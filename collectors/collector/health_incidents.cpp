@@ -48,10 +48,12 @@ std::optional<HangKind> kind_of(const FaultLine& line) {
 constexpr std::size_t bit(FaultSign sign) { return static_cast<std::size_t>(sign); }
 
 // Firmware that does not answer is no hang of a job: a hang that follows counts for itself, unless it is of the queue
-// for which it did not answer. It reports itself several times.
+// for which it did not answer. It reports itself several times, and so do page faults: by the hundred if a kernel of a
+// program runs wild.
 bool may_follow(const FaultLine& line, const std::bitset<16>& signs, HangKind kind, bool is_same_queue) {
   if (line.sign == FaultSign::fence_expired || kind == HangKind::fence_expired) return false;
   if (line.sign == FaultSign::firmware) return true;
+  if (line.sign == FaultSign::page_fault && signs.test(bit(FaultSign::page_fault))) return true;
   if (signs.test(bit(line.sign))) return false;
   return kind != HangKind::firmware || is_same_queue || line.sign == FaultSign::gt_reset ||
          line.sign == FaultSign::gt_reset_failed;
@@ -142,15 +144,15 @@ void HangIncidents::give_queue(Incident& incident, std::uint32_t queue) {
 
 // What the reset of an engine said about the queue of this hang.
 void HangIncidents::add_engine_reset(Incident& incident, std::size_t source, Nanoseconds time) {
-  const auto known = engine_resets_.find(*incident.queue);
-  if (known == engine_resets_.end()) return;
-  const EngineReset& reset = known->second;
-  const bool is_near = reset.source == source ? time - reset.time <= kWithin : scrape_ - reset.scrape <= 1;
-  if (!is_near || !may_equal(reset.gt, incident.gt)) return;
-  if (!incident.engine_class) incident.engine_class = reset.engine_class;
-  auto& process = incident.by[reset.source].process;
-  if (!process) process = reset.process;
-  engine_resets_.erase(known);
+  for_each_of(engine_resets_, {*incident.queue, incident.gt}, [&](const auto& known) {
+    const EngineReset& reset = known->second;
+    const bool is_near = reset.source == source ? time - reset.time <= kWithin : scrape_ - reset.scrape <= 1;
+    if (!is_near) return;
+    if (!incident.engine_class) incident.engine_class = reset.engine_class;
+    auto& process = incident.by[reset.source].process;
+    if (!process) process = reset.process;
+    engine_resets_.erase(known);
+  });
 }
 
 void HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource source_of_line, Nanoseconds age) {
@@ -161,8 +163,8 @@ void HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource sou
   if (incident == nullptr && !kind) {
     if (line.sign != FaultSign::engine_reset || !line.queue) return;
     if (engine_resets_.size() == kMostEngineResets) engine_resets_.clear();
-    engine_resets_.insert_or_assign(*line.queue,
-                                    EngineReset{source, time, now_, scrape_, line.gt, line.engine_class, line.process});
+    engine_resets_.insert_or_assign(GtQueue{*line.queue, line.gt},
+                                    EngineReset{source, time, now_, scrape_, line.engine_class, line.process});
     return;
   }
   if (incident == nullptr) incident = &new_incident(*kind, age, source);
@@ -187,7 +189,8 @@ void HangIncidents::settle(Incident& incident) {
   // The queue events name who created the queue, the kernel log who opened the device.
   const Report& log = incident.by[static_cast<std::size_t>(FaultSource::kernel_log)];
   const Report& events = incident.by[static_cast<std::size_t>(FaultSource::queue_events)];
-  Change change{incident.kind, incident.engine_class, incident.queue, !incident.is_counted, std::nullopt, incident.age};
+  Change change{incident.kind, incident.engine_class, std::nullopt, !incident.is_counted, std::nullopt, incident.age};
+  if (incident.queue) change.queue = GtQueue{*incident.queue, incident.gt};
   if (!incident.process_is_told) change.process = events.process ? events.process : log.process;
   incident.is_counted = true;
   incident.process_is_told = incident.process_is_told || change.process;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collector/health_queues.h"
 #include "igpu/engine_class.h"
 #include "igpu/units.h"
 #include "source/fault_text.h"
@@ -22,8 +23,9 @@ inline constexpr std::size_t kFaultSources = 2;
 // Counts each hang of one GPU once, although the kernel writes up to four lines about it, and several sources report
 // it. Pure. The cost of a line does not grow with the number of lines.
 //
-// Lines of the same hang follow each other within seconds, and none of them comes twice from one source: a line that
-// this hang has had already begins another hang, as does a line with the id of another queue. A line without a kind
+// Lines of the same hang follow each other within seconds, and none of them comes twice from one source, but those of
+// page faults and of firmware that does not answer: a line that this hang has had already begins another hang, as does
+// a line with the id of another queue. A line without a kind
 // begins none: a reset of an engine also follows the normal end of a queue. It tells the class and the process of a
 // hang that another line reports of the same queue.
 //
@@ -38,7 +40,7 @@ class HangIncidents {
   struct Change {
     HangKind kind{};
     std::optional<EngineClass> engine_class;
-    std::optional<std::uint32_t> queue;
+    std::optional<GtQueue> queue;
     bool counted = false;                 // a new hang of this kind and class
     std::optional<FaultProcess> process;  // known since the last call; each hang names one at most
     Nanoseconds age{};                    // as it was given with the first line
@@ -72,7 +74,6 @@ class HangIncidents {
     std::size_t source = 0;
     Nanoseconds time{}, read_at{};
     std::uint64_t scrape = 0;
-    std::optional<std::uint32_t> gt;
     std::optional<EngineClass> engine_class;
     std::optional<FaultProcess> process;
   };
@@ -88,8 +89,8 @@ class HangIncidents {
 
   std::vector<Incident> recent_;                                          // oldest first
   std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_queue_;  // their places in recent_, ascending
-  std::unordered_map<std::uint32_t, EngineReset> engine_resets_;          // by queue
-  std::vector<Change> settled_;                                           // of incidents that are forgotten
+  ByQueue<EngineReset> engine_resets_;
+  std::vector<Change> settled_;  // of incidents that are forgotten
   std::uint64_t scrape_ = 0;
   Nanoseconds now_{};
 };

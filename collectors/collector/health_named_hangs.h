@@ -3,15 +3,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 
+#include "collector/health_queues.h"
 #include "igpu/units.h"
 #include "source/fault_text.h"
 
 namespace igpu {
 
-// Of one GPU: whose hangs were named lately, so that a hang and the core dump of it name its process once, whichever is
-// read first. Pure.
+// Of one GPU: what hung lately, and whose hangs were named, so that a hang and the core dump of it name its process
+// once, whichever is read first. Pure.
 class NamedHangs {
  public:
   // Without uevents a dump is found when the list of dumps is read again, every 20 seconds.
@@ -20,31 +20,50 @@ class NamedHangs {
   // has_unread_dump: all are kept that were known when it was made.
   void begin_scrape(Nanoseconds now, bool has_unread_dump) {
     ++scrape_;
-    if (!has_unread_dump) std::erase_if(by_hang_, [&](const auto& one) { return is_over(one.second, now); });
+    if (!has_unread_dump) std::erase_if(hangs_, [&](const auto& one) { return is_over(one.second.seen, now); });
     if (by_dump_ && is_over(by_dump_->seen, now)) by_dump_.reset();
     now_ = now;
   }
 
-  // A hang of this queue names its process. False: the core dump has named it. The driver gives the ids of queues that
-  // ended to new ones, so a later hang is the same only if the process is, too; at first it may have two names: the one
-  // that opened the node and the one that created the queue.
-  bool hang_names(std::optional<std::uint32_t> queue, const FaultProcess& process) {
-    if (queue) by_hang_[*queue] = {now_, scrape_};
+  // A hang of this queue, or one whose process is known now. Whether the process is to be counted; false: there is
+  // none, or the core dump has named it. The driver gives the ids of queues that ended to new ones, so a later hang is
+  // the same only if the process is, too; at first it may have two names: the one that opened the node and the one
+  // that created the queue.
+  bool hung(const std::optional<GtQueue>& queue, HangKind kind, const std::optional<FaultProcess>& process) {
+    if (queue) {
+      Hang& hang = hangs_[*queue];
+      hang = {kind, hang.is_named || process.has_value(), {now_, scrape_}};
+    }
+    if (!process) return false;
     if (!by_dump_) return true;
-    const bool is_process = by_dump_->process.pid == process.pid;
-    const bool is_queue = by_dump_->queue && by_dump_->queue == queue && scrape_ - by_dump_->seen.scrape <= 1;
-    const bool is_other_queue = by_dump_->queue && queue && by_dump_->queue != queue;
-    if (is_other_queue || (!is_process && !is_queue)) return true;
+    const bool is_process = by_dump_->pid == process->pid;
+    const bool both_told = by_dump_->queue && queue;
+    const bool is_queue = both_told && by_dump_->queue->may_be(*queue);
+    if (both_told && !is_queue) return true;
+    if (!is_process && !(is_queue && scrape_ - by_dump_->seen.scrape <= 1)) return true;
     by_dump_.reset();
     return false;
   }
 
-  // A core dump does, whose reason names this queue, if any. False: a hang has named it; or may have, if the dump does
-  // not say of which queue it is.
-  bool dump_names(std::optional<std::uint32_t> queue, const FaultProcess& process) {
-    if (queue ? by_hang_.contains(*queue) : !by_hang_.empty()) return false;
-    by_dump_ = {queue, process, {now_, scrape_}};
-    return true;
+  // The kind of the hang that a core dump of `process` is of: that of the queue's hang, or what the reason says.
+  // nullopt: a hang has named the process; or may have, if the dump does not say of which queue it is.
+  std::optional<HangKind> dumped(const CoreDumpStart& dump, const FaultProcess& process) {
+    const auto queue = dump.queue ? std::optional(GtQueue{*dump.queue, dump.gt}) : std::nullopt;
+    std::optional<HangKind> kind;
+    bool is_named = false, is_one_kind = true;
+    const auto note = [&](const auto& known) {
+      is_named = is_named || known->second.is_named;
+      is_one_kind = is_one_kind && (!kind || kind == known->second.kind);
+      kind = known->second.kind;
+    };
+    if (queue) {
+      for_each_of(hangs_, *queue, note);
+    } else {
+      for (auto known = hangs_.begin(); known != hangs_.end(); ++known) note(known);
+    }
+    if (is_named) return std::nullopt;
+    by_dump_ = {queue, process.pid, {now_, scrape_}};
+    return kind && is_one_kind ? *kind : dump.kind;
   }
 
  private:
@@ -52,15 +71,20 @@ class NamedHangs {
     Nanoseconds time{};
     std::uint64_t scrape = 0;
   };
+  struct Hang {
+    HangKind kind{};
+    bool is_named = false;
+    Seen seen;
+  };
   struct Dump {
-    std::optional<std::uint32_t> queue;
-    FaultProcess process;
+    std::optional<GtQueue> queue;
+    std::uint32_t pid = 0;
     Seen seen;
   };
   bool is_over(const Seen& seen, Nanoseconds now) const { return now - seen.time > kKept && scrape_ - seen.scrape > 1; }
 
-  std::unordered_map<std::uint32_t, Seen> by_hang_;  // by queue
-  std::optional<Dump> by_dump_;                      // xe makes one an hour
+  ByQueue<Hang> hangs_;
+  std::optional<Dump> by_dump_;  // xe makes one an hour
   std::uint64_t scrape_ = 0;
   Nanoseconds now_{};
 };

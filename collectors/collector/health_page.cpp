@@ -126,7 +126,8 @@ constexpr CollectorInfo HealthCollector::kInfo{
     .notes =
         "Counters begin at zero at the start; of earlier faults the kernel log and core dumps tell the time. Kinds of "
         "hangs: `hang` (i915 captured one), `fence_expired` (i915: a request was not done after 20 s), `job_timeout`, "
-        "`cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that failed), `gt_reset` "
+        "`cat_error` (access to memory that is not there), `page_fault`, `engine_reset` (one that failed; by workload "
+        "also one that ended a queue whose jobs have no end), `gt_reset` "
         "(xe), `firmware` (it did not answer, or reported an error). One hang is one count, although the kernel "
         "writes up to four lines about it; `class` is `unknown` where they do not name it. "
         "`intel_gpu_last_fault_timestamp_seconds` also has `full` (a reset of the whole GPU), `wedged` and "

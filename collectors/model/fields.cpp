@@ -373,6 +373,7 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_connector_enabled",
     "intel_gpu_connector_info",
     "intel_gpu_hotplug_events_total",
+    "intel_gpu_hotplug_events_lost_total",
     "intel_gpu_engine_busy_ratio_max",
     "intel_gpu_engine_busy_ratio_min",
     "intel_gpu_power_watts_max",

@@ -14,6 +14,7 @@ namespace igpu {
 namespace {
 
 constexpr std::size_t kLongestMode = 32;  // DRM_DISPLAY_MODE_LEN
+static_assert(kModesStart >= 2 * kLongestMode);
 
 Failure unexpected(const std::string& path) { return {std::error_code(EBADMSG, std::generic_category()), path}; }
 
@@ -27,17 +28,6 @@ Reading<bool> read_word(const Directory& sys, const std::string& path, std::stri
   if (word == no) return false;
   if (word == "unknown") return Absent{Reason::hardware};
   return unexpected(path);
-}
-
-Reading<std::string> read_mode(const Directory& sys, const std::string& path) {
-  std::array<char, 2 * kLongestMode> buffer;
-  const auto text = sys.read_start(path, buffer);
-  if (!text) return text.propagate<std::string>();
-  std::string_view rest = *text;
-  const std::string_view mode = trim(take_line(rest));
-  if (mode.empty()) return Absent{Reason::hardware};
-  if (mode.size() > kLongestMode) return unexpected(path);
-  return std::string(mode);
 }
 
 Reading<std::uint64_t> read_id(const Directory& sys, const std::string& path) {
@@ -68,12 +58,21 @@ Reading<std::vector<Connector>> read_connectors(const Directory& sys, const Gpu&
   for (std::string& name : names) {
     const std::string path = card + "/" + prefix + name + "/";
     const auto connected = read_word(sys, path + "status", "connected", "disconnected");
-    const bool has_modes = connected && *connected;
     connectors.push_back({std::move(name), connected, read_word(sys, path + "enabled", "enabled", "disabled"),
-                          has_modes ? read_mode(sys, path + "modes") : Reading<std::string>(Absent{Reason::hardware}),
                           read_id(sys, path + "connector_id")});
   }
   return connectors;
+}
+
+std::string modes_path(const Gpu& gpu, std::string_view output) {
+  return gpu.pci_path + "/drm/" + gpu.card + "/" + gpu.card + "-" + std::string(output) + "/modes";
+}
+
+Reading<std::string> preferred_mode(std::string_view modes, const std::string& path) {
+  const std::string_view mode = trim(take_line(modes));
+  if (mode.empty()) return Absent{Reason::hardware};
+  if (mode.size() > kLongestMode) return unexpected(path);
+  return std::string(mode);
 }
 
 }  // namespace igpu

@@ -12,7 +12,7 @@ namespace igpu {
 namespace {
 
 constexpr std::size_t kLongestName = 63;  // of a process: the kernel keeps 15 bytes
-constexpr std::string_view kCoreDumpStart = "**** Xe Device Coredump ****";
+constexpr std::string_view kCoreDumpTitle = "**** Xe Device Coredump ****";
 
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
@@ -143,6 +143,7 @@ constexpr std::array kXeStarts{
     Start{"Timedout job: ", FaultSign::job_timeout},
     Start{"Engine reset: ", FaultSign::engine_reset},
     Start{"Engine memory CAT error", FaultSign::cat_error},
+    Start{"Engine memory cat error", FaultSign::cat_error},  // of earlier kernels, with drm.debug
     Start{"Memory CAT error reported by GuC", FaultSign::cat_error},
     Start{"GuC engine reset request failed on ", FaultSign::engine_reset_failed},
     Start{"reset started", FaultSign::gt_reset},
@@ -234,21 +235,35 @@ bool read_fence(std::string_view text, FaultLine& line) {
   return true;
 }
 
-}  // namespace
-
-std::optional<FaultProcess> process_of_core_dump(std::string_view head) {
-  if (take_line(head) != kCoreDumpStart) return std::nullopt;
-  while (head.find('\n') != std::string_view::npos) {  // a line that is cut off may lack digits
-    std::string_view line = take_line(head);
-    if (take(line, "Process: ")) return process_of(line, '[', ']');
-  }
-  return std::nullopt;
+// "Timedout job - ..." and what later kernels may write; the others are of xe_guc_exec_queue_lr_cleanup() and
+// guc_exec_queue_timedout_job() in xe_guc_submit.c. A queue whose jobs have no end is cleaned up after the firmware
+// reset its engine.
+HangKind kind_of_dump(std::string_view reason) {
+  if (reason.starts_with("LR job cleanup")) return HangKind::engine_reset;
+  if (reason.starts_with("Schedule disable failed to respond")) return HangKind::firmware;
+  return HangKind::job_timeout;
 }
 
-std::optional<std::uint32_t> queue_of_core_dump(std::string_view head) {
-  if (take_line(head) != kCoreDumpStart || head.find('\n') == std::string_view::npos) return std::nullopt;
-  std::string_view line = take_line(head);
-  return take(line, "Reason: ") ? number_of(line, "guc_id=") : std::nullopt;
+}  // namespace
+
+std::optional<CoreDumpStart> parse_core_dump_start(std::string_view text) {
+  if (take_line(text) != kCoreDumpTitle) return std::nullopt;
+  CoreDumpStart dump;
+  bool has_process = false;
+  while (!dump.gt && text.find('\n') != std::string_view::npos) {  // a line that is cut off may lack digits
+    std::string_view line = take_line(text);
+    if (!has_process && take(line, "Reason: ")) {
+      dump.queue = number_of(line, "guc_id=");
+      dump.kind = kind_of_dump(line);
+    } else if (!has_process && take(line, "Process: ")) {
+      dump.process = process_of(line, '[', ']');
+      has_process = true;
+    } else if (take(line, "**** GT #")) {
+      const auto gt = take_number(line);
+      if (line == " ****") dump.gt = gt;
+    }
+  }
+  return dump;
 }
 
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record) {

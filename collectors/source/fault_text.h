@@ -59,13 +59,15 @@ struct FaultLine {
 // nullopt: a line of a program, or one that reports no fault.
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record);
 
-// The process whose job timed out, from the start of a core dump of xe (xe_devcoredump.c). nullopt: of a kernel that
-// names none, or no id.
-inline constexpr std::size_t kCoreDumpHead = 400;
-std::optional<FaultProcess> process_of_core_dump(std::string_view head);
-
-// The guc_id in the reason of a dump: "Timedout job - ", "LR job cleanup, ", "Schedule disable failed to respond, ".
-// nullopt: of a kernel that writes none.
-std::optional<std::uint32_t> queue_of_core_dump(std::string_view head);
+// The start of a core dump of xe (xe_devcoredump.c). Linux 6.8 names no process; until 6.12 there is neither the id of
+// the process nor a reason; which GT it is of comes behind the list of GTs, from 6.13 on.
+struct CoreDumpStart {
+  HangKind kind = HangKind::job_timeout;  // what the reason says
+  std::optional<std::uint32_t> gt, queue;
+  std::optional<FaultProcess> process;  // the one that opened the device
+};
+inline constexpr std::size_t kCoreDumpStartSize = 1024;
+// nullopt: not one of xe.
+std::optional<CoreDumpStart> parse_core_dump_start(std::string_view text);
 
 }  // namespace igpu

@@ -13,16 +13,15 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto dumped = igpu::process_of_core_dump(text.substr(0, igpu::kCoreDumpHead));
-  const auto queue = igpu::queue_of_core_dump(text.substr(0, igpu::kCoreDumpHead));
-  FUZZ_CHECK(!queue || text.find("guc_id=" + std::to_string(*queue)) != std::string_view::npos ||
+  const auto dump = igpu::parse_core_dump_start(text.substr(0, igpu::kCoreDumpStartSize));
+  FUZZ_CHECK(!dump || !dump->queue || text.find("guc_id=" + std::to_string(*dump->queue)) != std::string_view::npos ||
              text.find("guc_id=0") != std::string_view::npos);
   igpu::capture::Masks masks;
   const std::string clean_dump = igpu::masked_dump(text, masks);
-  if (dumped) {
-    FUZZ_CHECK(dumped->pid != 0 && !dumped->name.empty() && dumped->name.size() < 64);
-    const auto masked = igpu::process_of_core_dump(clean_dump);
-    FUZZ_CHECK(!masked || masked->name.starts_with("process"));
+  if (dump && dump->process) {
+    FUZZ_CHECK(dump->process->pid != 0 && !dump->process->name.empty() && dump->process->name.size() < 64);
+    const auto masked = igpu::parse_core_dump_start(clean_dump);
+    FUZZ_CHECK(!masked || !masked->process || masked->process->name.starts_with("process"));
   }
   FUZZ_CHECK(igpu::masked_command_line(text).size() <= 4 * size);
   FUZZ_CHECK(igpu::unescaped_log_text(text).size() <= size);

@@ -13,12 +13,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "device/drm_uapi.h"
 #include "support/fake_kernel_messages.h"
 #include "support/fake_queue_faults.h"
+#include "support/held_reads.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -80,6 +82,7 @@ class Scene {
   int asked = 0;
   std::vector<ProcessHang> hangs;  // that were reported to other collectors
   std::shared_ptr<Flights> flights = std::make_shared<Flights>();
+  Nanoseconds patience = 60s;  // for core dumps, which are read by another thread
 
   Scene() {
     m.tree.write("proc/stat", "cpu  1 2 3\nintr 7\nbtime 1700000000\nprocesses 1\n");
@@ -116,7 +119,12 @@ class Scene {
     return sink;
   }
   // The exporter starts: other than by a first scrape, so that something can happen in between.
-  void start() { collector_ = std::make_unique<HealthCollector>(m.machine(), flights); }
+  void start() { start(m.machine()); }
+  void start(Machine machine) {
+    collector_.reset();
+    machine_.emplace(std::move(machine));
+    collector_ = std::make_unique<HealthCollector>(*machine_, flights, patience);
+  }
   // As if the exporter were started again.
   void restart() { collector_.reset(); }
 
@@ -127,6 +135,10 @@ class Scene {
   }
   void xe_log(std::string_view text, Nanoseconds ago = {}) {
     write_log(kDgpu, "xe " + std::string(kDgpu) + ": [drm] Tile0: GT0: " + std::string(text), ago);
+  }
+  // The media GT of the same GPU, which has queue ids of its own.
+  void media_log(std::string_view text) {
+    write_log(kDgpu, "xe " + std::string(kDgpu) + ": [drm] Tile0: GT1: " + std::string(text));
   }
   void i915_log(std::string_view text, Nanoseconds ago = {}) {
     write_log(kIgpu, "i915 " + std::string(kIgpu) + ": [drm] " + std::string(text), ago);
@@ -178,15 +190,21 @@ class Scene {
     return true;
   }
 
+  std::optional<Machine> machine_;
   std::unique_ptr<HealthCollector> collector_;
   std::uint64_t sequence_ = 0;
 };
 
-// The start of a core dump; a kernel before Linux 6.13 gives no reason.
-std::string core_dump(std::string_view reason = {}) {
+// The start of a core dump, of a GPU with two GTs; a kernel before Linux 6.13 gives no reason.
+std::string core_dump(std::string_view reason = {}, int gt = 0) {
   std::string text = "**** Xe Device Coredump ****\n";
   if (!reason.empty()) (text += "Reason: ") += std::string(reason) + '\n';
-  return text + "kernel: 6.14.0\nmodule: xe\nProcess: ffmpeg [19639]\n**** Job ****\n";
+  text +=
+      "kernel: 6.14.0-37-generic\nmodule: xe\nSnapshot time: 1730000000.123456789\nUptime: 3600.123456789\n"
+      "Process: ffmpeg [19639]\nPCI ID: 0x7d55\nPCI revision: 0x08\n";
+  for (const char* const main_or_media : {"0\n\tTile: 0\n\tType: main", "1\n\tTile: 0\n\tType: media"})
+    text += "GT id: " + std::string(main_or_media) + "\n\tIP ver: 12.71.4\n\tCS reference clock: 38400000\n";
+  return text + "\n**** GT #" + std::to_string(gt) + " ****\n\tTile: 0\n\n**** GuC Log ****\n";
 }
 
 // To a millisecond, of times since 1970.
@@ -297,6 +315,24 @@ TEST_CASE("xe: a memory error, the end of its queue and the reset of the GT are 
   s.xe_log("reset started");  // nothing before it
   s.scrape();
   CHECK(s.value(kHangs, {{"kind", "gt_reset"}}) == 1);
+}
+
+TEST_CASE("xe: a storm of page faults is one hang, with what it ends in; one after a pause is another") {
+  Scene s;
+  s.scrape();
+  for (int i = 0; i < 33; ++i) s.xe_log("Fault response: Unsuccessful -EBUSY");
+  s.xe_log("Engine memory CAT error [18]: class=bcs, logical_mask: 0x1, guc_id=18");
+  s.xe_log("Engine reset: engine_class=bcs, logical_mask: 0x1, guc_id=18, state=0x289");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=18, flags=0x0 in python3 [7]");
+  for (int i = 0; i < 20; ++i) s.xe_log("Fault response: Unsuccessful -EBUSY");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "page_fault"}, {"class", "copy"}}) == 1);
+  CHECK(s.sum(kHangs) == 1);
+  CHECK(s.value("intel_gpu_process_hangs_total", {{"pid", "7"}, {"comm", "python3"}}) == 1);
+  s.m.clock.advance(1min);
+  s.xe_log("Fault response: Unsuccessful -EINVAL");
+  s.scrape();
+  CHECK(s.sum(kHangs) == 2);
 }
 
 TEST_CASE("a request that is not done repeats its line every 28 s: each one counts") {
@@ -516,6 +552,35 @@ TEST_CASE("a core dump that cannot be read, or is gone again, names nobody; it c
   CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
   CHECK(s.sum("intel_gpu_process_hangs_total") == 0);
   CHECK(s.sink.failures().empty());
+}
+
+TEST_CASE("a core dump that xe still writes delays no scrape; its process is named when it is complete") {
+  Scene s;
+  s.without_log();
+  s.patience = 0s;
+  HeldReads xe(s.m.sys, "devcd4/data");
+  xe.gate.close();
+  s.start(xe.in(s.m.machine()));
+  s.scrape();
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump("LR job cleanup, guc_id=3"));
+  s.uevent(kIgpu, "RESET=1");
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+  CHECK(s.value("intel_gpu_resets_total", {{"device", kIgpu}}) == 1);
+  CHECK(s.value(kWedged, {{"device", kDgpu}}) == 0);
+  CHECK(s.sum(kProcessHangs) == 0);
+  CHECK(s.sink.failures().empty());
+  s.gpus.back().binding = 2;  // what is bound again meanwhile loses nothing
+  s.scrape();
+  CHECK(xe.gate.wait_for_arrivals(1));
+  xe.gate.open();
+  for (int i = 0; i < 60'000 && s.hangs.empty(); ++i) {
+    std::this_thread::sleep_for(1ms);
+    s.scrape(1ms);
+  }
+  CHECK(s.value(kProcessHangs, {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+  CHECK(xe.gate.arrived() == 1);  // it was read once
 }
 
 TEST_CASE("of a core dump of 2 GB only the start is read") {
@@ -859,6 +924,70 @@ TEST_CASE("queues of two GTs that have the same id are two hangs, in each channe
   s.write_log(kDgpu, "xe 0000:03:00.0: [drm] Tile0: GT1: Timedout job: seqno=1, guc_id=5, flags=0x0");
   s.scrape();
   CHECK(s.sum(kHangs) == 2);
+}
+
+TEST_CASE("engine resets of two GTs whose queues have the same id: each hang has the class of its own") {
+  Scene s;
+  s.scrape();
+  s.xe_log("Engine reset: engine_class=ccs, logical_mask: 0x1, guc_id=5, state=0x3");
+  s.media_log("Engine reset: engine_class=vcs, logical_mask: 0x1, guc_id=5, state=0x3");
+  s.xe_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=5, flags=0x0 in python3 [7]");
+  s.media_log("Timedout job: seqno=1, lrc_seqno=1, guc_id=5, flags=0x0 in ffmpeg [19639]");
+  s.scrape();
+  CHECK(s.value(kHangs, {{"kind", "job_timeout"}, {"class", "compute"}}) == 1);
+  CHECK(s.value(kHangs, {{"kind", "job_timeout"}, {"class", "video"}}) == 1);
+  CHECK(s.sum(kHangs) == 2);
+}
+
+TEST_CASE("a core dump of one GT, and a hang on another one whose queue has the same id: both processes hung") {
+  for (const bool is_dump_first : {false, true}) {
+    CAPTURE(is_dump_first);
+    Scene s;
+    s.without_log();
+    s.turn_jobs_on();
+    s.scrape();
+    const auto hang = [&] { s.bpf_event({.queue = 3, .gt = 0, .pid = 7, .name = "python3"}); };
+    if (!is_dump_first) hang();
+    s.dump(4, "devices/pci0000:00/0000:03:00.0");
+    s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump("Timedout job - seqno=1, guc_id=3, flags=0x0", 1));
+    s.scrape();
+    if (is_dump_first) hang();
+    s.scrape();
+    CHECK(s.value(kProcessHangs, {{"pid", "7"}, {"comm", "python3"}}) == 1);
+    CHECK(s.value(kProcessHangs, {{"pid", "19639"}, {"comm", "ffmpeg"}}) == 1);
+  }
+}
+
+TEST_CASE("a process that hung is counted by workload as the kind of its hang, also if only the core dump names it") {
+  const auto kinds = [](std::string_view reason, std::initializer_list<std::string_view> lines) {
+    Scene s;
+    s.scrape();
+    for (const std::string_view line : lines) s.xe_log(line);
+    s.dump(4, "devices/pci0000:00/0000:03:00.0");
+    s.m.tree.write("sys/class/devcoredump/devcd4/data", core_dump(reason));
+    s.scrape();
+    std::string all;
+    for (const ProcessHang& hang : s.hangs) (all += hang.kind) += std::to_string(hang.pid) + ' ';
+    return all;
+  };
+  // What the reason says, where there is no line, or another queue's.
+  CHECK(kinds("Timedout job - seqno=1, guc_id=3, flags=0x0", {}) == "job_timeout19639 ");
+  CHECK(kinds("LR job cleanup, guc_id=3", {}) == "engine_reset19639 ");
+  CHECK(kinds("Schedule disable failed to respond, guc_id=3, ret=0, guc_read=0", {}) == "firmware19639 ");
+  CHECK(kinds("LR job cleanup, guc_id=3", {"Engine memory CAT error [18]: class=ccs, logical_mask: 0x1, guc_id=4"}) ==
+        "engine_reset19639 ");
+  // What the line of its queue says, which names no process.
+  CHECK(kinds("LR job cleanup, guc_id=3", {"Engine memory CAT error [18]: class=ccs, logical_mask: 0x1, guc_id=3"}) ==
+        "cat_error19639 ");
+  CHECK(kinds("Timedout job - seqno=1, guc_id=3, flags=0x0",
+              {"Engine memory CAT error: class=bcs, logical_mask: 0x1, guc_id=3",
+               "Timedout job: seqno=1, lrc_seqno=1, guc_id=3, flags=0x0"}) == "cat_error19639 ");
+  // Linux 6.11: neither a process in the line nor a reason in the dump.
+  CHECK(kinds("", {"Engine memory CAT error: class=bcs, logical_mask: 0x1, guc_id=3"}) == "cat_error19639 ");
+  CHECK(kinds("", {"Engine memory CAT error: class=bcs, logical_mask: 0x1, guc_id=3",
+                   "Timedout job: seqno=1, lrc_seqno=1, guc_id=4, flags=0x0"}) == "job_timeout19639 ");
+  // A reason of a later kernel.
+  CHECK(kinds("Something new, guc_id=3", {}) == "job_timeout19639 ");
 }
 
 TEST_CASE("a flood of hangs in both channels: the log's are counted once, and what the programs lost is reported") {

@@ -66,7 +66,14 @@ TEST_CASE("i915, every variant of a hang") {
     check(prefix, Driver::i915, expected);
 }
 
+TEST_CASE("i915 of Linux 5.x, whose lines have no name of a component") {
+  check("i915 0000:03:00.0: ", Driver::i915,
+        {"GPU HANG: ecode 9:0:0x00000000, hang on rcs0", FaultSign::hang, EngineClass::render});
+  check("i915 0000:03:00.0: ", Driver::i915, {"Resetting chip for hang on rcs0", FaultSign::full_reset});
+}
+
 TEST_CASE("i915, what comes with a hang or without one") {
+  check("i915 0000:03:00.0: [drm] ", Driver::i915, {"device wedged, needs recovery", FaultSign::wedged});
   check("i915 0000:03:00.0: [drm] ", Driver::i915,
         {"Resetting chip for stopped heartbeat on rcs0", FaultSign::full_reset});
   check("i915 0000:03:00.0: [drm] GT0: ", Driver::i915, {"Resetting chip for CS error", FaultSign::full_reset});
@@ -155,6 +162,12 @@ TEST_CASE("xe, with the GT as each kernel writes it") {
            EngineClass::copy,
            {},
            18});
+    check(prefix, Driver::xe,
+          {"Engine memory cat error: engine_class=ccs, logical_mask: 0x1, guc_id=18",
+           FaultSign::cat_error,
+           EngineClass::compute,
+           {},
+           18});
     check(prefix, Driver::xe, {"reset started", FaultSign::gt_reset});
     check(prefix, Driver::xe, {"Fault response: Unsuccessful -EINVAL", FaultSign::page_fault});
   }
@@ -172,7 +185,14 @@ TEST_CASE("xe, with the GT as each kernel writes it") {
       {"CRITICAL: Xe has declared device 0000:03:00.0 as wedged.\\x0aIOCTLs and executions are blocked. Only a rebind "
        "may clear the failure",
        FaultSign::wedged});
+  check("xe 0000:03:00.0: [drm] *ERROR* ", Driver::xe,
+        {"CRITICAL: Xe has declared device 0000:03:00.0 as wedged.\\x0aIOCTLs and executions are blocked.\\x0aFor "
+         "recovery "
+         "procedure, refer to https://docs.kernel.org/gpu/drm-uapi.html#device-wedging",
+         FaultSign::wedged});
   check("xe 0000:03:00.0: [drm] ", Driver::xe, {"device wedged, needs recovery", FaultSign::wedged});
+  check("xe 0000:03:00.0: [drm:pf_queue_work_func [xe]] ", Driver::xe,
+        {"Fault response: Unsuccessful -22", FaultSign::page_fault});
   check("xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: ", Driver::xe,
         {"HEC Uncorrected FW FD Corruption error reported, bit[2] is set", FaultSign::firmware});
 }
@@ -185,6 +205,9 @@ TEST_CASE("xe, lines that report no fault") {
            "xe 0000:03:00.0: [drm] GT0: reset done",
            "xe 0000:03:00.0: [drm] Xe device coredump has been created",
            "xe 0000:03:00.0: [drm] GT0: Check job timeout: seqno=1, lrc_seqno=1, guc_id=2, not started",
+           "xe 0000:03:00.0: [drm] Tile0: GT0: Check job timeout: seqno=1, lrc_seqno=1, guc_id=2, timestamp stuck",
+           "xe 0000:03:00.0: [drm] Xe device coredump has been deleted.",
+           "xe 0000:03:00.0: [RAS]: counter threshold crossed, 3 new errors",
            "xe 0000:03:00.0: [drm] Tile0: GT0: \\x0a\\x09ASID: 1\\x0a\\x09VFID: 0",
            "xe 0000:03:00.0: [drm] *ERROR* [Hardware Error]: Tile0 reported NONFATAL error 0x20000",
            "xe 0000:03:00.0: [drm] Tile0: GT0: Using GuC firmware from xe/bmg_guc_70.bin version 70.49.4",
@@ -232,37 +255,73 @@ TEST_CASE("a process may have any name") {
   }
 }
 
-TEST_CASE("the start of a core dump of xe names the process whose job timed out") {
-  const std::string start = "**** Xe Device Coredump ****\n";
-  const std::string newer = start +
-                            "Reason: Timedout job - seqno=4294967169, lrc_seqno=4294967169, guc_id=3, flags=0x0\n"
-                            "kernel: 6.14.0\nmodule: xe\nSnapshot time: 1730000000.123456789\n"
-                            "Uptime: 3600.123456789\nProcess: ffmpeg [19639]\n**** Job ****\n";
-  CHECK((process_of_core_dump(newer) == FaultProcess{19639, "ffmpeg"}));
-  CHECK((process_of_core_dump(start + "Process: av:h264 [1] [7]\n") == FaultProcess{7, "av:h264 [1]"}));
-  CHECK_FALSE(process_of_core_dump(start + "kernel: 6.11.0\nmodule: xe\nProcess: ffmpeg\n"));  // without an id
-  CHECK_FALSE(process_of_core_dump(start + "kernel: 6.8.0\nmodule: xe\nSnapshot time: 1.2\n"));
-  CHECK_FALSE(process_of_core_dump(start + "Process: ffmpeg [19639]"));  // cut off, perhaps in the number
-  CHECK_FALSE(process_of_core_dump(start + "Process: [19639]\n"));
-  CHECK_FALSE(process_of_core_dump(start + "Process: no process [-1]\n"));  // the kernel's own
-  CHECK_FALSE(process_of_core_dump("**** Another Driver ****\nProcess: ffmpeg [19639]\n"));
-  CHECK_FALSE(process_of_core_dump(""));
+TEST_CASE("the start of a core dump of xe, by kernel version") {
+  const auto parsed = [](const std::string& text) {
+    const auto dump = parse_core_dump_start("**** Xe Device Coredump ****\n" + text);
+    REQUIRE(dump);
+    return *dump;
+  };
+  const std::string times = "Snapshot time: 1730000000.123456789\nUptime: 3600.123456789\n";
+  const std::string gts =
+      "PCI ID: 0x7d55\nPCI revision: 0x08\n"
+      "GT id: 0\n\tTile: 0\n\tType: main\n\tIP ver: 12.71.4\n\tCS reference clock: 38400000\n"
+      "GT id: 1\n\tTile: 0\n\tType: media\n\tIP ver: 13.0.0\n\tCS reference clock: 38400000\n";
+  // 6.8, 6.11, 6.13, and later
+  const auto first = parsed("kernel: 6.8.0\nmodule: xe\n" + times + "\n**** GuC CT ****\n");
+  CHECK_FALSE(first.process);
+  CHECK_FALSE(first.queue);
+  CHECK_FALSE(first.gt);
+  CHECK(first.kind == HangKind::job_timeout);
+  CHECK_FALSE(parsed("kernel: 6.11.0\nmodule: xe\n" + times + "Process: ffmpeg\n" + gts).process);  // without an id
+  const auto with_gt = parsed("kernel: 6.13.0\nmodule: xe\n" + times + "Process: ffmpeg [19639]\n" + gts +
+                              "\n**** GT #1 ****\n\tTile: 0\n\n**** GuC Log ****\n");
+  CHECK((with_gt.process == FaultProcess{19639, "ffmpeg"}));
+  CHECK(with_gt.gt == 1);
+  CHECK_FALSE(with_gt.queue);
+  const std::string whole =
+      "Reason: Timedout job - seqno=4294967169, lrc_seqno=4294967169, guc_id=65535, flags=0x0\n"
+      "kernel: 6.14.0-37-generic\nmodule: xe\n" +
+      times + "Process: av:h264:df0 [1] [4194303]\n" + gts + "\n**** GT #0 ****\n\tTile: 0\n";
+  const auto last = parsed(whole);
+  CHECK(last.queue == 65535);
+  CHECK((last.process == FaultProcess{4194303, "av:h264:df0 [1]"}));
+  CHECK(last.gt == 0);
+  CHECK(whole.size() + 100 < kCoreDumpStartSize);
 }
 
-TEST_CASE("the reason of a core dump of xe names the queue") {
-  const auto queue_of = [](const std::string& reason) {
-    return queue_of_core_dump("**** Xe Device Coredump ****\nReason: " + reason + "\nkernel: 6.14.0\n");
+TEST_CASE("the reason of a core dump of xe names the queue, and what happened to it") {
+  const auto parsed = [](const std::string& reason) {
+    return *parse_core_dump_start("**** Xe Device Coredump ****\nReason: " + reason + "\nkernel: 6.14.0\n");
   };
-  CHECK(queue_of("Timedout job - seqno=4294967169, lrc_seqno=4294967169, guc_id=3, flags=0x0") == 3);
-  CHECK(queue_of("LR job cleanup, guc_id=65535") == 65535);
-  CHECK(queue_of("Schedule disable failed to respond, guc_id=27, ret=0, guc_read=0") == 27);
-  CHECK_FALSE(queue_of("another one"));
-  CHECK_FALSE(queue_of("LR job cleanup, guc_id="));
-  // A kernel without reasons, whose process has an odd name; and what is cut off.
-  CHECK_FALSE(queue_of_core_dump("**** Xe Device Coredump ****\nkernel: 6.12.0\nProcess: guc_id=3 [7]\n"));
-  CHECK_FALSE(queue_of_core_dump("**** Xe Device Coredump ****\nReason: LR job cleanup, guc_id=3"));
-  CHECK_FALSE(queue_of_core_dump("**** Another Driver ****\nReason: guc_id=3\n"));
-  CHECK_FALSE(queue_of_core_dump(""));
+  CHECK(parsed("Timedout job - seqno=4294967169, lrc_seqno=4294967169, guc_id=3, flags=0x0").queue == 3);
+  CHECK(parsed("Timedout job - seqno=1, lrc_seqno=1, guc_id=3, flags=0x0").kind == HangKind::job_timeout);
+  CHECK(parsed("LR job cleanup, guc_id=65535").queue == 65535);
+  CHECK(parsed("LR job cleanup, guc_id=65535").kind == HangKind::engine_reset);
+  CHECK(parsed("Schedule disable failed to respond, guc_id=27, ret=0, guc_read=0").queue == 27);
+  CHECK(parsed("Schedule disable failed to respond, guc_id=27, ret=0, guc_read=0").kind == HangKind::firmware);
+  CHECK(parsed("Schedule disable failed to respond, guc_id=27\n").queue == 27);
+  CHECK_FALSE(parsed("another one").queue);
+  CHECK(parsed("another one").kind == HangKind::job_timeout);
+  CHECK_FALSE(parsed("LR job cleanup, guc_id=").queue);
+}
+
+TEST_CASE("a core dump of another driver, one that is cut off, and a process with a hostile name") {
+  const auto parsed = [](const std::string& text) {
+    return *parse_core_dump_start("**** Xe Device Coredump ****\n" + text);
+  };
+  CHECK_FALSE(parse_core_dump_start("**** Another Driver ****\nReason: guc_id=3\nProcess: ffmpeg [19639]\n"));
+  CHECK_FALSE(parse_core_dump_start(""));
+  CHECK_FALSE(parsed("Process: ffmpeg [19639]").process);  // perhaps in the number
+  CHECK_FALSE(parsed("Reason: LR job cleanup, guc_id=3").queue);
+  CHECK_FALSE(parsed("\n**** GT #1 ****").gt);
+  CHECK_FALSE(parsed("Process: [19639]\n").process);
+  CHECK_FALSE(parsed("Process: no process [-1]\n").process);  // the kernel's own
+  CHECK_FALSE(parsed("Process: guc_id=3 [7]\n").queue);
+  // A name may hold 15 bytes of anything.
+  const auto hostile = parsed("Process: a\n**** GT #1 ** [7]\nReason: guc_id=5\nProcess: b [8]\n\n**** GT #0 ****\n");
+  CHECK_FALSE(hostile.process);
+  CHECK_FALSE(hostile.queue);
+  CHECK(hostile.gt == 0);
 }
 
 TEST_SUITE_END();
