@@ -56,7 +56,8 @@ install(FILES "${described_dir}/copyright" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
 
 install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.service"
   "${PROJECT_SOURCE_DIR}/deploy/systemd/${PROJECT_NAME}.socket" DESTINATION "lib/systemd/system" COMPONENT exporter)
-install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/60-${PROJECT_NAME}.conf" DESTINATION "lib/sysctl.d" COMPONENT exporter)
+# Lowers kernel.perf_event_paranoid for the whole machine: no package does so unasked. Debian's asks.
+install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/60-${PROJECT_NAME}.conf" DESTINATION "${CMAKE_INSTALL_DATADIR}/${PROJECT_NAME}" COMPONENT exporter)
 # The folder for the tracker's pages, and the group that reads them.
 install(FILES "${PROJECT_SOURCE_DIR}/deploy/systemd/tmpfiles.conf" DESTINATION "lib/tmpfiles.d"
   RENAME "${PROJECT_NAME}.conf" COMPONENT exporter)
@@ -123,8 +124,9 @@ set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_EXPORTER_PACKAGE_CONTROL_EXTRA "${package_dir}/debian/conffiles" "${package_dir}/debian/postinst"
-  "${package_dir}/debian/prerm" "${package_dir}/debian/postrm")
+set(CPACK_DEBIAN_EXPORTER_PACKAGE_CONTROL_EXTRA "${package_dir}/debian/conffiles" "${package_dir}/debian/config"
+  "${package_dir}/debian/templates" "${package_dir}/debian/postinst" "${package_dir}/debian/prerm" "${package_dir}/debian/postrm")
+set(CPACK_DEBIAN_EXPORTER_PACKAGE_DEPENDS "debconf (>= 0.5) | debconf-2.0")
 set(CPACK_DEBIAN_EXPORTER_PACKAGE_NAME "${PROJECT_NAME}")
 # Only `top` uses ncurses and libcurl, and loads them itself.
 set(CPACK_DEBIAN_EXPORTER_PACKAGE_RECOMMENDS "pci.ids, libncursesw6, libcurl4 | libcurl4t64")
@@ -202,7 +204,7 @@ set(CPACK_RPM_EXPORTER_PRE_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/preun")
 set(CPACK_RPM_EXPORTER_POST_UNINSTALL_SCRIPT_FILE "${package_dir}/rpm/postun")
 set(CPACK_RPM_EXPORTER_USER_FILELIST "%config(noreplace) /etc/default/${PROJECT_NAME}")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION
-  /etc /etc/default /usr/lib/systemd /usr/lib/systemd/system /usr/lib/sysctl.d /usr/lib/tmpfiles.d /usr/lib/sysusers.d /usr/share/bash-completion
+  /etc /etc/default /usr/lib/systemd /usr/lib/systemd/system /usr/lib/tmpfiles.d /usr/lib/sysusers.d /usr/share/bash-completion
   /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions /usr/share/fish
   /usr/share/fish/vendor_completions.d /usr/share/licenses /usr/share/man /usr/share/man/man1)
 include(CPack)

@@ -14,7 +14,7 @@ FILES = {
     "/usr/lib/intel-gpu-exporter/level-zero/libze_validation_layer.so.1",
     "/usr/lib/intel-gpu-exporter/level-zero/liblevel_zero_preload.so", "/usr/lib/intel-gpu-exporter/level-zero/liblevel_zero_audit.so",
     "/usr/lib/sysusers.d/intel-gpu-exporter.conf", "/usr/lib/tmpfiles.d/intel-gpu-exporter.conf",
-    "/usr/bin/intel-gpu-exporter", "/usr/lib/intel-gpu-exporter/bin/intel_gpu_top", "/usr/lib/sysctl.d/60-intel-gpu-exporter.conf", "/etc/default/intel-gpu-exporter",
+    "/usr/bin/intel-gpu-exporter", "/usr/lib/intel-gpu-exporter/bin/intel_gpu_top", "/usr/share/intel-gpu-exporter/60-intel-gpu-exporter.conf", "/etc/default/intel-gpu-exporter",
     "/usr/share/bash-completion/completions/intel-gpu-exporter",
     "/usr/share/fish/vendor_completions.d/intel-gpu-exporter.fish", "/usr/share/doc/intel-gpu-exporter/copyright",
     "/usr/share/doc/intel-gpu-exporter/METRICS.md", "/usr/share/doc/intel-gpu-exporter/README.md"}

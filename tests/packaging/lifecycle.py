@@ -13,6 +13,7 @@ import time
 from checks import NAME, PACKAGES, WORK, check, equal, fetch, finish, mirror, output, run, serving
 
 UNIT = f"{NAME}.service"
+SETTING = f"etc/sysctl.d/60-{NAME}.conf"
 WANTED = f"etc/systemd/system/multi-user.target.wants/{UNIT}"
 
 
@@ -56,6 +57,10 @@ class Root:
     def install(self, package):
         shutil.copy(package, f"{self.path}/tmp/")
         return self.chroot("apt-get", "-qq", "-y", "--no-install-recommends", "install", f"/tmp/{os.path.basename(package)}")[1]
+
+    def answer(self, wanted):
+        """To the package's question, as an administrator of many machines gives it."""
+        self.chroot("sh", "-c", f"echo '{NAME} {NAME}/perf-events boolean {wanted}' | debconf-set-selections")
 
     def version(self):
         return output("dpkg-query", f"--admindir={self.path}/var/lib/dpkg", "-W", "-f", "${Version}", NAME)
@@ -127,7 +132,8 @@ def debian(root, deb):
     equal("an older version installs", root.version(), "0.0.1-1")
     check("without a complaint, though systemd does not run", not re.search(r"(?i)error|fail|cannot", text), text)
     check("the service is enabled", root.exists(WANTED), root.ours())
-    check("it finds its settings, its sysctl and its unit", root.exists(unit) and root.exists(f"usr/lib/sysctl.d/60-{NAME}.conf"), "")
+    check("it finds its settings and its unit", root.exists(unit) and root.exists(f"etc/default/{NAME}"), root.ours())
+    check("the machine's perf_event_paranoid is nobody's business unasked", not root.exists(SETTING), root.ours())
 
     pages = os.stat(f"{root.path}/run/{NAME}/level-zero")
     group = output("chroot", root.path, "getent", "group", "intel-gpu-level-zero").split(":")[2]
@@ -144,6 +150,7 @@ def debian(root, deb):
     check("the socket is nobody's default", not root.exists(socket_link), "")
     root.chroot("systemctl", "enable", f"{NAME}.socket")
 
+    root.answer("true")
     root.chroot("apt-get", "-qq", "-y", "-o", "Dpkg::Options::=--force-confold", "install",
                 "/tmp/" + os.path.basename(shutil.copy(deb, f"{root.path}/tmp/")))
     equal("the upgrade installs the built version", root.version(), output("dpkg-deb", "-f", deb, "Version").strip())
@@ -152,6 +159,17 @@ def debian(root, deb):
     check("what was disabled stays disabled, and what was enabled, enabled", not root.exists(WANTED) and root.exists(socket_link), "")
     equal("every file is as packed, but for the settings",
           [l for l in root.chroot("dpkg", "--verify", NAME, check_status=False)[1].splitlines() if not l.endswith(f"/etc/default/{NAME}")], [])
+    asked = f"usr/share/{NAME}/60-{NAME}.conf"
+    check("the administrator answered that the setting is wanted", root.exists(SETTING) and root.read(SETTING) == root.read(asked), root.ours())
+    root.write(SETTING, "kernel.perf_event_paranoid = 1\n")
+    root.answer("false")
+    root.chroot("dpkg-reconfigure", NAME)
+    check("what the administrator wrote there stays", root.read(SETTING) == "kernel.perf_event_paranoid = 1\n", root.ours())
+    root.write(SETTING, root.read(asked))
+    root.chroot("dpkg-reconfigure", NAME)
+    check("another answer takes the setting away", not root.exists(SETTING), root.ours())
+    root.answer("true")
+    root.chroot("dpkg-reconfigure", NAME)
     serves(root, unit, "upgraded")
     took = start_time(root, unit)
     if took is not None:
@@ -160,7 +178,7 @@ def debian(root, deb):
     root.chroot("apt-get", "-qq", "-y", "remove", NAME)
     left = root.ours()
     check("removal leaves the settings", f"etc/default/{NAME}" in left, left)
-    check("and nothing that runs", not root.exists(unit) and not root.exists(f"usr/bin/{NAME}"), left)
+    check("and nothing that runs or that it set", not root.exists(unit) and not root.exists(SETTING) and not root.exists(f"usr/bin/{NAME}"), left)
     root.chroot("apt-get", "-qq", "-y", "purge", NAME)
     equal("purge leaves nothing", root.ours(), [])
 

@@ -213,6 +213,9 @@ def gathering(publish, made, release):
     refused("a file that is not what its sum says", publish("gather", broken, f"{publish.work}/no"), "release-arm64")
     refused("no build at all", publish("gather", f"{publish.work}/nothing", f"{publish.work}/no"), "is not there")
     equal("nothing is left of them", [n for n in os.listdir(publish.work) if n.startswith("no")], [])
+    with full_disk(publish.work) as small:
+        refused("a full disk", publish("gather", made, f"{small}/release"), "No space left on device")
+        equal("and nothing is on it", os.listdir(small), [])
     status, text = publish("gather", made, release)
     check("both builds become one folder", status == 0, text)
     names = set(os.listdir(release))
@@ -221,6 +224,18 @@ def gathering(publish, made, release):
     with open(f"{release}/{NAME}-{VERSION}.tar.gz") as f:
         check("the source is that of amd64", "amd64" in f.read(), "")
     equal("its sums are right", run("sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS", cwd=release, check_status=False), (0, ""))
+
+
+@contextlib.contextmanager
+def full_disk(work):
+    small = f"{work}/small"
+    os.makedirs(small)
+    run("mount", "-t", "tmpfs", "-o", "size=16k", "none", small)
+    try:
+        yield small
+    finally:
+        run("umount", small)
+        os.rmdir(small)
 
 
 def bad_pushes(publish, release, refusing):
@@ -236,6 +251,9 @@ def bad_pushes(publish, release, refusing):
         refused(f"a registry that does not take {what}", publish("push", TAG, release), "not permitted")
         check(f"nothing has the version where {what} were refused", VERSION not in publish.tags(NAME) + publish.tags(f"charts/{NAME}"), publish.tags(NAME))
     refusing[:] = []
+    with full_disk(publish.work) as small:
+        refused("no space for the image", publish("push", TAG, release, TMPDIR=small), "no space left on device")
+    check("nothing has the version then", VERSION not in publish.tags(NAME) + publish.tags(f"charts/{NAME}"), publish.tags(NAME))
     equal("nothing was signed", publish.calls(), [])
     refused("no signature", publish("push", TAG, release, STAND_IN_FAILS="sign --yes"), "signing")
     check("the image has no version without one", VERSION not in publish.tags(NAME), publish.tags(NAME))

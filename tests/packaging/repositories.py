@@ -78,10 +78,23 @@ def apt(work, url, key_file):
 def dnf(work, url, key_file):
     root = tempfile.mkdtemp(dir=work)
     with open(f"{root}/gpu.repo", "w") as f:
-        f.write(f"[gpu]\nname=gpu\nbaseurl={url}\nenabled=1\ngpgcheck=0\nrepo_gpgcheck=1\ngpgkey=file://{key_file}\n")
+        f.write(f"[gpu]\nname=gpu\nbaseurl={url}\nenabled=1\ngpgcheck=1\nrepo_gpgcheck=1\ngpgkey=file://{key_file}\n")
     # Debian has no dnf-plugins-core: a transaction that only downloads, without what the packages depend on, is "repoquery" here.
     return run("dnf", "-y", f"--setopt=reposdir={root}", f"--setopt=cachedir={root}/cache", f"--installroot={root}/root", "--releasever=1",
                "--disableplugin=*", "repoquery", "--location", NAME, check_status=False)
+
+
+def signature(work, key_file, package):
+    """(whether rpm, which dnf asks, finds that this key signed the package; what it says)."""
+    with tempfile.TemporaryDirectory(dir=work) as database:
+        run("rpmkeys", "--dbpath", database, "--import", key_file)
+        status, text = run("rpmkeys", "--dbpath", database, "--define", "_pkgverify_level all", "--checksig", "--verbose", package, check_status=False)
+    return status == 0 and "Signature, key ID" in text, text
+
+
+def same(one, other):
+    with open(one, "rb") as f, open(other, "rb") as g:
+        return f.read() == g.read()
 
 
 def main():
@@ -115,6 +128,19 @@ def main():
         check("dnf takes it", status == 0 and f"/made/rpm/{rpm}" in text, text)
         status, text = dnf(work, f"{url}/made/rpm", f"{work}/stranger.asc")
         check("dnf refuses what another key has to sign", rpm not in text and re.search("GPG|signature", text), text)
+
+        packages = sorted(glob.glob(f"{folder}/rpm/*.rpm"))
+        for path in packages:
+            check(f"{os.path.basename(path)} has a signature of its own", *signature(work, public, path))
+            status, text = signature(work, f"{work}/stranger.asc", path)
+            check("which another key has not made", not status, text)
+        broken = shutil.copy(packages[0], f"{work}/broken.rpm")
+        with open(broken, "r+b") as f:
+            f.seek(-100, os.SEEK_END)
+            f.write(b"changed")
+        status, text = signature(work, public, broken)
+        check("a package that somebody changed is refused", not status, text)
+        equal("the packages beside the repositories are as they were built", [p for p in glob.glob(f"{folder}/*.rpm") if not same(p, f"{PACKAGES}/{os.path.basename(p)}")], [])
 
         # An index that somebody changed after it was signed.
         with open(f"{folder}/apt/InRelease") as f:

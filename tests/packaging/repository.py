@@ -84,8 +84,8 @@ def workflow_problems(workflow):
                 found.append(f"{where}: neither or both of run and uses")
             if "uses" in step:
                 action, _, version = step["uses"].partition("@")
-                if not re.fullmatch(r"v\d+(\.\d+)*|[0-9a-f]{40}", version):
-                    found.append(f"{where}: {step['uses']} is not pinned")
+                if not re.fullmatch(r"[0-9a-f]{40}", version):
+                    found.append(f"{where}: {step['uses']} is not pinned to a commit: a tag can be moved")
                 if action not in ACTIONS:
                     found.append(f"{where}: {action} is unknown here")
                 found += [f"{where}: {action} takes no {key}" for key in set(step.get("with", {})) - ACTIONS.get(action, set())]
@@ -117,6 +117,8 @@ def workflows():
         with open(path) as f:
             texts.append(f.read())
         equal(f"{os.path.relpath(path, SOURCE)} is a workflow", workflow_problems(load(path)), [])
+        equal("beside each commit of an action is its version, which dependabot reads",
+              [line for line in re.findall(r"uses: (.*)", texts[-1]) if not re.fullmatch(r"\S+@\S+  # v\d+\.\d+\.\d+", line)], [])
     check("one runs .ci/run", any(re.search(r"run: \.ci/run$", t, re.M) for t in texts), paths)
     check("one makes releases of tags", any("deploy/release" in t and "tags:" in t for t in texts), paths)
     for architecture in ("amd64", "arm64"):
@@ -160,7 +162,8 @@ def the_check_can_fail():
         "a misspelt key": lambda w: w["jobs"]["build"].update({"timeout-minute": 1}),
         "a job that needs one which is not there": lambda w: w["jobs"]["publish"].update(needs="compile"),
         "a script that bash does not read": lambda w: w["jobs"]["build"]["steps"][0].update(run="if true; then"),
-        "an action without a version": lambda w: w["jobs"]["build"]["steps"][1].update(uses="actions/checkout@main"),
+        "an action of a branch": lambda w: w["jobs"]["build"]["steps"][1].update(uses="actions/checkout@main"),
+        "an action of a tag": lambda w: w["jobs"]["build"]["steps"][1].update(uses="actions/checkout@v4"),
         "an option that an action does not have": lambda w: w["jobs"]["build"]["steps"][1]["with"].update(depth=0),
         "a title pasted into a script": lambda w: w["jobs"]["build"]["steps"][0].update(run="echo ${{ github.event.issue.title }}"),
         "the output of a step that is not there": lambda w: w["jobs"]["publish"]["steps"][4].pop("id"),
