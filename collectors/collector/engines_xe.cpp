@@ -267,7 +267,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
     if (const auto snapshot = pass.clients()) clients_.use_rate(**snapshot);
   if (pmu_start_) count_gap_before_pmu(pass, read_at);
   clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
-  clients_ratio_ = awaits_ratio_;
+  clients_ratio_ = awaits_ratio_ && functions_ == 0;
   pass.engines_measured(clients_.total_with(busy_by_class()));
   if (sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
@@ -294,6 +294,8 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
     hidden_ = snapshot.absent();
   }
   if (source_ == XeEngineSource::automatic) {
+    // What virtual functions do before the PMU is open is not known, so it does not wait for a sign of work.
+    bool should_open = !usable_ && functions_ > 0;
     if (!usable_) {
       // Permission may have been granted meanwhile. If the PMU can be opened, it is closed again at once: the GPU is
       // idle.
@@ -305,7 +307,10 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
         out.failed(usable_.failure());
       }
     }
-    if (usable_ && sleep_.should_open(pass.now(), moved, some_hidden)) {
+    if (usable_) should_open = sleep_.should_open(pass.now(), moved, some_hidden) || should_open;
+    if (usable_ && should_open) {
+      // Since the last scan virtual functions may have worked, too.
+      if (functions_ > 0) clients_ratio_ = false;
       const ClientEngineTime::PmuCount begin{own_busy_by_class(), pass.now(), {}};
       clients_.pmu_begins(busy_by_class());
       usable_ = try_pmu(pass);
