@@ -72,6 +72,20 @@ using EngineSeconds = std::array<std::optional<double>, kEngineClasses>;
 using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;     // by PCI address
 using JobCountersByDevice = std::map<std::string, const JobCounters*>;  // by PCI address
 
+// Engine time of one SR-IOV virtual function, as the PMU of its physical function counts it.
+struct VfEngineTime {
+  std::uint32_t vf = 0;  // from 1
+  std::string gt, engine;
+  std::string_view engine_class;
+  std::uint64_t nanoseconds = 0;  // only grows
+  std::optional<Ratio> ratio;     // of the window; nullopt: there is none yet, or the PMU is closed
+};
+struct VfEngines {
+  Reading<Unit> counted = Absent{Reason::disabled};  // a value: the PMU counts the engines of each function
+  std::vector<VfEngineTime> times;                   // of the functions that are enabled
+};
+using VfEnginesByDevice = std::map<std::string, VfEngines>;  // by PCI address
+
 // A hang that a process caused.
 struct ProcessHang {
   std::string device;  // PCI address
@@ -94,6 +108,8 @@ class ScrapePass {
   virtual Reading<const ClientSnapshot*> clients() = 0;
   // Called by the collector that reads the PMU, with all engine time so far, for the machine's collectors.
   virtual void engines_measured(const EngineSeconds&) {}
+  // Called by the same collector for a GPU with virtual functions.
+  virtual void vf_engines_measured(VfEngines) {}
   // Called by the collector that reads the counters of jobs. The counters live as long as the machine.
   virtual void jobs_counted(const JobCounters&) {}
 };
@@ -141,6 +157,8 @@ class MachinePass {
   virtual std::span<const std::string> asleep() const = 0;
   // Engine time of the GPUs whose PMU was read in this scrape.
   virtual EngineSecondsByDevice engines_measured() const = 0;
+  // Of the GPUs with virtual functions whose engines were read in this scrape.
+  virtual VfEnginesByDevice vf_engines() const { return {}; }
   // Counters of the GPUs whose jobs were counted in this scrape.
   virtual JobCountersByDevice jobs_counted() const = 0;
   // Called by the collector that learns of a hang. It waits for a scrape that takes it.

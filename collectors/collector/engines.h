@@ -27,7 +27,8 @@ class EnginesCollector final : public Collector {
   static constexpr Metric<Seconds, 5> kBusy{
       "intel_gpu_engine_busy_seconds_total",
       Kind::counter,
-      "Time the engine was busy; source=\"fdinfo\": time of the visible clients by class, while the PMU is not in use.",
+      "Time the engine was busy, for all SR-IOV functions of the GPU together; source=\"fdinfo\": time of the visible "
+      "clients by class, while the PMU is not in use.",
       {"device", "gt", "engine", "class", "source"}};
   static constexpr Metric<Ratio, 5> kBusyRatio{"intel_gpu_engine_busy_ratio",
                                                Kind::gauge,
@@ -52,7 +53,8 @@ class EnginesCollector final : public Collector {
                                                {"device", "gt", "engine", "class"}};
   static constexpr Metric<Ticks, 4> kActiveTicks{"intel_gpu_engine_active_ticks_total",
                                                  Kind::counter,
-                                                 "Ticks of the GPU's clock during which the engine was active.",
+                                                 "Ticks of the GPU's clock during which the engine was active; with "
+                                                 "virtual functions enabled, for the GPU's own function only.",
                                                  {"device", "gt", "engine", "class"}};
   static constexpr Metric<Ticks, 4> kTicks{
       "intel_gpu_engine_ticks_total",
@@ -124,6 +126,12 @@ class EnginesCollector final : public Collector {
       .metrics = kMetrics,
       .features = kFeatures,
       .options = kOptions,
+      .notes =
+          "While SR-IOV virtual functions are enabled, xe's PMU counts each function for itself, function 0 being "
+          "the host's own. `intel_gpu_engine_busy_*` with source=\"pmu\" is then the sum of all functions; what "
+          "each virtual function used is in collector sriov. The pair of ticks stays that of function 0. Before "
+          "Linux 6.16, which counts functions, it is the host's own share, as the feature vf_engine_busy says. "
+          "source=\"fdinfo\" is always the host's own.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

@@ -21,15 +21,25 @@ std::array<std::uint32_t, kEngineClasses> engines_by_class(const std::vector<Eng
 
 }  // namespace
 
-XeEngineMeter::Engine::Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory,
+void XeEngineMeter::BusyTime::add(std::uint64_t worked, std::uint64_t passed, double elapsed) {
+  if (passed == 0) return;
+  // Time that is reported late, beyond the elapsed time, is counted in the next interval; more than that is invalid.
+  const std::uint64_t in_time = std::min(worked, passed);
+  const std::uint64_t late = std::min(published_late, passed - in_time);
+  published_late = std::min(published_late - late + std::min(worked - in_time, passed), passed);
+  const double share = static_cast<double>(in_time + late) / static_cast<double>(passed);
+  nanoseconds.add(static_cast<std::uint64_t>(std::llround(share * elapsed)));
+}
+
+XeEngineMeter::Engine::Engine(const EngineInstance& engine, PmuSession& pmu, CounterMemory& memory,
                               Nanoseconds min_window)
-    : gt(std::to_string(instance.gt)),
+    : instance(engine),
+      gt(std::to_string(instance.gt)),
       name(xe_engine_name(instance)),
       engine_class(instance.engine_class),
       active(pmu.want(kXeActiveTicks, xe_engine_terms(instance))),
       total(pmu.want(kXeTotalTicks, xe_engine_terms(instance))),
-      busy_nanoseconds(memory.counter("busy/gt" + gt + "/" + name)),
-      window(min_window) {}
+      busy(memory.counter("busy/gt" + gt + "/" + name), min_window) {}
 
 XeEngineMeter::XeEngineMeter(const CollectorContext& context)
     : machine_(context.machine),
@@ -38,6 +48,7 @@ XeEngineMeter::XeEngineMeter(const CollectorContext& context)
       memory_(context.memory),
       min_window_(context.min_window),
       source_(context.options[EnginesCollector::kXeSource]),
+      enabled_vfs_(context.machine.sys, context.gpu),
       sleep_(context.machine.sys, context.gpu.pci_path),
       clients_(context.memory, context.gpu.address, context.min_window) {}
 
@@ -52,7 +63,37 @@ Reading<Unit> XeEngineMeter::find_engines() {
   for (const EngineInstance& instance : *engines) engines_.emplace_back(instance, pmu_, memory_, min_window_);
   clients_.know_engines(engines_by_class(*engines));
   found_ = true;
+  count_functions();
   return Unit{};
+}
+
+// Events that are open while the number of virtual functions changes jump (xe_guc_engine_activity.c moves the counts),
+// so they are opened again before they are read.
+void XeEngineMeter::follow_functions(SampleSink& out) {
+  if (gpu_.virtual_function) return;
+  const auto enabled = enabled_vfs_.read();
+  if (enabled.is_failure()) return out.failed(enabled.failure());
+  const std::uint32_t functions = enabled ? std::min(*enabled, kMostVfs) : 0;
+  if (std::exchange(functions_, functions) == functions) return;
+  pmu_.close();
+  pmu_start_.reset();
+  usable_ = Absent{};  // opens a PMU that is closed once, to see whether it counts the functions
+  hertz_.reset();
+  if (functions_ > 0) hertz_ = xe_reference_clock(machine_.drm, gpu_.render_node);
+  count_functions();
+}
+
+void XeEngineMeter::count_functions() {
+  for (Engine& engine : engines_) {
+    for (const VirtualShare& share : engine.functions) pmu_.drop(share.active);
+    engine.functions.clear();
+    for (std::uint32_t vf = 1; vf <= functions_; ++vf) {
+      MonotonicCounter& counter =
+          memory_.counter("busy/vf" + std::to_string(vf) + "/gt" + engine.gt + "/" + engine.name);
+      engine.functions.push_back(
+          {pmu_.want(kXeActiveTicks, xe_engine_terms(engine.instance, vf)), BusyTime(counter, min_window_), {}, {}});
+    }
+  }
 }
 
 // Opens the PMU if need be and reads it.
@@ -77,44 +118,66 @@ Reading<Unit> XeEngineMeter::try_pmu(ScrapePass& pass) {
 // After a successful read: ticks become seconds. Whether any engine was active since the last one.
 bool XeEngineMeter::take_ticks() {
   const Nanoseconds time = pmu_.time();
-  const double elapsed = static_cast<double>((time - last_time_).count());
+  const Nanoseconds since = time - last_time_;
+  const double elapsed = static_cast<double>(since.count());
   last_time_ = time;
   const bool reopened = pmu_.generation() != generation_;
   generation_ = pmu_.generation();
   bool active_at_all = false;
   stepped_back_ = false;
-  for (Engine& engine : engines_) {
-    engine.ratio.reset();
-    if (reopened) engine.window.restart();
-    const auto active = pmu_.count(engine.active);
-    const auto total = pmu_.count(engine.total);
-    if (!active || !total) continue;
-    if (engine.last_active && engine.last_total) {
-      const std::uint64_t worked = *active - *engine.last_active;
-      const std::uint64_t passed = *total - *engine.last_total;
-      active_at_all = active_at_all || worked != 0;
-      // Total ticks are a function's share on SR-IOV, not wall time, and their rate is unknown: only their ratio
-      // counts.
-      if (passed != 0) {
-        // Time that is reported late, beyond the elapsed time, is counted in the next interval; more than that is
-        // invalid.
-        const std::uint64_t in_time = std::min(worked, passed);
-        const std::uint64_t late = std::min(engine.published_late, passed - in_time);
-        engine.published_late = std::min(engine.published_late - late + std::min(worked - in_time, passed), passed);
-        const double share = static_cast<double>(in_time + late) / static_cast<double>(passed);
-        engine.busy_nanoseconds.add(static_cast<std::uint64_t>(std::llround(share * elapsed)));
-      }
+  // Since the last read: the count of one event, into its last value; nothing at the first one.
+  const auto gained = [&](PmuSession::Handle handle, std::optional<std::uint64_t>& last,
+                          std::optional<std::uint64_t>& last_raw, std::uint64_t& raw) {
+    std::uint64_t gain = 0;
+    if (const auto count = pmu_.count(handle)) {
+      if (last) gain = *count - *last;
+      last = *count;
     }
-    engine.last_active = *active;
-    engine.last_total = *total;
-    const auto raw_active = pmu_.raw(engine.active);
+    if (const auto now = pmu_.raw(handle)) {
+      stepped_back_ = stepped_back_ || (!reopened && last_raw && *now < *last_raw);
+      last_raw = *now;
+      raw += *now;
+    }
+    return gain;
+  };
+  for (Engine& engine : engines_) {
+    engine.busy.ratio.reset();
+    if (reopened) {
+      engine.busy.window.restart();
+      engine.beyond_total = 0;
+    }
+    const auto total = pmu_.count(engine.total);
     const auto raw_total = pmu_.raw(engine.total);
-    if (!raw_active || !raw_total) continue;
-    stepped_back_ = stepped_back_ || (!reopened && engine.last_raw && *raw_active < *engine.last_raw);
-    engine.last_raw = *raw_active;
-    if (const auto delta = engine.window.advance(time, {*raw_active, *raw_total}))
-      engine.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
-    if (engine.ratio) awaits_ratio_ = false;
+    if (!pmu_.count(engine.active) || !total || !raw_total) continue;
+    const std::uint64_t in_total = engine.last_total ? *total - *engine.last_total : 0;
+    const bool is_share = in_total != 0 && !engine.functions.empty();
+    const std::uint64_t passed = is_share ? ticks_of_engine(in_total, since, hertz_) : in_total;
+    engine.last_total = *total;
+    if (!reopened) engine.beyond_total += passed - in_total;
+    const std::uint64_t whole = *raw_total + engine.beyond_total;
+    std::uint64_t raw = 0;
+    const std::uint64_t own = gained(engine.active, engine.last_active, engine.last_raw, raw);
+    std::uint64_t worked = own;
+    for (VirtualShare& share : engine.functions) {
+      share.busy.ratio.reset();
+      if (reopened) share.busy.window.restart();
+      std::uint64_t own_raw = 0;
+      const std::uint64_t gain = gained(share.active, share.last_active, share.last_raw, own_raw);
+      worked += gain;
+      raw += own_raw;
+      share.busy.add(gain, passed, elapsed);
+      if (const auto delta = share.busy.window.advance(time, {own_raw, whole}))
+        share.busy.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
+    }
+    active_at_all = active_at_all || worked != 0;
+    if (passed != 0) {
+      engine.busy.add(worked, passed, elapsed);
+      const double own_share = std::min(static_cast<double>(own) / static_cast<double>(passed), 1.0);
+      engine.own_nanoseconds += static_cast<std::uint64_t>(std::llround(own_share * elapsed));
+    }
+    if (const auto delta = engine.busy.window.advance(time, {raw, whole}))
+      engine.busy.ratio = clamped_ratio(static_cast<double>(delta->counts[0]), static_cast<double>(delta->counts[1]));
+    if (engine.busy.ratio) awaits_ratio_ = false;
   }
   return active_at_all;
 }
@@ -125,10 +188,10 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
     const auto total = pmu_.count(engine.total);
     if (!active || !total) continue;
     out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
-            Seconds{static_cast<double>(engine.busy_nanoseconds.total()) / 1e9});
-    if (with_ratios && engine.ratio)
+            Seconds{static_cast<double>(engine.busy.nanoseconds.total()) / 1e9});
+    if (with_ratios && engine.busy.ratio)
       out.add(EnginesCollector::kBusyRatio, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
-              *engine.ratio);
+              *engine.busy.ratio);
     out.add(EnginesCollector::kActiveTicks, {gpu_.address, engine.gt, engine.name, engine.class_label()},
             Ticks{static_cast<double>(*active)});
     out.add(EnginesCollector::kTicks, {gpu_.address, engine.gt, engine.name, engine.class_label()},
@@ -139,7 +202,14 @@ void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
 ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
   ClientEngineTime::ByClass sums{};
   for (const Engine& engine : engines_)
-    sums[static_cast<std::size_t>(engine.engine_class)] += engine.busy_nanoseconds.total();
+    sums[static_cast<std::size_t>(engine.engine_class)] += engine.busy.nanoseconds.total();
+  return sums;
+}
+
+// Of function 0, whose clients are those of this machine.
+ClientEngineTime::ByClass XeEngineMeter::own_busy_by_class() const {
+  ClientEngineTime::ByClass sums{};
+  for (const Engine& engine : engines_) sums[static_cast<std::size_t>(engine.engine_class)] += engine.own_nanoseconds;
   return sums;
 }
 
@@ -147,7 +217,7 @@ ClientEngineTime::ByClass XeEngineMeter::busy_by_class() const {
 // processes. The clients' counters include that time; this reads them once more.
 void XeEngineMeter::count_gap_before_pmu(ScrapePass& pass, Nanoseconds read_at) {
   ClientEngineTime::PmuCount counted = *std::exchange(pmu_start_, std::nullopt);
-  const auto sums = busy_by_class();
+  const auto sums = own_busy_by_class();
   for (std::size_t i = 0; i < kEngineClasses; ++i) counted.nanoseconds[i] = sums[i] - counted.nanoseconds[i];
   counted.until = read_at;
   if (const auto snapshot = pass.clients()) {
@@ -197,7 +267,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
     if (const auto snapshot = pass.clients()) clients_.use_rate(**snapshot);
   if (pmu_start_) count_gap_before_pmu(pass, read_at);
   clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
-  clients_ratio_ = awaits_ratio_;
+  clients_ratio_ = awaits_ratio_ && functions_ == 0;
   pass.engines_measured(clients_.total_with(busy_by_class()));
   if (sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
@@ -216,13 +286,16 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
     moved = clients_.scan(**snapshot);
     clients_ratio_ = true;
     hidden_ = (*snapshot)->why_hidden();
-    some_hidden = hidden_ || !(*snapshot)->complete;
+    // The clients of virtual functions are in other machines.
+    some_hidden = hidden_ || !(*snapshot)->complete || functions_ > 0;
   } else if (snapshot.is_failure()) {
     out.failed(snapshot.failure());
   } else {
     hidden_ = snapshot.absent();
   }
   if (source_ == XeEngineSource::automatic) {
+    // What virtual functions do before the PMU is open is not known, so it does not wait for a sign of work.
+    bool should_open = !usable_ && functions_ > 0;
     if (!usable_) {
       // Permission may have been granted meanwhile. If the PMU can be opened, it is closed again at once: the GPU is
       // idle.
@@ -234,9 +307,12 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
         out.failed(usable_.failure());
       }
     }
-    if (usable_ && sleep_.should_open(pass.now(), moved, some_hidden)) {
-      const ClientEngineTime::PmuCount begin{busy_by_class(), pass.now(), {}};
-      clients_.pmu_begins(begin.nanoseconds);
+    if (usable_) should_open = sleep_.should_open(pass.now(), moved, some_hidden) || should_open;
+    if (usable_ && should_open) {
+      // Since the last scan virtual functions may have worked, too.
+      if (functions_ > 0) clients_ratio_ = false;
+      const ClientEngineTime::PmuCount begin{own_busy_by_class(), pass.now(), {}};
+      clients_.pmu_begins(busy_by_class());
       usable_ = try_pmu(pass);
       if (usable_) {
         (void)take_ticks();
@@ -273,6 +349,25 @@ void XeEngineMeter::report_features(SampleSink& out) const {
   out.absent(EnginesCollector::kInterruptsFeature, never);
 }
 
+VfEngines XeEngineMeter::vf_engines() const {
+  VfEngines engines;
+  if (source_ == XeEngineSource::fdinfo) return engines;
+  engines.counted = usable_;
+  if (!usable_) return engines;
+  for (const Engine& engine : engines_) {
+    for (std::size_t i = 0; i < engine.functions.size(); ++i) {
+      const VirtualShare& share = engine.functions[i];
+      if (const auto count = pmu_.count(share.active); !count) {
+        engines.counted = count.propagate<Unit>();
+        return engines;
+      }
+      engines.times.push_back({static_cast<std::uint32_t>(i + 1), engine.gt, engine.name, engine.class_label(),
+                               share.busy.nanoseconds.total(), pmu_.is_open() ? share.busy.ratio : std::nullopt});
+    }
+  }
+  return engines;
+}
+
 // Once, when the GPU is first seen awake: classes that no client has reported are known.
 void XeEngineMeter::ask_node() {
   if (std::exchange(asked_node_, true)) return;
@@ -283,6 +378,7 @@ void XeEngineMeter::ask_node() {
 
 void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   ask_node();
+  follow_functions(out);
   clients_ratio_ = false;
   hidden_.reset();
   if (open_ || source_ == XeEngineSource::pmu) {
@@ -293,6 +389,7 @@ void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   // Both stay on the page; only the one that measures advances.
   if (source_ != XeEngineSource::pmu) clients_.write(out, clients_ratio_);
   report_features(out);
+  if (functions_ > 0) pass.vf_engines_measured(vf_engines());
 }
 
 void XeEngineMeter::gpu_is_suspended() {

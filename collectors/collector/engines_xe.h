@@ -13,12 +13,16 @@
 #include "collector/engines_clients.h"
 #include "collector/engines_xe_sleep.h"
 #include "source/drm_query.h"
+#include "source/sriov.h"
 
 namespace igpu {
 
 // Engines of an xe GPU: pairs of the events engine-active-ticks and engine-total-ticks of its PMU. An open xe event
 // keeps the GPU out of C6 and D3, so the PMU is open only while the GPU works (see XeSleepWatch); meanwhile the
 // clients' time is counted.
+//
+// On a physical function with SR-IOV virtual functions enabled, the event of an engine counts for function 0, the
+// host's own, and each virtual function has another one. The engine is as busy as all of them together.
 class XeEngineMeter final : public EngineMeter {
  public:
   explicit XeEngineMeter(const CollectorContext& context);
@@ -26,31 +30,52 @@ class XeEngineMeter final : public EngineMeter {
   void gpu_is_suspended() override;
 
  private:
-  struct Engine {
-    Engine(const EngineInstance& instance, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window);
-    std::string_view class_label() const { return names_of(engine_class).label; }
-    std::string gt;
-    std::string name;
-    EngineClass engine_class;
-    PmuSession::Handle active, total;
-    MonotonicCounter& busy_nanoseconds;
-    std::optional<std::uint64_t> last_active, last_total, last_raw;
+  // Time from ticks, and its share of the window.
+  struct BusyTime {
+    BusyTime(MonotonicCounter& counter, Nanoseconds min_window) : nanoseconds(counter), window(min_window) {}
+    // Of `passed` ticks that took `elapsed` nanoseconds.
+    void add(std::uint64_t worked, std::uint64_t passed, double elapsed);
+    MonotonicCounter& nanoseconds;
     std::uint64_t published_late = 0;  // ticks
     CounterWindow<2> window;           // active, total
     std::optional<Ratio> ratio;
   };
+  // One engine for one virtual function.
+  struct VirtualShare {
+    PmuSession::Handle active;
+    BusyTime busy;
+    std::optional<std::uint64_t> last_active, last_raw;
+  };
+  struct Engine {
+    Engine(const EngineInstance& engine, PmuSession& pmu, CounterMemory& memory, Nanoseconds min_window);
+    std::string_view class_label() const { return names_of(engine_class).label; }
+    EngineInstance instance;
+    std::string gt;
+    std::string name;
+    EngineClass engine_class;
+    PmuSession::Handle active, total;
+    BusyTime busy;                      // of all functions
+    std::uint64_t own_nanoseconds = 0;  // of function 0, since the GPU was bound
+    std::optional<std::uint64_t> last_active, last_total, last_raw;
+    std::uint64_t beyond_total = 0;  // ticks of the whole engine that are not in the total of function 0
+    std::vector<VirtualShare> functions;
+  };
 
   Reading<Unit> find_engines();
+  void follow_functions(SampleSink& out);
+  void count_functions();
   Reading<Unit> try_pmu(ScrapePass& pass);
   void ask_node();
   bool take_ticks();
   ClientEngineTime::ByClass busy_by_class() const;
+  ClientEngineTime::ByClass own_busy_by_class() const;
   void count_gap_before_pmu(ScrapePass& pass, Nanoseconds read_at);
   void close_pmu(ScrapePass& pass, SampleSink& out);
   void watch_clients(ScrapePass& pass, SampleSink& out);
   void read_pmu(ScrapePass& pass, SampleSink& out);
   void write_engines(bool with_ratios, SampleSink& out) const;
   void report_features(SampleSink& out) const;
+  VfEngines vf_engines() const;
 
   Machine& machine_;
   const Gpu& gpu_;
@@ -58,6 +83,9 @@ class XeEngineMeter final : public EngineMeter {
   CounterMemory& memory_;
   const Nanoseconds min_window_;
   const XeEngineSource source_;
+  EnabledVfs enabled_vfs_;
+  std::uint32_t functions_ = 0;  // virtual ones that are enabled
+  std::optional<double> hertz_;  // of the ticks, while functions are enabled; nullopt: not known
   bool asked_node_ = false;
   bool found_ = false;
   std::vector<Engine> engines_;

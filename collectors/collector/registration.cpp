@@ -16,6 +16,7 @@
 #include "collector/power.h"
 #include "collector/rc6.h"
 #include "collector/samples.h"
+#include "collector/sriov.h"
 #include "collector/workloads.h"
 
 namespace igpu {
@@ -36,6 +37,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<JobsCollector>(),
     entry<FdinfoCollector>(),
     entry<HealthCollector>(),
+    entry<SriovCollector>(),
     entry<ConnectorsCollector>(),
     entry<WorkloadsCollector>(),
     entry<HostCollector>(),

@@ -16,7 +16,6 @@ namespace igpu {
 namespace {
 
 constexpr double kTicksPerSecond = 100;  // USER_HZ
-constexpr std::size_t kMostAncestors = 32;
 
 bool contains(std::span<const std::string> list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -42,7 +41,7 @@ std::string refusal_of_workload_tree(std::string_view text) {
 
 std::unique_ptr<MachineCollector> WorkloadsCollector::create(const MachineContext& context) {
   WorkloadSettings settings;
-  settings.by = context.options[kBy];
+  settings.by = context.options[kWorkloadBy];
   settings.most = context.options[kMost];
   settings.rules = context.workload_rules;
   settings.root = context.machine.root;
@@ -153,7 +152,7 @@ void WorkloadsCollector::advance(const ClientSnapshot& snapshot, const ProcessTr
                     // All processes below the root of a tree belong to its workload.
                     if (auto labels = tree_of(pid, found)) return labels;
                     const ClientProcess* const holder = snapshot.process(pid);
-                    return holder ? std::optional(labels_of(*holder)) : std::nullopt;
+                    return holder ? std::optional(naming_.labels_of(*holder, machine_.proc)) : std::nullopt;
                   },
                   found_process, asleep});
 }
@@ -179,28 +178,6 @@ std::optional<WorkloadLabels> WorkloadsCollector::tree_of(std::uint32_t pid, con
     process = find_process(found.processes, process->parent);
   }
   return std::nullopt;
-}
-
-WorkloadLabels WorkloadsCollector::labels_of(const ClientProcess& process) {
-  std::string exe;
-  if (naming_.asks_for_exe())
-    exe = machine_.proc.read_link(std::to_string(process.pid) + "/exe").value_or(std::string());
-  const auto ancestors = naming_.asks_for_ancestors() ? ancestors_of(process.pid) : std::vector<std::string>();
-  return naming_.labels_of({process, exe, ancestors});
-}
-
-std::vector<std::string> WorkloadsCollector::ancestors_of(std::uint32_t pid) const {
-  std::vector<std::string> names;
-  std::array<char, 2048> buffer;
-  for (bool is_first = true; pid != 0 && names.size() < kMostAncestors; is_first = false) {
-    const auto text = machine_.proc.read_start(std::to_string(pid) + "/stat", buffer);
-    if (!text) break;
-    const auto stat = parse_process_stat(*text);
-    if (!stat) break;
-    if (!is_first) names.emplace_back(stat->comm);
-    pid = stat->parent;
-  }
-  return names;
 }
 
 void WorkloadsCollector::write_device(const std::string& name, const std::string& address,

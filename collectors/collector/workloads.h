@@ -13,9 +13,9 @@
 #include "collector/collector.h"
 #include "collector/shared/job_series.h"
 #include "collector/shared/shared_options.h"
+#include "collector/shared/workload_naming.h"
 #include "collector/workloads_hangs.h"
 #include "collector/workloads_jobs.h"
-#include "collector/workloads_naming.h"
 #include "collector/workloads_table.h"
 #include "igpu/feature.h"
 #include "igpu/metric.h"
@@ -127,18 +127,6 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr FeatureDescriptor kNames{"workload_names", "Names of pods and containers; without them only ids.",
                                             Need::container_files, true};
 
-  static constexpr std::array<Choice<WorkloadBy>, 6> kByChoices{{{"auto", WorkloadBy::pod},
-                                                                 {"container", WorkloadBy::container},
-                                                                 {"pod", WorkloadBy::pod},
-                                                                 {"systemd_unit", WorkloadBy::systemd_unit},
-                                                                 {"comm", WorkloadBy::comm},
-                                                                 {"user", WorkloadBy::user}}};
-  static constexpr ChoiceOption<WorkloadBy> kBy{
-      {.flag = "workload.by",
-       .default_value = "auto",
-       .help = "What makes a workload. auto: the pod, or else the container, the systemd unit, or the program's name "
-               "(comm). Each other choice falls back in the same order."},
-      kByChoices};
   static constexpr TextOption kRules{
       {.flag = "workload.rules",
        .default_value = "",
@@ -158,7 +146,8 @@ class WorkloadsCollector final : public MachineCollector {
                "last window are added to workload=\"other\"."},
       1,
       65536};
-  static constexpr std::array<const OptionDescriptor*, 5> kOptions{&kBy, &kRules, &kTree, &kMost, &kScanInterval};
+  static constexpr std::array<const OptionDescriptor*, 5> kOptions{&kWorkloadBy, &kRules, &kTree, &kMost,
+                                                                   &kScanInterval};
   static constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
   static constexpr std::array<const MetricDescriptor*, 15> kMetrics{
       &kBusy, &kBusyRatio, &kMemory,   &kClients, &kProcesses, &kStarted, &kCpu,         &kResident,
@@ -207,8 +196,6 @@ class WorkloadsCollector final : public MachineCollector {
   std::vector<std::uint32_t> roots(const ClientSnapshot& snapshot) const;
   void advance(const ClientSnapshot& snapshot, const ProcessTree::Found& found, std::span<const std::string> asleep);
   std::optional<WorkloadLabels> tree_of(std::uint32_t pid, const ProcessTree::Found& found);
-  WorkloadLabels labels_of(const ClientProcess& process);
-  std::vector<std::string> ancestors_of(std::uint32_t pid) const;
   static void write(const WorkloadTable::Workload& workload, const Now& now, SampleSink& out);
   static void write_device(const std::string& name, const std::string& address, const WorkloadTable::Device& device,
                            bool now, SampleSink& out);

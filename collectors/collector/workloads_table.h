@@ -17,21 +17,10 @@
 #include "base/counter_window.h"
 #include "base/tree_usage.h"
 #include "collector/shared/client_gains.h"
+#include "collector/shared/workload_naming.h"
 #include "source/clients.h"
 
 namespace igpu {
-
-// The name of a workload, and the other labels of its info metric.
-struct WorkloadLabels {
-  std::string workload;
-  std::string kind;  // "pod", "container", "systemd_unit", "comm", "user", "rule", "tree"
-  std::string name_space;
-  std::string pod;
-  std::string container;
-  std::string container_id;
-  std::string pod_uid;
-  std::string systemd_unit;
-};
 
 // Counters by workload. The caller passes the result of each scan; this class reads no files and no clock.
 //
@@ -47,8 +36,8 @@ struct WorkloadLabels {
 // window are added to "other" with all their counts, and stay there: a series that returned would begin at zero.
 class WorkloadTable {
  public:
-  static constexpr std::string_view kOther = "other";
-  static constexpr std::string_view kUnattributed = "unattributed";
+  static constexpr std::string_view kOther = kOtherWorkload;
+  static constexpr std::string_view kUnattributed = kUnattributedWorkload;
 
   WorkloadTable(std::size_t most, Nanoseconds min_window) : most_(most), min_window_(min_window) {}
 

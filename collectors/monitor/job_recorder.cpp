@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "base/job_pairing.h"
-#include "collector/workloads_naming.h"
+#include "collector/shared/workload_naming.h"
 #include "machine/filesystem.h"
 #include "machine/machine.h"
 #include "machine/tracepoints.h"

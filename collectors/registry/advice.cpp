@@ -154,7 +154,10 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
           "AmbientCapabilities=CAP_BPF CAP_PERFMON, --cap-add BPF --cap-add PERFMON); a container also needs a seccomp "
           "profile that allows bpf"};
     case Need::descriptor_links:
-      return links_advice();
+      if (absent.os_error != EPERM) return links_advice();
+      return {"before Linux 6.18 only the links of /proc/PID/fd show who holds a VFIO group, and they are denied",
+              "give it CAP_DAC_READ_SEARCH beside CAP_SYS_PTRACE (setcap cap_sys_ptrace,cap_dac_read_search+ep, "
+              "AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH, --cap-add DAC_READ_SEARCH)"};
     case Need::perfmon_capability:
       if (facts.in_user_namespace) {
         return {"the driver reports this only with CAP_PERFMON of the initial user namespace",

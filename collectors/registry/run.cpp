@@ -20,6 +20,10 @@ class RegistryRun::Pass final : public ScrapePass {
     const std::lock_guard lock(run_.mutex_);
     run_.engines_measured_.insert_or_assign(step_.unit->gpu.address, seconds);
   }
+  void vf_engines_measured(VfEngines engines) override {
+    const std::lock_guard lock(run_.mutex_);
+    run_.vf_engines_.insert_or_assign(step_.unit->gpu.address, std::move(engines));
+  }
   void jobs_counted(const JobCounters& counters) override {
     const std::lock_guard lock(run_.mutex_);
     run_.jobs_counted_.insert_or_assign(step_.unit->gpu.address, &counters);
@@ -46,6 +50,10 @@ class RegistryRun::WholePass final : public MachinePass {
   EngineSecondsByDevice engines_measured() const override {
     const std::lock_guard lock(run_.mutex_);
     return run_.engines_measured_;
+  }
+  VfEnginesByDevice vf_engines() const override {
+    const std::lock_guard lock(run_.mutex_);
+    return run_.vf_engines_;
   }
   JobCountersByDevice jobs_counted() const override {
     const std::lock_guard lock(run_.mutex_);

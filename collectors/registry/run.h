@@ -106,6 +106,7 @@ class RegistryRun final : public ScrapeRun {
   bool listed_ = false;
   std::vector<std::string> chosen_, asleep_;
   EngineSecondsByDevice engines_measured_;  // guarded by mutex_
+  VfEnginesByDevice vf_engines_;            // guarded by mutex_
   JobCountersByDevice jobs_counted_;        // guarded by mutex_
 };
 

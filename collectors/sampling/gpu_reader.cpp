@@ -29,7 +29,8 @@ constexpr Nanoseconds kLongestPowerWindow = 15s;
 
 }  // namespace
 
-GpuReader::GpuReader(Machine& machine, AccessibleGpu gpu) : machine_(machine), gpu_(std::move(gpu)) {
+GpuReader::GpuReader(Machine& machine, AccessibleGpu gpu)
+    : machine_(machine), gpu_(std::move(gpu)), enabled_vfs_(machine.sys, gpu_.gpu) {
   layout_.device = gpu_.gpu.address;
   pmu_ = std::make_unique<PmuSession>(
       machine_, memory_,
@@ -100,7 +101,7 @@ bool GpuReader::may_have_clock(const SampleFrame& frame) const {
 // The next values have nothing to be compared with. An open event of i915 does not keep the GPU awake.
 void GpuReader::rest() {
   if (gpu_.gpu.driver == Driver::xe || gpu_.access->gone()) pmu_->close();
-  for (Engine& engine : engines_) engine = {engine.active, engine.total, {}, {}, 0};
+  for (Engine& engine : engines_) engine.restart();
   for (Domain& domain : domains_) domain.last_joules.reset();
   users_since_.reset();
 }
@@ -141,7 +142,28 @@ void GpuReader::find_engines() {
          pmu_->want(kXeTotalTicks, xe_engine_terms(engine)),
          {},
          {},
-         0});
+         0,
+         engine,
+         {}});
+  functions_ = 0;  // of the new engines none is counted yet
+}
+
+// Before a reading: counts of events that are open meanwhile jump.
+void GpuReader::follow_functions() {
+  if (gpu_.gpu.driver != Driver::xe || gpu_.gpu.virtual_function) return;
+  const auto enabled = enabled_vfs_.read();
+  if (enabled.is_failure()) return;
+  const std::uint32_t functions = enabled ? std::min(*enabled, kMostVfs) : 0;
+  if (std::exchange(functions_, functions) == functions) return;
+  pmu_->close();
+  hertz_.reset();
+  if (functions_ > 0) hertz_ = xe_reference_clock(machine_.drm, gpu_.gpu.render_node);
+  for (Engine& engine : engines_) {
+    for (const PmuSession::Handle handle : engine.functions) pmu_->drop(handle);
+    engine.functions.clear();
+    for (std::uint32_t vf = 1; vf <= functions_; ++vf)
+      engine.functions.push_back(pmu_->want(kXeActiveTicks, xe_engine_terms(engine.instance, vf)));
+  }
 }
 
 void GpuReader::find_gts() {
@@ -220,6 +242,7 @@ void GpuReader::read_engines(SampleFrame& frame) {
     return;
   }
   retry_pmu_at_.reset();
+  follow_functions();
   const bool checks = frame.time - pmu_checked_at_ >= kCheckPmu;
   if (checks) pmu_checked_at_ = frame.time;
   outcome_ = checks ? pmu_->refresh(++pass_) : pmu_->reread(++pass_);
@@ -240,8 +263,17 @@ void GpuReader::read_engines(SampleFrame& frame) {
   if (any) frame.engine_window = elapsed;
 }
 
+// Of all functions.
+std::optional<std::uint64_t> GpuReader::active_of(const Engine& engine) const {
+  const auto own = pmu_->raw(engine.active);
+  if (!own) return std::nullopt;
+  std::uint64_t sum = *own;
+  for (const PmuSession::Handle handle : engine.functions) sum += pmu_->raw(handle).value_or(0);
+  return sum;
+}
+
 float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
-  const auto active = pmu_->raw(engine.active);
+  const auto active = active_of(engine);
   if (!active) {
     engine.last_active.reset();
     return kNothing;
@@ -251,6 +283,7 @@ float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
     const auto total = pmu_->raw(*engine.total);
     const bool counted = total && engine.last_total && *total >= *engine.last_total;
     passed = counted ? *total - *engine.last_total : 0;
+    if (passed != 0 && !engine.functions.empty()) passed = ticks_of_engine(passed, elapsed, hertz_);
     engine.last_total = total ? std::optional(*total) : std::nullopt;
   }
   const std::optional<std::uint64_t> last = std::exchange(engine.last_active, *active);

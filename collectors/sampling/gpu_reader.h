@@ -10,9 +10,11 @@
 #include "machine/machine.h"
 #include "sampling/frame.h"
 #include "source/attribute.h"
+#include "source/drm_query.h"
 #include "source/gpu_access.h"
 #include "source/gt_sysfs.h"
 #include "source/pmu_session.h"
+#include "source/sriov.h"
 
 namespace igpu::sampling {
 
@@ -41,7 +43,14 @@ class GpuReader {
     PmuSession::Handle active;
     std::optional<PmuSession::Handle> total;  // xe; i915 counts nanoseconds
     std::optional<std::uint64_t> last_active, last_total;
-    std::uint64_t late = 0;  // counts that were published later than the time they belong to
+    std::uint64_t late = 0;                       // counts that were published later than the time they belong to
+    EngineInstance instance{};                    // xe
+    std::vector<PmuSession::Handle> functions{};  // active ticks of each virtual function that is enabled
+    void restart() {
+      last_active.reset();
+      last_total.reset();
+      late = 0;
+    }
   };
   // Energy of one domain: an event of RAPL, or files.
   struct Domain {
@@ -64,6 +73,8 @@ class GpuReader {
   bool stays_awake(const PowerLook& look, const SampleFrame& frame);
   void find_engines_in_time(Nanoseconds now);
   void find_engines();
+  void follow_functions();
+  std::optional<std::uint64_t> active_of(const Engine& engine) const;
   void find_gts();
   void list_throttle_reasons();
   void find_domains();
@@ -91,6 +102,10 @@ class GpuReader {
   std::uint64_t generation_ = 0;
   Nanoseconds pmu_time_{};
   Nanoseconds pmu_checked_at_{};
+  // Of a physical function of xe, whose engines work for its virtual functions as well.
+  EnabledVfs enabled_vfs_;
+  std::uint32_t functions_ = 0;
+  std::optional<double> hertz_;  // of the ticks, while functions are enabled
   std::vector<Engine> engines_;
   std::optional<Reading<Unit>> outcome_;
   std::optional<Nanoseconds> retry_pmu_at_;  // it was refused

@@ -46,6 +46,11 @@ struct ProcessData {
   Wave read_mib{}, written_mib{};  // per second
 };
 
+struct FunctionData {
+  FunctionScript script;
+  std::vector<EngineLoad> loads{};
+};
+
 struct GpuData {
   const GpuModel* model;
   std::string address;
@@ -55,6 +60,8 @@ struct GpuData {
   unsigned hwmon = 2;
   bool suspended = false;
   unsigned slot_lanes = 0;  // 0: as many lanes as the card
+  unsigned total_functions = 0;
+  std::vector<FunctionData> functions{};
 };
 
 struct ProfileData {

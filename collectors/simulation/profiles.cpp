@@ -96,6 +96,24 @@ const GpuModel kBattlemage{
     .link_gigatransfers = 16,
 };
 
+const GpuModel kArcProB60{
+    .name = "Battlemage G21 [Arc Pro B60]",
+    .driver = Driver::xe,
+    .kind = GpuKind::discrete,
+    .device_id = 0xe211,
+    .revision = 0x00,
+    .subsystem_vendor = 0x8086,
+    .subsystem_device = 0x1114,
+    .engines = kBattlemage.engines,
+    .gts = {{400, 1400, 2400}, {400, 800, 1500, true}},
+    .vram_bytes = 24 * kGiB,
+    .idle_watts = 21,
+    .busy_watts = {82, 7, 9, 5, 90},
+    .power_limit_watts = 200,
+    .card_lanes = 8,
+    .link_gigatransfers = 16,
+};
+
 // ---- cgroups ----
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -114,6 +132,12 @@ PlaceScript in_pod(const std::string& slice, const std::string& uid, const std::
 PlaceScript in_docker(const std::string& container_id, const std::string& container) {
   const std::string scope = "docker-" + container_id + ".scope";
   return {"/system.slice/" + scope, container_id, "", scope, "", "", container};
+}
+
+// libvirt's scope of a virtual machine; systemd escapes "-".
+PlaceScript in_machine(unsigned number, const std::string& name) {
+  const std::string scope = "machine-qemu\\x2d" + std::to_string(number) + "\\x2d" + name + ".scope";
+  return {"/machine.slice/" + scope + "/libvirt/emulator", "", "", scope, "", "", name};
 }
 
 const PlaceScript kKernel{"/"};
@@ -145,6 +169,8 @@ const PlaceScript kIngest = in_pod("kubepods-burstable", "7c0f4a52-91d3-4e68-b5a
 const PlaceScript kVision =
     in_pod("kubepods", "2e9b7d04-6a1f-4c35-8e02-f7d1b3c5a849",
            "901ac3e57fb2d4680e9f35c1a8d7264b03fe9ad1285c7b60e4d3f1987ab20c5d", "vision", "detector-0", "detector");
+
+const std::array<PlaceScript, 3> kMachines{in_machine(1, "news"), in_machine(2, "sport"), in_machine(3, "inference")};
 
 constexpr std::uint32_t kRoot = 0;
 constexpr std::uint32_t kAnna = 1000;
@@ -451,7 +477,35 @@ ProfileData asleep() {
   return data;
 }
 
-constexpr std::array<Profile, 6> kProfiles{{
+// A card that three virtual machines share; its fourth function is free. The host transcodes, too.
+ProfileData hypervisor() {
+  ProfileData data;
+  data.gpus = {in_slot(kArcProB60, "0000:00:01.0", 1, 1, 128, 3)};
+  data.has_psys = false;
+  data.cores = 16;
+  data.gpus[0].total_functions = 7;
+  data.gpus[0].functions = {
+      {{.number = 1, .driver = "xe-vfio-pci", .holder = 6101, .vram_quota = 5 * kGiB},
+       {{"vcs0", {0.21, 0.06, 50}}, {"vecs0", {0.12, 0.04, 50}}, {"rcs0", {0.05, 0.02, 30}}}},
+      {{.number = 2, .driver = "xe-vfio-pci", .holder = 6102, .vram_quota = 5 * kGiB, .seconds_between_resets = 420},
+       {{"vcs1", {0.33, 0.1, 60}}, {"vecs1", {0.16, 0.05, 60}}, {"bcs0", {0.02, 0.01, 30}}}},
+      {{.number = 3, .driver = "xe-vfio-pci", .holder = 6103, .vram_quota = 8 * kGiB},
+       {{"ccs0", {0.55, 0.25, 100}}, {"bcs0", {0.05, 0.02, 100}}}},
+      {{.number = 4, .driver = "", .vram_quota = 2 * kGiB}, {}}};
+  add_system(data);
+  constexpr std::uint32_t kQemu = 64055;
+  add(data, 6101, "qemu-system-x86", kQemu, kMachines[0], 120, {0.9, 0.2, 50}, 4'100, 9'800);
+  add(data, 6102, "qemu-system-x86", kQemu, kMachines[1], 131, {1.1, 0.3, 60}, 4'100, 9'800);
+  add(data, 6103, "qemu-system-x86", kQemu, kMachines[2], 2'400, {1.4, 0.4, 100}, 16'400, 24'000);
+  add(data, 5206, "ffmpeg", kStream, kBroadcast[0], 7'066, {0.25, 0.05, 50}, 260, 2700,
+      {{.gpu = 0,
+        .loads = {{"vcs0", {0.14, 0.04, 50}}, {"rcs0", {0.08, 0.03, 30}}},
+        .vram_mib = {512, 40, 50},
+        .system_mib = {88, 8, 60}}});
+  return data;
+}
+
+constexpr std::array<Profile, 7> kProfiles{{
     {{"tgl-broadcast", "Tiger Lake laptop chip (integrated, i915): four ffmpeg transcodes"}, &tgl_broadcast},
     {{"arc-a770", "Arc A770 (discrete, i915): desktop, obs, an AV1 transcode and inference"}, &arc_a770},
     {{"battlemage", "Arc B580 (discrete, xe): a language model and two streams"}, &battlemage},
@@ -459,6 +513,8 @@ constexpr std::array<Profile, 6> kProfiles{{
      &rack},
     {{"locked", "integrated GPU and Arc B580, seen by a user without any permission"}, &locked},
     {{"asleep", "Arc A770 and Arc B580, both runtime-suspended"}, &asleep},
+    {{"hypervisor", "Arc Pro B60 (discrete, xe): four virtual functions (SR-IOV), three of them in virtual machines"},
+     &hypervisor},
 }};
 
 }  // namespace

@@ -233,6 +233,8 @@ void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   render_connector(sys, path, card, output_of(gpu), output_id(gpu), !power.suspended());
   render_connector(sys, path, card, "DP-" + std::to_string(gpu.card + 1), output_id(gpu) + 8, false);
 
+  if (gpu.total_functions > 0) render_functions(sys, gpu);
+
   const bool has_hwmon = model.kind == GpuKind::discrete;
   if (model.driver == Driver::i915) {
     render_i915_card(sys, gpu, power);

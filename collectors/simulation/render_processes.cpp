@@ -125,6 +125,15 @@ class ProcRenderer {
     for (const auto& [pid, number] : client.passed_on) hold(pid, number);
   }
 
+  // The files by which a virtual machine has a virtual function.
+  void function(const GpuScript& gpu, const FunctionScript& function) {
+    if (function.holder == 0) return;
+    descriptor(function.holder, 27, "/dev/vfio/vfio", "");
+    descriptor(function.holder, 28, "/dev/vfio/" + std::to_string(gpu.group_of(function)), "");
+    descriptor(function.holder, 29, "anon_inode:[vfio-device]",
+               "vfio-device-syspath: /sys/" + gpu.path_of(function) + "\n");
+  }
+
  private:
   static constexpr int kEacces = 13;
 
@@ -297,6 +306,8 @@ void render_processes(Tree& proc, const MachineScript& script,
   ProcRenderer renderer(proc, script, power);
   for (const ProcessScript& process : script.processes) renderer.process(process);
   for (const ClientScript& client : script.clients) renderer.client(client);
+  for (const GpuScript& gpu : script.gpus)
+    for (const FunctionScript& function : gpu.functions) renderer.function(gpu, function);
 
   const std::string self = std::to_string(script.processes.back().pid);
   proc.link("self", self);

@@ -20,6 +20,8 @@ void render_i915_card(Tree& sys, const GpuScript& gpu, RuntimePower& power);
 void render_i915_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
 void render_xe_tiles(Tree& sys, const GpuScript& gpu, RuntimePower& power);
 void render_xe_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
+// Of a GPU with SR-IOV: its virtual functions, and what the driver says of them.
+void render_functions(Tree& sys, const GpuScript& gpu);
 // sys: RAPL zones, coretemp, CPUs, devices that are not Intel GPUs.
 void render_host(Tree& sys, const MachineScript& script);
 // sys/bus/event_source
@@ -58,6 +60,9 @@ std::uint64_t hotplugs(ScriptTime until);
 // "HDMI-A-1", and its object's id.
 std::string output_of(const GpuScript& gpu);
 unsigned output_id(const GpuScript& gpu);
+
+// Time slice of each function, its own included.
+inline constexpr unsigned kFunctionMilliseconds = 20;
 
 // The directory of a PCI function and its links from bus/pci.
 void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids);

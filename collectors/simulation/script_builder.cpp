@@ -55,6 +55,20 @@ void add_engines(GpuScript& gpu) {
   }
 }
 
+void add_functions(GpuScript& gpu, const GpuData& data) {
+  gpu.total_functions = data.total_functions;
+  for (EngineScript& engine : gpu.engines) engine.of_functions.resize(data.functions.size());
+  for (std::size_t i = 0; i < data.functions.size(); ++i) {
+    gpu.functions.push_back(data.functions[i].script);
+    for (const EngineLoad& load : data.functions[i].loads) {
+      EngineScript& engine = gpu.engines[static_cast<std::size_t>(gpu.engine(load.engine) - gpu.engines.data())];
+      const Course course(load.share, kNanoseconds);
+      engine.of_functions[i] += course;
+      engine.busy += course;
+    }
+  }
+}
+
 void derive_waits(GpuScript& gpu) {
   for (EngineScript& engine : gpu.engines) {
     engine.wait = Course::from([&](std::size_t k) { return engine.busy.at_second(k) / 40; });
@@ -241,6 +255,7 @@ MachineScript build_script(const ProfileData& data) {
     gpu.suspended = plugged.suspended;
     gpu.model.slot_lanes = plugged.slot_lanes != 0 ? plugged.slot_lanes : plugged.model->card_lanes;
     add_engines(gpu);
+    add_functions(gpu, plugged);
     if (gpu.model.vram_bytes > 0) gpu.vram_used = Course(std::uint64_t{184} * 1024 * 1024);  // rings, page tables
     script.gpus.push_back(std::move(gpu));
   }

@@ -77,15 +77,27 @@ Counting xe_event(const GpuScript& gpu, std::uint64_t config) {
   const std::uint64_t engine_class = config >> 20 & 0xff;
   const std::uint64_t function = config >> 44 & 0xffff;
   const std::uint64_t gt_number = config >> 60;
-  if (gt_number >= gpu.gts.size() || function != 0) return refuse(ENOENT);
+  if (gt_number >= gpu.gts.size() || function > gpu.total_functions) return refuse(ENOENT);
   const GtScript& gt = gpu.gts[gt_number];
   if (event == kActiveTicks || event == kTotalTicks) {
     const EngineScript* engine = find_engine(gpu, engine_class, instance);
     if (engine == nullptr || engine->model.gt != gt_number) return refuse(ENOENT);
-    if (event == kTotalTicks) return {[](ScriptTime t) { return gpu_ticks(static_cast<std::uint64_t>(t.count())); }};
-    return {[engine](ScriptTime t) { return gpu_ticks(engine->busy.integral(t)); }};
+    // xe_guc_engine_activity.c: the time slice's part of the time.
+    if (event == kTotalTicks) {
+      return {[slices = gpu.functions.size() + 1](ScriptTime t) {
+        return gpu_ticks(static_cast<std::uint64_t>(t.count()) / slices);
+      }};
+    }
+    if (function > gpu.functions.size()) return {[](ScriptTime) { return std::uint64_t{0}; }};
+    if (function > 0)
+      return {[&of = engine->of_functions[function - 1]](ScriptTime t) { return gpu_ticks(of.integral(t)); }};
+    return {[engine](ScriptTime t) {
+      std::uint64_t own = engine->busy.integral(t);
+      for (const Course& of_function : engine->of_functions) own -= of_function.integral(t);
+      return gpu_ticks(own);
+    }};
   }
-  if (instance != 0 || engine_class != 0) return refuse(ENOENT);
+  if (instance != 0 || engine_class != 0 || function != 0) return refuse(ENOENT);
   switch (event) {
     case kC6Residency:
       return integral_of(gt.asleep, 1'000'000);

@@ -11,6 +11,15 @@ std::string GpuScript::pci_path() const {
   return path + address;
 }
 
+std::string GpuScript::address_of(const FunctionScript& function) const {
+  return address.substr(0, address.size() - 1) + std::to_string(function.number);
+}
+
+std::string GpuScript::path_of(const FunctionScript& function) const {
+  const std::string path = pci_path();
+  return path.substr(0, path.size() - address.size()) + address_of(function);
+}
+
 std::string GpuScript::pmu_name() const {
   if (model.driver == Driver::i915 && model.kind == GpuKind::integrated) return "i915";
   std::string name = std::string(to_string(model.driver)) + "_" + address;

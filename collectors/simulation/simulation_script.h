@@ -58,6 +58,20 @@ struct EngineScript {
   Course busy;        // ns per second: clients and kernel
   Course own;         // ns per second: the kernel's part, in no client's count
   Course wait, sema;  // ns per second, i915
+  // Of a physical function: the part of `busy` that each virtual function caused, by its number - 1.
+  std::vector<Course> of_functions;
+};
+
+// A virtual function of a GPU. All functions have the same time slice.
+struct FunctionScript {
+  unsigned number;           // from 1
+  std::string driver;        // "" if none is bound
+  std::uint32_t holder = 0;  // the process that has its VFIO file; 0: none
+  std::uint64_t vram_quota = 0;
+  unsigned seconds_between_resets = 0;  // of its engines, by the firmware; 0: never
+  std::uint64_t resets(ScriptTime t) const {
+    return seconds_between_resets == 0 ? 0 : static_cast<std::uint64_t>(to_seconds(t).value) / seconds_between_resets;
+  }
 };
 
 struct GtScript {
@@ -82,6 +96,9 @@ struct GpuScript {
   int numa_node = -1;
   bool suspended = false;
 
+  unsigned total_functions = 0;  // that could be enabled; 0: the GPU has no SR-IOV
+  std::vector<FunctionScript> functions;
+
   std::vector<EngineScript> engines;
   std::vector<GtScript> gts;
   Course interrupts;          // per second
@@ -91,6 +108,11 @@ struct GpuScript {
   Course temperature;         // millidegrees
 
   std::string pci_path() const;  // below /sys
+  // Of a virtual function, beside the GPU.
+  std::string address_of(const FunctionScript& function) const;
+  std::string path_of(const FunctionScript& function) const;
+  // IOMMU group, by which VFIO names its file.
+  unsigned group_of(const FunctionScript& function) const { return 16 + 64 * card + function.number; }
   std::string card_name() const { return "card" + std::to_string(card); }
   std::string render_name() const { return "renderD" + std::to_string(render_minor); }
   std::string pmu_name() const;

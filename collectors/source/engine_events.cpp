@@ -79,10 +79,18 @@ std::vector<I915EngineEvent> i915_engine_events(std::span<const std::string> eve
   return found;
 }
 
-std::array<PmuSession::Term, 3> xe_engine_terms(const EngineInstance& engine) {
+std::array<PmuSession::Term, 4> xe_engine_terms(const EngineInstance& engine, std::uint32_t function) {
   return {{{"gt", engine.gt},
            {"engine_class", static_cast<std::uint64_t>(engine.engine_class)},
-           {"engine_instance", engine.instance}}};
+           {"engine_instance", engine.instance},
+           {"function", function}}};
+}
+
+std::uint64_t ticks_of_engine(std::uint64_t total, Nanoseconds elapsed, std::optional<double> hertz) {
+  constexpr double kWhole = 0.9;  // less of the time than this is a share
+  if (!hertz) return total;
+  const double whole = to_seconds(elapsed).value * *hertz;
+  return static_cast<double>(total) < whole * kWhole ? static_cast<std::uint64_t>(whole) : total;
 }
 
 std::string xe_engine_name(const EngineInstance& engine) {

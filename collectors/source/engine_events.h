@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 
 #include "device/engine_class.h"
 #include "igpu/device.h"
+#include "igpu/units.h"
 #include "machine/machine.h"
 #include "source/drm_query.h"
 #include "source/pmu_session.h"
@@ -30,7 +33,11 @@ std::vector<I915EngineEvent> i915_engine_events(std::span<const std::string> eve
 // The two events of an xe engine, and their terms.
 inline constexpr std::string_view kXeActiveTicks = "engine-active-ticks";
 inline constexpr std::string_view kXeTotalTicks = "engine-total-ticks";
-std::array<PmuSession::Term, 3> xe_engine_terms(const EngineInstance& engine);
+// function: 0 is the GPU's own; of a physical function, n is virtual function n (Linux 6.16).
+std::array<PmuSession::Term, 4> xe_engine_terms(const EngineInstance& engine, std::uint32_t function = 0);
+// Total ticks of function 0 are those of its share of the engine, which a time slice makes smaller than the engine's
+// time; no event counts the whole. This computes it where the rate of the ticks is known, else returns `total`.
+std::uint64_t ticks_of_engine(std::uint64_t total, Nanoseconds elapsed, std::optional<double> hertz);
 std::string xe_engine_name(const EngineInstance& engine);
 
 // The engines that the xe PMU counts, by the render node or, without access to it, by trial. Do not call it on a

@@ -55,6 +55,7 @@ struct PmuSession::State {
     std::uint64_t raw = 0;
     std::uint64_t held = 0;  // from the description
     MonotonicCounter* total = nullptr;
+    bool wanted = true;
   };
   struct Member {
     std::size_t event = 0;
@@ -200,6 +201,7 @@ std::vector<int> PmuSession::State::cpus() const {
 Reading<Unit> PmuSession::State::open_group(std::uint32_t type, int cpu, Group& group) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     Event& event = events[i];
+    if (!event.wanted) continue;
     if (!event.config) {
       event.counts = event.config.propagate<Unit>();
       continue;
@@ -364,11 +366,23 @@ PmuSession::Handle PmuSession::want(std::string_view event, std::span<const Term
   const auto known = std::find_if(state_->events.begin(), state_->events.end(), [&](const State::Event& e) {
     return e.name == wanted.name && e.terms == wanted.terms;
   });
-  if (known != state_->events.end()) return static_cast<Handle>(known - state_->events.begin());
+  if (known != state_->events.end()) {
+    state_->announced = state_->announced || !known->wanted;
+    known->wanted = true;
+    return static_cast<Handle>(known - state_->events.begin());
+  }
   wanted.total = &state_->memory.counter(key);
   state_->events.push_back(std::move(wanted));
   state_->announced = true;
   return state_->events.size() - 1;
+}
+
+void PmuSession::drop(Handle handle) {
+  const std::lock_guard lock(state_->mutex);
+  State::Event& event = state_->events[handle];
+  if (!event.wanted) return;
+  event.wanted = false;
+  state_->announced = true;
 }
 
 Reading<Unit> PmuSession::refresh(std::uint64_t pass) {

@@ -45,6 +45,9 @@ class PmuSession {
   // names are accepted: they stay absent. The same event announced twice is one.
   Handle want(std::string_view event, std::span<const Term> terms = {});
 
+  // The event is no longer wanted; the group is reopened without it. want() may announce it again.
+  void drop(Handle handle);
+
   // Opens what was announced if it is not open (events that the kernel rejects are dropped one by one, the others
   // count; EACCES and EPERM end the attempt), then reads the group once. Call with the same pass number again and the
   // values of that pass stay as they are. The outcome is that of the PMU as a whole: a value if at least one event

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "collector/workloads_rule_match.h"
+#include "collector/shared/workload_rule_match.h"
 #include "fuzz_check.h"
 #include "workloads/rules_file.h"
 

@@ -159,6 +159,52 @@ TEST_CASE("engines: busy, wait and sema follow the script, within a nanosecond p
   }
 }
 
+TEST_CASE("hypervisor: the card works for all functions together, and each of them has its part and its machine") {
+  Watched w("hypervisor");
+  const GpuScript& gpu = w.script().gpus[0];
+  for (const auto* success : w.page.find("intel_gpu_scrape_collector_success")) {
+    INFO(success->label("collector"));
+    CHECK(success->value == 1);
+  }
+  check_gauge(w, "intel_gpu_vfs", {{"device", gpu.address}, {"state", "enabled"}}, 4, 0);
+  check_gauge(w, "intel_gpu_vfs", {{"device", gpu.address}, {"state", "total"}}, 7, 0);
+  const std::map<std::string, std::string> machines{{"1", "news"}, {"2", "sport"}, {"3", "inference"}, {"4", ""}};
+  CHECK(w.page.find("intel_gpu_vf_info").size() == machines.size());
+  for (const FunctionScript& function : gpu.functions) {
+    const std::string vf = number(function.number);
+    INFO("vf " << vf);
+    const auto info = w.page.find("intel_gpu_vf_info", {{"vf", vf}});
+    REQUIRE(info.size() == 1);
+    CHECK(info[0]->label("vf_address") == gpu.address_of(function));
+    CHECK(info[0]->label("driver") == (function.driver.empty() ? "none" : function.driver));
+    CHECK(info[0]->label("workload") == machines.at(vf));
+    check_gauge(w, "intel_gpu_vf_exec_quantum_seconds", {{"vf", vf}}, 0.02, 0);
+    check_gauge(w, "intel_gpu_vf_preempt_timeout_seconds", {{"vf", vf}}, 0.02, 0);
+    check_gauge(w, "intel_gpu_vf_vram_quota_bytes", {{"vf", vf}}, static_cast<double>(function.vram_quota), 0);
+    check_gauge(w, "intel_gpu_vf_adverse_events_total", {{"vf", vf}, {"kind", "engine_reset"}},
+                static_cast<double>(function.resets(w.to)), 0);
+  }
+  for (const EngineScript& engine : gpu.engines) {
+    INFO(engine.name);
+    const Labels of_device{{"device", gpu.address}, {"engine", engine.name}, {"source", "pmu"}};
+    const double busy = expected_engine_busy_ratio(gpu, engine.name, w.from, w.to);
+    check_gauge(w, "intel_gpu_engine_busy_ratio", of_device, busy, 1e-5);
+    check_growth(w, "intel_gpu_engine_busy_seconds_total", of_device, busy * 15, 1e-4);
+    double of_all = 0;
+    for (const FunctionScript& function : gpu.functions) {
+      const std::string vf = number(function.number);
+      const Labels of_function{{"vf", vf}, {"gt", number(engine.model.gt)}, {"engine", engine.name}};
+      const double part = expected_function_busy_ratio(gpu, engine.name, function.number, w.from, w.to);
+      check_gauge(w, "intel_gpu_vf_engine_busy_ratio", of_function, part, 1e-5);
+      check_growth(w, "intel_gpu_vf_engine_busy_seconds_total", of_function, part * 15, 1e-4);
+      of_all += part;
+    }
+    CHECK(of_all <= busy + 1e-6);
+  }
+  for (const char* feature : {"vf_engine_busy", "vf_shares", "vf_workload", "vf_adverse_events"})
+    CHECK(w.page.find("intel_gpu_exporter_feature_available", {{"feature", feature}, {"reason", "ok"}}).size() == 1);
+}
+
 TEST_CASE("frequency: current, average and limits") {
   for (const std::string& profile : kOpen) {
     Watched w(profile);

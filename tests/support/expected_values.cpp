@@ -22,6 +22,11 @@ double expected_engine_busy_seconds(const GpuScript& gpu, std::string_view engin
   return grown(gpu.engine(engine)->busy, from, to) * 1e-9;
 }
 
+double expected_function_busy_ratio(const GpuScript& gpu, std::string_view engine, std::size_t function,
+                                    ScriptTime from, ScriptTime to) {
+  return grown(gpu.engine(engine)->of_functions[function - 1], from, to) * 1e-9 / seconds(from, to);
+}
+
 double expected_engine_busy_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to) {
   return expected_engine_busy_seconds(gpu, engine, from, to) / seconds(from, to);
 }

@@ -9,6 +9,9 @@ namespace igpu::simulation {
 // Of from..to, from < to.
 double mean(const Course& course, ScriptTime from, ScriptTime to);
 double expected_engine_busy_seconds(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
+// Of virtual function `function`, from 1.
+double expected_function_busy_ratio(const GpuScript& gpu, std::string_view engine, std::size_t function,
+                                    ScriptTime from, ScriptTime to);
 double expected_engine_busy_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
 double expected_engine_wait_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);
 double expected_engine_sema_ratio(const GpuScript& gpu, std::string_view engine, ScriptTime from, ScriptTime to);

@@ -66,11 +66,13 @@ class TestPass final : public ScrapePass {
   }
 
   void engines_measured(const EngineSeconds& seconds) override { measured = seconds; }
+  void vf_engines_measured(VfEngines engines) override { vf_engines = std::move(engines); }
 
   bool is_suspended = false;
   Reading<bool> told_suspended = false;
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
   std::optional<EngineSeconds> measured;
+  std::optional<VfEngines> vf_engines;
 
  private:
   const Clock& clock_;
@@ -89,12 +91,14 @@ class TestMachinePass final : public MachinePass {
   std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(bound); }
   std::span<const std::string> asleep() const override { return sleeping; }
   EngineSecondsByDevice engines_measured() const override { return measured; }
+  VfEnginesByDevice vf_engines() const override { return vf_measured; }
   JobCountersByDevice jobs_counted() const override { return jobs; }
 
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
   std::vector<Gpu> bound;
   std::vector<std::string> sleeping;
   EngineSecondsByDevice measured;
+  VfEnginesByDevice vf_measured;
   JobCountersByDevice jobs;
 
  private:
@@ -134,6 +138,7 @@ class CollectorRun {
     pass.told_suspended = told_suspended ? Reading<bool>(is_suspended) : told_suspended;
     collector_->collect(pass, sink_);
     measured = pass.measured;
+    vf_engines = pass.vf_engines;
     return sink_;
   }
   SampleSink& collect_after(Nanoseconds time, Reading<ClientSnapshot> clients = ClientSnapshot{}) {
@@ -175,6 +180,7 @@ class CollectorRun {
   OptionValues::Given options;  // by flag; those that are not given have their defaults
   Nanoseconds min_window = std::chrono::seconds(1);
   std::optional<EngineSeconds> measured;                // by the last scrape, for collectors of the machine
+  std::optional<VfEngines> vf_engines;                  // the same, of its virtual functions
   bool is_suspended = false;                            // for collectors that run while the GPU is suspended
   Reading<bool> told_suspended = Reading<bool>(false);  // unless set to absent or failed
 

@@ -4,10 +4,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "collector/engines.h"
+#include "source/engine_events.h"
 #include "support/test_machine.h"
 
 using namespace igpu;
@@ -730,4 +732,194 @@ TEST_CASE("counters continue after the GPU is rebound") {
   engines.collect();
   CHECK(*engines.value(kBusy, {{"engine", "rcs0"}}) == doctest::Approx(2.0));
   CHECK(engines.value(kActive, {{"engine", "rcs0"}}) == 2.0 * kTicksPerSecond);
+}
+
+namespace {
+
+// A Battlemage that is a physical function: the PMU counts each function for itself.
+struct HostOfFunctions : Battlemage {
+  Engines engines;
+
+  HostOfFunctions() : engines(with_functions(*this, 0).m, gpu) {
+    engines.options["collector.engines.xe-source"] = {"pmu"};
+    engines.bind();
+  }
+  static Battlemage& with_functions(Battlemage& b, std::uint64_t count) {
+    b.m.tree.write("sys/" + b.gpu.pci_path + "/sriov_numvfs", std::to_string(count) + "\n");
+    return b;
+  }
+  void enable(std::uint64_t count) { with_functions(*this, count); }
+  std::uint64_t& ticks_of(std::uint64_t vf, std::uint64_t gt, std::uint64_t engine_class) {
+    return m.perf.counter(kType, active(gt, engine_class, 0) | vf << 44);
+  }
+  // The render engine works for each function for this share of the time, the host's own first.
+  void work(Nanoseconds time, const std::vector<double>& shares) {
+    pass_time(time);
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      ticks_of(i, 0, 0) += static_cast<std::uint64_t>(shares[i] * to_seconds(time).value * kTicksPerSecond);
+  }
+  double busy() const { return engines.value(kBusy, {{"engine", "rcs0"}, {"source", "pmu"}}).value_or(-1); }
+  double ratio() const { return engines.value(kBusyRatio, {{"engine", "rcs0"}, {"source", "pmu"}}).value_or(-1); }
+  const VfEngineTime& of(std::uint32_t vf) const {
+    for (const VfEngineTime& time : engines.vf_engines->times)
+      if (time.vf == vf && time.engine == "rcs0") return time;
+    throw std::logic_error("no such function");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("with virtual functions enabled an engine is as busy as all functions together") {
+  HostOfFunctions b;
+  b.enable(2);
+  b.engines.collect();
+  b.work(10s, {0.1, 0.3, 0.2});
+  b.engines.collect();
+  CHECK(b.ratio() == doctest::Approx(0.6));
+  CHECK(b.busy() == doctest::Approx(6.0));
+  REQUIRE(b.engines.vf_engines);
+  CHECK(b.engines.vf_engines->counted);
+  CHECK(b.engines.vf_engines->times.size() == 2 * 5);
+  CHECK(b.of(1).nanoseconds == 3'000'000'000);
+  CHECK(b.of(1).ratio->value == doctest::Approx(0.3));
+  CHECK(b.of(2).nanoseconds == 2'000'000'000);
+  // The raw pair is the host's own function.
+  CHECK(b.engines.value(kActive, {{"engine", "rcs0"}}) == 0.1 * 10 * kTicksPerSecond);
+  CHECK(b.engines.value(kTicks, {{"engine", "rcs0"}}) == 10.0 * kTicksPerSecond);
+  // Collectors of the machine get the sum, too.
+  CHECK((*b.engines.measured)[0].value_or(0) == doctest::Approx(6.0));
+  // All functions are in the one group that is read anyway: one read for each scrape.
+  CHECK(b.m.perf.open_now == 5 * (2 + 2));
+  const int reads = b.m.perf.reads;
+  b.work(1s, {0, 0, 1});
+  b.engines.collect();
+  CHECK(b.m.perf.reads == reads + 1);
+}
+
+TEST_CASE("functions that together report more than the time keep their parts; the sum stays a ratio") {
+  HostOfFunctions b;
+  b.enable(2);
+  b.engines.collect();
+  b.work(10s, {0.2, 0.7, 0.6});
+  b.engines.collect();
+  CHECK(b.ratio() == 1);
+  CHECK(b.of(1).ratio->value == doctest::Approx(0.7));
+}
+
+TEST_CASE("functions are enabled and disabled under load: the events are opened again, and nothing jumps") {
+  HostOfFunctions b;
+  b.engines.collect();
+  b.work(10s, {0.5});
+  b.engines.collect();
+  CHECK(b.busy() == doctest::Approx(5.0));
+  CHECK_FALSE(b.engines.vf_engines);
+  // The driver moves what it has counted to other buffers; events that are open see it as a jump.
+  b.enable(2);
+  b.ticks_of(0, 0, 0) += 900'000'000'000;
+  b.pass_time(10s);
+  b.engines.collect();
+  CHECK(b.busy() == doctest::Approx(5.0));
+  CHECK(b.engines.count(kBusyRatio, {{"source", "pmu"}}) == 0);  // no window yet
+  b.work(10s, {0.1, 0.4, 0.1});
+  b.engines.collect();
+  CHECK(b.busy() == doctest::Approx(11.0));
+  CHECK(b.ratio() == doctest::Approx(0.6));
+  b.enable(0);
+  b.ticks_of(0, 0, 0) -= 900'000'000'000;
+  b.ticks_of(1, 0, 0) += 900'000'000'000;
+  b.pass_time(10s);
+  b.engines.collect();
+  CHECK(b.busy() == doctest::Approx(11.0));
+  CHECK_FALSE(b.engines.vf_engines);
+  CHECK(b.m.perf.open_now == 5 * 2);
+  // What a function has counted goes on when it is there again.
+  b.enable(1);
+  b.engines.collect();
+  b.work(10s, {0, 0.1});
+  b.engines.collect();
+  CHECK(b.of(1).nanoseconds == 5'000'000'000);
+  CHECK(b.busy() == doctest::Approx(12.0));
+}
+
+TEST_CASE("a kernel whose PMU does not count functions: the host's own share, and the reason") {
+  HostOfFunctions b;
+  b.m.tree.remove("sys/bus/event_source/devices/xe_0000_03_00.0/format/function");
+  b.enable(2);
+  b.engines.collect();
+  b.work(10s, {0.1, 0.3, 0.2});
+  b.engines.collect();
+  CHECK(b.ratio() == doctest::Approx(0.1));
+  REQUIRE(b.engines.vf_engines);
+  REQUIRE(b.engines.vf_engines->counted.is_absent());
+  CHECK(b.engines.vf_engines->counted.absent().reason == Reason::kernel);
+}
+
+TEST_CASE("without permission for the PMU the functions have the same reason") {
+  HostOfFunctions b;
+  b.m.perf.refuse_all(EACCES);
+  b.enable(2);
+  b.engines.collect();
+  REQUIRE(b.engines.vf_engines);
+  REQUIRE(b.engines.vf_engines->counted.is_absent());
+  CHECK(b.engines.vf_engines->counted.absent().reason == Reason::permission);
+}
+
+TEST_CASE("a virtual function follows no functions, and a number that cannot be is a failure") {
+  HostOfFunctions b;
+  b.enable(2);
+  SUBCASE("the host uses the function itself") {
+    b.gpu.virtual_function = true;
+    Engines engines(b.m, b.gpu);
+    engines.collect();
+    CHECK_FALSE(engines.vf_engines);
+  }
+  SUBCASE("four billion functions") {
+    b.enable(4'294'967'295);
+    b.engines.collect();
+    CHECK(b.engines.failures() == 1);
+    CHECK(b.m.perf.open_now == 5 * 2);
+  }
+}
+
+TEST_CASE("an idle host of functions is not kept awake; a function that works opens the PMU") {
+  HostOfFunctions b;
+  b.engines.options.clear();  // auto
+  b.engines.bind();
+  b.enable(2);
+  const auto collect = [&] {
+    ClientSnapshot nobody;  // who works in a virtual function is not seen here
+    nobody.time = b.m.clock.now();
+    b.engines.collect(nobody);
+  };
+  for (int i = 0; i < 20; ++i) {
+    collect();
+    CHECK(b.m.perf.open_now == (i < 4 ? 5 * (2 + 2) : 0));  // for a minute
+    CHECK(b.engines.vf_engines->counted);
+    CHECK(b.engines.value(kBusyRatio, {{"class", "render"}}).value_or(0) == 0);
+    b.pass_time(15s);
+  }
+  b.sleep(15s, 0.2);
+  b.ticks_of(1, 0, 0) += 12 * kTicksPerSecond;
+  collect();
+  CHECK(b.m.perf.open_now == 5 * (2 + 2));
+  CHECK(b.engines.count(kBusyRatio) == 0);  // 0 by the clients would be wrong
+  for (int i = 0; i < 8; ++i) {
+    b.sleep(15s, 0);
+    b.ticks_of(1, 0, 0) += 12 * kTicksPerSecond;
+    collect();
+    CHECK(b.ratio() == doctest::Approx(0.8));
+  }
+  for (int i = 0; i < 5; ++i) {
+    b.sleep(15s, 0);
+    collect();
+  }
+  CHECK(b.m.perf.open_now == 0);
+  CHECK(b.of(1).nanoseconds == 8 * 12'000'000'000);  // it stands
+  CHECK_FALSE(b.of(1).ratio);
+}
+
+TEST_CASE("total ticks of a time slice: the clock's rate tells what the engine had") {
+  CHECK(ticks_of_engine(48, 10s, 19.2) == 192);
+  CHECK(ticks_of_engine(191, 10s, 19.2) == 191);  // the whole, as far as it was read
+  CHECK(ticks_of_engine(48, 10s, std::nullopt) == 48);
 }

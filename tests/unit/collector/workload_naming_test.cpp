@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/workloads_naming.h"
+#include "collector/shared/workload_naming.h"
 
 #include <doctest/doctest.h>
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "collector/workloads_table.h"
+#include "base/option.h"
 #include "igpu/workload_rules.h"
+#include "machine/filesystem.h"
 #include "source/clients.h"
 #include "source/container_names.h"
 
@@ -17,6 +18,34 @@ namespace igpu {
 
 // --workload.by. A process without the chosen property falls back to the next one: pod, container, unit, comm.
 enum class WorkloadBy { pod, container, systemd_unit, comm, user };
+inline constexpr std::array<Choice<WorkloadBy>, 6> kWorkloadByChoices{{{"auto", WorkloadBy::pod},
+                                                                       {"container", WorkloadBy::container},
+                                                                       {"pod", WorkloadBy::pod},
+                                                                       {"systemd_unit", WorkloadBy::systemd_unit},
+                                                                       {"comm", WorkloadBy::comm},
+                                                                       {"user", WorkloadBy::user}}};
+inline constexpr ChoiceOption<WorkloadBy> kWorkloadBy{
+    {.flag = "workload.by",
+     .default_value = "auto",
+     .help = "What makes a workload. auto: the pod, or else the container, the systemd unit, or the program's name "
+             "(comm). Each other choice falls back in the same order."},
+    kWorkloadByChoices};
+
+// The name of a workload, and the other labels of its info metric.
+struct WorkloadLabels {
+  std::string workload;
+  std::string kind;  // "pod", "container", "systemd_unit", "comm", "user", "rule", "tree"
+  std::string name_space;
+  std::string pod;
+  std::string container;
+  std::string container_id;
+  std::string pod_uid;
+  std::string systemd_unit;
+};
+
+// Names that stand for no single workload.
+inline constexpr std::string_view kOtherWorkload = "other";
+inline constexpr std::string_view kUnattributedWorkload = "unattributed";
 
 // The longest name of a workload, in bytes.
 inline constexpr std::size_t kLongestWorkloadName = 128;
@@ -42,6 +71,8 @@ class WorkloadNaming {
     std::span<const std::string> ancestors = {};  // comm of each, the parent first
   };
   WorkloadLabels labels_of(const Subject& subject);
+  // The same with what the rules need to know read from `proc`, the root of /proc.
+  WorkloadLabels labels_of(const ClientProcess& process, const Directory& proc);
 
  private:
   std::optional<WorkloadLabels> by_rule(const Subject& subject) const;

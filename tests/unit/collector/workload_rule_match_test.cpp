@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/workloads_rule_match.h"
+#include "collector/shared/workload_rule_match.h"
 
 #include <doctest/doctest.h>
 

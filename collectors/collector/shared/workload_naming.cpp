@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/workloads_naming.h"
+#include "collector/shared/workload_naming.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
-#include "collector/workloads_rule_match.h"
+#include "collector/shared/workload_rule_match.h"
 #include "source/cgroup_names.h"
+#include "source/process.h"
 
 namespace igpu {
 namespace {
 
 constexpr std::size_t kShortId = 12;  // as engines show ids to people
+constexpr std::size_t kMostAncestors = 32;
 
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;  // FNV-1a
@@ -37,14 +41,27 @@ std::string bounded(std::string name) {
   return name;
 }
 
+std::vector<std::string> ancestors_of(std::uint32_t pid, const Directory& proc) {
+  std::vector<std::string> names;
+  std::array<char, 2048> buffer;
+  for (bool is_first = true; pid != 0 && names.size() < kMostAncestors; is_first = false) {
+    const auto text = proc.read_start(std::to_string(pid) + "/stat", buffer);
+    if (!text) break;
+    const auto stat = parse_process_stat(*text);
+    if (!stat) break;
+    if (!is_first) names.emplace_back(stat->comm);
+    pid = stat->parent;
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string workload_name(std::string_view name, std::string_view kind) {
   std::string valid;
   append_valid_utf8(valid, name.empty() ? "(no name)" : name);
   valid = bounded(std::move(valid));
-  if (valid == WorkloadTable::kOther || valid == WorkloadTable::kUnattributed)
-    valid.append(" (").append(kind).append(")");
+  if (valid == kOtherWorkload || valid == kUnattributedWorkload) valid.append(" (").append(kind).append(")");
   return valid;
 }
 
@@ -129,6 +146,13 @@ WorkloadLabels WorkloadNaming::labels_of(const Subject& subject) {
     *text = bounded(std::move(valid));
   }
   return labels;
+}
+
+WorkloadLabels WorkloadNaming::labels_of(const ClientProcess& process, const Directory& proc) {
+  std::string exe;
+  if (asks_for_exe()) exe = proc.read_link(std::to_string(process.pid) + "/exe").value_or(std::string());
+  const auto ancestors = asks_for_ancestors() ? ancestors_of(process.pid, proc) : std::vector<std::string>();
+  return labels_of({process, exe, ancestors});
 }
 
 }  // namespace igpu

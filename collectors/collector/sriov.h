@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/monotonic_counter.h"
+#include "collector/collector.h"
+#include "collector/shared/workload_naming.h"
+#include "source/container_names.h"
+#include "source/sriov.h"
+#include "source/vfio_holders.h"
+
+namespace igpu {
+
+// SR-IOV virtual functions of the GPUs, as their host sees them, and the machines that hold them. One object for all
+// GPUs, because one search of /proc finds the holders of all functions.
+class SriovCollector final : public MachineCollector {
+ public:
+  static const CollectorInfo kInfo;
+  static std::unique_ptr<MachineCollector> create(const MachineContext& context);
+  SriovCollector(Machine& machine, WorkloadBy by, std::shared_ptr<WorkloadRuleSource> rules);
+
+  void collect(MachinePass& pass, SampleSink& out) override;
+
+ private:
+  struct Device {
+    Device(const Directory& sys, const Gpu& gpu) : binding(gpu.binding), pf(sys, gpu), adverse(sys, gpu) {}
+    std::uint64_t binding;
+    PhysicalFunction pf;
+    AdverseEventFiles adverse;
+    std::vector<VirtualFunction> functions;  // of this scrape
+  };
+  // By function and kind. They go on when the GPU is bound again.
+  using AdverseCounters = std::map<std::pair<std::uint32_t, std::string>, MonotonicCounter>;
+
+  Device& device_of(const Gpu& gpu);
+  bool read_functions(const Gpu& gpu, Device& device, SampleSink& out);
+  static void write_shares(const Gpu& gpu, Device& device, SampleSink& out);
+  static void write_engines(const Gpu& gpu, const Device& device, const MachinePass& pass,
+                            const VfEnginesByDevice& engines, SampleSink& out);
+  void write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out);
+  void write_info(const Gpu& gpu, const Device& device, SampleSink& out);
+  std::string workload_of(const VirtualFunction& function);
+
+  Machine& machine_;
+  std::shared_ptr<WorkloadRuleSource> rules_;
+  std::optional<ContainerNames> names_;
+  WorkloadNaming naming_;
+  VfioHolders holders_;
+  std::map<std::string, Device> devices_;                    // by PCI address
+  std::map<std::string, AdverseCounters> adverse_counters_;  // likewise
+};
+
+}  // namespace igpu

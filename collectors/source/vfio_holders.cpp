@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/vfio_holders.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "base/scan.h"
+#include "device/pci_address.h"
+#include "source/drm_descriptor.h"
+#include "source/numbered_path.h"
+
+namespace igpu {
+namespace {
+
+constexpr std::string_view kGroups = "/dev/vfio/";
+constexpr std::string_view kDevices = "/dev/vfio/devices/";
+constexpr std::string_view kDeviceFile = "anon_inode:[vfio-device]";
+
+std::uint64_t start_time_of(const Directory& proc, std::uint32_t pid) {
+  std::array<char, 2048> buffer;
+  const auto text = proc.read_start(NumberedPath({}, pid, "/stat"), buffer);
+  const auto stat = text ? parse_process_stat(*text) : std::nullopt;
+  return stat ? stat->start_time_ticks : 0;
+}
+
+std::string file_of(std::uint32_t pid, std::string_view folder, std::uint32_t fd) {
+  return std::to_string(pid) + std::string(folder) + std::to_string(fd);
+}
+
+// A procfs whose process 2 is not the kernel's is that of a container, or hides foreign processes (hidepid).
+bool shows_all_processes(const Directory& proc) {
+  std::array<char, 64> buffer;
+  const auto comm = proc.read_start("2/comm", buffer);
+  return comm && trim(*comm) == "kthreadd";
+}
+
+}  // namespace
+
+std::string_view vfio_device_of(std::string_view fdinfo) {
+  while (!fdinfo.empty()) {
+    std::string_view line = take_line(fdinfo);
+    if (take_until(line, ':') != "vfio-device-syspath") continue;
+    const std::string_view address = last_part(trim(line));
+    return is_pci_address(address) ? address : std::string_view();
+  }
+  return {};
+}
+
+VfioHolders::Function VfioHolders::describe(const VirtualFunction& function) const {
+  Function known;
+  known.address = function.address;
+  if (const auto group = machine_.sys.read_link(function.pci_path + "/iommu_group"))
+    known.group = std::string(kGroups) + std::string(last_part(*group));
+  (void)machine_.sys.for_each(function.pci_path + "/vfio-dev", [&](std::string_view name) {
+    known.device = std::string(kDevices) + std::string(name);
+    return false;
+  });
+  return known;
+}
+
+void VfioHolders::follow(std::span<const VirtualFunction> functions, Nanoseconds now) {
+  std::erase_if(functions_, [&](const auto& known) {
+    return std::none_of(functions.begin(), functions.end(),
+                        [&](const VirtualFunction& function) { return function.address == known.first; });
+  });
+  bool lost = false;
+  for (const VirtualFunction& function : functions) {
+    const auto [known, is_new] = functions_.try_emplace(function.address);
+    if (!is_new && (!known->second.process || still_holds(known->second))) continue;
+    known->second.process.reset();
+    lost = true;
+  }
+  const bool all_held =
+      std::all_of(functions_.begin(), functions_.end(), [](const auto& known) { return known.second.process; });
+  if (all_held) {
+    hidden_.reset();
+    to_scan_.clear();
+    searched_.reset();
+    return;
+  }
+  const bool due = !searched_ || (to_scan_.empty() && now - *searched_ >= kSearchAgain);
+  if (lost || due) begin_search(functions, now);
+  search(now);
+}
+
+void VfioHolders::begin_search(std::span<const VirtualFunction> functions, Nanoseconds now) {
+  searched_ = now;
+  denied_ = links_denied_ = false;
+  for (const VirtualFunction& function : functions) {
+    // The group and the number of the device may be others after the function was bound again.
+    Function& known = functions_.find(function.address)->second;
+    if (!known.process) known = describe(function);
+  }
+  to_scan_.clear();
+  (void)machine_.proc.for_each(".", [&](std::string_view name) {
+    if (const auto pid = scan_integer<std::uint32_t>(name)) to_scan_.push_back(*pid);
+    return true;
+  });
+}
+
+bool VfioHolders::still_holds(const Function& function) const {
+  const ClientProcess& process = *function.process;
+  if (start_time_of(machine_.proc, process.pid) != process.start_time_ticks) return false;
+  const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
+  if (link && *link != kDeviceFile) return *link == function.group || *link == function.device;
+  std::array<char, 4096> buffer;
+  const auto text = machine_.proc.read_start(file_of(process.pid, "/fdinfo/", function.fd), buffer);
+  return text && vfio_device_of(*text) == function.address;
+}
+
+void VfioHolders::search(Nanoseconds now) {
+  const bool was_under_way = !to_scan_.empty();
+  const Nanoseconds deadline = machine_.clock.now() + kLongestScan;
+  while (!to_scan_.empty() && machine_.clock.now() <= deadline) {
+    scan_process(to_scan_.back(), now);
+    to_scan_.pop_back();
+  }
+  if (!was_under_way || !to_scan_.empty()) return;
+  if (denied_) {
+    hidden_ = Absent{Reason::permission, EACCES};
+  } else if (links_denied_) {
+    hidden_ = Absent{Reason::permission, EPERM};
+  } else if (!shows_all_processes(machine_.proc)) {
+    hidden_ = Absent{Reason::permission, ENOENT};
+  } else {
+    hidden_.reset();
+  }
+}
+
+// Which function the file shows; null: none that is wanted.
+VfioHolders::Function* VfioHolders::held_by(std::uint32_t pid, std::uint32_t fd) {
+  const auto link = machine_.proc.read_link(file_of(pid, "/fd/", fd));
+  if (link && link->starts_with(kGroups)) {
+    for (auto& [address, function] : functions_)
+      if (!function.process && (*link == function.group || *link == function.device)) return &function;
+    return nullptr;
+  }
+  // Without the right to read links every file may be one.
+  const bool unknown = link.is_absent() && link.absent().reason == Reason::permission;
+  if (!unknown && !(link && *link == kDeviceFile)) return nullptr;
+  std::array<char, 4096> buffer;
+  const auto text = machine_.proc.read_start(file_of(pid, "/fdinfo/", fd), buffer);
+  if (!text) {
+    denied_ = denied_ || (text.is_absent() && text.absent().reason == Reason::permission);
+    return nullptr;
+  }
+  const auto known = functions_.find(vfio_device_of(*text));
+  if (known != functions_.end()) return known->second.process ? nullptr : &known->second;
+  links_denied_ = links_denied_ || unknown;  // it may be the file of a group
+  return nullptr;
+}
+
+void VfioHolders::scan_process(std::uint32_t pid, Nanoseconds now) {
+  std::vector<std::uint32_t> files;
+  const auto listed = machine_.proc.for_each(NumberedPath({}, pid, "/fdinfo"), [&](std::string_view name) {
+    if (const auto fd = scan_integer<std::uint32_t>(name)) files.push_back(*fd);
+    return true;
+  });
+  if (listed.is_absent() && listed.absent().reason == Reason::permission) denied_ = true;
+  for (const std::uint32_t fd : files) {
+    // A group may have several functions of the GPU.
+    while (Function* const function = held_by(pid, fd)) {
+      const auto directory = machine_.proc.open_directory(NumberedPath({}, pid));
+      if (!directory) return;
+      auto process = read_process(**directory, pid, users_, now);
+      if (!process) return;
+      function->process = *std::move(process);
+      function->fd = fd;
+    }
+  }
+}
+
+const ClientProcess* VfioHolders::holder_of(std::string_view address) const {
+  const auto known = functions_.find(address);
+  return known == functions_.end() || !known->second.process ? nullptr : &*known->second.process;
+}
+
+}  // namespace igpu

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "machine/machine.h"
+#include "source/clients.h"
+#include "source/process.h"
+#include "source/sriov.h"
+
+// Which process has a PCI function that is bound to a VFIO driver: the machine monitor of a virtual machine. From Linux
+// 6.18 on the fdinfo of the device's file names it (vfio-device-syspath, drivers/vfio/vfio_main.c; needs
+// CAP_SYS_PTRACE). Before, the process has the file of the function's group (/dev/vfio/17) or of the device itself
+// (/dev/vfio/devices/vfio3), which the links in /proc/<pid>/fd show (CAP_DAC_READ_SEARCH as well).
+namespace igpu {
+
+// The PCI address of the device that the text of an fdinfo file names; "" if it names none.
+std::string_view vfio_device_of(std::string_view fdinfo);
+
+// Remembers the holders. A scrape checks that they still hold their functions: one or two reads each. All processes are
+// scanned only while a function has no holder: when that begins, and every kSearchAgain from then on, in pieces of
+// kLongestScan.
+class VfioHolders {
+ public:
+  static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
+  static constexpr Nanoseconds kLongestScan = std::chrono::milliseconds(50);
+
+  explicit VfioHolders(Machine& machine) : machine_(machine), users_(machine.names) {}
+
+  // functions: of all GPUs, those bound to a VFIO driver.
+  void follow(std::span<const VirtualFunction> functions, Nanoseconds now);
+  // Null: nobody is known to hold it. Valid until the next follow().
+  const ClientProcess* holder_of(std::string_view address) const;
+  // Why a function without a holder may have one. Absent EPERM: only the links of /proc/<pid>/fd would tell.
+  const std::optional<Absent>& why_hidden() const { return hidden_; }
+
+ private:
+  // How an open file shows that it belongs to the function.
+  struct Function {
+    std::string address;
+    std::string group;   // "/dev/vfio/17"; "" if the kernel shows none
+    std::string device;  // "/dev/vfio/devices/vfio3"; likewise
+    std::optional<ClientProcess> process;
+    std::uint32_t fd = 0;
+  };
+  Function describe(const VirtualFunction& function) const;
+  bool still_holds(const Function& function) const;
+  void search(Nanoseconds now);
+  void scan_process(std::uint32_t pid, Nanoseconds now);
+  void begin_search(std::span<const VirtualFunction> functions, Nanoseconds now);
+  Function* held_by(std::uint32_t pid, std::uint32_t fd);
+
+  Machine& machine_;
+  UserNames users_;
+  std::map<std::string, Function, std::less<>> functions_;  // by address
+  std::optional<Nanoseconds> searched_;                     // when the last search began
+  std::vector<std::uint32_t> to_scan_;                      // the rest of it, the last first
+  bool denied_ = false;                                     // to this search: the files of a process
+  bool links_denied_ = false;                               // likewise: what a file is
+  std::optional<Absent> hidden_;
+};
+
+}  // namespace igpu
