@@ -706,6 +706,7 @@ def rack():
     hung = f"max by ({GPU}) (intel_gpu_error_state{{{HOST}}}) == 1"
     power = f"sum by ({NODE}) {watts(HOST)}"
     held = processes_of(HOST)
+    pictures = f'sum by ({WORKLOAD}) (rate(intel_gpu_workload_video_jobs_total{{workload!~"unattributed|other",{HOST}}}[$__rate_interval]))'
     return dashboard("intel-gpu-rack", "Intel GPU broadcast rack", "Many hosts that encode: load, the worst hosts, headroom.", HOSTS, [
         health_banner(HOST),
         ("The rack", [
@@ -746,6 +747,10 @@ def rack():
                  organize(["Time", "cluster", "job"], ["instance", *(f"Value #{letter}" for letter in "ABCDEFGHIJ")],
                           {"Value #A": "Answers", "Value #B": "GPUs", "Value #C": "Video", "Value #D": "Free engines", "Value #E": "Power", "Value #F": "Temperature",
                            "Value #G": "Processes", "Value #H": "Throttled", "Value #I": "Asleep", "Value #J": "Unread"})], 24, 22, "Video")]),
+        ("Channels", [
+            series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/channels.md). Up to fifty.",
+                   [target(top(pictures, WORKLOAD, 50), BY_WORKLOAD)], "cps", 24, 10, axis="video jobs a second",
+                   empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/channels.md)")]),
         ("Worst and best", [
             bars("Fullest hosts", "The eight hosts with the busiest video engines.", f"topk(8, {node_busy})", BY_HOST, "percentunit", BUSY, 1, features="engine_busy", labels=HOST, decimals=0),
             bars("Most headroom", "The eight hosts with the most free video engines; GPUs that sleep or have no PMU access do not count.", f"topk(8, {free})", BY_HOST, "short", [("red", None), ("orange", 0.5), ("green", 1)], features="engine_busy", labels=HOST, decimals=1),

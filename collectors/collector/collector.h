@@ -176,7 +176,7 @@ class MachineCollector {
   virtual void collect(MachinePass& pass, SampleSink& out) = 0;
 };
 
-// One of the two functions is set.
+// At least one of the functions is set. With both, the object of the machine runs after those of the GPUs.
 struct CollectorEntry {
   const CollectorInfo* info;
   std::unique_ptr<Collector> (*create)(const CollectorContext&) = nullptr;

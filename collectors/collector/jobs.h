@@ -37,16 +37,23 @@ class JobsCollector final : public Collector {
       "Events in no histogram: recursion, table_full, unmatched. One count for all GPUs of a driver, repeated at each: "
       "take the maximum, not the sum.",
       {"device", "reason"}};
+  // VideoJobs adds its samples: it needs the processes of the whole machine.
+  static constexpr Metric<Count, 3> kProcessVideoJobs{
+      "intel_gpu_process_video_jobs_total",
+      Kind::counter,
+      "Jobs of the process that the video engines have done. A picture is one job or more: docs/channels.md.",
+      {"device", "pid", "comm"}};
   static constexpr FeatureDescriptor kFeature{"jobs", "Time that jobs wait and run, counted by BPF programs.",
                                               Need::job_events};
 
-  static constexpr std::array<const MetricDescriptor*, 4> kMetrics{&kQueue, &kRun, &kJobs, &kLost};
+  static constexpr std::array<const MetricDescriptor*, 5> kMetrics{&kQueue, &kRun, &kJobs, &kLost, &kProcessVideoJobs};
   static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
   static constexpr CollectorInfo kInfo{
       .name = "jobs",
-      .help = "How long jobs wait and run, as histograms.",
+      .help = "How long jobs wait and run, as histograms; video jobs by process.",
       .enabled_by_default = false,
       .runs_while_suspended = true,
+      .reads_processes = true,
       .metrics = kMetrics,
       .features = kFeatures,
       .notes =
@@ -58,7 +65,11 @@ class JobsCollector final : public Collector {
           "Lost events: `recursion`: the event came while the processor handled another one; `table_full`: too many "
           "jobs were in flight; `unmatched`: the submission of the job was not seen. The longest wait of 95 % of the "
           "jobs of a class: `histogram_quantile(0.95, sum by (device, class, le) "
-          "(rate(intel_gpu_job_queue_seconds_bucket[5m])))`.",
+          "(rate(intel_gpu_job_queue_seconds_bucket[5m])))`. A process has a series of video jobs while it runs, holds "
+          "a "
+          "client of the GPU, and is visible; the jobs of one for which the kernel's table of 959 processes had no "
+          "room "
+          "are in no series. Jobs that were reset or lost are not counted.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

@@ -10,6 +10,7 @@
 #include "collector/identity.h"
 #include "collector/imc.h"
 #include "collector/jobs.h"
+#include "collector/jobs_video.h"
 #include "collector/level_zero.h"
 #include "collector/memory.h"
 #include "collector/pcie.h"
@@ -34,7 +35,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<MemoryCollector>(),
     entry<PcieCollector>(),
     entry<ImcCollector>(),
-    entry<JobsCollector>(),
+    {&JobsCollector::kInfo, &JobsCollector::create, &VideoJobs::create},
     entry<FdinfoCollector>(),
     entry<HealthCollector>(),
     entry<SriovCollector>(),

@@ -221,6 +221,7 @@ void WorkloadsCollector::write(const WorkloadTable::Workload& workload, const No
 
 void WorkloadsCollector::write_jobs(SampleSink& out) const {
   for (const auto& [workload, all] : jobs_.by_workload()) {
+    std::map<std::string_view, std::uint64_t> video;  // by device, of all sources
     for (const auto& [series, counts] : all) {
       const std::string& device = std::get<0>(series);
       const std::string_view engine_class = to_string(counts.engine_class), source = to_string(counts.source);
@@ -231,7 +232,9 @@ void WorkloadsCollector::write_jobs(SampleSink& out) const {
           out.add(kJobs, {device, workload, engine_class, source, kJobOutcomes[i]},
                   Count{static_cast<double>(counts.outcomes[i])});
       }
+      if (counts.engine_class == JobClass::video) video[device] += counts.done();
     }
+    for (const auto& [device, jobs] : video) out.add(kVideoJobs, {device, workload}, Count{static_cast<double>(jobs)});
   }
 }
 

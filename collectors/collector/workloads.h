@@ -105,6 +105,12 @@ class WorkloadsCollector final : public MachineCollector {
                                           Kind::counter,
                                           "Jobs of the workload by outcome, as intel_gpu_jobs_total.",
                                           {"device", "workload", "class", "source", "outcome"}};
+  static constexpr Metric<Count, 2> kVideoJobs{
+      "intel_gpu_workload_video_jobs_total",
+      Kind::counter,
+      "Jobs of the workload that the video engines have done, as intel_gpu_process_video_jobs_total; those of ended "
+      "processes stay in it.",
+      {"device", "workload"}};
   static constexpr Metric<Count, 3> kHangs{"intel_gpu_workload_hangs_total",
                                            Kind::counter,
                                            "Hangs that a process of the workload caused.",
@@ -149,9 +155,9 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr std::array<const OptionDescriptor*, 5> kOptions{&kWorkloadBy, &kRules, &kTree, &kMost,
                                                                    &kScanInterval};
   static constexpr std::array<const OptionDescriptor*, 2> kEnabling{&kRules, &kTree};
-  static constexpr std::array<const MetricDescriptor*, 15> kMetrics{
-      &kBusy, &kBusyRatio, &kMemory,   &kClients, &kProcesses, &kStarted, &kCpu,         &kResident,
-      &kRead, &kWritten,   &kJobQueue, &kJobRun,  &kJobs,      &kHangs,   &kWorkloadInfo};
+  static constexpr std::array<const MetricDescriptor*, 16> kMetrics{
+      &kBusy, &kBusyRatio, &kMemory,   &kClients, &kProcesses, &kStarted,   &kCpu,   &kResident,
+      &kRead, &kWritten,   &kJobQueue, &kJobRun,  &kJobs,      &kVideoJobs, &kHangs, &kWorkloadInfo};
   static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kWorkloads, &kNames, &kShortJobs};
   static constexpr CollectorInfo kInfo{
       .name = "workloads",

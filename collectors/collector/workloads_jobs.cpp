@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "collector/shared/job_series.h"
 #include "collector/workloads_table.h"
 
 namespace igpu {
@@ -57,13 +58,13 @@ void WorkloadJobs::read(const ProcessJobs& jobs, const ClientSnapshot& snapshot,
   if (is_new) group.first_read = snapshot.time;
   const auto member = members_.find({jobs.pid, jobs.start_ticks});
   if (member != members_.end()) group.workload = member->second.workload;
-  const bool has_ended = !is_new && jobs.pid != 0 && !snapshot.runs(jobs.pid) && !snapshot.pids_hidden;
+  const bool is_over = !is_new && has_ended(jobs, snapshot);
   if (group.workload.empty()) {
-    if (jobs.pid != 0 && !has_ended && snapshot.time - group.first_read < kFoundWithin) return;
+    if (jobs.pid != 0 && !is_over && snapshot.time - group.first_read < kFoundWithin) return;
     group.workload = WorkloadTable::kUnattributed;
   }
   // The kernel adds to several counters for one job: a group is complete if it stands still.
-  if (has_ended && !jobs.in_flight && jobs.counts == group.counted) ended.push_back(jobs.group);
+  if (is_over && !jobs.in_flight && jobs.counts == group.counted) ended.push_back(jobs.group);
   if (jobs.counts == group.counted) return;
   if (has_device) {
     const auto [sum, is_first] = by_workload_[group.workload].try_emplace(

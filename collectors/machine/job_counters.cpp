@@ -4,7 +4,7 @@
 namespace igpu {
 
 Reading<const JobCounters*> JobCountersOnDemand::get(JobDriver driver, Nanoseconds now) {
-  return slots_[static_cast<std::size_t>(driver)].get(now, [&] { return open_(driver, by_process_); });
+  return slots_[static_cast<std::size_t>(driver)].get(now, [&] { return open_(driver, all_classes_); });
 }
 
 }  // namespace igpu

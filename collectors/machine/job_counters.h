@@ -26,9 +26,12 @@ class JobCounters {
   // call.
   virtual std::span<const std::uint64_t, JOB_SLOTS> slots() const = 0;
 
-  // The same by process, as many groups as there are; empty if jobs are not counted by process. The kernel writes them,
-  // and takes the groups that the reader frees: job_slots.h.
+  // The same by process, as many groups as there are. The kernel writes them, and takes the groups that the reader
+  // frees: job_slots.h.
   virtual std::span<std::uint64_t> process_slots() const { return {}; }
+  // Whether jobs of all classes are counted by process, with their times: for workloads, which then free the groups.
+  // Otherwise those of the video class are.
+  virtual bool all_classes() const { return false; }
 
   // Events that arrived while the program for them was running on the same processor: the kernel does not run it again.
   // One read for each program.
@@ -37,8 +40,7 @@ class JobCounters {
 
 // Needs CAP_BPF and CAP_PERFMON. Absent: permission (denied), kernel (ENOENT: the driver is not loaded, or has no such
 // tracepoints; ENODATA: no BTF), disabled (ENOSYS: this program was built without BPF).
-// by_process: also by the process that submits a job.
-Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool by_process);
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool all_classes);
 
 // Those of a machine, opened on demand.
 class JobCounterSource {
@@ -49,14 +51,14 @@ class JobCounterSource {
 
 class JobCountersOnDemand final : public JobCounterSource {
  public:
-  using Open = Reading<std::unique_ptr<JobCounters>> (*)(JobDriver, bool by_process);
-  explicit JobCountersOnDemand(bool by_process, Open open = &open_job_counters)
-      : by_process_(by_process), open_(open) {}
+  using Open = Reading<std::unique_ptr<JobCounters>> (*)(JobDriver, bool all_classes);
+  explicit JobCountersOnDemand(bool all_classes, Open open = &open_job_counters)
+      : all_classes_(all_classes), open_(open) {}
 
   Reading<const JobCounters*> get(JobDriver driver, Nanoseconds now) override;
 
  private:
-  bool by_process_;
+  bool all_classes_;
   Open open_;
   std::array<OpenedOnDemand<JobCounters>, 2> slots_;
 };

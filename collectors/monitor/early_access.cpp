@@ -39,9 +39,9 @@ bool has_collector(const MonitorOptions& options, std::string_view name) {
 }
 
 // Both drivers: which GPUs there are is not known yet. A driver that is not loaded costs nothing.
-std::unique_ptr<JobCounterSource> open_job_counters_of_machine(bool by_process) {
+std::unique_ptr<JobCounterSource> open_job_counters_of_machine(bool all_classes) {
   const Nanoseconds now = system_clock()->now();
-  auto counters = std::make_unique<JobCountersOnDemand>(by_process);
+  auto counters = std::make_unique<JobCountersOnDemand>(all_classes);
   for (const JobDriver driver : {JobDriver::drm_sched, JobDriver::i915}) static_cast<void>(counters->get(driver, now));
   return counters;
 }

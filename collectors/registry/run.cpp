@@ -137,13 +137,13 @@ void RegistryRun::prepare() {
   found.steps.reserve(core_->machine_slots.size() + core_->collectors.size() * found.units.size());
   // Topic by topic rather than GPU by GPU: families stay together on the page.
   for (const ConfiguredCollector& collector : core_->collectors) {
-    for (Slot& slot : core_->machine_slots)
-      if (slot.configured == &collector && wanted(slot))
-        found.steps.push_back({nullptr, &slot, {}, core_->sinks->empty_sink(), Outcome::pending, {}});
     for (std::size_t i = 0; i < found.units.size(); ++i)
       for (Slot& slot : found.units[i]->slots)
         if (slot.configured == &collector && wanted(slot))
           found.steps.push_back({found.units[i], &slot, power[i], core_->sinks->empty_sink(), Outcome::pending, {}});
+    for (Slot& slot : core_->machine_slots)
+      if (slot.configured == &collector && wanted(slot))
+        found.steps.push_back({nullptr, &slot, {}, core_->sinks->empty_sink(), Outcome::pending, {}});
   }
   const std::lock_guard guard(mutex_);
   if (ending_ || finished_) return;  // the run was abandoned meanwhile

@@ -150,7 +150,7 @@ bool PageMaker::ran(const ConfiguredCollector& collector) const {
 void PageMaker::report_collector(const ConfiguredCollector& collector, SampleSink& out) {
   const std::string_view name = collector.entry.info->name;
   // Until the GPUs are listed the steps are unknown. A collector of the machine always has one.
-  bool in_time = progress_.listed || collector.entry.create_for_machine;
+  bool in_time = progress_.listed || !collector.entry.create;
   bool success = true;
   bool has_steps = false;
   Nanoseconds duration{};

@@ -24,6 +24,7 @@ struct ClientData {
   std::vector<EngineLoad> loads;
   Wave vram_mib{};
   Wave system_mib{};
+  double video_jobs = 0;  // per second, of a channel; 0: it is none, and its jobs follow from its engine time
   std::vector<std::uint32_t> descriptors{9};
   std::vector<std::pair<std::uint32_t, std::uint32_t>> passed_on{};
   bool on_card_node = false;

@@ -381,30 +381,39 @@ ProfileData rack() {
         .vram_mib = {620, 40, 60},
         .system_mib = {90},
         .descriptors = {9, 11}}});
-  // Live ingest in a pod: one pipeline decodes on the integrated GPU and encodes on a card.
+  // Live ingest in a pod, at constant rates: one pipeline decodes 25 pictures a second on the integrated GPU and
+  // encodes each of them three times on a card, another one decodes 25 frames in field pictures.
   run(5120, "gst-launch-1.0", kIngest, kRoot, 1'203, {0.35, 0.07, 100}, 340,
-      {{.gpu = 0, .loads = {{"vcs1", {0.18, 0.05, 100}}}, .system_mib = {160, 10, 50}, .descriptors = {10}},
+      {{.gpu = 0,
+        .loads = {{"vcs1", {0.18, 0.05, 100}}},
+        .system_mib = {160, 10, 50},
+        .video_jobs = 25,
+        .descriptors = {10}},
        {.gpu = 1,
         .loads = {{"vcs1", {0.38, 0.1, 100}}, {"vecs1", {0.13, 0.04, 100}}},
         .vram_mib = {450, 30, 100},
         .system_mib = {70},
+        .video_jobs = 75,
         .descriptors = {12}}});
   run(5121, "gst-launch-1.0", kIngest, kRoot, 1'204, {0.28, 0.06, 75}, 310,
       {{.gpu = 2,
         .loads = {{"vcs0", {0.36, 0.09, 75}}, {"vecs0", {0.2, 0.05, 75}}},
         .vram_mib = {480, 32, 75},
         .system_mib = {80},
+        .video_jobs = 50,
         .passed_on = {{5122, 17}}}});
   run(5122, "gst-launch-1.0", kIngest, kRoot, 1'206, {0.26, 0.06, 60}, 290,
       {{.gpu = 2,
         .loads = {{"vcs1", {0.27, 0.08, 60}}, {"rcs0", {0.14, 0.04, 30}}},
         .vram_mib = {350, 20, 60},
-        .system_mib = {72}}});
+        .system_mib = {72},
+        .video_jobs = 30000 / 1001.0}});
   run(5130, "obs", kIngest, kRoot, 3'611, {0.5, 0.1, 50}, 610,
       {{.gpu = 1,
         .loads = {{"rcs0", {0.31, 0.11, 50}}, {"vcs0", {0.19, 0.05, 30}}},
         .vram_mib = {1150, 80, 100},
-        .system_mib = {190}}});
+        .system_mib = {190},
+        .video_jobs = 60000 / 1001.0}});
   // A recorder whose container fails and is started again.
   for (const std::uint32_t instance : {0U, 1U}) {
     run(9101 + instance, "ffmpeg", kRecorder, kRoot, 6'020 + 145 * instance, {0.22, 0.05, 50}, 210,

@@ -60,7 +60,8 @@ void begin_group(std::uint64_t* slots, const GpuScript& gpu, std::uint64_t kind)
 }  // namespace
 
 // What is counted of a second follows from all jobs up to then: a fraction of a job goes on in the next second.
-ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all) {
+ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all,
+                     const Course* number) {
   const auto engines = static_cast<double>(std::count_if(
       gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& e) { return is_of(e, engine_class); }));
   const std::uint64_t typical = kTypicalNs[static_cast<std::size_t>(engine_class)];
@@ -72,17 +73,24 @@ ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Cours
   };
   for (std::size_t k = 0; k < Course::kPeriod; ++k) {
     busy_so_far += busy.at_second(k);
-    const std::uint64_t all = busy_so_far * 200 / (typical * kTwoHundredJobs);
+    const std::uint64_t all =
+        number != nullptr ? all_before + number->at_second(k) : busy_so_far * 200 / (typical * kTwoHundredJobs);
     bound_jobs[k] = bound_of(all) - bound_of(all_before);
-    const std::uint64_t wait =
-        typical_wait_ns(typical, static_cast<double>(busy_of_all.at_second(k)) / (kSecondNs * std::max(engines, 1.0)));
-    for (std::size_t i = 0; i < kPerHundred.size(); ++i) {
-      const std::uint64_t jobs = part(all - bound_of(all), i) - part(all_before - bound_of(all_before), i);
-      const std::uint64_t length = (typical << i) / 2, waiting = (wait << i) / 2;
+    const double use = static_cast<double>(busy_of_all.at_second(k)) / (kSecondNs * std::max(engines, 1.0));
+    const auto count = [&](std::uint64_t jobs, std::uint64_t length, std::uint64_t waiting) {
       ran[job_bucket(length)][k] += jobs;
       waited[job_bucket(waiting)][k] += jobs;
       ran_ns[k] += jobs * length;
       waited_ns[k] += jobs * waiting;
+    };
+    if (number != nullptr) {
+      const std::uint64_t length = busy.at_second(k) / std::max<std::uint64_t>(all - all_before, 1);
+      count(all - all_before - bound_jobs[k], length, typical_wait_ns(length, use));
+    } else {
+      const std::uint64_t wait = typical_wait_ns(typical, use);
+      for (std::size_t i = 0; i < kPerHundred.size(); ++i)
+        count(part(all - bound_of(all), i) - part(all_before - bound_of(all_before), i), (typical << i) / 2,
+              (wait << i) / 2);
     }
     all_before = all;
   }
@@ -137,8 +145,13 @@ void SimulatedJobCounters::add_processes(const MachineScript& script, std::size_
     std::uint64_t* const slots = &process_slots_[++process_slots_[JOB_PROCESS_GROUPS_USED] * JOB_GROUP_SLOTS];
     begin_group(slots, script.gpus[gpu], kind);
     slots[JOB_PROCESS] = pid;
+    const auto channel =
+        std::find_if(script.channels.begin(), script.channels.end(),
+                     [pid = pid, gpu](const ChannelScript& one) { return one.pid == pid && one.gpu == gpu; });
+    const bool is_channel = engine_class == EngineClass::video && channel != script.channels.end();
     groups_.back().parts.push_back(
-        {slots, ClassJobs(script.gpus[gpu], engine_class, course, all), script.process(pid)});
+        {slots, ClassJobs(script.gpus[gpu], engine_class, course, all, is_channel ? &channel->video_jobs : nullptr),
+         script.process(pid)});
   }
 }
 

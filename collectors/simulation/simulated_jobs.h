@@ -16,8 +16,10 @@ namespace igpu::simulation {
 // Jobs that one process submits to one class of engines: the engine time of the script, divided into jobs of a typical
 // length. The more of the engines is in use, the longer a job waits.
 struct ClassJobs {
-  // busy: what the process uses, busy_of_all: what all use, in ns per second.
-  ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all);
+  // busy: what the process uses, busy_of_all: what all use, in ns per second. number: of jobs per second, equally long
+  // in each second; null: they have typical lengths.
+  ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all,
+            const Course* number);
 
   // Jobs per second; indices are those of the histograms. Every eighth job of i915 is one that nobody waits for.
   std::array<Course, JOB_BUCKETS> queue, run;

@@ -197,12 +197,20 @@ struct HangScript {
   }
 };
 
+// A process that does pictures at a constant rate, but for a stall once a minute.
+struct ChannelScript {
+  std::uint32_t pid;
+  std::size_t gpu;    // index into MachineScript::gpus
+  Course video_jobs;  // per second
+};
+
 struct MachineScript {
   std::vector<GpuScript> gpus;
   std::vector<ProcessScript> processes;  // by pid
   std::vector<ClientScript> clients;     // by id
   std::vector<UserScript> users;
   std::vector<HangScript> hangs{};
+  std::vector<ChannelScript> channels{};
   HostScript host;
   bool privileged = true;  // false: a user without any permission
   std::uint32_t reader_uid = 0;

@@ -22,6 +22,9 @@ struct JobCounts {
   std::array<std::uint64_t, kJobBuckets> queue{}, run{};
   double queue_seconds = 0, run_seconds = 0;
 
+  // Those whose work was done as far as anyone knows: neither reset nor lost.
+  std::uint64_t done() const { return outcomes[JOB_COMPLETED] + outcomes[JOB_BOUND] + outcomes[JOB_LONG_RUNNING]; }
+
   bool operator==(const JobCounts&) const = default;
 };
 

@@ -17,6 +17,8 @@ from exporter_under_test import check, finish  # noqa: E402
 from rack import Rack, dashboards, expand, queries  # noqa: E402
 
 WAIT = 120  # seconds for all that has no data yet
+# From five minutes on, and stalls only when there are some: tests/prometheus/channels_test.yml.
+LATER = re.compile(r"channel:video_jobs:(steady|nominal|deviation|stall)$")
 
 
 def has_data(rack, expression, until):
@@ -46,6 +48,8 @@ def main():
         for rules in sorted((ROOT / "deploy/prometheus/rules").glob("*.yml")):
             for record in sorted(set(re.findall(r"record: (\S+)", rules.read_text()))):
                 records += 1
+                if LATER.match(record):
+                    continue
                 check(has_data(rack, f'{{__name__="{record}"}}', until), f"{rules.name}: {record}: no data")
         for group in rack.api("rules")["groups"]:
             for rule in group["rules"]:

@@ -32,10 +32,11 @@ constexpr const char* kCpu = "intel_gpu_workload_cpu_seconds_total";
 
 // The rack with workloads, scraped in regular intervals.
 struct Rack {
-  explicit Rack(const std::string& flag = {}, const std::string& flag_value = {}) {
+  explicit Rack(const std::string& flag = {}, const std::string& flag_value = {}, bool counts_jobs = false) {
     MonitorOptions options;
     options.min_window = 1ms;
     options.collectors = {{"workloads", true}, {"host", true}};
+    if (counts_jobs) options.collectors["jobs"] = true;
     if (!flag.empty()) options.collector_options[flag] = {flag_value};
     monitor = make_monitor(parts, options, log);
   }
@@ -165,6 +166,54 @@ TEST_CASE("engine seconds of every workload, through jobs that end and a pod tha
     ++workloads;
   }
   CHECK(workloads == kWorkloads.size());
+}
+
+TEST_CASE("a channel has whole pictures at its rate, and none in three seconds of each minute") {
+  Rack rack({}, {}, true);
+  rack.scrape_for(15s, 1s);
+  struct Channel {
+    std::size_t gpu;
+    const char* pid;  // "": a whole workload
+    double per_second;
+  };
+  // A decoder and three encoders of its pictures, field pictures, 29.97, 59.94; all of them are in one pod.
+  const std::vector<Channel> channels{{0, "5120", 25},
+                                      {1, "5120", 75},
+                                      {2, "5121", 50},
+                                      {2, "5122", 30000 / 1001.0},
+                                      {1, "5130", 60000 / 1001.0},
+                                      {0, "", 25},
+                                      {1, "", 75 + 60000 / 1001.0},
+                                      {2, "", 50 + 30000 / 1001.0}};
+  const auto jobs = [&](const Channel& channel) {
+    const std::string& device = rack.script().gpus[channel.gpu].address;
+    if (*channel.pid == '\0')
+      return value(rack, "intel_gpu_workload_video_jobs_total",
+                   {{"device", device}, {"workload", "live/ingest-6d9fb7c58-q4xzt"}});
+    return value(rack, "intel_gpu_process_video_jobs_total", {{"device", device}, {"pid", channel.pid}});
+  };
+  std::vector<double> before, last;
+  for (const Channel& channel : channels) before.push_back(jobs(channel));
+  last = before;
+  std::vector<int> still(channels.size()), at_rate(channels.size());
+  for (int second = 0; second < 60; ++second) {
+    rack.parts->clock.advance(1s);
+    rack.scrape();
+    rack.read();
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      const double now = jobs(channels[i]);
+      still[i] += now == last[i];
+      at_rate[i] += std::abs(now - last[i] - channels[i].per_second) <= 3;  // three counts of whole jobs
+      last[i] = now;
+    }
+  }
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    CAPTURE(i);
+    const bool is_process = *channels[i].pid != '\0';
+    CHECK(std::abs(last[i] - before[i] - 57 * channels[i].per_second) <= 3);
+    if (is_process) CHECK(still[i] >= 2);
+    if (is_process) CHECK(at_rate[i] >= 56);
+  }
 }
 
 TEST_CASE("a job of three seconds between two scrapes shows if a scrape finds it, and as a start") {

@@ -49,16 +49,19 @@ class FakeJobCounters final : public JobCounters, public JobCounterSource {
   }
   std::span<std::uint64_t> process_slots() const override { return process_slots_; }
 
+  bool all_classes() const override { return of_all_classes; }
+
   std::uint64_t& slot(std::size_t number) { return slots_[number]; }
 
   Reading<std::uint64_t> misses = std::uint64_t{0};
   mutable int misses_read = 0;
+  bool of_all_classes = false;
   std::optional<Absent> why_not;
   std::optional<JobDriver> asked;
 
  private:
   std::array<std::uint64_t, JOB_SLOTS> slots_{};
-  mutable std::vector<std::uint64_t> process_slots_;  // empty: jobs are not counted by process
+  mutable std::vector<std::uint64_t> process_slots_;  // empty until the first process submits a job
 };
 
 }  // namespace igpu::test

@@ -26,7 +26,6 @@ namespace {
 
 using bpf::descriptor_of;
 using bpf::Link;
-using bpf::map;
 using bpf::MappedSlots;
 using bpf::Object;
 using bpf::program;
@@ -66,7 +65,7 @@ void find_preempt_count(const StructOffsets& types, Layout& layout) {
 }
 
 // errno: ENODATA if the kernel does not describe its types, ENOENT if the driver is not there.
-std::optional<Layout> read_layout(JobDriver driver, bool by_process) {
+std::optional<Layout> read_layout(JobDriver driver, bool all_classes) {
   const auto types = StructOffsets::read(kTypes, driver == JobDriver::i915 ? "i915" : "gpu_sched");
   if (!types) {
     errno = ENODATA;
@@ -97,11 +96,9 @@ std::optional<Layout> read_layout(JobDriver driver, bool by_process) {
   set(layout.device_name, types->offset("device", {"kobj", "name"}));
   set(layout.dma_error, types->offset("dma_fence", {"error"}));
   set(layout.dma_flags, types->offset("dma_fence", {"flags"}));
-  if (by_process) {
-    layout.by_process = 1;
-    set(layout.task_leader, types->offset("task_struct", {"group_leader"}));
-    set(layout.task_born, types->offset("task_struct", {"start_boottime"}));
-  }
+  layout.all_classes = all_classes ? 1 : 0;
+  set(layout.task_leader, types->offset("task_struct", {"group_leader"}));
+  set(layout.task_born, types->offset("task_struct", {"start_boottime"}));
   find_preempt_count(*types, found);
   if (whole) return found;
   errno = ENOENT;
@@ -135,10 +132,6 @@ Object load(JobDriver driver, const Layout& found) {
   if (!object) return nullptr;
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
   int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;
-  if (layout.by_process == 0) {
-    for (const char* const unused : {"process_slots", "process_groups"})
-      if (error == 0) error = ::bpf_map__set_max_entries(map(object, unused), 1);
-  }
   const JobDriver other = driver == JobDriver::i915 ? JobDriver::drm_sched : JobDriver::i915;
   for (const Attachment& unused : attachments(other))
     ::bpf_program__set_autoload(program(object, unused.program), false);
@@ -164,15 +157,15 @@ Link attach(const Object& object, const Attachment& attachment) {
 
 class BpfJobCounters final : public JobCounters {
  public:
-  BpfJobCounters(Object object, bool by_process)
-      : object_(std::move(object)), slots_(descriptor_of(object_, "slots"), JOB_SLOTS, PROT_READ) {
-    if (by_process)
-      process_slots_.emplace(descriptor_of(object_, "process_slots"), JOB_PROCESS_SLOTS, PROT_READ | PROT_WRITE);
-  }
+  BpfJobCounters(Object object, bool all_classes)
+      : object_(std::move(object)),
+        all_classes_(all_classes),
+        slots_(descriptor_of(object_, "slots"), JOB_SLOTS, PROT_READ),
+        process_slots_(descriptor_of(object_, "process_slots"), JOB_PROCESS_SLOTS, PROT_READ | PROT_WRITE) {}
 
   // The end first and the submission last: a job that is counted as submitted is seen to its end. errno: why not.
   bool attach_all(JobDriver driver) {
-    if (slots_.get() == nullptr || (process_slots_ && process_slots_->get() == nullptr)) return false;
+    if (slots_.get() == nullptr || process_slots_.get() == nullptr) return false;
     for (const Attachment& attachment : attachments(driver)) {
       links_.push_back(attach(object_, attachment));
       if (!links_.back()) return false;
@@ -187,9 +180,8 @@ class BpfJobCounters final : public JobCounters {
     return std::span<const std::uint64_t, JOB_SLOTS>(slots_.get(), JOB_SLOTS);
   }
 
-  std::span<std::uint64_t> process_slots() const override {
-    return process_slots_ ? process_slots_->all() : std::span<std::uint64_t>();
-  }
+  std::span<std::uint64_t> process_slots() const override { return process_slots_.all(); }
+  bool all_classes() const override { return all_classes_; }
 
   Reading<std::uint64_t> recursion_misses() const override {
     std::uint64_t sum = 0;
@@ -212,17 +204,17 @@ class BpfJobCounters final : public JobCounters {
 
  private:
   Object object_;
-  MappedSlots slots_;
-  std::optional<MappedSlots> process_slots_;
+  bool all_classes_;
+  MappedSlots slots_, process_slots_;
   std::vector<Link> links_;
   std::vector<UniqueFd> facts_;  // of the programs
 };
 
 }  // namespace
 
-Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool by_process) {
+Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool all_classes) {
   bpf::silence_libbpf();
-  auto layout = read_layout(driver, by_process);
+  auto layout = read_layout(driver, all_classes);
   if (!layout) return bpf::why_not();
   Object object = load(driver, *layout);
   if (!object && layout->preempt_variable != 0) {
@@ -231,7 +223,7 @@ Reading<std::unique_ptr<JobCounters>> open_job_counters(JobDriver driver, bool b
     object = load(driver, *layout);
   }
   if (!object) return bpf::why_not();
-  auto counters = std::make_unique<BpfJobCounters>(std::move(object), by_process);
+  auto counters = std::make_unique<BpfJobCounters>(std::move(object), all_classes);
   if (!counters->attach_all(driver)) return bpf::why_not();
   return std::unique_ptr<JobCounters>(std::move(counters));
 }

@@ -21,7 +21,7 @@ struct job_layout { /* NOLINT(readability-identifier-naming): shared with C */
   unsigned int preempt_count_known;
   unsigned int preempt_count;
   /* of the processes' groups: struct task_struct */
-  unsigned int by_process; /* 0: they are not counted, and cost nothing */
+  unsigned int all_classes; /* 0: jobs of processes are counted in the video class only, and without their times */
   unsigned int task_leader, task_born;
 };
 

@@ -90,7 +90,6 @@ struct {
   __type(value, __u32);
 } groups SEC(".maps");
 
-// Both have one entry if jobs are not counted by process: the loader sets the number.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);
@@ -238,15 +237,25 @@ static __always_inline __u32 process_group_of(const struct group_key* group) {
 }
 
 static __always_inline void add_to_process(__u32 group, __u32 slot, __u64 value) {
-  if (!layout.by_process || group == 0) return;
+  if (group == 0) return;
   __u64* const counters = process_counters(group);
   if (counters) __sync_fetch_and_add(&counters[slot % JOB_GROUP_SLOTS], value);
 }
 
 // In the group of all processes, and in that of the one that submitted the job.
-static __always_inline void count(struct counters* counters, const struct flight* flight, __u32 slot, __u64 value) {
-  add(counters, flight->group, slot, value);
-  add_to_process(flight->process_group, slot, value);
+static __always_inline void count_outcome(struct counters* counters, const struct flight* flight, __u32 outcome) {
+  add(counters, flight->group, JOB_OUTCOME + outcome, 1);
+  add_to_process(flight->process_group, JOB_OUTCOME + outcome, 1);
+}
+
+static __always_inline void count_time(struct counters* counters, const struct flight* flight, __u32 buckets, __u32 sum,
+                                       __u64 nanoseconds) {
+  const __u32 bucket = buckets + bucket_of(nanoseconds);
+  add(counters, flight->group, bucket, 1);
+  add(counters, flight->group, sum, nanoseconds);
+  if (!layout.all_classes) return;
+  add_to_process(flight->process_group, bucket, 1);
+  add_to_process(flight->process_group, sum, nanoseconds);
 }
 
 static __always_inline __u32 hash(__u64 key) { return (key * 0x9e3779b97f4a7c15ull) >> 32; }
@@ -277,7 +286,7 @@ static __always_inline struct flight* take_place(struct counters* counters, __u6
   // An address that is still in the table: the end of its last job was lost.
   struct flight* const same = find(fence);
   if (same && change(same, fence, TAKEN)) {
-    count(counters, same, JOB_OUTCOME + JOB_EVICTED, 1);
+    count_outcome(counters, same, JOB_EVICTED);
     return same;
   }
 #pragma unroll
@@ -290,7 +299,7 @@ static __always_inline struct flight* take_place(struct counters* counters, __u6
     if (!flight || flight->submitted + EVICTION_AGE > now) continue;
     const __u64 old = flight->fence;
     if (old == TAKEN || !change(flight, old, TAKEN)) continue;
-    if (old != FREE) count(counters, flight, JOB_OUTCOME + JOB_EVICTED, 1);
+    if (old != FREE) count_outcome(counters, flight, JOB_EVICTED);
     return flight;
   }
   return 0;
@@ -309,7 +318,7 @@ static __always_inline void submitted(struct counters* counters, __u64 fence, co
   flight->handed_over = 0;
   flight->engine = engine;
   flight->group = group;
-  flight->process_group = layout.by_process ? process_group_of(key) : 0;
+  flight->process_group = layout.all_classes || (key->kind & 0xff) == JOB_CLASS_VIDEO ? process_group_of(key) : 0;
   flight->source = key->kind >> JOB_KIND_SOURCE;
   const __u32 process_group = flight->process_group;
   change(flight, TAKEN, fence);
@@ -329,13 +338,9 @@ static __always_inline void ended(struct counters* counters, __u64 fence, struct
   if (!last) return;
   const __u64 before = last->end;
   if (last->engine == flight.engine && before > start && before <= now) start = before;
-  count(counters, &flight, JOB_OUTCOME + outcome, 1);
+  count_outcome(counters, &flight, outcome);
   if (outcome == JOB_BOUND && flight.source == JOB_SOURCE_I915) return;
-  if (start >= flight.submitted) {
-    const __u64 waited = start - flight.submitted;
-    count(counters, &flight, JOB_QUEUE + bucket_of(waited), 1);
-    count(counters, &flight, JOB_QUEUE_NS, waited);
-  }
+  if (start >= flight.submitted) count_time(counters, &flight, JOB_QUEUE, JOB_QUEUE_NS, start - flight.submitted);
   if (outcome == JOB_LONG_RUNNING) return;
   if (exact || flight.source != JOB_SOURCE_I915) {
     if (last->engine != flight.engine) last->engine = FREE;  // nobody takes the other engine's end for this one's
@@ -343,8 +348,7 @@ static __always_inline void ended(struct counters* counters, __u64 fence, struct
     last->engine = flight.engine;
   }
   if (outcome != JOB_COMPLETED || now < start) return;
-  count(counters, &flight, JOB_RUN + bucket_of(now - start), 1);
-  count(counters, &flight, JOB_RUN_NS, now - start);
+  count_time(counters, &flight, JOB_RUN, JOB_RUN_NS, now - start);
 }
 
 static __always_inline void read_device(struct group_key* key, __u64 device) {

@@ -149,6 +149,17 @@ TEST_CASE("ten thousand short processes, one after the other, need two groups") 
   CHECK(scene.kernel.process_slots()[JOB_PROCESS_GROUPS_USED] <= 3);
 }
 
+TEST_CASE("the group of a process whose PID another user of the GPU has by now is freed") {
+  Scene scene;
+  Scene::complete(scene.group_of(10, 700), 3);
+  scene.scan({{10, 700, "encoder"}});
+  scene.snapshot.processes.push_back({.pid = 10, .start_time_ticks = 999, .comm = "player"});
+  scene.scan({{10, 999, "player"}});
+  CHECK(scene.kernel.process_slots()[JOB_FREE_ADDED] == 1);
+  CHECK(scene.completed("encoder") == 3);
+  CHECK(scene.completed("player") == 0);
+}
+
 TEST_CASE("while other processes are hidden nothing is freed") {
   Scene scene;
   scene.snapshot.pids_hidden = true;

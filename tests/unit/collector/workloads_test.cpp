@@ -310,6 +310,7 @@ TEST_CASE("jobs are counted by workload, for the processes below a client's hold
   holder[JOB_OUTCOME + JOB_COMPLETED] = holder[JOB_RUN + 2] = holder[JOB_QUEUE + 1] = 5;
   holder[JOB_RUN_NS] = 2'000'000'000;
   child[JOB_OUTCOME + JOB_BOUND] = 3;
+  child[JOB_OUTCOME + JOB_ERROR] = 4;
   scene.scan();
   const Scene::Labels encoder{{"device", kGpu}, {"workload", "encoder"}, {"class", "video"}, {"source", "i915"}};
   CHECK(scene.value("intel_gpu_workload_job_run_seconds", encoder) == 2);
@@ -317,6 +318,7 @@ TEST_CASE("jobs are counted by workload, for the processes below a client's hold
   CHECK(scene.value("intel_gpu_workload_jobs_total", {{"workload", "encoder"}, {"outcome", "completed"}}) == 5);
   CHECK(scene.value("intel_gpu_workload_jobs_total", {{"workload", "encoder"}, {"outcome", "bound"}}) == 3);
   CHECK_FALSE(scene.value("intel_gpu_workload_jobs_total", {{"outcome", "long_running"}}));
+  CHECK(scene.value("intel_gpu_workload_video_jobs_total", {{"device", kGpu}, {"workload", "encoder"}}) == 8);
   // Not in this scrape: what was counted stays.
   scene.jobs.clear();
   scene.scan();

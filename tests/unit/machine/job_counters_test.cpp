@@ -17,12 +17,12 @@ using namespace std::chrono_literals;
 namespace {
 
 int opened = 0;
-bool opened_by_process = false;
+bool opened_all_classes = false;
 Absent refusal{Reason::kernel, ENOENT};
 bool loaded = false;
 
-Reading<std::unique_ptr<JobCounters>> open(JobDriver, bool by_process) {
-  opened_by_process = by_process;
+Reading<std::unique_ptr<JobCounters>> open(JobDriver, bool all_classes) {
+  opened_all_classes = all_classes;
   ++opened;
   if (loaded) return std::unique_ptr<JobCounters>(std::make_unique<FakeJobCounters>());
   return refusal;
@@ -50,12 +50,12 @@ TEST_CASE("counters are opened once for each driver and stay open") {
   CHECK(opened == 2);
 }
 
-TEST_CASE("counters are opened by process only if somebody wants them") {
+TEST_CASE("jobs of all classes are counted by process only if somebody wants them") {
   for (const bool wanted : {true, false}) {
     reset({}, true);
     JobCountersOnDemand counters(wanted, &open);
     REQUIRE(counters.get(JobDriver::i915, 0s));
-    CHECK(opened_by_process == wanted);
+    CHECK(opened_all_classes == wanted);
   }
 }
 

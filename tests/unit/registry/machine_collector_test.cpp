@@ -98,6 +98,16 @@ class WholeCollector final : public MachineCollector {
   int runs_ = 0;
 };
 
+// The part for the whole machine of the collector "meter".
+class MeterOfMachine final : public MachineCollector {
+ public:
+  static std::unique_ptr<MachineCollector> create(const MachineContext&) { return std::make_unique<MeterOfMachine>(); }
+  void collect(MachinePass& pass, SampleSink& out) override {
+    for (const auto& [device, seconds] : pass.engines_measured())
+      if (seconds[2]) out.add(kMeasured, {device}, Seconds{*seconds[2]});
+  }
+};
+
 // Counts the pages of each client.
 class ByClientCollector final : public MachineCollector {
  public:
@@ -121,6 +131,7 @@ class ByClientCollector final : public MachineCollector {
   std::shared_ptr<Pages> pages_ = std::make_shared<Pages>();
 };
 
+constexpr CollectorEntry kTwoParts[] = {{&MeterCollector::kInfo, &MeterCollector::create, &MeterOfMachine::create}};
 constexpr CollectorEntry kWithClients[] = {entry<WholeCollector>(), entry<ByClientCollector>()};
 constexpr CollectorEntry kEntries[] = {entry<MeterCollector>(), entry<WholeCollector>()};
 constexpr CollectorInfo kQuiet{
@@ -189,6 +200,18 @@ TEST_CASE("what is measured counts for the scrape that measured it") {
   const auto page = scene.run({.collectors = CollectorSet::only({"whole"})});
   CHECK(value_of(*page, "intel_gpu_test_machine_runs") == 2);
   CHECK_FALSE(value_of(*page, "intel_gpu_test_machine_measured_seconds", {{"device", kGpu}}));
+}
+
+TEST_CASE("a collector may have a part for each GPU and one for the machine, which runs last") {
+  Scene scene;
+  Registry registry(nullptr, scene.machine.machine(), RegistryOptions{{}, 1s, 10s}, configure(kTwoParts, {}),
+                    scene.log);
+  const std::string_view success = "intel_gpu_scrape_collector_success";
+  CHECK(value_of(*registry.run({}), success, {{"collector", "meter"}}) == 1);  // without a GPU
+  scene.plug();
+  const auto page = registry.run({});
+  CHECK(value_of(*page, "intel_gpu_test_machine_measured_seconds", {{"device", kGpu}}) == 7.5);
+  CHECK(value_of(*page, success, {{"collector", "meter"}}) == 1);
 }
 
 TEST_CASE("clients that share a run each get what is their own, unless they leave the collector out") {
