@@ -12,6 +12,7 @@
 #include "collector/jobs.h"
 #include "collector/level_zero.h"
 #include "collector/memory.h"
+#include "collector/npu.h"
 #include "collector/pcie.h"
 #include "collector/power.h"
 #include "collector/rc6.h"
@@ -36,6 +37,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<JobsCollector>(),
     entry<FdinfoCollector>(),
     entry<HealthCollector>(),
+    entry<NpuCollector>(),
     entry<ConnectorsCollector>(),
     entry<WorkloadsCollector>(),
     entry<HostCollector>(),

@@ -157,6 +157,7 @@ struct GpuRows {
 
 struct HostRows {
   RowList<Workload> workloads;
+  RowList<Npu> npus;
   std::size_t processes = 0, workload_uses = 0;  // of all GPUs
   HostModel model;                               // what is no row
 };
@@ -193,10 +194,16 @@ template <>
 inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, {"workload"}, &WorkloadUse::workload);
 template <>
 inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, {"workload"}, &Workload::name);
+template <>
+inline constexpr auto kTopic<Npu> = topic(&HostRows::npus, {"device"}, &Npu::address);
+
+// Rows of the machine; the others are a GPU's.
+template <class Row>
+inline constexpr bool kIsOfHost = std::is_same_v<Row, Workload> || std::is_same_v<Row, Npu>;
 
 template <class Row>
 RowList<Row>& list_of(const Target& to) {
-  if constexpr (std::is_same_v<Row, Workload>)
+  if constexpr (kIsOfHost<Row>)
     return to.host.*kTopic<Row>.list;
   else
     return to.gpu->*kTopic<Row>.list;

@@ -183,18 +183,18 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
           "check the permissions of the mounted /sys (a read-only bind mount is enough)"};
 }
 
-const KernelAbsence* absence_of(const FeatureDescriptor& feature, const Absent& absent, const Gpu& gpu) {
+// gpu: null for what belongs to the machine.
+const KernelAbsence* absence_of(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
   const auto row = std::ranges::find_if(feature.kernel_absences, [&](const KernelAbsence& it) {
-    return it.driver.value_or(gpu.driver) == gpu.driver && it.kind.value_or(gpu.kind) == gpu.kind &&
+    return (!it.driver || (gpu && it.driver == gpu->driver)) && (!it.kind || (gpu && it.kind == gpu->kind)) &&
            (it.os_error == 0 || it.os_error == absent.os_error);
   });
   return row == feature.kernel_absences.end() ? nullptr : &*row;
 }
 
 Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
-  if (gpu)
-    if (const KernelAbsence* row = absence_of(feature, absent, *gpu))
-      return {std::string(row->cause), std::string(row->hint)};
+  if (const KernelAbsence* row = absence_of(feature, absent, gpu))
+    return {std::string(row->cause), std::string(row->hint)};
   switch (feature.need) {
     case Need::perf_events:
       return {"this kernel's driver does not offer the PMU or the events (ENOENT/ENODEV)",
