@@ -57,8 +57,17 @@ struct GpuData {
   unsigned slot_lanes = 0;  // 0: as many lanes as the card
 };
 
+struct NpuData {
+  std::string_view name;
+  std::uint16_t device_id;
+  unsigned max_megahertz;
+  Wave busy;  // 0..1
+  Wave memory_mib;
+};
+
 struct ProfileData {
   std::vector<GpuData> gpus;
+  std::vector<NpuData> npus{};  // one, at 0000:00:0b.0
   std::vector<ProcessData> processes;
   std::vector<HangScript> hangs{};
   unsigned cores = 8;

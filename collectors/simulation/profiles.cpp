@@ -451,7 +451,20 @@ ProfileData asleep() {
   return data;
 }
 
-constexpr std::array<Profile, 6> kProfiles{{
+// Speech recognition on the NPU of a laptop whose GPU's driver is not loaded.
+ProfileData npu() {
+  ProfileData data;
+  data.npus = {{.name = "Lunar Lake NPU",
+                .device_id = 0x643e,
+                .max_megahertz = 1950,
+                .busy = {0.35, 0.5, 100},  // idle, and asleep, for a part of each period
+                .memory_mib = {412, 60, 100}}};
+  add_system(data);
+  add(data, 4117, "whisper-server", kAnna, kInference, 3'205, {0.2, 0.1, 100}, 640, 5'200);
+  return data;
+}
+
+constexpr std::array<Profile, 7> kProfiles{{
     {{"tgl-broadcast", "Tiger Lake laptop chip (integrated, i915): four ffmpeg transcodes"}, &tgl_broadcast},
     {{"arc-a770", "Arc A770 (discrete, i915): desktop, obs, an AV1 transcode and inference"}, &arc_a770},
     {{"battlemage", "Arc B580 (discrete, xe): a language model and two streams"}, &battlemage},
@@ -459,6 +472,7 @@ constexpr std::array<Profile, 6> kProfiles{{
      &rack},
     {{"locked", "integrated GPU and Arc B580, seen by a user without any permission"}, &locked},
     {{"asleep", "Arc A770 and Arc B580, both runtime-suspended"}, &asleep},
+    {{"npu", "NPU of a Lunar Lake laptop (intel_vpu), and no GPU"}, &npu},
 }};
 
 }  // namespace

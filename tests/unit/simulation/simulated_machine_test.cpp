@@ -83,13 +83,13 @@ std::map<std::string, std::string> lines_of(const std::string& text) {
 
 std::uint64_t leading_number(const std::string& text) { return std::stoull(text); }
 
-const std::vector<std::string> kAll{"tgl-broadcast", "arc-a770", "battlemage", "rack", "locked", "asleep"};
+const std::vector<std::string> kAll{"tgl-broadcast", "arc-a770", "battlemage", "rack", "locked", "asleep", "npu"};
 
 }  // namespace
 
 TEST_SUITE_BEGIN("simulated machine");
 
-TEST_CASE("the six profiles exist and have descriptions; others do not exist") {
+TEST_CASE("the seven profiles exist and have descriptions; others do not exist") {
   std::vector<std::string> names;
   for (const SimulationProfile& profile : simulation_profiles()) {
     names.emplace_back(profile.name);
