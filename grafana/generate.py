@@ -595,7 +595,7 @@ def workload_rows():
                    [target(f'topk(8, sum by ({WORKLOAD}) (increase({used},class="video"}}[1d])) > 0)', BY_WORKLOAD)], "s", 12, 9, stack=True, axis="engine time", empty=nobody)
     daily.update(timeFrom="7d", interval="1d")
     daily["fieldConfig"]["defaults"]["custom"].update(drawStyle="bars", fillOpacity=80)
-    memory = f'sum by ({WORKLOAD}) (intel_gpu_workload_memory_bytes{{state="resident",{SELECT},workload=~"$workload"}})'
+    memory = f'max by ({WORKLOAD}) (sum by ({WORKLOAD}, source) (intel_gpu_workload_memory_bytes{{state="resident",{SELECT},workload=~"$workload"}}))'
     return [
         ("Workloads in the time range", [
             table("Who used which engine", "Engine time of each workload in the time range, by class, including processes that ended; and its memory now.", [

@@ -111,9 +111,12 @@ consteval Field memory(std::string_view path, std::string_view metric) {
   made.unit = Bytes::kSuffix;
   made.explain = nullptr;
   made.labels[kRegion + 1] = "state";
+  if constexpr (std::is_same_v<Row, WorkloadUse>) made.labels[kRegion + 2] = "source";
   made.put = [](const Target& to, const Labels& labels, double value) {
     Row* row = row_of<Row>(to, labels);
     if (row == nullptr || row->memory.size() >= kMaxRows) return;
+    // What the cgroups were charged stands in for clients that are not visible; a page has it last.
+    if (std::is_same_v<Row, WorkloadUse> && labels[kRegion + 2] == "dmem" && row->clients) return;
     row->memory.push_back({std::string(labels[kRegion]), std::string(labels[kRegion + 1]), Bytes{value}});
   };
   return made;

@@ -291,6 +291,8 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       if (feature.need == Need::descriptor_links) return links_advice();
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled:
+      if (const KernelAbsence* row = absence_of(feature, absent, gpu); row && row->os_error != 0)
+        return {std::string(row->cause), std::string(row->hint)};
       if (feature.need == Need::tracker_folder && absent.os_error != 0) return no_tracker_folder();
       if (absent.os_error == ENOSYS && (feature.need == Need::client_finder || feature.need == Need::job_events ||
                                         feature.need == Need::hang_events)) {

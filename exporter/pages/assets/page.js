@@ -130,8 +130,12 @@
       user(one).busy.set(one.class || 'other', one.value);
       user(one).total += one.value;
     }
-    for (const one of series(metrics, kind + '_memory_bytes', {state: 'resident'}))
+    // What the cgroups were charged stands in for clients that are not visible.
+    const visible = new Set(users.keys());
+    for (const one of series(metrics, kind + '_memory_bytes', {state: 'resident'})) {
+      if (one.source === 'dmem' && visible.has(key(one))) continue;
       user(one).memory = (user(one).memory || 0) + one.value;
+    }
     return users;
   }
 
