@@ -414,6 +414,23 @@ def why_row(labels, width=24):
                   {"instance": "Host", "device": "GPU", "feature": "Feature", "reason": "Reason"})], width, 8, empty="nothing is missing")])
 
 
+def npu_row():
+    """Of every host: the variable for the GPU does not list NPUs."""
+    none = "no NPU with the driver intel_vpu, or Linux before "
+
+    def of(metric, labels=""):
+        return f"max by ({GPU}) (intel_npu_{metric}{{{labels}{HOST}}})"
+
+    legend = "NPU · {{instance}}"
+    return ("NPU", [
+        series("NPU busy", "Time with at least one job submitted, waiting included: an upper bound of what the NPU does. The eight busiest.",
+               [target(top(f"max by ({GPU}) (rate(intel_npu_busy_seconds_total{{{HOST}}}[$__rate_interval]))"), legend)], "percentunit", 8, maximum=1, empty=none + "6.11"),
+        series("NPU memory", "System memory that its buffers hold; the eight with the most.", [target(top(of("memory_resident_bytes")), legend)], "bytes", 8, empty=none + "6.15"),
+        series("NPU clock and its limit", "The clock stops between jobs, so 0 beside a busy NPU is normal. The highest of the hardware is dashed. The four fastest.",
+               [target(top(of("frequency_hertz", 'bound="current",'), count=4), legend), target(top(of("frequency_hertz", 'bound="max",'), count=4), legend + " limit")],
+               "hertz", 8, empty=none + "6.16")])
+
+
 def waiting_row():
     """Of the collector jobs, which is off by default."""
     nobody = "no job counted: the exporter does not run with --collector.jobs (docs/tracing.md)"
@@ -546,6 +563,7 @@ def overview():
             series("Memory bandwidth", "Traffic of the memory controllers of an integrated GPU's processor, by the GPU and everything else.",
                    [target(top(f"sum by ({NODE}, direction) (rate(intel_gpu_memory_bandwidth_bytes_total{{{SELECT}}}[$__rate_interval]))", NODE + ", direction"), "{{direction}} · {{instance}}")],
                    "Bps", features="memory_bandwidth")]),
+        npu_row(),
         faults_row(SELECT),
         why_row(SELECT)])
 
@@ -577,7 +595,7 @@ def workload_rows():
                    [target(f'topk(8, sum by ({WORKLOAD}) (increase({used},class="video"}}[1d])) > 0)', BY_WORKLOAD)], "s", 12, 9, stack=True, axis="engine time", empty=nobody)
     daily.update(timeFrom="7d", interval="1d")
     daily["fieldConfig"]["defaults"]["custom"].update(drawStyle="bars", fillOpacity=80)
-    memory = f'sum by ({WORKLOAD}) (intel_gpu_workload_memory_bytes{{state="resident",{SELECT},workload=~"$workload"}})'
+    memory = f'max by ({WORKLOAD}) (sum by ({WORKLOAD}, source) (intel_gpu_workload_memory_bytes{{state="resident",{SELECT},workload=~"$workload"}}))'
     return [
         ("Workloads in the time range", [
             table("Who used which engine", "Engine time of each workload in the time range, by class, including processes that ended; and its memory now.", [

@@ -93,6 +93,13 @@ struct ProcessHang {
   std::uint32_t pid = 0;
 };
 
+// What the kernel reported of devices that are no GPUs, by PCI address, and through which channels it can.
+struct DeviceFaults {
+  bool has_events = false, has_dumps = false;
+  std::vector<std::string> recovered;  // events: the driver reset the NPU
+  std::vector<std::string> dumped;     // device core dumps
+};
+
 // One scrape, as seen by the collectors of one GPU.
 class ScrapePass {
  public:
@@ -164,6 +171,10 @@ class MachinePass {
   // Called by the collector that learns of a hang. It waits for a scrape that takes it.
   virtual void process_hung(ProcessHang) {}
   virtual std::vector<ProcessHang> take_hangs() { return {}; }
+  // Likewise, by the collector that reads the kernel's events and its list of dumps. What it says of the channels
+  // stays.
+  virtual void devices_failed(DeviceFaults) {}
+  virtual DeviceFaults take_device_faults() { return {}; }
   // For threads that read between scrapes: the GPUs of gpus().
   virtual std::vector<AccessibleGpu> accessible_gpus() const { return {}; }
   // Called by the collector that has them: every page of this scrape gets them for its own client.

@@ -10,6 +10,7 @@
 #include "base/scan.h"
 #include "collector/health_device.h"
 #include "collector/health_files.h"
+#include "device/drm_nodes.h"
 #include "device/pci_address.h"
 #include "machine/boot_clock.h"
 #include "source/fault_process.h"
@@ -70,6 +71,9 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   for (const auto& part : parts_) part->collect(scrape, out);
   name_processes_of_dumps(scrape, pass, out);
   for (const Gpu& gpu : scrape.gpus) write(gpu, devices_.at(gpu.address), out);
+  others_.has_events = channels_[kUevents].messages != nullptr;
+  others_.has_dumps = dumps_known_ && !why_no_dumps_;
+  pass.devices_failed(std::exchange(others_, {}));
   write_lost(out);
   write_features(scrape, out);
   last_read_ = scrape.now;
@@ -140,6 +144,9 @@ void HealthCollector::read_uevents(HealthScrape& scrape, SampleSink& out) {
 void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
   const auto subsystem = event.value("SUBSYSTEM");
   if (subsystem == "devcoredump" && event.action == "add") dumps_are_due_ = true;
+  // drivers/accel/ivpu/ivpu_pm.c: of the PCI device, after the reset.
+  if (subsystem == "pci" && event.action == "change" && event.value("IVPU_PM_EVENT") == "IVPU_RECOVER")
+    others_.recovered.emplace_back(last_part(event.path));
   if (subsystem != "drm" || event.action != "change") return;
   const std::string_view address = address_of_card(event.path);
   HealthDevice* const device = device_of(address);
@@ -307,6 +314,7 @@ void HealthCollector::read_dumps(HealthScrape& scrape, SampleSink& out) {
   if (!dumps) return;
   for (const CoreDump& dump : *dumps) {
     HealthDevice* const device = note_dump(dump, scrape);
+    if (device == nullptr && !are_old) others_.dumped.emplace_back(last_part(dump.pci_path));
     if (device == nullptr || are_old) continue;
     ++device->dumps;
     device->unread_dump = dump.content;

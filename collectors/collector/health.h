@@ -95,6 +95,7 @@ class HealthCollector final : public MachineCollector {
   QueueFaultEvents queue_events_;
   std::uint64_t lost_queue_events_ = 0;
   std::map<std::string, HealthDevice, std::less<>> devices_;  // by PCI address
+  DeviceFaults others_;                                       // of this scrape
   CoreDumps dumps_;
   std::vector<CoreDump> old_dumps_;  // of the time before the start
   bool old_dumps_are_known_ = false;

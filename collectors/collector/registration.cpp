@@ -13,6 +13,7 @@
 #include "collector/jobs_video.h"
 #include "collector/level_zero.h"
 #include "collector/memory.h"
+#include "collector/npu.h"
 #include "collector/pcie.h"
 #include "collector/power.h"
 #include "collector/rc6.h"
@@ -39,6 +40,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<FdinfoCollector>(),
     entry<HealthCollector>(),
     entry<SriovCollector>(),
+    entry<NpuCollector>(),
     entry<ConnectorsCollector>(),
     entry<WorkloadsCollector>(),
     entry<HostCollector>(),

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "base/scan.h"
 #include "device/engine_class.h"
 #include "machine/change_signal.h"
+#include "source/cgroup_names.h"
 #include "source/process.h"
 
 namespace igpu {
@@ -59,6 +62,7 @@ WorkloadsCollector::WorkloadsCollector(Machine& machine, WorkloadSettings settin
       names_(settings_.root == nullptr ? std::nullopt : std::optional<ContainerNames>(std::in_place, *settings_.root)),
       naming_(settings_.by, names_ ? &*names_ : nullptr),
       tree_(machine),
+      dmem_(machine.sys),
       table_(settings_.most, min_window) {}
 
 void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
@@ -67,6 +71,7 @@ void WorkloadsCollector::collect(MachinePass& pass, SampleSink& out) {
   hangs_.fold(table_.folded_names());
   for (const WorkloadTable::Workload* workload : table_.workloads()) write(*workload, now, out);
   write_unattributed(out);
+  write_dmem(pass, out);
   write_jobs(out);
   for (const auto& [series, hangs] : hangs_.series()) {
     const auto& [device, workload, kind] = series;
@@ -83,10 +88,10 @@ WorkloadsCollector::Now WorkloadsCollector::scan(MachinePass& pass, SampleSink& 
   now.asleep = pass.asleep();
   const auto clients = pass.clients();
   out.missing(kWorkloads, clients);
+  if (settings_.rules) naming_.use(settings_.rules->current());
+  if (names_) names_->begin_scan(clients ? (*clients)->time : pass.now());
   if (!clients) return now;
   const ClientSnapshot& snapshot = **clients;
-  if (settings_.rules) naming_.use(settings_.rules->current());
-  if (names_) names_->begin_scan(snapshot.time);
   ask_for_clocks(pass, snapshot);
   const auto found = tree_.below(roots(snapshot));
   out.missing(kWorkloads, found);
@@ -190,7 +195,8 @@ void WorkloadsCollector::write_device(const std::string& name, const std::string
   }
   if (!now) return;
   out.add(kClients, {address, name}, Count{static_cast<double>(device.clients)});
-  for (const auto& [key, bytes] : device.memory) out.add(kMemory, {address, name, key.first, key.second}, Bytes{bytes});
+  for (const auto& [key, bytes] : device.memory)
+    out.add(kMemory, {address, name, key.first, key.second, "fdinfo"}, Bytes{bytes});
 }
 
 void WorkloadsCollector::write_tree(const WorkloadTable::Workload& workload, bool now, SampleSink& out) {
@@ -213,6 +219,10 @@ void WorkloadsCollector::write(const WorkloadTable::Workload& workload, const No
   out.add(kStarted, {labels.workload}, Count{static_cast<double>(workload.started)});
   write_tree(workload, now.processes, out);
   if (labels.workload == WorkloadTable::kOther) return;
+  write_info(labels, out);
+}
+
+void WorkloadsCollector::write_info(const WorkloadLabels& labels, SampleSink& out) {
   out.add(kWorkloadInfo,
           {labels.workload, labels.kind, labels.name_space, labels.pod, labels.container, labels.container_id,
            labels.pod_uid, labels.systemd_unit},
@@ -243,6 +253,44 @@ void WorkloadsCollector::write_unattributed(SampleSink& out) const {
     for (const EngineClassNames& names : kEngineClassNames)
       if (const auto& seconds = busy[static_cast<std::size_t>(names.engine_class)])
         out.add(kBusy, {address, WorkloadTable::kUnattributed, names.label}, Seconds{*seconds});
+}
+
+// The name of a group's workload is that of a process in it, as far as its path tells; other groups have none.
+void WorkloadsCollector::write_dmem(const MachinePass& pass, SampleSink& out) {
+  const auto gpus = pass.gpus();
+  const auto is_xe_card = [](const Gpu& gpu) { return gpu.driver == Driver::xe && gpu.kind == GpuKind::discrete; };
+  if (std::ranges::none_of(*gpus, is_xe_card)) return out.absent(kDmem, {Reason::hardware});
+  const auto groups = dmem_.read();
+  out.missing(kDmem, groups);
+  if (!groups) return;
+  out.available(kDmem);
+  std::set<std::string, std::less<>> known;
+  for (const WorkloadTable::Workload* workload : table_.workloads()) known.insert(workload->labels.workload);
+  std::map<std::string, std::map<std::pair<std::string, std::string>, double>> charged;  // by workload, device, region
+  for (const CgroupDmem& group : *groups) {
+    ClientProcess process;
+    process.cgroup = group.cgroup;
+    const CgroupNames names = names_of_cgroup(process.cgroup);
+    process.container_id = names.container_id;
+    process.pod_uid = names.pod_uid;
+    process.systemd_unit = names.systemd_unit;
+    const WorkloadLabels labels = naming_.labels_of({process});
+    if (labels.kind == "comm" || labels.kind == "user") continue;
+    const bool is_new = !known.contains(labels.workload);
+    const bool is_too_many = is_new && known.size() >= settings_.most;
+    const bool is_folded = is_too_many || table_.folded_names().contains(labels.workload);
+    if (is_new && !is_folded) {
+      known.insert(labels.workload);
+      write_info(labels, out);
+    }
+    auto& of_workload = charged[is_folded ? std::string(WorkloadTable::kOther) : labels.workload];
+    for (const DmemCharge& charge : group.charges)
+      if (std::ranges::any_of(*gpus, [&](const Gpu& gpu) { return gpu.address == charge.device; }))
+        of_workload[{charge.device, charge.region}] += static_cast<double>(charge.bytes);
+  }
+  for (const auto& [workload, regions] : charged)
+    for (const auto& [region, bytes] : regions)
+      out.add(kMemory, {region.first, workload, region.second, "resident", "dmem"}, Bytes{bytes});
 }
 
 }  // namespace igpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,6 +23,7 @@
 #include "igpu/workload_rules.h"
 #include "machine/machine.h"
 #include "metric/sample_sink.h"
+#include "source/cgroup_dmem.h"
 #include "source/clients.h"
 #include "source/container_names.h"
 #include "source/process_tree.h"
@@ -60,11 +62,12 @@ class WorkloadsCollector final : public MachineCollector {
                                                Kind::gauge,
                                                "Share of the class's capacity that the workload used over the window.",
                                                {"device", "workload", "class"}};
-  static constexpr Metric<Bytes, 4> kMemory{
+  static constexpr Metric<Bytes, 5> kMemory{
       "intel_gpu_workload_memory_bytes",
       Kind::gauge,
-      "Memory of the workload's GPU buffers by region and state; buffers that are shared count for every client.",
-      {"device", "workload", "memory_region", "state"}};
+      "Memory of the workload's GPU buffers by region and state, as its clients report it (fdinfo) and as the kernel "
+      "charged its cgroups (dmem).",
+      {"device", "workload", "memory_region", "state", "source"}};
   static constexpr Metric<Count, 2> kClients{"intel_gpu_workload_clients",
                                              Kind::gauge,
                                              "DRM clients of the GPU that the workload holds.",
@@ -133,6 +136,25 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr FeatureDescriptor kNames{"workload_names", "Names of pods and containers; without them only ids.",
                                             Need::container_files, true};
 
+  static constexpr std::array<KernelAbsence, 2> kNoDmem{
+      {{{},
+        {},
+        "the controller dmem is enabled for no control group",
+        "echo +dmem > /sys/fs/cgroup/cgroup.subtree_control, and likewise in the slices below it",
+        EOPNOTSUPP},
+       {{},
+        {},
+        "this kernel has no controller dmem, or cgroup v2 is not below /sys/fs/cgroup",
+        "Linux 6.14 or newer with CONFIG_CGROUP_DMEM"}}};
+  // Optional: most distributions do not enable the controller yet.
+  static constexpr FeatureDescriptor kDmem{"cgroup_card_memory",
+                                           "Memory of cards by control group, which takes no permission "
+                                           "(docs/workloads.md).",
+                                           Need::nothing_special,
+                                           true,
+                                           kNoDmem,
+                                           true};
+
   static constexpr TextOption kRules{
       {.flag = "workload.rules",
        .default_value = "",
@@ -158,7 +180,7 @@ class WorkloadsCollector final : public MachineCollector {
   static constexpr std::array<const MetricDescriptor*, 16> kMetrics{
       &kBusy, &kBusyRatio, &kMemory,   &kClients, &kProcesses, &kStarted,   &kCpu,   &kResident,
       &kRead, &kWritten,   &kJobQueue, &kJobRun,  &kJobs,      &kVideoJobs, &kHangs, &kWorkloadInfo};
-  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kWorkloads, &kNames, &kShortJobs};
+  static constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kWorkloads, &kNames, &kShortJobs, &kDmem};
   static constexpr CollectorInfo kInfo{
       .name = "workloads",
       .help = "GPU time, GPU memory, CPU time, memory and disk bytes by container, pod, unit or process tree.",
@@ -179,7 +201,12 @@ class WorkloadsCollector final : public MachineCollector {
           "of the process that submitted it, and to \"unattributed\" if no scan found that process within a minute, "
           "or if more than 959 of them (by GPU and class) submitted jobs between two scrapes. Hangs need collector "
           "health, and a channel that names their processes: the kernel log, the BPF programs of collector jobs (xe), "
-          "or a core dump (xe); one whose process the last two scans did not find is \"unattributed\".",
+          "or a core dump (xe); one whose process the last two scans did not find is \"unattributed\". "
+          "source=\"dmem\" is what the kernel charged to the workload's cgroups for buffers in a card's memory: it "
+          "needs "
+          "no permission and no visible client, counts a shared buffer once, and may stand beside source=\"fdinfo\", "
+          "so "
+          "choose one of them.",
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
@@ -205,8 +232,10 @@ class WorkloadsCollector final : public MachineCollector {
   static void write(const WorkloadTable::Workload& workload, const Now& now, SampleSink& out);
   static void write_device(const std::string& name, const std::string& address, const WorkloadTable::Device& device,
                            bool now, SampleSink& out);
+  static void write_info(const WorkloadLabels& labels, SampleSink& out);
   static void write_tree(const WorkloadTable::Workload& workload, bool now, SampleSink& out);
   void write_unattributed(SampleSink& out) const;
+  void write_dmem(const MachinePass& pass, SampleSink& out);
   void count_jobs(const JobCountersByDevice& counters, const ClientSnapshot& snapshot);
   void write_jobs(SampleSink& out) const;
 
@@ -215,6 +244,7 @@ class WorkloadsCollector final : public MachineCollector {
   std::optional<ContainerNames> names_;
   WorkloadNaming naming_;
   ProcessTree tree_;
+  CgroupDmemTree dmem_;
   WorkloadTable table_;
   WorkloadJobs jobs_;
   WorkloadHangs hangs_;

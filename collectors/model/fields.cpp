@@ -99,9 +99,9 @@ constexpr Field field(std::string_view path, std::string_view metric, Only only,
   const auto& keys = kTopic<typename Of::Row>.labels;
   const auto end = std::copy(keys.begin(), keys.end(), made.labels.begin());
   if (!only.label.empty()) *end = only.label;
-  if (std::is_same_v<typename Of::Row, Workload>) made.scope = Scope::host;
+  if (kIsOfHost<typename Of::Row>) made.scope = Scope::host;
   made.put = put<Member>;
-  if constexpr (Of::kMayBeMissing && !std::is_same_v<typename Of::Row, Workload>) made.explain = explain<Member>;
+  if constexpr (Of::kMayBeMissing && !kIsOfHost<typename Of::Row>) made.explain = explain<Member>;
   if constexpr (in_snapshot<typename Of::Row>(kTopic<typename Of::Row>.in))
     made.values = [](const Snapshot& snapshot) {
       return each_row<typename Of::Row>(snapshot, [](auto& out, const auto& row, std::vector<FieldLabel> labels) {
@@ -155,9 +155,12 @@ consteval Field memory(std::string_view path, std::string_view metric) {
   made.unit = Bytes::kSuffix;
   made.explain = nullptr;
   made.labels[kRegion + 1] = "state";
+  if constexpr (std::is_same_v<Row, WorkloadUse>) made.labels[kRegion + 2] = "source";
   made.put = [](const Target& to, const Labels& labels, double value) {
     Row* row = row_of<Row>(to, labels);
     if (row == nullptr || row->memory.size() >= kMaxRows) return;
+    // What the cgroups were charged stands in for clients that are not visible; a page has it last.
+    if (std::is_same_v<Row, WorkloadUse> && labels[kRegion + 2] == "dmem" && row->clients) return;
     row->memory.push_back({std::string(labels[kRegion]), std::string(labels[kRegion + 1]), Bytes{value}});
   };
   if constexpr (in_snapshot<Row>(kTopic<Row>.in))
@@ -237,6 +240,18 @@ void put_process_names(const Target& to, const Labels& l, double) {
   row->systemd_unit = l[6];
 }
 
+void put_npu(const Target& to, const Labels& l, double) {
+  Npu* const row = row_of<Npu>(to, l);
+  if (row == nullptr) return;
+  row->accel = l[1];
+  row->device_id = l[2];
+  row->name = l[3];
+}
+
+void put_npu_suspended(const Target& to, const Labels& l, double value) {
+  if (Npu* row = row_of<Npu>(to, l)) row->suspended = value != 0;
+}
+
 void put_workload_kind(const Target& to, const Labels& l, double) {
   if (Workload* row = row_of<Workload>(to, l)) row->kind = l[1];
 }
@@ -271,6 +286,7 @@ constexpr Why kEngineBusy{"engine_busy", "engines"}, kWaitSema{"engine_wait_sema
 constexpr Why kFrequency{"frequency", "frequency"}, kMean{"frequency_average", "frequency"};
 constexpr Why kRc6{"rc6", "rc6"}, kPower{"power", "power"}, kLink{"pcie_link", "pcie"};
 constexpr Why kProcesses{"processes", "fdinfo"};
+constexpr Why kNpuBusy{"npu_busy", "npu"}, kNpuClock{"npu_frequency", "npu"};
 
 constexpr Field kFields[] = {
     text("gpu", "intel_gpu_info", {"card", "render_node", "driver", "name", "kind"}, put_identity),
@@ -346,6 +362,15 @@ constexpr Field kFields[] = {
     field<&Workload::resident_memory>("workload.resident_memory", "intel_gpu_workload_resident_memory_bytes"),
     text("workload.cpu_time", "intel_gpu_workload_cpu_seconds_total", {"workload"}, put_workload_cpu, Scope::host),
     text("workload", "intel_gpu_workload_info", {"workload", "kind"}, put_workload_kind, Scope::host),
+
+    text("npu", "intel_npu_info", {"device", "accel", "device_id", "name"}, put_npu, Scope::host),
+    text("npu.suspended", "intel_npu_runtime_suspended", {"device"}, put_npu_suspended, Scope::host),
+    field<&Npu::busy>("npu.busy", "intel_npu_busy_ratio", kNpuBusy),
+    field<&Npu::busy_time>("npu.busy_time", "intel_npu_busy_seconds_total", kNpuBusy),
+    field<&Npu::resident_memory>("npu.resident_memory", "intel_npu_memory_resident_bytes", {"npu_memory", "npu"}),
+    field<&Npu::frequency>("npu.frequency", "intel_npu_frequency_hertz", {"bound", "current"}, kNpuClock),
+    field<&Npu::max_frequency>("npu.max_frequency", "intel_npu_frequency_hertz", {"bound", "max"}, kNpuClock),
+    field<&Npu::recoveries>("npu.recoveries", "intel_npu_recoveries_total", {"npu_recoveries", "npu"}),
 
     text("feature", "intel_gpu_exporter_feature_available", {"feature", "reason"}, put_feature, Scope::either),
     text("feature.missing", "intel_gpu_exporter_feature_missing", {"feature"}, put_missing),

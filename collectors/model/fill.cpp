@@ -65,7 +65,7 @@ class ModelReader::Fill {
     const Scope scope = fields.front().scope;
     GpuRows* of = nullptr;
     if (scope != Scope::host && !device.empty()) of = gpu(device);
-    if (of == nullptr && (scope == Scope::gpu || !device.empty())) return;
+    if (of == nullptr && scope != Scope::host && (scope == Scope::gpu || !device.empty())) return;
     put(fields, {host_, of}, labels, value);
   }
 
@@ -108,6 +108,8 @@ HostModel ModelReader::Fill::finish() {
   host.workloads = std::move(host_.workloads.rows);
   std::sort(host.workloads.begin(), host.workloads.end(),
             [](const Workload& a, const Workload& b) { return a.name < b.name; });
+  host.npus = std::move(host_.npus.rows);
+  std::sort(host.npus.begin(), host.npus.end(), [](const Npu& a, const Npu& b) { return a.address < b.address; });
   std::vector<CollectorFailure> failures;
   for (const std::string& name : host.failed_collectors)
     failures.push_back({name, "", {std::make_error_code(std::errc::io_error), "collector " + name}});

@@ -173,6 +173,7 @@ struct GpuRows {
 
 struct HostRows {
   RowList<Workload> workloads;
+  RowList<Npu> npus;
   std::size_t processes = 0, workload_uses = 0;  // of all GPUs
   HostModel model;                               // what is no row
 };
@@ -220,10 +221,16 @@ inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, &GpuModel
 template <>
 inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, &HostModel::workloads, "", {"workload"},
                                                &Workload::name);
+template <>
+inline constexpr auto kTopic<Npu> = topic(&HostRows::npus, &HostModel::npus, "", {"device"}, &Npu::address);
+
+// Rows of the machine; the others are a GPU's.
+template <class Row>
+inline constexpr bool kIsOfHost = std::is_same_v<Row, Workload> || std::is_same_v<Row, Npu>;
 
 template <class Row>
 RowList<Row>& list_of(const Target& to) {
-  if constexpr (std::is_same_v<Row, Workload>)
+  if constexpr (kIsOfHost<Row>)
     return to.host.*kTopic<Row>.list;
   else
     return to.gpu->*kTopic<Row>.list;

@@ -186,18 +186,18 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
           "check the permissions of the mounted /sys (a read-only bind mount is enough)"};
 }
 
-const KernelAbsence* absence_of(const FeatureDescriptor& feature, const Absent& absent, const Gpu& gpu) {
+// gpu: null for what belongs to the machine.
+const KernelAbsence* absence_of(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
   const auto row = std::ranges::find_if(feature.kernel_absences, [&](const KernelAbsence& it) {
-    return it.driver.value_or(gpu.driver) == gpu.driver && it.kind.value_or(gpu.kind) == gpu.kind &&
+    return (!it.driver || (gpu && it.driver == gpu->driver)) && (!it.kind || (gpu && it.kind == gpu->kind)) &&
            (it.os_error == 0 || it.os_error == absent.os_error);
   });
   return row == feature.kernel_absences.end() ? nullptr : &*row;
 }
 
 Advice kernel_advice(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
-  if (gpu)
-    if (const KernelAbsence* row = absence_of(feature, absent, *gpu))
-      return {std::string(row->cause), std::string(row->hint)};
+  if (const KernelAbsence* row = absence_of(feature, absent, gpu))
+    return {std::string(row->cause), std::string(row->hint)};
   switch (feature.need) {
     case Need::perf_events:
       return {"this kernel's driver does not offer the PMU or the events (ENOENT/ENODEV)",
@@ -294,6 +294,8 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       if (feature.need == Need::descriptor_links) return links_advice();
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};
     case Reason::disabled:
+      if (const KernelAbsence* row = absence_of(feature, absent, gpu); row && row->os_error != 0)
+        return {std::string(row->cause), std::string(row->hint)};
       if (feature.need == Need::tracker_folder && absent.os_error != 0) return no_tracker_folder();
       if (absent.os_error == ENOSYS && (feature.need == Need::client_finder || feature.need == Need::job_events ||
                                         feature.need == Need::hang_events)) {

@@ -52,6 +52,7 @@ struct RegistryCore {
 
   std::mutex hangs_mutex;
   std::vector<ProcessHang> hangs;  // that no collector has taken yet
+  DeviceFaults device_faults;      // likewise
 
   KeptFindings findings;
   ScrapeLog scrape_log;

@@ -70,6 +70,21 @@ class RegistryRun::WholePass final : public MachinePass {
     const std::lock_guard lock(run_.core_->hangs_mutex);
     return std::exchange(run_.core_->hangs, {});
   }
+  void devices_failed(DeviceFaults faults) override {
+    constexpr std::size_t kMostKept = 1024;
+    const std::lock_guard lock(run_.core_->hangs_mutex);
+    DeviceFaults& kept = run_.core_->device_faults;
+    kept.has_events = faults.has_events;
+    kept.has_dumps = faults.has_dumps;
+    for (const auto list : {&DeviceFaults::recovered, &DeviceFaults::dumped})
+      for (std::string& device : faults.*list)
+        if ((kept.*list).size() < kMostKept) (kept.*list).push_back(std::move(device));
+  }
+  DeviceFaults take_device_faults() override {
+    const std::lock_guard lock(run_.core_->hangs_mutex);
+    DeviceFaults& kept = run_.core_->device_faults;
+    return std::exchange(kept, {kept.has_events, kept.has_dumps, {}, {}});
+  }
   std::vector<AccessibleGpu> accessible_gpus() const override {
     const std::lock_guard lock(run_.mutex_);
     std::vector<AccessibleGpu> gpus;

@@ -65,8 +65,17 @@ struct GpuData {
   std::vector<FunctionData> functions{};
 };
 
+struct NpuData {
+  std::string_view name;
+  std::uint16_t device_id;
+  unsigned max_megahertz;
+  Wave busy;  // 0..1
+  Wave memory_mib;
+};
+
 struct ProfileData {
   std::vector<GpuData> gpus;
+  std::vector<NpuData> npus{};  // one, at 0000:00:0b.0
   std::vector<ProcessData> processes;
   std::vector<HangScript> hangs{};
   unsigned cores = 8;

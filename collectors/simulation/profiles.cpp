@@ -514,7 +514,20 @@ ProfileData hypervisor() {
   return data;
 }
 
-constexpr std::array<Profile, 7> kProfiles{{
+// Speech recognition on the NPU of a laptop whose GPU's driver is not loaded.
+ProfileData npu() {
+  ProfileData data;
+  data.npus = {{.name = "Lunar Lake NPU",
+                .device_id = 0x643e,
+                .max_megahertz = 1950,
+                .busy = {0.35, 0.5, 100},  // idle, and asleep, for a part of each period
+                .memory_mib = {412, 60, 100}}};
+  add_system(data);
+  add(data, 4117, "whisper-server", kAnna, kInference, 3'205, {0.2, 0.1, 100}, 640, 5'200);
+  return data;
+}
+
+constexpr std::array<Profile, 8> kProfiles{{
     {{"tgl-broadcast", "Tiger Lake laptop chip (integrated, i915): four ffmpeg transcodes"}, &tgl_broadcast},
     {{"arc-a770", "Arc A770 (discrete, i915): desktop, obs, an AV1 transcode and inference"}, &arc_a770},
     {{"battlemage", "Arc B580 (discrete, xe): a language model and two streams"}, &battlemage},
@@ -524,6 +537,7 @@ constexpr std::array<Profile, 7> kProfiles{{
     {{"asleep", "Arc A770 and Arc B580, both runtime-suspended"}, &asleep},
     {{"hypervisor", "Arc Pro B60 (discrete, xe): four virtual functions (SR-IOV), three of them in virtual machines"},
      &hypervisor},
+    {{"npu", "NPU of a Lunar Lake laptop (intel_vpu), and no GPU"}, &npu},
 }};
 
 }  // namespace

@@ -86,6 +86,24 @@ void render_bmc_display(Tree& sys) {
   sys.file(card + "/card0-VGA-1/status", "connected\n");
 }
 
+// drivers/accel/ivpu/ivpu_sysfs.c. The clock runs only while there are jobs, and the NPU sleeps without them.
+void render_npu(Tree& sys, const NpuScript& npu) {
+  const std::string path = npu.pci_path();
+  render_pci_function(sys, path, {0x8086, npu.device_id, 0x120000, 0x04, 0x8086, 0x7270, "intel_vpu", -1});
+  sys.link("class/accel/accel0", "../../" + path + "/accel/accel0");
+  sys.link(path + "/accel/accel0/device", "../..");
+  sys.file(path + "/accel/accel0/dev", "261:0\n");
+  sys.file(path + "/sched_mode", "HW\n");
+  number_file(sys, path + "/npu_busy_time_us", [&npu](ScriptTime now) { return npu.busy.integral(now) / 1000; });
+  number_file(sys, path + "/npu_memory_utilization", [&npu](ScriptTime now) { return npu.resident_bytes.value(now); });
+  number_file(sys, path + "/npu_max_frequency_mhz", [&npu](ScriptTime) { return npu.max_megahertz; });
+  number_file(sys, path + "/npu_current_frequency_mhz",
+              [&npu](ScriptTime now) { return npu.busy.value(now) > 0 ? npu.max_megahertz : 0; });
+  sys.file(path + "/power/control", "auto\n", 0644);
+  sys.file(path + "/power/runtime_status",
+           [&npu](TextWriter& out, ScriptTime now) { out << (npu.busy.value(now) > 0 ? "active\n" : "suspended\n"); });
+}
+
 }  // namespace
 
 void render_host(Tree& sys, const MachineScript& script) {
@@ -96,6 +114,7 @@ void render_host(Tree& sys, const MachineScript& script) {
   render_nvme(sys);
   sys.file("class/devcoredump/disabled", "0\n");  // the class exists without a dump
   if (host.has_bmc_display) render_bmc_display(sys);
+  for (const NpuScript& npu : script.npus) render_npu(sys, npu);
   const std::string cpus = "0-" + std::to_string(host.cores - 1) + "\n";
   for (const char* name : {"online", "possible", "present"}) sys.file("devices/system/cpu/" + std::string(name), cpus);
 }
@@ -108,6 +127,7 @@ void render_device_nodes(Tree& dev, const MachineScript& script) {
     dev.link("dri/by-path/pci-" + gpu.address + "-render", "../" + gpu.render_name());
   }
   if (script.host.has_bmc_display) dev.device("dri/card0", 226, 0, 0660);
+  if (!script.npus.empty()) dev.device("accel/accel0", 261, 0, 0660);
 }
 
 }  // namespace igpu::simulation

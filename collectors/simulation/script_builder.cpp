@@ -280,6 +280,9 @@ MachineScript build_script(const ProfileData& data) {
     if (gpu.model.vram_bytes > 0) gpu.vram_used = Course(std::uint64_t{184} * 1024 * 1024);  // rings, page tables
     script.gpus.push_back(std::move(gpu));
   }
+  for (const NpuData& data_of_npu : data.npus)
+    script.npus.push_back({data_of_npu.name, data_of_npu.device_id, "0000:00:0b.0", data_of_npu.max_megahertz,
+                           Course(data_of_npu.busy, kNanoseconds), whole_pages(data_of_npu.memory_mib, kPage)});
   std::uint64_t next_client = 17;
   for (const ProcessData& process : data.processes) add_process(script, process, next_client);
   std::sort(script.processes.begin(), script.processes.end(),

@@ -52,6 +52,8 @@ class ScriptNames final : public Names {
     for (const GpuScript& gpu : script_.gpus) {
       if (gpu.model.device_id == device) return std::string(gpu.model.name);
     }
+    for (const NpuScript& npu : script_.npus)
+      if (npu.device_id == device) return std::string(npu.name);
     return {};
   }
   std::string user(std::uint32_t uid) const override {

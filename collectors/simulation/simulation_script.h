@@ -204,8 +204,21 @@ struct ChannelScript {
   Course video_jobs;  // per second
 };
 
+// Bound to intel_vpu; of a kernel between 6.16 and 7.1, by its files.
+struct NpuScript {
+  std::string_view name;  // as in the PCI id list
+  std::uint16_t device_id;
+  std::string address;
+  unsigned max_megahertz;
+  Course busy;  // ns per second with a job
+  Course resident_bytes;
+
+  std::string pci_path() const { return "devices/pci0000:00/" + address; }
+};
+
 struct MachineScript {
   std::vector<GpuScript> gpus;
+  std::vector<NpuScript> npus{};
   std::vector<ProcessScript> processes;  // by pid
   std::vector<ClientScript> clients;     // by id
   std::vector<UserScript> users;

@@ -79,6 +79,7 @@ int doctor(const Options& options) {
   const auto read = [&](const std::string& path) {
     return evidence.read((options.monitor.sysfs_root + "/" + path).c_str());
   };
+  diagnosis.npus = model.npus;
   diagnosis.advice = advice_for(model.gpus, diagnosis.gpus, read);
   if (options.bug_file)
     return write_capture(options, *options.bug_file, true, {{"bug/doctor", report_for_others(diagnosis)}});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/fixes.h"
+#include "report/gpu_summary.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
@@ -162,7 +163,7 @@ std::string verdict(const Diagnosis& diagnosis) {
   if (diagnosis.complete() && diagnosis.asleep())
     return "Nothing is missing, as far as known without waking a GPU that is asleep.";
   if (diagnosis.complete()) return "Nothing is missing.";
-  if (diagnosis.gpus.empty()) return "No GPU to monitor.";
+  if (diagnosis.gpus.empty() && diagnosis.npus.empty()) return "No GPU to monitor.";
   return std::to_string(diagnosis.missing()) + " missing.";
 }
 
@@ -173,7 +174,7 @@ std::size_t Diagnosis::missing() const { return machine().missing() + (web_confi
 bool Diagnosis::asleep() const { return machine().asleep(); }
 
 DiagnosedMachine Diagnosis::machine() const {
-  return {gpus, findings, failed_collectors, {std::string(to_string(place.kind)), place.unit, grants}, advice};
+  return {gpus, npus, findings, failed_collectors, {std::string(to_string(place.kind)), place.unit, grants}, advice};
 }
 
 std::string doctor_text(const Diagnosis& diagnosis) {
@@ -184,6 +185,8 @@ std::string doctor_text(const Diagnosis& diagnosis) {
     add_states(out, diagnosis.findings, gpu.address);
     add_advice(out, diagnosis.advice, gpu.address);
   }
+  for (const snapshot::Npu& npu : diagnosis.npus)
+    add_title(out, name_of(npu) + " (NPU, intel_vpu); its features are listed below", npu.address);
   std::string machine;
   add_states(machine, diagnosis.findings, "");
   if (!machine.empty()) {

@@ -9,6 +9,7 @@
 #include "cli/place.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
+#include "igpu/model.h"
 #include "report/diagnosis_json.h"
 #include "sandbox/sandbox.h"
 
@@ -17,6 +18,7 @@ namespace igpu::exporter {
 
 struct Diagnosis {
   std::vector<Gpu> gpus;
+  std::vector<snapshot::Npu> npus;
   // Both of the scrape, which must outlive this.
   std::span<const Finding> findings;
   std::span<const std::string_view> failed_collectors;  // the log says what failed
@@ -29,7 +31,7 @@ struct Diagnosis {
   std::vector<Advice> advice;       // what no missing feature tells
 
   std::size_t missing() const;  // features, failed collectors, a bad web configuration
-  bool complete() const { return missing() == 0 && !gpus.empty(); }
+  bool complete() const { return missing() == 0 && !(gpus.empty() && npus.empty()); }
   bool asleep() const;               // some features are unknown because a GPU sleeps
   DiagnosedMachine machine() const;  // refers to this
 };

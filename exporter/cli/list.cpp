@@ -6,8 +6,10 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/workload_rules.h"
+#include "igpu/model.h"
 #include "igpu/monitor.h"
 #include "report/gpu_json.h"
+#include "report/gpu_summary.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
 
@@ -54,12 +56,25 @@ void add_gpu(std::string& out, const Gpu& gpu, std::span<const Finding> findings
   add_features(out, findings, gpu.address);
 }
 
-std::string as_text(const std::vector<Gpu>& gpus, std::span<const Finding> findings) {
-  if (gpus.empty()) return "No Intel GPU bound to i915 or xe.\n";
+// Its features are the machine's.
+void add_npu(std::string& out, const snapshot::Npu& npu) {
+  out += npu.address + "  ";
+  append_wrapped(out, clean_text(name_of(npu)), 2);
+  out += "\n  " + padded("driver", kIndent - 2) + "intel_vpu, NPU\n";
+  add_names(out, "nodes", {npu.accel});
+}
+
+std::string as_text(const std::vector<Gpu>& gpus, std::span<const snapshot::Npu> npus,
+                    std::span<const Finding> findings) {
+  if (gpus.empty() && npus.empty()) return "No Intel GPU bound to i915 or xe.\n";
   std::string out;
   for (const Gpu& gpu : gpus) {
     if (!out.empty()) out += '\n';
     add_gpu(out, gpu, findings);
+  }
+  for (const snapshot::Npu& npu : npus) {
+    if (!out.empty()) out += '\n';
+    add_npu(out, npu);
   }
   std::string machine;
   add_features(machine, findings, "");
@@ -67,7 +82,8 @@ std::string as_text(const std::vector<Gpu>& gpus, std::span<const Finding> findi
   return out;
 }
 
-std::string as_json(const std::vector<Gpu>& gpus, std::span<const Finding> findings) {
+std::string as_json(const std::vector<Gpu>& gpus, std::span<const snapshot::Npu> npus,
+                    std::span<const Finding> findings) {
   JsonWriter json;
   json.begin_object().name("gpus").begin_array();
   for (const Gpu& gpu : gpus) {
@@ -76,7 +92,9 @@ std::string as_json(const std::vector<Gpu>& gpus, std::span<const Finding> findi
     write_features(json, findings, gpu.address);
     json.end_object();
   }
-  json.end_array().name("machine").begin_object();
+  json.end_array();
+  write_npus(json, npus);
+  json.name("machine").begin_object();
   write_features(json, findings, "");
   json.end_object().end_object();
   return json.take() + '\n';
@@ -92,7 +110,8 @@ int list(const Options& options) {
   Monitor monitor(monitor_options, log);
   const std::vector<Gpu> gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
-  return print(options.json ? as_json(gpus, result->findings()) : as_text(gpus, result->findings()));
+  const std::vector<snapshot::Npu> npus = model_of(PageView(result->lists())).npus;
+  return print(options.json ? as_json(gpus, npus, result->findings()) : as_text(gpus, npus, result->findings()));
 }
 
 }  // namespace igpu::exporter

@@ -71,6 +71,14 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
     for (const SummarySection& section : summary.sections) add_section(out, section);
     add_processes(out, summary.processes);
   }
+  for (const snapshot::Npu& npu : host.npus) {
+    if (!out.empty()) out += '\n';
+    out += clean_text(npu.address) + "  ";
+    append_wrapped(out, clean_text(name_of(npu)) + " (NPU, intel_vpu)", 2);
+    out += '\n';
+    if (npu.suspended.value_or(false)) out += "  suspended; it is not woken\n";
+    for (const SummarySection& section : summarize(npu)) add_section(out, section);
+  }
   return out;
 }
 

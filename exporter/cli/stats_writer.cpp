@@ -33,7 +33,8 @@ class TableWriter final : public StatsWriter {
  public:
   void write(const StatsReading& reading, std::string& out) override {
     if (!first_) out += '\n';
-    out += reading.gpus.empty() ? "No Intel GPU bound to i915 or xe.\n" : stats_table(reading.page, reading.gpus);
+    const std::string table = stats_table(reading.page, reading.gpus);
+    out += table.empty() ? "No Intel GPU bound to i915 or xe.\n" : table;
     if (first_) out += note_on_missing(reading.findings);
     first_ = false;
   }

@@ -16,6 +16,7 @@ namespace igpu::exporter {
 namespace {
 
 constexpr std::string_view kDeviceLabel = "device";
+constexpr std::string_view kNpuPrefix = "intel_npu_";
 constexpr std::size_t kNone = kMaxLabels;
 
 template <class Number>
@@ -52,9 +53,10 @@ std::string_view device_of(const PageView::Entry& entry, std::size_t label) {
   return label == kNone ? std::string_view{} : entry.list->label_value(*entry.sample, label);
 }
 
-std::vector<std::string_view> devices_of(const PageView& page) {
+std::vector<std::string_view> devices_of(const PageView& page, bool npus) {
   std::vector<std::string_view> devices;
   for (const PageView::Family& family : page.families()) {
+    if (family.metric->name.starts_with(kNpuPrefix) != npus) continue;
     const std::size_t label = device_label(*family.metric);
     if (label == kNone) continue;
     for (const PageView::Entry& entry : family.entries) {
@@ -129,14 +131,10 @@ void append_metrics(std::string& out, const PageView& page, std::string_view dev
   out += '}';
 }
 
-}  // namespace
-
-void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
-  out += "{\"version\":1,\"time\":";
-  append_time(out, time);
-  out += ",\"gpus\":[";
+void append_devices(std::string& out, const PageView& page, std::span<const std::string_view> devices) {
+  out += '[';
   bool first = true;
-  for (const std::string_view device : devices_of(page)) {
+  for (const std::string_view device : devices) {
     if (!first) out += ',';
     first = false;
     out += "{\"device\":";
@@ -146,6 +144,19 @@ void write_json_line(const PageView& page, std::chrono::system_clock::time_point
     out += '}';
   }
   out += "],";
+}
+
+}  // namespace
+
+void write_json_line(const PageView& page, std::chrono::system_clock::time_point time, std::string& out) {
+  out += "{\"version\":1,\"time\":";
+  append_time(out, time);
+  out += ",\"gpus\":";
+  append_devices(out, page, devices_of(page, false));
+  if (const auto npus = devices_of(page, true); !npus.empty()) {
+    out += "\"npus\":";
+    append_devices(out, page, npus);
+  }
   append_metrics(out, page, {});
   out += "}\n";
 }

@@ -16,6 +16,7 @@
 #include "format/json_writer.h"
 #include "http/query.h"
 #include "igpu/duration.h"
+#include "igpu/model.h"
 #include "igpu/page.h"
 #include "report/fixes.h"
 #include "self/build_info.h"
@@ -154,12 +155,13 @@ Event Api::next_event() {
 void Api::write_doctor(const ScrapeResult& result, std::string& out) {
   const std::vector<Gpu> gpus = source_.gpus();
   const std::vector<Finding> findings = most_useful_first(result.findings());
-  const DiagnosedMachine machine{gpus, findings, result.failed_collectors(),
+  const std::vector<snapshot::Npu> npus = model_of(PageView(result.lists())).npus;
+  const DiagnosedMachine machine{gpus, npus, findings, result.failed_collectors(),
                                  find_grants_ ? find_grants_(findings) : PlaceOfGrants()};
   const BuildInfo build = build_info();
   JsonWriter json;
   json.begin_object().member("version", build.version).member("revision", build.revision);
-  json.member("complete", machine.missing() == 0 && !gpus.empty());
+  json.member("complete", machine.complete());
   json.member("missing", std::uint64_t{machine.missing()}).member("asleep", machine.asleep());
   write_diagnosis(json, machine);
   json.end_object();

@@ -83,10 +83,10 @@ void add_fix(Html& html, const Fix& fix) {
   html.markup("</ul></details></div>\n");
 }
 
-void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> findings, const PlaceOfGrants& place) {
+void add_fixes(Html& html, bool has_devices, std::span<const Finding> findings, const PlaceOfGrants& place) {
   const std::vector<Fix> fixes = fixes_for(findings);
   html.markup("<section id=\"todo\"><h2>What to do</h2>\n");
-  if (gpus.empty()) {
+  if (!has_devices) {
     html.markup(
         "<p class=\"fix\">No Intel GPU bound to i915 or xe is here now. One that comes later is found without a "
         "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
@@ -103,6 +103,26 @@ void add_fixes(Html& html, std::span<const Gpu> gpus, std::span<const Finding> f
   html.markup("</section>\n");
 }
 
+void add_sections(Html& html, const std::vector<SummarySection>& sections) {
+  html.markup("<table>\n");
+  for (const SummarySection& section : sections) {
+    std::string_view title = section.title;
+    for (const SummaryRow& row : section.rows) {
+      html.markup("<tr><th scope=\"row\">").text(std::exchange(title, "")).markup("</th>").cell(row.name);
+      html.number(trimmed(row.value)).markup("</tr>\n");
+    }
+  }
+  html.markup("</table>\n");
+}
+
+void add_npu(Html& html, const snapshot::Npu& npu) {
+  html.markup("<section class=\"gpu\"><h3>").text(name_of(npu)).markup("</h3>\n<p class=\"about\">");
+  html.text(npu.address).markup(" · NPU · intel_vpu · ").text(npu.accel).markup("</p>\n");
+  if (npu.suspended.value_or(false)) html.markup("<p>Suspended.</p>\n");
+  add_sections(html, summarize(npu));
+  html.markup("</section>\n");
+}
+
 void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::string& trouble) {
   html.markup("<section class=\"gpu\"><h3>")
       .text(gpu.name.empty() ? "(unknown name)" : gpu.name)
@@ -114,15 +134,7 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::s
   html.markup("</p>\n");
   if (!trouble.empty()) html.markup("<p class=\"fix\">").text(trouble).markup("</p>\n");
   if (summary.suspended) html.markup("<p>Suspended; what would wake it is not read.</p>\n");
-  html.markup("<table>\n");
-  for (const SummarySection& section : summary.sections) {
-    std::string_view title = section.title;
-    for (const SummaryRow& row : section.rows) {
-      html.markup("<tr><th scope=\"row\">").text(std::exchange(title, "")).markup("</th>").cell(row.name);
-      html.number(trimmed(row.value)).markup("</tr>\n");
-    }
-  }
-  html.markup("</table>\n");
+  add_sections(html, summary.sections);
   if (!summary.processes.empty()) {
     html.markup(
         "<table><caption>Processes</caption><tr><th scope=\"col\">PID</th><th scope=\"col\">Process</th>"
@@ -176,16 +188,18 @@ std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpu
   html.markup(
       "\">Metrics</a> · <a href=\"api/v1/snapshot\">JSON</a> · <a href=\"-/healthy\">Health</a> · "
       "<a href=\"-/ready\">Readiness</a></nav></header>\n<p id=\"status\" role=\"status\" hidden></p>\n<main>\n");
-  add_fixes(html, gpus, findings, place);
+  const HostModel host = model_of(page);
+  const bool has_devices = !gpus.empty() || !host.npus.empty();
+  add_fixes(html, has_devices, findings, place);
   html.markup("<section id=\"still\">\n");
-  if (!gpus.empty()) {
+  if (has_devices) {
     html.markup("<h2>Now</h2>\n<div class=\"gpus\">\n");
-    const HostModel host = model_of(page);
     for (const Gpu& gpu : gpus) {
       const GpuModel* const model = host.gpu(gpu.address);
       add_gpu(html, gpu, model != nullptr ? summarize(*model) : GpuSummary(),
               model != nullptr ? snapshot::trouble_of(*model, now) : "");
     }
+    for (const snapshot::Npu& npu : host.npus) add_npu(html, npu);
     html.markup("</div>\n");
   }
   html.markup("</section>\n");

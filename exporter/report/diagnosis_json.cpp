@@ -43,7 +43,9 @@ void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine) {
     if (machine.advice) write_advice(json, *machine.advice, gpu.address);
     json.end_object();
   }
-  json.end_array().name("machine").begin_object();
+  json.end_array();
+  write_npus(json, machine.npus);
+  json.name("machine").begin_object();
   write_features(json, machine.findings, "");
   json.end_object().name("fixes").begin_array();
   for (const Fix& fix : fixes_for(machine.findings)) {

@@ -12,6 +12,7 @@
 #include "format/json_writer.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
+#include "igpu/model.h"
 #include "report/advice.h"
 
 // Shared by `doctor --json` and the API.
@@ -28,16 +29,18 @@ using FindGrants = std::function<PlaceOfGrants(std::span<const Finding>)>;
 
 struct DiagnosedMachine {
   std::span<const Gpu> gpus;
+  std::span<const snapshot::Npu> npus;
   std::span<const Finding> findings;
   std::span<const std::string_view> failed_collectors;
   PlaceOfGrants place;
   std::optional<std::span<const Advice>> advice = {};  // what no missing feature tells; nullopt: not looked for
 
   std::size_t missing() const;  // features and failed collectors
-  bool asleep() const;          // some features are unknown because a GPU sleeps
+  bool complete() const { return missing() == 0 && !(gpus.empty() && npus.empty()); }
+  bool asleep() const;  // some features are unknown because a GPU sleeps
 };
 
-// Members of an open object: gpus, machine, fixes, place, failed_collectors.
+// Members of an open object: gpus, npus, machine, fixes, place, failed_collectors.
 void write_diagnosis(JsonWriter& json, const DiagnosedMachine& machine);
 
 }  // namespace igpu::exporter

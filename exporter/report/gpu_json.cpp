@@ -31,6 +31,18 @@ void write_gpu(JsonWriter& json, const Gpu& gpu) {
   json.member("virtual_function", gpu.virtual_function);
 }
 
+void write_npus(JsonWriter& json, std::span<const snapshot::Npu> npus) {
+  json.name("npus").begin_array();
+  for (const snapshot::Npu& npu : npus) {
+    json.begin_object().member("device", npu.address);
+    write_known(json, "name", npu.name);
+    write_known(json, "accel", npu.accel);
+    write_known(json, "device_id", npu.device_id);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_features(JsonWriter& json, std::span<const Finding> findings, std::string_view device) {
   json.name("features").begin_array();
   for (const Finding& finding : findings) {

@@ -7,6 +7,7 @@
 #include "format/json_writer.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
+#include "igpu/model.h"
 
 // Shared by `list --json` and `doctor --json`. Names are those of /metrics: the labels of
 // intel_gpu_info, and feature and reason of intel_gpu_exporter_feature_available.
@@ -15,6 +16,9 @@ namespace igpu::exporter {
 // Members of an open object: device, name, driver, kind, card, render_node, device_id, revision, numa_node,
 // virtual_function. Unknown ones are omitted.
 void write_gpu(JsonWriter& json, const Gpu& gpu);
+
+// "npus": one object for each, with the labels of intel_npu_info. Their features are the machine's.
+void write_npus(JsonWriter& json, std::span<const snapshot::Npu> npus);
 
 // "features": one object for each finding of the device ("": of the machine).
 void write_features(JsonWriter& json, std::span<const Finding> findings, std::string_view device);

@@ -23,6 +23,7 @@ std::string text_of(Ratio ratio) { return formatted("%6.1f %%", ratio.value * 10
 std::string text_of(Hertz hertz) { return formatted("%6.0f MHz", hertz.value / 1e6); }
 std::string text_of(Watts watts) { return formatted("%6.1f W", watts.value); }
 std::string text_of(Celsius celsius) { return formatted("%6.0f °C", celsius.value); }
+std::string text_of(Bytes bytes) { return human_bytes(bytes.value); }
 std::string text_of(Rpm rpm) { return formatted("%6.0f rpm", rpm.value); }
 
 std::string gt_name(unsigned gt) { return "gt" + std::to_string(gt); }
@@ -115,5 +116,23 @@ GpuSummary summarize(const GpuModel& gpu) {
   to.add("memory", gpu.memory, put_memory);
   return {gpu.suspended.value_or(false), std::move(to.sections), processes(gpu)};
 }
+
+std::vector<SummarySection> summarize(const Npu& npu) {
+  Sections to;
+  const Reading<std::vector<Npu>> one(std::vector<Npu>{npu});
+  to.add("busy", one, [&](auto& out, const Npu& row) { to.put(out, "jobs submitted", row.busy); });
+  to.add("frequency", one, [&](auto& out, const Npu& row) {
+    to.put(out, "current", row.frequency);
+    to.put(out, "max", row.max_frequency);
+  });
+  to.add("memory", one, [&](auto& out, const Npu& row) { to.put(out, "resident", row.resident_memory); });
+  to.add("resets", one, [&](auto& out, const Npu& row) {
+    if (row.recoveries && row.recoveries->value > 0)
+      out.rows.push_back({"since the start", formatted("%6.0f", row.recoveries->value)});
+  });
+  return std::move(to.sections);
+}
+
+std::string name_of(const Npu& npu) { return npu.name.empty() ? "NPU" : npu.name; }
 
 }  // namespace igpu::exporter

@@ -7,7 +7,7 @@
 
 #include "igpu/model.h"
 
-// Summary of a GPU for people, in everyday units: shown by `stats` and by the page at "/".
+// Summary of a GPU, or of an NPU, for people, in everyday units: shown by `stats` and by the page at "/".
 namespace igpu::exporter {
 
 struct SummaryRow {
@@ -31,6 +31,10 @@ struct GpuSummary {
 };
 
 GpuSummary summarize(const GpuModel& gpu);
+std::vector<SummarySection> summarize(const snapshot::Npu& npu);
+
+// "Lunar Lake NPU"; "NPU" if the name is not known.
+std::string name_of(const snapshot::Npu& npu);
 
 // "380.1 MiB", aligned as the values of rows.
 std::string human_bytes(double value);

@@ -89,6 +89,8 @@ class Painter {
         panel_.regions.push_back(
             {.kind = Region::Kind::gpu, .x = 0, .end = canvas().width(), .y = begin, .bottom = y_, .gpu = place});
       }
+      if (!view_.focus)
+        for (const Npu& npu : host.npus) npu_line(npu, several_hosts && detail_ == Detail::line ? host.name : "");
     }
     return std::move(panel_);
   }
@@ -112,7 +114,7 @@ class Painter {
       case HostState::ok:
         break;
     }
-    if (host.gpus.empty()) return one_line(prefix + "no Intel GPU found", Style::warning);
+    if (host.gpus.empty() && host.npus.empty()) return one_line(prefix + "no Intel GPU found", Style::warning);
     if (several && detail_ != Detail::line && !view_.focus) (void)canvas().put_name(0, y_++, host.name, Style::strong);
     std::string failed;
     for (const std::string& name : host.failed_collectors) failed += (failed.empty() ? "" : ", ") + name;
@@ -141,6 +143,28 @@ class Painter {
       (void)canvas().put(0, y_++, rest.substr(0, length), style);
       rest.remove_prefix(length);
     }
+  }
+
+  // The same line in any detail; what does not fit is left out as a whole.
+  void npu_line(const Npu& npu, const std::string& host) {
+    int x = canvas().put(0, y_, "NPU", Style::strong);
+    const auto put = [&](const Item& item) {
+      if (x + kGap + width_of(item) > width()) return;
+      x += kGap;
+      for (const Piece& piece : item) x = canvas().put(x, y_, piece.text, piece.style);
+    };
+    if (!host.empty()) x = canvas().put_name(x + kGap, y_, host, Style::plain);
+    if (npu.busy)
+      put({{"busy ", Style::dim}, {percent(value_of(npu.busy)), class_style(index_of(EngineClass::compute))}});
+    if (npu.frequency) {
+      const std::string most = npu.max_frequency ? "/" + whole(npu.max_frequency->value / 1e6) : "";
+      put({{"clock ", Style::dim}, {whole(npu.frequency->value / 1e6)}, {most, Style::dim}, {" MHz"}});
+    }
+    if (npu.resident_memory) put({{"memory ", Style::dim}, {short_bytes(value_of(npu.resident_memory))}});
+    if (npu.suspended.value_or(false)) put({{"suspended", Style::warning}});
+    if (npu.recoveries && npu.recoveries->value > 0) put({{"resets " + whole(npu.recoveries->value), Style::alarm}});
+    put({{npu.name.empty() ? npu.address : npu.name, Style::dim}});
+    ++y_;
   }
 
   // --- full and brief ---

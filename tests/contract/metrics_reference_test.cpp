@@ -40,11 +40,18 @@ TEST_CASE("METRICS.md is generated from the descriptors") {
 
 TEST_CASE("every metric has one descriptor, the right prefix and a one-sentence help") {
   std::set<std::string_view> names;
+  std::set<const MetricDescriptor*> npu;
+  for (const CollectorDescription& collector : describe_collectors())
+    if (collector.name == "npu") npu.insert(collector.metrics.begin(), collector.metrics.end());
+  CHECK(npu.size() == 7);
   for (const MetricDescriptor* metric : all_metrics()) {
     const std::string name(metric->name);
     CAPTURE(name);
     CHECK(names.insert(metric->name).second);
-    CHECK((metric->name.starts_with("intel_gpu_") || metric->name.starts_with("process_")));
+    // An NPU is no GPU: its metrics have a prefix of their own, and all metrics with that prefix are about NPUs.
+    const bool is_of_npu = npu.contains(metric);
+    CHECK(metric->name.starts_with("intel_npu_") == is_of_npu);
+    CHECK((is_of_npu || metric->name.starts_with("intel_gpu_") || metric->name.starts_with("process_")));
     CHECK(metric->help.find('\n') == std::string_view::npos);
     CHECK(metric->help.size() < 160);
     for (std::size_t i = 0; i < metric->label_count; ++i) {

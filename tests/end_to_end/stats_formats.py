@@ -41,7 +41,7 @@ def json_lines():
     schema = json.loads((source / "docs/stats.schema.json").read_text())
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)
-    for profile in PROFILES:
+    for profile in [*PROFILES, "npu"]:
         out, _ = stream(profile, "json")
         lines = out.splitlines()
         check(len(lines) == 3, f"{profile}: three JSON lines: {len(lines)}")

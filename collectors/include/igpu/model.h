@@ -44,6 +44,18 @@ struct Workload {
   Reading<Bytes> resident_memory = Absent{};
 };
 
+// An NPU: a device beside the GPUs. Values that the page lacks are Absent{}.
+struct Npu {
+  std::string address;  // PCI
+  std::string accel, device_id, name;
+  Reading<bool> suspended = Absent{};
+  Reading<Ratio> busy = Absent{};  // share of the window with at least one job submitted
+  Reading<Seconds> busy_time = Absent{};
+  Reading<Bytes> resident_memory = Absent{};
+  Reading<Hertz> frequency = Absent{}, max_frequency = Absent{};  // now, 0 while it idles; of the hardware
+  Reading<Count> recoveries = Absent{};
+};
+
 // Sum over the regions of the memory that is in use now; absent if no region has a value.
 Reading<Bytes> resident(const std::vector<ProcessMemory>& memory);
 
@@ -83,6 +95,7 @@ struct GpuModel : Snapshot {
 struct HostModel {
   std::vector<GpuModel> gpus;                 // in the order of the page
   std::vector<snapshot::Workload> workloads;  // by name
+  std::vector<snapshot::Npu> npus;            // by address
   std::vector<FeatureState> features;         // of the whole machine
   std::vector<std::string> failed_collectors;
   std::size_t rows_left_out = 0;  // beyond what a page of an exporter holds

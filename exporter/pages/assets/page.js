@@ -97,6 +97,7 @@
     const found = series(metrics, name, labels);
     return found.length ? found[0].value : undefined;
   }
+  const npuSeries = (metrics, name) => (metrics['intel_npu_' + name] || []).filter((one) => one.value !== null);
   const sum = (list) => list.reduce((total, one) => total + one.value, 0);
 
   // As the exporter's own model: engines by the PMU, otherwise by what the visible processes used.
@@ -111,9 +112,7 @@
                                busy: one.value,
                                clients: one.source === 'fdinfo'
                              }));
-    const npu = series(metrics, 'npu_busy_ratio')
-                    .concat((metrics.intel_npu_busy_ratio || []).filter((one) => one.value !== null));
-    for (const one of npu) engines.push({name: 'npu', class: 'compute', busy: one.value});
+    for (const one of npuSeries(metrics, 'busy_ratio')) engines.push({name: 'npu', class: 'compute', busy: one.value});
     const place = (engine) => (kClasses.indexOf(engine.class) + kClasses.length + 1) % (kClasses.length + 1);
     return engines.sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name, 'en', {numeric: true}));
   }
@@ -131,8 +130,12 @@
       user(one).busy.set(one.class || 'other', one.value);
       user(one).total += one.value;
     }
-    for (const one of series(metrics, kind + '_memory_bytes', {state: 'resident'}))
+    // What the cgroups were charged stands in for clients that are not visible.
+    const visible = new Set(users.keys());
+    for (const one of series(metrics, kind + '_memory_bytes', {state: 'resident'})) {
+      if (one.source === 'dmem' && visible.has(key(one))) continue;
       user(one).memory = (user(one).memory || 0) + one.value;
+    }
     return users;
   }
 
@@ -326,6 +329,24 @@
     };
   }
 
+  function npuClockTile(metrics) {
+    const of = (bound) => npuSeries(metrics, 'frequency_hertz').find((one) => one.bound === bound);
+    const now = of('current'), most = of('max');
+    if (!now) return;
+    return {
+      value: now.value ? hertz(now.value) : 'stopped',
+      note: most ? 'of ' + hertz(most.value) : '',
+      line: now.value,
+      most: most && most.value,
+      text: hertz
+    };
+  }
+
+  function npuMemoryTile(metrics) {
+    const [one] = npuSeries(metrics, 'memory_resident_bytes');
+    return one && {value: bytes(one.value), note: 'system memory', line: one.value, text: bytes};
+  }
+
   function asleepTile(metrics) {
     const all = series(metrics, 'rc6_residency_ratio');
     if (!all.length) return;
@@ -337,10 +358,10 @@
 
   const kTiles = {
     power: powerTile,
-    clock: clockTile,
+    clock: (metrics) => clockTile(metrics) || npuClockTile(metrics),
     temperature: temperatureTile,
     fan: fanTile,
-    memory: memoryTile,
+    memory: (metrics) => memoryTile(metrics) || npuMemoryTile(metrics),
     'power saving': asleepTile
   };
 
@@ -448,7 +469,7 @@
       const about = [this.device, info.kind, info.driver, info.card, info.render_node, pcie(metrics)];
       setText(this.about, about.filter(Boolean).join(' · '));
       const asleep = value(metrics, 'runtime_suspended') === 1 ||
-          (metrics.intel_npu_runtime_suspended || []).some((one) => one.value === 1);
+          npuSeries(metrics, 'runtime_suspended').some((one) => one.value === 1);
       const broken = value(metrics, 'wedged') === 1  ? 'wedged' :
           value(metrics, 'survivability_mode') === 1 ? 'survivability mode' :
                                                        '';
@@ -610,7 +631,7 @@
     }
     const boxes = doctor.fixes.map((fix) => fixBox(fix, meanings));
     if (doctor.place.grants.length) boxes.unshift(grantsBox(doctor.place));
-    if (doctor.gpus.length === 0)
+    if (doctor.gpus.length + (doctor.npus || []).length === 0)
       boxes.unshift(el('p', {class: 'fix'}, 'No Intel GPU bound to i915 or xe is here now. One that comes is found.'));
     if (doctor.failed_collectors.length)
       boxes.push(el('p', {class: 'fix'}, 'Failed: ' + doctor.failed_collectors.join(', ') + '. The log says why.'));
@@ -646,7 +667,8 @@
     gpus.begin();
     const cards = [], found = [];
     let users = 0, power = 0;
-    for (const {device, metrics} of snapshot.gpus) {
+    const npus = snapshot.npus || [];
+    for (const {device, metrics} of [...snapshot.gpus, ...npus]) {
       if (!metrics.intel_gpu_info && !metrics.intel_npu_info) continue;
       const gpu = gpus.get(device);
       gpu.show(metrics, snapshot.time);
@@ -664,7 +686,9 @@
       return box;
     }));
     document.getElementById('still').hidden = true;
-    const parts = [cards.length === 1 ? '1 GPU' : cards.length + ' GPUs'];
+    const count = cards.length - npus.length;
+    const parts = [count === 1 ? '1 GPU' : count + ' GPUs'];
+    if (npus.length) parts.push(npus.length === 1 ? '1 NPU' : npus.length + ' NPUs');
     if (users) parts.push(users === 1 ? '1 process' : users + ' processes');
     if (power) parts.push(watts(power));
     setText(document.getElementById('summary'), parts.join(' · '));
@@ -672,7 +696,7 @@
     const lacking = [];
     for (const {device, metrics} of [{device: '', metrics: snapshot.metrics}, ...snapshot.gpus])
       for (const one of series(metrics, 'exporter_feature_missing', {value: 1})) lacking.push(device + one.feature);
-    const now = snapshot.gpus.length + ' ' + lacking.sort().join();
+    const now = cards.length + ' ' + lacking.sort().join();
     if (missing !== undefined && missing !== now) diagnose = 4;
     missing = now;
   }

@@ -460,10 +460,10 @@ TEST_CASE("a fork bomb of clients with hostile names leaves the page bounded, an
 TEST_CASE("names of hosts that are not shown are a feature that is missing") {
   Scene scene;
   scene.scan();
-  REQUIRE(scene.sink.features().size() == 2);
-  CHECK(scene.sink.features()[1].feature == &WorkloadsCollector::kNames);
-  CHECK_FALSE(scene.sink.features()[1].available);
-  CHECK(scene.sink.features()[1].absent.reason == Reason::disabled);
+  REQUIRE(scene.sink.features().size() == 3);
+  CHECK(scene.sink.features()[2].feature == &WorkloadsCollector::kNames);
+  CHECK_FALSE(scene.sink.features()[2].available);
+  CHECK(scene.sink.features()[2].absent.reason == Reason::disabled);
 }
 
 TEST_SUITE_END();

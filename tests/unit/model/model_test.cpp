@@ -108,6 +108,23 @@ TEST_CASE("while xe changes its source, the mean of a class is that of the engin
   CHECK(gpu.engine_classes->front().engines == 2);
 }
 
+TEST_CASE(
+    "what a workload's cgroups were charged stands in for clients that are not visible, and is not added to theirs") {
+  Page page;
+  const auto memory = [&](std::string_view workload, std::string_view source, double bytes) {
+    page.add("intel_gpu_workload_memory_bytes",
+             {{"workload", workload}, {"memory_region", "vram0"}, {"state", "resident"}, {"source", source}}, bytes);
+  };
+  page.add("intel_gpu_workload_clients", {{"workload", "visible"}}, 1);
+  memory("visible", "fdinfo", 7);
+  memory("visible", "dmem", 9);
+  memory("hidden", "dmem", 5);
+  const GpuModel gpu = page.gpu();
+  REQUIRE(gpu.workloads.size() == 2);
+  for (const snapshot::WorkloadUse& use : gpu.workloads)
+    CHECK(resident(use.memory)->value == (use.workload == "visible" ? 7 : 5));
+}
+
 TEST_CASE("a value that the page does not have is absent for the reason that the page gives") {
   Page page;
   page.add("intel_gpu_exporter_feature_available", {{"feature", "power"}, {"reason", "permission"}}, 0);

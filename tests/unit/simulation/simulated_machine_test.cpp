@@ -84,7 +84,7 @@ std::map<std::string, std::string> lines_of(const std::string& text) {
 std::uint64_t leading_number(const std::string& text) { return std::stoull(text); }
 
 const std::vector<std::string> kAll{"tgl-broadcast", "arc-a770", "battlemage", "rack",
-                                    "locked",        "asleep",   "hypervisor"};
+                                    "locked",        "asleep",   "hypervisor", "npu"};
 
 }  // namespace
 

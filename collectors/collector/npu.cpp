@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/npu.h"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "metric/feature_report.h"
+
+namespace igpu {
+namespace {
+
+constexpr Metric<Flag, 4> kInfoMetric{"intel_npu_info",
+                                      Kind::info,
+                                      "Identity of the NPU (neural processing unit); the value is 1.",
+                                      {"device", "accel", "device_id", "name"}};
+constexpr Metric<Seconds, 1> kBusy{
+    "intel_npu_busy_seconds_total",
+    Kind::counter,
+    "Time with at least one job submitted, waiting included; an upper bound of the NPU's real use.",
+    {"device"}};
+constexpr Metric<Ratio, 1> kBusyRatio{"intel_npu_busy_ratio",
+                                      Kind::gauge,
+                                      "Share of the window with at least one job submitted; an upper bound.",
+                                      {"device"}};
+constexpr Metric<Bytes, 1> kMemory{
+    "intel_npu_memory_resident_bytes", Kind::gauge, "System memory that the NPU's buffers hold now.", {"device"}};
+constexpr Metric<Hertz, 2> kFrequency{"intel_npu_frequency_hertz",
+                                      Kind::gauge,
+                                      "Clock: current (0 while the NPU idles) and max, the highest of the hardware.",
+                                      {"device", "bound"}};
+constexpr Metric<Flag, 1> kSuspended{
+    "intel_npu_runtime_suspended", Kind::gauge, "Whether the NPU is asleep (runtime power management).", {"device"}};
+constexpr Metric<Count, 1> kRecoveries{"intel_npu_recoveries_total",
+                                       Kind::counter,
+                                       "Times that the driver reset the NPU after a hang or an error.",
+                                       {"device"}};
+constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kBusy,      &kBusyRatio, &kMemory,
+                                                &kFrequency,  &kSuspended, &kRecoveries};
+
+constexpr FeatureDescriptor kNpu{"npu", "The processor's NPU.", Need::nothing_special, true};
+constexpr std::array<KernelAbsence, 1> kNoBusy{
+    {{{}, {}, "this kernel's intel_vpu does not report its busy time", "Linux 6.11 or newer"}}};
+constexpr FeatureDescriptor kBusyFeature{"npu_busy", "How busy the NPU is.", Need::nothing_special, true, kNoBusy};
+constexpr std::array<KernelAbsence, 1> kNoMemory{
+    {{{}, {}, "this kernel's intel_vpu does not report the memory of its buffers", "Linux 6.15 or newer"}}};
+constexpr FeatureDescriptor kMemoryFeature{"npu_memory", "Memory of the NPU's buffers.", Need::nothing_special, true,
+                                           kNoMemory};
+constexpr std::array<KernelAbsence, 1> kNoFrequency{
+    {{{}, {}, "this kernel's intel_vpu does not report the clock", "Linux 6.16 or newer"}}};
+constexpr FeatureDescriptor kFrequencyFeature{"npu_frequency", "Clock of the NPU.", Need::nothing_special, true,
+                                              kNoFrequency};
+constexpr FeatureDescriptor kRecoveriesFeature{"npu_recoveries", "Resets of the NPU, as they happen.", Need::uevents,
+                                               true};
+constexpr const FeatureDescriptor* kFeatures[] = {&kNpu, &kBusyFeature, &kMemoryFeature, &kFrequencyFeature,
+                                                  &kRecoveriesFeature};
+
+}  // namespace
+
+constexpr CollectorInfo NpuCollector::kInfo{
+    .name = "npu",
+    .help = "The NPU of Core Ultra processors: busy time, memory, clock, resets.",
+    .in_snapshots = false,
+    .metrics = kMetrics,
+    .features = kFeatures,
+    .notes =
+        "An NPU has metrics of its own, and needs no GPU beside it. Nothing here needs a permission, opens /dev/accel "
+        "or "
+        "wakes a sleeping NPU. The driver counts from the submission of a job to its end, and one job keeps the whole "
+        "device busy, so a ratio of 1 says that there was always work, not that the NPU can do no more; during a hang "
+        "it "
+        "counts on until the reset. No kernel reports it by process. Most jobs are short, and the clock stops between "
+        "them, so `current` is often 0 beside a busy ratio above it. Resets come from the kernel's events, which "
+        "collector health reads; where it cannot have them, they are counted by device core dumps, of which the kernel "
+        "keeps one for five minutes: a lower bound."};
+
+// What the machine's features come to, over all its NPUs.
+struct NpuCollector::Reports {
+  explicit Reports(SampleSink& out)
+      : clock(out, kFrequencyFeature), memory(out, kMemoryFeature), busy(out, kBusyFeature) {}
+  FeatureReport clock, memory, busy;  // they report in the opposite order
+};
+
+std::unique_ptr<MachineCollector> NpuCollector::create(const MachineContext& context) {
+  return std::make_unique<NpuCollector>(context.machine, context.min_window);
+}
+
+NpuCollector::NpuCollector(Machine& machine, Nanoseconds min_window) : machine_(machine), min_window_(min_window) {}
+
+void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
+  auto found = find_npus(machine_, npus_);
+  if (found.is_failure()) return out.failed(found.failure());
+  npus_ = *std::move(found);
+  for (const Npu& npu : npus_) (void)device_of(npu);
+  count_recoveries(pass);
+  if (npus_.empty()) return out.absent(kNpu, {Reason::hardware});
+  out.available(kNpu);
+  Reports reports(out);
+  for (const Npu& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
+  if (counts_recoveries_) return out.available(kRecoveriesFeature);
+  const bool is_denied = machine_.uevents.messages == nullptr;
+  out.absent(kRecoveriesFeature, is_denied ? machine_.uevents.why : Absent{Reason::disabled});
+}
+
+NpuCollector::Device& NpuCollector::device_of(const Npu& npu) {
+  Device& device = devices_.try_emplace(npu.address, min_window_).first->second;
+  if (!device.files || device.binding != npu.binding) {
+    device.files = std::make_unique<NpuFiles>(machine_.sys, npu.pci_path);
+    device.binding = npu.binding;
+  }
+  return device;
+}
+
+// A recovery makes an event and a dump.
+void NpuCollector::count_recoveries(MachinePass& pass) {
+  const DeviceFaults faults = pass.take_device_faults();
+  counts_recoveries_ = faults.has_events || faults.has_dumps;
+  for (const std::string& address : faults.has_events ? faults.recovered : faults.dumped)
+    if (const auto known = devices_.find(address); known != devices_.end()) ++known->second.recoveries;
+}
+
+void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) {
+  const auto busy = device.files->busy_microseconds();
+  if (!reports.busy.note(busy)) return device.window.restart();
+  constexpr double kMicrosecond = 1e-6;
+  out.add(kBusy, {npu.address}, Seconds{static_cast<double>(device.busy.advance(*busy)) * kMicrosecond});
+  if (const auto delta = device.window.advance(now, {*busy})) {
+    const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
+    out.add(kBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
+  }
+}
+
+void NpuCollector::write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out) {
+  const auto current = device.files->current_frequency();
+  const auto highest = device.files->highest_frequency();
+  if (reports.clock.note(current)) out.add(kFrequency, {npu.address, "current"}, *current);
+  if (reports.clock.note(highest)) out.add(kFrequency, {npu.address, "max"}, *highest);
+}
+
+void NpuCollector::write(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const {
+  char id[16] = "";
+  if (npu.device_id != 0) std::snprintf(id, sizeof id, "0x%04x", static_cast<unsigned>(npu.device_id));
+  out.add(kInfoMetric, {npu.address, npu.accel, id, npu.name}, flag(true));
+  write_busy(npu, device, now, reports, out);
+  const auto memory = device.files->resident_memory();
+  if (reports.memory.note(memory)) out.add(kMemory, {npu.address}, *memory);
+  write_frequency(npu, device, reports, out);
+  const auto suspended = device.files->suspended();
+  if (suspended.is_failure()) out.failed(suspended.failure());
+  if (suspended) out.add(kSuspended, {npu.address}, flag(*suspended));
+  if (counts_recoveries_) out.add(kRecoveries, {npu.address}, Count{static_cast<double>(device.recoveries)});
+}
+
+}  // namespace igpu

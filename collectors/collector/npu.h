@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/counter_window.h"
+#include "base/monotonic_counter.h"
+#include "collector/collector.h"
+#include "device/npus.h"
+#include "source/npu_files.h"
+
+namespace igpu {
+
+// The NPUs of the machine's processor. They are no GPUs: they have metrics of their own, and exist without a GPU.
+class NpuCollector final : public MachineCollector {
+ public:
+  static const CollectorInfo kInfo;
+  static std::unique_ptr<MachineCollector> create(const MachineContext& context);
+  NpuCollector(Machine& machine, Nanoseconds min_window);
+
+  void collect(MachinePass& pass, SampleSink& out) override;
+
+ private:
+  // Counts outlive a rebinding.
+  struct Device {
+    explicit Device(Nanoseconds min_window) : window(min_window) {}
+    std::uint64_t binding = 0;
+    std::unique_ptr<NpuFiles> files;
+    MonotonicCounter busy;    // microseconds
+    CounterWindow<1> window;  // of the kernel's own count
+    std::uint64_t recoveries = 0;
+  };
+  struct Reports;
+
+  Device& device_of(const Npu& npu);
+  void count_recoveries(MachinePass& pass);
+  static void write_busy(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out);
+  static void write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out);
+  void write(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const;
+
+  Machine& machine_;
+  const Nanoseconds min_window_;
+  std::vector<Npu> npus_;
+  bool counts_recoveries_ = false;
+  std::map<std::string, Device, std::less<>> devices_;  // by PCI address
+};
+
+}  // namespace igpu

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the driver intel_vpu shows of an NPU, by the kernel that has it, and what the page says.
+#include "collector/npu.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "collector/health.h"
+#include "support/fake_kernel_messages.h"
+#include "support/forwarding_directory.h"
+#include "support/test_machine.h"
+
+TEST_SUITE_BEGIN("npu");
+
+using namespace igpu;
+using namespace igpu::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+const std::string kPath = "devices/pci0000:00/0000:00:0b.0";
+
+// A scrape that keeps what one collector tells the next one.
+class SharedPass final : public MachinePass {
+ public:
+  explicit SharedPass(const Clock& clock) : clock_(clock) {}
+  Nanoseconds now() const override { return clock_.now(); }
+  Reading<const ClientSnapshot*> clients() override { return Absent{}; }
+  std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(); }
+  std::span<const std::string> asleep() const override { return {}; }
+  EngineSecondsByDevice engines_measured() const override { return {}; }
+  JobCountersByDevice jobs_counted() const override { return {}; }
+  void devices_failed(DeviceFaults told) override { faults = std::move(told); }
+  DeviceFaults take_device_faults() override {
+    return std::exchange(faults, {faults.has_events, faults.has_dumps, {}, {}});
+  }
+
+  DeviceFaults faults{.has_events = true};
+
+ private:
+  const Clock& clock_;
+};
+
+class Scene {
+ public:
+  TestMachine m;
+  SampleSink sink;
+  SharedPass pass{m.clock};
+  FakeKernelMessages uevents;
+
+  Scene() { m.machine().uevents.messages = &uevents; }
+
+  void file(const std::string& name, const std::string& text) {
+    m.tree.write("sys/" + kPath + "/" + name, text + "\n");
+  }
+  void remove(const std::string& name) { m.tree.remove("sys/" + kPath + "/" + name); }
+  // Loads the driver.
+  void bind(const std::string& driver = "intel_vpu", const std::string& accel = "accel0") {
+    file("vendor", "0x8086");
+    file("device", "0x643e");
+    file("accel/" + accel + "/dev", "261:0");
+    file("power/runtime_status", "active");
+    m.tree.link("sys/" + kPath + "/driver", "../../../bus/pci/drivers/" + driver);
+    m.tree.link("sys/class/accel/" + accel, "../../" + kPath + "/accel/" + accel);
+  }
+  // What a kernel of this version has.
+  void kernel_6_11() { file("npu_busy_time_us", "5000000"); }
+  void kernel_6_15() {
+    kernel_6_11();
+    file("npu_memory_utilization", "432013312");
+  }
+  void kernel_6_16() {
+    kernel_6_15();
+    file("npu_max_frequency_mhz", "1950");
+    file("npu_current_frequency_mhz", "1400");
+  }
+  void scrape(Nanoseconds after = 0s) {
+    m.clock.advance(after);
+    if (!collector_) collector_ = std::make_unique<NpuCollector>(m.machine(), 1s);
+    sink.clear();
+    collector_->collect(pass, sink);
+  }
+  std::optional<double> value(std::string_view metric, Labels labels = {}) const {
+    std::optional<double> found;
+    for (const auto& sample : sink.samples().samples()) {
+      if (sample.metric->name != metric) continue;
+      bool same = true;
+      for (const auto& [name, wanted] : labels)
+        for (std::size_t i = 0; i < sample.metric->label_count; ++i)
+          if (sample.metric->label_names[i] == name) same = same && sink.samples().label_value(sample, i) == wanted;
+      if (same) found = sample.value;
+    }
+    return found;
+  }
+  std::optional<Reason> missing(std::string_view feature) const {
+    for (const auto& state : sink.features())
+      if (state.feature->name == feature && !state.available) return state.absent.reason;
+    return std::nullopt;
+  }
+  std::size_t reported(std::string_view prefix) const {
+    std::size_t count = 0;
+    for (const auto& state : sink.features()) count += state.feature->name.starts_with(prefix);
+    return count;
+  }
+
+ private:
+  std::unique_ptr<NpuCollector> collector_;
+};
+
+}  // namespace
+
+TEST_CASE("Linux 6.16: everything that the driver tells, without a GPU") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.scrape();
+  s.file("npu_busy_time_us", "5500000");
+  s.scrape(2s);
+  CHECK(
+      s.value("intel_npu_info",
+              {{"device", "0000:00:0b.0"}, {"accel", "accel0"}, {"device_id", "0x643e"}, {"name", "Lunar Lake NPU"}}) ==
+      1);
+  CHECK(s.value("intel_npu_busy_seconds_total", {{"device", "0000:00:0b.0"}}) == 5.5);
+  CHECK(s.value("intel_npu_busy_ratio") == 0.25);
+  CHECK(s.value("intel_npu_memory_resident_bytes") == 432013312);
+  CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "current"}}) == 1.4e9);
+  CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "max"}}) == 1.95e9);
+  CHECK(s.value("intel_npu_runtime_suspended") == 0);
+  CHECK(s.value("intel_npu_recoveries_total") == 0);
+  for (const auto& state : s.sink.features()) CHECK(state.available);
+  CHECK(s.reported("npu") == 5);
+  CHECK(s.sink.failures().empty());
+}
+
+TEST_CASE("older kernels lack files, and what they lack is absent, not zero") {
+  Scene s;
+  s.bind();
+  SUBCASE("6.10: an NPU that tells nothing") {
+    s.scrape();
+    CHECK(s.missing("npu_busy") == Reason::kernel);
+    CHECK(s.missing("npu_memory") == Reason::kernel);
+    CHECK(s.missing("npu_frequency") == Reason::kernel);
+    CHECK(!s.value("intel_npu_busy_seconds_total"));
+    CHECK(s.value("intel_npu_info") == 1);
+  }
+  SUBCASE("6.11: the busy time") {
+    s.kernel_6_11();
+    s.scrape();
+    CHECK(!s.missing("npu_busy"));
+    CHECK(s.missing("npu_memory") == Reason::kernel);
+    CHECK(!s.value("intel_npu_memory_resident_bytes"));
+  }
+  SUBCASE("6.15: the memory, too") {
+    s.kernel_6_15();
+    s.scrape();
+    CHECK(!s.missing("npu_memory"));
+    CHECK(s.missing("npu_frequency") == Reason::kernel);
+    CHECK(!s.value("intel_npu_frequency_hertz"));
+  }
+  CHECK(s.sink.failures().empty());
+}
+
+TEST_CASE("Linux 7.2 has the clock in a folder; the old names go one day") {
+  Scene s;
+  s.bind();
+  s.kernel_6_15();
+  s.file("freq/current_freq", "1200");
+  s.file("freq/hw_max_freq", "1900");
+  s.scrape();
+  CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "current"}}) == 1.2e9);
+  CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "max"}}) == 1.9e9);
+  CHECK(!s.missing("npu_frequency"));
+}
+
+TEST_CASE("a sleeping NPU: its books are read, its clock stands still, and it is not woken") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.file("power/runtime_status", "suspended");
+  s.file("npu_current_frequency_mhz", "0");
+  s.scrape();
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_runtime_suspended") == 1);
+  CHECK(s.value("intel_npu_busy_ratio") == 0);
+  CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "current"}}) == 0);
+}
+
+TEST_CASE("a busy time that goes back gives no ratio, and the counter stays where it was") {
+  Scene s;
+  s.bind();
+  s.kernel_6_11();
+  s.scrape();
+  s.file("npu_busy_time_us", "1000000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 5);
+  CHECK(!s.value("intel_npu_busy_ratio"));
+  s.file("npu_busy_time_us", "2000000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 6);
+  CHECK(s.value("intel_npu_busy_ratio") == 0.5);
+}
+
+TEST_CASE("a job that was longer than the window is no ratio above 1") {
+  Scene s;
+  s.bind();
+  s.kernel_6_11();
+  s.scrape();
+  s.file("npu_busy_time_us", "99000000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_ratio") == 1);
+}
+
+TEST_CASE("the driver is loaded again: the counters go on") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.pass.faults.recovered = {"0000:00:0b.0"};
+  s.scrape();
+  s.remove("accel");
+  s.m.tree.remove("sys/class/accel/accel0");
+  s.scrape(2s);
+  CHECK(!s.value("intel_npu_busy_seconds_total"));
+  CHECK(s.missing("npu") == Reason::hardware);
+  s.bind("intel_vpu", "accel1");
+  s.file("npu_busy_time_us", "250000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_info", {{"accel", "accel1"}}) == 1);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 5);
+  CHECK(s.value("intel_npu_recoveries_total") == 1);
+  s.file("npu_busy_time_us", "1250000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 6);
+}
+
+TEST_CASE("a machine without an NPU says so in one line") {
+  Scene s;
+  SUBCASE("no class of accelerators") {}
+  SUBCASE("an accelerator of another driver") { s.bind("amdxdna"); }
+  SUBCASE("a link to nowhere") { s.m.tree.link("sys/class/accel/accel0", "../../devices/virtual/accel0"); }
+  s.scrape();
+  CHECK(s.missing("npu") == Reason::hardware);
+  CHECK(s.sink.features().size() == 1);
+  CHECK(s.sink.samples().samples().empty());
+  CHECK(s.sink.failures().empty());
+}
+
+TEST_CASE("files with bad content fail, and take nothing else with them") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.file("npu_busy_time_us", "-7");
+  s.file("npu_memory_utilization", "99999999999999999999999999");
+  s.file("power/runtime_status", "dreaming");
+  s.scrape();
+  CHECK(s.sink.failures().size() == 3);
+  CHECK(!s.value("intel_npu_busy_seconds_total"));
+  CHECK(!s.value("intel_npu_memory_resident_bytes"));
+  CHECK(!s.value("intel_npu_runtime_suspended"));
+  CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "max"}}) == 1.95e9);
+}
+
+TEST_CASE("no more NPUs than kMostNpus have series, whatever the class of accelerators lists") {
+  Scene s;
+  for (int i = 0; i < 100; ++i) s.bind("intel_vpu", "accel" + std::to_string(i));
+  s.scrape();
+  std::size_t count = 0;
+  for (const auto& sample : s.sink.samples().samples()) count += sample.metric->name == "intel_npu_info";
+  CHECK(count <= kMostNpus);
+  CHECK(count > 0);
+}
+
+TEST_CASE("a recovery is the driver's event after the reset; the health collector reads it for both") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  HealthCollector health(s.m.machine());
+  const auto scrape = [&] {
+    SampleSink of_health;
+    health.collect(s.pass, of_health);
+    CHECK(of_health.failures().empty());
+    s.scrape();
+  };
+  scrape();
+  CHECK(s.value("intel_npu_recoveries_total") == 0);
+  s.uevents.add(uevent_text("change", kPath, "pci", "IVPU_PM_EVENT=IVPU_RECOVER"));
+  s.uevents.add(uevent_text("change", kPath, "pci", "IVPU_PM_EVENT=IVPU_SOMETHING_ELSE"));
+  s.uevents.add(uevent_text("change", kPath, "drm", "IVPU_PM_EVENT=IVPU_RECOVER"));
+  s.uevents.add(uevent_text("change", "devices/pci0000:00/0000:00:0c.0", "pci", "IVPU_PM_EVENT=IVPU_RECOVER"));
+  scrape();
+  CHECK(s.value("intel_npu_recoveries_total") == 1);
+  scrape();
+  CHECK(s.value("intel_npu_recoveries_total") == 1);
+  CHECK(!s.missing("npu_recoveries"));
+}
+
+TEST_CASE("an event and a dump of one recovery count once; without events the dumps count") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.pass.faults = {.has_events = true, .has_dumps = true, .recovered = {"0000:00:0b.0"}, .dumped = {"0000:00:0b.0"}};
+  s.scrape();
+  CHECK(s.value("intel_npu_recoveries_total") == 1);
+  s.pass.faults = {.has_events = false, .has_dumps = true, .recovered = {}, .dumped = {"0000:00:0b.0", "0000:03:00.0"}};
+  s.scrape();
+  CHECK(s.value("intel_npu_recoveries_total") == 2);
+}
+
+TEST_CASE("without events and dumps no recovery can be counted, which is not zero recoveries") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.pass.faults = {};
+  SUBCASE("collector health is off") {
+    s.scrape();
+    CHECK(s.missing("npu_recoveries") == Reason::disabled);
+  }
+  SUBCASE("a user namespace") {
+    s.m.machine().uevents = {nullptr, {Reason::permission, EUSERS}};
+    s.scrape();
+    CHECK(s.missing("npu_recoveries") == Reason::permission);
+  }
+  CHECK(!s.value("intel_npu_recoveries_total"));
+}
+
+TEST_CASE("a core dump of the NPU is not one of a GPU, and an old one is no recovery") {
+  Scene s;
+  s.bind();
+  s.m.machine().uevents = {nullptr, {Reason::permission, EUSERS}};
+  const auto dump = [&](const std::string& name) {
+    s.m.tree.write("sys/devices/virtual/devcoredump/" + name + "/data", "");
+    s.m.tree.link("sys/devices/virtual/devcoredump/" + name + "/failing_device", "../../../../" + kPath);
+    s.m.tree.link("sys/class/devcoredump/" + name, "../../devices/virtual/devcoredump/" + name);
+  };
+  s.m.tree.write("sys/class/devcoredump/disabled", "0\n");
+  dump("devcd1");
+  HealthCollector health(s.m.machine());
+  const auto scrape = [&] {
+    SampleSink of_health;
+    s.m.clock.advance(30s);
+    health.collect(s.pass, of_health);
+    s.scrape();
+  };
+  scrape();
+  CHECK(s.value("intel_npu_recoveries_total") == 0);
+  dump("devcd2");
+  scrape();
+  CHECK(s.value("intel_npu_recoveries_total") == 1);
+}
+
+TEST_SUITE_END();
