@@ -2,6 +2,8 @@
 #include "cli/options.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 #include "cli/flight_recorder.h"
 #include "cli/stats_writer.h"
@@ -67,6 +69,13 @@ void finish_flights(const Settings& settings, const Options& options) {
     if (given != nullptr && !has_flight_recorder(options.monitor))
       throw UsageError(given->origin + " needs --sample.interval, such as --sample.interval 100ms");
   }
+  // Flights are held in memory, ten of them.
+  constexpr std::int64_t kMostSamples = 12'000;
+  const Setting* const length = settings.find("flight.length");
+  const Setting* const interval = settings.find("sample.interval");
+  const Nanoseconds between = interval != nullptr ? interval->duration(Nanoseconds(1)) : Nanoseconds(100'000'000);
+  if (length != nullptr && length->duration(Nanoseconds(1)) / between > kMostSamples)
+    length->refuse("holds more than " + std::to_string(kMostSamples) + " samples; sample less often, or keep less");
 }
 
 void finish_command_flights(const Settings& settings, const FlightsOptions& flights) {

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -168,14 +169,24 @@ void request_flight(Flights* flights, Log& log) {
   log.write(LogLevel::info, "SIGUSR1: a flight is recorded; /api/v1/flights has it in about ten seconds");
 }
 
-// Waits for a signal. Meanwhile it notifies the service manager's watchdog while scrapes and connections make progress.
-int wait_for_signal(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source,
-                    Listener& listener, Log& log) {
+// Waits for a signal that ends the program. Meanwhile it notifies the service manager's watchdog while scrapes and
+// connections make progress, and asks for a flight at each SIGUSR1.
+int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source, Listener& listener,
+                 Flights* flights, Log& log) {
+  using Clock = std::chrono::steady_clock;
   const auto interval = service.watchdog_interval();
-  if (!interval) return signals.wait();
+  auto due = interval ? Clock::now() + *interval : Clock::time_point::max();
   bool was_alive = true;
   for (;;) {
-    if (const auto signal = signals.wait(*interval)) return *signal;
+    // Signals that come again and again do not put the watchdog off.
+    const auto left = std::chrono::ceil<milliseconds>(due - Clock::now());
+    if (!interval || left > milliseconds::zero()) {
+      const std::optional<int> signal = interval ? signals.wait(left) : signals.wait();
+      if (signal == SIGUSR1) request_flight(flights, log);
+      if (signal && signal != SIGUSR1) return *signal;
+      continue;
+    }
+    due = Clock::now() + *interval;
     // The scrape waits for its turn and discovers GPUs, without running a collector.
     const bool scrapes = source.scrape({CollectorSet::none(), *interval}) != nullptr;
     const bool alive = scrapes && listener.responds(*interval);
@@ -292,9 +303,7 @@ int serve(const Options& options) {
   unmap_start_pages();
   if (pusher) pusher->start();
 
-  int signal = 0;
-  while ((signal = wait_for_signal(signals, service, source, listener, log)) == SIGUSR1)
-    request_flight(flights.get(), log);
+  const int signal = wait_for_end(signals, service, source, listener, flights.get(), log);
   log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
   service.stopping("finishing responses");
   readiness.set(Readiness::State::draining);

@@ -158,6 +158,10 @@ void FlightKeeper::start() {
     ::pthread_setname_np(::pthread_self(), "flights");
     std::uint64_t last = 0;
     while (const auto flight = flights_->next_after(last, stop)) {
+      if (const std::uint64_t gone = flight->number - last - 1; gone > 0) {
+        failures_ += gone - 1;
+        failed("flights came faster than they could be written", kMakeRoom);
+      }
       last = flight->number;
       write(*flight, stop);
     }

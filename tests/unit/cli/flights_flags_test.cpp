@@ -57,6 +57,13 @@ TEST_CASE("triggers are several flags; a wrong one is named with what is meant")
   }
 }
 
+TEST_CASE("a flight has a bounded number of samples") {
+  CHECK(refused({"--sample.interval=50ms", "--flight.length=10m"}) == "accepted");
+  CHECK(refused({"--sample.interval=10ms", "--flight.length=2m"}) == "accepted");
+  CHECK(refused({"--sample.interval=10ms", "--flight.length=121s"}) ==
+        "--flight.length: \"121s\" holds more than 12000 samples; sample less often, or keep less");
+}
+
 TEST_CASE("the command's flags") {
   const Options one = options({"flights", "rack1", "--number=3", "--format=pftrace", "-o", "x"});
   CHECK(one.operands == std::vector<std::string>{"rack1"});
