@@ -17,7 +17,6 @@
 #include "device/engine_class.h"
 #include "igpu/device.h"
 #include "igpu/feature.h"
-#include "igpu/flight.h"
 #include "igpu/log.h"
 #include "igpu/metric.h"
 #include "igpu/options.h"

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include "machine/job_counters.h"
+#include "source/job_counts.h"
 
 namespace igpu {
 namespace {
@@ -77,10 +81,12 @@ void report(const sampling::Sampler::GpuView& gpu, Absent closed, SampleSink& ou
 
 std::unique_ptr<MachineCollector> SamplesCollector::create(const MachineContext& context) {
   const Nanoseconds interval = context.options[kInterval];
-  sampling::SamplerOptions options{.interval = interval, .saturated = context.options[kSaturatedAbove], .history = {}};
+  sampling::SamplerOptions options{.interval = interval, .saturated = context.options[kSaturatedAbove]};
   if (context.flights) {
-    options.recorder = std::make_shared<sampling::FlightRecorder>(sampling::FlightOptions{}, context.flights);
-    options.history = options.recorder->history();
+    sampling::FlightOptions flights{.length = context.options[kFlightLength], .triggers = {}, .interval = interval};
+    for (const std::string& text : context.options[kFlightTriggers])
+      flights.triggers.push_back(std::get<sampling::FlightTrigger>(sampling::parse_flight_trigger(text)));
+    options.recorder = std::make_shared<sampling::FlightRecorder>(std::move(flights), context.flights);
   }
   auto collector = std::make_unique<SamplesCollector>(context.machine, options);
   collector->recorder_ = options.recorder;
@@ -109,6 +115,8 @@ void SamplesCollector::collect(MachinePass& pass, SampleSink& out) {
   pass.differs_by_client(std::make_shared<Windows>(sampler_));
   if (!recorder_) return;
   if (const auto clients = pass.clients()) recorder_->see_clients(**clients);
+  for (const auto& [device, counters] : pass.jobs_counted())
+    recorder_->see_jobs(device, pass.now(), read_job_counts(counters->slots(), device));
 }
 
 }  // namespace igpu

@@ -78,6 +78,19 @@ class SamplesCollector final : public MachineCollector {
                "10ms to 10s."},
       std::chrono::milliseconds(10),
       std::chrono::seconds(10)};
+  static constexpr DurationOption kFlightLength{
+      {.flag = "flight.length",
+       .default_value = "60s",
+       .help = "How much of the time before its event a flight holds: 1s to 10m. Needs --sample.interval."},
+      std::chrono::seconds(1),
+      std::chrono::minutes(10)};
+  static constexpr TextListOption kFlightTriggers{
+      {.flag = "flight.trigger",
+       .default_value = "",
+       .help = "Also record a flight when this happens: engine_busy{class=video}>0.98/5s, throttled/2s, "
+               "idle_gap{class=video}>0.5s or scrape_failed. Faults and requests always do. Needs --sample.interval."},
+      "TRIGGER",
+      &sampling::refusal_of_flight_trigger};
   static constexpr RatioOption kSaturatedAbove{
       {.flag = "sample.saturated",
        .default_value = "0.95",
@@ -86,13 +99,15 @@ class SamplesCollector final : public MachineCollector {
   static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
       &kBusyMax, &kBusyMin, &kPowerMax, &kFrequencyMin, &kUtilization, &kSaturated, &kGaps, &kThrottled, &kMissed};
   static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
-  static constexpr std::array<const OptionDescriptor*, 2> kOptions{&kInterval, &kSaturatedAbove};
+  static constexpr std::array<const OptionDescriptor*, 4> kOptions{&kInterval, &kSaturatedAbove, &kFlightLength,
+                                                                   &kFlightTriggers};
   static constexpr std::array<const OptionDescriptor*, 1> kEnabledBy{&kInterval};
   static constexpr CollectorInfo kInfo{
       .name = "samples",
       .help = "Peaks, gaps and saturation between the scrapes, by a thread that reads the GPUs many times a second.",
       .enabled_by_default = false,
       .in_snapshots = false,
+      .reads_processes = true,  // clients, for the flight recorder
       .metrics = kMetrics,
       .features = kFeatures,
       .options = kOptions,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "igpu/flight.h"
 #include "monitor/machine_parts.h"
 #include "monitor/state.h"
 

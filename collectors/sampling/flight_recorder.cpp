@@ -2,9 +2,10 @@
 #include "sampling/flight_recorder.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 #include "sampling/engine_statistics.h"
-#include "sampling/sampler.h"
 
 namespace igpu::sampling {
 namespace {
@@ -50,17 +51,40 @@ void append_values(const FrameLayout& layout, const SampleFrame& frame, std::vec
 
 }  // namespace
 
-void FlightRecorder::add(const FrameLayout& layout, const SampleFrame& frame) {
-  if (options_.triggers.empty()) return;
-  auto known = holds_.find(layout.device);
-  if (frame.state == GpuState::gone) {
-    if (known != holds_.end()) holds_.erase(known);
+void FlightRecorder::bind(const FrameLayout& layout) {
+  const auto fresh = [&] { return Binding{layout, FrameRing(history(), options_.interval)}; };
+  const auto known = gpus_.find(layout.device);
+  if (known == gpus_.end()) {
+    gpus_.emplace(layout.device, RecordedGpu{std::nullopt, fresh(), std::vector<Holds>(options_.triggers.size())});
     return;
   }
-  if (known == holds_.end()) known = holds_.emplace(layout.device, options_.triggers.size()).first;
+  RecordedGpu& gpu = known->second;
+  gpu.before = std::exchange(gpu.now, fresh());
+  gpu.holds.assign(options_.triggers.size(), {});
+}
+
+void FlightRecorder::add(const FrameLayout& layout, const SampleFrame& frame, bool same_layout) {
+  RecordedGpu& gpu = gpus_.find(layout.device)->second;
+  if (!same_layout) gpu.now.layout = layout;
+  gpu.now.frames.push(layout, frame);
+  if (frame.state == GpuState::gone) {
+    gpu.holds.assign(options_.triggers.size(), {});
+  } else {
+    watch(gpu, layout, frame);
+  }
+}
+
+std::size_t FlightRecorder::frame_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [device, gpu] : gpus_)
+    bytes += gpu.now.frames.bytes() + (gpu.before ? gpu.before->frames.bytes() : 0);
+  return bytes;
+}
+
+void FlightRecorder::watch(RecordedGpu& gpu, const FrameLayout& layout, const SampleFrame& frame) {
   for (std::size_t t = 0; t < options_.triggers.size(); ++t) {
     const FlightTrigger& trigger = options_.triggers[t];
-    Holds& holds = known->second[t];
+    Holds& holds = gpu.holds[t];
     if (trigger.cause == FlightCause::throttled) {
       for (std::size_t gt = 0; gt < layout.gts.size(); ++gt) {
         if (frame.missed > 0) holds[gt].since.reset();  // nobody knows what happened meanwhile
@@ -113,31 +137,69 @@ void FlightRecorder::watch_gap(Hold& state, float busy, const SampleFrame& frame
   }
 }
 
-void FlightRecorder::begin(FlightEvent event, Nanoseconds now) {
+void FlightRecorder::begin(FlightEvent event, Nanoseconds now, std::uint64_t more) {
   if (pending_) {
-    ++pending_->more;
+    pending_->more += 1 + more;
     return;
   }
   const Nanoseconds due = std::max(event.time + kAfter, now + kSettles);
-  pending_ = Pending{std::move(event), due};
+  pending_ = Pending{std::move(event), due, more};
 }
 
 void FlightRecorder::see_clients(const ClientSnapshot& snapshot) {
   const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  for (auto& [device, clients] : clients_) {
+    std::erase_if(clients, [&](const auto& one) { return snapshot.time - one.second.last > history(); });
+    count += clients.size();
+  }
+  std::uint64_t left_out = 0;
   for (const DrmClient& client : snapshot.clients) {
-    const auto known = std::find_if(clients_.begin(), clients_.end(), [&client](const auto& one) {
-      return one.first == client.serial && one.second.device == client.device;
-    });
-    if (known != clients_.end()) {
+    auto& clients = clients_[client.device];
+    const auto known = clients.find(client.serial);
+    if (known != clients.end()) {
       known->second.last = snapshot.time;
-    } else if (clients_.size() < kMostClients) {
+    } else if (count < kMostClients) {
       const ClientProcess* const process = snapshot.process(client.pid);
-      clients_.push_back({client.serial,
-                          {client.device, client.id, client.pid, process != nullptr ? process->comm : std::string(),
-                           snapshot.time, snapshot.time}});
+      clients.emplace(client.serial,
+                      Flight::Client{client.device, client.id, client.pid,
+                                     process != nullptr ? process->comm : std::string(), snapshot.time, snapshot.time});
+      ++count;
+    } else {
+      ++left_out;
     }
   }
-  std::erase_if(clients_, [&](const auto& one) { return snapshot.time - one.second.last > history(); });
+  if (snapshot.time - left_out_at_ > history()) clients_left_out_ = 0;
+  if (left_out == 0) return;
+  clients_left_out_ = std::max(clients_left_out_, left_out);
+  left_out_at_ = snapshot.time;
+}
+
+void FlightRecorder::see_jobs(const std::string& device, Nanoseconds now, std::span<const JobCounts> counts) {
+  JobSumsByClass sums;
+  for (const JobCounts& of : counts) {
+    const auto index = static_cast<std::size_t>(of.engine_class);
+    JobSums& sum = sums[index] ? *sums[index] : sums[index].emplace();
+    for (const std::uint64_t outcome : of.outcomes) sum.jobs += static_cast<double>(outcome);
+    sum.queue_seconds += of.queue_seconds;
+    sum.run_seconds += of.run_seconds;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto [known, is_new] = jobs_.try_emplace(device);
+  CountedJobs& jobs = known->second;
+  const JobSumsByClass before = std::exchange(jobs.last, sums);
+  if (is_new) return;  // nobody knows since when
+  JobSumsByClass gained = sums;
+  for (std::size_t i = 0; i < kJobClasses; ++i) {
+    if (!gained[i] || !before[i]) continue;
+    gained[i]->jobs -= before[i]->jobs;
+    gained[i]->queue_seconds -= before[i]->queue_seconds;
+    gained[i]->run_seconds -= before[i]->run_seconds;
+  }
+  while (!jobs.samples.empty() &&
+         (jobs.samples.size() >= kMostJobSamples || now - jobs.samples.front().first > history()))
+    jobs.samples.pop_front();
+  jobs.samples.emplace_back(now, gained);
 }
 
 // Faults and requests always; a failed scrape only with its trigger.
@@ -147,37 +209,77 @@ bool FlightRecorder::wants(FlightCause cause) const {
                      [cause](const FlightTrigger& trigger) { return trigger.cause == cause; });
 }
 
-void FlightRecorder::end_tick(Nanoseconds now, const Sampler& sampler) {
-  for (FlightEvent& event : flights_->take_requests()) {
-    if (event.time == Nanoseconds::zero()) event.time = now;
-    if (wants(event.cause)) begin(std::move(event), now);
+void FlightRecorder::end_tick(Nanoseconds now) {
+  for (FlightRequest& request : flights_->take_requests()) {
+    if (request.time == Nanoseconds::zero()) request.time = now;
+    if (!wants(request.cause)) continue;
+    if (request.cause == FlightCause::scrape_failed) {
+      const Nanoseconds before = std::exchange(last_failed_scrape_, now);
+      if (now - before < kStillFails && !pending_) continue;
+    }
+    const std::uint64_t more = request.more;
+    begin(std::move(request), now, more);
   }
   if (!pending_ || now < pending_->due) return;
-  Flight flight = frozen(pending_->event, sampler);
+  Flight flight = frozen(pending_->event);
   flight.more_events = pending_->more;
   flight.frozen = now;
   pending_.reset();
   flights_->add(std::move(flight));
 }
 
-Flight FlightRecorder::frozen(const FlightEvent& event, const Sampler& sampler) const {
+Flight FlightRecorder::frozen(const FlightEvent& event) const {
   Flight flight;
   flight.event = event;
   const Nanoseconds from = event.time - options_.length;
   const Nanoseconds to = event.time + kAfter;
-  sampler.for_last(history(), [&](const FrameLayout& layout, const SampleFrame& frame) {
-    if (frame.time < from || frame.time > to) return;
-    if (flight.gpus.empty() || flight.gpus.back().device != layout.device)
-      flight.gpus.push_back({layout.device, columns_of(layout), {}, {}});
-    Flight::Gpu& gpu = flight.gpus.back();
-    gpu.samples.push_back({frame.time, to_string(frame.state), frame.missed});
-    append_values(layout, frame, gpu.values);
-  });
-  flight.faults = flights_->faults_between(from, to);
+  const auto add = [&](const Binding& binding) {
+    Flight::Gpu gpu{binding.layout.device, columns_of(binding.layout), {}, {}};
+    binding.frames.for_each(from, to, [&](const SampleFrame& frame) {
+      gpu.samples.push_back({frame.time, to_string(frame.state), frame.missed});
+      append_values(binding.layout, frame, gpu.values);
+    });
+    if (!gpu.samples.empty()) flight.gpus.push_back(std::move(gpu));
+  };
+  for (const auto& [device, gpu] : gpus_) {
+    if (gpu.before) add(*gpu.before);
+    add(gpu.now);
+  }
+  std::tie(flight.faults, flight.more_faults) = flights_->faults_between(from, to);
   const std::lock_guard lock(mutex_);
-  for (const auto& [serial, client] : clients_)
-    if (client.last >= from && client.first <= to) flight.clients.push_back(client);
+  for (const auto& [device, clients] : clients_)
+    for (const auto& [serial, client] : clients)
+      if (client.last >= from && client.first <= to) flight.clients.push_back(client);
+  std::sort(flight.clients.begin(), flight.clients.end(), [](const Flight::Client& a, const Flight::Client& b) {
+    return std::tie(a.device, a.first, a.pid, a.id) < std::tie(b.device, b.first, b.pid, b.id);
+  });
+  if (left_out_at_ >= from) flight.more_clients = clients_left_out_;
+  for (const auto& [device, jobs] : jobs_) add_jobs(device, jobs, from, to, flight);
   return flight;
+}
+
+void FlightRecorder::add_jobs(const std::string& device, const CountedJobs& jobs, Nanoseconds from, Nanoseconds to,
+                              Flight& flight) {
+  Flight::Gpu counted{device, {}, {}, {}};
+  for (std::size_t i = 0; i < kJobClasses; ++i) {
+    if (!jobs.last[i]) continue;
+    const std::string name(igpu::to_string(static_cast<JobClass>(i)));
+    counted.columns.push_back({name + " jobs", "jobs"});
+    counted.columns.push_back({name + " jobs queued for", "seconds"});
+    counted.columns.push_back({name + " jobs ran for", "seconds"});
+  }
+  for (const auto& [time, sums] : jobs.samples) {
+    if (time < from || time > to) continue;
+    counted.samples.push_back({time, "scraped", 0});
+    for (std::size_t i = 0; i < kJobClasses; ++i) {
+      if (!jobs.last[i]) continue;
+      const JobSums none{std::nan(""), std::nan(""), std::nan("")};
+      const JobSums& sum = sums[i] ? *sums[i] : none;
+      for (const double value : {sum.jobs, sum.queue_seconds, sum.run_seconds})
+        counted.values.push_back(static_cast<float>(value));
+    }
+  }
+  if (!counted.columns.empty() && !counted.samples.empty()) flight.gpus.push_back(std::move(counted));
 }
 
 }  // namespace igpu::sampling

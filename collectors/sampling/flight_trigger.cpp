@@ -114,4 +114,10 @@ std::variant<FlightTrigger, std::string> parse_flight_trigger(std::string_view t
   }
 }
 
+std::string refusal_of_flight_trigger(std::string_view text) {
+  const auto parsed = parse_flight_trigger(text);
+  const std::string* const refusal = std::get_if<std::string>(&parsed);
+  return refusal == nullptr ? std::string() : *refusal;
+}
+
 }  // namespace igpu::sampling

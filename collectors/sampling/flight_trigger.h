@@ -29,4 +29,7 @@ struct FlightTrigger {
 // The trigger, or why the text is none: one line, which names the nearest word and all that is allowed.
 std::variant<FlightTrigger, std::string> parse_flight_trigger(std::string_view text);
 
+// The latter; "": the text is a trigger. As OptionDescriptor::refusal().
+std::string refusal_of_flight_trigger(std::string_view text);
+
 }  // namespace igpu::sampling

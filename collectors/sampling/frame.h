@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "igpu/units.h"
@@ -78,39 +79,88 @@ struct FrameLayout {
   std::uint64_t throttle_known = 0;  // bit n: gts[n] reports throttle reasons
 };
 
-// The last frames of one GPU. The memory is allocated at construction and does not grow. Not thread-safe: its owner
-// guards it.
+// The last frames of one GPU, without the places that its layout does not use: 64 bytes each for a card with seven
+// engines. Memory is allocated at construction and when the layout grows, which ends within a minute. Not thread-safe.
 class FrameRing {
  public:
   // Holds at least the frames of `length` at one every `interval`.
-  FrameRing(Nanoseconds length, Nanoseconds interval)
-      : frames_(static_cast<std::size_t>(length / interval) + 1), length_(length) {}
+  FrameRing(Nanoseconds length, Nanoseconds interval) : heads_(static_cast<std::size_t>(length / interval) + 1) {}
 
-  void push(const SampleFrame& frame) {
-    frames_[next_ % frames_.size()] = frame;
+  void push(const FrameLayout& layout, const SampleFrame& frame) {
+    if (layout.engines.size() > engines_ || layout.domains.size() > domains_ || layout.gts.size() > gts_) widen(layout);
+    put(next_ % heads_.size(), frame);
     ++next_;
   }
 
-  // Calls visit(frame) for every frame that is not older than `length` before the last one, oldest first. To read the
-  // last ten seconds of a GPU: for_last(10s, [](const SampleFrame& frame) { ... }).
+  // Calls visit(const SampleFrame&) for the frames of this time, both ends included, oldest first.
   template <class Visit>
-  void for_last(Nanoseconds length, Visit&& visit) const {
-    if (next_ == 0) return;
-    const Nanoseconds begin = frames_[(next_ - 1) % frames_.size()].time - length;
-    const std::size_t oldest = next_ > frames_.size() ? next_ - frames_.size() : 0;
-    for (std::size_t i = oldest; i < next_; ++i) {
-      const SampleFrame& frame = frames_[i % frames_.size()];
-      if (frame.time >= begin) visit(frame);
+  void for_each(Nanoseconds from, Nanoseconds to, Visit&& visit) const {
+    SampleFrame frame;
+    for (std::size_t i = oldest(); i < next_; ++i) {
+      const std::size_t row = i % heads_.size();
+      if (heads_[row].time < from || heads_[row].time > to) continue;
+      take(row, frame);
+      visit(std::as_const(frame));
     }
   }
 
-  std::size_t bytes() const { return frames_.size() * sizeof(SampleFrame); }
-  Nanoseconds length() const { return length_; }
+  std::size_t bytes() const {
+    return heads_.size() * sizeof(Head) + values_.size() * sizeof(float) + throttled_.size() * sizeof(std::uint64_t);
+  }
 
  private:
-  std::vector<SampleFrame> frames_;
-  Nanoseconds length_;
-  std::size_t next_ = 0;  // frames so far
+  static_assert(kGts <= 8);
+  struct Head {
+    Nanoseconds time{};
+    std::uint32_t missed = 0;
+    GpuState state = GpuState::sampled;
+    std::uint8_t throttle_read = 0;
+  };
+
+  std::size_t width() const { return engines_ + domains_ + gts_; }
+  std::size_t oldest() const { return next_ > heads_.size() ? next_ - heads_.size() : 0; }
+
+  void put(std::size_t row, const SampleFrame& frame) {
+    heads_[row] = {frame.time, frame.missed, frame.state, static_cast<std::uint8_t>(frame.throttle_read)};
+    float* value = values_.data() + row * width();
+    value = std::copy_n(frame.engine_busy.begin(), engines_, value);
+    value = std::copy_n(frame.watts.begin(), domains_, value);
+    std::copy_n(frame.hertz.begin(), gts_, value);
+    std::copy_n(frame.throttled.begin(), gts_, throttled_.data() + row * gts_);
+  }
+  void take(std::size_t row, SampleFrame& frame) const {
+    frame.clear();
+    const Head& head = heads_[row];
+    frame.time = head.time;
+    frame.missed = head.missed;
+    frame.state = head.state;
+    frame.throttle_read = head.throttle_read;
+    const float* const value = values_.data() + row * width();
+    std::copy_n(value, engines_, frame.engine_busy.begin());
+    std::copy_n(value + engines_, domains_, frame.watts.begin());
+    std::copy_n(value + engines_ + domains_, gts_, frame.hertz.begin());
+    std::copy_n(throttled_.data() + row * gts_, gts_, frame.throttled.begin());
+  }
+  void widen(const FrameLayout& layout) {
+    FrameRing wide(*this);
+    wide.engines_ = std::max(engines_, layout.engines.size());
+    wide.domains_ = std::max(domains_, layout.domains.size());
+    wide.gts_ = std::max(gts_, layout.gts.size());
+    wide.values_.assign(heads_.size() * wide.width(), kNothing);
+    wide.throttled_.assign(heads_.size() * wide.gts_, 0);
+    SampleFrame frame;
+    for (std::size_t i = oldest(); i < next_; ++i) {
+      take(i % heads_.size(), frame);
+      wide.put(i % heads_.size(), frame);
+    }
+    *this = std::move(wide);
+  }
+
+  std::size_t engines_ = 0, domains_ = 0, gts_ = 0;  // that a row has room for
+  std::vector<Head> heads_;                          // by row
+  std::vector<float> values_;                        // row by row: engines, domains, clocks
+  std::vector<std::uint64_t> throttled_;             // row by row, by GT
+  std::size_t next_ = 0;                             // frames so far
 };
 
 }  // namespace igpu::sampling

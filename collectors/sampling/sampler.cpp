@@ -42,16 +42,15 @@ void Sampler::adopt_gpus() {
       continue;
     }
     next.push_back(std::make_unique<GpuReader>(machine_, gpu));
+    if (options_.recorder) options_.recorder->bind(next.back()->layout());
     const std::lock_guard lock(mutex_);
     SampledGpu& sampled = gpus_[gpu.gpu.address];
     if (sampled.layout.device.empty()) {
       sampled.first_series = windows_.series();
       windows_.add_series(kSeries);
-      if (options_.history > Nanoseconds::zero()) sampled.history.emplace(options_.history, options_.interval);
     }
     // What the numbers of the previous binding meant may be something else now.
     windows_.clear(sampled.first_series, kSeries);
-    if (sampled.history) sampled.history.emplace(options_.history, options_.interval);
     sampled.bound = true;
     sampled.state = GpuState::sampled;
     take_layout(sampled, next.back()->layout());
@@ -71,12 +70,12 @@ void Sampler::tick(std::uint64_t expirations) {
   for (const std::unique_ptr<GpuReader>& reader : readers_) {
     const bool same_layout = reader->read(frame_);
     frame_.missed = static_cast<std::uint32_t>(std::min<std::uint64_t>(missed, UINT32_MAX));
-    if (options_.recorder) options_.recorder->add(reader->layout(), frame_);
+    if (options_.recorder) options_.recorder->add(reader->layout(), frame_, same_layout);
     const std::lock_guard lock(mutex_);
     windows_.begin_tick(frame_.time);
     add(gpus_.find(reader->gpu().gpu.address)->second, *reader, same_layout);
   }
-  if (options_.recorder) options_.recorder->end_tick(machine_.clock.now(), *this);
+  if (options_.recorder) options_.recorder->end_tick(machine_.clock.now());
   // A GPU that is gone is not read again.
   if (std::none_of(readers_.begin(), readers_.end(), [](const auto& reader) { return reader->gpu().access->gone(); }))
     return;
@@ -104,7 +103,6 @@ void Sampler::add(SampledGpu& gpu, const GpuReader& reader, bool same_layout) {
   if (!same_layout) take_layout(gpu, reader.layout());
   gpu.state = frame_.state;
   gpu.outcome = reader.outcome();
-  if (gpu.history) gpu.history->push(frame_);
   for (std::size_t i = 0; i < gpu.statistics.size(); ++i) {
     const float busy = frame_.engine_busy[i];
     if (!is_value(busy)) {

@@ -25,7 +25,6 @@ class FlightRecorder;
 struct SamplerOptions {
   Nanoseconds interval = std::chrono::milliseconds(100);
   double saturated = 0.95;                             // an engine that is at least so busy is saturated
-  Nanoseconds history{};                               // how much of the last frames is kept; 0: none
   std::shared_ptr<FlightRecorder> recorder = nullptr;  // is shown every frame; null: none
 };
 
@@ -84,18 +83,6 @@ class Sampler {
     }
   }
 
-  // The last frames of each GPU, for a recording: visit(layout, frame) for every frame that is not older than `length`
-  // before the GPU's last one, GPU by GPU, oldest first. The frames of a GPU that is gone remain until it is rebound.
-  // Nothing without SamplerOptions::history. visit must not call this sampler.
-  template <class Visit>
-  void for_last(Nanoseconds length, Visit&& visit) const {
-    const std::lock_guard lock(mutex_);
-    for (const auto& entry : gpus_) {
-      const SampledGpu& gpu = entry.second;
-      if (gpu.history) gpu.history->for_last(length, [&](const SampleFrame& frame) { visit(gpu.layout, frame); });
-    }
-  }
-
  private:
   static constexpr std::size_t kSeries = kEngines + kDomains + kGts;
 
@@ -110,7 +97,6 @@ class Sampler {
     std::vector<EngineStatistics*> statistics;                     // by FrameLayout::engines
     std::map<std::string, double, std::less<>> throttled_seconds;  // by GT and reason
     Throttled throttled{};                                         // by FrameLayout::gts and reasons
-    std::optional<FrameRing> history;
   };
 
   void adopt_gpus();

@@ -153,6 +153,19 @@ const std::vector<Command>& all_commands() {
                   "damaged; what is whole is reported."},
                  {"2", "A flag is invalid, or the file is not a trace."}},
        .actions = trace_actions()},
+      {.name = "flights",
+       .help = "List what the flight recorder of a running exporter kept, or print one flight. It asks the exporter at "
+               "URL (HOST, HOST:PORT or a whole URL), without one that of this host, or reads the folder of "
+               "--flight.directory.",
+       .operands = "[URL|DIR]",
+       .most = 1,
+       .run = flights,
+       .usage_status = kUsageStatus,
+       .exits = {{"0", "Printed, also if there are none."},
+                 {"1",
+                  "The exporter does not answer, has no flight recorder or no such flight, or the output cannot be "
+                  "written."},
+                 {"2", "A flag or a URL is invalid."}}},
       {.name = "healthcheck",
        .help = "Check whether the exporter that serves with the same flags is ready. Exits 0 if it is, 1 otherwise.",
        .run = healthcheck,

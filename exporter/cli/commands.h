@@ -15,6 +15,7 @@ int intel_gpu_top(const Options& options);  // operands: all of its words
 int top_command(const Options& options);    // operands: URLs of other exporters; none: this machine
 int level_zero(const Options& options);
 int trace(const Options& options);
+int flights(const Options& options);      // operand: a URL, or a folder; none: the exporter with the same flags
 int capture(const Options& options);      // operand: the file to write
 int healthcheck(const Options& options);  // of a running exporter with the same flags
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 #include "capture_file/capture_file.h"
@@ -40,7 +42,7 @@ void take_telemetry_path(Options& to, const Setting& given) {
   const std::string& path = to.telemetry_path = given.text();
   if (!path.starts_with('/')) given.refuse("does not start with /");
   if (path == "/" || path == "/-/healthy" || path == "/-/ready" || path.starts_with("/api/") ||
-      path.starts_with("/assets/")) {
+      path.starts_with("/assets/") || path.starts_with("/debug/")) {
     given.refuse("is taken by another page");
   }
   for (const char c : path) {
@@ -237,6 +239,10 @@ std::vector<CommandFlag> make_flags() {
       [](To to, Given given) { to.push.cacert = given.file(); });
   add("push.interval", "DURATION", "15s", "Time between two pushes.",
       [](To to, Given given) { to.push.interval = given.duration(1s); });
+  add("flight.directory", "DIR", "",
+      "Also write each flight into this folder, as a trace for ui.perfetto.dev; the last ten stay. Needs "
+      "--sample.interval.",
+      [](To to, Given given) { to.flight_directory = given.file(); });
   add("sandbox", "", "enabled", "After startup, drop every privilege that scrapes do not need (docs/sandbox.md).",
       [](To to, Given given) { to.sandbox = given.on(); })
       .negatable = true;
@@ -273,7 +279,7 @@ std::vector<CommandFlag> make_flags() {
     to.log_format = given.choice<LogFormat>({{"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}});
   });
   add("json", "", "", "Print JSON; for stats and query the same as --format json.",
-      [](To to, Given given) { to.json = given.on(); }, {"list", "stats", "doctor", "query"});
+      [](To to, Given given) { to.json = given.on(); }, {"list", "stats", "doctor", "query", "flights"});
   add("bug", "FILE", "",
       "Write what a report of a kernel bug needs to this new archive (.tar.zst): a capture, doctor's report, the "
       "drivers' lines of the kernel log, error state or core dump; names masked.",
@@ -298,19 +304,30 @@ std::vector<CommandFlag> make_flags() {
   add("once", "", "", "Print one frame, as plain text if standard output is not a terminal.",
       [](To to, Given given) { to.top.once = given.on(); }, {"top"});
   add("cacert", "FILE", "", "Trust the certificates of this file instead of the system's, as in curl.",
-      [](To to, Given given) { to.top.client.cacert = given.file(); }, {"top"});
+      [](To to, Given given) { to.top.client.cacert = given.file(); }, {"top", "flights"});
   add("cert", "FILE", "", "Client certificate (PEM).", [](To to, Given given) { to.top.client.cert = given.file(); },
-      {"top"});
+      {"top", "flights"});
   add("key", "FILE", "", "Its private key (PEM).", [](To to, Given given) { to.top.client.key = given.file(); },
-      {"top"});
+      {"top", "flights"});
   add("user", "NAME:PASSWORD", "",
-      "User for basic authentication. Without :PASSWORD, top asks for the password. Unlike the command line, the "
+      "User for basic authentication. Without :PASSWORD, the command asks for the password. Unlike the command line, "
+      "the "
       "environment hides it from other users.",
-      [](To to, Given given) { to.top.client.user = given.text(); }, {"top"});
+      [](To to, Given given) { to.top.client.user = given.text(); }, {"top", "flights"});
   add("insecure", "", "", "Do not check the certificates of hosts.",
-      [](To to, Given given) { to.top.client.insecure = given.on(); }, {"top"});
+      [](To to, Given given) { to.top.client.insecure = given.on(); }, {"top", "flights"});
   add("max-time", "DURATION", "5s", "Maximum time for a host's answer.",
-      [](To to, Given given) { to.top.client.max_time = given.duration(10ms); }, {"top"});
+      [](To to, Given given) { to.top.client.max_time = given.duration(10ms); }, {"top", "flights"});
+  add("number", "N", "", "Print this flight instead of the list.",
+      [](To to, Given given) { to.flights.number = given.number(1, std::numeric_limits<std::uint64_t>::max()); },
+      {"flights"});
+  add("format", "jsonl|pftrace", "jsonl", "JSON lines, or a trace for ui.perfetto.dev and trace report.",
+      [](To to, Given given) {
+        to.flights.trace = given.choice<bool>({{"jsonl", false}, {"pftrace", true}});
+      },
+      {"flights"});
+  add("o", "FILE", "", "Write the flight to this new file instead of standard output.",
+      [](To to, Given given) { to.flights.file = given.file() == "-" ? "" : given.file(); }, {"flights"});
 #ifdef IGPU_STATIC
   add("remove", "", "", "Take away what setup installed.", [](To to, Given given) { to.setup.remove = given.on(); },
       {"setup"});

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "flights/flight_metrics.h"
 #include "format/openmetrics.h"
 #include "igpu/monitor.h"
 #include "push/push_metrics.h"
@@ -102,9 +103,9 @@ std::string metrics_reference() {
   for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
   out += "## The exporter itself\n\n";
   out += kMetricsTable;
-  for (const auto metrics :
-       {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
-        RequestMetrics::metrics(), WebConfigFollower::metrics(), PushMetrics::metrics(), process_metrics()}) {
+  for (const auto metrics : {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
+                             RequestMetrics::metrics(), WebConfigFollower::metrics(), PushMetrics::metrics(),
+                             FlightMetrics::metrics(), process_metrics()}) {
     add_rows(out, metrics);
   }
   return out;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "cli/flight_recorder.h"
 #include "cli/stats_writer.h"
+#include "igpu/monitor.h"
 
 namespace igpu::exporter {
 namespace {
@@ -56,11 +62,37 @@ void finish_push(const Settings& settings, const PushOptions& push) {
     check(flag, push.otlp || push.mqtt, "--push.otlp URL or --push.mqtt URL");
 }
 
+// A flight recorder without samples is a mistake.
+void finish_flights(const Settings& settings, const Options& options) {
+  for (const char* const flag : {"flight.length", "flight.trigger", "flight.directory"}) {
+    const Setting* const given = settings.find(flag);
+    if (given != nullptr && !has_flight_recorder(options.monitor))
+      throw UsageError(given->origin + " needs --sample.interval, such as --sample.interval 100ms");
+  }
+  // Flights are held in memory, ten of them.
+  constexpr std::int64_t kMostSamples = 12'000;
+  const Setting* const length = settings.find("flight.length");
+  const Setting* const interval = settings.find("sample.interval");
+  const Nanoseconds between = interval != nullptr ? interval->duration(Nanoseconds(1)) : Nanoseconds(100'000'000);
+  if (length != nullptr && length->duration(Nanoseconds(1)) / between > kMostSamples)
+    length->refuse("holds more than " + std::to_string(kMostSamples) + " samples; sample less often, or keep less");
+}
+
+void finish_command_flights(const Settings& settings, const FlightsOptions& flights) {
+  for (const char* const flag : {"format", "o"}) {
+    const Setting* const given = settings.find(flag);
+    if (given != nullptr && !flights.number && given->origin.starts_with('-'))
+      throw UsageError(given->origin + " needs --number N");
+  }
+}
+
 Options checked(const CommandLine& line) {
   Options options;
   for (const auto& [name, setting] : line.settings.all()) setting.flag->take(options, setting);
   const std::string_view command = line.command->name;
   finish_push(line.settings, options.push);
+  finish_flights(line.settings, options);
+  if (command == "flights") finish_command_flights(line.settings, options.flights);
   if (command == "stats") finish_stats(line.settings, options);
   if (command == "query") finish_query(line.settings, options.query, options.json);
   if (command == "trace" && line.action) finish_trace(line, options.trace);
@@ -74,6 +106,12 @@ Options checked(const CommandLine& line) {
 }
 
 }  // namespace
+
+bool has_flight_recorder(const MonitorOptions& options) {
+  const std::vector<CollectorDescription> enabled = describe_collectors(options);
+  return std::any_of(enabled.begin(), enabled.end(),
+                     [](const CollectorDescription& collector) { return collector.name == "samples"; });
+}
 
 Options options_from(CommandLine& line, const Environment& environment) {
   try {

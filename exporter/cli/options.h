@@ -45,6 +45,12 @@ struct TopOptions {
   ClientOptions client;
 };
 
+struct FlightsOptions {
+  std::optional<std::uint64_t> number;  // nullopt: the list
+  bool trace = false;                   // as a Perfetto trace instead of JSON lines
+  std::string file;                     // "": standard output
+};
+
 struct PushOptions {
   std::optional<PushAddress> otlp;
   std::string otlp_credentials;  // a file; "": none
@@ -72,6 +78,7 @@ struct Options {
   bool exporter_metrics = true;
   bool sandbox = true;
   PushOptions push;
+  std::string flight_directory;  // "": flights are kept in memory only
 
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::logfmt;
@@ -83,6 +90,7 @@ struct Options {
   StatsOptions stats;
   QueryOptions query;
   TopOptions top;
+  FlightsOptions flights;
   SetupOptions setup;
   IntelGpuTopArguments intel_gpu_top;
   TraceArguments trace;

@@ -3,20 +3,29 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "cli/commands.h"
+#include "cli/flight_recorder.h"
 #include "cli/place.h"
 #include "cli/push.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
+#include "flights/flight_folder.h"
+#include "flights/flight_metrics.h"
+#include "flights/flight_writer.h"
 #include "http/exposure.h"
 #include "http/listener.h"
 #include "http/listening_sockets.h"
+#include "igpu/flight.h"
 #include "igpu/monitor.h"
 #include "igpu/perf_opener.h"
 #include "pages/metrics_handler.h"
@@ -122,14 +131,62 @@ FindGrants grants_here(const Options& options) {
   };
 }
 
-// Waits for a signal. Meanwhile it notifies the service manager's watchdog while scrapes and connections make progress.
-int wait_for_signal(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source,
-                    Listener& listener, Log& log) {
+// The process that writes into --flight.directory; none without it.
+UniqueFd start_flight_writer(const Options& options, const Sandbox& sandbox) {
+  if (options.flight_directory.empty()) return {};
+  std::optional<FlightFolder> folder;
+  return sandbox.start_flight_writer(
+      options.flight_directory,
+      [&](int socket) {
+        try {
+          folder.emplace(options.flight_directory);
+        } catch (const std::system_error& error) {
+          report_no_folder(socket, error.code().value(), "open");
+          throw;
+        }
+        return folder->descriptor();
+      },
+      [&](int socket) { write_flights(socket, *folder); });
+}
+
+std::unique_ptr<FlightKeeper> flight_keeper(const Options& options, const std::shared_ptr<const Flights>& flights,
+                                            UniqueFd writer, Log& log) {
+  if (!writer) return nullptr;
+  try {
+    return std::make_unique<FlightKeeper>(flights, std::move(writer), log);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error("--flight.directory: " + options.flight_directory + ": " + error.what());
+  }
+}
+
+void request_flight(Flights* flights, Log& log) {
+  if (flights == nullptr) {
+    log.write(LogLevel::warn, "SIGUSR1 asks for a flight, but nothing is recorded",
+              {{"hint", "start with --sample.interval 100ms"}});
+    return;
+  }
+  flights->request({.cause = FlightCause::request, .device = {}, .detail = "SIGUSR1"});
+  log.write(LogLevel::info, "SIGUSR1: a flight is recorded; /api/v1/flights has it in about ten seconds");
+}
+
+// Waits for a signal that ends the program. Meanwhile it notifies the service manager's watchdog while scrapes and
+// connections make progress, and asks for a flight at each SIGUSR1.
+int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, ScrapeSource& source, Listener& listener,
+                 Flights* flights, Log& log) {
+  using Clock = std::chrono::steady_clock;
   const auto interval = service.watchdog_interval();
-  if (!interval) return signals.wait();
+  auto due = interval ? Clock::now() + *interval : Clock::time_point::max();
   bool was_alive = true;
   for (;;) {
-    if (const auto signal = signals.wait(*interval)) return *signal;
+    // Signals that come again and again do not put the watchdog off.
+    const auto left = std::chrono::ceil<milliseconds>(due - Clock::now());
+    if (!interval || left > milliseconds::zero()) {
+      const std::optional<int> signal = interval ? signals.wait(left) : signals.wait();
+      if (signal == SIGUSR1) request_flight(flights, log);
+      if (signal && signal != SIGUSR1) return *signal;
+      continue;
+    }
+    due = Clock::now() + *interval;
     // The scrape waits for its turn and discovers GPUs, without running a collector.
     const bool scrapes = source.scrape({CollectorSet::none(), *interval}) != nullptr;
     const bool alive = scrapes && listener.responds(*interval);
@@ -145,6 +202,7 @@ int wait_for_signal(TerminationSignals& signals, const ServiceNotifier& service,
 }  // namespace
 
 int serve(const Options& options) {
+  const std::shared_ptr<Flights> flights = has_flight_recorder(options.monitor) ? std::make_shared<Flights>() : nullptr;
   Sandbox sandbox(sandbox_plan(options));
   sandbox.protect_memory();
   // The kernel reaps the event opener, and what ends below PID 1 of a container.
@@ -153,6 +211,7 @@ int serve(const Options& options) {
       sandbox.start_event_opener([&options](int socket) { open_perf_events_for(socket, options.monitor.sysfs_root); });
   const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
   PushSetup push(options.push, sandbox, environment);
+  UniqueFd flight_writer = start_flight_writer(options, sandbox);
 #if defined(__GLIBC__)
   // Workers allocate little: an arena per thread would waste memory.
   ::mallopt(M_ARENA_MAX, 2);
@@ -164,7 +223,7 @@ int serve(const Options& options) {
   clear_service_environment();
   const std::vector<ListenAddress> addresses = own_addresses(options, inherited);
   ListeningSockets sockets(std::move(inherited), addresses);
-  TerminationSignals signals;  // before any thread
+  TerminationSignals signals({SIGTERM, SIGINT, SIGUSR1});  // before any thread
   StderrLog log(options.log_level, options.log_format);
   log.hold();  // a failed start prints one line only
   const BuildInfo build = build_info();
@@ -177,7 +236,9 @@ int serve(const Options& options) {
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
   push.prepare_targets();
-  const MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
+  const std::unique_ptr<FlightKeeper> keeper = flight_keeper(options, flights, std::move(flight_writer), log);
+  MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
+  monitor_options.flights = flights;
   // What is opened early needs capabilities that are dropped then: CAP_BPF, CAP_SYSLOG.
   std::shared_ptr<EarlyAccess> early =
       event_opener ? open_early(monitor_options, *event_opener) : open_early(monitor_options);
@@ -202,9 +263,12 @@ int serve(const Options& options) {
   if (web_config) metrics_options.more.push_back(&*web_config);
   PushMetrics push_metrics;
   metrics_options.more.push_back(&push_metrics);
+  std::optional<FlightMetrics> flight_metrics;
+  if (flights) metrics_options.more.push_back(&flight_metrics.emplace(flights, keeper.get()));
   MetricsHandler metrics(metrics_options, source, requests);
+  const auto clients_are_known = [&web_config] { return web_config && authenticates_clients(*web_config->current()); };
   Routes routes(options.telemetry_path, metrics, source, requests, readiness, AllowedOrigins(options.cors_origin),
-                find_grants);
+                find_grants, {flights, clients_are_known});
   std::optional<Guard> guard;
   if (web_config) guard.emplace(*web_config, routes, password_limits(worker_count(options.max_requests)));
   Front::TlsContext tls;
@@ -221,12 +285,13 @@ int serve(const Options& options) {
       log);
   sandbox.filter_system_calls();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
+  if (keeper) keeper->start();
   if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
   if (web_config) web_config->start();
   Listener listener({worker_count(options.max_requests), front, tls}, sockets.take_sockets(),
                     guard ? static_cast<HttpHandler&>(*guard) : routes, log);
   sandbox.report(log);
-  warn_if_open(listener.bound(), web_config && authenticates_clients(*web_config->current()), log);
+  warn_if_open(listener.bound(), clients_are_known(), log);
   readiness.set(Readiness::State::ready);
   for (const std::string& address : listener.bound()) {
     log.write(LogLevel::info, "listening",
@@ -238,7 +303,7 @@ int serve(const Options& options) {
   unmap_start_pages();
   if (pusher) pusher->start();
 
-  const int signal = wait_for_signal(signals, service, source, listener, log);
+  const int signal = wait_for_end(signals, service, source, listener, flights.get(), log);
   log.write(LogLevel::info, "stopping", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
   service.stopping("finishing responses");
   readiness.set(Readiness::State::draining);

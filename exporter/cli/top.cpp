@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -14,9 +11,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "cli/chosen_gpus.h"
+#include "cli/client_options.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/stats_output.h"
@@ -25,8 +22,6 @@
 #include "client/http_fetcher.h"
 #include "client/target.h"
 #include "igpu/monitor.h"
-#include "igpu/option.h"
-#include "igpu/unique_fd.h"
 #include "text/locale.h"
 #include "text/unicode.h"
 #include "top/ansi_text.h"
@@ -70,22 +65,6 @@ bool is_set(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-// A mistake on the command line is not a problem of every host.
-void require_readable(const std::string& flag, const std::string& path) {
-  if (path.empty()) return;
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat facts {};
-  int error = file && ::fstat(file.get(), &facts) == 0 ? 0 : errno;
-  if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;
-  if (error != 0) throw OptionError(flag, path + ": " + std::generic_category().message(error));
-}
-
-void require_readable_files(const ClientOptions& client) {
-  require_readable("cacert", client.cacert);
-  require_readable("cert", client.cert);
-  require_readable("key", client.key);
-}
-
 std::vector<ScrapeTarget> targets_of(const std::vector<std::string>& urls, const MonitorOptions& monitor) {
   if (!urls.empty() && !monitor.simulate.empty())
     throw UsageError("top: --simulate concerns this machine; it has no meaning with a URL", kUsageStatus);
@@ -98,16 +77,6 @@ std::vector<ScrapeTarget> targets_of(const std::vector<std::string>& urls, const
     }
   }
   return targets;
-}
-
-// As curl does, asks for the password if only a name is given: on the command line other users could see it.
-ClientOptions client_options(const TopOptions& top) {
-  ClientOptions client = top.client;
-  require_readable_files(client);
-  if (client.user.empty() || client.user.find(':') != std::string::npos || ::isatty(STDIN_FILENO) != 1) return client;
-  const std::string prompt = "Password of " + clean_text(client.user) + ": ";
-  if (const char* password = ::getpass(prompt.c_str())) client.user += ":" + std::string(password);
-  return client;
 }
 
 // Reads this machine, or all targets, and holds what the threads need.
@@ -241,7 +210,7 @@ int print_stream(Session& session, StatsOutput& output) {
 
 int top_command(const Options& options) {
   std::vector<ScrapeTarget> targets = targets_of(options.operands, options.monitor);
-  const ClientOptions client = targets.empty() ? ClientOptions() : client_options(options.top);
+  const ClientOptions client = targets.empty() ? ClientOptions() : checked_client_options(options.top.client);
   // Signals are blocked before a monitor or libcurl starts threads: one of theirs would receive them instead.
   if (options.top.once || !top::Terminal::available()) {
     StatsOutput output(!options.top.once);

@@ -3,7 +3,9 @@
 
 #include <time.h>
 
+#include <chrono>
 #include <cmath>
+#include <vector>
 
 #include "format/json_writer.h"
 #include "trace/perfetto_writer.h"
@@ -11,16 +13,16 @@
 namespace igpu::exporter {
 namespace {
 
-double unix_seconds(Nanoseconds time, const FlightClocks& clocks) {
-  return static_cast<double>(clocks.realtime_ns - clocks.monotonic_ns + time.count()) / 1e9;
+double unix_seconds(const Flight& flight, Nanoseconds time) {
+  return static_cast<double>(unix_time(flight, time).count()) / 1e9;
 }
 
 std::uint64_t ns(Nanoseconds time) { return static_cast<std::uint64_t>(time.count()); }
 
-void write_event(JsonWriter& json, const Flight& flight, const FlightClocks& clocks) {
+void write_event(JsonWriter& json, const Flight& flight) {
   json.member("number", flight.number).member("cause", to_string(flight.event.cause));
   json.member("device", flight.event.device).member("detail", flight.event.detail);
-  json.member("time", unix_seconds(flight.event.time, clocks)).member("more_events", flight.more_events);
+  json.member("time", unix_seconds(flight, flight.event.time)).member("more_events", flight.more_events);
 }
 
 // What a track of a GPU is called.
@@ -52,30 +54,36 @@ class Lines {
 
 }  // namespace
 
-FlightClocks clocks_now() {
+Nanoseconds unix_time(const Flight& flight, Nanoseconds time) { return flight.unix_offset + time; }
+
+Nanoseconds boottime_offset() {
   const auto read = [](clockid_t clock) {
     timespec time{};
     ::clock_gettime(clock, &time);
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
   };
-  return {read(CLOCK_MONOTONIC), read(CLOCK_BOOTTIME), read(CLOCK_REALTIME)};
+  // It changes only while the machine sleeps; the rest is the time between the two calls.
+  return std::chrono::round<std::chrono::milliseconds>(read(CLOCK_BOOTTIME) - read(CLOCK_MONOTONIC));
 }
 
-std::string flight_list_json(std::span<const std::shared_ptr<const Flight>> flights, const FlightClocks& clocks) {
+std::string flight_list_json(std::span<const std::shared_ptr<const Flight>> flights) {
   JsonWriter json;
   json.begin_array();
   for (const auto& flight : flights) {
     json.begin_object();
-    write_event(json, *flight, clocks);
+    write_event(json, *flight);
     json.end_object();
   }
   json.end_array();
   return json.take() + '\n';
 }
 
-std::string flight_json_lines(const Flight& flight, const FlightClocks& clocks) {
+std::string flight_json_lines(const Flight& flight) {
   Lines lines;
-  lines.line("flight", [&](JsonWriter& json) { write_event(json, flight, clocks); });
+  lines.line("flight", [&](JsonWriter& json) {
+    write_event(json, flight);
+    json.member("more_clients", flight.more_clients).member("more_faults", flight.more_faults);
+  });
   for (const Flight::Gpu& gpu : flight.gpus) {
     lines.line("gpu", [&](JsonWriter& json) {
       json.member("device", gpu.device).name("values").begin_array();
@@ -86,7 +94,7 @@ std::string flight_json_lines(const Flight& flight, const FlightClocks& clocks) 
     const float* value = gpu.values.data();
     for (const Flight::Sample& sample : gpu.samples)
       lines.line("sample", [&](JsonWriter& json) {
-        json.member("device", gpu.device).member("time", unix_seconds(sample.time, clocks));
+        json.member("device", gpu.device).member("time", unix_seconds(flight, sample.time));
         json.member("state", sample.state).member("missed", std::uint64_t{sample.missed}).name("values").begin_array();
         for (std::size_t i = 0; i < gpu.columns.size(); ++i, ++value)
           std::isnan(*value) ? json.null() : json.value(decimal(*value));
@@ -96,35 +104,36 @@ std::string flight_json_lines(const Flight& flight, const FlightClocks& clocks) 
   for (const Flight::Client& client : flight.clients)
     lines.line("client", [&](JsonWriter& json) {
       json.member("device", client.device).member("id", client.id).member("pid", std::uint64_t{client.pid});
-      json.member("comm", client.comm).member("first_seen", unix_seconds(client.first, clocks));
-      json.member("last_seen", unix_seconds(client.last, clocks));
+      json.member("comm", client.comm).member("first_seen", unix_seconds(flight, client.first));
+      json.member("last_seen", unix_seconds(flight, client.last));
     });
   for (const Flight::Fault& fault : flight.faults)
     lines.line("fault", [&](JsonWriter& json) {
-      json.member("device", fault.device).member("time", unix_seconds(fault.time, clocks)).member("text", fault.text);
+      json.member("device", fault.device).member("time", unix_seconds(flight, fault.time)).member("text", fault.text);
     });
   lines.line("end", [&](JsonWriter& json) { json.member("lines", lines.count()); });
   return lines.take();
 }
 
-std::string flight_trace(const Flight& flight, const FlightClocks& clocks) {
+std::string flight_trace(const Flight& flight, Nanoseconds boottime_offset) {
   std::string bytes;
-  PerfettoWriter writer(
-      [&bytes](std::string_view part) { bytes += part; },
-      {static_cast<std::uint64_t>(clocks.monotonic_ns), static_cast<std::uint64_t>(clocks.boottime_ns),
-       static_cast<std::uint64_t>(clocks.realtime_ns)});
+  PerfettoWriter writer([&bytes](std::string_view part) { bytes += part; },
+                        {ns(flight.frozen), ns(flight.frozen + boottime_offset), ns(unix_time(flight, flight.frozen))});
   writer.add_mark(named(flight.event.device, std::string(to_string(flight.event.cause))), flight.event.detail,
                   ns(flight.event.time));
   for (const Flight::Fault& fault : flight.faults)
     writer.add_mark(named(fault.device, "kernel"), fault.text, ns(fault.time));
+  // Sample by sample: a file that is cut still has every series up to there.
   for (const Flight::Gpu& gpu : flight.gpus) {
-    const std::size_t width = gpu.columns.size();
-    for (std::size_t i = 0; i < width; ++i) {
-      const std::uint64_t track = writer.counter_track(named(gpu.device, gpu.columns[i].name), gpu.columns[i].unit);
-      for (std::size_t row = 0; row < gpu.samples.size(); ++row)
-        if (const float value = gpu.values[row * width + i]; !std::isnan(value))
-          writer.add_value(track, ns(gpu.samples[row].time), decimal(value));
-    }
+    std::vector<std::uint64_t> tracks;
+    for (const Flight::Column& column : gpu.columns)
+      tracks.push_back(writer.counter_track(named(gpu.device, column.name), column.unit));
+    const float* value = gpu.values.data();
+    for (const Flight::Sample& sample : gpu.samples)
+      for (const std::uint64_t track : tracks) {
+        if (!std::isnan(*value)) writer.add_value(track, ns(sample.time), decimal(*value));
+        ++value;
+      }
   }
   for (const Flight::Client& client : flight.clients) writer.add_client(client);
   writer.flush();

@@ -10,8 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <memory>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "flights/flight_files.h"
@@ -22,6 +23,8 @@ namespace {
 constexpr std::string_view kPrefix = "flight-";
 constexpr std::string_view kSuffix = ".pftrace";
 constexpr std::string_view kUnfinished = ".new-flight-";
+constexpr int kCreate = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+constexpr mode_t kMode = 0640;
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -61,8 +64,7 @@ FlightFolder::FlightFolder(const std::string& path)
 
 void FlightFolder::keep(const std::string& name, std::string_view bytes) const {
   const std::string unfinished = ".new-" + name;
-  UniqueFd file(
-      ::openat(folder_.get(), unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
+  UniqueFd file(::openat(folder_.get(), unfinished.c_str(), kCreate, kMode));
   if (!file) fail("create");
   try {
     write_all(file.get(), bytes);
@@ -76,8 +78,21 @@ void FlightFolder::keep(const std::string& name, std::string_view bytes) const {
     if (::unlinkat(folder_.get(), names[i].c_str(), 0) != 0 && errno != ENOENT) fail("remove " + names[i]);
 }
 
-std::string FlightFolder::name_of(const Flight& flight, std::int64_t unix_seconds) {
-  const time_t seconds = unix_seconds;
+void FlightFolder::check() const {
+  const std::string name = std::string(kUnfinished) + "test";
+  const UniqueFd file(::openat(folder_.get(), name.c_str(), kCreate, kMode));
+  if (!file) fail("create");
+  if (::unlinkat(folder_.get(), name.c_str(), 0) != 0) fail("remove");
+}
+
+std::vector<std::string> FlightFolder::names(const std::string& path) {
+  const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) fail(path);
+  return names_in(folder.get(), kPrefix, kSuffix);
+}
+
+std::string FlightFolder::name_of(const Flight& flight) {
+  const time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time(flight, flight.event.time)).count();
   tm parts{};
   ::gmtime_r(&seconds, &parts);
   std::array<char, 32> text{};
@@ -86,32 +101,10 @@ std::string FlightFolder::name_of(const Flight& flight, std::int64_t unix_second
          std::string(kSuffix);
 }
 
-FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, FlightFolder folder, Log& log)
-    : flights_(std::move(flights)), folder_(std::move(folder)), log_(log), thread_([this](const std::stop_token& stop) {
-        std::uint64_t last = 0;
-        while (const auto flight = flights_->next_after(last, stop)) {
-          last = flight->number;
-          write(*flight);
-        }
-      }) {}
-
-void FlightKeeper::write(const Flight& flight) {
-  const FlightClocks clocks = clocks_now();
-  const std::int64_t begin = clocks.realtime_ns - clocks.monotonic_ns + flight.event.time.count();
-  try {
-    folder_.keep(FlightFolder::name_of(flight, begin / 1'000'000'000), flight_trace(flight, clocks));
-    ++kept_;
-    failed_ = false;
-  } catch (const std::exception& error) {
-    ++failures_;
-    if (!std::exchange(failed_, true)) {
-      log_.write(LogLevel::warn, "a flight could not be written",
-                 {{"error", error.what()},
-                  {"hint",
-                   "make room in --flight.directory, or make the folder again and restart; the last flights are still "
-                   "in memory (/api/v1/flights)"}});
-    }
-  }
+bool FlightFolder::is_name(std::string_view name) {
+  constexpr std::size_t kLongest = 64;
+  return name.size() <= kLongest && name.starts_with(kPrefix) && name.ends_with(kSuffix) &&
+         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 
 }  // namespace igpu::exporter

@@ -89,30 +89,32 @@ void Api::answer(const HttpRequest& request, HttpResponse& response) {
   origins_.add_headers(request, response);
 }
 
-void Api::answer_flights(const HttpRequest& request, HttpResponse& response) const {
+void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
   const std::vector<std::shared_ptr<const Flight>> kept = flights_->kept();
-  const FlightClocks clocks = clocks_now();
   std::string_view name = request.path().substr(kFlights.size());
-  response.content_type = kJson;
   if (name.empty()) {
-    response.body = flight_list_json(kept, clocks);
+    response.content_type = kJson;
+    response.body = flight_list_json(kept);
     return;
   }
   name.remove_prefix(1);
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const std::string_view form = name.substr(static_cast<std::size_t>(end - name.data()));
+  const std::string form(name.substr(static_cast<std::size_t>(end - name.data())));
   const auto flight =
-      std::find_if(kept.begin(), kept.end(), [number](const auto& one) { return one->number == number; });
-  if (error != std::errc() || flight == kept.end() || (form != ".jsonl" && form != ".pftrace"))
+      std::find_if(kept.begin(), kept.end(), [n = number](const auto& one) { return one->number == n; });
+  const bool lines = form == ".jsonl";
+  if (error != std::errc() || flight == kept.end() || (!lines && form != ".pftrace"))
     return response.fail(404, "no such flight; /api/v1/flights lists them, and NUMBER.jsonl or NUMBER.pftrace is one");
-  if (form == ".jsonl") {
-    response.content_type = "application/jsonl";
-    response.body = flight_json_lines(**flight, clocks);
-  } else {
-    response.content_type = "application/octet-stream";
-    response.body = flight_trace(**flight, clocks);
-  }
+  response.content_type = lines ? "application/jsonl" : "application/octet-stream";
+  const std::lock_guard lock(flight_texts_mutex_);
+  std::erase_if(flight_texts_, [](const auto& one) { return one.second.expired(); });
+  SharedText& known = flight_texts_[{number, form}];
+  response.shared_body = known.lock();
+  if (response.shared_body) return;
+  response.shared_body = std::make_shared<const std::string>(lines ? flight_json_lines(**flight)
+                                                                   : flight_trace(**flight, boottime_offset()));
+  known = response.shared_body;
 }
 
 void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {

@@ -2,8 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "http/message.h"
 #include "igpu/flight.h"
@@ -37,13 +43,17 @@ class Api {
 
  private:
   void begin_stream(const HttpRequest& request, HttpResponse& response);
-  void answer_flights(const HttpRequest& request, HttpResponse& response) const;
+  void answer_flights(const HttpRequest& request, HttpResponse& response);
   void write_doctor(const ScrapeResult& result, std::string& out);
 
   ScrapeSource& source_;
   const AllowedOrigins origins_;
   const FindGrants find_grants_;
   const std::shared_ptr<const Flights> flights_;  // null: no recorder
+  // By flight and form. Clients that read slowly share the bytes, and one flight is written at a time.
+  using SharedText = std::weak_ptr<const std::string>;
+  std::mutex flight_texts_mutex_;
+  std::map<std::pair<std::uint64_t, std::string>, SharedText, std::less<>> flight_texts_;
   PacedPage snapshot_, doctor_;
   InFlight streams_{kStreams};
 };

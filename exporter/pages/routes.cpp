@@ -2,6 +2,7 @@
 #include "pages/routes.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <stdexcept>
 #include <utility>
@@ -26,6 +27,12 @@ constexpr std::string_view kPagePolicy =
 bool is_of_this_host(std::string_view client) {
   if (client.size() == 4) return client.front() == 127;
   return std::all_of(client.begin(), client.end(), [](char byte) { return byte == 0; });  // ::1, or a UNIX socket
+}
+
+// As proxies mark what they pass on; some do so only if they are told to.
+bool came_through_proxy(const HttpRequest& request) {
+  return std::ranges::any_of(std::array{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"},
+                             [&](const char* name) { return !request.header(name).empty(); });
 }
 
 }  // namespace
@@ -79,8 +86,11 @@ void Routes::request_flight(const HttpRequest& request, HttpResponse& response) 
     response.headers.emplace_back("Allow", "POST");
   } else if (!request.header("Origin").empty()) {
     response.fail(403, "no web site may ask for a flight");
-  } else if (!flight_access_.clients_are_known && !is_of_this_host(request.client())) {
-    response.fail(403, "ask on the host itself, or set basic_auth_users or client certificates in --web.config.file");
+  } else if (const bool known = flight_access_.clients_are_known && flight_access_.clients_are_known();
+             !known && (!is_of_this_host(request.client()) || came_through_proxy(request))) {
+    response.fail(403,
+                  "ask on the host itself and without a proxy, or set basic_auth_users or client certificates in "
+                  "--web.config.file");
   } else {
     flight_access_.flights->request({.cause = FlightCause::request, .device = {}, .detail = "POST"});
     response.status = 202;

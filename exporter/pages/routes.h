@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +19,7 @@ namespace igpu::exporter {
 // The flight recorder, if there is one.
 struct FlightAccess {
   std::shared_ptr<Flights> flights = nullptr;
-  bool clients_are_known = false;  // every request that arrives here is of a client that has shown who it is
+  std::function<bool()> clients_are_known = {};  // every request that arrives now is of a client that showed who it is
 };
 
 // Which page a request gets:
@@ -28,7 +29,8 @@ struct FlightAccess {
 //   /-/healthy       200 while the process runs
 //   /-/ready         200 while it serves scrapes, 503 before that and during shutdown; with ?gpu=healthy 503 also while
 //                    a GPU is wedged or in survivability mode
-//   /debug/flight    POST asks for a flight; clients of this host only, unless clients show who they are
+//   /debug/flight    POST asks for a flight; clients of this host only, unless clients show who they are. Not through a
+//                    proxy: behind one on this host everybody is of this host
 // Otherwise GET and HEAD only; everything else is 404 or 405. Paths match exactly.
 class Routes final : public HttpHandler {
  public:

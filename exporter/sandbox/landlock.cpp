@@ -26,6 +26,8 @@ struct RulesetAttributes {
 };
 constexpr std::uint64_t kReadFile = LANDLOCK_ACCESS_FS_READ_FILE;
 constexpr std::uint64_t kReadFolder = LANDLOCK_ACCESS_FS_READ_DIR;
+constexpr std::uint64_t kWriteFiles =
+    LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE;
 constexpr std::uint64_t kVersion1 = (1ULL << 13) - 1;  // execute, write, read, make and remove of every kind
 constexpr std::uint64_t kRefer = 1ULL << 13;           // 2: link and rename between folders
 constexpr std::uint64_t kTruncate = 1ULL << 14;        // 3
@@ -122,6 +124,9 @@ LayerOutcome confine_files(const FileAccess& access, std::vector<UniqueFd>& held
   for (const std::string& path : access.devices) {
     const std::uint64_t ioctl = version >= 5 ? kDeviceIoctl : 0;
     if (!allow(ruleset.get(), path, kReadFile | kReadFolder | ioctl, held)) return failed("landlock_add_rule");
+  }
+  for (const std::string& path : access.writable) {
+    if (!allow(ruleset.get(), path, kReadFolder | kWriteFiles, held)) return failed("landlock_add_rule");
   }
   for (const std::uint16_t port : access.connect_ports) {
     if (version >= 4 && !allow_connecting(ruleset.get(), port)) return failed("landlock_add_rule");

@@ -59,9 +59,10 @@ struct Helper {
   bool confined = true;
   CapabilitySet keep = 0;
   const FileAccess& files;
-  LayerOutcome (*filter)(int socket);
-  std::function<void()> prepare;
+  std::function<LayerOutcome(int socket)> filter;
+  std::function<void(int socket)> prepare;
   const std::function<void(int socket)>& serve;
+  int socket_type = SOCK_SEQPACKET;
 };
 
 // Signals that end this process reach the whole group or service; it still has to serve the last scrapes.
@@ -82,7 +83,7 @@ struct Helper {
     }
     const bool confined = helper.confined && !kInstrumented;
     if (confined) (void)confine_files(helper.files, held);
-    if (helper.prepare) helper.prepare();
+    if (helper.prepare) helper.prepare(kSocket);
     if (confined) (void)helper.filter(kSocket);
     helper.serve(kSocket);
   } catch (const std::exception&) {
@@ -94,7 +95,7 @@ struct Helper {
 // Returns this process' end of the socket.
 int start_helper(const Helper& helper) {
   std::array<int, 2> ends{-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+  if (::socketpair(AF_UNIX, helper.socket_type | SOCK_CLOEXEC, 0, ends.data()) != 0)
     throw std::system_error(errno, std::generic_category(), "socketpair");
   UniqueFd own(ends[0]);
   const UniqueFd others(ends[1]);
@@ -149,9 +150,24 @@ int Sandbox::start_push_connector(std::uint16_t port, const std::function<void()
                                      .confined = plan_.on,
                                      .files = files,
                                      .filter = [](int) { return filter_calls_of_connector(); },
-                                     .prepare = prepare,
+                                     .prepare = [&prepare](int) { prepare(); },
                                      .serve = serve}));
   return receivers_.back();
+}
+
+UniqueFd Sandbox::start_flight_writer(const std::string& folder, const std::function<int(int socket)>& open,
+                                      const std::function<void(int socket)>& serve) const {
+  FileAccess files;
+  files.writable.push_back(folder);
+  int opened = -1;  // in the other process
+  return UniqueFd(
+      start_helper({.name = "flight-writer",
+                    .confined = plan_.on,
+                    .files = files,
+                    .filter = [&opened](int socket) { return filter_calls_of_flight_writer(socket, opened); },
+                    .prepare = [&opened, &open](int socket) { opened = open(socket); },
+                    .serve = serve,
+                    .socket_type = SOCK_STREAM}));
 }
 
 void Sandbox::drop_privileges() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "igpu/log.h"
+#include "igpu/unique_fd.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/landlock.h"
 #include "sandbox/layer.h"
@@ -52,6 +53,11 @@ class Sandbox {
   // what it does under Landlock, with its privileges dropped, before its filter of system calls is on.
   int start_push_connector(std::uint16_t port, const std::function<void()>& prepare,
                            const std::function<void(int socket)>& serve);
+  // Likewise: forks a process that writes into this folder and nowhere else, also with the sandbox off. open: opens the
+  // folder, under Landlock, with its privileges dropped; returns the descriptor; what it throws ends the process.
+  // Returns this process' end of a stream socket, on which no descriptor can be received.
+  UniqueFd start_flight_writer(const std::string& folder, const std::function<int(int socket)>& open,
+                               const std::function<void(int socket)>& serve) const;
   void drop_privileges();      // sockets are bound, no other thread exists: capabilities, no_new_privs
   void confine_clients();      // collectors' threads exist, threads that serve clients do not: Landlock, capabilities
   void filter_system_calls();  // before the first request: seccomp; then verifies all layers

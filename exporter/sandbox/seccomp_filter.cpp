@@ -195,6 +195,15 @@ constexpr int kCallsOfConnector[] = {
     SCMP_SYS(exit_group),
 };
 
+// For listing a folder and writing a file; more is conditional.
+constexpr int kCallsOfFlightWriter[] = {
+    SCMP_SYS(read),         SCMP_SYS(write),      SCMP_SYS(close),     SCMP_SYS(lseek),      SCMP_SYS(_llseek),
+    SCMP_SYS(fstat),        SCMP_SYS(newfstatat), SCMP_SYS(fstat64),   SCMP_SYS(fstatat64),  SCMP_SYS(statx),
+    SCMP_SYS(fsync),        SCMP_SYS(getdents64), SCMP_SYS(brk),       SCMP_SYS(munmap),     SCMP_SYS(mremap),
+    SCMP_SYS(madvise),      SCMP_SYS(futex),      SCMP_SYS(getrandom), SCMP_SYS(exit_group), SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(rt_sigreturn),
+};
+
 // Running another program, which the exporter never does: an attempt is an attack.
 constexpr int kForbidden[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 
@@ -364,6 +373,32 @@ LayerOutcome filter_calls_of_connector() {
   // Modules of the resolver are loaded before this filter.
   rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0)});
   rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0)});
+  rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
+  for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
+  for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));
+  if (rules.error() != 0) return failed("seccomp_rule_add", rules.error());
+  return load(filter.get());
+}
+
+LayerOutcome filter_calls_of_flight_writer(int socket, int folder) {
+  const Filter filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
+  if (!filter) return failed("seccomp_init", ENOMEM);
+  Rules rules(filter.get());
+  for (const int call : kCallsOfFlightWriter) rules.allow(call);
+  const auto number = static_cast<scmp_datum_t>(folder);
+  rules.allow(SCMP_SYS(recvfrom), {is_int(0, static_cast<scmp_datum_t>(socket))});
+  rules.allow(SCMP_SYS(sendto), {is_int(0, static_cast<scmp_datum_t>(socket)), is_null(4)});
+  for (const int command : {F_GETFD, F_SETFD, F_GETFL})
+    rules.allow(SCMP_SYS(fcntl), {is_int(1, static_cast<scmp_datum_t>(command))});
+  // Where a path leads that is absolute, or goes up, is for Landlock to decide.
+  rules.allow(SCMP_SYS(openat), {is_int(0, number), masked(2, kWriting, 0)});
+  rules.allow(SCMP_SYS(openat),
+              {is_int(0, number), masked(2, kWriting | O_EXCL | O_NOFOLLOW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)});
+  rules.allow(SCMP_SYS(renameat), {is_int(0, number), is_int(2, number)});
+  rules.allow(SCMP_SYS(renameat2), {is_int(0, number), is_int(2, number), is_int(4, 0)});
+  rules.allow(SCMP_SYS(unlinkat), {is_int(0, number), is_int(2, 0)});
+  rules.allow(SCMP_SYS(mmap), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
+  rules.allow(SCMP_SYS(mmap2), {masked(2, PROT_EXEC, 0), masked(3, MAP_ANONYMOUS, MAP_ANONYMOUS)});
   rules.allow(SCMP_SYS(mprotect), {masked(2, PROT_EXEC, 0)});
   for (const int call : kForbidden) rules.answer(call, SCMP_ACT_KILL_PROCESS);
   for (const int call : kUnsupported) rules.answer(call, SCMP_ACT_ERRNO(ENOSYS));

@@ -22,6 +22,10 @@ LayerOutcome filter_calls_of_event_opener(int socket);
 // receives over any socket, but accepts no connection.
 LayerOutcome filter_calls_of_connector();
 
+// The filter of the process that writes flights: it talks over this socket, and makes, renames and removes files
+// relative to this folder. Of other files it opens none for writing.
+LayerOutcome filter_calls_of_flight_writer(int socket, int folder);
+
 // Limits the calling thread, and those that it starts later, further, for threads that talk to others: only collectors
 // receive perf events and query GPUs. own_receiver: of `receivers`, the one on which this thread receives descriptors.
 // None of them can be closed or replaced by this thread. Call after filter_calls_of_process().

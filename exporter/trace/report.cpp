@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "text/unicode.h"
@@ -114,6 +115,40 @@ std::string table(std::map<std::string, Group>& groups, std::string_view title) 
   return text;
 }
 
+std::string decimal(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return text.data();
+}
+
+bool is_flight(const TraceFile& file) { return !file.has_counts && !(file.counters.empty() && file.marks.empty()); }
+
+// What happened, who was there, and the range of each series.
+std::string flight_overview(const TraceFile& file) {
+  constexpr std::size_t kCell = 14;
+  std::string text;
+  for (const std::string& mark : file.marks) text += "event: " + clean_text(mark) + "\n";
+  for (const std::string& client : file.clients) text += "client: " + clean_text(client) + "\n";
+  std::size_t name_width = 8;
+  for (const auto& [track, counter] : file.counters) name_width = std::max(name_width, counter.name.size() + 2);
+  text += "\n" + padded("series", name_width);
+  for (const char* const head : {"samples", "min", "mean", "max", "last"}) text += padded(head, kCell);
+  text += "unit\n";
+  for (const auto& [track, counter] : file.counters) {
+    const std::vector<double>& values = counter.values;
+    text += padded(clean_text(counter.name), name_width) + padded(std::to_string(values.size()), kCell);
+    if (values.empty()) {
+      for (int i = 0; i < 4; ++i) text += padded("-", kCell);
+    } else {
+      const auto [least, most] = std::minmax_element(values.begin(), values.end());
+      const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+      for (const double value : {*least, mean, *most, values.back()}) text += padded(decimal(value), kCell);
+    }
+    text += clean_text(counter.unit) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view blocker(const Job& job) {
@@ -146,6 +181,7 @@ std::string trace_summary(const TraceFile& file) {
 }
 
 std::string trace_overview(const TraceFile& file) {
+  if (is_flight(file)) return flight_overview(file);
   std::string text = trace_summary(file);
   std::map<JobOutcome, std::uint64_t> outcomes;
   for (const Job& job : file.jobs) ++outcomes[job.outcome];

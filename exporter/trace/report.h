@@ -14,7 +14,7 @@ namespace igpu::exporter {
 
 // Counts of events and jobs, and of losses by cause.
 std::string trace_summary(const TraceFile& file);
-std::string trace_overview(const TraceFile& file);
+std::string trace_overview(const TraceFile& file);  // also of a flight
 std::string jobs_csv(const TraceFile& file, std::int64_t clock_offset_ns = 0);
 std::string top_jobs(const TraceFile& file, std::size_t count);
 std::string job_histogram(const TraceFile& file, TraceArguments::Histogram which);

@@ -123,7 +123,7 @@ def check_answers(binary, root, folder, openapi):
     for profile in PROFILES:
         with Exporter(binary, folder / "log", f"--simulate={profile}", "--collector.host") as exporter:
             base = exporter.url.removesuffix("/metrics")
-            for path in openapi["paths"].keys() - {STREAM}:
+            for path in ("/api/v1/snapshot", "/api/v1/doctor"):  # flights.py has the others
                 answer = json.loads(fetch(base + path))
                 try:
                     jsonschema.Draft7Validator(schema_of(openapi, root / "docs", path)).validate(answer)

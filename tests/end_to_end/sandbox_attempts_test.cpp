@@ -40,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 
 // Threads that collectors run on; clients talk to all others.
 bool is_collecting(const std::string& thread) {
-  return thread == "collect" || thread == "housekeeping" || thread == "events";
+  return thread == "collect" || thread == "housekeeping" || thread == "events" || thread == "sample";
 }
 
 int perf_event_paranoid() {
@@ -77,6 +77,7 @@ struct Setting {
   bool reads_processes = true;
   bool tls = false;
   bool pushes = false;
+  bool flights = false;
 };
 
 class Injected {
@@ -119,6 +120,11 @@ class Injected {
       REQUIRE(::getsockname(receiver_.get(), static_cast<sockaddr*>(raw), &size) == 0);
       for (const char* url : {"--push.otlp=http://127.0.0.1:", "--push.mqtt=mqtt://127.0.0.1:"})
         arguments.push_back(url + std::to_string(ntohs(address.sin_port)));
+    }
+    // The very folder in which the attempts are made.
+    if (setting.flights) {
+      arguments.emplace_back("--sample.interval=100ms");
+      arguments.push_back("--flight.directory=" + tree_.path("folder"));
     }
     arguments.push_back("--web.config.file=" + tree_.path("folder/web.yml"));
     exporter_.emplace(arguments,
@@ -207,6 +213,7 @@ std::string expected(const Attempt& attempt, const std::string& kind, const Sett
       return collecting ? "done" : "EPERM";
     case For::nobody:
     case For::nobody_yet:
+    case For::the_flight_writer:
       return "EPERM";
     case For::the_unconfined:
       if (collecting && setting.reads_processes) return "done";
@@ -233,6 +240,10 @@ void try_everything(const Setting& setting) {
   std::vector<std::string> kinds{"main", "front", "worker", "collect", "housekeeping"};
   if (setting.tls) kinds.emplace_back("handshakes");
   if (setting.pushes) kinds.insert(kinds.end(), {"push", "push-otlp", "push-mqtt"});
+  if (setting.flights) {
+    kinds.insert(kinds.end(), {"sample", "flights"});
+    CHECK(http_get(program.exporter().port(), "/metrics").status == 200);  // sampling begins
+  }
   // A thread gives itself its name.
   std::map<std::string, pid_t> threads = program.threads();
   const auto missing = [&](const std::string& kind) { return !threads.contains(kind); };
@@ -275,6 +286,11 @@ TEST_CASE("every kind of thread, with TLS, which has threads of its own") { try_
 TEST_CASE("every kind of thread, while readings are pushed to a receiver that never answers") {
   try_everything({.pushes = true});
   if (::geteuid() == 0) try_everything({.as_nobody = true, .pushes = true});
+}
+
+TEST_CASE("every kind of thread, while another process may write flights into the folder of the attempts") {
+  try_everything({.flights = true});
+  if (::geteuid() == 0) try_everything({.as_nobody = true, .flights = true});
 }
 
 TEST_CASE("every kind of thread, without collectors that inspect processes") {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every system call of the served program, written down by strace while it does all that it ever does: nothing that it
-needs is refused by its own sandbox, nothing is opened for writing once it is on, and other users' processes can be read.
+needs is refused by its own sandbox, nothing but flights is opened for writing once it is on, and other users' processes can be read.
 
 usage: sandbox_calls.py EXPORTER_BINARY REPOSITORY_ROOT
 """
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, bcrypt, check, fetch, finish, wait_for  # noqa: E402
@@ -103,8 +104,18 @@ class Traced(Exporter):
         return lines[began[-1] + 1:]
 
 
+def process_of(traced, name):
+    """Of a process beside the exporter."""
+    return next((line.split(maxsplit=1)[0] for line in whole_calls(traced.trace.read_text(errors="replace").splitlines())
+                 if f'PR_SET_NAME, "{name}"' in line), None)
+
+
+def opens_for_writing(line):
+    return re.search(r"\bopen(at)?\(", line) and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND", line)
+
+
 def judge(traced, what):
-    lines = traced.lines_within()
+    lines = [line for line in traced.lines_within() if line.split(maxsplit=1)[0] != process_of(traced, "flight-writer")]
     check(len(lines) > 500, f"{what}: only {len(lines)} calls")
     refused = [line for line in lines if "= -1 EPERM" in line or "SIGSYS" in line]
     # Outside the kernel's rights it may be the kernel that refuses; of a filter's own, none.
@@ -115,7 +126,7 @@ def judge(traced, what):
     check(not hidden, f"{what}: out of reach: {hidden[:5]}")
     unknown = [line for line in lines if "= -1 ENOSYS" in line and "clone3" not in line]
     check(not unknown, f"{what}: unknown: {unknown[:5]}")
-    writing = [line for line in lines if re.search(r"\bopen(at)?\(", line) and re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND", line)]
+    writing = [line for line in lines if opens_for_writing(line)]
     check(not writing, f"{what}: opened for writing: {writing[:5]}")
     return lines
 
@@ -123,7 +134,7 @@ def judge(traced, what):
 def judge_helper(traced, name):
     """A process beside the exporter, such as the one that opens perf events, puts its filter on before the others do."""
     lines = whole_calls(traced.trace.read_text(errors="replace").splitlines())
-    process = next((line.split(maxsplit=1)[0] for line in lines if f'PR_SET_NAME, "{name}"' in line), None)
+    process = process_of(traced, name)
     own = [line for line in lines if line.split(maxsplit=1)[0] == process]
     filtered = next((i for i, line in enumerate(own) if re.search(r"seccomp\(SECCOMP_SET_MODE_FILTER|prctl\(PR_SET_SECCOMP", line)), None)
     if not check(filtered is not None, f"{name} has put a filter on"):
@@ -291,6 +302,24 @@ def push(binary, work):
         judge_unit(traced, pathlib.Path(sys.argv[2]))
 
 
+def flights(binary, work):
+    """One process writes, in its folder."""
+    folder = work / "flights"
+    kept = folder / "kept"
+    kept.mkdir(parents=True)
+    with Traced(binary, folder, "--simulate=rack", "--sample.interval=100ms", "--flight.length=1s", f"--flight.directory={kept}") as traced:
+        traced.get()
+        urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{traced.port}/debug/flight", method="POST"), timeout=120).close()
+        wait_for(lambda: list(kept.glob("flight-*")), "a flight is written")
+    judge(traced, "flights")
+    judge_helper(traced, "flight-writer")
+    judge_unit(traced, pathlib.Path(sys.argv[2]))
+    writer = process_of(traced, "flight-writer")
+    written = [line for line in whole_calls(traced.trace.read_text(errors="replace").splitlines())
+               if line.split(maxsplit=1)[0] == writer and opens_for_writing(line)]
+    check(len(written) == 2 and all('".new-flight-' in line for line in written), f"a trial and a flight: {written}")
+
+
 def main():
     if os.environ.get("IGPU_INSTRUMENTED"):
         print("The filter stays off in builds with a sanitizer or coverage (docs/sandbox.md); the others are tested.")
@@ -300,6 +329,7 @@ def main():
         plain(binary, pathlib.Path(name))
         tls(binary, pathlib.Path(name))
         push(binary, pathlib.Path(name))
+        flights(binary, pathlib.Path(name))
     finish()
 
 

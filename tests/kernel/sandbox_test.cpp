@@ -21,7 +21,10 @@ namespace {
 
 class Probe {
  public:
-  Probe() { tree_.write("folder/file", "content\n"); }
+  Probe() {
+    tree_.write("folder/file", "content\n");
+    tree_.write("outside", "x");
+  }
   // "done", the name of the error, or "killed by signal N".
   std::string operator()(const std::string& layers, const std::string& action) {
     tree_.write("folder/file", "content\n");
@@ -155,6 +158,31 @@ TEST_CASE("Landlock allows reading the listed paths and nothing else, or reports
     CAPTURE(attempt);
     CHECK(probe("landlock", attempt) == (landlock_version() >= 4 ? "EACCES" : "done"));
   }
+}
+
+TEST_CASE("the process that writes flights makes and removes files in its folder, and nothing anywhere else") {
+  Probe probe;
+  for (const std::string& attempt : attempts_for(For::the_flight_writer)) {
+    CAPTURE(attempt);
+    CHECK(probe("none", attempt) == "done");
+    CHECK(probe("flights", attempt) == "done");
+    CHECK(probe("seccomp", attempt) == "EPERM");  // of the exporter's own threads none may
+  }
+  // A filter does not see where a path leads.
+  for (const char* attempt : {"create_beside_opened", "move_out_of_opened", "remove_above_opened"}) {
+    CAPTURE(attempt);
+    if (landlock_version() != 0) CHECK((probe("flights", attempt) == "EACCES" || probe("flights", attempt) == "EXDEV"));
+  }
+  for (const For whom : {For::nobody, For::nobody_yet, For::the_unconfined}) {
+    for (const std::string& attempt : attempts_for(whom)) {
+      if (attempt == "create_beside_opened" || attempt == "move_out_of_opened" || attempt == "remove_above_opened")
+        continue;
+      CAPTURE(attempt);
+      CHECK(probe("flights", attempt) == "EPERM");
+    }
+  }
+  const std::string killed = "killed by signal " + std::to_string(SIGSYS);
+  CHECK(probe("flights", "exec") == killed);
 }
 
 TEST_CASE("all layers together: what is needed works, everything else is denied") {

@@ -108,6 +108,10 @@ bool loads_bpf_program() {
   return opens(::syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof attributes));
 }
 
+bool creates_in(int folder, const char* name) {
+  return opens(::syscall(SYS_openat, folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+}
+
 bool reads(const char* path) {
   const int fd = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0));
   if (fd < 0) return false;
@@ -402,6 +406,31 @@ constexpr Attempt kAttempts[] = {
     {"file_handle", For::nobody_yet, [](const S&) { return done(::syscall(SYS_open_by_handle_at, -1, nullptr, O_RDONLY)); }},
     {"watch", For::nobody, [](const S&) { return opens(::syscall(SYS_inotify_init1, O_CLOEXEC)); }},
 
+    // Relative to a folder that is open. Each undoes what it did.
+    {"create_in_opened", For::the_flight_writer, [](const S& s) {
+       if (!creates_in(s.opened, "flight")) return false;
+       return done(::syscall(SYS_unlinkat, s.opened, "flight", 0));
+     }},
+    {"rename_in_opened", For::the_flight_writer, [](const S& s) {
+       if (!creates_in(s.opened, "flight")) return false;
+       return done(::syscall(SYS_renameat2, s.opened, "flight", s.opened, "flight", 0U)) && done(::syscall(SYS_unlinkat, s.opened, "flight", 0));
+     }},
+    {"create_beside_opened", For::nobody, [](const S& s) {
+       if (!creates_in(s.opened, "../beside")) return false;
+       return done(::syscall(SYS_unlinkat, s.opened, "../beside", 0));
+     }},
+    {"move_out_of_opened", For::nobody, [](const S& s) {
+       if (!done(::syscall(SYS_renameat2, s.opened, "file", s.opened, "../beside", 0U))) return false;
+       return done(::syscall(SYS_renameat2, s.opened, "../beside", s.opened, "file", 0U));
+     }},
+    {"remove_above_opened", For::nobody_yet, [](const S& s) { return done(::syscall(SYS_unlinkat, s.opened, "../outside", 0)); }},
+    {"write_in_opened", For::nobody, [](const S& s) {
+       return opens(::syscall(SYS_openat, s.opened, "file", O_WRONLY | O_CLOEXEC, 0));
+     }},
+    {"truncate_in_opened", For::nobody, [](const S& s) {
+       return opens(::syscall(SYS_openat, s.opened, "file", O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC, 0600));
+     }},
+
     // Files outside, and other processes' folders.
     {"read_outside", For::the_unconfined, [](const S& s) { return reads(s.outside); }},
     {"list_root", For::the_unconfined, [](const S&) { return opens("/", O_RDONLY | O_DIRECTORY); }},
@@ -655,6 +684,7 @@ Surroundings prepare_surroundings(const char* folder, const char* outside, const
   ::bind(s.receiver, static_cast<const sockaddr*>(raw), sizeof s.receiver_address);
   ::chmod(s.receiver_address.sun_path, 0666);
   s.processes = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  s.opened = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (std::FILE* const type = std::fopen("/sys/bus/event_source/devices/uprobe/type", "r")) {
     if (std::fscanf(type, "%u", &s.uprobes) != 1) s.uprobes = 0;
     std::fclose(type);

@@ -27,6 +27,7 @@ struct Surroundings {
   int receiver = -1;              // a world-writable UNIX datagram socket
   sockaddr_un receiver_address{};
   int processes = -1;    // /proc, as collectors have it open
+  int opened = -1;       // `folder`
   int event = -1;        // a perf event of this thread that takes samples; -1: this user may have none
   unsigned uprobes = 0;  // the type of their events
 };
@@ -36,12 +37,13 @@ Surroundings prepare_surroundings(const char* folder, const char* outside, const
 
 // Who may do it once the sandbox is closed. seccomp denies with EPERM.
 enum class For {
-  everybody,       // what answers and scrapes need
-  collectors,      // needed by scrapes only: denied in threads that serve clients
-  nobody,          // and the same works for any user without the sandbox
-  nobody_yet,      // denied likewise; without the sandbox it may fail for lack of privileges, or on this kernel
-  the_unconfined,  // Landlock answers EACCES; it works where Landlock is not
-  death            // ends the process
+  everybody,          // what answers and scrapes need
+  collectors,         // needed by scrapes only: denied in threads that serve clients
+  nobody,             // and the same works for any user without the sandbox
+  nobody_yet,         // denied likewise; without the sandbox it may fail for lack of privileges, or on this kernel
+  the_unconfined,     // Landlock answers EACCES; it works where Landlock is not
+  the_flight_writer,  // in its own folder: denied to all threads of the exporter; anybody may without the sandbox
+  death               // ends the process
 };
 
 struct Attempt {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +37,10 @@ struct FlightEvent {
   Nanoseconds time{};  // CLOCK_MONOTONIC; 0: when the recorder learns of it
 };
 
+struct FlightRequest : FlightEvent {
+  std::uint64_t more = 0;  // of the same cause and GPU, before the recorder learned of the first
+};
+
 struct Flight {
   // One series of numbers: the values of an engine, a domain or a GT.
   struct Column {
@@ -43,9 +49,10 @@ struct Flight {
   };
   struct Sample {
     Nanoseconds time{};
-    std::string_view state;    // "sampled", "sleeping", "gone"
+    std::string_view state;    // "sampled", "sleeping", "gone"; "scraped": not of the sampler
     std::uint32_t missed = 0;  // samples that were due and not taken since the previous one
   };
+  // Numbers that belong together: one for what is sampled of a GPU, and one for what scrapes count of it.
   struct Gpu {
     std::string device;  // PCI address
     std::vector<Column> columns;
@@ -70,9 +77,12 @@ struct Flight {
   FlightEvent event;
   std::uint64_t more_events = 0;  // that came before it was complete
   Nanoseconds frozen{};           // when it was complete; CLOCK_MONOTONIC
+  Nanoseconds unix_offset{};      // from the flight's times to the time since 1970, when it was complete
   std::vector<Gpu> gpus;
   std::vector<Client> clients;
+  std::uint64_t more_clients = 0;  // for which there was no room
   std::vector<Fault> faults;
+  std::uint64_t more_faults = 0;  // likewise
 };
 
 // Where the flight recorder and the program meet: requests go in, flights come out. Any thread.
@@ -80,28 +90,43 @@ class Flights {
  public:
   static constexpr std::size_t kMost = 10;
 
-  // Asks for a flight. While one is being recorded this is counted in it.
+  // Asks for a flight. While one is being recorded this is counted in it. Nothing is lost: of a cause and a GPU there
+  // is one request, which counts the others; without room for another GPU the last one counts them.
   void request(FlightEvent event) {
     const std::lock_guard lock(mutex_);
-    if (requests_.size() < kMostRequests) requests_.push_back(std::move(event));
+    const auto same = std::find_if(requests_.begin(), requests_.end(), [&event](const FlightRequest& known) {
+      return known.cause == event.cause && known.device == event.device;
+    });
+    if (same != requests_.end()) {
+      ++same->more;
+    } else if (requests_.size() == kMostRequests) {
+      ++requests_.back().more;
+    } else {
+      requests_.push_back(FlightRequest{std::move(event), 0});
+    }
     waiting_ = true;
   }
-  // A line that belongs into the flights of its time.
+  // A line that belongs into the flights of its time. The first lines about a fault say most: in a flood, the later
+  // ones are only counted.
   void note(Flight::Fault fault) {
     const std::lock_guard lock(mutex_);
-    if (faults_.size() == kMostFaults) faults_.pop_front();
-    faults_.push_back(std::move(fault));
+    while (!faults_.empty() && fault.time - faults_.front().time > kKeepFaults) faults_.pop_front();
+    if (faults_.size() < kMostFaults) return faults_.push_back(std::move(fault));
+    if (fault.time - last_left_out_ > kKeepFaults) left_out_ = 0;
+    last_left_out_ = fault.time;
+    ++left_out_;
   }
-  std::vector<Flight::Fault> faults_between(Nanoseconds from, Nanoseconds to) const {
+  // Those of this time, and how many more there were.
+  std::pair<std::vector<Flight::Fault>, std::uint64_t> faults_between(Nanoseconds from, Nanoseconds to) const {
     const std::lock_guard lock(mutex_);
     std::vector<Flight::Fault> found;
     for (const Flight::Fault& fault : faults_)
       if (fault.time >= from && fault.time <= to) found.push_back(fault);
-    return found;
+    return {std::move(found), last_left_out_ >= from ? left_out_ : 0};
   }
 
   // For the recorder, at every tick: one load if nothing was asked for.
-  std::vector<FlightEvent> take_requests() {
+  std::vector<FlightRequest> take_requests() {
     if (!waiting_) return {};
     const std::lock_guard lock(mutex_);
     waiting_ = false;
@@ -112,6 +137,7 @@ class Flights {
   void add(Flight flight) {
     const std::lock_guard lock(mutex_);
     flight.number = ++last_number_;
+    flight.unix_offset = std::chrono::system_clock::now().time_since_epoch() - flight.frozen;
     ++counts_[static_cast<std::size_t>(flight.event.cause)];
     kept_.push_back(std::make_shared<const Flight>(std::move(flight)));
     if (kept_.size() > kMost) kept_.pop_front();
@@ -136,14 +162,17 @@ class Flights {
   }
 
  private:
-  static constexpr std::size_t kMostRequests = 1024;
+  static constexpr std::size_t kMostRequests = 64;
   static constexpr std::size_t kMostFaults = 256;
+  static constexpr Nanoseconds kKeepFaults = std::chrono::minutes(15);  // longer than a flight
 
   std::atomic<bool> waiting_{false};
   mutable std::mutex mutex_;  // guards what follows
   mutable std::condition_variable_any changed_;
-  std::vector<FlightEvent> requests_;
+  std::vector<FlightRequest> requests_;
   std::deque<Flight::Fault> faults_;
+  Nanoseconds last_left_out_ = Nanoseconds::min() / 2;
+  std::uint64_t left_out_ = 0;
   std::deque<std::shared_ptr<const Flight>> kept_;
   std::array<std::uint64_t, kFlightCauses> counts_{};
   std::uint64_t last_number_ = 0;

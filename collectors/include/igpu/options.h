@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "igpu/flight.h"
 #include "igpu/units.h"
 #include "igpu/workload_rules.h"
 
 namespace igpu {
+
+class Flights;  // igpu/flight.h
 
 // Options of a Monitor. The defaults are those of the program.
 struct MonitorOptions {
@@ -32,8 +33,7 @@ struct MonitorOptions {
   // How collector `workloads` groups processes before it groups them by --workload.by; null: no rules.
   std::shared_ptr<WorkloadRuleSource> workload_rules;
 
-  // Where the flight recorder of collector `samples` leaves what it kept; null: it keeps nothing. Not finished: no
-  // option sets its length or its triggers yet.
+  // Where collector `samples` finds requests for flights and leaves what it recorded; null: no flight recorder.
   std::shared_ptr<Flights> flights;
 
   Nanoseconds min_window = std::chrono::seconds(1);

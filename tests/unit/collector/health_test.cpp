@@ -1196,7 +1196,7 @@ TEST_CASE("the flight recorder is told of faults, and of the lines about them") 
   CHECK(requests[1].device == kIgpu);
   CHECK(requests[1].detail == "hang");
   CHECK(requests[1].time == fault);
-  const auto lines = s.flights->faults_between(fault, fault);
+  const auto lines = s.flights->faults_between(fault, fault).first;
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].text.ends_with("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]"));
   s.uevent(kDgpu, "WEDGED=rebind");

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "trace/report.h"
 #include "trace/trace_file.h"
 
 using namespace igpu;
@@ -16,13 +17,15 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr FlightClocks kClocks{1'000'000'000, 5'000'000'000, 1'700'000'001'000'000'000};
-
 Flight flight() {
   Flight made;
   made.number = 7;
   made.event = {FlightCause::hang, "0000:03:00.0", "job_timeout", 3s};
   made.more_events = 2;
+  made.frozen = 13s;
+  made.unix_offset = std::chrono::seconds(1'700'000'000);
+  made.more_clients = 5;
+  made.more_faults = 6;
   made.gpus.push_back({"0000:03:00.0",
                        {{"gt0 vcs0 busy", "ratio"}, {"card power", "watts"}},
                        {{2s, "sampled", 0}, {2100ms, "sampled", 3}, {2200ms, "sleeping", 0}},
@@ -46,7 +49,7 @@ TEST_SUITE_BEGIN("flight_files");
 
 TEST_CASE("the list tells the cause and the time of day of each flight") {
   const std::vector<std::shared_ptr<const Flight>> flights{std::make_shared<const Flight>(flight())};
-  const auto list = nlohmann::json::parse(flight_list_json(flights, kClocks));
+  const auto list = nlohmann::json::parse(flight_list_json(flights));
   REQUIRE(list.size() == 1);
   CHECK(list[0]["number"] == 7);
   CHECK(list[0]["cause"] == "hang");
@@ -54,13 +57,15 @@ TEST_CASE("the list tells the cause and the time of day of each flight") {
   CHECK(list[0]["detail"] == "job_timeout");
   CHECK(list[0]["time"] == 1'700'000'003.0);
   CHECK(list[0]["more_events"] == 2);
-  CHECK(flight_list_json({}, kClocks) == "[]\n");
+  CHECK(flight_list_json({}) == "[]\n");
 }
 
 TEST_CASE("the lines hold every value, and null for what was not read") {
-  const auto lines = lines_of(flight_json_lines(flight(), kClocks));
+  const auto lines = lines_of(flight_json_lines(flight()));
   REQUIRE(lines.size() == 9);
   CHECK(lines[0]["flight"]["cause"] == "hang");
+  CHECK(lines[0]["flight"]["more_clients"] == 5);
+  CHECK(lines[0]["flight"]["more_faults"] == 6);
   CHECK(lines[1]["gpu"]["values"][1] == nlohmann::json({{"name", "card power"}, {"unit", "watts"}}));
   CHECK(lines[2]["sample"]["values"] == nlohmann::json({0.25, 75.5}));
   CHECK(lines[2]["sample"]["time"] == 1'700'000'002.0);
@@ -73,7 +78,7 @@ TEST_CASE("the lines hold every value, and null for what was not read") {
 }
 
 TEST_CASE("the trace is read back") {
-  const auto trace = read_trace(flight_trace(flight(), kClocks));
+  const auto trace = read_trace(flight_trace(flight(), 4s));
   REQUIRE(trace);
   CHECK(trace->whole());
   REQUIRE(trace->counters.size() == 2);
@@ -86,8 +91,22 @@ TEST_CASE("the trace is read back") {
   CHECK(trace->marks == std::vector<std::string>{"job_timeout", "Timedout job: seqno=4294967173, in ffmpeg [2101]"});
 }
 
+TEST_CASE("trace report shows what happened and the range of each series") {
+  const auto trace = read_trace(flight_trace(flight(), 4s));
+  REQUIRE(trace);
+  CHECK(trace_overview(*trace) ==
+        "event: job_timeout\n"
+        "event: Timedout job: seqno=4294967173, in ffmpeg [2101]\n"
+        "client: ffmpeg 2101\n"
+        "client: pid 2102\n"
+        "\n"
+        "series                      samples       min           mean          max           last          unit\n"
+        "0000:03:00.0 gt0 vcs0 busy  2             0.25          0.625         1             1             ratio\n"
+        "0000:03:00.0 card power     2             75.5          77.75         80            80            watts\n");
+}
+
 TEST_CASE("a trace that is cut at any byte is read as far as it is whole") {
-  const std::string whole = flight_trace(flight(), kClocks);
+  const std::string whole = flight_trace(flight(), 4s);
   std::size_t last = 0;
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const auto trace = read_trace(std::string_view(whole).substr(0, size));

@@ -9,15 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <set>
 #include <string>
 #include <system_error>
-#include <thread>
 
-#include "support/recording_log.h"
 #include "support/scratch_folder.h"
-#include "trace/trace_file.h"
 
 using namespace igpu;
 using namespace igpu::exporter;
@@ -36,16 +32,6 @@ std::set<std::string> names(const ScratchFolder& folder) {
   std::set<std::string> found;
   for (const auto& entry : fs::directory_iterator(folder.path(""))) found.insert(entry.path().filename());
   return found;
-}
-
-template <class Condition>
-bool comes_true(Condition&& condition) {
-  const auto give_up = std::chrono::steady_clock::now() + 60s;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > give_up) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
 }
 
 // Files that this process writes may not be longer meanwhile, as if the disk were full.
@@ -75,7 +61,14 @@ TEST_SUITE_BEGIN("flight_folder");
 TEST_CASE("the name tells the time and the cause") {
   Flight flight;
   flight.event.cause = FlightCause::engine_busy;
-  CHECK(FlightFolder::name_of(flight, 1'700'000'000) == "flight-20231114T221320Z-engine_busy.pftrace");
+  flight.event.time = 5s;
+  flight.unix_offset = std::chrono::seconds(1'699'999'995);
+  const std::string name = FlightFolder::name_of(flight);
+  CHECK(name == "flight-20231114T221320Z-engine_busy.pftrace");
+  CHECK(FlightFolder::is_name(name));
+  for (const char* other :
+       {"", "flight-", "flight-x.pftrace/..", "flight-../x.pftrace", "/flight-x.pftrace", ".new-flight-x.pftrace"})
+    CHECK_FALSE(FlightFolder::is_name(other));
 }
 
 TEST_CASE("the last ten stay, and what is not a flight is left alone") {
@@ -116,33 +109,9 @@ TEST_CASE("a folder that is missing, or none, is refused") {
   CHECK_THROWS_AS(FlightFolder(scratch.path("file")), std::system_error);
 }
 
-TEST_CASE("each flight is written as a trace") {
+TEST_CASE("whether there may be files is tried, and the trial leaves none") {
   const ScratchFolder scratch;
-  RecordingLog log;
-  const auto flights = std::make_shared<Flights>();
-  const FlightKeeper keeper(flights, FlightFolder(scratch.path("")), log);
-  Flight flight;
-  flight.event = {FlightCause::hang, "0000:03:00.0", "job_timeout", 1s};
-  flights->add(flight);
-  REQUIRE(comes_true([&] { return keeper.kept() == 1; }));
-  const auto found = names(scratch);
-  REQUIRE(found.size() == 1);
-  const auto trace = read_trace(content(scratch.path(*found.begin())));
-  REQUIRE(trace);
-  CHECK(trace->whole());
-  CHECK(trace->marks == std::vector<std::string>{"job_timeout"});
-}
-
-TEST_CASE("a folder that goes away is counted and logged once, and flights stay in memory") {
-  const ScratchFolder scratch;
-  fs::create_directory(scratch.path("flights"));
-  RecordingLog log;
-  const auto flights = std::make_shared<Flights>();
-  const FlightKeeper keeper(flights, FlightFolder(scratch.path("flights")), log);
-  fs::remove(scratch.path("flights"));
-  for (int i = 0; i < 3; ++i) flights->add({});
-  REQUIRE(comes_true([&] { return keeper.failures() == 3; }));
-  CHECK(log.lines().size() == 1);
-  CHECK(log.lines().at(0).text.find("make the folder again and restart") != std::string::npos);
-  CHECK(flights->kept().size() == 3);
+  const FlightFolder folder(scratch.path(""));
+  folder.check();
+  CHECK(names(scratch).empty());
 }

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Recorded {
   explicit Recorded(FlightOptions options = {.length = 20s})
       : flights(std::make_shared<Flights>()),
         recorder(std::make_shared<FlightRecorder>(std::move(options), flights)),
-        sampler(m.machine(), {.interval = kTick, .history = recorder->history(), .recorder = recorder}) {
+        sampler(m.machine(), {.interval = kTick, .recorder = recorder}) {
     const std::string pmu = "sys/bus/event_source/devices/i915/";
     m.tree.write(pmu + "type", "17\n");
     m.tree.write(pmu + "cpumask", "0\n");
@@ -45,6 +46,10 @@ class Recorded {
     m.perf.add_pmu(17);
     write_throttle(false);
     m.tree.write(std::string(kGt) + "rps_act_freq_mhz", "1300\n");
+    bind();
+    run(500ms, 0.5);
+  }
+  void bind() {
     Gpu gpu;
     gpu.address = kAddress;
     gpu.pci_path = "devices/pci0000:00/0000:00:02.0";
@@ -53,7 +58,6 @@ class Recorded {
     gpu.kind = GpuKind::integrated;
     access = std::make_shared<AwakeAccess>();
     sampler.follow({{gpu, access}});
-    run(500ms, 0.5);
   }
   void write_throttle(bool on) {
     const char* const value = on ? "1\n" : "0\n";
@@ -139,6 +143,17 @@ TEST_CASE("a thousand requests in a second are one flight, which counts them") {
   CHECK(machine.last().more_events == 999);
 }
 
+TEST_CASE("a flood of requests is counted to the last, and takes no place from other causes") {
+  Recorded machine;
+  for (int i = 0; i < 5000; ++i) machine.flights->request({.cause = FlightCause::scrape_failed, .detail = "power"});
+  for (int gpu = 0; gpu < 200; ++gpu)
+    machine.flights->request({.cause = FlightCause::request, .device = "gpu " + std::to_string(gpu)});
+  machine.run(20s, 0.5);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().event.cause == FlightCause::request);
+  CHECK(machine.last().more_events == 199);  // failed scrapes were not asked for
+}
+
 TEST_CASE("a fault that a scrape reports late has the time before it all the same") {
   Recorded machine;
   machine.run(40s, 0.5);
@@ -213,9 +228,15 @@ TEST_CASE("a failed scrape is kept only if that was asked for") {
   without.run(20s, 0.5);
   CHECK(without.count() == 0);
   Recorded machine(with("scrape_failed"));
+  for (int scrape = 0; scrape < 10; ++scrape) {  // it fails again and again
+    machine.flights->request({.cause = FlightCause::scrape_failed, .detail = "power"});
+    machine.run(20s, 0.5);
+  }
+  CHECK(machine.count() == 1);
+  machine.run(FlightRecorder::kStillFails, 0.5);
   machine.flights->request({.cause = FlightCause::scrape_failed, .detail = "power"});
   machine.run(20s, 0.5);
-  CHECK(machine.count() == 1);
+  CHECK(machine.count() == 2);
 }
 
 TEST_CASE("clients that came and went") {
@@ -248,6 +269,83 @@ TEST_CASE("clients that came and went") {
   CHECK(machine.last().clients == std::vector<Flight::Client>{{kAddress, 3, 2003, "ffmpeg", begin + 5s, begin + 65s}});
 }
 
+TEST_CASE("a GPU that is rebound after its fault is shown before and after that") {
+  Recorded machine;
+  machine.run(25s, 0.75);
+  machine.flights->request({FlightCause::wedged, kAddress, "wedged", machine.now()});
+  machine.run(2s, 0);
+  machine.access->removed = true;
+  machine.run(kTick, 0);
+  machine.bind();
+  machine.run(15s, 0.25);
+  REQUIRE(machine.count() == 1);
+  REQUIRE(machine.last().gpus.size() == 2);
+  const std::vector<float> before = column(machine.last().gpus[0], "gt0 vcs0 busy");
+  const std::vector<float> after = column(machine.last().gpus[1], "gt0 vcs0 busy");
+  CHECK(before.size() > 200);
+  CHECK(before.front() == doctest::Approx(0.75));
+  CHECK(machine.last().gpus[0].samples.back().state == "gone");
+  CHECK(after.size() > 70);
+  CHECK(after.back() == doctest::Approx(0.25));
+}
+
+TEST_CASE("clients for which there is no room are counted") {
+  Recorded machine;
+  ClientSnapshot snapshot;
+  for (std::uint64_t id = 0; id < FlightRecorder::kMostClients + 5; ++id) {
+    DrmClient client;
+    client.device = kAddress;
+    client.id = client.serial = id;
+    snapshot.clients.push_back(client);
+  }
+  for (int scrape = 0; scrape < 2; ++scrape) {
+    machine.run(1s, 0.5);
+    snapshot.time = machine.now();
+    machine.recorder->see_clients(snapshot);
+  }
+  machine.flights->request({});
+  machine.run(11s, 0.5);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().clients.size() == FlightRecorder::kMostClients);
+  CHECK(machine.last().more_clients == 5);
+}
+
+TEST_CASE("of a flood of the kernel's lines the first are kept, and the others counted") {
+  Recorded machine;
+  machine.run(5s, 0.5);
+  for (int i = 0; i < 1000; ++i) machine.flights->note({kAddress, "line " + std::to_string(i), machine.now()});
+  machine.flights->request({FlightCause::hang, kAddress, "hang", machine.now()});
+  machine.run(20s, 0);
+  REQUIRE(machine.count() == 1);
+  REQUIRE(machine.last().faults.size() == 256);
+  CHECK(machine.last().faults[0].text == "line 0");
+  CHECK(machine.last().more_faults == 744);
+}
+
+TEST_CASE("jobs that scrapes counted are there, class by class, since the scrape before") {
+  Recorded machine;
+  JobCounts video{.source = JobSource::i915, .engine_class = JobClass::video};
+  const auto scrape = [&](std::uint64_t jobs, double queued, double ran) {
+    video.outcomes[0] = jobs;
+    video.queue_seconds = queued;
+    video.run_seconds = ran;
+    machine.recorder->see_jobs(kAddress, machine.now(), std::span(&video, 1));
+  };
+  scrape(1'000'000'000, 5000, 6000);  // before this nobody knows since when
+  machine.run(15s, 0.5);
+  scrape(1'000'000'300, 5001.5, 6004);
+  machine.flights->request({});
+  machine.run(11s, 0.5);
+  REQUIRE(machine.count() == 1);
+  REQUIRE(machine.last().gpus.size() == 2);
+  const Flight::Gpu& jobs = machine.last().gpus[1];
+  REQUIRE(jobs.samples.size() == 1);
+  CHECK(jobs.samples[0].state == "scraped");
+  CHECK(column(jobs, "video jobs") == std::vector<float>{300});
+  CHECK(column(jobs, "video jobs queued for") == std::vector<float>{1.5F});
+  CHECK(column(jobs, "video jobs ran for") == std::vector<float>{4});
+}
+
 TEST_CASE("the last ten are kept, and the number goes on") {
   Recorded machine;
   for (int i = 0; i < 12; ++i) {
@@ -261,14 +359,54 @@ TEST_CASE("the last ten are kept, and the number goes on") {
   CHECK(machine.flights->next_after(11, {})->number == 12);
 }
 
-TEST_CASE("the memory of the frames does not grow") {
-  FrameRing ring(90s, kTick);
-  const std::size_t bytes = ring.bytes();
+TEST_CASE("the memory of the frames does not grow, and is less than a megabyte for a card at 100 Hz") {
+  FrameLayout layout;
+  layout.engines.resize(7);
+  layout.domains.resize(2);
+  layout.gts.resize(1);
+  FrameRing ring(60s + FlightRecorder::kAfter + FlightRecorder::kLatest, 10ms);
   SampleFrame frame;
+  ring.push(layout, frame);
+  const std::size_t bytes = ring.bytes();
   for (int i = 0; i < 100'000; ++i) {
-    frame.time += kTick;
-    ring.push(frame);
+    frame.time += 10ms;
+    ring.push(layout, frame);
   }
   CHECK(ring.bytes() == bytes);
   CHECK(bytes < 1'000'000);
+  Recorded machine;
+  const std::size_t before = machine.recorder->frame_bytes();
+  machine.run(5min, 0.5);
+  CHECK(machine.recorder->frame_bytes() == before);
 }
+
+TEST_CASE("frames keep their values when the layout grows, and the oldest go") {
+  FrameLayout layout;
+  layout.engines.resize(1);
+  FrameRing ring(1s, 100ms);
+  SampleFrame frame;
+  const auto push = [&](Nanoseconds time, float busy) {
+    frame.clear();
+    frame.time = time;
+    frame.engine_busy[0] = busy;
+    ring.push(layout, frame);
+  };
+  push(1s, 0.25F);
+  push(1100ms, 0.5F);
+  layout.engines.resize(3);
+  layout.gts.resize(1);
+  push(1200ms, 0.75F);
+  std::vector<float> busy;
+  const auto collect = [&](const SampleFrame& kept) { busy.push_back(kept.engine_busy[0]); };
+  ring.for_each(0s, 1h, collect);
+  CHECK(busy == std::vector<float>{0.25F, 0.5F, 0.75F});
+  busy.clear();
+  ring.for_each(1100ms, 1150ms, collect);
+  CHECK(busy == std::vector<float>{0.5F});
+  for (int i = 0; i < 100; ++i) push(2s + i * 100ms, 1);
+  busy.clear();
+  ring.for_each(0s, 1h, collect);
+  CHECK(busy.size() == 11);
+}
+
+TEST_SUITE_END();

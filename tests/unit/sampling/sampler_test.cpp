@@ -507,24 +507,4 @@ TEST_CASE("an engine that stops for the night has no gap") {
   CHECK(count_of(engine.gaps()) == 1);
 }
 
-TEST_CASE("the last frames of a GPU can be read, in memory that does not grow") {
-  SampledMachine machine(Driver::i915, {.interval = 100ms, .saturated = 0.95, .history = 60s});
-  machine.run(5min, [](Nanoseconds now) { return now >= 295s ? 1.0 : 0.0; });
-  std::size_t frames = 0;
-  std::size_t busy = 0;
-  Nanoseconds last{};
-  machine.sampler.for_last(10s, [&](const FrameLayout& layout, const SampleFrame& frame) {
-    CHECK(layout.engines[0].name == "vcs0");
-    CHECK(frame.time > last);
-    last = frame.time;
-    ++frames;
-    busy += frame.engine_busy[0] > 0.9F;
-  });
-  CHECK(frames == 101);
-  CHECK(busy == 50);
-  frames = 0;
-  machine.sampler.for_last(1h, [&](const FrameLayout&, const SampleFrame&) { ++frames; });
-  CHECK(frames == 601);
-}
-
 TEST_SUITE_END();

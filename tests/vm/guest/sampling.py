@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--sample.interval: a stall and a burst between two scrapes, told once to each scraper; GPUs that sleep stay asleep."""
+"""--sample.interval: a stall and a burst between two scrapes, told once to each scraper; GPUs that sleep stay asleep; a hang
+becomes one flight."""
 
+import json
 import time
 
 from model import machine
@@ -93,13 +95,54 @@ def stall_and_burst(exporter, gpus):
                 busy - (missed + 2) * INTERVAL - 0.01 * busy, busy + 2 * INTERVAL + 0.01 * busy)
 
 
+def flights(exporter):
+    return json.loads(exporter.request("/api/v1/flights")[2])
+
+
+def series(lines, gpu, name):
+    """(time, value) of the samples of this series."""
+    index, found = None, []
+    for line in lines:
+        if "gpu" in line:
+            names = [column["name"] for column in line["gpu"]["values"]]
+            index = names.index(name) if line["gpu"]["device"] == gpu.address and name in names else None
+        if "sample" in line and index is not None and line["sample"]["values"][index] is not None:
+            found.append((line["sample"]["time"], line["sample"]["values"][index]))
+    return found
+
+
+def hang(exporter, gpu, line):
+    """vcs0 stops, a second later the driver writes this line: one flight, in which that shows."""
+    before = len(flights(exporter))
+    gpu.ctl("engine vcs0 busy=0")
+    time.sleep(1.5)
+    gpu.ctl(f"log 5 [drm] {line}")
+    time.sleep(3)
+    gpu.ctl("engine vcs0 busy=60")
+    exporter.scrape()  # notices it
+    verdict(wait_for(lambda: len(flights(exporter)) > before, 60, 1), f"{gpu.name}: a hang becomes a flight")
+    listed = flights(exporter)
+    equal(f"{gpu.name}: one", len(listed), before + 1)
+    equal(f"{gpu.name}: its cause", (listed[-1]["cause"], listed[-1]["device"]), ("hang", gpu.address))
+    lines = [json.loads(text) for text in exporter.request(f"/api/v1/flights/{listed[-1]['number']}.jsonl")[2].splitlines()]
+    faults = [part["fault"]["text"] for part in lines if "fault" in part and part["fault"]["device"] == gpu.address]
+    verdict(any(line in text for text in faults), f"{gpu.name}: the kernel's line is in it", faults, line)
+    verdict(any("client" in part for part in lines), f"{gpu.name}: clients are in it")
+    at, busy = listed[-1]["time"], series(lines, gpu, "gt0 vcs0 busy")
+    earlier = [value for when, value in busy if at - 8 < when < at - 3]
+    last = [value for when, value in busy if at - 1 < when <= at]
+    between(f"{gpu.name}: vcs0 before it", sum(earlier) / max(len(earlier), 1), 0.5, 0.7)
+    verdict(last and max(last) == 0, f"{gpu.name}: the last second shows that it stood still", last, 0)
+    verdict(busy and busy[-1][0] >= at + 9, f"{gpu.name}: ten seconds after it are in it", busy[-1:], at + 10)
+
+
 def samples(personality):
     """For GPUs with rpm=1, which sleep while nothing uses them."""
     gpus = machine(personality)
     for g in gpus:
         verdict(wait_for(lambda: asleep(g), 120), f"{g.name}: an idle GPU sleeps", "awake", "suspended")
     before = {g.name: resumes(g) for g in gpus}
-    with Exporter("--sample.interval=100ms", what=f"samples, {personality}") as exporter:
+    with Exporter("--sample.interval=100ms", "--flight.length=20s", what=f"samples, {personality}") as exporter:
         exporter.scrape()
         time.sleep(5)
         page = exporter.scrape()
@@ -112,6 +155,11 @@ def samples(personality):
             g.ctl("engine vcs0 busy=60")
         verdict(wait_for(lambda: is_sampled(exporter.scrape(headers=SLOW), gpus), 60, 1), "both GPUs are sampled once they work")
         stall_and_burst(exporter, gpus)
+        i915, xe = gpus
+        hang(exporter, i915, "GPU HANG: ecode 12:4:85dffffb, in encoder [4194001]")
+        hang(exporter, xe, "Tile0: GT0: Timedout job: seqno=1, lrc_seqno=1, guc_id=7, flags=0x0 in encoder [4194001]")
+        total = {labels["cause"]: value for labels, value in exporter.scrape().all("intel_gpu_exporter_flights_total")}
+        equal("flights are counted by cause", {cause: value for cause, value in total.items() if value}, {"hang": 2})
 
         for load in loads:
             load.stop()

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Lists of flights, as the command `flights` reads and prints them. Pure functions.
+namespace igpu::exporter {
+
+// A flight of /api/v1/flights.
+struct ListedFlight {
+  std::uint64_t number = 0;
+  std::string cause, device, detail;
+  double time = 0;  // seconds since 1970
+  std::uint64_t more_events = 0;
+};
+
+// What flight_list_json() writes, from any program. nullopt: something else. Members that are not known are skipped.
+std::optional<std::vector<ListedFlight>> parse_flight_list(std::string_view json);
+
+std::string flight_table(std::span<const ListedFlight> flights);
+
+// A file of --flight.directory.
+struct FlightFile {
+  std::string name;
+  std::uint64_t bytes = 0;
+  bool whole = false;  // a trace without damage
+};
+std::string flight_file_table(std::span<const FlightFile> files);
+std::string flight_file_json(std::span<const FlightFile> files);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "flights/flight_writer.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "flights/flight_files.h"
+
+namespace igpu::exporter {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kLargest = std::uint64_t{256} << 20U;  // ten minutes of a rack at 100 Hz are less
+
+struct Header {
+  std::uint32_t name_size = 0;
+  std::uint32_t reserved = 0;
+  std::uint64_t size = 0;
+};
+struct Answer {
+  std::int32_t error = 0;       // 0: written
+  std::array<char, 60> what{};  // what failed
+};
+
+void send_answer(int socket, int error, std::string_view what) {
+  Answer answer;
+  answer.error = error;
+  std::copy_n(what.begin(), std::min(what.size(), answer.what.size() - 1), answer.what.begin());
+  (void)::send(socket, &answer, sizeof answer, MSG_NOSIGNAL);
+}
+
+// False: the other end is closed.
+bool receive_all(int socket, void* into, std::size_t size) {
+  char* at = static_cast<char*>(into);
+  while (size > 0) {
+    const ssize_t got = ::recv(socket, at, size, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+template <class Act>
+void answer_about(int socket, const Act& act) {
+  try {
+    act();
+    send_answer(socket, 0, {});
+  } catch (const std::system_error& error) {
+    // "create: No space left on device": the reader knows the second half.
+    const std::string_view what = error.what();
+    send_answer(socket, error.code().value(), what.substr(0, what.find(':')));
+  }
+}
+
+// A socket that is not waited for longer than that, or, once the program ends, than kGrace.
+class Waiter {
+ public:
+  static constexpr milliseconds kLongest{60'000}, kGrace{5'000}, kStep{200};
+  Waiter(int socket, const std::stop_token* stop) : socket_(socket), stop_(stop) {}
+
+  // Throws std::runtime_error.
+  void wait(short events) {
+    for (;;) {
+      const auto now = SteadyClock::now();
+      if (stop_ != nullptr && stop_->stop_requested()) until_ = std::min(until_, now + kGrace);
+      if (now >= until_) throw std::runtime_error("the process that writes flights does not answer");
+      pollfd waiting{socket_, events, 0};
+      const int count = ::poll(&waiting, 1, static_cast<int>(kStep.count()));
+      if (count > 0) return;
+      if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
+    }
+  }
+
+ private:
+  const int socket_;
+  const std::stop_token* const stop_;
+  SteadyClock::time_point until_ = SteadyClock::now() + kLongest;
+};
+
+[[noreturn]] void fail_for_end() { throw std::runtime_error("the process that writes flights has ended"); }
+
+void send_all(int socket, std::string_view bytes, Waiter& waiter) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+    if (sent >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) fail_for_end();
+    waiter.wait(POLLOUT);
+  }
+}
+
+Answer receive_answer(int socket, Waiter& waiter) {
+  Answer answer;
+  char* const begin = static_cast<char*>(static_cast<void*>(&answer));
+  for (std::size_t size = 0; size < sizeof answer;) {
+    const ssize_t got = ::recv(socket, begin + size, sizeof answer - size, MSG_DONTWAIT);
+    if (got > 0) size += static_cast<std::size_t>(got);
+    if (got > 0 || (got < 0 && errno == EINTR)) continue;
+    if (got == 0 || errno != EAGAIN) fail_for_end();
+    waiter.wait(POLLIN);
+  }
+  answer.what.back() = '\0';
+  return answer;
+}
+
+std::string text_of(const Answer& answer) {
+  return std::string(answer.what.data()) + ": " + std::generic_category().message(answer.error);
+}
+
+constexpr const char* kMakeRoom =
+    "make room in --flight.directory, or make the folder again and restart; the last flights are still in memory "
+    "(/api/v1/flights)";
+constexpr const char* kRestart = "restart the exporter; the last flights are still in memory (/api/v1/flights)";
+
+}  // namespace
+
+void write_flights(int socket, const FlightFolder& folder) {
+  answer_about(socket, [&] { folder.check(); });
+  for (Header header; receive_all(socket, &header, sizeof header);) {
+    // Nobody but an attacker within the exporter sends such a thing.
+    if (header.name_size > 64 || header.size > kLargest) return;
+    std::string name(header.name_size, '\0'), bytes(static_cast<std::size_t>(header.size), '\0');
+    if (!receive_all(socket, name.data(), name.size()) || !receive_all(socket, bytes.data(), bytes.size())) return;
+    if (!FlightFolder::is_name(name)) return;
+    answer_about(socket, [&] { folder.keep(name, bytes); });
+  }
+}
+
+void report_no_folder(int socket, int error, std::string_view what) { send_answer(socket, error, what); }
+
+FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log)
+    : flights_(std::move(flights)), socket_(std::move(socket)), log_(log) {
+  Waiter waiter(socket_.get(), nullptr);
+  const Answer answer = receive_answer(socket_.get(), waiter);
+  if (answer.error == ENOSPC || answer.error == EDQUOT) {
+    log_.write(LogLevel::warn, "flights cannot be written", {{"error", text_of(answer)}, {"hint", kMakeRoom}});
+  } else if (answer.error != 0) {
+    throw std::runtime_error(text_of(answer));
+  }
+}
+
+void FlightKeeper::start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    ::pthread_setname_np(::pthread_self(), "flights");
+    std::uint64_t last = 0;
+    while (const auto flight = flights_->next_after(last, stop)) {
+      if (const std::uint64_t gone = flight->number - last - 1; gone > 0) {
+        failures_ += gone - 1;
+        failed("flights came faster than they could be written", kMakeRoom);
+      }
+      last = flight->number;
+      write(*flight, stop);
+    }
+  });
+}
+
+void FlightKeeper::write(const Flight& flight, const std::stop_token& stop) {
+  try {
+    if (!socket_) fail_for_end();
+    const std::string name = FlightFolder::name_of(flight);
+    const std::string bytes = flight_trace(flight, boottime_offset());
+    if (bytes.size() > kLargest) throw std::length_error("the flight is too large");
+    const Header header{static_cast<std::uint32_t>(name.size()), 0, bytes.size()};
+    Waiter waiter(socket_.get(), &stop);
+    const void* const raw = &header;
+    send_all(socket_.get(), {static_cast<const char*>(raw), sizeof header}, waiter);
+    send_all(socket_.get(), name, waiter);
+    send_all(socket_.get(), bytes, waiter);
+    const Answer answer = receive_answer(socket_.get(), waiter);
+    if (answer.error != 0) return failed(text_of(answer), kMakeRoom);
+    ++kept_;
+    failed_ = false;
+  } catch (const std::length_error& error) {
+    failed(error.what(), "shorten --flight.length");
+  } catch (const std::exception& error) {
+    socket_.reset();  // what would come over it belongs to this flight
+    failed(error.what(), kRestart);
+  }
+}
+
+void FlightKeeper::failed(const std::string& error, const char* hint) {
+  ++failures_;
+  if (std::exchange(failed_, true)) return;
+  log_.write(LogLevel::warn, "a flight could not be written", {{"error", error}, {"hint", hint}});
+}
+
+}  // namespace igpu::exporter
