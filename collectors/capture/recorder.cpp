@@ -2,6 +2,7 @@
 #include "capture/recorder.h"
 
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -394,7 +395,7 @@ struct Recorder::State {
         names(keeper, inner.names),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.client_scan_limit = kClientScanLimit;
-    machine.why_no_queue_faults = {Reason::disabled};  // likewise when it is replayed
+    machine.why_no_queue_faults = {Reason::disabled, ENOENT};  // likewise when it is replayed
     machine.uevents = keep_channel(kUevents, inner.uevents);
     machine.output_uevents = without_messages(inner.output_uevents);  // as uevents, when it is replayed
     machine.kernel_log = keep_channel(kKernelLog, inner.kernel_log);

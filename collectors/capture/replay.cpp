@@ -285,7 +285,7 @@ struct Replay::State {
         names(player),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.client_scan_limit = kClientScanLimit;
-    machine.why_no_queue_faults = {Reason::disabled};  // a capture is taken without collector `jobs`
+    machine.why_no_queue_faults = {Reason::disabled, ENOENT};  // a capture is taken without collector `jobs`
     machine.uevents = channel(kUevents);
     machine.output_uevents = machine.uevents;
     machine.kernel_log = channel(kKernelLog);

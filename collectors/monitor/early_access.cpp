@@ -60,7 +60,7 @@ void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
   keep(open_uevents(system_privileges()->in_initial_user_namespace()), early.uevents, early.why_no_uevents);
   add_kernel_log(options, early);
   // The programs keep xe from being unloaded, as those of the collector `jobs` keep its scheduler.
-  early.why_no_queue_faults = {Reason::disabled};
+  early.why_no_queue_faults = {Reason::disabled, ENOENT};  // by that collector, not by this one
   if (!has_collector(options, JobsCollector::kInfo.name)) return;
   early.queue_faults = std::make_unique<QueueFaultsOnDemand>();
   static_cast<void>(early.queue_faults->get(system_clock()->now()));
@@ -100,7 +100,7 @@ std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
   const FinderChoice choice = OptionValues(kOptions, options.collector_options)[kFinder];
   if (!reads_processes(options)) return early;
   if (choice == FinderChoice::walk) {
-    early->why_no_drm_users = Absent{Reason::disabled};
+    early->why_no_drm_users = Absent{Reason::disabled, ENOENT};  // by this flag
     return early;
   }
   if (!is_procfs(options.procfs_root)) {

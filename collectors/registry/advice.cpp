@@ -302,9 +302,13 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
         return {"this program was built without BPF",
                 "build it with clang and libbpf installed, and not with IGPU_BPF=OFF"};
       }
-      if (feature.need == Need::client_finder)
+      // With an errno something else than the collector is off.
+      if (absent.os_error == ENOENT && feature.need == Need::client_finder)
         return {"turned off by --collector.fdinfo.finder=walk", "--collector.fdinfo.finder=auto"};
-      if (feature.need == Need::hang_events)
+      if (absent.os_error == EPERM)
+        return {"somebody wrote 1 to /sys/class/devcoredump/disabled, which turns them off until the next boot",
+                "boot again"};
+      if (absent.os_error == ENOENT && feature.need == Need::hang_events)
         return {"they belong to the collector jobs, which is off", "--collector.jobs, with CAP_BPF and CAP_PERFMON"};
       return {"turned off by a flag", "--collector.NAME"};
   }

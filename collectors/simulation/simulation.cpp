@@ -130,7 +130,7 @@ Machine SimulatedMachine::machine() {
   State& s = *state_;
   Machine machine{s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names, nullptr, &s.root};
   machine.job_counters = &s.jobs;
-  machine.why_no_queue_faults = {Reason::disabled};
+  machine.why_no_queue_faults = {Reason::disabled, ENOENT};
   machine.uevents.messages = &s.uevents;
   machine.output_uevents.messages = &s.hotplugs.emplace_back(s.script, s.script_clock);
   machine.kernel_log.why = {Reason::permission, EPERM};

@@ -30,14 +30,21 @@ Reading<std::vector<CoreDump>> CoreDumps::new_ones() {
   });
   if (!listed) return listed.propagate<std::vector<CoreDump>>();
   std::sort(numbers.begin(), numbers.end());
+  const std::size_t known = unlinked_.size();
+  numbers.insert(numbers.begin(), unlinked_.begin(), unlinked_.end());
+  unlinked_.clear();
   std::vector<CoreDump> dumps;
-  for (const std::uint64_t number : numbers) {
-    highest_ = number;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::uint64_t number = numbers[i];
+    highest_ = std::max(highest_.value_or(number), number);
     const std::string folder = std::string(kClass) + "/" + std::string(kDump) + std::to_string(number);
-    // A dump that is gone again, such as one that a program has saved, has no device.
-    auto device = sys_.resolve(folder + "/failing_device");
-    if (!device) continue;
     const auto facts = sys_.stat(folder);
+    auto device = sys_.resolve(folder + "/failing_device");
+    if (!device) {
+      // It is gone again, as one that a program has saved is; or it is looked at once more.
+      if (facts && i >= known) unlinked_.push_back(number);
+      continue;
+    }
     dumps.push_back({*std::move(device), facts ? facts->modified : Nanoseconds{}, folder + "/data"});
   }
   return dumps;

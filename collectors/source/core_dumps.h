@@ -33,6 +33,7 @@ class CoreDumps {
  private:
   const Directory& sys_;
   std::optional<std::uint64_t> highest_;
+  std::vector<std::uint64_t> unlinked_;  // found without a device: the kernel adds a dump first, and links it then
 };
 
 }  // namespace igpu

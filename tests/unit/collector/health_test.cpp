@@ -512,6 +512,23 @@ TEST_CASE("core dumps of this GPU; those of other devices, and ones that are gon
   CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 2);
 }
 
+TEST_CASE("a core dump that is listed before the kernel has linked it to its device counts when it is linked") {
+  Scene s;
+  s.scrape();
+  s.m.tree.make_directory("sys/class/devcoredump/devcd4");
+  s.m.tree.make_directory("sys/class/devcoredump/devcd5");  // its link failed
+  s.scrape(20s);
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 0);
+  s.dump(4, "devices/pci0000:00/0000:03:00.0");
+  for (int i = 0; i < 3; ++i) {
+    s.scrape(20s);
+    CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 1);
+  }
+  s.dump(6, "devices/pci0000:00/0000:03:00.0");
+  s.scrape();
+  CHECK(s.value("intel_gpu_core_dumps_total", {{"device", kDgpu}}) == 2);
+}
+
 TEST_CASE("without the kernel log the core dump names the process; with it, its line has already done so") {
   constexpr std::string_view kText =
       "**** Xe Device Coredump ****\nkernel: 6.14.0\nmodule: xe\nProcess: ffmpeg [19639]\n**** Job ****\n";

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <string>
 
 #include "support/machine_tree.h"
@@ -25,7 +26,7 @@ TEST_SUITE_BEGIN("early access");
 TEST_CASE("nothing is opened for a walk, and the reason is the flag") {
   const auto early = open_early(with_finder("walk"));
   CHECK(early->drm_users == nullptr);
-  CHECK(early->why_no_drm_users == Absent{Reason::disabled});
+  CHECK((early->why_no_drm_users == Absent{Reason::disabled, ENOENT}));
 }
 
 TEST_CASE("nothing is opened for a simulation, and there is no reason to report") {

@@ -110,7 +110,17 @@ TEST_CASE("why the kernel does not report who uses a GPU") {
   CHECK(says(advise(finder, {Reason::permission, EPERM}, {}).hint, "CAP_BPF and CAP_PERFMON"));
   CHECK(says(advise(finder, {Reason::kernel, ENOENT}, {}).hint, "--pid host"));
   CHECK(says(advise(finder, {Reason::disabled, ENOSYS}, {}).cause, "built without BPF"));
-  CHECK(says(advise(finder, {Reason::disabled}, {}).cause, "--collector.fdinfo.finder=walk"));
+  CHECK(says(advise(finder, {Reason::disabled, ENOENT}, {}).cause, "--collector.fdinfo.finder=walk"));
+  CHECK(says(advise(finder, {Reason::disabled}, {}).cause, "turned off by a flag"));  // the collector is
+}
+
+TEST_CASE("what is off because another collector is, and what no flag turned off") {
+  const FeatureDescriptor events{"hang_events", "x.", Need::hang_events, false, {}, true};
+  CHECK(says(advise(events, {Reason::disabled, ENOENT}, {}).hint, "--collector.jobs"));
+  CHECK(says(advise(events, {Reason::disabled}, {}).cause, "turned off by a flag"));
+  const FeatureDescriptor dumps{"core_dumps", "x.", Need::nothing_special, false, {}, true};
+  CHECK(says(advise(dumps, {Reason::disabled, EPERM}, {}).cause, "devcoredump/disabled"));
+  CHECK(advise(dumps, {Reason::disabled, EPERM}, {}).hint == "boot again");
 }
 
 TEST_CASE("a missing render node: pass it to the container; one without permission: join the group") {
