@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes the source that defines documents() from what deploy/package/describe wrote: cmake -DFOLDER=F -DOUTPUT=FILE -P
+# Writes the header that static_file/documents.cpp includes, with what deploy/package/describe wrote, compressed:
+# cmake -DFOLDER=F -DHEADER=FILE -P documents.cmake
 file(GLOB_RECURSE files "${FOLDER}/*.1" "${FOLDER}/*.bash" "${FOLDER}/*.fish" "${FOLDER}/_*")
 list(SORT files)
-file(WRITE "${OUTPUT}" "#include \"static_file/documents.h\"\n\n#include <array>\n\nnamespace igpu::exporter {\n\n"
-  "constexpr auto kDocuments = std::to_array<Document>({\n")
+string(ASCII 1 begin)
+set(all "${HEADER}.txt")
+file(WRITE "${all}" "")
 foreach(file IN LISTS files)
   cmake_path(GET file FILENAME name)
   file(READ "${file}" text)
-  file(APPEND "${OUTPUT}" "{\"${name}\", R\"document(${text})document\"},\n")
+  file(APPEND "${all}" "${begin}${name}\n${text}")
 endforeach()
-file(APPEND "${OUTPUT}" "});\n\nstd::span<const Document> documents() { return kDocuments; }\n\n}  // namespace igpu::exporter\n")
+file(SIZE "${all}" unpacked)
+set(OBJECT "${all}.zst")
+file(ARCHIVE_CREATE OUTPUT "${OBJECT}" PATHS "${all}" FORMAT raw COMPRESSION Zstd COMPRESSION_LEVEL 9)
+set(VARIABLE kDocuments)
+include("${CMAKE_CURRENT_LIST_DIR}/embed.cmake")
+file(APPEND "${HEADER}" "\nnamespace igpu {\n\ninline constexpr std::size_t kDocumentsSize = ${unpacked};\n\n}  // namespace igpu\n")

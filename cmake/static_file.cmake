@@ -33,14 +33,15 @@ add_executable(intel-gpu-exporter-undescribed main.cpp static_file/no_documents.
 igpu_target_settings(intel-gpu-exporter-undescribed)
 target_link_libraries(intel-gpu-exporter-undescribed PRIVATE exporter_parts)
 set(described_dir "${PROJECT_BINARY_DIR}/described")
-set(documents "${PROJECT_BINARY_DIR}/documents.cpp")
+set(documents_header "${IGPU_GENERATED_DIR}/static_file/documents_packed.h")
+set(documents static_file/documents.cpp "${documents_header}")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-add_custom_command(OUTPUT "${documents}"
+add_custom_command(OUTPUT "${documents_header}"
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${described_dir}"
   COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/deploy/package/describe"
     "$<TARGET_FILE:intel-gpu-exporter-undescribed>" "${described_dir}"
-  COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${described_dir}" "-DOUTPUT=${documents}"
+  COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${described_dir}" "-DHEADER=${documents_header}"
     -P "${PROJECT_SOURCE_DIR}/cmake/documents.cmake"
   DEPENDS intel-gpu-exporter-undescribed "${PROJECT_SOURCE_DIR}/deploy/package/describe"
-    "${PROJECT_SOURCE_DIR}/cmake/documents.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/documents.cmake" "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
   COMMENT "Man pages and completions from --help" VERBATIM)

@@ -13,9 +13,9 @@ namespace igpu::exporter {
 namespace {
 
 std::string text_of(const std::string& name, const std::string& unknown) {
-  for (const Document& document : documents())
-    if (document.name == name) return std::string(document.text);
-  throw UsageError(unknown);
+  std::string text = document(name);
+  if (text.empty()) throw UsageError(unknown);
+  return text;
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ struct Restore {
   std::array<char, 256> text{};
   std::size_t size = 0;
   std::array<struct sigaction, kFaults.size()> before{};
-  std::array<char, 64U << 10> stack{};  // the fault may be that the stack is full
 };
 Restore restore_state;
+std::array<char, 64U << 10> stack_of_handler;  // the fault may be that the stack is full; all zero, so not in the file
 
 // Only async-signal-safe calls.
 extern "C" void restore_terminal_and_die(int signal) {
@@ -41,8 +41,8 @@ CrashGuard::CrashGuard(int terminal, const termios& settings, const std::string&
   state.size = std::min(restore.size(), state.text.size());
   std::copy_n(restore.begin(), state.size, state.text.begin());
   stack_t stack{};
-  stack.ss_sp = state.stack.data();
-  stack.ss_size = state.stack.size();
+  stack.ss_sp = stack_of_handler.data();
+  stack.ss_size = stack_of_handler.size();
   (void)::sigaltstack(&stack, nullptr);
   struct sigaction action {};
   action.sa_handler = &restore_terminal_and_die;

@@ -3,7 +3,7 @@
 """Every system call of the served program, written down by strace while it does all that it ever does: nothing that it
 needs is refused by its own sandbox, nothing but flights is opened for writing once it is on, and other users' processes can be read.
 
-usage: sandbox_calls.py EXPORTER_BINARY REPOSITORY_ROOT
+usage: sandbox_calls.py EXPORTER_BINARY REPOSITORY_ROOT [PART...]
 """
 import base64
 import http.server
@@ -326,10 +326,9 @@ def main():
         return
     binary = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
-        plain(binary, pathlib.Path(name))
-        tls(binary, pathlib.Path(name))
-        push(binary, pathlib.Path(name))
-        flights(binary, pathlib.Path(name))
+        for part in (plain, tls, push, flights):
+            if part.__name__ in sys.argv[3:] or len(sys.argv) == 3:
+                part(binary, pathlib.Path(name))
     finish()
 
 

@@ -194,7 +194,7 @@ def main():
     first, second = Repository("one"), None
     refusals(first)
     # Once with the compiler cache, which has objects from another folder and time, once without. Of the static file only what the
-    # packages do not have is compiled without it: the rest are the same sources. The clocks differ.
+    # packages do not have is compiled without it: the rest are the packages' objects. The clocks differ.
     status, text = first.release(TZ="Asia/Tokyo", RELEASE_CCACHE="1")
     if check("a release from a tag", status == 0, text[-2000:]):
         contents(first.result)
