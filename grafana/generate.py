@@ -468,6 +468,21 @@ def waiting_row():
                "cps", features="jobs", empty=nobody)])
 
 
+def functions_row():
+    """Of the collector sriov: hosts whose cards are shared by virtual machines."""
+    nobody = "no virtual function is enabled: docs/sriov.md"
+    keys = f"{GPU}, vf, vf_address, driver, workload"
+    machines = f"group by ({keys}) (intel_gpu_vf_info{{{SELECT}}})"
+    share = f"max by ({GPU}, vf) (intel_gpu_vf_engine_busy_ratio{{{SELECT}}}) * on ({GPU}, vf) group_left (workload) group by ({GPU}, vf, workload) (intel_gpu_vf_info{{{SELECT}}})"
+    return ("Virtual functions", [
+        series("Busy by virtual function", "Share of the time for which the function's busiest engine worked for it, with the machine that holds it; the eight busiest.",
+               [target(named(top(share, GPU + ", vf, workload")), BY_GPU + " · VF {{vf}} {{workload}}")], "percentunit", maximum=1, features="vf_engine_busy", empty=nobody),
+        table("Virtual functions", "What is bound to each function that is enabled, and the machine or pod that holds it.", [target(machines, instant=True, table=True)],
+              [column("Host", width=180), column("GPU", width=130), column("VF", width=60), column("Address", width=130), column("Driver", width=110)],
+              [organize(["Time", "Value", "cluster", "job"], ["instance", "device", "vf", "vf_address", "driver", "workload"],
+                        {"instance": "Host", "device": "GPU", "vf": "VF", "vf_address": "Address", "driver": "Driver", "workload": "Machine"})], empty=nobody)])
+
+
 def overview():
     def engine_class(name):
         title = CLASSES[name]
@@ -536,6 +551,7 @@ def overview():
                     [target(named(top(engines, GPU + ", gt, engine", 16)), BY_GPU + " · {{engine}}"), target(why_series("engine_busy", [engines]), BY_GPU + ": {{reason}}")],
                     "percentunit", 24, 8)]),
         waiting_row(),
+        functions_row(),
         ("Frequency and power saving", [
             series("Frequency and its limit", "Current frequency of each GT and its maximum (dashed); the four fastest. A parked GT shows 0.",
                    with_limit(actual, highest, GPU + ", gt", " · gt{{gt}}"), "hertz", features="frequency"),

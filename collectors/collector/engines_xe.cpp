@@ -73,7 +73,7 @@ void XeEngineMeter::follow_functions(SampleSink& out) {
   if (gpu_.virtual_function) return;
   const auto enabled = enabled_vfs_.read();
   if (enabled.is_failure()) return out.failed(enabled.failure());
-  const std::uint32_t functions = enabled ? std::min(*enabled, kMostVfs) : 0;
+  const std::uint32_t functions = enabled ? std::min(*enabled, kMostCountedVfs) : 0;
   if (std::exchange(functions_, functions) == functions) return;
   pmu_.close();
   pmu_start_.reset();

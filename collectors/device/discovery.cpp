@@ -42,6 +42,23 @@ bool is_processor_id(std::uint16_t id) {
   return std::find(kFamilies.begin(), kFamilies.end(), id >> 8) != kFamilies.end() || (id & 0xfff0) == 0xfd80;
 }
 
+// Inside a virtual machine a virtual function has no physfn. xe leaves out its PMU, hwmon, clocks and residency all at
+// once only there: a driver without GuC's power conservation has a PMU, and an older one has clocks. i915-sriov-dkms
+// says what it is.
+bool is_virtual_function_of_another_machine(const Directory& sys, const Gpu& gpu) {
+  const auto exists = [&](const std::string& path) { return static_cast<bool>(sys.stat(path)); };
+  if (gpu.driver == Driver::i915) {
+    std::array<char, 16> buffer;
+    const auto mode = read_text(sys, gpu.pci_path + "/drm/" + gpu.card + "/prelim_iov/mode", buffer);
+    return mode && *mode == "VF";
+  }
+  const std::string gt = gpu.pci_path + "/tile0/gt0";
+  if (!exists(gt) || exists(gt + "/freq0") || exists(gt + "/gtidle") || exists(gpu.pci_path + "/hwmon")) return false;
+  std::string pmu = "bus/event_source/devices/xe_" + gpu.address;
+  std::replace(pmu.begin(), pmu.end(), ':', '_');
+  return !exists(pmu);
+}
+
 }  // namespace
 
 GpuKind gpu_kind(std::string_view pci_path, std::uint16_t device_id) {
@@ -101,7 +118,8 @@ bool Discovery::describe(Gpu& gpu) const {
   if (const auto text = read_text(sys, base + "revision", buffer)) gpu.revision = scan_integer<std::uint8_t>(*text, 16);
   if (const auto text = read_text(sys, base + "numa_node", buffer))
     gpu.numa_node = scan_integer<int>(*text).value_or(-1);
-  gpu.virtual_function = static_cast<bool>(sys.read_link(base + "physfn"));
+  gpu.virtual_function =
+      static_cast<bool>(sys.read_link(base + "physfn")) || is_virtual_function_of_another_machine(sys, gpu);
   gpu.kind = gpu_kind(gpu.pci_path, gpu.device_id);
   gpu.name = machine_.names.pci_device(0x8086, gpu.device_id);
   if (gpu.name.empty()) gpu.name = intel_gpu_name(gpu.device_id);

@@ -153,7 +153,7 @@ void GpuReader::follow_functions() {
   if (gpu_.gpu.driver != Driver::xe || gpu_.gpu.virtual_function) return;
   const auto enabled = enabled_vfs_.read();
   if (enabled.is_failure()) return;
-  const std::uint32_t functions = enabled ? std::min(*enabled, kMostVfs) : 0;
+  const std::uint32_t functions = enabled ? std::min(*enabled, kMostCountedVfs) : 0;
   if (std::exchange(functions_, functions) == functions) return;
   pmu_->close();
   hertz_.reset();

@@ -35,6 +35,9 @@ inline constexpr std::string_view kXeActiveTicks = "engine-active-ticks";
 inline constexpr std::string_view kXeTotalTicks = "engine-total-ticks";
 // function: 0 is the GPU's own; of a physical function, n is virtual function n (Linux 6.16).
 std::array<PmuSession::Term, 4> xe_engine_terms(const EngineInstance& engine, std::uint32_t function = 0);
+// Virtual functions whose events are opened: as many as the largest GPU has (63). A group of many more would exceed
+// what one read(2) of perf returns.
+inline constexpr std::uint32_t kMostCountedVfs = 64;
 // Total ticks of function 0 are those of its share of the engine, which a time slice makes smaller than the engine's
 // time; no event counts the whole. This computes it where the rate of the ticks is known, else returns `total`.
 std::uint64_t ticks_of_engine(std::uint64_t total, Nanoseconds elapsed, std::optional<double> hertz);

@@ -68,7 +68,7 @@ void VfioHolders::follow(std::span<const VirtualFunction> functions, Nanoseconds
   bool lost = false;
   for (const VirtualFunction& function : functions) {
     const auto [known, is_new] = functions_.try_emplace(function.address);
-    if (!is_new && (!known->second.process || still_holds(known->second))) continue;
+    if (!is_new && (!known->second.process || still_holds(known->second, now))) continue;
     known->second.process.reset();
     lost = true;
   }
@@ -100,9 +100,13 @@ void VfioHolders::begin_search(std::span<const VirtualFunction> functions, Nanos
   });
 }
 
-bool VfioHolders::still_holds(const Function& function) const {
+bool VfioHolders::still_holds(Function& function, Nanoseconds now) const {
   const ClientProcess& process = *function.process;
-  if (start_time_of(machine_.proc, process.pid) != process.start_time_ticks) return false;
+  // Another process under the same PID hardly has the same file under the same number.
+  if (now - function.checked >= kSearchAgain) {
+    if (start_time_of(machine_.proc, process.pid) != process.start_time_ticks) return false;
+    function.checked = now;
+  }
   const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
   if (link && *link != kDeviceFile) return *link == function.group || *link == function.device;
   std::array<char, 4096> buffer;
@@ -168,6 +172,7 @@ void VfioHolders::scan_process(std::uint32_t pid, Nanoseconds now) {
       if (!process) return;
       function->process = *std::move(process);
       function->fd = fd;
+      function->checked = now;
     }
   }
 }

@@ -23,9 +23,9 @@ namespace igpu {
 // The PCI address of the device that the text of an fdinfo file names; "" if it names none.
 std::string_view vfio_device_of(std::string_view fdinfo);
 
-// Remembers the holders. A scrape checks that they still hold their functions: one or two reads each. All processes are
-// scanned only while a function has no holder: when that begins, and every kSearchAgain from then on, in pieces of
-// kLongestScan.
+// Remembers the holders. A scrape checks that they still hold their functions: one or two reads each, and now and then
+// one more, whether it is the same process. All processes are scanned only while a function has no holder: when that
+// begins, and every kSearchAgain from then on, in pieces of kLongestScan.
 class VfioHolders {
  public:
   static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
@@ -48,9 +48,10 @@ class VfioHolders {
     std::string device;  // "/dev/vfio/devices/vfio3"; likewise
     std::optional<ClientProcess> process;
     std::uint32_t fd = 0;
+    Nanoseconds checked{};  // when it was the same process
   };
   Function describe(const VirtualFunction& function) const;
-  bool still_holds(const Function& function) const;
+  bool still_holds(Function& function, Nanoseconds now) const;
   void search(Nanoseconds now);
   void scan_process(std::uint32_t pid, Nanoseconds now);
   void begin_search(std::span<const VirtualFunction> functions, Nanoseconds now);

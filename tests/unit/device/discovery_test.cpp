@@ -171,6 +171,42 @@ TEST_CASE("a card is discrete behind any bridge; a GPU on the root bus is integr
   CHECK(gpu_kind("devices/pci0000:00/0000:00:02.0", 0xffff) == GpuKind::integrated);
 }
 
+TEST_CASE("virtual functions: on their host by physfn; inside a machine by what only they lack") {
+  TestMachine m;
+  const std::string pci = "sys/devices/pci0000:00/0000:00:05.0";
+  const auto is_one = [&] { return Discovery(m.machine(), {}).discover().at(0).virtual_function; };
+  SUBCASE("on the host, and not those that a machine has") {
+    add_gpu(m.tree, {"pci0000:00/0000:00:05.0", "xe", "card0", "renderD128", "0xe212"});
+    add_gpu(m.tree, {"pci0000:00/0000:00:05.1", "xe", "card1", "renderD129", "0xe212"});
+    m.tree.link("sys/devices/pci0000:00/0000:00:05.1/physfn", "../0000:00:05.0");
+    m.tree.write("sys/devices/pci0000:00/0000:00:05.2/vendor", "0x8086\n");
+    m.tree.link("sys/devices/pci0000:00/0000:00:05.2/driver", "../../../bus/pci/drivers/xe-vfio-pci");
+    Discovery discovery(m.machine(), {});
+    REQUIRE(discovery.discover().size() == 2);
+    CHECK_FALSE(discovery.discover()[0].virtual_function);
+    CHECK(discovery.discover()[1].virtual_function);
+  }
+  SUBCASE("xe in a machine: no PMU, no hwmon, no clocks and no residency") {
+    add_gpu(m.tree, {"pci0000:00/0000:00:05.0", "xe", "card0", "renderD128", "0xe212"});
+    CHECK_FALSE(is_one());  // an older kernel, without the folders of the GTs
+    m.tree.write(pci + "/tile0/gt0/engines/rcs/job_timeout_ms", "5000\n");
+    CHECK(is_one());
+    SUBCASE("an old kernel without PMU has clocks") { m.tree.write(pci + "/tile0/gt0/freq0/act_freq", "0\n"); }
+    SUBCASE("residency") { m.tree.write(pci + "/tile0/gt0/gtidle/idle_residency_ms", "0\n"); }
+    SUBCASE("hwmon") { m.tree.write(pci + "/hwmon/hwmon3/name", "xe\n"); }
+    SUBCASE("a PMU") { m.tree.write("sys/bus/event_source/devices/xe_0000_00_05.0/type", "21\n"); }
+    CHECK_FALSE(is_one());
+  }
+  SUBCASE("i915-sriov-dkms says so") {
+    add_gpu(m.tree, {"pci0000:00/0000:00:05.0", "i915", "card0", "renderD128", "0xa7a0"});
+    CHECK_FALSE(is_one());
+    m.tree.write(pci + "/drm/card0/prelim_iov/mode", "PF\n");
+    CHECK_FALSE(is_one());
+    m.tree.write(pci + "/drm/card0/prelim_iov/mode", "VF\n");
+    CHECK(is_one());
+  }
+}
+
 TEST_CASE("a machine without DRM, and invalid files, show no GPU and do no harm") {
   TestMachine machine;
   Discovery discovery(machine.machine(), {});

@@ -345,6 +345,25 @@ TEST_CASE("xe: the PMU is open only while the collectors have it open") {
   CHECK(machine.busy("a")->most == doctest::Approx(0.25));  // not the time while it was closed
 }
 
+TEST_CASE("xe: an engine works for the virtual functions, too; their number may change") {
+  SampledMachine machine(Driver::xe);
+  machine.m.tree.write("sys/bus/event_source/devices/xe_0000_00_02.0/format/function", "config:44-59\n");
+  machine.write("sriov_numvfs", "1\n");
+  const std::uint64_t of_function = SampledMachine::xe_event(2, 0, 2) | std::uint64_t{1} << 44;
+  const auto both_work = [&](Nanoseconds) {
+    machine.m.perf.counter(17, of_function) += 19200 * 3 / 10;
+    return 0.5;
+  };
+  machine.run(2s, both_work);
+  CHECK(machine.busy("a")->most == doctest::Approx(0.8));
+  CHECK(machine.m.perf.open_now == 3);
+  machine.write("sriov_numvfs", "0\n");
+  machine.m.perf.counter(17, of_function) += 1'000'000'000'000;  // the driver moved its counts
+  machine.run(2s, [](Nanoseconds) { return 0.5; });
+  CHECK(machine.busy("a")->most == doctest::Approx(0.5));
+  CHECK(machine.m.perf.open_now == 2);
+}
+
 TEST_CASE("a GPU that goes is closed at the next tick; when it comes back its counts continue") {
   SampledMachine machine;
   machine.write("drm/card0/gt/gt0/throttle_reason_status", "1\n");

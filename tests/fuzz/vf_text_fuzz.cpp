@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts about virtual functions: adverse_events of debugfs, and the fdinfo of a VFIO device.
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "device/pci_address.h"
+#include "fuzz/fuzz_check.h"
+#include "source/sriov.h"
+#include "source/vfio_holders.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const igpu::VfAdverseEvents& events : igpu::parse_adverse_events(text)) {
+    FUZZ_CHECK(events.vf >= 1 && events.vf <= igpu::kMostVfs);
+    FUZZ_CHECK(events.counts.size() <= igpu::kMostKinds);
+    for (const auto& count : events.counts) {
+      FUZZ_CHECK(!count.kind.empty() && text.find(count.kind) != std::string_view::npos);
+      FUZZ_CHECK(std::none_of(count.kind.begin(), count.kind.end(), [](char c) { return c < ' ' || c > '~'; }));
+    }
+  }
+  const std::string_view address = igpu::vfio_device_of(text);
+  FUZZ_CHECK(address.empty() || igpu::is_pci_address(address));
+  return 0;
+}
