@@ -35,8 +35,14 @@ constexpr Metric<Count, 1> kRecoveries{"intel_npu_recoveries_total",
                                        Kind::counter,
                                        "Times that the driver reset the NPU after a hang or an error.",
                                        {"device"}};
-constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kBusy,      &kBusyRatio, &kMemory,
-                                                &kFrequency,  &kSuspended, &kRecoveries};
+constexpr Metric<Joules, 1> kEnergy{
+    "intel_npu_energy_joules_total", Kind::counter, "Energy that the NPU has used.", {"device"}};
+constexpr Metric<Watts, 1> kPower{
+    "intel_npu_power_watts", Kind::gauge, "Mean power of the NPU over the window.", {"device"}};
+constexpr Metric<Celsius, 1> kTemperature{
+    "intel_npu_temperature_celsius", Kind::gauge, "Temperature of the NPU.", {"device"}};
+constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kBusy,       &kBusyRatio, &kMemory, &kFrequency,
+                                                &kSuspended,  &kRecoveries, &kEnergy,    &kPower,  &kTemperature};
 
 constexpr FeatureDescriptor kNpu{"npu", "The processor's NPU.", Need::nothing_special, true};
 constexpr std::array<KernelAbsence, 1> kNoBusy{
@@ -52,8 +58,19 @@ constexpr FeatureDescriptor kFrequencyFeature{"npu_frequency", "Clock of the NPU
                                               kNoFrequency};
 constexpr FeatureDescriptor kRecoveriesFeature{"npu_recoveries", "Resets of the NPU, as they happen.", Need::uevents,
                                                true};
-constexpr const FeatureDescriptor* kFeatures[] = {&kNpu, &kBusyFeature, &kMemoryFeature, &kFrequencyFeature,
-                                                  &kRecoveriesFeature};
+// Optional: the packages withhold the right, because the region tells much more of the processor.
+constexpr FeatureDescriptor kTelemetryFeature{"npu_telemetry",
+                                              "Power and temperature of the NPU, from the processor's telemetry.",
+                                              Need::root_only_file,
+                                              true,
+                                              {},
+                                              true};
+// Above what any NPU draws, and a second of it for the steps in which the telemetry is published.
+constexpr double kMostWatts = 100;
+constexpr GainBound kEnergyBound{.per_second = kMostWatts / NpuTelemetry::kEnergyUnit,
+                                 .at_once = kMostWatts / NpuTelemetry::kEnergyUnit};
+constexpr const FeatureDescriptor* kFeatures[] = {
+    &kNpu, &kBusyFeature, &kMemoryFeature, &kFrequencyFeature, &kRecoveriesFeature, &kTelemetryFeature};
 
 }  // namespace
 
@@ -64,15 +81,15 @@ constexpr CollectorInfo NpuCollector::kInfo{
     .metrics = kMetrics,
     .features = kFeatures,
     .notes =
-        "An NPU has metrics of its own, and needs no GPU beside it. Nothing here needs a permission, opens /dev/accel "
-        "or "
-        "wakes a sleeping NPU. The driver counts from the submission of a job to its end, and one job keeps the whole "
-        "device busy, so a ratio of 1 says that there was always work, not that the NPU can do no more; during a hang "
-        "it "
-        "counts on until the reset. No kernel reports it by process. Most jobs are short, and the clock stops between "
-        "them, so `current` is often 0 beside a busy ratio above it. Resets come from the kernel's events, which "
-        "collector health reads; where it cannot have them, they are counted by device core dumps, of which the kernel "
-        "keeps one for five minutes: a lower bound."};
+        "An NPU has metrics of its own, and needs no GPU beside it. Nothing here opens /dev/accel or wakes a sleeping "
+        "NPU, and only power and temperature need a permission (CAP_DAC_READ_SEARCH): they are in the processor's "
+        "telemetry, whose layout is known of Meteor Lake, Arrow Lake, Lunar Lake and Panther Lake. The driver counts "
+        "busy time from the submission of a job to its end, and one job keeps the whole device busy, so a ratio of 1 "
+        "says that there was always work, not that the NPU can do no more; during a hang it counts on until the reset. "
+        "No kernel reports it by process. Most jobs are short, and the clock stops between them, so `current` is often "
+        "0 beside a busy ratio above it. Resets come from the kernel's events, which collector health reads; where it "
+        "cannot have them, they are counted by device core dumps, of which the kernel keeps one for five minutes: a "
+        "lower bound."};
 
 // What the machine's features come to, over all its NPUs.
 struct NpuCollector::Reports {
@@ -85,7 +102,8 @@ std::unique_ptr<MachineCollector> NpuCollector::create(const MachineContext& con
   return std::make_unique<NpuCollector>(context.machine, context.min_window);
 }
 
-NpuCollector::NpuCollector(Machine& machine, Nanoseconds min_window) : machine_(machine), min_window_(min_window) {}
+NpuCollector::NpuCollector(Machine& machine, Nanoseconds min_window)
+    : machine_(machine), min_window_(min_window), telemetry_(machine.sys) {}
 
 void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
   auto found = find_npus(machine_, npus_);
@@ -97,6 +115,7 @@ void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
   out.available(kNpu);
   Reports reports(out);
   for (const Npu& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
+  write_telemetry(pass, out);
   if (counts_recoveries_) return out.available(kRecoveriesFeature);
   const bool is_denied = machine_.uevents.messages == nullptr;
   out.absent(kRecoveriesFeature, is_denied ? machine_.uevents.why : Absent{Reason::disabled});
@@ -128,6 +147,28 @@ void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, R
     const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
     out.add(kBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
   }
+}
+
+// The telemetry is the processor's, and names no device.
+void NpuCollector::write_telemetry(MachinePass& pass, SampleSink& out) {
+  if (npus_.size() > 1) return out.absent(kTelemetryFeature, {Reason::hardware});
+  const std::string& address = npus_.front().address;
+  Device& device = device_of(npus_.front());
+  const Nanoseconds begin = pass.now();
+  const auto values = telemetry_.read();
+  FeatureReport report(out, kTelemetryFeature);
+  if (!report.note(values)) return device.power.restart();
+  const Nanoseconds end = pass.now();
+  const Advance step =
+      device.energy.advance_bounded(values->energy, NpuTelemetry::kEnergyRange, kEnergyBound, begin, end);
+  if (step == Advance::reset) device.power.restart();
+  const std::uint64_t total = device.energy.total();
+  out.add(kEnergy, {address}, Joules{static_cast<double>(total) * NpuTelemetry::kEnergyUnit});
+  if (const auto delta = device.power.advance(end, {total}))
+    out.add(
+        kPower, {address},
+        Watts{static_cast<double>(delta->counts[0]) * NpuTelemetry::kEnergyUnit / to_seconds(delta->elapsed).value});
+  out.add(kTemperature, {address}, values->temperature);
 }
 
 void NpuCollector::write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out) {

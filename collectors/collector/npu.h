@@ -13,6 +13,7 @@
 #include "collector/collector.h"
 #include "device/npus.h"
 #include "source/npu_files.h"
+#include "source/npu_telemetry.h"
 
 namespace igpu {
 
@@ -28,23 +29,27 @@ class NpuCollector final : public MachineCollector {
  private:
   // Counts outlive a rebinding.
   struct Device {
-    explicit Device(Nanoseconds min_window) : window(min_window) {}
+    explicit Device(Nanoseconds min_window) : window(min_window), power(min_window) {}
     std::uint64_t binding = 0;
     std::unique_ptr<NpuFiles> files;
     MonotonicCounter busy;    // microseconds
     CounterWindow<1> window;  // of the kernel's own count
     std::uint64_t recoveries = 0;
+    MonotonicCounter energy;  // in NpuTelemetry::kEnergyUnit
+    CounterWindow<1> power;   // of it
   };
   struct Reports;
 
   Device& device_of(const Npu& npu);
   void count_recoveries(MachinePass& pass);
+  void write_telemetry(MachinePass& pass, SampleSink& out);
   static void write_busy(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out);
   static void write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out);
   void write(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out) const;
 
   Machine& machine_;
   const Nanoseconds min_window_;
+  NpuTelemetry telemetry_;
   std::vector<Npu> npus_;
   bool counts_recoveries_ = false;
   std::map<std::string, Device, std::less<>> devices_;  // by PCI address

@@ -379,6 +379,9 @@ constexpr Field kFields[] = {
 
 // A count behind a ratio, histograms, or a detail that no view shows.
 constexpr std::string_view kLeftOut[] = {
+    "intel_npu_energy_joules_total",
+    "intel_npu_power_watts",
+    "intel_npu_temperature_celsius",
     "intel_gpu_engine_wait_seconds_total",
     "intel_gpu_engine_sema_seconds_total",
     "intel_gpu_engine_active_ticks_total",

@@ -75,6 +75,7 @@
   const percent = (ratio) => (ratio * 100).toFixed(ratio >= 0.0995 || ratio < kIdle ? 0 : 1) + '\u00a0%';
   const watts = (value) => value.toFixed(value >= 99.5 ? 0 : 1) + ' W';
   const hertz = (value) => value >= 1e9 ? (value / 1e9).toFixed(2) + ' GHz' : (value / 1e6).toFixed(0) + ' MHz';
+  const celsius = (degrees) => degrees.toFixed(0) + ' °C';
   const words = (name) => name.replaceAll('_', ' ');
 
   function ago(seconds) {
@@ -281,7 +282,6 @@
   function temperatureTile(metrics) {
     const all = series(metrics, 'temperature_celsius');
     if (!all.length) return;
-    const celsius = (degrees) => degrees.toFixed(0) + ' °C';
     const limit = (one) => value(metrics, 'temperature_limit_celsius', {sensor: one.sensor, limit: 'crit'});
     const main = all.find((one) => one.sensor === 'package') || all[0];
     const notes = limit(main) ? ['of ' + celsius(limit(main))] : all.length > 1 ? [] : [main.sensor];
@@ -342,6 +342,12 @@
     };
   }
 
+  // Only where the exporter may read the processor's telemetry.
+  function npuTile(metrics, name, text) {
+    const [one] = npuSeries(metrics, name);
+    return one && {value: text(one.value), line: one.value, text};
+  }
+
   function npuMemoryTile(metrics) {
     const [one] = npuSeries(metrics, 'memory_resident_bytes');
     return one && {value: bytes(one.value), note: 'system memory', line: one.value, text: bytes};
@@ -357,9 +363,9 @@
   }
 
   const kTiles = {
-    power: powerTile,
+    power: (metrics) => powerTile(metrics) || npuTile(metrics, 'power_watts', watts),
     clock: (metrics) => clockTile(metrics) || npuClockTile(metrics),
-    temperature: temperatureTile,
+    temperature: (metrics) => temperatureTile(metrics) || npuTile(metrics, 'temperature_celsius', celsius),
     fan: fanTile,
     memory: (metrics) => memoryTile(metrics) || npuMemoryTile(metrics),
     'power saving': asleepTile

@@ -63,6 +63,15 @@ class Scene {
   void file(const std::string& name, const std::string& text) {
     m.tree.write("sys/" + kPath + "/" + name, text + "\n");
   }
+  // The processor's telemetry as Meteor Lake has it.
+  void telemetry(std::uint64_t energy, unsigned celsius, const std::string& guid = "0x130670b2") {
+    std::string region(0xd18, '\x7f');
+    for (std::size_t i = 0; i < 8; ++i) region[0x628 + i] = static_cast<char>(energy >> 8 * i);
+    region[0x98 + 5] = static_cast<char>(celsius);
+    m.tree.write("sys/class/intel_pmt/telem0/guid", "0x1a067102\n");
+    m.tree.write("sys/class/intel_pmt/telem1/guid", guid + "\n");
+    m.tree.write("sys/class/intel_pmt/telem1/telem", region);
+  }
   void remove(const std::string& name) { m.tree.remove("sys/" + kPath + "/" + name); }
   // Loads the driver.
   void bind(const std::string& driver = "intel_vpu", const std::string& accel = "accel0") {
@@ -137,8 +146,8 @@ TEST_CASE("Linux 6.16: everything that the driver tells, without a GPU") {
   CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "max"}}) == 1.95e9);
   CHECK(s.value("intel_npu_runtime_suspended") == 0);
   CHECK(s.value("intel_npu_recoveries_total") == 0);
-  for (const auto& state : s.sink.features()) CHECK(state.available);
-  CHECK(s.reported("npu") == 5);
+  for (const auto& state : s.sink.features()) CHECK(state.available == (state.feature->name != "npu_telemetry"));
+  CHECK(s.reported("npu") == 6);
   CHECK(s.sink.failures().empty());
 }
 
@@ -193,6 +202,64 @@ TEST_CASE("a sleeping NPU: its books are read, its clock stands still, and it is
   CHECK(s.value("intel_npu_runtime_suspended") == 1);
   CHECK(s.value("intel_npu_busy_ratio") == 0);
   CHECK(s.value("intel_npu_frequency_hertz", {{"bound", "current"}}) == 0);
+}
+
+TEST_CASE("the processor's telemetry has the NPU's energy, in 2^-14 J, and its temperature") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.telemetry(1000 << 14, 47);
+  s.scrape();
+  CHECK(s.value("intel_npu_energy_joules_total") == 1000);
+  CHECK(s.value("intel_npu_temperature_celsius") == 47);
+  CHECK(!s.value("intel_npu_power_watts"));
+  s.telemetry((1000 << 14) + (7 << 13), 48);
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_energy_joules_total") == 1003.5);
+  CHECK(s.value("intel_npu_power_watts") == 1.75);
+  CHECK(!s.missing("npu_telemetry"));
+}
+
+TEST_CASE("the energy wraps after 262,144 J, and starts again when the firmware does") {
+  Scene s;
+  s.bind();
+  s.telemetry(NpuTelemetry::kEnergyRange - (2 << 14), 47);
+  s.scrape();
+  s.telemetry(2 << 14, 47);
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_power_watts") == 2);
+  CHECK(s.value("intel_npu_energy_joules_total") == 262146);
+  s.telemetry(100000ULL << 14, 47);
+  s.scrape(2s);
+  CHECK(!s.value("intel_npu_power_watts"));
+  CHECK(s.value("intel_npu_energy_joules_total") == 262146);
+}
+
+TEST_CASE("telemetry of an unknown layout is not read; a short region fails; one that only root may read says so") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  SUBCASE("an unknown layout") {
+    s.telemetry(1000 << 14, 47, "0x99999999");
+    s.scrape();
+    CHECK(s.missing("npu_telemetry") == Reason::hardware);
+    CHECK(s.sink.failures().empty());
+  }
+  SUBCASE("a short region") {
+    s.telemetry(1000 << 14, 47);
+    s.m.tree.write("sys/class/intel_pmt/telem1/telem", "short");
+    s.scrape();
+    CHECK(s.sink.failures().size() == 1);
+  }
+  SUBCASE("no permission") {
+    s.telemetry(1000 << 14, 47);
+    s.m.sys.refuse_opening("class/intel_pmt/telem1/telem", EACCES);
+    s.scrape();
+    CHECK(s.missing("npu_telemetry") == Reason::permission);
+    CHECK(s.sink.failures().empty());
+  }
+  CHECK(!s.value("intel_npu_power_watts"));
+  CHECK(!s.value("intel_npu_temperature_celsius"));
 }
 
 TEST_CASE("a busy time that goes back gives no ratio, and the counter stays where it was") {
