@@ -42,21 +42,19 @@ double busiest_share(const GpuScript& gpu, unsigned gt, std::size_t k) {
 
 std::uint64_t in_steps_of_50_mhz(double mhz) { return static_cast<std::uint64_t>(std::lround(mhz / 50)) * 50'000; }
 
-// For three seconds of each minute; not all channels in the same ones.
-bool is_stalled(std::uint32_t pid, std::size_t second) { return (second + 7 * pid) % 60 < 3; }
-
-Course unless_stalled(std::uint32_t pid, const Course& course) {
-  return Course::from([&](std::size_t k) { return is_stalled(pid, k) ? 0 : course.at_second(k); });
+// Channels stall for three seconds of each minute.
+Course unless_stalled(const Course& course) {
+  return Course::from([&](std::size_t k) { return k % 60 < 3 ? 0 : course.at_second(k); });
 }
 
 // Whole jobs: at 29.97 a second, 29 in some seconds.
-Course channel(std::uint32_t pid, double per_second) {
-  return unless_stalled(pid, Course::from([&](std::size_t k) {
-                          const auto until = [&](std::size_t second) {
-                            return static_cast<std::uint64_t>(per_second * static_cast<double>(second));
-                          };
-                          return until(k + 1) - until(k);
-                        }));
+Course channel(double per_second) {
+  return unless_stalled(Course::from([&](std::size_t k) {
+    const auto until = [&](std::size_t second) {
+      return static_cast<std::uint64_t>(per_second * static_cast<double>(second));
+    };
+    return until(k + 1) - until(k);
+  }));
 }
 
 void add_engines(GpuScript& gpu) {
@@ -234,13 +232,12 @@ void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& 
     client.on_card_node = held.on_card_node;
     client.local_bytes = client.open.limit(whole_pages(held.vram_mib, kVramPage));
     client.system_bytes = client.open.limit(whole_pages(held.system_mib, kPage));
-    if (held.video_jobs > 0)
-      script.channels.push_back({data.pid, held.gpu, at_work.limit(channel(data.pid, held.video_jobs))});
+    if (held.video_jobs > 0) script.channels.push_back({data.pid, held.gpu, at_work.limit(channel(held.video_jobs))});
     for (const EngineLoad& load : held.loads) {
       const auto index = static_cast<std::size_t>(gpu.engine(load.engine) - gpu.engines.data());
       const Course share(load.share, kNanoseconds);
       const bool stalls = held.video_jobs > 0 && gpu.engines[index].model.engine_class == EngineClass::video;
-      const Course course = at_work.limit(stalls ? unless_stalled(data.pid, share) : share);
+      const Course course = at_work.limit(stalls ? unless_stalled(share) : share);
       gpu.engines[index].busy += course;
       client.engines.emplace_back(index, course);
     }
