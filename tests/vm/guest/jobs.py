@@ -323,9 +323,9 @@ def traced_calls(exporter):
     tracepoint is switched on once: each switch patches the running kernel, which may hang an emulated processor."""
     tracing = "/sys/kernel/tracing"
 
-    def of_a_scrape():
+    def of_a_scrape(query=""):
         write(f"{tracing}/trace", "")
-        exporter.scrape()
+        exporter.scrape(query)
         return [(int(number), int(argument, 16)) for number, argument in
                 re.findall(r"sys_enter: NR (\d+) \((\w+)", read(f"{tracing}/trace"))]
 
@@ -461,6 +461,100 @@ def by_workload():
                   cumulative(page, f"intel_gpu_job_{what}_seconds"))
 
 
+# What a channel submits for a picture, its period in microseconds, and how many video jobs that is.
+CHANNELS = {
+    "25": ("vcs0{0}:1ms", 40000, 1),
+    "29.97": ("vcs0{0}:1ms", 33367, 1),
+    "50": ("vcs1{0}:1ms", 20000, 1),
+    "59.94": ("vcs1{0}:1ms", 16683, 1),
+    "fields": ("vcs0{0}:500us vcs0{0}:500us", 40000, 2),
+    "one, to three": ("vcs0{0}:1ms vcs1{0}:500us vcs1.1{0}:500us vcs1.2{0}:500us", 40000, 4),
+    'a"b\\c\n{}': ("vcs0{0}:1ms", 100000, 1),  # as a program may call itself
+    "not video": ("rcs0{0}:1ms vecs0{0}:1ms", 40000, 0),
+}
+PICTURES, DROPPED = 60, (5, 21, 22, 40)
+
+
+def channel(name, signal):
+    """Some pictures are dropped, then it stalls, goes on, and stands still."""
+    picture, period, jobs = CHANNELS[name]
+    pause = f"sleep:{period}us"
+    words = [pause if i in DROPPED else f"{picture.format(signal)} {pause}" for i in range(PICTURES)]
+    words.insert(PICTURES // 2, "sleep:1500ms")
+    return " ".join(words) + " sleep:1500ms drain sleep:600000ms", (PICTURES - len(DROPPED)) * jobs
+
+
+def video_jobs(page, what, label):
+    return {labels[label]: value for labels, value in page.all(f"intel_gpu_{what}_video_jobs_total")}
+
+
+def channels(style, signal=""):
+    """Every picture of channels is counted once, by process and by workload, and none that was dropped."""
+    name = f"channels, {style}"
+    waiting, expected = {}, {}
+    for one in CHANNELS:
+        script, expected[one] = channel(one, signal)
+        node = os.open("/dev/dri/renderD128", os.O_RDWR)
+        waiting[one] = subprocess.Popen(["sh", "-c", 'read go; exec gpujobs --name "$0" "$1"', one, script],
+                                        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[node])
+        os.close(node)
+    trees = [f"--workload.tree=channel {number}={process.pid}" for number, process in enumerate(waiting.values())]
+    of_workload = {f"channel {number}": expected[one] for number, one in enumerate(waiting) if expected[one]}
+    of_process = {str(waiting[one].pid): jobs for one, jobs in expected.items() if jobs}
+    with Exporter("--collector.jobs", *trees, what=name) as exporter:
+        exporter.scrape()
+        for process in waiting.values():
+            process.stdin.write(b"\n")
+            process.stdin.close()
+        pages = [exporter.scrape()]
+
+        def counted():
+            pages.append(exporter.scrape())
+            return (video_jobs(pages[-1], "workload", "workload") == of_workload and
+                    video_jobs(pages[-1], "process", "pid") == of_process)
+
+        wait_for(counted, 120, 1)
+        page = pages[-1]
+        equal(f"{name}: pictures by workload", video_jobs(page, "workload", "workload"), of_workload)
+        equal(f"{name}: pictures by process", video_jobs(page, "process", "pid"), of_process)
+        names = {str(process.pid): one for one, process in waiting.items()}
+        equal(f"{name}: the names of the processes",
+              {labels["pid"]: labels["comm"] for labels, _ in page.all("intel_gpu_process_video_jobs_total")},
+              {pid: names[pid] for pid in of_process})
+        lost = {labels["reason"]: value for labels, value in page.all("intel_gpu_job_events_lost_total")}
+        equal(f"{name}: no event is lost", sum(lost.values()), 0)
+        without_more_calls(exporter, name)
+        for process in waiting.values():
+            process.kill()
+            process.wait()
+        wait_for(lambda: not video_jobs(exporter.scrape(), "process", "pid"), 60, 0.5)
+        for _ in range(3):  # their places in the kernel's table are freed
+            page = exporter.scrape()
+        equal(f"{name}: ended processes have no series", video_jobs(page, "process", "pid"), {})
+        equal(f"{name}: they stay in their workloads", video_jobs(page, "workload", "workload"), of_workload)
+    with Exporter("--collector.jobs", what=f"{name}, no workloads") as exporter:
+        exporter.scrape()
+        node = os.open("/dev/dri/renderD128", os.O_RDWR)
+        process = subprocess.Popen(["gpujobs", "--name", "alone", f"vcs0{signal}:1msx7 rcs0{signal}:1msx3 drain sleep:600000ms"],
+                                   stdout=subprocess.DEVNULL, pass_fds=[node])
+        os.close(node)
+        wait_for(lambda: video_jobs(exporter.scrape(), "process", "pid") == {str(process.pid): 7}, 60, 0.5)
+        equal(f"{name}: without workloads, by process", video_jobs(exporter.scrape(), "process", "comm"), {"alone": 7})
+        process.kill()
+        process.wait()
+
+
+def without_more_calls(exporter, name):
+    """A scrape with video jobs calls the kernel as often as one without, but for the read of the misses."""
+    memory = {9, 10, 11, 12, 202, 28}  # mmap, mprotect, munmap, brk, futex, madvise: of a longer page
+    with traced_calls(exporter) as of_a_scrape:
+        def least(query):
+            return min(sum(number not in memory for number, _ in of_a_scrape(query)) for _ in range(5))
+
+        without, with_jobs = (least("?collect[]=fdinfo" + more) for more in ("", "&collect[]=jobs"))
+    verdict(0 < with_jobs <= without, f"{name}: video jobs add no system call", with_jobs, f"at most {without}")
+
+
 def always_on():
     with Exporter("--collector.jobs", "--log.level=debug", prefix=STARTER, what="histograms, no driver") as exporter:
         equal("histograms without a driver: the reason", feature(exporter.scrape()), [(0, "kernel")])
@@ -472,6 +566,7 @@ def always_on():
         counted_flood(exporter)
     load("xe")
     by_workload()
+    channels("xe")
     with Exporter("--collector.jobs", prefix=as_user(65534, (), ["perfmon"]), what="histograms, denied") as exporter:
         equal("histograms without CAP_BPF: the reason", feature(exporter.scrape()), [(0, "permission")])
         verdict("CAP_BPF" in exporter.log(), "histograms without CAP_BPF: the log has a hint", exporter.log(), "CAP_BPF")
@@ -485,6 +580,8 @@ def jobs_i915():
     load("i915", module="i915")
     with histograms("i915, nobody waits", "i915", ROUND.format("") + " sleep:1500ms", "i915", wait="none", repeat=4):
         pass
+    load("i915", module="i915")
+    channels("i915", "+")
 
 
 def jobs():
