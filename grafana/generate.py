@@ -782,8 +782,9 @@ def rack():
                           {"Value #A": "Answers", "Value #B": "GPUs", "Value #C": "Video", "Value #D": "Free engines", "Value #E": "Power", "Value #F": "Temperature",
                            "Value #G": "Processes", "Value #H": "Throttled", "Value #I": "Asleep", "Value #J": "Unread"})], 24, 22, "Video")]),
         ("Channels", [
-            series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/channels.md). Up to fifty.",
-                   [target(top(pictures, WORKLOAD, 50), BY_WORKLOAD)], "cps", 24, 10, axis="video jobs a second",
+            series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/channels.md).",
+                   [target(f"({pictures}) and on ({WORKLOAD}) topk(8, 1 - min_over_time(({pictures})[$__range:15s] @ end()) / max_over_time(({pictures})[$__range:15s] @ end()))", BY_WORKLOAD)],
+                   "cps", 24, 10, axis="video jobs a second",
                    empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/channels.md)")]),
         ("Worst and best", [
             bars("Fullest hosts", "The eight hosts with the busiest video engines.", f"topk(8, {node_busy})", BY_HOST, "percentunit", BUSY, 1, features="engine_busy", labels=HOST, decimals=0),
