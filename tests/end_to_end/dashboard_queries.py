@@ -32,7 +32,7 @@ def has_data(rack, expression, until):
 
 def main():
     reference = (ROOT / "collectors/METRICS.md").read_text()
-    described = set(re.findall(r"`(intel_gpu_\w+|process_\w+)`", reference))
+    described = set(re.findall(r"`(intel_[gn]pu_\w+|process_\w+)`", reference))
     described |= {f"{name}_{part}" for name in re.findall(r"`(intel_gpu_\w+)` \| histogram", reference) for part in ("bucket", "sum", "count")}
     count = records = 0
     with tempfile.TemporaryDirectory() as name, Rack(sys.argv[1], ROOT, pathlib.Path(name)) as rack:
@@ -43,7 +43,7 @@ def main():
             for where, expression in queries(dashboard):
                 count += 1
                 check(has_data(rack, expand(expression), until), f"{file}: {where}: no data for: {expression}")
-                unknown = set(re.findall(r"\b(?:intel_gpu|process)_\w+", re.sub(r'"[^"]*"', "", expression))) - described
+                unknown = set(re.findall(r"\b(?:intel_[gn]pu|process)_\w+", re.sub(r'"[^"]*"', "", expression))) - described
                 check(not unknown, f"{file}: {where}: not in METRICS.md: {', '.join(sorted(unknown))}")
         for rules in sorted((ROOT / "deploy/prometheus/rules").glob("*.yml")):
             for record in sorted(set(re.findall(r"record: (\S+)", rules.read_text()))):
