@@ -33,7 +33,7 @@ add_executable(intel-gpu-exporter-undescribed main.cpp static_file/no_documents.
 igpu_target_settings(intel-gpu-exporter-undescribed)
 target_link_libraries(intel-gpu-exporter-undescribed PRIVATE exporter_parts)
 set(described_dir "${PROJECT_BINARY_DIR}/described")
-set(documents_header "${IGPU_GENERATED_DIR}/static_file/documents_packed.h")
+set(documents_header "${IGPU_GENERATED_DIR}/exporter_parts/static_file/embedded/documents.h")
 set(documents static_file/documents.cpp "${documents_header}")
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_command(OUTPUT "${documents_header}"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/process.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -15,12 +13,7 @@ namespace {
 
 // USER_HZ: what times in /proc are counted in, whatever the kernel's own tick is.
 constexpr double kTicksPerSecond = 100;
-
-// Kernels for arm64 have pages of 4, 16 or 64 KiB.
-double page_size() {
-  static const auto size = static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
+constexpr double kPageSize = 4096;  // x86
 
 }  // namespace
 
@@ -52,7 +45,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.reaped_faults = number(kReapedFaults).value_or(0);
   stat.cpu = Seconds{(static_cast<double>(*utime) + static_cast<double>(*stime)) / kTicksPerSecond};
   stat.virtual_size = Bytes{static_cast<double>(*vsize)};
-  stat.resident = Bytes{static_cast<double>(std::max<std::int64_t>(*rss, 0)) * page_size()};
+  stat.resident = Bytes{static_cast<double>(std::max<std::int64_t>(*rss, 0)) * kPageSize};
   return stat;
 }
 

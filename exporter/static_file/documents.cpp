@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "documents_packed.h"
+#include "static_file/embedded/documents.h"
 
 namespace igpu::exporter {
 
