@@ -60,6 +60,12 @@ bool measures_ourselves(std::string_view metric) {
   return metric.ends_with("_duration_seconds") || metric == kClientScanAge.name;
 }
 
+// A capture has neither debugfs nor the files of virtual machines: no events of a virtual function, nor who holds it.
+bool is_in_no_capture(bool of_function, std::string_view label, std::string_view value) {
+  return (of_function && label == "kind") ||
+         (label == "feature" && (value == "vf_adverse_events" || value == "vf_workload"));
+}
+
 // A page as lines that can be compared: names masked, without what measures ourselves.
 std::multiset<std::string> lines_of(const ScrapeResult& page, capture::Masks* masks) {
   std::multiset<std::string> lines;
@@ -68,15 +74,20 @@ std::multiset<std::string> lines_of(const ScrapeResult& page, capture::Masks* ma
       const MetricDescriptor& metric = *sample.metric;
       if (measures_ourselves(metric.name)) continue;
       std::string line(metric.name);
+      bool left_out = false, of_function = false;
       for (std::size_t i = 0; i < metric.label_names.size() && !metric.label_names[i].empty(); ++i) {
         const std::string_view name = metric.label_names[i];
         std::string value(list->label_value(sample, i));
+        of_function = of_function || name == "vf";
+        left_out = left_out || is_in_no_capture(of_function, name, value);
+        if (of_function && name == "workload") value.clear();
         if (masks && name == "comm") value = masks->process(value);
         if (masks && name == "user") value = masks->user(value);
         if (masks && (name == "cgroup" || name == "container_id" || name == "pod_uid" || name == "systemd_unit"))
           value = masks->cgroup(value);
         ((line += ' ') += name) += '=' + value;
       }
+      if (left_out) continue;
       std::array<char, 32> number;
       const auto end = std::to_chars(number.data(), number.data() + number.size(), sample.value).ptr;
       lines.insert((line += ' ').append(number.data(), end));

@@ -107,7 +107,8 @@ class Injected {
       launcher = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", tree_.path("exporter")};
     }
     std::vector<std::string> arguments;
-    if (!setting.reads_processes) arguments = {"--no-collector.fdinfo", "--no-collector.engines"};
+    if (!setting.reads_processes)
+      arguments = {"--no-collector.fdinfo", "--no-collector.engines", "--no-collector.sriov"};
     if (setting.pushes) {
       receiver_ = igpu::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       sockaddr_in address{};
