@@ -14,8 +14,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from exporter_under_test import Exporter, Prometheus, wait_for  # noqa: E402
 
 API_TABLE = pathlib.Path(__file__).resolve().parents[2] / "collectors/tracker/api_table.inc"
-# Mostly the large profile; the others for what it lacks: a host without permissions, one whose cards sleep.
-PROFILES = ["rack"] * 12 + ["npu"] + ["tgl-broadcast"] * 2 + ["arc-a770", "battlemage", "locked", "asleep", "rack"]
+# Mostly the large profile; the others for what it lacks: virtual functions, an NPU, a host without permissions, one
+# whose cards sleep.
+PROFILES = ["rack"] * 11 + ["hypervisor", "npu"] + ["tgl-broadcast"] * 2 + ["arc-a770", "battlemage", "locked", "asleep", "rack"]
 
 
 def level_zero_page(pid, ended):
