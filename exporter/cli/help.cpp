@@ -56,7 +56,10 @@ void append_flags_only_for(std::string& out, const std::string& command, std::si
 
 // Every command accepts the flags that name no command, so that one environment fits all commands; but these flags have
 // no meaning for commands that do not serve.
-bool concerns_serving(const CommandFlag& flag) { return flag.name.starts_with("web.") || flag.name == "sandbox"; }
+bool concerns_serving(const CommandFlag& flag) {
+  return flag.name.starts_with("web.") || flag.name.starts_with("push.") || flag.name == "flight.directory" ||
+         flag.name == "sandbox";
+}
 
 void append_shared_flags(std::string& out, bool serves) {
   append_entry(out, "-h, --help", "Print this help.");

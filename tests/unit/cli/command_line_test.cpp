@@ -263,6 +263,8 @@ TEST_CASE("help for a command has its own flags and the shared ones; --gpu keeps
     CHECK(stats.find(flag) != std::string::npos);
   }
   CHECK(stats.find("--web.") == stats.find("--web.listen-address is"));  // the example at the end only
+  CHECK(stats.find("--push.") == std::string::npos);
+  CHECK(stats.find("--flight.directory") == std::string::npos);
   CHECK(help_text(*find_command("serve")).find("--web.config.file") != std::string::npos);
   CHECK(parse({"help"}).command->name == "help");
   CHECK(parse({"help", "stats"}).operands == Arguments{"stats"});
