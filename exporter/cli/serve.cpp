@@ -178,14 +178,13 @@ int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, Sc
   auto due = interval ? Clock::now() + *interval : Clock::time_point::max();
   bool was_alive = true;
   for (;;) {
-    // Signals that come again and again do not put the watchdog off.
-    const auto left = std::chrono::ceil<milliseconds>(due - Clock::now());
-    if (!interval || left > milliseconds::zero()) {
-      const std::optional<int> signal = interval ? signals.wait(left) : signals.wait();
-      if (signal == SIGUSR1) request_flight(flights, log);
-      if (signal && signal != SIGUSR1) return *signal;
-      continue;
-    }
+    // Neither puts the other off: signals that come again and again, and a watchdog whose checks take longer than its
+    // interval.
+    const auto left = std::max(std::chrono::ceil<milliseconds>(due - Clock::now()), milliseconds::zero());
+    const std::optional<int> signal = interval ? signals.wait(left) : signals.wait();
+    if (signal == SIGUSR1) request_flight(flights, log);
+    if (signal && signal != SIGUSR1) return *signal;
+    if (!interval || Clock::now() < due) continue;
     due = Clock::now() + *interval;
     // The scrape waits for its turn and discovers GPUs, without running a collector.
     const bool scrapes = source.scrape({CollectorSet::none(), *interval}) != nullptr;
