@@ -170,7 +170,7 @@ def full_disk(repository):
     try:
         status, text = run(f"{repository.path}/deploy/release", TAG, f"{small}/result", check_status=False, timeout=2000,
                            env={**os.environ, "RELEASE_CCACHE": "1"})
-        said = [line for line in text.splitlines() if "No space left on device" in line or "release: " in line]
+        said = [line for line in text.splitlines() if "No space left on device" in line or "was not made" in line]
         check("a full disk is said in one line", status != 0 and len(said) == 1 and re.search(rf"^release: .*No space left on device.*; {small}/result was not made$", said[0]),
               text[-500:])
         equal("and nothing of the release is there", os.listdir(small), [])
@@ -183,7 +183,8 @@ def compiled_anew(repository):
     environment = {**os.environ, "CCACHE_DISABLE": "1"}
     run("cmake", "--preset", "static", cwd=repository.path, env=environment)
     with open(f"{repository.path}/build/static/compile_commands.json") as f:
-        own = [entry["output"] for entry in json.load(f) if " -DIGPU_STATIC " in entry["command"] or re.search(r"/static_file/|/cli/(documents|setup)\.cpp$", entry["file"])]
+        own = [re.search(r" -o (\S+)", entry["command"])[1] for entry in json.load(f)
+               if " -DIGPU_STATIC " in entry["command"] or re.search(r"/static_file/|/cli/(documents|setup)\.cpp$", entry["file"])]
     if check("the static file has files of its own", len(own) > 8, own):
         run("cmake", "--build", "--preset", "static", "--target", *own, cwd=repository.path, env=environment, timeout=1500)
     return own
