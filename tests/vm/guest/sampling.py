@@ -99,12 +99,13 @@ def flights(exporter):
     return json.loads(exporter.request("/api/v1/flights")[2])
 
 
-def series(lines, gpu, name):
-    """(time, value) of the samples of this series."""
+def series(lines, gpu, engine):
+    """(time, value) of the samples of this engine, whichever GT it is on."""
     index, found = None, []
     for line in lines:
         if "gpu" in line:
-            names = [column["name"] for column in line["gpu"]["values"]]
+            names = [column["name"].partition(" ")[2] for column in line["gpu"]["values"]]
+            name = f"{engine} busy"
             index = names.index(name) if line["gpu"]["device"] == gpu.address and name in names else None
         if "sample" in line and index is not None and line["sample"]["values"][index] is not None:
             found.append((line["sample"]["time"], line["sample"]["values"][index]))
@@ -128,7 +129,7 @@ def hang(exporter, gpu, line):
     faults = [part["fault"]["text"] for part in lines if "fault" in part and part["fault"]["device"] == gpu.address]
     verdict(any(line in text for text in faults), f"{gpu.name}: the kernel's line is in it", faults, line)
     verdict(any("client" in part for part in lines), f"{gpu.name}: clients are in it")
-    at, busy = listed[-1]["time"], series(lines, gpu, "gt0 vcs0 busy")
+    at, busy = listed[-1]["time"], series(lines, gpu, "vcs0")
     earlier = [value for when, value in busy if at - 8 < when < at - 3]
     last = [value for when, value in busy if at - 1 < when <= at]
     between(f"{gpu.name}: vcs0 before it", sum(earlier) / max(len(earlier), 1), 0.5, 0.7)
