@@ -160,7 +160,7 @@ void VfioHolders::scan_process(std::uint32_t pid, Nanoseconds now) {
   std::vector<std::uint32_t> files;
   const auto listed = machine_.proc.for_each(NumberedPath({}, pid, "/fdinfo"), [&](std::string_view name) {
     if (const auto fd = scan_integer<std::uint32_t>(name)) files.push_back(*fd);
-    return true;
+    return files.size() < kMostFiles;
   });
   if (listed.is_absent() && listed.absent().reason == Reason::permission) denied_ = true;
   for (const std::uint32_t fd : files) {

@@ -30,6 +30,8 @@ class VfioHolders {
  public:
   static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
   static constexpr Nanoseconds kLongestScan = std::chrono::milliseconds(50);
+  // Of one process that are looked at: more than a machine monitor has, and few enough for one scrape.
+  static constexpr std::size_t kMostFiles = 8192;
 
   explicit VfioHolders(Machine& machine) : machine_(machine), users_(machine.names) {}
 
