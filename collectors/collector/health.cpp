@@ -45,7 +45,8 @@ HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flig
       channels_{machine.uevents, machine.kernel_log},
       queue_faults_(machine.why_no_queue_faults),
       dumps_(machine.sys),
-      last_read_(machine.clock.now()) {
+      began_(machine.clock.now()),
+      last_read_(began_) {
   parts_.push_back(std::make_unique<HealthFiles>(machine));
   keep_old_dumps();
   keep_old_log();
@@ -396,7 +397,7 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
 
 void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age) {
   const Nanoseconds noted = machine_.clock.now();
-  if (flights_ && age <= noted - last_read_) {  // not one of before the start
+  if (flights_ && age <= noted - began_) {  // not one of before the start
     const FlightCause cause = kind == kFull         ? FlightCause::reset
                               : kind == kWedgedKind ? FlightCause::wedged
                                                     : FlightCause::hang;

@@ -107,6 +107,7 @@ class HealthCollector final : public MachineCollector {
   std::deque<std::string> old_log_;  // of the time before the start; those that report faults
   SlowSchedule schedule_;
   std::vector<char> buffer_;
+  const Nanoseconds began_;
   Nanoseconds last_read_{};
   std::optional<double> unix_now_;  // of this scrape
   std::vector<std::unique_ptr<HealthPart>> parts_;

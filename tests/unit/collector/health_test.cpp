@@ -3,8 +3,12 @@
 #include "collector/health.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
@@ -1196,6 +1200,31 @@ TEST_CASE("a channel that fails is a failure") {
 }
 
 TEST_SUITE_END();
+
+TEST_CASE("a core dump that is listed some scrapes later is a flight all the same; one of before the start is none") {
+  Scene s;
+  s.without_log();
+  s.m.machine().uevents = {nullptr, {Reason::permission, EPERM}};
+  const auto dumped = [&s](int number, Nanoseconds ago) {
+    s.dump(number, "devices/pci0000:00/0000:03:00.0");
+    const auto at = std::chrono::floor<std::chrono::seconds>(s.m.clock.now() - ago);
+    const timespec time{1'700'000'000 + at.count(), 0};
+    const std::array times{time, time};
+    const std::string folder = s.m.tree.path("sys/class/devcoredump/devcd" + std::to_string(number));
+    REQUIRE(::utimensat(AT_FDCWD, folder.c_str(), times.data(), 0) == 0);
+  };
+  s.start();
+  dumped(3, 10min);
+  s.scrape(5s);
+  CHECK(s.flights->take_requests().empty());
+  dumped(4, 0s);
+  std::size_t requests = 0;
+  for (int i = 0; i < 6; ++i) {
+    s.scrape(5s);
+    requests += s.flights->take_requests().size();
+  }
+  CHECK(requests == 1);
+}
 
 TEST_CASE("the flight recorder is told of faults, and of the lines about them") {
   Scene s;
