@@ -73,8 +73,10 @@ void FlightFolder::keep(const std::string& name, std::string_view bytes) const {
     (void)::unlinkat(folder_.get(), unfinished.c_str(), 0);
     throw;
   }
-  const std::vector<std::string> names = names_in(folder_.get(), kPrefix, kSuffix);
-  for (std::size_t i = 0; i + kMost < names.size(); ++i)
+  // A clock that was put back makes names of the past: the new flight is not the one that goes.
+  std::vector<std::string> names = names_in(folder_.get(), kPrefix, kSuffix);
+  std::erase(names, name);
+  for (std::size_t i = 0; i + (kMost - 1) < names.size(); ++i)
     if (::unlinkat(folder_.get(), names[i].c_str(), 0) != 0 && errno != ENOENT) fail("remove " + names[i]);
 }
 

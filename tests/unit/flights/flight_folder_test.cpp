@@ -84,6 +84,17 @@ TEST_CASE("the last ten stay, and what is not a flight is left alone") {
   CHECK(content(scratch.path("flight-plan")) == "mine");
 }
 
+TEST_CASE("a flight whose name is older than all others, because the clock was put back, stays") {
+  const ScratchFolder scratch;
+  const FlightFolder folder(scratch.path(""));
+  for (int i = 10; i < 22; ++i) folder.keep("flight-2" + std::to_string(i) + "-hang.pftrace", "x");
+  folder.keep("flight-19700101T000000Z-hang.pftrace", "new");
+  const auto found = names(scratch);
+  CHECK(found.size() == FlightFolder::kMost);
+  CHECK(found.contains("flight-19700101T000000Z-hang.pftrace"));
+  CHECK_FALSE(found.contains("flight-212-hang.pftrace"));
+}
+
 TEST_CASE("what was left unfinished is removed at the start") {
   const ScratchFolder scratch;
   scratch.write(".new-flight-20231114T221320Z-hang.pftrace", "half");
