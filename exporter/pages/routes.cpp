@@ -31,8 +31,10 @@ bool is_of_this_host(std::string_view client) {
 
 // As proxies mark what they pass on; some do so only if they are told to.
 bool came_through_proxy(const HttpRequest& request) {
-  return std::ranges::any_of(std::array{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"},
-                             [&](const char* name) { return !request.header(name).empty(); });
+  constexpr std::array kMarks{
+      "Forwarded",          "X-Forwarded-For",    "X-Forwarded-Host",   "X-Forwarded-Proto", "X-Forwarded-Port",
+      "X-Forwarded-Server", "X-Forwarded-Prefix", "X-Forwarded-Scheme", "X-Real-IP",         "Via"};
+  return std::ranges::any_of(kMarks, [&](const char* name) { return !request.header(name).empty(); });
 }
 
 }  // namespace

@@ -187,7 +187,8 @@ TEST_CASE("a flight is asked for by POST, from this host or by a client that is 
   CHECK(status(true, other, "POST", "Origin") == 403);
   for (const char* method : {"GET", "HEAD", "PUT", "OPTIONS"}) CHECK(status(true, other, method) == 405);
   // Behind a proxy on this host everybody is a client of this host.
-  for (const char* header : {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"})
+  for (const char* header :
+       {"X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Port", "Forwarded", "X-Real-IP", "Via"})
     CHECK(status(false, loopback, "POST", header) == 403);
   CHECK(asked() == 0);
   CHECK(status(true, other) == 202);
