@@ -672,10 +672,10 @@
   function show(snapshot) {
     gpus.begin();
     const cards = [], found = [];
-    let users = 0, power = 0;
-    const npus = snapshot.npus || [];
-    for (const {device, metrics} of [...snapshot.gpus, ...npus]) {
+    let users = 0, power = 0, npus = 0;
+    for (const {device, metrics} of [...snapshot.gpus, ...(snapshot.npus || [])]) {
       if (!metrics.intel_gpu_info && !metrics.intel_npu_info) continue;
+      if (metrics.intel_npu_info) npus++;
       const gpu = gpus.get(device);
       gpu.show(metrics, snapshot.time);
       cards.push(gpu.root);
@@ -692,9 +692,9 @@
       return box;
     }));
     document.getElementById('still').hidden = true;
-    const count = cards.length - npus.length;
+    const count = cards.length - npus;
     const parts = [count === 1 ? '1 GPU' : count + ' GPUs'];
-    if (npus.length) parts.push(npus.length === 1 ? '1 NPU' : npus.length + ' NPUs');
+    if (npus) parts.push(npus === 1 ? '1 NPU' : npus + ' NPUs');
     if (users) parts.push(users === 1 ? '1 process' : users + ' processes');
     if (power) parts.push(watts(power));
     setText(document.getElementById('summary'), parts.join(' · '));
