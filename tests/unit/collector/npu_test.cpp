@@ -16,6 +16,7 @@
 #include "collector/health.h"
 #include "support/fake_kernel_messages.h"
 #include "support/forwarding_directory.h"
+#include "support/sink_values.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("npu");
@@ -100,16 +101,7 @@ class Scene {
     collector_->collect(pass, sink);
   }
   std::optional<double> value(std::string_view metric, Labels labels = {}) const {
-    std::optional<double> found;
-    for (const auto& sample : sink.samples().samples()) {
-      if (sample.metric->name != metric) continue;
-      bool same = true;
-      for (const auto& [name, wanted] : labels)
-        for (std::size_t i = 0; i < sample.metric->label_count; ++i)
-          if (sample.metric->label_names[i] == name) same = same && sink.samples().label_value(sample, i) == wanted;
-      if (same) found = sample.value;
-    }
-    return found;
+    return value_in(sink, metric, labels);
   }
   std::optional<Reason> missing(std::string_view feature) const {
     for (const auto& state : sink.features())

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "collector/workloads.h"
+#include "support/sink_values.h"
 #include "support/test_machine.h"
 
 TEST_SUITE_BEGIN("workloads_dmem");
@@ -53,16 +54,7 @@ class Scene {
     workloads.collect(pass, sink);
   }
   std::optional<double> value(std::string_view metric, Labels labels = {}) const {
-    std::optional<double> found;
-    for (const auto& sample : sink.samples().samples()) {
-      if (sample.metric->name != metric) continue;
-      bool same = true;
-      for (const auto& [name, wanted] : labels)
-        for (std::size_t i = 0; i < sample.metric->label_count; ++i)
-          if (sample.metric->label_names[i] == name) same = same && sink.samples().label_value(sample, i) == wanted;
-      if (same) found = sample.value;
-    }
-    return found;
+    return value_in(sink, metric, labels);
   }
   std::optional<double> memory(std::string_view workload) const {
     return value("intel_gpu_workload_memory_bytes", {{"device", kCard},
