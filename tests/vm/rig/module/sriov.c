@@ -186,6 +186,8 @@ int fg_sriov_configure(struct pci_dev *pdev, int n) {
   int fn, ret;
 
   if (!g->total_vfs) return -ENODEV;
+  ret = n ? fg_fault(g, "sriov", NULL, 0) : 0;
+  if (ret < 0) return ret;
   if (!n) {
     if (!pci_num_vf(pdev)) return 0;
     unlink_functions(g);
