@@ -51,6 +51,7 @@ GROUPS = {
     "workloads": workloads.workloads,
     "finder": finder.finder,
     "jobs": jobs.jobs,
+    "static": jobs.static_file,
     "hangs": hangs.hangs,
     "jobs-i915": jobs.jobs_i915,
     "jobs-6.12": jobs.jobs_newer_kernel,
