@@ -471,6 +471,21 @@ def outputs(gpu):
               tuple(after[k] - before[k] for k in ("probes", "card_opens", "rpm_resumes")), (0, 0, 0))
 
 
+def without_rights(gpu):
+    """Everything of the NPU and of outputs is readable by anybody; events, too."""
+    with Exporter("--collector.connectors", prefix=as_user(1000), what="nobody") as exporter:
+        exporter.scrape()
+        ctl("npu busy=40 mem=64M", "npu recover")
+        gpu.ctl("connector DP-1 connected modes=800x600 event")
+        a, b = exporter.window()
+        rate("nobody: NPU", a, b, "intel_npu_busy_seconds_total", 0.40, absolute=0.001)
+        equal("nobody: NPU's memory, recoveries", (b.get("intel_npu_memory_resident_bytes"),
+                                                   b.get("intel_npu_recoveries_total")), (64 << 20, 1))
+        equal("nobody: outputs", (b.get(CONNECTED, connector="DP-1"), b.get(HOTPLUGS, connector="DP-1"),
+                                  [l["mode"] for l, _ in b.all(MODE)]), (1, 1, ["800x600"]))
+        ctl("npu busy=0 mem=0")
+
+
 def without_gpu(gpu):
     """A machine with an NPU only."""
     gpu.ctl("unplug")
@@ -484,5 +499,6 @@ def beside():
     gpu, = machine("bmg")
     outputs(gpu)
     npus(gpu)
+    without_rights(gpu)
     functions(gpu)
     without_gpu(gpu)
