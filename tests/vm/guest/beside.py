@@ -7,6 +7,7 @@ import os
 import threading
 import time
 
+from captures import captured
 from clients import python
 from model import machine
 from power_saving import asleep
@@ -324,6 +325,7 @@ def functions(gpu):
             equal("machines by function", holders(exporter.scrape()), expected)
             doctor_is_content("functions")
             stack.close()  # one exporter at a time
+            captured("functions, machines and an NPU")
             rights(gpu, workloads)
             with Exporter(what="a machine ends") as exporter:
                 wait_for(lambda: holders(exporter.scrape())[3][2] == workloads[3], DEADLINE, 0.5)
