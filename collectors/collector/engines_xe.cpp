@@ -67,14 +67,18 @@ Reading<Unit> XeEngineMeter::find_engines() {
   return Unit{};
 }
 
-// Events that are open while the number of virtual functions changes jump (xe_guc_engine_activity.c moves the counts),
-// so they are opened again before they are read.
+// Events that are open while virtual functions are enabled or disabled jump (xe_guc_engine_activity.c moves the
+// counts), so they are opened again before they are read.
 void XeEngineMeter::follow_functions(SampleSink& out) {
   if (gpu_.virtual_function) return;
   const auto enabled = enabled_vfs_.read();
   if (enabled.is_failure()) return out.failed(enabled.failure());
   const std::uint32_t functions = enabled ? std::min(*enabled, kMostCountedVfs) : 0;
-  if (std::exchange(functions_, functions) == functions) return;
+  const std::uint64_t enabling = functions > 0 ? enabled_vfs_.enabling() : 0;
+  const bool is_same = functions == functions_ && enabling == enabling_;
+  functions_ = functions;
+  enabling_ = enabling;
+  if (is_same) return;
   pmu_.close();
   pmu_start_.reset();
   usable_ = Absent{};  // opens a PMU that is closed once, to see whether it counts the functions

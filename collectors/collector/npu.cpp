@@ -65,6 +65,8 @@ constexpr FeatureDescriptor kTelemetryFeature{"npu_telemetry",
                                               true,
                                               {},
                                               true};
+// Busy time passes no faster than time; a second for a scrape that is read late.
+constexpr GainBound kBusyBound{.per_second = 1e6, .at_once = 1e6};
 // Above what any NPU draws, and a second of it for the steps in which the telemetry is published.
 constexpr double kMostWatts = 100;
 constexpr GainBound kEnergyBound{.per_second = kMostWatts / NpuTelemetry::kEnergyUnit,
@@ -142,7 +144,8 @@ void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, R
   const auto busy = device.files->busy_microseconds();
   if (!reports.busy.note(busy)) return device.window.restart();
   constexpr double kMicrosecond = 1e-6;
-  out.add(kBusy, {npu.address}, Seconds{static_cast<double>(device.busy.advance(*busy)) * kMicrosecond});
+  if (device.busy.advance_bounded(*busy, 0, kBusyBound, now, now) == Advance::reset) device.window.restart();
+  out.add(kBusy, {npu.address}, Seconds{static_cast<double>(device.busy.total()) * kMicrosecond});
   if (const auto delta = device.window.advance(now, {*busy})) {
     const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
     out.add(kBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));

@@ -49,7 +49,15 @@ Reading<std::uint64_t> common_number(std::vector<Attribute>& files) {
 
 }  // namespace
 
+EnabledVfs::EnabledVfs(const Directory& sys, const Gpu& gpu)
+    : sys_(sys), first_(gpu.pci_path + "/virtfn0"), file_(sys, gpu.pci_path + "/sriov_numvfs") {}
+
 Reading<std::uint32_t> EnabledVfs::read() { return vf_count(file_); }
+
+std::uint64_t EnabledVfs::enabling() const {
+  const auto folder = sys_.stat(first_);
+  return folder ? folder->inode : 0;
+}
 
 PhysicalFunction::PhysicalFunction(const Directory& sys, const Gpu& gpu)
     : sys_(sys),

@@ -41,11 +41,16 @@ inline constexpr std::uint32_t kMostVfs = 256;
 // How many VFs are enabled. Cheap enough for every scrape: one read of an open file.
 class EnabledVfs {
  public:
-  EnabledVfs(const Directory& sys, const Gpu& gpu) : file_(sys, gpu.pci_path + "/sriov_numvfs") {}
+  EnabledVfs(const Directory& sys, const Gpu& gpu);
   // Absent: the GPU is no PF. A number that does not fit into the PCI capability (16 bits) is a Failure.
   Reading<std::uint32_t> read();
+  // Differs after the VFs were disabled and as many enabled again: the inode of the first one's folder. 0: there is
+  // none.
+  std::uint64_t enabling() const;
 
  private:
+  const Directory& sys_;
+  const std::string first_;
   Attribute file_;
 };
 

@@ -841,6 +841,32 @@ TEST_CASE("functions are enabled and disabled under load: the events are opened 
   CHECK(b.busy() == doctest::Approx(12.0));
 }
 
+TEST_CASE("functions are disabled and as many enabled again between two scrapes: their counts begin anew") {
+  HostOfFunctions b;
+  const std::string link = "sys/" + b.gpu.pci_path + "/virtfn0";
+  const auto enable_first = [&](const std::string& folder) {
+    b.m.tree.remove(link);
+    b.m.tree.write("sys/devices/" + folder + "/vendor", "0x8086\n");
+    b.m.tree.link(link, "../../" + folder);
+  };
+  enable_first("one");
+  b.enable(1);
+  b.engines.collect();
+  b.work(10s, {0.1, 0.05});
+  b.engines.collect();
+  CHECK(b.busy() == doctest::Approx(1.5));
+  // Less than a second of ticks goes back, which is otherwise taken for an estimate that is corrected and waited for.
+  enable_first("another");
+  b.ticks_of(1, 0, 0) = 0;
+  b.pass_time(10s);
+  b.engines.collect();
+  CHECK(b.busy() == doctest::Approx(1.5));
+  b.work(10s, {0.1, 0.04});
+  b.engines.collect();
+  CHECK(b.busy() == doctest::Approx(2.9));
+  CHECK(b.of(1).nanoseconds == 900'000'000);
+}
+
 TEST_CASE("a kernel whose PMU does not count functions: the host's own share, and the reason") {
   HostOfFunctions b;
   b.m.tree.remove("sys/bus/event_source/devices/xe_0000_03_00.0/format/function");

@@ -269,12 +269,29 @@ TEST_CASE("a busy time that goes back gives no ratio, and the counter stays wher
   CHECK(s.value("intel_npu_busy_ratio") == 0.5);
 }
 
+TEST_CASE("a busy time that no time can have passed is a fault of the driver: the counter stays where it was") {
+  Scene s;
+  s.bind();
+  s.kernel_6_11();
+  s.scrape();
+  s.file("npu_busy_time_us", "18446744073709551615");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 5);
+  CHECK(!s.value("intel_npu_busy_ratio"));
+  s.file("npu_busy_time_us", "6000000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 5);
+  s.file("npu_busy_time_us", "6500000");
+  s.scrape(2s);
+  CHECK(s.value("intel_npu_busy_seconds_total") == 5.5);
+}
+
 TEST_CASE("a job that was longer than the window is no ratio above 1") {
   Scene s;
   s.bind();
   s.kernel_6_11();
   s.scrape();
-  s.file("npu_busy_time_us", "99000000");
+  s.file("npu_busy_time_us", "8500000");
   s.scrape(2s);
   CHECK(s.value("intel_npu_busy_ratio") == 1);
 }

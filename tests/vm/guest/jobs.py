@@ -572,6 +572,14 @@ def always_on():
         verdict("CAP_BPF" in exporter.log(), "histograms without CAP_BPF: the log has a hint", exporter.log(), "CAP_BPF")
 
 
+def static_file():
+    """The BPF programs and the recorder of the file without libraries."""
+    equal("static: it needs no library", b"=>" in subprocess.run(["ldd", vm.BINARY], capture_output=True).stdout, False)
+    load("xe")
+    with histograms("xe", "gpu_sched", ROUND.format("") + " drain", "drm_sched_old"):
+        pass
+
+
 def jobs_i915():
     """i915.ko is the rig's module under that name."""
     load("i915", module="i915")

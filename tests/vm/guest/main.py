@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The groups by name; `run` on the host boots a personality for each."""
 
+import beside
 import captures
 import clients
 import faults
@@ -45,10 +46,12 @@ GROUPS = {
     "pinned-xe": power_saving.pinned,
     "samples": lambda: sampling.samples("dg2+bmg"),
     "health": health.health,
+    "beside": beside.beside,
     "growth": odd.growth,
     "workloads": workloads.workloads,
     "finder": finder.finder,
     "jobs": jobs.jobs,
+    "static": jobs.static_file,
     "hangs": hangs.hangs,
     "jobs-i915": jobs.jobs_i915,
     "jobs-6.12": jobs.jobs_newer_kernel,

@@ -45,6 +45,7 @@ static const struct {
     {"ENOMEM", ENOMEM},
     {"EOPNOTSUPP", EOPNOTSUPP},
     {"EMFILE", EMFILE},
+    {"EUCLEAN", EUCLEAN},
 };
 
 int fg_fault(struct fg_gpu *g, const char *what, char *buf, size_t len) {
@@ -73,7 +74,7 @@ int fg_fault(struct fg_gpu *g, const char *what, char *buf, size_t len) {
 }
 
 /* "12.34" with digits=2 gives 1234 */
-static int fixed(const char *s, int digits, u64 *out) {
+int fg_fixed(const char *s, int digits, u64 *out) {
   u64 v = 0;
   bool dot = false;
 
@@ -92,7 +93,7 @@ static int fixed(const char *s, int digits, u64 *out) {
   return 0;
 }
 
-static int engine_index(struct fg_gpu *g, const char *name) {
+int fg_engine_index(struct fg_gpu *g, const char *name) {
   int i;
 
   for (i = 0; i < g->d->num_engines; i++)
@@ -160,8 +161,8 @@ int fg_client_command(struct fg_client *c, char *text) {
       ret = set_mem(c, tok, val);
       continue;
     }
-    if (fixed(val, 2, &v) || v > 100 * FG_BP) return -EINVAL;
-    i = engine_index(g, tok);
+    if (fg_fixed(val, 2, &v) || v > 100 * FG_BP) return -EINVAL;
+    i = fg_engine_index(g, tok);
     class = class_index(tok);
     if (i < 0 && class < 0) return -EINVAL;
     raw_spin_lock_irq(&g->lock);
@@ -226,7 +227,7 @@ static int cmd_fault(int gpu, char *args) {
 
 static int cmd_engine(struct fg_gpu *g, char *args) {
   char *tok = strsep(&args, " ");
-  int i = engine_index(g, tok);
+  int i = fg_engine_index(g, tok);
   u64 v;
 
   if (i < 0) return -EINVAL;
@@ -234,7 +235,7 @@ static int cmd_engine(struct fg_gpu *g, char *args) {
     char *val = strchr(tok, '=');
 
     if (!*tok) continue;
-    if (!val || fixed(val + 1, 2, &v) || v > FG_BP) return -EINVAL;
+    if (!val || fg_fixed(val + 1, 2, &v) || v > FG_BP) return -EINVAL;
     *val = 0;
     raw_spin_lock_irq(&g->lock);
     if (!strcmp(tok, "busy"))
@@ -273,7 +274,7 @@ static int cmd_gt(struct fg_gpu *g, char *args) {
       continue;
     }
     aut = !strcmp(val, "auto");
-    if (!aut && fixed(val, 2, &v)) return -EINVAL;
+    if (!aut && fg_fixed(val, 2, &v)) return -EINVAL;
     raw_spin_lock_irq(&g->lock);
     if (!strcmp(tok, "act"))
       gt->act = v / 100;
@@ -305,7 +306,7 @@ static int cmd_hwmon(struct fg_gpu *g, char *args) {
     char *val = strchr(tok, '=');
 
     if (!*tok) continue;
-    if (!val || fixed(val + 1, 3, &v)) return -EINVAL;
+    if (!val || fg_fixed(val + 1, 3, &v)) return -EINVAL;
     *val = 0;
     raw_spin_lock_irq(&g->lock);
     if (!strcmp(tok, "power"))
@@ -378,7 +379,7 @@ static int cmd_jump(struct fg_gpu *g, char *args) {
     p = strrchr(name, '-');
     if (p) {
       *p++ = 0;
-      n = engine_index(g, name);
+      n = fg_engine_index(g, name);
       if (n >= 0)
         i = !strcmp(p, "busy")   ? &g->eng[n].busy
             : !strcmp(p, "wait") ? &g->eng[n].wait
@@ -459,7 +460,7 @@ static int cmd_sys(const char *verb, char *args) {
     char *val = strchr(tok, '=');
 
     if (!*tok) continue;
-    if (!val || fixed(val + 1, 3, &v)) return -EINVAL;
+    if (!val || fg_fixed(val + 1, 3, &v)) return -EINVAL;
     *val = 0;
     i = sys_int(tok);
     if (!i) return -EINVAL;
@@ -512,6 +513,8 @@ static int cmd_gpu(struct fg_gpu *g, char *args) {
     g->frozen = *strim(args) == '1' ? fg_now(g) : 0;
     raw_spin_unlock_irq(&g->lock);
     ret = 0;
+  } else if (!strcmp(verb, "connector")) {
+    ret = fg_connector_command(g, args);
   } else if (!strcmp(verb, "client")) {
     char *id = strsep(&args, " ");
 
@@ -523,7 +526,7 @@ static int cmd_gpu(struct fg_gpu *g, char *args) {
     ret = found ? fg_client_command(found, args) : -ENOENT;
   } else {
     ret = fg_health_command(g, verb, args);
-    if (ret == -ENOENT) ret = -EINVAL;
+    if (ret == -ENOENT) ret = fg_sriov_command(g, verb, args);
   }
   fg_update_pm(g);
   return ret;
@@ -545,6 +548,7 @@ static int command(char *line) {
   if (!strcmp(verb, "rescan")) return fg_pci_rescan();
   if (!line) return -EINVAL;
   if (!strcmp(verb, "fault")) return cmd_fault(-1, line);
+  if (!strcmp(verb, "npu")) return fg_npu_command(line);
   if (!strcmp(verb, "log")) return fg_log(NULL, line);
   if (!strcmp(verb, "coredump")) return fg_coredump(ctl_dev.this_device, line);
   if (!strcmp(verb, "power") || !strcmp(verb, "imc") || !strncmp(verb, "rapl-", 5)) return cmd_sys(verb, line);
@@ -580,9 +584,9 @@ static int ctl_show(struct seq_file *m, void *v) {
 
     seq_printf(m,
                "%s\n{\"gpu\":%d,\"id\":\"%s\",\"bdf\":\"%s\",\"bound\":%s,\"rpm_suspends\":%u,\"rpm_resumes\":%u,"
-               "\"sysfs_reads\":%u,\"sysfs_writes\":%u,\n \"engines\":{",
+               "\"sysfs_reads\":%u,\"sysfs_writes\":%u,\"card_opens\":%u,\"probes\":%u,\n \"engines\":{",
                i ? "," : "", i, g->d->id, g->bdf, g->pdev ? "true" : "false", g->rpm_suspends, g->rpm_resumes,
-               g->sysfs_reads, g->sysfs_writes);
+               g->sysfs_reads, g->sysfs_writes, g->card_opens, g->probes);
     raw_spin_lock_irq(&g->lock);
     now = fg_now(g);
     for (k = 0; k < g->d->num_engines; k++) {
@@ -620,11 +624,15 @@ static int ctl_show(struct seq_file *m, void *v) {
       for (n = 0; n < FG_CLASSES; n++) seq_printf(m, "%s%llu", n ? "," : "", fg_val(&c->run[n], now, FG_BP_TO_NS));
       seq_puts(m, "]}");
     }
+    seq_puts(m, "]");
+    if (g->total_vfs) fg_sriov_show(g, m, now);
     raw_spin_unlock_irq(&g->lock);
-    seq_puts(m, "]}");
+    seq_puts(m, "}");
   }
+  seq_puts(m, "]");
+  if (fg_npu) fg_npu_show(m);
   seq_printf(m,
-             "],\n\"power_mw\":{\"pkg\":%llu,\"cores\":%llu,\"gpu\":%llu,\"ram\":%llu,\"psys\":%llu},\"imc_kib_s\":{"
+             ",\n\"power_mw\":{\"pkg\":%llu,\"cores\":%llu,\"gpu\":%llu,\"ram\":%llu,\"psys\":%llu},\"imc_kib_s\":{"
              "\"reads\":%llu,\"writes\":%llu},\"faults\":%d}\n",
              fg_sys.pkg.rate, fg_sys.cores.rate, fg_sys.gpu.rate, fg_sys.ram.rate, fg_sys.psys.rate, fg_sys.imc_rd.rate,
              fg_sys.imc_wr.rate, num_rules);

@@ -18,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/perf_event.h>
+#include <linux/seq_file.h>
 #include <linux/spinlock.h>
 
 #define FG_MAX_GPUS 4
@@ -25,6 +26,7 @@
 #define FG_MAX_GTS 2
 #define FG_CLASSES 5
 #define FG_REGIONS 4
+#define FG_MAX_VFS 7
 
 /* ---- integrators ------------------------------------------------------- */
 /*
@@ -122,10 +124,21 @@ struct fg_client {
   u64 mem[FG_REGIONS][FG_MEMKINDS];
 };
 
+/* What the firmware keeps of one function: [0] is the PF, whose load is that of clients and of the engines' own. */
+struct fg_function {
+  u32 bp[FG_MAX_ENGINES];
+  struct fg_int busy[FG_MAX_ENGINES];   /* since the module was loaded; of the PF: that of fg_engine */
+  struct fg_int total;                  /* its share of the time, since the number of functions changed */
+  u64 base[FG_MAX_ENGINES];             /* its ticks when that number changed */
+  u32 quantum_ms, preempt_us, priority; /* 0: not limited */
+  u64 vram;
+};
+
 struct fg_pmu;
 struct fg_sysfs;
 struct fg_hwmon;
 struct fg_health;
+struct fg_sriov;
 
 struct fg_gpu {
   const struct fg_desc *d;
@@ -137,6 +150,7 @@ struct fg_gpu {
   struct fg_sysfs *sysfs;
   struct device *hwmon;
   struct fg_health *health;
+  struct fg_sriov *sriov;
 
   raw_spinlock_t lock; /* the model below; taken with interrupts off */
   u64 frozen;          /* counters stand still at this time; 0: running */
@@ -149,9 +163,12 @@ struct fg_gpu {
   u32 power_max_mw, temp_mc, temp_vram_mc, fan_rpm, in_mv;
   struct list_head clients;
   u32 next_client;
-  bool hung;   /* a captured error state stands in cardN/error */
-  bool wedged; /* the driver refuses ioctls */
-  bool loaded; /* some engine has a load: holds the device awake */
+  int total_vfs, num_vfs; /* 0: no SR-IOV; none enabled */
+  struct fg_function fn[1 + FG_MAX_VFS];
+  u32 card_opens, probes; /* of the card node, not the render node; of its connectors */
+  bool hung;              /* a captured error state stands in cardN/error */
+  bool wedged;            /* the driver refuses ioctls */
+  bool loaded;            /* some engine has a load: holds the device awake */
 
   struct mutex pm_lock;
   bool pm_held;
@@ -172,7 +189,8 @@ extern const char *const fg_throttle_names[];
 extern const int fg_num_throttle;
 
 /* module parameters */
-extern int fg_fdinfo, fg_hwmon_on, fg_gt_sysfs, fg_rpm, fg_connectors, fg_power, fg_rapl, fg_imc, fg_pmu_on;
+extern int fg_fdinfo, fg_hwmon_on, fg_gt_sysfs, fg_rpm, fg_connectors, fg_power, fg_rapl, fg_imc, fg_pmu_on, fg_vfs,
+    fg_npu;
 extern char *fg_hide;
 
 static inline u64 fg_now(const struct fg_gpu *g) { return g->frozen ? g->frozen : ktime_get_ns(); }
@@ -185,6 +203,8 @@ bool fg_hidden(const char *event);
 
 /* ctl.c */
 int fg_client_command(struct fg_client *c, char *text);
+int fg_fixed(const char *s, int digits, u64 *out);
+int fg_engine_index(struct fg_gpu *g, const char *name);
 int fg_ctl_init(void);
 void fg_ctl_exit(void);
 /* 0, a negative errno to fail with, or 1 with replacement text in buf (may be NULL if not wanted) */
@@ -197,10 +217,27 @@ int fg_pci_unbind(struct fg_gpu *g);
 int fg_pci_bind(struct fg_gpu *g);
 int fg_pci_remove(struct fg_gpu *g);
 int fg_pci_rescan(void);
+struct pci_dev *fg_pci_vf(struct fg_gpu *g, int vf);
 
 /* drm.c */
 int fg_drm_add(struct fg_gpu *g);
 void fg_drm_del(struct fg_gpu *g);
+int fg_connector_command(struct fg_gpu *g, char *args);
+
+/* sriov.c */
+int fg_sriov_init(void);
+void fg_sriov_exit(void);
+int fg_sriov_add(struct fg_gpu *g);
+void fg_sriov_del(struct fg_gpu *g);
+int fg_sriov_configure(struct pci_dev *pdev, int n);
+int fg_sriov_command(struct fg_gpu *g, const char *verb, char *args);
+void fg_sriov_show(struct fg_gpu *g, struct seq_file *m, u64 now);
+
+/* npu.c */
+int fg_npu_init(void);
+void fg_npu_exit(void);
+int fg_npu_command(char *args);
+void fg_npu_show(struct seq_file *m);
 
 /* ioctl.c */
 extern const struct drm_ioctl_desc fg_i915_ioctls[], fg_xe_ioctls[];

@@ -3,7 +3,8 @@
  * Software PCI devices on the machine's real bus 0000:00. Configuration cycles
  * for our slots are answered from memory, everything else goes to the real ops.
  * An integrated GPU sits at 00:02.0; a discrete one behind a root port and a
- * two-bridge switch, as on the real cards (GPU at 0000:03:00.0, next 0000:06:00.0).
+ * two-bridge switch, as on the real cards (GPU at 0000:03:00.0, next 0000:06:00.0). With `vfs` a discrete xe GPU has
+ * the SR-IOV capability: the kernel itself makes the virtual functions, their links and files. The NPU is 00:0b.0.
  */
 #include <linux/pm_runtime.h>
 
@@ -11,15 +12,18 @@
 
 #define PM_CAP 0x80
 #define PCIE_CAP 0x40
+#define SRIOV_CAP 0x100
+#define CFG_SIZE 512 /* of the 4096 that a function with extended capabilities has; the rest reads 0 */
 
 struct fg_node {
   u8 bus, devfn;
-  bool hidden;
-  struct fg_gpu *gpu; /* NULL for bridges */
-  u8 cfg[256];
+  bool hidden, bridge, extended;
+  struct fg_gpu *gpu; /* of a PF, or a GPU without functions */
+  struct fg_node *pf; /* of a VF */
+  u8 cfg[CFG_SIZE];
 };
 
-static struct fg_node nodes[FG_MAX_GPUS * 4];
+static struct fg_node nodes[FG_MAX_GPUS * (4 + FG_MAX_VFS) + 1];
 static int num_nodes;
 static struct pci_bus *root;
 static struct pci_ops *real_ops;
@@ -42,24 +46,39 @@ static bool our_bus(int bus) {
   return false;
 }
 
+static u16 get16(const struct fg_node *n, int off) { return n->cfg[off] | n->cfg[off + 1] << 8; }
+
+/* A virtual function answers while its PF has it enabled. */
+static bool answers(const struct fg_node *n) {
+  if (!n->pf) return !n->hidden;
+  return !n->pf->hidden && get16(n->pf, SRIOV_CAP + PCI_SRIOV_CTRL) & PCI_SRIOV_CTRL_VFE &&
+         n->devfn - n->pf->devfn <= get16(n->pf, SRIOV_CAP + PCI_SRIOV_NUM_VF);
+}
+
 static int cfg_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *val) {
   struct fg_node *n = find_node(bus->number, devfn);
   int i;
 
   if (!n && !our_bus(bus->number)) return real_ops->read(bus, devfn, where, size, val);
-  if (!n || n->hidden || where + size > 256) {
+  if (!n || !answers(n) || (where + size > 256 && !n->extended)) {
     *val = ~0u;
-    return n && !n->hidden ? PCIBIOS_SUCCESSFUL : PCIBIOS_DEVICE_NOT_FOUND;
+    return n && answers(n) ? PCIBIOS_SUCCESSFUL : PCIBIOS_DEVICE_NOT_FOUND;
   }
   *val = 0;
+  if (where + size > CFG_SIZE) return PCIBIOS_SUCCESSFUL;
   for (i = 0; i < size; i++) *val |= (u32)n->cfg[where + i] << (8 * i);
   return PCIBIOS_SUCCESSFUL;
 }
 
 static u8 writable(const struct fg_node *n, int off) {
-  bool bridge = !n->gpu;
+  bool bridge = n->bridge;
 
   switch (off) {
+    case SRIOV_CAP + PCI_SRIOV_CTRL:
+      return PCI_SRIOV_CTRL_VFE | PCI_SRIOV_CTRL_MSE;
+    case SRIOV_CAP + PCI_SRIOV_NUM_VF:
+    case SRIOV_CAP + PCI_SRIOV_SYS_PGSIZE:
+      return 0xff;
     case PCI_COMMAND:
       return 0x47;
     case PCI_COMMAND + 1:
@@ -69,7 +88,7 @@ static u8 writable(const struct fg_node *n, int off) {
     case PCI_INTERRUPT_LINE:
       return 0xff;
     case PM_CAP + PCI_PM_CTRL:
-      return n->gpu ? 0x03 : 0;
+      return n->cfg[PM_CAP] == PCI_CAP_ID_PM ? 0x03 : 0;
   }
   if (bridge && off >= PCI_PRIMARY_BUS && off <= PCI_SUBORDINATE_BUS) return 0xff;
   if (bridge && off == PCI_BRIDGE_CONTROL) return 0xff;
@@ -81,7 +100,7 @@ static int cfg_write(struct pci_bus *bus, unsigned int devfn, int where, int siz
   int i;
 
   if (!n && !our_bus(bus->number)) return real_ops->write(bus, devfn, where, size, val);
-  if (!n || n->hidden || where + size > 256) return PCIBIOS_DEVICE_NOT_FOUND;
+  if (!n || !answers(n) || where + size > (n->extended ? CFG_SIZE : 256)) return PCIBIOS_DEVICE_NOT_FOUND;
   for (i = 0; i < size; i++) {
     u8 m = writable(n, where + i);
 
@@ -123,6 +142,7 @@ static void put_pcie(struct fg_node *n, int type, int speed, int width, int max_
 static struct fg_node *new_bridge(int bus, int devfn, u16 device, int sec, int sub) {
   struct fg_node *n = new_node(bus, devfn, device, 0x060400, 1);
 
+  n->bridge = true;
   n->cfg[PCI_HEADER_TYPE] = PCI_HEADER_TYPE_BRIDGE;
   n->cfg[PCI_PRIMARY_BUS] = bus;
   n->cfg[PCI_SECONDARY_BUS] = sec;
@@ -137,22 +157,63 @@ static struct fg_node *new_bridge(int bus, int devfn, u16 device, int sec, int s
   return n;
 }
 
+static void put_pm(struct fg_node *n) {
+  put16(n, PCI_STATUS, PCI_STATUS_CAP_LIST);
+  n->cfg[PCI_CAPABILITY_LIST] = PM_CAP;
+  n->cfg[PM_CAP] = PCI_CAP_ID_PM;
+  put16(n, PM_CAP + PCI_PM_PMC, 0x0003);
+}
+
+/* The PF's capability, and the functions that it can have: 03:00.1 and the next ones. */
+static void new_functions(struct fg_node *pf, int count) {
+  int i;
+
+  pf->extended = true;
+  put16(pf, SRIOV_CAP, PCI_EXT_CAP_ID_SRIOV);
+  put16(pf, SRIOV_CAP + 2, 1);
+  put16(pf, SRIOV_CAP + PCI_SRIOV_INITIAL_VF, count);
+  put16(pf, SRIOV_CAP + PCI_SRIOV_TOTAL_VF, count);
+  put16(pf, SRIOV_CAP + PCI_SRIOV_VF_OFFSET, 1);
+  put16(pf, SRIOV_CAP + PCI_SRIOV_VF_STRIDE, 1);
+  put16(pf, SRIOV_CAP + PCI_SRIOV_VF_DID, pf->gpu->d->device);
+  put16(pf, SRIOV_CAP + PCI_SRIOV_SUP_PGSIZE, 0x553);
+  put16(pf, SRIOV_CAP + PCI_SRIOV_SYS_PGSIZE, 1);
+  for (i = 1; i <= count; i++) {
+    struct fg_node *vf = new_node(pf->bus, pf->devfn + i, 0xffff, 0x030000, pf->gpu->d->revision);
+
+    put16(vf, PCI_VENDOR_ID, 0xffff);
+    put16(vf, PCI_SUBSYSTEM_VENDOR_ID, PCI_VENDOR_ID_INTEL);
+    put16(vf, PCI_SUBSYSTEM_ID, pf->gpu->d->subdevice);
+    put16(vf, PCI_STATUS, PCI_STATUS_CAP_LIST);
+    vf->cfg[PCI_CAPABILITY_LIST] = PCIE_CAP;
+    vf->cfg[PCIE_CAP] = PCI_CAP_ID_EXP;
+    put_pcie(vf, PCI_EXP_TYPE_ENDPOINT, 1, 1, 1, 1);
+    vf->pf = pf;
+  }
+}
+
+static void new_npu(void) {
+  struct fg_node *n = new_node(0, PCI_DEVFN(0xb, 0), 0x643e, 0x120000, 4);
+
+  put16(n, PCI_SUBSYSTEM_VENDOR_ID, PCI_VENDOR_ID_INTEL);
+  put16(n, PCI_SUBSYSTEM_ID, 0x0c9b);
+  put_pm(n);
+}
+
 static void new_gpu(struct fg_gpu *g, int bus, int devfn) {
   struct fg_node *n = new_node(bus, devfn, g->d->device, 0x030000, g->d->revision);
 
   n->gpu = g;
   put16(n, PCI_SUBSYSTEM_VENDOR_ID, PCI_VENDOR_ID_INTEL);
   put16(n, PCI_SUBSYSTEM_ID, g->d->subdevice);
-  put16(n, PCI_STATUS, PCI_STATUS_CAP_LIST);
-  n->cfg[PCI_CAPABILITY_LIST] = PM_CAP;
-  n->cfg[PM_CAP] = PCI_CAP_ID_PM;
-  put16(n, PM_CAP + PCI_PM_PMC, 0x0003);
+  put_pm(n);
   if (g->d->discrete) {
     /* The endpoint link of these cards always reads 2.5 GT/s x1. */
     n->cfg[PM_CAP + 1] = PCIE_CAP;
     n->cfg[PCIE_CAP] = PCI_CAP_ID_EXP;
     put_pcie(n, PCI_EXP_TYPE_ENDPOINT, 1, 1, 1, 1);
   }
+  if (g->total_vfs) new_functions(n, g->total_vfs);
   snprintf(g->bdf, sizeof(g->bdf), "0000:%02x:%02x.%d", bus, PCI_SLOT(devfn), PCI_FUNC(devfn));
 }
 
@@ -184,6 +245,8 @@ static int fg_probe(struct pci_dev *pdev, const struct pci_device_id *id) {
   if (ret) goto err_pmu;
   ret = fg_health_add(g);
   if (ret) goto err_hwmon;
+  ret = fg_sriov_add(g);
+  if (ret) goto err_health;
   if (fg_rpm) {
     pm_runtime_set_autosuspend_delay(&pdev->dev, 1000);
     pm_runtime_use_autosuspend(&pdev->dev);
@@ -193,6 +256,8 @@ static int fg_probe(struct pci_dev *pdev, const struct pci_device_id *id) {
     fg_update_pm(g);
   }
   return 0;
+err_health:
+  fg_health_del(g);
 err_hwmon:
   fg_hwmon_del(g);
 err_pmu:
@@ -209,6 +274,7 @@ err:
 static void fg_remove(struct pci_dev *pdev) {
   struct fg_gpu *g = pci_get_drvdata(pdev);
 
+  fg_sriov_del(g);
   fg_health_del(g);
   if (fg_rpm) {
     mutex_lock(&g->pm_lock);
@@ -265,8 +331,9 @@ static struct pci_driver i915_driver = {
 static struct pci_driver xe_driver = {
     .name = "xe",
     .id_table = xe_ids,
-    .probe = fg_probe,
+    .probe = fg_probe, /* not of VFs: what uses one is another kernel */
     .remove = fg_remove,
+    .sriov_configure = fg_sriov_configure,
     .driver.pm = &fg_pm_ops,
 };
 
@@ -275,6 +342,15 @@ static struct pci_dev *get_pdev(struct fg_gpu *g) {
 
   for (i = 0; i < num_nodes; i++)
     if (nodes[i].gpu == g) return pci_get_domain_bus_and_slot(0, nodes[i].bus, nodes[i].devfn);
+  return NULL;
+}
+
+/* To be put; NULL if it is not enabled. */
+struct pci_dev *fg_pci_vf(struct fg_gpu *g, int vf) {
+  int i;
+
+  for (i = 0; i < num_nodes; i++)
+    if (nodes[i].gpu == g) return pci_get_domain_bus_and_slot(0, nodes[i].bus, nodes[i].devfn + vf);
   return NULL;
 }
 
@@ -340,8 +416,9 @@ int fg_pci_init(void) {
     bus += 3;
     port = 6;
   }
+  if (fg_npu) new_npu();
   root = pci_find_bus(0, 0);
-  if (!root) return fg_num_gpus ? -ENODEV : 0;
+  if (!root) return num_nodes ? -ENODEV : 0;
   for (i = 0; i < num_nodes; i++)
     if (!nodes[i].bus && pci_get_slot(root, nodes[i].devfn)) {
       pr_err("fakegpu: slot %02x.%d of bus 0 is taken\n", PCI_SLOT(nodes[i].devfn), PCI_FUNC(nodes[i].devfn));

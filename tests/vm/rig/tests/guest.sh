@@ -217,3 +217,42 @@ test_faults() {
     ctl "rescan"; is "$(lspci | grep -c VGA)" 2 "back again" "VGA"
     rmmod fakegpu; ok $? "module unloads"
 }
+test_functions() {
+    local p=/sys/bus/pci/devices/0000:03:00.0 npu=/sys/class/accel/accel0/device video=engine_class=2,gt=1 n=0 f b
+    local active=xe_0000_03_00.0/engine-active-ticks
+    # of an active-ticks event, over the total ticks of the same function
+    ticks() { perf stat -x, -a -e "$1,${1/active/total}" sleep 1 2>&1 | awk -F, '{v[NR] = $1} END {print 100 * v[1] / v[2]}'; }
+    is "$(cat $p/sriov_totalvfs) $(cat $p/sriov_numvfs)" "7 0" "virtual functions: possible, enabled"
+    ctl "gpu0 engine vcs0 busy=10"; ctl "gpu0 vf 2 vcs0=30"
+    echo 3 > $p/sriov_numvfs; ok $? "three are enabled"
+    echo 4 > $p/sriov_numvfs 2>/dev/null; is $? 1 "another number only after 0: exit code"
+    is "$(lspci -d 8086:e20b | wc -l)" 4 "lspci" "functions"
+    is "$(readlink $p/virtfn1)" ../0000:03:00.2 "the link of VF 2"
+    is "$(readlink -f $p/sriov_admin/vf2/device)" "$(readlink -f $p/virtfn1)" "that of the driver"
+    near "$(ticks "$active,$video,function=2/")" 30 1 "VF 2, active/total ticks %"
+    near "$(ticks "$active,$video/")" 10 1 "the PF"
+    for f in pf vf1 vf2 vf3; do echo 10 > $p/sriov_admin/$f/profile/exec_quantum_ms; done
+    near "$(ticks "$active,$video,function=2/")" 120 1 "of a quarter of the time"
+    is "$(perf_open "$(cat /sys/devices/xe_0000_03_00.0/type)" $((1 << 60 | 8 << 44 | 2 << 20 | 2)))" ENOENT "an event of VF 8"
+    echo vfio-pci > $p/virtfn1/driver_override; echo 0000:03:00.2 > /sys/bus/pci/drivers_probe
+    exec 7<> "/dev/vfio/$(basename "$(readlink $p/virtfn1/iommu_group)")"; ok $? "the file of its group"
+    exec 8<> "/dev/vfio/devices/$(ls $p/virtfn1/vfio-dev)"; ok $? "its own file"
+    grep -q '^vfio-device-syspath: /sys/devices/.*/0000:03:00.2$' /proc/$$/fdinfo/8; ok $? "fdinfo names it"
+    exec 7>&- 8>&-
+    echo 0 > $p/sriov_numvfs; ok $? "disabled"
+    [ ! -e $p/virtfn0 ] && [ ! -e /dev/vfio/devices/vfio0 ]; ok $? "links and files are gone"
+    ctl "gpu0 engine vcs0 busy=0"
+    while [ "$(cat $p/power/runtime_status)" != suspended ] && [ $n -lt 100 ]; do sleep .1; n=$((n + 1)); done
+    is "$(cat $p/power/runtime_status)" suspended "without functions the GPU"
+    is "$(jq -c '.npu | [.awake, .opens]' $C)" "[false,0]" "NPU: awake, opened"
+    ctl "npu busy=50 mem=64M"
+    read -r f < $npu/npu_busy_time_us; n=${EPOCHREALTIME/./}; sleep 2
+    read -r b < $npu/npu_busy_time_us; n=$((${EPOCHREALTIME/./} - n))
+    near $(((b - f) * 100 / n)) 50 2 "NPU: busy %"
+    ctl "npu busy=0"; exec 7<> /dev/accel/accel0; echo mem=1M >&7
+    is "$(cat $npu/npu_memory_utilization)" $((65 << 20)) "NPU: memory"
+    grep -q 'drm-resident-memory:.1024 KiB' /proc/$$/fdinfo/7; ok $? "NPU: fdinfo"
+    exec 7>&-
+    echo 2 > $p/sriov_numvfs
+    rmmod fakegpu; ok $? "module unloads while functions are enabled"
+}
