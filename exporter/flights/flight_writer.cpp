@@ -132,7 +132,7 @@ void write_flights(int socket, const FlightFolder& folder) {
   answer_about(socket, [&] { folder.check(); });
   for (Header header; receive_all(socket, &header, sizeof header);) {
     // Nobody but an attacker within the exporter sends such a thing.
-    if (header.name_size > 64 || header.size > kLargest) return;
+    if (header.name_size > FlightFolder::kLongestName || header.size > kLargest) return;
     std::string name(header.name_size, '\0'), bytes(static_cast<std::size_t>(header.size), '\0');
     if (!receive_all(socket, name.data(), name.size()) || !receive_all(socket, bytes.data(), bytes.size())) return;
     if (!FlightFolder::is_name(name)) return;
