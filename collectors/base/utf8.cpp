@@ -26,25 +26,6 @@ bool is_plain(Word word) {
   return ((word | (word - kOnes)) & kHigh) == 0;
 }
 
-// Nearly every text is plain. The last word overlaps the one before it, so that no byte is checked alone in a text of
-// four bytes or more.
-bool is_plain(std::string_view text) {
-  const std::size_t size = text.size();
-  if (size >= sizeof(std::uint64_t)) {
-    std::size_t i = 0;
-    for (; size - i > sizeof(std::uint64_t); i += sizeof(std::uint64_t))
-      if (!is_plain(word_at<std::uint64_t>(text, i))) return false;
-    return is_plain(word_at<std::uint64_t>(text, size - sizeof(std::uint64_t)));
-  }
-  if (size >= sizeof(std::uint32_t)) {
-    return is_plain(word_at<std::uint32_t>(text, 0)) &&
-           is_plain(word_at<std::uint32_t>(text, size - sizeof(std::uint32_t)));
-  }
-  for (std::size_t i = 0; i < size; ++i)
-    if (byte_at(text, i) == 0 || byte_at(text, i) >= 0x80) return false;
-  return true;
-}
-
 // How many bytes at i need no change: 0x01..0x7f.
 std::size_t ascii_run(std::string_view text, std::size_t i) {
   const std::size_t from = i;
@@ -90,8 +71,27 @@ Sequence sequence_at(std::string_view text, std::size_t i) {
 
 }  // namespace
 
+// Nearly every text is plain. The last word overlaps the one before it, so that no byte is checked alone in a text of
+// four bytes or more.
+bool is_plain_ascii(std::string_view text) {
+  const std::size_t size = text.size();
+  if (size >= sizeof(std::uint64_t)) {
+    std::size_t i = 0;
+    for (; size - i > sizeof(std::uint64_t); i += sizeof(std::uint64_t))
+      if (!is_plain(word_at<std::uint64_t>(text, i))) return false;
+    return is_plain(word_at<std::uint64_t>(text, size - sizeof(std::uint64_t)));
+  }
+  if (size >= sizeof(std::uint32_t)) {
+    return is_plain(word_at<std::uint32_t>(text, 0)) &&
+           is_plain(word_at<std::uint32_t>(text, size - sizeof(std::uint32_t)));
+  }
+  for (std::size_t i = 0; i < size; ++i)
+    if (byte_at(text, i) == 0 || byte_at(text, i) >= 0x80) return false;
+  return true;
+}
+
 void append_valid_utf8(std::string& out, std::string_view text) {
-  if (is_plain(text)) {
+  if (is_plain_ascii(text)) {
     out.append(text);
     return;
   }

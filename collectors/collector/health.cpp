@@ -58,6 +58,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   const auto gpus = pass.gpus();
   HealthScrape scrape{pass.now(), *gpus, pass.asleep()};
   unix_now_.reset();
+  scrape_began_ = scrape.now;
   follow(scrape);
   for (auto& [address, device] : devices_) {
     device.incidents.begin_scrape(scrape.now);
@@ -78,6 +79,7 @@ void HealthCollector::collect(MachinePass& pass, SampleSink& out) {
   write_lost(out);
   write_features(scrape, out);
   last_read_ = scrape.now;
+  is_first_scrape_ = false;
 }
 
 // Counts outlive a rebinding; whether the GPU is wedged does not.
@@ -85,7 +87,7 @@ void HealthCollector::follow(const HealthScrape& scrape) {
   for (const Gpu& gpu : scrape.gpus) {
     const auto known = devices_.find(gpu.address);
     if (known == devices_.end()) {
-      devices_.try_emplace(gpu.address, machine_.drm, gpu);
+      devices_.try_emplace(gpu.address, machine_.drm, gpu).first->second.may_have_been_wedged = is_first_scrape_;
       continue;
     }
     if (known->second.binding == gpu.binding) continue;
@@ -209,7 +211,7 @@ void HealthCollector::read_hangs(HealthScrape& scrape, MachinePass& pass, Sample
   read_log(scrape, out);
   if (log_was_old) end_old_hangs(pass);
   for (const QueueEvent& event : events)
-    event.device->incidents.add(event.line, event.time, FaultSource::queue_events, event.age);
+    (void)event.device->incidents.add(event.line, event.time, FaultSource::queue_events, event.age);
   count_hangs(pass, false);
 }
 
@@ -237,18 +239,20 @@ void HealthCollector::take(const FaultLine& line, const KernelLogRecord& record,
   // The clock of the log drifts: a new record came since the last scrape, whatever its time.
   Nanoseconds age = std::max(scrape.now - record.time, Nanoseconds::zero());
   if (!log_is_old_) age = std::min(age, scrape.now - last_read_);
-  if (flights_) flights_->note({device->address, unescaped_log_text(record.text), scrape.now - age});
+  std::string text = flights_ ? unescaped_log_text(record.text) : std::string();
+  if (flights_) flights_->note({device->address, text, scrape.now - age});
   switch (line.sign) {
     case FaultSign::full_reset:
-      return note_fault(*device, kFull, age);
+      return note_fault(*device, kFull, age, std::move(text));
     case FaultSign::wedged:
       // Of an old one the driver itself tells whether it is still so.
       if (!log_is_old_) device->wedged.announced();
-      return note_fault(*device, kWedgedKind, age);
+      return note_fault(*device, kWedgedKind, age, std::move(text));
     default:
       break;
   }
-  device->incidents.add(line, record.time, FaultSource::kernel_log, age);
+  if (device->incidents.add(line, record.time, FaultSource::kernel_log, age) && !device->first_line)
+    device->first_line = HealthDevice::Line{std::move(text), age};
 }
 
 std::vector<HealthCollector::QueueEvent> HealthCollector::queue_events(HealthScrape& scrape) {
@@ -270,8 +274,10 @@ std::vector<HealthCollector::QueueEvent> HealthCollector::queue_events(HealthScr
 
 void HealthCollector::count_hangs(MachinePass& pass, bool are_old) {
   for (auto& [address, device] : devices_) {
+    const auto first = std::exchange(device.first_line, std::nullopt);
     for (const HangIncidents::Change& hang : device.incidents.take_changes()) {
-      if (hang.counted) note_fault(device, to_string(hang.kind), hang.age);
+      if (hang.counted)
+        note_fault(device, to_string(hang.kind), hang.age, first && first->age == hang.age ? first->text : "");
       if (are_old) continue;
       if (hang.counted) ++device.hangs[static_cast<std::size_t>(hang.kind)][index_of(hang.engine_class)];
       if (device.named.hung(hang.queue, hang.kind, hang.process))
@@ -374,7 +380,8 @@ void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, Machin
   }
 }
 
-// Whether a GPU is wedged since before the start no event tells, so its driver is asked now and then.
+// Whether a GPU is wedged since before the start no event tells, so its driver is asked now and then. That state is no
+// fault of now.
 void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
   for (const Gpu& gpu : scrape.gpus) {
     HealthDevice& device = devices_.at(gpu.address);
@@ -390,18 +397,19 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
     if (answer) device.wedged.answered(*answer);
     device.why_unknown = answer.is_absent() ? std::optional(answer.absent()) : std::nullopt;
     if (answer.is_absent() && device.wedged.reset_hangs(scrape.now)) device.wedged.announced();
+    if (device.wedged.reset_hangs(scrape.now) || (answer && !*answer)) device.may_have_been_wedged = false;
     if (answer && !*answer) device.wedged.reset_ended();
-    if (device.wedged.wedged().value_or(false) && !was_wedged) note_fault(device, kWedgedKind, {});
+    if (device.wedged.wedged().value_or(false) && !was_wedged && !device.may_have_been_wedged)
+      note_fault(device, kWedgedKind, {});
   }
 }
 
-void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age) {
-  const Nanoseconds noted = machine_.clock.now();
-  if (flights_ && age <= noted - began_) {  // not one of before the start
+void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line) {
+  if (flights_ && age <= scrape_began_ - began_) {  // not one of before the start
     const FlightCause cause = kind == kFull         ? FlightCause::reset
                               : kind == kWedgedKind ? FlightCause::wedged
                                                     : FlightCause::hang;
-    flights_->request({cause, device.address, std::string(kind), noted - age});
+    flights_->request({cause, device.address, std::string(kind), scrape_began_ - age, std::move(line)});
   }
   const auto now = unix_now();
   if (!now) return;

@@ -77,7 +77,8 @@ class HealthCollector final : public MachineCollector {
   void begin_reading_dumps(const HealthScrape& scrape, SampleSink& out);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
-  void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age);
+  // line: the kernel's, which was noted with the same age.
+  void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line = {});
   std::optional<double> unix_now();
 
   // health_page.cpp
@@ -107,7 +108,9 @@ class HealthCollector final : public MachineCollector {
   std::deque<std::string> old_log_;  // of the time before the start; those that report faults
   SlowSchedule schedule_;
   std::vector<char> buffer_;
+  bool is_first_scrape_ = true;
   const Nanoseconds began_;
+  Nanoseconds scrape_began_{};
   Nanoseconds last_read_{};
   std::optional<double> unix_now_;  // of this scrape
   std::vector<std::unique_ptr<HealthPart>> parts_;

@@ -35,11 +35,17 @@ struct HealthDevice {
   WedgedProbe probe;
   WedgedVerdict wedged;
   std::optional<Absent> why_unknown;  // whether it is wedged
+  bool may_have_been_wedged = false;  // before the start: no answer since then said that it was not
   HangIncidents incidents;
   NamedHangs named;
 
   std::uint64_t resets = 0, dumps = 0;
   std::array<std::array<std::uint64_t, kClasses>, kHangKinds> hangs{};
+  struct Line {
+    std::string text;
+    Nanoseconds age{};
+  };
+  std::optional<Line> first_line;  // of the first hang in this scrape
   struct Process {
     FaultProcess who;
     std::uint64_t hangs = 0;

@@ -155,19 +155,20 @@ void HangIncidents::add_engine_reset(Incident& incident, std::size_t source, Nan
   });
 }
 
-void HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource source_of_line, Nanoseconds age) {
+bool HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource source_of_line, Nanoseconds age) {
   const auto source = static_cast<std::size_t>(source_of_line);
   const auto kind = kind_of(line);
   Incident* incident = line.sign == FaultSign::engine_reset && line.queue ? of_same_queue(line, time, source)
                                                                           : incident_of(line, time, source);
   if (incident == nullptr && !kind) {
-    if (line.sign != FaultSign::engine_reset || !line.queue) return;
+    if (line.sign != FaultSign::engine_reset || !line.queue) return false;
     if (engine_resets_.size() == kMostEngineResets) engine_resets_.clear();
     engine_resets_.insert_or_assign(GtQueue{*line.queue, line.gt},
                                     EngineReset{source, time, now_, scrape_, line.engine_class, line.process});
-    return;
+    return false;
   }
-  if (incident == nullptr) incident = &new_incident(*kind, age, source);
+  const bool begins = incident == nullptr;
+  if (begins) incident = &new_incident(*kind, age, source);
   Report& own = incident->by[source];
   own.last = std::max(own.last.value_or(time), time);
   own.signs.set(bit(line.sign));
@@ -182,6 +183,7 @@ void HangIncidents::add(const FaultLine& line, Nanoseconds time, FaultSource sou
   if (!incident->queue && line.queue) give_queue(*incident, *line.queue);
   if (!incident->engine_class) incident->engine_class = line.engine_class;
   if (line.queue) add_engine_reset(*incident, source, time);
+  return begins;
 }
 
 void HangIncidents::settle(Incident& incident) {

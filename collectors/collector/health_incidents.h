@@ -47,8 +47,8 @@ class HangIncidents {
   };
 
   void begin_scrape(Nanoseconds now);
-  // time: by the clock of the source. age: passed on.
-  void add(const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age);
+  // time: by the clock of the source. age: passed on. True: the line begins a hang.
+  bool add(const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age);
   // What the lines since the last call changed: to be called when those of all sources are added.
   std::vector<Change> take_changes();
   // What comes next belongs to no hang of before.

@@ -10,13 +10,19 @@
 namespace igpu {
 
 const model::Binding& SnapshotBuilder::bind(const MetricDescriptor& metric) {
-  // Samples come in about the same order each time: the search goes on where the last one ended.
-  for (std::size_t i = 0; i < bindings_.size(); ++i) {
-    if (++last_binding_ >= bindings_.size()) last_binding_ = 0;
-    if (bindings_[last_binding_].metric() == &metric) return bindings_[last_binding_];
+  const auto is_it = [&metric](const model::Binding& known) { return known.metric() == &metric; };
+  // Samples come in about the same order each time; those of engines alternate between some metrics.
+  const std::size_t last = last_binding_;
+  if (last < following_.size() && is_it(bindings_[following_[last]]))
+    return bindings_[last_binding_ = following_[last]];
+  const auto known = std::find_if(bindings_.begin(), bindings_.end(), is_it);
+  last_binding_ = static_cast<std::size_t>(known - bindings_.begin());
+  if (known == bindings_.end()) {
+    bindings_.emplace_back(metric);
+    following_.push_back(last_binding_);
   }
-  last_binding_ = bindings_.size();
-  return bindings_.emplace_back(metric);
+  following_[last] = last_binding_;
+  return bindings_[last_binding_];
 }
 
 void SnapshotBuilder::sort_samples(const ScrapeResult& scrape, const Gpu& gpu, const model::Target& to) {

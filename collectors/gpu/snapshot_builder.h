@@ -31,7 +31,9 @@ class SnapshotBuilder {
   void add_bandwidth_rates(std::vector<snapshot::Bandwidth>& rows, Nanoseconds now);
 
   Nanoseconds min_window_;
-  std::vector<model::Binding> bindings_;  // of every metric so far, in order of first appearance
+  // Of every metric so far, in order of first appearance.
+  std::vector<model::Binding> bindings_;
+  std::vector<std::size_t> following_;  // by binding: which one was wanted after it the last time
   std::size_t last_binding_ = 0;
   std::array<std::size_t, std::tuple_size_v<decltype(model::GpuRows().lists())>> rows_{};  // of the last snapshot
   std::unordered_map<std::string, CounterWindow<1>> bandwidth_;                            // by direction

@@ -8,11 +8,20 @@
 namespace igpu {
 
 void SampleList::add(const MetricDescriptor& metric, std::span<const std::string_view> values, double value) {
-  samples_.push_back({&metric, value, static_cast<std::uint32_t>(label_ends_.size()), 0});
-  for (const std::string_view label : values) {
-    append_valid_utf8(text_, label);
-    label_ends_.push_back(static_cast<std::uint32_t>(text_.size()));
-  }
+  const std::size_t first = label_ends_.size(), begin = text_.size();
+  samples_.push_back({&metric, value, static_cast<std::uint32_t>(first), 0});
+  const auto add_each = [&](const auto& append) {
+    for (const std::string_view label : values) {
+      append(label);
+      label_ends_.push_back(static_cast<std::uint32_t>(text_.size()));
+    }
+  };
+  // Nearly all labels are plain, and one look at all of a sample's costs less than one at each.
+  add_each([this](std::string_view label) { text_.append(label); });
+  if (is_plain_ascii(std::string_view(text_).substr(begin))) return;
+  text_.resize(begin);
+  label_ends_.resize(first);
+  add_each([this](std::string_view label) { append_valid_utf8(text_, label); });
 }
 
 void SampleList::add(const MetricDescriptor& metric, std::span<const std::string_view> values,

@@ -36,6 +36,19 @@ std::vector<Flight::Column> columns_of(const FrameLayout& layout) {
   return columns;
 }
 
+// The line that tells of the event may have been left out of a flood.
+void add_own_line(Flight& flight) {
+  const FlightEvent& event = flight.event;
+  const auto is_it = [&event](const Flight::Fault& line) {
+    return line.time == event.time && line.device == event.device && line.text == event.line;
+  };
+  if (event.line.empty() || std::any_of(flight.faults.begin(), flight.faults.end(), is_it)) return;
+  const auto later = std::find_if(flight.faults.begin(), flight.faults.end(),
+                                  [&event](const Flight::Fault& line) { return line.time > event.time; });
+  flight.faults.insert(later, {event.device, event.line, event.time});
+  if (flight.more_faults > 0) --flight.more_faults;
+}
+
 void append_values(const FrameLayout& layout, const SampleFrame& frame, std::vector<float>& out) {
   out.insert(out.end(), frame.engine_busy.begin(),
              frame.engine_busy.begin() + static_cast<long>(layout.engines.size()));
@@ -139,8 +152,11 @@ void FlightRecorder::watch_gap(Hold& state, float busy, const SampleFrame& frame
 
 void FlightRecorder::begin(FlightEvent event, Nanoseconds now, std::uint64_t more) {
   if (pending_) {
-    pending_->more += 1 + more;
-    return;
+    more += 1 + pending_->more;
+    if (!is_fault(event.cause) || is_fault(pending_->event.cause)) {
+      pending_->more = more;
+      return;
+    }
   }
   const Nanoseconds due = std::max(event.time + kAfter, now + kSettles);
   pending_ = Pending{std::move(event), due, more};
@@ -246,6 +262,7 @@ Flight FlightRecorder::frozen(const FlightEvent& event) const {
     add(gpu.now);
   }
   std::tie(flight.faults, flight.more_faults) = flights_->faults_between(from, to);
+  add_own_line(flight);
   const std::lock_guard lock(mutex_);
   for (const auto& [device, clients] : clients_)
     for (const auto& [serial, client] : clients)

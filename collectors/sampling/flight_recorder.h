@@ -35,8 +35,9 @@ struct JobSums {
 };
 
 // Keeps the sampler's last frames, and decides when they become a flight. One is recorded at a time; what happens
-// meanwhile is counted in it. Faults are reported at a scrape, so they may be late: the frames reach back so far that
-// one of up to kLatest ago still has its whole time before it.
+// meanwhile is counted in it, but a fault takes over a flight that another cause began. Faults are reported at a
+// scrape, so they may be late: the frames reach back so far that one of up to kLatest ago still has its whole time
+// before it.
 class FlightRecorder {
  public:
   static constexpr Nanoseconds kAfter = std::chrono::seconds(10);  // of the event

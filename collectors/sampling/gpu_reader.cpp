@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <utility>
 
 #include "source/engine_events.h"
@@ -84,7 +85,8 @@ bool GpuReader::stays_awake(const PowerLook& look, const SampleFrame& frame) {
   if (users_since_ && frame.time - *users_since_ >= kStays) return true;
   const double window = to_seconds(frame.engine_window).value;
   // The time without work bounds how long ago the last work was.
-  return std::any_of(frame.engine_busy.begin(), frame.engine_busy.end(), [window](float busy) {
+  const std::span known = std::span(frame.engine_busy).first(engines_.size());
+  return std::any_of(known.begin(), known.end(), [window](float busy) {
     return busy > 0 && (1 - static_cast<double>(busy)) * window <= to_seconds(kJustWorked).value;
   });
 }
@@ -93,7 +95,7 @@ bool GpuReader::stays_awake(const PowerLook& look, const SampleFrame& frame) {
 // are known to be idle has no clock worth a sample.
 bool GpuReader::may_have_clock(const SampleFrame& frame) const {
   if (gpu_.gpu.driver != Driver::i915) return false;
-  const auto& all = frame.engine_busy;
+  const std::span all = std::span(frame.engine_busy).first(engines_.size());
   const bool works = std::any_of(all.begin(), all.end(), [](float busy) { return busy > 0; });
   return works || std::none_of(all.begin(), all.end(), [](float busy) { return is_value(busy); });
 }
@@ -255,36 +257,37 @@ void GpuReader::read_engines(SampleFrame& frame) {
   pmu_time_ = pmu_->time();
   if (std::exchange(generation_, pmu_->generation()) != pmu_->generation())
     for (Engine& engine : engines_) engine.last_active.reset();
+  const PmuSession::Values values = pmu_->values();
   bool any = false;
   for (std::size_t i = 0; i < engines_.size(); ++i) {
-    frame.engine_busy[i] = busy_of(engines_[i], elapsed);
+    frame.engine_busy[i] = busy_of(engines_[i], values, elapsed);
     any = any || is_value(frame.engine_busy[i]);
   }
   if (any) frame.engine_window = elapsed;
 }
 
 // Of all functions.
-std::optional<std::uint64_t> GpuReader::active_of(const Engine& engine) const {
-  const auto own = pmu_->raw(engine.active);
+std::optional<std::uint64_t> GpuReader::active_of(const Engine& engine, const PmuSession::Values& values) {
+  const auto own = values.raw(engine.active);
   if (!own) return std::nullopt;
   std::uint64_t sum = *own;
-  for (const PmuSession::Handle handle : engine.functions) sum += pmu_->raw(handle).value_or(0);
+  for (const PmuSession::Handle handle : engine.functions) sum += values.raw(handle).value_or(0);
   return sum;
 }
 
-float GpuReader::busy_of(Engine& engine, Nanoseconds elapsed) const {
-  const auto active = active_of(engine);
+float GpuReader::busy_of(Engine& engine, const PmuSession::Values& values, Nanoseconds elapsed) const {
+  const auto active = active_of(engine, values);
   if (!active) {
     engine.last_active.reset();
     return kNothing;
   }
   auto passed = static_cast<std::uint64_t>(elapsed.count());
   if (engine.total) {
-    const auto total = pmu_->raw(*engine.total);
+    const auto total = values.raw(*engine.total);
     const bool counted = total && engine.last_total && *total >= *engine.last_total;
     passed = counted ? *total - *engine.last_total : 0;
     if (passed != 0 && !engine.functions.empty()) passed = ticks_of_engine(passed, elapsed, hertz_);
-    engine.last_total = total ? std::optional(*total) : std::nullopt;
+    engine.last_total = total;
   }
   const std::optional<std::uint64_t> last = std::exchange(engine.last_active, *active);
   if (!last || *active < *last || passed == 0) {

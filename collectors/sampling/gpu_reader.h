@@ -74,13 +74,13 @@ class GpuReader {
   void find_engines_in_time(Nanoseconds now);
   void find_engines();
   void follow_functions();
-  std::optional<std::uint64_t> active_of(const Engine& engine) const;
+  static std::optional<std::uint64_t> active_of(const Engine& engine, const PmuSession::Values& values);
   void find_gts();
   void list_throttle_reasons();
   void find_domains();
   void add_files(std::string name, std::string_view source, Watts most, Attribute file);
   void read_engines(SampleFrame& frame);
-  float busy_of(Engine& engine, Nanoseconds elapsed) const;
+  float busy_of(Engine& engine, const PmuSession::Values& values, Nanoseconds elapsed) const;
   bool may_have_clock(const SampleFrame& frame) const;
   void read_gts(SampleFrame& frame, bool stays_awake);
   void read_energy(SampleFrame& frame);

@@ -29,7 +29,9 @@ struct SamplerOptions {
 };
 
 // Reads all GPUs at each tick and adds the values up. One thread calls tick(); any thread calls the other functions,
-// none of which waits for a reading: values are added under a lock that is not held while the machine is read.
+// none of which waits for a reading: values are added under a lock that is not held while the machine is read. They are
+// added up some frames at a time, and whenever somebody asks: at ten ticks a second every tick finds the caches cold,
+// so one that only puts its frame aside is cheaper by far.
 class Sampler {
  public:
   // machine must outlive it.
@@ -56,8 +58,9 @@ class Sampler {
   };
   // Calls visit(GpuView) for each GPU that is bound. visit must not call this sampler.
   template <class Visit>
-  void for_each_gpu(Visit&& visit) const {
+  void for_each_gpu(Visit&& visit) {
     const std::lock_guard lock(mutex_);
+    add_up();
     for (const auto& [device, gpu] : gpus_)
       if (gpu.bound) visit(GpuView{gpu.layout, gpu.state, gpu.outcome, gpu.statistics, gpu.throttled});
   }
@@ -73,6 +76,7 @@ class Sampler {
   template <class Visit>
   void take_window(std::string_view client, Visit&& visit) {
     const std::lock_guard lock(mutex_);
+    add_up();
     const std::span<const Extremes> values = windows_.take(client, machine_.clock.now());
     for (const auto& [device, gpu] : gpus_) {
       if (!gpu.bound) continue;
@@ -99,8 +103,22 @@ class Sampler {
     Throttled throttled{};                                         // by FrameLayout::gts and reasons
   };
 
+  struct SampledReader {
+    std::unique_ptr<GpuReader> reader;
+    SampledGpu* gpu;
+  };
+  // A frame that is not added up yet; only the places that the layout uses have values.
+  struct Waiting {
+    SampledGpu* gpu = nullptr;
+    SampleFrame frame;
+  };
+  static constexpr std::size_t kMostWaiting = 8;
+
   void adopt_gpus();
-  void add(SampledGpu& gpu, const GpuReader& reader, bool same_layout);
+  // The lock is held.
+  void put_aside(SampledGpu& gpu, const GpuReader& reader, bool same_layout);
+  void add_up();
+  void add(SampledGpu& gpu, const SampleFrame& frame);
   void take_layout(SampledGpu& gpu, const FrameLayout& layout);
 
   Machine& machine_;
@@ -108,13 +126,16 @@ class Sampler {
   std::atomic<std::uint64_t> missed_{0};
 
   // Of the thread that ticks.
-  std::vector<std::unique_ptr<GpuReader>> readers_;
+  std::vector<SampledReader> readers_;
   SampleFrame frame_;
 
+  std::atomic<bool> has_followed_{false};                // the next one: to look costs no lock
   mutable std::mutex mutex_;                             // guards what follows
   std::optional<std::vector<AccessibleGpu>> followed_;   // not adopted yet
   std::map<std::string, SampledGpu, std::less<>> gpus_;  // by PCI address
   ClientWindows windows_;
+  std::array<Waiting, kMostWaiting> waiting_;
+  std::size_t waits_ = 0;  // frames in it
 };
 
 }  // namespace igpu::sampling

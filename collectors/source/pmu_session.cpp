@@ -47,15 +47,24 @@ struct PmuSession::State {
     Reading<std::uint64_t> config = Absent{Reason::kernel, ENOENT};
     std::optional<double> scale;
 
-    // Of the open group. What every read touches is next to each other: whether `counts` has a value stands at its end.
-    Reading<Unit> counts = Absent{Reason::kernel, 0};
+    std::uint64_t held = 0;
+
+    Reading<Unit> counts = Absent{Reason::kernel, 0};  // of the open group
+    bool wanted = true;
+  };
+  // What every read touches of an event: one cache line each, and all of them next to each other.
+  struct Count {
     HeldCounter counter;
     std::uint64_t sum = 0;   // over all CPUs, being added up
     std::uint64_t base = 0;  // where raw starts
-    std::uint64_t raw = 0;
-    std::uint64_t held = 0;  // from the description
+    std::uint64_t held = 0;  // Event::held
     MonotonicCounter* total = nullptr;
-    bool wanted = true;
+    bool counts = false;  // Event::counts has a value
+
+    std::uint64_t raw() const {
+      const std::uint64_t count = sum - base;
+      return static_cast<std::int64_t>(count) < 0 ? 0 : count;
+    }
   };
   struct Member {
     std::size_t event = 0;
@@ -112,6 +121,7 @@ struct PmuSession::State {
   // Held by the one thread that reads; a thread that hangs in a read must not block the others.
   std::mutex mutex;
   std::vector<Event> events;
+  std::vector<Count> counts;  // of each event
   std::unique_ptr<File> type_file;
   std::uint32_t described_type = 0;
   bool described = false;
@@ -239,10 +249,8 @@ Reading<Unit> PmuSession::State::open(std::uint32_t type) {
     return events.front().counts;
   }
   words.assign(kHeaderWords + most + 1, 0);  // one more, to detect an answer that is too long
-  for (Event& event : events) {
-    event.counter = HeldCounter::from_zero();
-    event.base = event.raw = 0;
-  }
+  for (std::size_t i = 0; i < events.size(); ++i)
+    counts[i] = {HeldCounter::from_zero(), 0, 0, events[i].held, counts[i].total, bool(events[i].counts)};
   is_open = true;
   ++generation;
   return Unit{};
@@ -284,16 +292,14 @@ Reading<Unit> PmuSession::State::read_group(Group& group, std::uint64_t& elapsed
 }
 
 void PmuSession::State::take_values() {
-  for (Event& event : events) event.sum = 0;
+  for (Count& count : counts) count.sum = 0;
   for (const Group& group : groups)
-    for (const Member& member : group.members) events[member.event].sum += member.count;
-  for (Event& event : events) {
-    if (!event.counts) continue;
-    const HeldCounter::Step step = event.counter.advance(event.sum, event.held);
-    event.total->add(step.gained);
-    if (step.restarted) event.base = event.sum;
-    const std::uint64_t raw = event.sum - event.base;
-    event.raw = static_cast<std::int64_t>(raw) < 0 ? 0 : raw;
+    for (const Member& member : group.members) counts[member.event].sum += member.count;
+  for (Count& count : counts) {
+    if (!count.counts) continue;
+    const HeldCounter::Step step = count.counter.advance(count.sum, count.held);
+    if (step.gained != 0) count.total->add(step.gained);
+    if (step.restarted) count.base = count.sum;
   }
 }
 
@@ -371,8 +377,8 @@ PmuSession::Handle PmuSession::want(std::string_view event, std::span<const Term
     known->wanted = true;
     return static_cast<Handle>(known - state_->events.begin());
   }
-  wanted.total = &state_->memory.counter(key);
   state_->events.push_back(std::move(wanted));
+  state_->counts.emplace_back().total = &state_->memory.counter(key);
   state_->announced = true;
   return state_->events.size() - 1;
 }
@@ -421,21 +427,27 @@ Reading<T> PmuSession::State::value(Handle handle, F&& pick) {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock) return hangs(name);
   if (!outcome) return outcome.propagate<T>();
-  const Event& event = events[handle];
-  if (!event.counts) return event.counts.propagate<T>();
-  return pick(event);
+  if (const Event& event = events[handle]; !event.counts) return event.counts.propagate<T>();
+  return pick(counts[handle]);
 }
 
 Reading<std::uint64_t> PmuSession::count(Handle handle) const {
-  return state_->value<std::uint64_t>(handle, [](const State::Event& event) { return event.total->total(); });
+  return state_->value<std::uint64_t>(handle, [](const State::Count& count) { return count.total->total(); });
 }
 Reading<double> PmuSession::scaled(Handle handle, double usual_scale) const {
-  return state_->value<double>(handle, [&](const State::Event& event) {
-    return static_cast<double>(event.total->total()) * event.scale.value_or(usual_scale);
+  return state_->value<double>(handle, [&](const State::Count& count) {
+    return static_cast<double>(count.total->total()) * state_->events[handle].scale.value_or(usual_scale);
   });
 }
 Reading<std::uint64_t> PmuSession::raw(Handle handle) const {
-  return state_->value<std::uint64_t>(handle, [](const State::Event& event) { return event.raw; });
+  return state_->value<std::uint64_t>(handle, [](const State::Count& count) { return count.raw(); });
+}
+PmuSession::Values::Values(State& state)
+    : lock_(state.mutex, std::try_to_lock), state_(lock_ && state.outcome ? &state : nullptr) {}
+PmuSession::Values PmuSession::values() const { return Values(*state_); }
+std::optional<std::uint64_t> PmuSession::Values::raw(Handle handle) const {
+  if (state_ == nullptr || !state_->counts[handle].counts) return std::nullopt;
+  return state_->counts[handle].raw();
 }
 
 Nanoseconds PmuSession::time() const { return state_->time; }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@
 namespace igpu {
 
 class PmuSession {
+ private:
+  struct State;
+
  public:
   using Handle = std::size_t;
 
@@ -68,6 +72,18 @@ class PmuSession {
   Reading<double> scaled(Handle handle, double usual_scale) const;
   // As count(), but restarts from the kernel's value at each (re)open and may step back: for deltas and ratios.
   Reading<std::uint64_t> raw(Handle handle) const;
+  // What raw() says, for a thread that wants many values: they are locked once. nullopt: no value.
+  class Values {
+   public:
+    std::optional<std::uint64_t> raw(Handle handle) const;
+
+   private:
+    friend class PmuSession;
+    explicit Values(State& state);
+    std::unique_lock<std::mutex> lock_;
+    const State* state_;  // null: none has a value
+  };
+  Values values() const;
   // When the values of the last refresh() were taken, in the kernel's own time (time_enabled, kept monotonic over
   // reopening; stands still while nothing counts). Deltas of counts over deltas of this are exact.
   Nanoseconds time() const;
@@ -78,7 +94,6 @@ class PmuSession {
   void close();  // closes all descriptors; totals are kept, refresh() opens again
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -76,6 +76,8 @@ void FlightFolder::keep(const std::string& name, std::string_view bytes) const {
   // A clock that was put back makes names of the past: the new flight is not the one that goes.
   std::vector<std::string> names = names_in(folder_.get(), kPrefix, kSuffix);
   std::erase(names, name);
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& one) { return one.ends_with("-request.pftrace"); });
   for (std::size_t i = 0; i + (kMost - 1) < names.size(); ++i)
     if (::unlinkat(folder_.get(), names[i].c_str(), 0) != 0 && errno != ENOENT) fail("remove " + names[i]);
 }
@@ -99,13 +101,12 @@ std::string FlightFolder::name_of(const Flight& flight) {
   ::gmtime_r(&seconds, &parts);
   std::array<char, 32> text{};
   const std::size_t size = ::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ-", &parts);
-  return std::string(kPrefix) + std::string(text.data(), size) + std::string(to_string(flight.event.cause)) +
-         std::string(kSuffix);
+  return std::string(kPrefix) + std::string(text.data(), size) + std::to_string(flight.number) + '-' +
+         std::string(to_string(flight.event.cause)) + std::string(kSuffix);
 }
 
 bool FlightFolder::is_name(std::string_view name) {
-  constexpr std::size_t kLongest = 64;
-  return name.size() <= kLongest && name.starts_with(kPrefix) && name.ends_with(kSuffix) &&
+  return name.size() <= kLongestName && name.starts_with(kPrefix) && name.ends_with(kSuffix) &&
          name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
 }
 

@@ -11,16 +11,18 @@
 
 namespace igpu::exporter {
 
-// The flights of --flight.directory, as traces for Perfetto: flight-TIME-CAUSE.pftrace. Other files in the folder are
-// left alone. The folder is opened once: one that is replaced later is not noticed.
+// The flights of --flight.directory, as traces for Perfetto: flight-TIME-NUMBER-CAUSE.pftrace. Other files in the
+// folder are left alone. The folder is opened once: one that is replaced later is not noticed.
 class FlightFolder {
  public:
   static constexpr std::size_t kMost = Flights::kMost;
+  static constexpr std::size_t kLongestName = 80;
 
   // Removes what an earlier process left unfinished. Throws std::system_error, with the path.
   explicit FlightFolder(const std::string& path);
 
-  // A file that is complete when it appears; the oldest ones go. Throws std::system_error.
+  // A file that is complete when it appears. Of too many, those go that would go in memory (Flights::add()). Throws
+  // std::system_error.
   void keep(const std::string& name, std::string_view bytes) const;
   // Creates a file and removes it again. Throws std::system_error.
   void check() const;

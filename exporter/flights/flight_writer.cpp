@@ -66,20 +66,26 @@ void answer_about(int socket, const Act& act) {
   }
 }
 
+struct NoAnswer : std::runtime_error {
+  NoAnswer() : std::runtime_error("the process that writes flights does not answer") {}
+};
+
 // A socket that is not waited for longer than that, or, once the program ends, than kGrace.
 class Waiter {
  public:
-  static constexpr milliseconds kLongest{60'000}, kGrace{5'000}, kStep{200};
-  Waiter(int socket, const std::stop_token* stop) : socket_(socket), stop_(stop) {}
+  static constexpr milliseconds kGrace{5'000}, kStep{200};
+  Waiter(int socket, milliseconds patience, const std::stop_token* stop)
+      : socket_(socket), stop_(stop), until_(SteadyClock::now() + patience) {}
 
-  // Throws std::runtime_error.
+  // Throws NoAnswer.
   void wait(short events) {
     for (;;) {
       const auto now = SteadyClock::now();
       if (stop_ != nullptr && stop_->stop_requested()) until_ = std::min(until_, now + kGrace);
-      if (now >= until_) throw std::runtime_error("the process that writes flights does not answer");
+      if (now >= until_) throw NoAnswer();
       pollfd waiting{socket_, events, 0};
-      const int count = ::poll(&waiting, 1, static_cast<int>(kStep.count()));
+      const auto left = std::chrono::ceil<milliseconds>(until_ - now);
+      const int count = ::poll(&waiting, 1, static_cast<int>(std::min(kStep, left).count()));
       if (count > 0) return;
       if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "poll");
     }
@@ -88,16 +94,17 @@ class Waiter {
  private:
   const int socket_;
   const std::stop_token* const stop_;
-  SteadyClock::time_point until_ = SteadyClock::now() + kLongest;
+  SteadyClock::time_point until_;
 };
 
 [[noreturn]] void fail_for_end() { throw std::runtime_error("the process that writes flights has ended"); }
 
-void send_all(int socket, std::string_view bytes, Waiter& waiter) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
-    if (sent >= 0 || errno == EINTR) continue;
+// From `sent` on, which says how far it came.
+void send_rest(int socket, std::string_view message, std::size_t& sent, Waiter& waiter) {
+  while (sent < message.size()) {
+    const ssize_t size = ::send(socket, message.data() + sent, message.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (size > 0) sent += static_cast<std::size_t>(size);
+    if (size >= 0 || errno == EINTR) continue;
     if (errno != EAGAIN) fail_for_end();
     waiter.wait(POLLOUT);
   }
@@ -124,6 +131,8 @@ std::string text_of(const Answer& answer) {
 constexpr const char* kMakeRoom =
     "make room in --flight.directory, or make the folder again and restart; the last flights are still in memory "
     "(/api/v1/flights)";
+constexpr const char* kSlowDisk =
+    "flights are written again when the disk answers; the last ones are still in memory (/api/v1/flights)";
 constexpr const char* kRestart = "restart the exporter; the last flights are still in memory (/api/v1/flights)";
 
 }  // namespace
@@ -132,7 +141,7 @@ void write_flights(int socket, const FlightFolder& folder) {
   answer_about(socket, [&] { folder.check(); });
   for (Header header; receive_all(socket, &header, sizeof header);) {
     // Nobody but an attacker within the exporter sends such a thing.
-    if (header.name_size > 64 || header.size > kLargest) return;
+    if (header.name_size > FlightFolder::kLongestName || header.size > kLargest) return;
     std::string name(header.name_size, '\0'), bytes(static_cast<std::size_t>(header.size), '\0');
     if (!receive_all(socket, name.data(), name.size()) || !receive_all(socket, bytes.data(), bytes.size())) return;
     if (!FlightFolder::is_name(name)) return;
@@ -142,9 +151,9 @@ void write_flights(int socket, const FlightFolder& folder) {
 
 void report_no_folder(int socket, int error, std::string_view what) { send_answer(socket, error, what); }
 
-FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log)
-    : flights_(std::move(flights)), socket_(std::move(socket)), log_(log) {
-  Waiter waiter(socket_.get(), nullptr);
+FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log, milliseconds patience)
+    : flights_(std::move(flights)), socket_(std::move(socket)), log_(log), patience_(patience) {
+  Waiter waiter(socket_.get(), patience_, nullptr);
   const Answer answer = receive_answer(socket_.get(), waiter);
   if (answer.error == ENOSPC || answer.error == EDQUOT) {
     log_.write(LogLevel::warn, "flights cannot be written", {{"error", text_of(answer)}, {"hint", kMakeRoom}});
@@ -171,25 +180,38 @@ void FlightKeeper::start() {
 void FlightKeeper::write(const Flight& flight, const std::stop_token& stop) {
   try {
     if (!socket_) fail_for_end();
+    // One that took too long was counted as not written.
+    if (is_unanswered_ && exchange(stop).empty()) ++kept_;
     const std::string name = FlightFolder::name_of(flight);
     const std::string bytes = flight_trace(flight, boottime_offset());
     if (bytes.size() > kLargest) throw std::length_error("the flight is too large");
     const Header header{static_cast<std::uint32_t>(name.size()), 0, bytes.size()};
-    Waiter waiter(socket_.get(), &stop);
     const void* const raw = &header;
-    send_all(socket_.get(), {static_cast<const char*>(raw), sizeof header}, waiter);
-    send_all(socket_.get(), name, waiter);
-    send_all(socket_.get(), bytes, waiter);
-    const Answer answer = receive_answer(socket_.get(), waiter);
-    if (answer.error != 0) return failed(text_of(answer), kMakeRoom);
+    message_.reserve(sizeof header + name.size() + bytes.size());
+    message_.append(static_cast<const char*>(raw), sizeof header).append(name).append(bytes);
+    is_unanswered_ = true;
+    if (const std::string problem = exchange(stop); !problem.empty()) return failed(problem, kMakeRoom);
     ++kept_;
     failed_ = false;
+  } catch (const NoAnswer& error) {
+    failed(error.what(), kSlowDisk);
   } catch (const std::length_error& error) {
     failed(error.what(), "shorten --flight.length");
   } catch (const std::exception& error) {
     socket_.reset();  // what would come over it belongs to this flight
     failed(error.what(), kRestart);
   }
+}
+
+// Sends what is left of the message, and waits for the answer: what went wrong, or "". Throws NoAnswer.
+std::string FlightKeeper::exchange(const std::stop_token& stop) {
+  Waiter waiter(socket_.get(), patience_, &stop);
+  send_rest(socket_.get(), message_, sent_, waiter);
+  message_ = {};
+  sent_ = 0;
+  const Answer answer = receive_answer(socket_.get(), waiter);
+  is_unanswered_ = false;
+  return answer.error == 0 ? std::string() : text_of(answer);
 }
 
 void FlightKeeper::failed(const std::string& error, const char* hint) {

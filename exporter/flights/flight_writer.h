@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,7 +31,10 @@ class FlightKeeper {
  public:
   // Waits for the writer's first report. Throws std::runtime_error if it cannot write into the folder; a folder without
   // room is logged only.
-  FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log);
+  // patience: how long the writer may take for one flight. Later it is counted as not written, and the next one is
+  // sent when the writer has answered about it.
+  FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log,
+               std::chrono::milliseconds patience = std::chrono::seconds(60));
   ~FlightKeeper() = default;  // a flight that is being written may take a few seconds more
   FlightKeeper(const FlightKeeper&) = delete;
   FlightKeeper& operator=(const FlightKeeper&) = delete;
@@ -42,11 +47,17 @@ class FlightKeeper {
 
  private:
   void write(const Flight& flight, const std::stop_token& stop);
+  std::string exchange(const std::stop_token& stop);
   void failed(const std::string& error, const char* hint);
 
   const std::shared_ptr<const Flights> flights_;
-  UniqueFd socket_;  // none: the writer has ended, or does not answer
+  UniqueFd socket_;  // none: the writer has ended
   Log& log_;
+  const std::chrono::milliseconds patience_;
+  // What the writer is given. It may outlast the patience for its flight.
+  std::string message_;  // "": the writer has received it
+  std::size_t sent_ = 0;
+  bool is_unanswered_ = false;
   std::atomic<std::uint64_t> failures_{0}, kept_{0};
   bool failed_ = false;  // the last one
   std::jthread thread_;  // last: it ends first

@@ -16,6 +16,8 @@ namespace {
 class LabelPieces {
  public:
   explicit LabelPieces(const MetricDescriptor& metric) {
+    constexpr std::size_t kUsual = 96;
+    text_.reserve(kUsual);
     std::size_t end = 0;
     for (std::size_t i = 0; i < metric.label_count; ++i) {
       text_ += "\",";
@@ -37,24 +39,32 @@ class LabelPieces {
   std::size_t total_ = 0;
 };
 
-using LabelValues = std::array<std::string_view, kMaxLabels>;
+// The label values of one sample.
+struct Labels {
+  std::array<std::string_view, kMaxLabels> values;
+  std::size_t most = 0;  // that they need, if each character is escaped
+  bool plain = false;    // none of them has a character to escape
 
-// Returns how much space the labels need.
-std::size_t read_labels(const MetricDescriptor& metric, const PageView::Entry& entry, LabelValues& values) {
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < metric.label_count; ++i) {
-    values[i] = entry.list->label_value(*entry.sample, i);
-    size += 2 * values[i].size();
+  void read(const MetricDescriptor& metric, const PageView::Entry& entry) {
+    // A list keeps them next to each other, so that all of them can be looked through at once.
+    std::size_t size = 0;
+    bool adjacent = true;
+    for (std::size_t i = 0; i < metric.label_count; ++i) {
+      values[i] = entry.list->label_value(*entry.sample, i);
+      adjacent = adjacent && values[i].data() == values[0].data() + size;
+      size += values[i].size();
+    }
+    most = 2 * size;
+    plain = adjacent && !needs_escape({values[0].data(), size});
   }
-  return size;
-}
+};
 
 // Writes the labels without the last one's closing quote. Returns whether there are any.
-bool put_labels(TextWriter& writer, const MetricDescriptor& metric, const LabelPieces& pieces,
-                const LabelValues& values) {
+bool put_labels(TextWriter& writer, const MetricDescriptor& metric, const LabelPieces& pieces, const Labels& labels) {
   bool labelled = false;
   for (std::size_t i = 0; i < metric.label_count; ++i) {
-    if (values[i].empty()) continue;
+    const std::string_view value = labels.values[i];
+    if (value.empty()) continue;
     if (labelled) {
       writer.put(pieces.piece(i));
     } else {
@@ -62,7 +72,11 @@ bool put_labels(TextWriter& writer, const MetricDescriptor& metric, const LabelP
       writer.put('{');
       writer.put(pieces.piece(i).substr(2));
     }
-    writer.put_escaped(values[i], true);
+    if (labels.plain) {
+      writer.put(value);
+    } else {
+      writer.put_escaped(value, true);
+    }
   }
   return labelled;
 }
@@ -75,12 +89,13 @@ void write_histograms(TextWriter& writer, const PageView::Family& family) {
   for (const double bound : metric.bounds) ends.push_back("le=\"" + bound_text(bound) + "\"} ");
   ends.push_back("le=\"+Inf\"} ");
 
+  Labels values;
   std::string labels;
   for (const PageView::Entry& entry : family.entries) {
-    LabelValues values;
+    values.read(metric, entry);
     labels.clear();
     TextWriter label_writer(labels);
-    label_writer.ensure(read_labels(metric, entry, values) + pieces.total_size());
+    label_writer.ensure(values.most + pieces.total_size());
     const bool labelled = put_labels(label_writer, metric, pieces, values);
     label_writer.finish();
 
@@ -156,11 +171,12 @@ void write_samples(TextWriter& writer, const PageView::Family& family) {
   constexpr std::size_t kSeparators = 4;  // closing quote and brace, blank, newline
   const std::size_t fixed = metric.name.size() + pieces.total_size() + kSeparators + TextWriter::kNumberSize;
 
+  Labels labels;
   for (const PageView::Entry& entry : family.entries) {
-    LabelValues values;
-    writer.ensure(fixed + read_labels(metric, entry, values));
+    labels.read(metric, entry);
+    writer.ensure(fixed + labels.most);
     writer.put(metric.name);
-    if (put_labels(writer, metric, pieces, values)) writer.put("\"}");
+    if (put_labels(writer, metric, pieces, labels)) writer.put("\"}");
     writer.put(' ');
     writer.put_number(entry.sample->value);
     writer.put('\n');

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -108,13 +109,24 @@ void Api::answer_flights(const HttpRequest& request, HttpResponse& response) {
     return response.fail(404, "no such flight; /api/v1/flights lists them, and NUMBER.jsonl or NUMBER.pftrace is one");
   response.content_type = lines ? "application/jsonl" : "application/octet-stream";
   const std::lock_guard lock(flight_texts_mutex_);
-  std::erase_if(flight_texts_, [](const auto& one) { return one.second.expired(); });
-  SharedText& known = flight_texts_[{number, form}];
-  response.shared_body = known.lock();
-  if (response.shared_body) return;
+  std::size_t bytes = 0;
+  for (auto known = flight_texts_.begin(); known != flight_texts_.end();) {
+    const auto text = known->second.lock();
+    if (text && known->first == std::pair(number, form)) {
+      response.shared_body = text;
+      return;
+    }
+    bytes += text ? text->size() : 0;
+    known = text ? std::next(known) : flight_texts_.erase(known);
+  }
+  if (bytes >= kMostFlightBytes) {
+    response.fail(503, "other clients are reading large flights; try again in some seconds");
+    response.headers.emplace_back("Retry-After", "10");
+    return;
+  }
   response.shared_body = std::make_shared<const std::string>(lines ? flight_json_lines(**flight)
                                                                    : flight_trace(**flight, boottime_offset()));
-  known = response.shared_body;
+  flight_texts_[{number, form}] = response.shared_body;
 }
 
 void Api::begin_stream(const HttpRequest& request, HttpResponse& response) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,6 +33,7 @@ namespace igpu::exporter {
 class Api {
  public:
   static constexpr unsigned kStreams = 64;  // at the same time; clients share them as they share scrapes
+  static constexpr std::size_t kMostFlightBytes = 8U << 20;  // of flights that are being read; and one more
 
   // All must outlive the API.
   Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
@@ -50,7 +52,8 @@ class Api {
   const AllowedOrigins origins_;
   const FindGrants find_grants_;
   const std::shared_ptr<const Flights> flights_;  // null: no recorder
-  // By flight and form. Clients that read slowly share the bytes, and one flight is written at a time.
+  // By flight and form. Clients that read slowly share the bytes, and one flight is written at a time; none while those
+  // that are being read have kMostFlightBytes.
   using SharedText = std::weak_ptr<const std::string>;
   std::mutex flight_texts_mutex_;
   std::map<std::pair<std::uint64_t, std::string>, SharedText, std::less<>> flight_texts_;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,7 @@ inline constexpr std::size_t kFlightCauses = 8;
 inline constexpr std::array<std::string_view, kFlightCauses> kFlightCauseNames{
     "hang", "reset", "wedged", "engine_busy", "throttled", "idle_gap", "scrape_failed", "request"};
 constexpr std::string_view to_string(FlightCause cause) { return kFlightCauseNames[static_cast<std::size_t>(cause)]; }
+constexpr bool is_fault(FlightCause cause) { return cause <= FlightCause::wedged; }
 
 // Why a flight is kept.
 struct FlightEvent {
@@ -35,6 +37,9 @@ struct FlightEvent {
   std::string device;  // PCI address; "": the whole machine
   std::string detail;  // "vcs0", "job_timeout", "SIGUSR1"
   Nanoseconds time{};  // CLOCK_MONOTONIC; 0: when the recorder learns of it
+  // The kernel's line about it, as it was noted, at the same time: the flight has it whatever flood it came in. "":
+  // none
+  std::string line = {};
 };
 
 struct FlightRequest : FlightEvent {
@@ -82,7 +87,7 @@ struct Flight {
   std::vector<Client> clients;
   std::uint64_t more_clients = 0;  // for which there was no room
   std::vector<Fault> faults;
-  std::uint64_t more_faults = 0;  // likewise
+  std::uint64_t more_faults = 0;  // lines that were left out, in the seconds of the flight
 };
 
 // Where the flight recorder and the program meet: requests go in, flights come out. Any thread.
@@ -106,23 +111,29 @@ class Flights {
     }
     waiting_ = true;
   }
-  // A line that belongs into the flights of its time. The first lines about a fault say most: in a flood, the later
-  // ones are only counted.
+  // A line that belongs into the flights of its time. Of a flood the first and the last lines are kept, and those
+  // between them are counted.
   void note(Flight::Fault fault) {
     const std::lock_guard lock(mutex_);
-    while (!faults_.empty() && fault.time - faults_.front().time > kKeepFaults) faults_.pop_front();
-    if (faults_.size() < kMostFaults) return faults_.push_back(std::move(fault));
-    if (fault.time - last_left_out_ > kKeepFaults) left_out_ = 0;
-    last_left_out_ = fault.time;
-    ++left_out_;
+    const Nanoseconds oldest = fault.time - kKeepFaults;
+    while (!faults_.empty() && faults_.front().time < oldest) faults_.pop_front();
+    left_out_.erase(left_out_.begin(), left_out_.lower_bound(second_of(oldest)));
+    faults_.push_back(std::move(fault));
+    if (faults_.size() <= kMostFaults) return;
+    const auto middle = faults_.begin() + kMostFaults / 2;
+    ++left_out_[second_of(middle->time)];
+    faults_.erase(middle);
   }
-  // Those of this time, and how many more there were.
+  // Those of this time, and how many more there were in its seconds.
   std::pair<std::vector<Flight::Fault>, std::uint64_t> faults_between(Nanoseconds from, Nanoseconds to) const {
     const std::lock_guard lock(mutex_);
     std::vector<Flight::Fault> found;
     for (const Flight::Fault& fault : faults_)
       if (fault.time >= from && fault.time <= to) found.push_back(fault);
-    return {std::move(found), last_left_out_ >= from ? left_out_ : 0};
+    std::uint64_t more = 0;
+    const auto end = left_out_.upper_bound(second_of(to));
+    for (auto second = left_out_.lower_bound(second_of(from)); second != end; ++second) more += second->second;
+    return {std::move(found), more};
   }
 
   // For the recorder, at every tick: one load if nothing was asked for.
@@ -133,14 +144,19 @@ class Flights {
     return std::exchange(requests_, {});
   }
 
-  // Gives the flight its number. The oldest one goes if there are too many.
+  // Gives the flight its number. Of too many one goes: the oldest that was only asked for, or else the oldest. The new
+  // one stays, so requests take the place of one fault at most.
   void add(Flight flight) {
     const std::lock_guard lock(mutex_);
     flight.number = ++last_number_;
     flight.unix_offset = std::chrono::system_clock::now().time_since_epoch() - flight.frozen;
     ++counts_[static_cast<std::size_t>(flight.event.cause)];
     kept_.push_back(std::make_shared<const Flight>(std::move(flight)));
-    if (kept_.size() > kMost) kept_.pop_front();
+    if (kept_.size() > kMost) {
+      const auto asked_for = std::find_if(kept_.begin(), kept_.end() - 1,
+                                          [](const auto& one) { return one->event.cause == FlightCause::request; });
+      kept_.erase(asked_for == kept_.end() - 1 ? kept_.begin() : asked_for);
+    }
     changed_.notify_all();
   }
 
@@ -165,14 +181,14 @@ class Flights {
   static constexpr std::size_t kMostRequests = 64;
   static constexpr std::size_t kMostFaults = 256;
   static constexpr Nanoseconds kKeepFaults = std::chrono::minutes(15);  // longer than a flight
+  static std::chrono::seconds second_of(Nanoseconds time) { return std::chrono::floor<std::chrono::seconds>(time); }
 
   std::atomic<bool> waiting_{false};
   mutable std::mutex mutex_;  // guards what follows
   mutable std::condition_variable_any changed_;
   std::vector<FlightRequest> requests_;
   std::deque<Flight::Fault> faults_;
-  Nanoseconds last_left_out_ = Nanoseconds::min() / 2;
-  std::uint64_t left_out_ = 0;
+  std::map<std::chrono::seconds, std::uint64_t> left_out_;  // lines that note() left out, by their second
   std::deque<std::shared_ptr<const Flight>> kept_;
   std::array<std::uint64_t, kFlightCauses> counts_{};
   std::uint64_t last_number_ = 0;

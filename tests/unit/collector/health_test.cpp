@@ -1252,3 +1252,44 @@ TEST_CASE("the flight recorder is told of faults, and of the lines about them") 
   CHECK(wedged[0].cause == FlightCause::wedged);
   CHECK(wedged[0].device == kDgpu);
 }
+
+TEST_CASE("a GPU that was wedged before the start is no new fault at each start; what happens to it later is one") {
+  Scene s;
+  s.answers["renderD129"] = ECANCELED;
+  for (int start = 0; start < 3; ++start) {
+    s.restart();
+    for (int i = 0; i < 3; ++i) s.scrape(1s);
+    CHECK(s.value(kWedged, {{"device", kDgpu}}) == 1);
+    CHECK_FALSE(s.value(kLast, {{"device", kDgpu}, {"kind", "wedged"}}));
+    CHECK(s.flights->take_requests().empty());
+  }
+  s.answers["renderD129"] = 0;  // bound again
+  s.gpus.back().binding = 2;
+  s.scrape();
+  s.answers["renderD129"] = ECANCELED;
+  std::size_t requests = 0;
+  for (int i = 0; i < 30 && requests == 0; ++i) {
+    s.scrape(5s);
+    requests += s.flights->take_requests().size();
+  }
+  CHECK(requests == 1);
+  CHECK(s.value(kLast, {{"device", kDgpu}, {"kind", "wedged"}}));
+}
+
+TEST_CASE("the flight recorder gets the line that tells of the fault, whatever came before it") {
+  Scene s;
+  s.scrape();
+  for (int i = 0; i < 1000; ++i)
+    s.xe_log("Engine reset: engine_class=rcs, logical_mask: 0x1, guc_id=" + std::to_string(i));
+  s.xe_log("Timedout job: seqno=4294967169, lrc_seqno=4294967169, guc_id=2000, flags=0x0 in vlc [7152]");
+  for (int i = 3000; i < 4000; ++i)
+    s.xe_log("Engine reset: engine_class=rcs, logical_mask: 0x1, guc_id=" + std::to_string(i));
+  s.scrape();
+  const auto requests = s.flights->take_requests();
+  REQUIRE(requests.size() == 1);
+  CHECK(requests[0].cause == FlightCause::hang);
+  CHECK(requests[0].line.find("guc_id=2000") != std::string::npos);
+  const Nanoseconds fault = requests[0].time;
+  const auto [lines, more] = s.flights->faults_between(fault, fault);
+  CHECK(lines.size() + more == 2001);
+}

@@ -58,14 +58,18 @@ class ShortFiles {
 
 TEST_SUITE_BEGIN("flight_folder");
 
-TEST_CASE("the name tells the time and the cause") {
+TEST_CASE("the name tells the time, the number and the cause") {
   Flight flight;
+  flight.number = 7;
   flight.event.cause = FlightCause::engine_busy;
   flight.event.time = 5s;
   flight.unix_offset = std::chrono::seconds(1'699'999'995);
   const std::string name = FlightFolder::name_of(flight);
-  CHECK(name == "flight-20231114T221320Z-engine_busy.pftrace");
+  CHECK(name == "flight-20231114T221320Z-7-engine_busy.pftrace");
   CHECK(FlightFolder::is_name(name));
+  flight.event.cause = FlightCause::scrape_failed;
+  flight.number = ~std::uint64_t{0};
+  CHECK(FlightFolder::is_name(FlightFolder::name_of(flight)));
   for (const char* other :
        {"", "flight-", "flight-x.pftrace/..", "flight-../x.pftrace", "/flight-x.pftrace", ".new-flight-x.pftrace"})
     CHECK_FALSE(FlightFolder::is_name(other));
@@ -93,6 +97,27 @@ TEST_CASE("a flight whose name is older than all others, because the clock was p
   CHECK(found.size() == FlightFolder::kMost);
   CHECK(found.contains("flight-19700101T000000Z-hang.pftrace"));
   CHECK_FALSE(found.contains("flight-212-hang.pftrace"));
+}
+
+TEST_CASE("two flights of one cause in the same second have two files") {
+  Flight one;
+  one.event.cause = FlightCause::hang;
+  one.number = 1;
+  Flight other = one;
+  other.number = 2;
+  CHECK(FlightFolder::name_of(one) != FlightFolder::name_of(other));
+}
+
+TEST_CASE("flights that were only asked for go before those of faults") {
+  const ScratchFolder scratch;
+  const FlightFolder folder(scratch.path(""));
+  for (int i = 10; i < 20; ++i) folder.keep("flight-" + std::to_string(i) + "-1-hang.pftrace", "x");
+  for (int i = 20; i < 30; ++i) folder.keep("flight-" + std::to_string(i) + "-1-request.pftrace", "x");
+  const auto found = names(scratch);
+  CHECK(found.size() == FlightFolder::kMost);
+  CHECK_FALSE(found.contains("flight-10-1-hang.pftrace"));
+  CHECK(found.contains("flight-11-1-hang.pftrace"));
+  CHECK(found.contains("flight-29-1-request.pftrace"));
 }
 
 TEST_CASE("what was left unfinished is removed at the start") {

@@ -70,6 +70,15 @@ class Writer {
   std::thread thread_;
 };
 
+// Passes on what comes, until an end is closed.
+void copy(int from, int to) {
+  std::array<char, 65536> bytes{};
+  for (;;) {
+    const ssize_t size = ::recv(from, bytes.data(), bytes.size(), 0);
+    if (size <= 0 || ::send(to, bytes.data(), static_cast<std::size_t>(size), MSG_NOSIGNAL) != size) return;
+  }
+}
+
 Flight hang() {
   Flight flight;
   flight.event = {FlightCause::hang, "0000:03:00.0", "job_timeout", 1s};
@@ -147,6 +156,37 @@ TEST_CASE("a writer that has ended is counted and logged once") {
   for (int i = 0; i < 3; ++i) flights->add(hang());
   REQUIRE(comes_true([&] { return keeper.failures() == 3; }));
   CHECK(log.lines().size() == 1);
+}
+
+TEST_CASE("a disk that is slow costs the flights of that time; when it answers, writing goes on") {
+  const ScratchFolder scratch;
+  RecordingLog log;
+  const auto flights = std::make_shared<Flights>();
+  Ends slow, disk;
+  report_no_folder(slow.writer.get(), 0, "");
+  FlightKeeper keeper(flights, std::move(slow.exporter), log, 1s);
+  keeper.start();
+  for (int i = 0; i < 2; ++i) flights->add(hang());
+  REQUIRE(comes_true([&] { return keeper.failures() == 2; }));
+  CHECK(keeper.kept() == 0);
+  REQUIRE(log.lines().size() == 1);
+  CHECK(log.lines()[0].text.find("when the disk answers") != std::string::npos);
+  {
+    const Writer writer(std::move(disk.writer), scratch.path(""));
+    std::array<char, 64> report{};  // the disk's own, at its start: the exporter has had one
+    REQUIRE(::recv(disk.exporter.get(), report.data(), report.size(), MSG_WAITALL) == 64);
+    const std::jthread to_disk([from = slow.writer.get(), to = disk.exporter.get()] { copy(from, to); });
+    const std::jthread to_exporter([from = disk.exporter.get(), to = slow.writer.get()] { copy(from, to); });
+    // The first one is written late, and the next one in time.
+    CHECK(comes_true([&] {
+      if (keeper.kept() < 2 && flights->kept().back()->number == keeper.failures() + keeper.kept())
+        flights->add(hang());
+      return keeper.kept() >= 2;
+    }));
+    ::shutdown(slow.writer.get(), SHUT_RDWR);
+    ::shutdown(disk.exporter.get(), SHUT_RDWR);
+  }
+  CHECK(names(scratch.path("")).size() >= 2);
 }
 
 TEST_CASE("a writer that does not answer does not keep the exporter from ending") {

@@ -77,6 +77,31 @@ TEST_CASE("a whole page") {
         "test_devices 1\n");
 }
 
+TEST_CASE("lines that follow each other have labels in common, absent ones and such to escape among them") {
+  SampleList list;
+  const std::string path(300, '"');  // the text has to grow between two lines
+  add_sample(list, kPageBusy, {"a\"b", "", "rcs0", "render", "pmu"}, 1);
+  add_sample(list, kPageBusy, {"a\"b", "", "rcs0", "render", "fdinfo"}, 2);
+  add_sample(list, kPageBusy, {"a\"b", "", "rcs0", "", ""}, 3);
+  add_sample(list, kPageBusy, {"a\"b", "0", "rcs0", "", ""}, 4);
+  add_sample(list, kPageBusy, {"", "0", "rcs0", "", ""}, 5);
+  add_sample(list, kPageBusy, {"", "0", path, "", ""}, 6);
+  add_sample(list, kPageBusy, {"", "0", path, "", "pmu"}, 7);
+  std::string escaped;
+  for (std::size_t i = 0; i < path.size(); ++i) escaped += "\\\"";
+  std::string expected;
+  int value = 0;
+  for (const std::string& labels :
+       {std::string(R"(device="a\"b",engine="rcs0",class="render",source="pmu")"),
+        std::string(R"(device="a\"b",engine="rcs0",class="render",source="fdinfo")"),
+        std::string(R"(device="a\"b",engine="rcs0")"), std::string(R"(device="a\"b",gt="0",engine="rcs0")"),
+        std::string(R"(gt="0",engine="rcs0")"), R"(gt="0",engine=")" + escaped + '"',
+        R"(gt="0",engine=")" + escaped + R"(",source="pmu")"})
+    expected += "test_engine_busy_seconds_total{" + labels + "} " + std::to_string(++value) + '\n';
+  const std::string page = written(list);
+  CHECK(page.substr(page.find("test_engine_busy_seconds_total{")) == expected);
+}
+
 TEST_CASE("a histogram has its cumulative buckets up to +Inf, the sum and the count") {
   SampleList list;
   add_histogram(list, kPageWait, {"0000:03:00.0", "video"}, {1, 0, 2, 0, 3}, 12.5);

@@ -49,6 +49,23 @@ TEST_CASE("label values are repaired when they are added") {
   CHECK(list.label_value(list.samples()[0], 0) == "evil\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
+TEST_CASE("label values that samples have in common are kept for each of them") {
+  SampleList list;
+  const std::string_view hostile("evil\0\xff", 6), repaired = "evil\xEF\xBF\xBD\xEF\xBF\xBD";
+  add(list, kBusy, {"0000:00:02.0", "rcs0"}, 1);
+  add(list, kLoad, {"0000:00:02.0"}, 2);
+  add(list, kBusy, {"0000:00:02.0", hostile}, 3);
+  add(list, kBusy, {"0000:00:02.0", hostile}, 4);
+  add(list, kBusy, {"0000:00:02.0", repaired}, 5);
+  add(list, kDevices, {}, 6);
+  add(list, kBusy, {"", repaired}, 7);
+  const auto samples = list.samples();
+  for (const std::size_t i : {0U, 1U, 2U, 3U, 4U}) CHECK(list.label_value(samples[i], 0) == "0000:00:02.0");
+  CHECK(list.label_value(samples[0], 1) == "rcs0");
+  for (const std::size_t i : {2U, 3U, 4U, 6U}) CHECK(list.label_value(samples[i], 1) == repaired);
+  CHECK(list.label_value(samples[6], 0).empty());
+}
+
 TEST_CASE("a page holds each family once, in the order of first appearance, samples in the order of the lists") {
   SampleList first, empty, second;
   add(first, kBusy, {"a", "rcs0"}, 1);

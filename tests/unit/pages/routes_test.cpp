@@ -199,6 +199,41 @@ TEST_CASE("a flight is asked for by POST, from this host or by a client that is 
   CHECK(without.get("/api/v1/flights").status == 404);
 }
 
+TEST_CASE("large flights that slow clients read take a bounded amount of memory; the others wait") {
+  FakeSource source;
+  RequestMetrics requests;
+  MetricsHandler metrics{{}, source, requests};
+  Readiness readiness;
+  const auto flights = std::make_shared<Flights>();
+  Flight large;
+  large.faults.push_back({"0000:03:00.0", std::string(Api::kMostFlightBytes, 'x'), {}});
+  for (int i = 0; i < 2; ++i) flights->add(large);
+  for (int i = 0; i < 2; ++i) flights->add({});
+  Routes routes("/metrics", metrics, source, requests, readiness, AllowedOrigins(), {}, {flights, {}});
+  const auto get = [&](const std::string& path) {
+    FakeRequest request;
+    request.path_text = path;
+    HttpResponse response;
+    routes.handle(request, response);
+    return response;
+  };
+  const HttpResponse small = get("/api/v1/flights/3.jsonl");
+  HttpResponse first = get("/api/v1/flights/1.jsonl");
+  CHECK(first.status == 200);
+  for (const char* path : {"/api/v1/flights/1.pftrace", "/api/v1/flights/2.jsonl", "/api/v1/flights/4.jsonl"}) {
+    CAPTURE(path);
+    const HttpResponse refused = get(path);
+    CHECK(refused.status == 503);
+    REQUIRE(refused.headers.size() == 1);
+    CHECK(refused.headers[0].first == "Retry-After");
+  }
+  CHECK(get("/api/v1/flights/1.jsonl").status == 200);  // the same bytes
+  CHECK(get("/api/v1/flights/3.jsonl").status == 200);
+  CHECK(get("/api/v1/flights").status == 200);
+  first.clear();
+  CHECK(get("/api/v1/flights/2.jsonl").status == 200);
+}
+
 TEST_CASE("the flights that are kept are listed, and each is served in two forms") {
   FakeSource source;
   RequestMetrics requests;

@@ -310,7 +310,7 @@ TEST_CASE("clients for which there is no room are counted") {
   CHECK(machine.last().more_clients == 5);
 }
 
-TEST_CASE("of a flood of the kernel's lines the first are kept, and the others counted") {
+TEST_CASE("of a flood of the kernel's lines the first and the last are kept, and the others counted") {
   Recorded machine;
   machine.run(5s, 0.5);
   for (int i = 0; i < 1000; ++i) machine.flights->note({kAddress, "line " + std::to_string(i), machine.now()});
@@ -319,7 +319,89 @@ TEST_CASE("of a flood of the kernel's lines the first are kept, and the others c
   REQUIRE(machine.count() == 1);
   REQUIRE(machine.last().faults.size() == 256);
   CHECK(machine.last().faults[0].text == "line 0");
+  CHECK(machine.last().faults[127].text == "line 127");
+  CHECK(machine.last().faults[128].text == "line 872");
+  CHECK(machine.last().faults[255].text == "line 999");
   CHECK(machine.last().more_faults == 744);
+}
+
+TEST_CASE("the line that tells of the fault is there, wherever in a flood it came") {
+  Recorded machine;
+  const auto flood = [&](std::string_view name) {
+    for (int i = 0; i < 500; ++i) machine.flights->note({kAddress, std::string(name), machine.now()});
+    machine.run(kTick, 0.5);
+  };
+  flood("before");
+  const Nanoseconds fault = machine.now();
+  machine.flights->note({kAddress, "GPU HANG: ecode 12:1:8ed9fff2, in ffmpeg [2101]", fault});
+  machine.run(kTick, 0.5);
+  flood("after");
+  machine.flights->request(
+      {FlightCause::hang, kAddress, "hang", fault, "GPU HANG: ecode 12:1:8ed9fff2, in ffmpeg [2101]"});
+  machine.run(20s, 0);
+  REQUIRE(machine.count() == 1);
+  const std::vector<Flight::Fault>& lines = machine.last().faults;
+  REQUIRE(lines.size() == 257);
+  CHECK(lines[127].text == "before");
+  CHECK(lines[128].text == "GPU HANG: ecode 12:1:8ed9fff2, in ffmpeg [2101]");
+  CHECK(lines[128].time == fault);
+  CHECK(lines[129].text == "after");
+  CHECK(lines.size() + machine.last().more_faults == 1001);
+}
+
+TEST_CASE("lines that were left out of another time do not count") {
+  Recorded machine;
+  for (int i = 0; i < 1000; ++i) machine.flights->note({kAddress, "old", machine.now()});
+  machine.run(2min, 0.5);
+  machine.flights->note({kAddress, "new", machine.now()});
+  machine.flights->request({FlightCause::hang, kAddress, "hang", machine.now(), "new"});
+  machine.run(20s, 0);
+  REQUIRE(machine.count() == 1);
+  REQUIRE(machine.last().faults.size() == 1);
+  CHECK(machine.last().faults[0].text == "new");
+  CHECK(machine.last().more_faults == 0);
+}
+
+TEST_CASE("a fault takes over the flight that was asked for, and another fault does not take over that of the first") {
+  Recorded machine;
+  machine.flights->request({.cause = FlightCause::request, .device = {}, .detail = "POST"});
+  machine.run(5s, 0.5);
+  const Nanoseconds fault = machine.now();
+  machine.flights->request({FlightCause::hang, kAddress, "job_timeout", fault});
+  machine.run(1s, 0);
+  machine.flights->request({FlightCause::reset, kAddress, "full", machine.now()});
+  machine.run(8900ms, 0);
+  CHECK(machine.count() == 0);
+  machine.run(1s, 0);
+  REQUIRE(machine.count() == 1);
+  CHECK(machine.last().event.cause == FlightCause::hang);
+  CHECK(machine.last().event.detail == "job_timeout");
+  CHECK(machine.last().event.time == fault);
+  CHECK(machine.last().more_events == 2);
+  CHECK(machine.flights->counts()[static_cast<std::size_t>(FlightCause::request)] == 0);
+}
+
+TEST_CASE("flights that were only asked for go before those of faults") {
+  Flights flights;
+  const auto causes = [&flights] {
+    std::string text;
+    for (const auto& flight : flights.kept()) text += flight->event.cause == FlightCause::request ? 'r' : 'h';
+    return text;
+  };
+  const auto add = [&flights](FlightCause cause) {
+    Flight flight;
+    flight.event.cause = cause;
+    flights.add(std::move(flight));
+  };
+  for (int i = 0; i < 10; ++i) add(FlightCause::hang);
+  for (int i = 0; i < 100; ++i) add(FlightCause::request);
+  CHECK(causes() == "hhhhhhhhhr");
+  CHECK(flights.kept().front()->number == 2);
+  CHECK(flights.kept().back()->number == 110);  // the last one that was asked for
+  add(FlightCause::hang);
+  CHECK(causes() == "hhhhhhhhhh");
+  add(FlightCause::hang);
+  CHECK(flights.kept().front()->number == 3);
 }
 
 TEST_CASE("jobs that scrapes counted are there, class by class, since the scrape before") {

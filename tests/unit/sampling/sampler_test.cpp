@@ -120,14 +120,14 @@ class SampledMachine {
     });
     return found;
   }
-  EngineStatistics statistics() const {
+  EngineStatistics statistics() {
     std::optional<EngineStatistics> found;
     sampler.for_each_gpu([&](const Sampler::GpuView& gpu) {
       if (!gpu.engines.empty()) found = *gpu.engines[0];
     });
     return found.value_or(EngineStatistics());
   }
-  double throttled(std::string_view reason) const {
+  double throttled(std::string_view reason) {
     double seconds = -1;
     sampler.for_each_gpu([&](const Sampler::GpuView& gpu) {
       for (std::size_t i = 0; i < gpu.layout.reasons.size(); ++i)
