@@ -31,7 +31,7 @@ void add_section(std::string& out, const SummarySection& section) {
     if (row.value.empty()) {
       append_wrapped(out, clean_text(row.name), kRowIndent);
     } else {
-      out += padded(clean_text(row.name), kNameWidth) + row.value;
+      out += padded(clean_text(row.name), kNameWidth) + clean_text(row.value);
     }
     out += '\n';
   }
