@@ -417,6 +417,7 @@ constexpr Field kFields[] = {
 
 // A count behind a ratio, histograms, or a detail that no view shows.
 constexpr std::string_view kLeftOut[] = {
+    "intel_npu_process_memory_bytes",
     "intel_npu_energy_joules_total",
     "intel_npu_power_watts",
     "intel_npu_temperature_celsius",
