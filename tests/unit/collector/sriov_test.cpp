@@ -163,6 +163,17 @@ TEST_CASE("functions that could be enabled, and those that are") {
   CHECK(s.value(kInfo, {{"vf", "2"}, {"driver", "xe"}}) == 1);
 }
 
+TEST_CASE("a card without enabled functions costs one read of an open file a scrape") {
+  Scene s;
+  s.scrape();
+  const int opens = s.m.sys.opens(), reads = s.m.sys.reads();
+  s.number("sriov_totalvfs", "7");  // a driver sets it when it binds, never later
+  s.scrape();
+  CHECK(s.value("intel_gpu_vfs", {{"state", "total"}}) == 24);
+  CHECK(s.m.sys.opens() == opens);
+  CHECK(s.m.sys.reads() == reads + 1);
+}
+
 TEST_CASE("a card that sleeps is described as well: these files wake nothing") {
   Scene s;
   s.asleep = true;
@@ -527,6 +538,23 @@ TEST_CASE("adverse events: a VF without events has no line; a reset of the funct
   debugfs("sriov/pf/tile0/gt0/adverse_events", "VF2:\tengine_reset_count:1\n");
   s.scrape();
   CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "engine_reset"}}) == 5);
+}
+
+TEST_CASE("adverse events of i915-sriov-dkms have the names of xe; before Linux 6.8 the folder is a number") {
+  Scene s("i915");
+  s.enable(2, "vfio-pci");
+  std::string folder;
+  SUBCASE("by address") { folder = "0000:03:00.0"; }
+  SUBCASE("by number") { folder = "1"; }
+  for (const char* gt : {"gt0", "gt1"})
+    s.m.tree.write("sys/kernel/debug/dri/" + folder + "/" + gt + "/iov/adverse_events",
+                   "VF2:\tcat_error:0 engine_reset:2 page_fault:0 guc_storm:1 irq_storm:0 dbs_storm:3 \n");
+  s.scrape();
+  CHECK(s.feature("vf_adverse_events") == "ok");
+  CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "engine_reset"}}) == 4);
+  CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "guc_time"}}) == 2);
+  CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "doorbell_time"}}) == 6);
+  CHECK(s.count("intel_gpu_vf_adverse_events_total") == 2 * kAdverseKinds.size());
 }
 
 TEST_CASE("debugfs without the right to read it") {
