@@ -64,7 +64,7 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
     out += gpu.address + "  ";
     append_wrapped(out,
                    (gpu.name.empty() ? "(unknown name)" : clean_text(gpu.name)) + " (" + to_string(gpu.kind) + ", " +
-                       to_string(gpu.driver) + ")",
+                       to_string(gpu.driver) + (gpu.virtual_function ? ", virtual function)" : ")"),
                    2);
     out += '\n';
     if (summary.suspended) out += "  suspended; values that would wake it are not read\n";
