@@ -123,8 +123,10 @@ bool VfioHolders::still_holds(Function& function, Nanoseconds now) const {
     if (start_time_of(machine_.proc, process.pid) != process.start_time_ticks) return false;
     function.checked = now;
   }
-  const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
-  if (link && *link != kDeviceFile) return is_file_of(function, *link, process.pid, function.fd);
+  if (function.by_link) {
+    const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
+    return link && is_file_of(function, *link, process.pid, function.fd);
+  }
   std::array<char, 4096> buffer;
   const auto text = machine_.proc.read_start(file_of(process.pid, "/fdinfo/", function.fd), buffer);
   return text && vfio_device_of(*text) == function.address;
@@ -153,8 +155,11 @@ void VfioHolders::search(Nanoseconds now) {
 VfioHolders::Function* VfioHolders::held_by(std::uint32_t pid, std::uint32_t fd) {
   const auto link = machine_.proc.read_link(file_of(pid, "/fd/", fd));
   if (link && link->starts_with(kGroups)) {
-    for (auto& [address, function] : functions_)
-      if (!function.process && is_file_of(function, *link, pid, fd)) return &function;
+    for (auto& [address, function] : functions_) {
+      if (function.process || !is_file_of(function, *link, pid, fd)) continue;
+      function.by_link = true;
+      return &function;
+    }
     return nullptr;
   }
   // Without the right to read links every file may be one.
@@ -167,7 +172,11 @@ VfioHolders::Function* VfioHolders::held_by(std::uint32_t pid, std::uint32_t fd)
     return nullptr;
   }
   const auto known = functions_.find(vfio_device_of(*text));
-  if (known != functions_.end()) return known->second.process ? nullptr : &known->second;
+  if (known != functions_.end()) {
+    if (known->second.process) return nullptr;
+    known->second.by_link = false;
+    return &known->second;
+  }
   links_denied_ = links_denied_ || unknown;  // it may be the file of a group
   return nullptr;
 }

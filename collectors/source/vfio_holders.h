@@ -25,9 +25,9 @@ namespace igpu {
 // The PCI address of the device that the text of an fdinfo file names; "" if it names none.
 std::string_view vfio_device_of(std::string_view fdinfo);
 
-// Remembers the holders. A scrape checks that they still hold their functions: two calls each, and now and then
-// one more, whether it is the same process. All processes are scanned only while a function has no holder: when that
-// begins, and every kSearchAgain from then on, in pieces of kLongestScan.
+// Remembers the holders. A scrape checks that they still hold their functions: one read each, or a link and what it
+// leads to; and now and then one read more, whether it is the same process. All processes are scanned only while a
+// function has no holder: when that begins, and every kSearchAgain from then on, in pieces of kLongestScan.
 class VfioHolders {
  public:
   static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
@@ -53,6 +53,7 @@ class VfioHolders {
   struct Function {
     std::string address;
     DeviceFile group, device;
+    bool by_link = false;  // how the holder was found: the link of the file, or its fdinfo
     std::optional<ClientProcess> process;
     std::uint32_t fd = 0;
     Nanoseconds checked{};  // when it was the same process
