@@ -93,15 +93,6 @@ class FdinfoCollector final : public Collector {
       &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
   static constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kProcessesFeature, &kFinderFeature,
                                                                      &kEngineTimeFeature, &kMemoryFeature};
-  static constexpr NumberOption kMaxProcesses{
-      {.flag = "collector.fdinfo.max-processes",
-       .default_value = "4096",
-       .help = "Maximum number of processes per GPU with series of their own. Beyond it, those that used the GPU least "
-               "in the last window are only counted."}};
-  static constexpr SwitchOption kPerProcess{{.flag = "collector.fdinfo.per-process",
-                                             .default_value = "enabled",
-                                             .help = "Series by process. Without them, only intel_gpu_processes is "
-                                                     "exported; collector workloads has sums by group."}};
   static constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
   static constexpr CollectorInfo kInfo{
       .name = "fdinfo",

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/npu.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <utility>
 
+#include "collector/shared/memory_states.h"
+#include "collector/shared/shared_options.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -41,8 +45,15 @@ constexpr Metric<Watts, 1> kPower{
     "intel_npu_power_watts", Kind::gauge, "Mean power of the NPU over the window.", {"device"}};
 constexpr Metric<Celsius, 1> kTemperature{
     "intel_npu_temperature_celsius", Kind::gauge, "Temperature of the NPU.", {"device"}};
-constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kBusy,       &kBusyRatio, &kMemory, &kFrequency,
-                                                &kSuspended,  &kRecoveries, &kEnergy,    &kPower,  &kTemperature};
+constexpr Metric<Bytes, 5> kProcessMemory{
+    "intel_npu_process_memory_bytes",
+    Kind::gauge,
+    "Memory of the process's NPU buffers by region and state; a shared buffer counts in full for each process that "
+    "holds it.",
+    {"device", "pid", "comm", "memory_region", "state"}};
+constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kBusy,        &kBusyRatio,    &kMemory,
+                                                &kFrequency,  &kSuspended,   &kRecoveries,   &kEnergy,
+                                                &kPower,      &kTemperature, &kProcessMemory};
 
 constexpr FeatureDescriptor kNpu{"npu", "The processor's NPU.", Need::nothing_special, true};
 constexpr std::array<KernelAbsence, 1> kNoBusy{
@@ -56,6 +67,13 @@ constexpr std::array<KernelAbsence, 1> kNoFrequency{
     {{{}, {}, "this kernel's intel_vpu does not report the clock", "Linux 6.16 or newer"}}};
 constexpr FeatureDescriptor kFrequencyFeature{"npu_frequency", "Clock of the NPU.", Need::nothing_special, true,
                                               kNoFrequency};
+constexpr std::array<KernelAbsence, 1> kNoProcesses{
+    {{{}, {}, "this kernel's intel_vpu does not report memory by process", "Linux 7.0 or newer"}}};
+constexpr FeatureDescriptor kProcessesFeature{"npu_process_memory", "Memory of the NPU by process.",
+                                              Need::other_processes, true, kNoProcesses};
+// The same feature where it is not a process but a descriptor of it that may not be read.
+constexpr FeatureDescriptor kProcessesByLink{
+    "npu_process_memory", "Processes that started to use the NPU while a GPU sleeps.", Need::descriptor_links, true};
 constexpr FeatureDescriptor kRecoveriesFeature{"npu_recoveries", "Resets of the NPU, as they happen.", Need::uevents,
                                                true};
 // Optional: the packages withhold the right, because the region tells much more of the processor.
@@ -71,8 +89,47 @@ constexpr GainBound kBusyBound{.per_second = 1e6, .at_once = 1e6};
 constexpr double kMostWatts = 100;
 constexpr GainBound kEnergyBound{.per_second = kMostWatts / NpuTelemetry::kEnergyUnit,
                                  .at_once = kMostWatts / NpuTelemetry::kEnergyUnit};
-constexpr const FeatureDescriptor* kFeatures[] = {
-    &kNpu, &kBusyFeature, &kMemoryFeature, &kFrequencyFeature, &kRecoveriesFeature, &kTelemetryFeature};
+constexpr const FeatureDescriptor* kFeatures[] = {&kNpu,
+                                                  &kBusyFeature,
+                                                  &kMemoryFeature,
+                                                  &kProcessesFeature,
+                                                  &kFrequencyFeature,
+                                                  &kRecoveriesFeature,
+                                                  &kTelemetryFeature};
+
+constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
+
+// The clients of one process on one NPU, added up.
+struct ProcessUse {
+  const NpuClient* first;
+  std::vector<ClientMemory> memory;  // by region
+  std::uint64_t resident = 0;
+};
+
+void add(ProcessUse& use, const NpuClient& client) {
+  for (const ClientMemory& memory : client.memory) {
+    auto sum = std::ranges::find(use.memory, memory.region, &ClientMemory::region);
+    if (sum == use.memory.end()) sum = use.memory.insert(sum, ClientMemory{.region = memory.region});
+    for (const MemoryState& state : kMemoryStates)
+      if (const auto& bytes = memory.*state.value) (*sum).*state.value = ((*sum).*state.value).value_or(0) + *bytes;
+    use.resident += memory.resident.value_or(0);
+  }
+}
+
+// Of one NPU, those with the most resident memory. Clients are sorted by device and PID.
+std::vector<ProcessUse> uses_of(const ClientSnapshot& snapshot, const std::string& device, std::size_t most) {
+  std::vector<ProcessUse> uses;
+  for (const NpuClient& client : snapshot.npu_clients) {
+    if (client.device != device) continue;
+    if (uses.empty() || uses.back().first->pid != client.pid) uses.push_back({&client, {}, 0});
+    add(uses.back(), client);
+  }
+  if (uses.size() > most) {
+    std::ranges::stable_sort(uses, std::greater(), &ProcessUse::resident);
+    uses.resize(most);
+  }
+  return uses;
+}
 
 }  // namespace
 
@@ -80,15 +137,20 @@ constexpr CollectorInfo NpuCollector::kInfo{
     .name = "npu",
     .help = "The NPU of Core Ultra processors: busy time, memory, clock, resets.",
     .in_snapshots = false,
+    .reads_processes = true,
     .metrics = kMetrics,
     .features = kFeatures,
+    .options = kOptions,
     .notes =
         "An NPU has metrics of its own, and needs no GPU beside it. Nothing here opens /dev/accel or wakes a sleeping "
-        "NPU, and only power and temperature need a permission (CAP_DAC_READ_SEARCH): they are in the processor's "
-        "telemetry, whose layout is known of Meteor Lake, Arrow Lake, Lunar Lake and Panther Lake. The driver counts "
+        "NPU. Memory by process needs CAP_SYS_PTRACE, as in collector fdinfo; beyond --collector.fdinfo.max-processes, "
+        "the processes with the least resident memory have no series. Power and temperature need CAP_DAC_READ_SEARCH: "
+        "they are in the processor's telemetry, whose layout is known of Meteor Lake, Arrow Lake, Lunar Lake and "
+        "Panther Lake. The driver counts "
         "busy time from the submission of a job to its end, and one job keeps the whole device busy, so a ratio of 1 "
         "says that there was always work, not that the NPU can do no more; during a hang it counts on until the reset. "
-        "No kernel reports it by process. Most jobs are short, and the clock stops between them, so `current` is often "
+        "No kernel reports busy time by process. Most jobs are short, and the clock stops between them, so `current` "
+        "is often "
         "0 beside a busy ratio above it. Resets come from the kernel's events, which collector health reads; where it "
         "cannot have them, they are counted by device core dumps, of which the kernel keeps one for five minutes: a "
         "lower bound."};
@@ -101,11 +163,14 @@ struct NpuCollector::Reports {
 };
 
 std::unique_ptr<MachineCollector> NpuCollector::create(const MachineContext& context) {
-  return std::make_unique<NpuCollector>(context.machine, context.min_window);
+  const bool per_process = context.options[kPerProcess];
+  const std::size_t most = context.options[kMaxProcesses];
+  return std::make_unique<NpuCollector>(context.machine, context.min_window,
+                                        per_process ? std::optional(most) : std::nullopt);
 }
 
-NpuCollector::NpuCollector(Machine& machine, Nanoseconds min_window)
-    : machine_(machine), min_window_(min_window), telemetry_(machine.sys) {}
+NpuCollector::NpuCollector(Machine& machine, Nanoseconds min_window, std::optional<std::size_t> most_processes)
+    : machine_(machine), min_window_(min_window), most_processes_(most_processes), telemetry_(machine.sys) {}
 
 void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
   auto found = find_npus(machine_, npus_);
@@ -117,6 +182,7 @@ void NpuCollector::collect(MachinePass& pass, SampleSink& out) {
   out.available(kNpu);
   Reports reports(out);
   for (const Npu& npu : npus_) write(npu, device_of(npu), pass.now(), reports, out);
+  write_processes(pass, out);
   write_telemetry(pass, out);
   if (counts_recoveries_) return out.available(kRecoveriesFeature);
   const bool is_denied = machine_.uevents.messages == nullptr;
@@ -150,6 +216,35 @@ void NpuCollector::write_busy(const Npu& npu, Device& device, Nanoseconds now, R
     const double seconds = static_cast<double>(delta->counts[0]) * kMicrosecond;
     out.add(kBusyRatio, {npu.address}, clamped_ratio(seconds, to_seconds(delta->elapsed).value));
   }
+}
+
+void NpuCollector::write_processes(MachinePass& pass, SampleSink& out) {
+  if (!most_processes_) return out.absent(kProcessesFeature, {Reason::disabled});
+  const auto outcome = pass.clients();
+  if (!outcome) return out.missing(kProcessesFeature, outcome);
+  const ClientSnapshot& snapshot = **outcome;
+  bool any = false;
+  for (const Npu& npu : npus_) {
+    for (const ProcessUse& use : uses_of(snapshot, npu.address, *most_processes_)) {
+      any = true;
+      const std::string pid = std::to_string(use.first->pid);
+      for (const ClientMemory& memory : use.memory)
+        for (const MemoryState& state : kMemoryStates)
+          if (const auto& bytes = memory.*state.value)
+            out.add(kProcessMemory, {npu.address, pid, use.first->comm, memory.region, state.label},
+                    Bytes{static_cast<double>(*bytes)});
+    }
+  }
+  report_processes(snapshot, any, out);
+}
+
+void NpuCollector::report_processes(const ClientSnapshot& snapshot, bool any, SampleSink& out) {
+  if (any) shows_memory_ = true;
+  if (!shows_memory_ && snapshot.npu_files_silent > 0) shows_memory_ = false;
+  if (shows_memory_ == false) return out.absent(kProcessesFeature, {Reason::kernel});
+  if (const auto hidden = snapshot.why_hidden())
+    return out.absent(hidden->reason == Reason::suspended ? kProcessesByLink : kProcessesFeature, *hidden);
+  if (shows_memory_) out.available(kProcessesFeature);
 }
 
 // The telemetry is the processor's, and names no device.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "base/monotonic_counter.h"
 #include "collector/collector.h"
 #include "device/npus.h"
+#include "source/clients.h"
 #include "source/npu_files.h"
 #include "source/npu_telemetry.h"
 
@@ -22,7 +24,8 @@ class NpuCollector final : public MachineCollector {
  public:
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  NpuCollector(Machine& machine, Nanoseconds min_window);
+  // most_processes: of an NPU, with series of their own; nullopt: none have any.
+  NpuCollector(Machine& machine, Nanoseconds min_window, std::optional<std::size_t> most_processes);
 
   void collect(MachinePass& pass, SampleSink& out) override;
 
@@ -42,6 +45,8 @@ class NpuCollector final : public MachineCollector {
 
   Device& device_of(const Npu& npu);
   void count_recoveries(MachinePass& pass);
+  void write_processes(MachinePass& pass, SampleSink& out);
+  void report_processes(const ClientSnapshot& snapshot, bool any, SampleSink& out);
   void write_telemetry(MachinePass& pass, SampleSink& out);
   static void write_busy(const Npu& npu, Device& device, Nanoseconds now, Reports& reports, SampleSink& out);
   static void write_frequency(const Npu& npu, Device& device, Reports& reports, SampleSink& out);
@@ -49,6 +54,8 @@ class NpuCollector final : public MachineCollector {
 
   Machine& machine_;
   const Nanoseconds min_window_;
+  const std::optional<std::size_t> most_processes_;
+  std::optional<bool> shows_memory_;  // the driver, by process; known from the first client on
   NpuTelemetry telemetry_;
   std::vector<Npu> npus_;
   bool counts_recoveries_ = false;

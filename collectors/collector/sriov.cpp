@@ -76,7 +76,10 @@ constexpr std::array<KernelAbsence, 2> kNoAdverse{{
      {},
      "the driver's debugfs shows no adverse_events",
      "mount -t debugfs none /sys/kernel/debug; Linux 6.8 or newer with CONFIG_DEBUG_FS"},
-    {Driver::i915, {}, "the i915 driver does not report them", ""},
+    {Driver::i915,
+     {},
+     "the driver's debugfs shows no adverse_events",
+     "only the out-of-tree driver i915-sriov-dkms has it: mount -t debugfs none /sys/kernel/debug"},
 }};
 
 constexpr FeatureDescriptor kFunctions{"virtual_functions", "SR-IOV virtual functions of this GPU.",
@@ -115,7 +118,8 @@ constexpr CollectorInfo SriovCollector::kInfo{
         "functions add up to at most 1. `workload` is named as in collector workloads: the libvirt or Proxmox machine, "
         "or the pod; it is empty for functions that no machine holds, and for those that are used on the host. Holders "
         "are searched in /proc while a function with a VFIO driver has none: at most every 30 s, and 50 ms at a time. "
-        "Of more than 256 functions the first ones are reported. Adverse events start again in the driver when a "
+        "Of more than 256 functions the first ones are reported; engine time is counted of the first 64 only. Adverse "
+        "events start again in the driver when a "
         "function is reset; the counters do not."};
 
 std::unique_ptr<MachineCollector> SriovCollector::create(const MachineContext& context) {
@@ -249,7 +253,6 @@ void SriovCollector::write_shares(const Gpu& gpu, Device& device, SampleSink& ou
 }
 
 void SriovCollector::write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out) {
-  if (gpu.driver != Driver::xe) return out.absent(kEvents, {Reason::kernel}, gpu.address);
   const auto read = device.adverse.read();
   if (read.is_absent()) return out.absent(kEvents, read.absent(), gpu.address);
   if (!read) return out.failed(read.failure());

@@ -15,7 +15,6 @@ namespace igpu {
 namespace {
 
 constexpr std::string_view kClass = "class/accel";
-constexpr std::string_view kDriver = "intel_vpu";
 
 // For machines whose list of PCI ids is missing or older (drivers/accel/ivpu/ivpu_drv.h).
 std::string_view known_name(std::uint16_t id) {
@@ -41,7 +40,7 @@ std::string pci_path_of(std::string_view link) {
 // nullopt: another driver's.
 std::optional<Npu> describe(const Machine& machine, Npu npu) {
   const auto driver = machine.sys.read_link(npu.pci_path + "/driver");
-  if (!driver || last_part(*driver) != kDriver) return std::nullopt;
+  if (!driver || last_part(*driver) != kNpuDriver) return std::nullopt;
   std::array<char, 64> buffer;
   if (const auto id = machine.sys.read(npu.pci_path + "/device", buffer))
     npu.device_id = scan_integer<std::uint16_t>(trim(*id), 16).value_or(0);

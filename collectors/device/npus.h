@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "igpu/reading.h"
@@ -20,6 +21,7 @@ struct Npu {
   std::uint64_t binding = 0;  // another one after the driver was loaded again
 };
 
+inline constexpr std::string_view kNpuDriver = "intel_vpu";
 inline constexpr std::size_t kMostNpus = 16;  // no machine has more than one; a tree that lies must not fill the page
 
 // Below /sys/class/accel (drivers/accel/drm_accel.c), sorted by address; empty if there is none. Accelerators of other

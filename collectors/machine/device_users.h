@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,7 +11,9 @@
 
 namespace igpu {
 
-// Processes that have a character device of one major number open, as BPF programs in the kernel report them.
+using DeviceMajors = std::array<std::uint32_t, 2>;
+
+// Processes that have a character device of one of two major numbers open, as BPF programs in the kernel report them.
 // One thread at a time.
 class DeviceUsers {
  public:
@@ -33,7 +36,7 @@ class DeviceUsers {
 // bpf(BPF_ITER_CREATE) and no capability. Absent{permission}: denied; Absent{kernel}: this kernel cannot run them, or
 // processes have other numbers below procfs_root than in the kernel (a PID namespace of a container);
 // Absent{disabled}: built without BPF (-DIGPU_BPF=OFF).
-Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major, const std::string& procfs_root);
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors& majors, const std::string& procfs_root);
 
 // Whether a kernel shows its processes there, rather than a copy.
 bool is_procfs(const std::string& folder);

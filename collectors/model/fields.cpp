@@ -178,9 +178,9 @@ consteval Field memory(std::string_view path, std::string_view metric) {
 
 // Of the GPU itself.
 template <auto Member>
-consteval Field of_gpu(std::string_view path, std::string_view metric, Why why = {}) {
+consteval Field of_gpu(std::string_view path, std::string_view metric, Only only, Why why) {
   using Value = typename MemberOf<Member>::Quantity;
-  Field made{.path = path, .metric = metric, .why = why};
+  Field made{.path = path, .metric = metric, .labels = {only.label}, .is = only.is, .why = why};
   made.put = [](const Target& to, const Labels&, double value) {
     if constexpr (std::is_same_v<Value, bool>)
       to.gpu->model.*Member = value != 0;
@@ -195,6 +195,11 @@ consteval Field of_gpu(std::string_view path, std::string_view metric, Why why =
       return std::vector{FieldValue{{}, number(snapshot.*Member)}};
     };
   return made;
+}
+
+template <auto Member>
+consteval Field of_gpu(std::string_view path, std::string_view metric, Why why = {}) {
+  return of_gpu<Member>(path, metric, Only{}, why);
 }
 
 using Put = void (*)(const Target&, const Labels&, double);
@@ -238,6 +243,31 @@ void put_process_names(const Target& to, const Labels& l, double) {
   row->container_id = l[4];
   row->pod_uid = l[5];
   row->systemd_unit = l[6];
+}
+
+void put_function(const Target& to, const Labels& l, double) {
+  VirtualFunction* const row = row_of<VirtualFunction>(to, l);
+  if (row == nullptr) return;
+  row->address = l[1];
+  row->driver = l[2];
+  row->workload = l[3];
+}
+
+void put_function_busy(const Target& to, const Labels& l, double value) {  // a series for each engine
+  const auto of = engine_class_of(l[1]);
+  VirtualFunction* const row = of ? row_of<VirtualFunction>(to, l) : nullptr;
+  if (row == nullptr) return;
+  auto load = std::find_if(row->busy.begin(), row->busy.end(),
+                           [&](const EngineClassLoad& one) { return one.engine_class == *of; });
+  if (load == row->busy.end()) load = row->busy.insert(load, EngineClassLoad{.engine_class = *of});
+  const double sum = load->busy.value_or({}).value * load->engines + value;
+  load->busy = Ratio{sum / ++load->engines};
+}
+
+consteval Field function_busy(std::string_view path, std::string_view metric) {
+  Field made = text(path, metric, {"vf", "class"}, put_function_busy, Scope::gpu, {"vf_engine_busy", "sriov"});
+  made.unit = Ratio::kSuffix;
+  return made;
 }
 
 void put_npu(const Target& to, const Labels& l, double) {
@@ -286,6 +316,7 @@ constexpr Why kEngineBusy{"engine_busy", "engines"}, kWaitSema{"engine_wait_sema
 constexpr Why kFrequency{"frequency", "frequency"}, kMean{"frequency_average", "frequency"};
 constexpr Why kRc6{"rc6", "rc6"}, kPower{"power", "power"}, kLink{"pcie_link", "pcie"};
 constexpr Why kProcesses{"processes", "fdinfo"};
+constexpr Why kFunctions{"virtual_functions", "sriov"}, kShares{"vf_shares", "sriov"};
 constexpr Why kNpuBusy{"npu_busy", "npu"}, kNpuClock{"npu_frequency", "npu"};
 
 constexpr Field kFields[] = {
@@ -363,6 +394,13 @@ constexpr Field kFields[] = {
     text("workload.cpu_time", "intel_gpu_workload_cpu_seconds_total", {"workload"}, put_workload_cpu, Scope::host),
     text("workload", "intel_gpu_workload_info", {"workload", "kind"}, put_workload_kind, Scope::host),
 
+    of_gpu<&GpuModel::functions_enabled>("gpu.functions_enabled", "intel_gpu_vfs", {"state", "enabled"}, kFunctions),
+    of_gpu<&GpuModel::functions_total>("gpu.functions_total", "intel_gpu_vfs", {"state", "total"}, kFunctions),
+    text("function", "intel_gpu_vf_info", {"vf", "vf_address", "driver", "workload"}, put_function),
+    function_busy("function.busy", "intel_gpu_vf_engine_busy_ratio"),
+    field<&VirtualFunction::exec_quantum>("function.exec_quantum", "intel_gpu_vf_exec_quantum_seconds", kShares),
+    field<&VirtualFunction::vram_quota>("function.vram_quota", "intel_gpu_vf_vram_quota_bytes", kShares),
+
     text("npu", "intel_npu_info", {"device", "accel", "device_id", "name"}, put_npu, Scope::host),
     text("npu.suspended", "intel_npu_runtime_suspended", {"device"}, put_npu_suspended, Scope::host),
     field<&Npu::busy>("npu.busy", "intel_npu_busy_ratio", kNpuBusy),
@@ -379,6 +417,7 @@ constexpr Field kFields[] = {
 
 // A count behind a ratio, histograms, or a detail that no view shows.
 constexpr std::string_view kLeftOut[] = {
+    "intel_npu_process_memory_bytes",
     "intel_npu_energy_joules_total",
     "intel_npu_power_watts",
     "intel_npu_temperature_celsius",
@@ -397,13 +436,8 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_fault_events_lost_total",
     "intel_gpu_pcie_errors_total",
     "intel_gpu_firmware_info",
-    "intel_gpu_vfs",
-    "intel_gpu_vf_info",
     "intel_gpu_vf_engine_busy_seconds_total",
-    "intel_gpu_vf_engine_busy_ratio",
-    "intel_gpu_vf_exec_quantum_seconds",
     "intel_gpu_vf_preempt_timeout_seconds",
-    "intel_gpu_vf_vram_quota_bytes",
     "intel_gpu_vf_adverse_events_total",
     "intel_gpu_connector_connected",
     "intel_gpu_connector_enabled",

@@ -162,12 +162,13 @@ struct GpuRows {
   RowList<PcieLink> pcie;  // one, or none
   RowList<Process> processes;
   RowList<WorkloadUse> workloads;
+  RowList<VirtualFunction> functions;
   GpuModel model;  // what is no row
   std::vector<FeatureState> features;
 
   auto lists() {
     return std::tie(engines, frequencies, throttling, rc6, power, power_limits, temperatures, fans, voltages, memory,
-                    bandwidth, pcie, processes, workloads);
+                    bandwidth, pcie, processes, workloads, functions);
   }
 };
 
@@ -218,6 +219,9 @@ inline constexpr auto kTopic<Process> = topic(&GpuRows::processes, &Snapshot::pr
 template <>
 inline constexpr auto kTopic<WorkloadUse> = topic(&GpuRows::workloads, &GpuModel::workloads, "", {"workload"},
                                                   &WorkloadUse::workload);
+template <>
+inline constexpr auto kTopic<VirtualFunction> = topic(&GpuRows::functions, &GpuModel::functions, "", {"vf"},
+                                                      &VirtualFunction::number);
 template <>
 inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, &HostModel::workloads, "", {"workload"},
                                                &Workload::name);

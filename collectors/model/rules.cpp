@@ -201,6 +201,8 @@ GpuModel finish(GpuRows&& rows, const Reasons& reasons) {
     std::sort(processes.begin(), processes.end(), before);
   if (!processes.empty() || (gpu.process_count && sees_others)) gpu.processes = std::move(processes);
   gpu.workloads = std::move(rows.workloads.rows);
+  gpu.functions = std::move(rows.functions.rows);
+  std::ranges::sort(gpu.functions, {}, &VirtualFunction::number);
   return gpu;
 }
 

@@ -109,7 +109,7 @@ std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {
                         "bpf: " + options.procfs_root + " is not a kernel's /proc; use auto or walk");
     return early;
   }
-  Reading<std::unique_ptr<DeviceUsers>> users = open_device_users(kDrmMajor, options.procfs_root);
+  Reading<std::unique_ptr<DeviceUsers>> users = open_device_users({kDrmMajor, kAccelMajor}, options.procfs_root);
   if (users) {
     early->drm_users = *std::move(users);
   } else {

@@ -289,7 +289,7 @@ Advice advise(const FeatureDescriptor& feature, const Absent& absent, const Perm
       if (feature.need == Need::uevents || feature.need == Need::kernel_log || feature.need == Need::hang_events)
         return {"messages of the kernel belong to the running machine: a capture or a copied tree has none", ""};
       if (gpu && gpu->virtual_function) return {"a virtual function does not have it; it is read on the host", ""};
-      return {"this GPU does not have it", ""};
+      return {feature.machine_wide ? "this machine does not have it" : "this GPU does not have it", ""};
     case Reason::suspended:
       if (feature.need == Need::descriptor_links) return links_advice();
       return {"the GPU is runtime-suspended, or about to be, and is not woken to be read", ""};

@@ -15,6 +15,15 @@
 namespace igpu {
 namespace {
 
+std::vector<ClientMemory> memory_of(const FdinfoBlock& block) {
+  std::vector<ClientMemory> memory;
+  memory.reserve(block.regions().size());
+  for (const FdinfoRegion& region : block.regions())
+    memory.push_back(
+        {std::string(region.name), region.total, region.shared, region.active, region.resident, region.purgeable});
+  return memory;
+}
+
 DrmClient client_of(const FdinfoBlock& block, std::uint32_t pid, Nanoseconds time) {
   DrmClient client;
   client.device = block.address;
@@ -23,10 +32,7 @@ DrmClient client_of(const FdinfoBlock& block, std::uint32_t pid, Nanoseconds tim
   client.pid = pid;
   client.time = time;
   client.engines = block.engines;
-  client.memory.reserve(block.regions().size());
-  for (const FdinfoRegion& region : block.regions())
-    client.memory.push_back(
-        {std::string(region.name), region.total, region.shared, region.active, region.resident, region.purgeable});
+  client.memory = memory_of(block);
   return client;
 }
 
@@ -47,6 +53,7 @@ void ClientFileReader::begin(std::uint32_t pid, const ClientFiles& known) {
   known_ = &known;
   directory_.reset();
   first_client_ = scan_.snapshot.clients.size();
+  first_npu_client_ = scan_.snapshot.npu_clients.size();
   start_time_.reset();
   links_readable_ = true;
 }
@@ -54,16 +61,20 @@ void ClientFileReader::begin(std::uint32_t pid, const ClientFiles& known) {
 // False if the process has ended meanwhile.
 bool ClientFileReader::end(ClientFiles& process) {
   known_ = nullptr;
-  if (scan_.snapshot.clients.size() == first_client_) return true;
+  auto& clients = scan_.snapshot.clients;
+  auto& npu_clients = scan_.snapshot.npu_clients;
+  if (clients.size() == first_client_ && npu_clients.size() == first_npu_client_) return true;
   // A process is identified by PID and start time; both come from the directory that the clients were read through.
   auto facts = read_process(*directory_, pid_, users_, scan_.snapshot.time);
   if (!facts) {
-    scan_.snapshot.clients.resize(first_client_);
+    clients.resize(first_client_);
+    npu_clients.resize(first_npu_client_);
     process = ClientFiles{};
     return false;
   }
   process.start_time_ticks = facts->start_time_ticks;
-  scan_.snapshot.processes.push_back(*std::move(facts));
+  for (std::size_t i = first_npu_client_; i < npu_clients.size(); ++i) npu_clients[i].comm = facts->comm;
+  if (clients.size() > first_client_) scan_.snapshot.processes.push_back(*std::move(facts));
   return true;
 }
 
@@ -103,6 +114,7 @@ bool ClientFileReader::read_known(std::uint32_t pid, ClientFiles& process, bool&
   begin(pid, process);
   ClientFiles found;
   found.denied = process.denied;
+  found.silent = process.silent;
   bool stopped = false;
   for (const ClientFile& file : process.files) {
     const Visit outcome = visit(file.fd, true);
@@ -116,6 +128,7 @@ bool ClientFileReader::read_known(std::uint32_t pid, ClientFiles& process, bool&
   process.denied = found.denied;
   process.skipped = found.skipped;
   process.left_out = found.left_out;
+  process.silent = found.silent;
   if (!end(process)) changed = true;
   return !stopped;
 }
@@ -132,6 +145,9 @@ bool ClientFileReader::add_file(Visit visit, std::uint32_t fd, ClientFiles& foun
       return true;
     case Visit::left_out:
       ++found.left_out;
+      return true;
+    case Visit::silent:
+      ++found.silent;
       return true;
     case Visit::nothing:
       return true;
@@ -154,6 +170,7 @@ ClientFileReader::Visit ClientFileReader::visit(std::uint32_t fd, bool known_fil
     if (!directory) return Visit::gone;
     directory_ = *std::move(directory);
   }
+  is_accel_ = false;
   if (scan_.gpus.has_sleeping_xe()) {
     if (const auto why = why_not_readable(fd)) return *why;
   } else if (!known_file && is_no_drm_file(fd)) {
@@ -166,7 +183,7 @@ ClientFileReader::Visit ClientFileReader::visit(std::uint32_t fd, bool known_fil
     return text.absent().reason == Reason::permission ? Visit::denied : Visit::gone;
   }
   FdinfoBlock block;
-  if (!parse_fdinfo(*text, block)) return Visit::nothing;
+  if (!parse_fdinfo(*text, block)) return is_accel_ ? Visit::silent : Visit::nothing;
   return add_client(block, now);
 }
 
@@ -176,6 +193,9 @@ ClientFileReader::Visit ClientFileReader::add_client(const FdinfoBlock& block, N
       return Visit::nothing;
     case FdinfoKind::incomplete:
       return Visit::unreadable;
+    case FdinfoKind::npu_client:
+      add_npu_client(block);
+      return Visit::client;
     case FdinfoKind::client:
       break;
   }
@@ -191,11 +211,24 @@ ClientFileReader::Visit ClientFileReader::add_client(const FdinfoBlock& block, N
   return Visit::client;
 }
 
+void ClientFileReader::add_npu_client(const FdinfoBlock& block) {
+  device_ = block.address;
+  auto& clients = scan_.snapshot.npu_clients;
+  const auto own = clients.begin() + static_cast<std::ptrdiff_t>(first_npu_client_);
+  const bool again = std::any_of(own, clients.end(), [&](const NpuClient& client) {
+    return client.id == *block.client_id && client.device == block.address;
+  });
+  if (!again) clients.push_back({std::string(block.address), *block.client_id, pid_, {}, memory_of(block)});
+}
+
 // The target of /proc/<pid>/fd/<fd>; nothing without permission (it requires CAP_DAC_READ_SEARCH as well).
 std::optional<std::string> ClientFileReader::link_target(std::uint32_t fd) {
   if (!links_readable_) return std::nullopt;
   auto target = directory_->read_link(NumberedPath("fd/", fd));
-  if (target) return *std::move(target);
+  if (target) {
+    is_accel_ = is_accel_name(last_part(*target));
+    return *std::move(target);
+  }
   if (target.is_absent() && target.absent().reason == Reason::permission) links_readable_ = false;
   return std::nullopt;
 }
@@ -225,7 +258,7 @@ std::optional<ClientFileReader::Visit> ClientFileReader::why_not_readable(std::u
     if (has_node_name(*target) || !may_be_renamed_node(*target)) return Visit::nothing;
     const auto device = opened_device(fd);
     if (!device) return Visit::left_out;
-    if (is_drm_node(*device) && scan_.gpus.is_awake_number(minor_of(device->rdev))) return std::nullopt;
+    if (is_drm_node(*device) && scan_.gpus.is_awake_number(*character_device(*device))) return std::nullopt;
     return Visit::nothing;
   }
   const ClientFile* const earlier = seen_earlier(fd);

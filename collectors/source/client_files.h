@@ -29,6 +29,7 @@ struct ClientFiles {
   bool denied = false;
   std::uint64_t skipped = 0;   // files with truncated or malformed text
   std::uint64_t left_out = 0;  // files of an unknown GPU that were not read, because a GPU sleeps
+  std::uint64_t silent = 0;    // nodes of an NPU without DRM text
 };
 
 // Reads the clients of single processes into a snapshot.
@@ -50,12 +51,13 @@ class ClientFileReader {
   bool read_known(std::uint32_t pid, ClientFiles& process, bool& changed);
 
  private:
-  enum class Visit { client, unreadable, left_out, nothing, gone, denied, stopped };
+  enum class Visit { client, unreadable, left_out, silent, nothing, gone, denied, stopped };
 
   void begin(std::uint32_t pid, const ClientFiles& known);
   bool end(ClientFiles& process);
   Visit visit(std::uint32_t fd, bool known_file);
   Visit add_client(const FdinfoBlock& block, Nanoseconds now);
+  void add_npu_client(const FdinfoBlock& block);
   bool add_file(Visit visit, std::uint32_t fd, ClientFiles& found);
   std::optional<std::string> link_target(std::uint32_t fd);
   Reading<FileFacts> opened_device(std::uint32_t fd) const;
@@ -71,7 +73,8 @@ class ClientFileReader {
   std::uint32_t pid_ = 0;
   const ClientFiles* known_ = nullptr;
   std::unique_ptr<Directory> directory_;  // opened when its first file is read
-  std::size_t first_client_ = 0;
+  std::size_t first_client_ = 0, first_npu_client_ = 0;
+  bool is_accel_ = false;  // the last file, by its link
   std::optional<std::uint64_t> start_time_;
   bool links_readable_ = true;
   std::string device_;  // of the last file read

@@ -18,18 +18,23 @@ constexpr unsigned kWalksAfterLoss = 16;
 
 // Keeps each client once. Several processes may hold a client (inherited or passed descriptors); it stays with the
 // lowest PID. Sorts clients and processes.
-void keep_one_holder_each(ClientSnapshot& snapshot) {
-  auto& clients = snapshot.clients;
-  std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
+template <class Client>
+void keep_one_holder_each(std::vector<Client>& clients) {
+  std::sort(clients.begin(), clients.end(), [](const Client& a, const Client& b) {
     return std::tie(a.device, a.id, a.pid) < std::tie(b.device, b.id, b.pid);
   });
-  clients.erase(
-      std::unique(clients.begin(), clients.end(),
-                  [](const DrmClient& a, const DrmClient& b) { return a.id == b.id && a.device == b.device; }),
-      clients.end());
-  std::sort(clients.begin(), clients.end(), [](const DrmClient& a, const DrmClient& b) {
+  clients.erase(std::unique(clients.begin(), clients.end(),
+                            [](const Client& a, const Client& b) { return a.id == b.id && a.device == b.device; }),
+                clients.end());
+  std::sort(clients.begin(), clients.end(), [](const Client& a, const Client& b) {
     return std::tie(a.device, a.pid, a.id) < std::tie(b.device, b.pid, b.id);
   });
+}
+
+void keep_one_holder_each(ClientSnapshot& snapshot) {
+  keep_one_holder_each(snapshot.npu_clients);
+  auto& clients = snapshot.clients;
+  keep_one_holder_each(clients);
   auto& processes = snapshot.processes;
   std::sort(processes.begin(), processes.end(),
             [](const ClientProcess& a, const ClientProcess& b) { return a.pid < b.pid; });
@@ -128,10 +133,12 @@ void ClientScan::read_known() {
 bool ClientScan::read_known(ClientFileReader& files, WalkedProcess& process) {
   bool changed = false;
   const std::size_t clients = snapshot_.clients.size();
+  const std::size_t npu_clients = snapshot_.npu_clients.size();
   const std::size_t processes = snapshot_.processes.size();
   if (!files.read_known(process.pid, process.clients, changed)) return false;
   if (changed) {
     snapshot_.clients.resize(clients);
+    snapshot_.npu_clients.resize(npu_clients);
     snapshot_.processes.resize(processes);
     process.must_scan = true;
   }
@@ -178,6 +185,7 @@ void ClientScan::sum_up() {
     if (process.clients.denied) ++snapshot_.processes_denied;
     snapshot_.blocks_skipped += process.clients.skipped;
     snapshot_.files_left_out += process.clients.left_out;
+    snapshot_.npu_files_silent += process.clients.silent;
     oldest = std::min(oldest, process.scanned);
   }
   snapshot_.oldest_scan = oldest;

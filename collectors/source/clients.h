@@ -64,6 +64,15 @@ struct DrmClient {
   }
 };
 
+// A client of an NPU: drivers/accel has the same interface, with memory only.
+struct NpuClient {
+  std::string device;  // PCI address from drm-pdev
+  std::uint64_t id = 0;
+  std::uint32_t pid = 0;  // as DrmClient::pid
+  std::string comm;
+  std::vector<ClientMemory> memory;
+};
+
 struct ClientProcess {
   std::uint32_t pid = 0;
   std::uint64_t start_time_ticks = 0;  // field 22 of /proc/<pid>/stat: distinguishes a reused PID
@@ -84,11 +93,13 @@ struct ClientSnapshot {
   std::string_view way = "walk";            // how clients were found: walk or bpf
   std::optional<Nanoseconds> oldest_scan;   // time of the oldest scan of a process; nullopt: no scan needed
   std::vector<DrmClient> clients;           // sorted by (device, pid, id)
-  std::vector<ClientProcess> processes;     // processes that hold a client; sorted by pid
+  std::vector<NpuClient> npu_clients;       // likewise
+  std::vector<ClientProcess> processes;     // processes that hold a client of a GPU; sorted by pid
   std::vector<std::uint32_t> pids;          // all running processes, visited or not; sorted
   std::uint64_t processes_denied = 0;       // processes of other users, whose fdinfo needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
-  std::uint64_t blocks_skipped = 0;  // truncated or malformed text, or a client without id or address
+  std::uint64_t blocks_skipped = 0;    // truncated or malformed text, or a client without id or address
+  std::uint64_t npu_files_silent = 0;  // open nodes of NPUs whose text has nothing of DRM: the kernel is older
   // Files that were not read, because they may belong to a sleeping GPU. With CAP_DAC_READ_SEARCH their GPU is known.
   std::uint64_t files_left_out = 0;
   bool complete = true;      // false: the time limit was reached; the rest follows in the next walk

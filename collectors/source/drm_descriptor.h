@@ -1,32 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "base/scan.h"
 #include "machine/filesystem.h"
 
-// How a file descriptor of a process shows that it may be an open DRM node.
+// How a file descriptor of a process shows that it may be an open DRM node, of a GPU or of an accelerator.
 namespace igpu {
 
-inline constexpr std::uint64_t kDrmMajor = 226;  // Documentation/admin-guide/devices.txt
+// Documentation/admin-guide/devices.txt
+inline constexpr std::uint32_t kDrmMajor = 226;
+inline constexpr std::uint32_t kAccelMajor = 261;
 
 // A device number as stat(2) reports it.
 constexpr std::uint64_t major_of(std::uint64_t device) { return (device >> 8 & 0xfff) | (device >> 32 & 0xfffff000); }
 constexpr std::uint64_t minor_of(std::uint64_t device) { return (device & 0xff) | (device >> 12 & 0xffffff00); }
 
-constexpr bool is_drm_node(const FileFacts& file) {
+struct DeviceNumber {
+  std::uint64_t major = 0, minor = 0;
+  bool operator==(const DeviceNumber&) const = default;
+};
+// Of a character device; nullopt for other files.
+constexpr std::optional<DeviceNumber> character_device(const FileFacts& file) {
   constexpr std::uint32_t kType = 0170000, kCharacterDevice = 0020000;
-  return (file.mode & kType) == kCharacterDevice && major_of(file.rdev) == kDrmMajor;
+  if ((file.mode & kType) != kCharacterDevice) return std::nullopt;
+  return DeviceNumber{major_of(file.rdev), minor_of(file.rdev)};
+}
+
+// What a file "dev" of sysfs says: "226:128".
+inline std::optional<DeviceNumber> device_number(const Directory& sys, const std::string& path) {
+  std::array<char, 32> buffer;
+  const auto text = sys.read(path, buffer);
+  if (!text) return std::nullopt;
+  std::string_view minor = trim(*text);
+  const auto major = scan_u64(take_until(minor, ':'));
+  const auto rest = scan_u64(minor);
+  return major && rest ? std::optional(DeviceNumber{*major, *rest}) : std::nullopt;
+}
+
+constexpr bool is_drm_node(const FileFacts& file) {
+  const auto device = character_device(file);
+  return device && (device->major == kDrmMajor || device->major == kAccelMajor);
 }
 
 constexpr std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+constexpr bool is_accel_name(std::string_view name) { return name.starts_with("accel"); }
 
 // Whether a path has the name of a DRM node. Containers may have the nodes outside /dev/dri, usually under the same
 // names.
 constexpr bool has_node_name(std::string_view path) {
   const std::string_view name = last_part(path);
-  return name.starts_with("card") || name.starts_with("renderD");
+  return name.starts_with("card") || name.starts_with("renderD") || is_accel_name(name);
 }
 
 // A device that may be a DRM node under another name. Only in /dev, which is the kernel's own file system: examining

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/scan.h"
+#include "device/npus.h"
 #include "device/pci_address.h"
 
 namespace igpu {
@@ -162,8 +163,10 @@ std::optional<Driver> intel_driver(std::string_view name) {
 
 FdinfoKind kind_of(const FdinfoBlock& block) {
   if (block.driver.empty()) return FdinfoKind::incomplete;
-  if (!intel_driver(block.driver)) return FdinfoKind::other_driver;
-  return block.client_id && !block.address.empty() ? FdinfoKind::client : FdinfoKind::incomplete;
+  const bool is_npu = block.driver == kNpuDriver;
+  if (!is_npu && !intel_driver(block.driver)) return FdinfoKind::other_driver;
+  if (!block.client_id || block.address.empty()) return FdinfoKind::incomplete;
+  return is_npu ? FdinfoKind::npu_client : FdinfoKind::client;
 }
 
 }  // namespace igpu

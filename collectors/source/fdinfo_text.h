@@ -44,6 +44,7 @@ bool parse_fdinfo(std::string_view text, FdinfoBlock& block);
 // Classes of blocks.
 enum class FdinfoKind {
   client,        // of i915 or xe, with id and address
+  npu_client,    // of intel_vpu, with id and address
   other_driver,  // another driver's
   incomplete,    // an Intel client without id or address, or DRM text without a driver: no owner
 };

@@ -2,10 +2,8 @@
 #include "source/sleeping_gpus.h"
 
 #include <algorithm>
-#include <array>
 
-#include "base/scan.h"
-#include "source/drm_descriptor.h"
+#include "device/npus.h"
 #include "source/fdinfo_text.h"
 
 namespace igpu {
@@ -25,6 +23,12 @@ SleepingGpus::SleepingGpus(const Directory& sys, std::span<const std::string> as
     add_node(sys, name, i915_addresses);
     return true;
   });
+  (void)sys.for_each("class/accel", [&](std::string_view name) {
+    const std::string path = "class/accel/" + std::string(name);
+    const auto driver = sys.read_link(path + "/device/driver");
+    if (driver && last_part(*driver) == kNpuDriver) add_awake(sys, path);
+    return true;
+  });
   has_sleeping_xe_ = std::any_of(asleep.begin(), asleep.end(),
                                  [&](const std::string& address) { return !contains(i915_addresses, address); });
 }
@@ -35,7 +39,12 @@ bool SleepingGpus::is_awake_node(std::string_view target) const {
   return target.starts_with('/') && contains(awake_nodes_, last_part(target));
 }
 
-bool SleepingGpus::is_awake_number(std::uint64_t minor) const { return contains(awake_minors_, minor); }
+bool SleepingGpus::is_awake_number(const DeviceNumber& number) const { return contains(awake_numbers_, number); }
+
+void SleepingGpus::add_awake(const Directory& sys, const std::string& path) {
+  awake_nodes_.emplace_back(last_part(path));
+  if (const auto number = device_number(sys, path + "/dev")) awake_numbers_.push_back(*number);
+}
 
 void SleepingGpus::add_node(const Directory& sys, std::string_view name,
                             std::vector<std::string_view>& i915_addresses) {
@@ -54,11 +63,7 @@ void SleepingGpus::add_node(const Directory& sys, std::string_view name,
   if (!driver) return;
   const auto sleeper = std::find(asleep_.begin(), asleep_.end(), last_part(device));
   if (sleeper == asleep_.end()) {
-    awake_nodes_.emplace_back(name);
-    std::array<char, 32> buffer;
-    const auto number = sys.read("class/drm/" + std::string(name) + "/dev", buffer);  // "226:128"
-    if (const auto minor = number ? scan_u64(trim(number->substr(number->find(':') + 1))) : std::nullopt)
-      awake_minors_.push_back(*minor);
+    add_awake(sys, "class/drm/" + std::string(name));
   } else if (driver == Driver::i915) {
     i915_addresses.push_back(*sleeper);
   }

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "machine/filesystem.h"
+#include "source/drm_descriptor.h"
 
 namespace igpu {
 
-// Decides which fdinfo files may be read while GPUs sleep: reading the fdinfo of an xe client resumes its GPU.
+// Decides which fdinfo files may be read while GPUs sleep: reading the fdinfo of an xe client resumes its GPU. That of
+// a client of an NPU resumes nothing, so nodes of NPUs are always among those that are awake.
 class SleepingGpus {
  public:
   SleepingGpus() = default;
@@ -24,14 +26,15 @@ class SleepingGpus {
   bool is_asleep(std::string_view address) const;
   // target: what the link /proc/<pid>/fd/<fd> leads to.
   bool is_awake_node(std::string_view target) const;
-  bool is_awake_number(std::uint64_t minor) const;
+  bool is_awake_number(const DeviceNumber& number) const;
 
  private:
   void add_node(const Directory& sys, std::string_view name, std::vector<std::string_view>& i915_addresses);
+  void add_awake(const Directory& sys, const std::string& path);
 
   std::span<const std::string> asleep_;
   std::vector<std::string> awake_nodes_;
-  std::vector<std::uint64_t> awake_minors_;
+  std::vector<DeviceNumber> awake_numbers_;
   bool has_sleeping_xe_ = false;
 };
 

@@ -17,6 +17,9 @@ constexpr std::uint64_t kMostInPci = 65535;  // NumVFs and TotalVFs have 16 bits
 constexpr std::size_t kMostGts = 8;
 constexpr std::size_t kMostText = 64UL * 1024;  // 256 functions with all kinds take half of it
 
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKindsOfI915{
+    {{"guc_storm", "guc_time"}, {"irq_storm", "irq_time"}, {"dbs_storm", "doorbell_time"}}};
+
 Reading<std::uint32_t> vf_count(Attribute& file) {
   const auto number = file.number();
   if (!number) return number.propagate<std::uint32_t>();
@@ -64,10 +67,15 @@ PhysicalFunction::PhysicalFunction(const Directory& sys, const Gpu& gpu)
       pci_path_(gpu.pci_path),
       prelim_(gpu.driver == Driver::i915 && !gpu.card.empty() ? gpu.pci_path + "/drm/" + gpu.card + "/prelim_iov/vf"
                                                               : std::string()),
-      total_(sys, gpu.pci_path + "/sriov_totalvfs"),
+      total_file_(sys, gpu.pci_path + "/sriov_totalvfs"),
       enabled_(sys, gpu) {}
 
-Reading<std::uint32_t> PhysicalFunction::total() { return vf_count(total_); }
+Reading<std::uint32_t> PhysicalFunction::total() {
+  if (total_) return *total_;
+  auto total = vf_count(total_file_);
+  if (total) total_ = *total;
+  return total;
+}
 
 PhysicalFunction::Limits PhysicalFunction::limits_of(std::uint32_t number) const {
   Limits limits;
@@ -141,9 +149,11 @@ std::vector<VfAdverseEvents> parse_adverse_events(std::string_view text) {
       std::string_view count = take_until(line, ' ');
       std::string_view kind = take_until(count, ':');
       const auto value = scan_u64(count);
-      // The keys are those of the thresholds: a number of errors, or a time of which each excess counts as one.
+      // The keys of xe are those of the thresholds: a number of errors, or a time of which each excess counts as one.
       for (const std::string_view unit : {"_count", "_us"})
         if (kind.ends_with(unit)) kind.remove_suffix(unit.size());
+      for (const auto& [of_i915, of_xe] : kKindsOfI915)
+        if (kind == of_i915) kind = of_xe;
       const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
       if (!value || kind.empty() || !std::all_of(kind.begin(), kind.end(), is_plain)) continue;
       events.counts.push_back({std::string(kind), *value});
@@ -154,20 +164,28 @@ std::vector<VfAdverseEvents> parse_adverse_events(std::string_view text) {
 }
 
 AdverseEventFiles::AdverseEventFiles(const Directory& sys, const Gpu& gpu)
-    : sys_(sys), folder_("kernel/debug/dri/" + gpu.address) {}
+    : sys_(sys), address_(gpu.address), card_(gpu.card), is_xe_(gpu.driver == Driver::xe) {}
 
-// Linux moved the files from gtN/pf/ to sriov/pf/tileT/gtG/.
+// xe moved the files from gtN/pf/ to sriov/pf/tileT/gtG/; i915-sriov-dkms has them in gtN/iov/. Before Linux 6.8 the
+// folder of a GPU was named after its primary node's number.
 Reading<Unit> AdverseEventFiles::find() {
-  if (const auto folder = sys_.stat(folder_); !folder) return folder.propagate<Unit>();
+  std::string folder = "kernel/debug/dri/" + address_;
+  auto found = sys_.stat(folder);
+  if (found.is_absent() && found.absent().reason == Reason::kernel && card_.starts_with("card")) {
+    folder = "kernel/debug/dri/" + card_.substr(4);
+    found = sys_.stat(folder);
+  }
+  if (!found) return found.propagate<Unit>();
   const auto add = [&](const std::string& path) {
     if (file_exists(sys_, path)) files_.push_back(path);
   };
-  const std::string newer = folder_ + "/sriov/pf";
+  const std::string newer = folder + "/sriov/pf";
   for (const std::string& tile : numbered(sys_, newer, "tile"))
     for (const std::string& gt : numbered(sys_, newer + "/" + tile, "gt"))
       add(newer + "/" + tile + "/" + gt + "/adverse_events");
+  const std::string below_gt = is_xe_ ? "/pf/adverse_events" : "/iov/adverse_events";
   if (files_.empty())
-    for (const std::string& gt : numbered(sys_, folder_, "gt")) add(folder_ + "/" + gt + "/pf/adverse_events");
+    for (const std::string& gt : numbered(sys_, folder, "gt")) add(folder + "/" + gt + below_gt);
   if (files_.empty()) return Absent{Reason::kernel, ENOENT};
   return Unit{};
 }

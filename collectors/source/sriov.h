@@ -58,7 +58,7 @@ class PhysicalFunction {
  public:
   PhysicalFunction(const Directory& sys, const Gpu& gpu);
 
-  // Absent: the GPU is no PF.
+  // Absent: the GPU is no PF. Read once: a driver sets it when it binds.
   Reading<std::uint32_t> total();
   Reading<std::uint32_t> enabled() { return enabled_.read(); }
   // Those that have a link, by number. The links are listed again when `enabled` changes or disagrees with them; the
@@ -79,7 +79,8 @@ class PhysicalFunction {
   const Directory& sys_;
   const std::string pci_path_;
   const std::string prelim_;  // of i915-sriov-dkms
-  Attribute total_;
+  Attribute total_file_;
+  std::optional<std::uint32_t> total_;
   EnabledVfs enabled_;
   std::optional<std::uint32_t> listed_for_;
   std::vector<VirtualFunction> functions_;
@@ -95,16 +96,18 @@ struct VfAdverseEvents {
   };
   std::vector<Count> counts;
 };
-// The text of adverse_events (xe_gt_sriov_pf_monitor.c): one line for each VF that had any. Other lines, and numbers
-// above kMostVfs, are skipped; at most kMostKinds kinds of a VF are kept.
+// The text of adverse_events (xe_gt_sriov_pf_monitor.c; intel_iov_event.c of i915-sriov-dkms, whose names of kinds
+// become those of xe): one line for each VF that had any. Other lines, and numbers above kMostVfs, are skipped; at most
+// kMostKinds kinds of a VF are kept.
 inline constexpr std::size_t kMostKinds = 16;
 std::vector<VfAdverseEvents> parse_adverse_events(std::string_view text);
 
-// The kinds that every xe with SR-IOV knows.
+// The kinds that every driver with SR-IOV knows.
 inline constexpr std::array<std::string_view, 6> kAdverseKinds{"cat_error", "engine_reset", "page_fault",
                                                                "guc_time",  "irq_time",     "doorbell_time"};
 
-// adverse_events in debugfs, which is root's, of all GTs.
+// adverse_events in debugfs, which is root's, of all GTs. Not kept open: an open file of debugfs pins the driver's
+// module.
 class AdverseEventFiles {
  public:
   AdverseEventFiles(const Directory& sys, const Gpu& gpu);
@@ -115,7 +118,8 @@ class AdverseEventFiles {
   Reading<Unit> find();
 
   const Directory& sys_;
-  const std::string folder_;
+  const std::string address_, card_;
+  const bool is_xe_;
   std::vector<std::string> files_;
   std::vector<char> buffer_;
 };

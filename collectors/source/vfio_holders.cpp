@@ -8,7 +8,6 @@
 
 #include "base/scan.h"
 #include "device/pci_address.h"
-#include "source/drm_descriptor.h"
 #include "source/numbered_path.h"
 
 namespace igpu {
@@ -51,10 +50,14 @@ std::string_view vfio_device_of(std::string_view fdinfo) {
 VfioHolders::Function VfioHolders::describe(const VirtualFunction& function) const {
   Function known;
   known.address = function.address;
-  if (const auto group = machine_.sys.read_link(function.pci_path + "/iommu_group"))
-    known.group = std::string(kGroups) + std::string(last_part(*group));
-  (void)machine_.sys.for_each(function.pci_path + "/vfio-dev", [&](std::string_view name) {
-    known.device = std::string(kDevices) + std::string(name);
+  if (const auto link = machine_.sys.read_link(function.pci_path + "/iommu_group")) {
+    const std::string group(last_part(*link));
+    known.group = {std::string(kGroups) + group, device_number(machine_.sys, "class/vfio/" + group + "/dev")};
+  }
+  const std::string devices = function.pci_path + "/vfio-dev";
+  (void)machine_.sys.for_each(devices, [&](std::string_view name) {
+    const std::string device(name);
+    known.device = {std::string(kDevices) + device, device_number(machine_.sys, devices + "/" + device + "/dev")};
     return false;
   });
   return known;
@@ -87,6 +90,8 @@ void VfioHolders::follow(std::span<const VirtualFunction> functions, Nanoseconds
 
 void VfioHolders::begin_search(std::span<const VirtualFunction> functions, Nanoseconds now) {
   searched_ = now;
+  const auto self = machine_.proc.read_link("self");
+  live_ = self && scan_integer<std::uint32_t>(*self);
   denied_ = links_denied_ = false;
   for (const VirtualFunction& function : functions) {
     // The group and the number of the device may be others after the function was bound again.
@@ -100,6 +105,17 @@ void VfioHolders::begin_search(std::span<const VirtualFunction> functions, Nanos
   });
 }
 
+bool VfioHolders::is_file_of(const Function& function, std::string_view link, std::uint32_t pid,
+                             std::uint32_t fd) const {
+  for (const DeviceFile* const file : {&function.group, &function.device}) {
+    if (link != file->path) continue;
+    if (!live_) return true;
+    const auto opened = machine_.proc.stat(file_of(pid, "/fd/", fd));
+    return opened && file->number && character_device(*opened) == file->number;
+  }
+  return false;
+}
+
 bool VfioHolders::still_holds(Function& function, Nanoseconds now) const {
   const ClientProcess& process = *function.process;
   // Another process under the same PID hardly has the same file under the same number.
@@ -107,8 +123,10 @@ bool VfioHolders::still_holds(Function& function, Nanoseconds now) const {
     if (start_time_of(machine_.proc, process.pid) != process.start_time_ticks) return false;
     function.checked = now;
   }
-  const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
-  if (link && *link != kDeviceFile) return *link == function.group || *link == function.device;
+  if (function.by_link) {
+    const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
+    return link && is_file_of(function, *link, process.pid, function.fd);
+  }
   std::array<char, 4096> buffer;
   const auto text = machine_.proc.read_start(file_of(process.pid, "/fdinfo/", function.fd), buffer);
   return text && vfio_device_of(*text) == function.address;
@@ -137,8 +155,11 @@ void VfioHolders::search(Nanoseconds now) {
 VfioHolders::Function* VfioHolders::held_by(std::uint32_t pid, std::uint32_t fd) {
   const auto link = machine_.proc.read_link(file_of(pid, "/fd/", fd));
   if (link && link->starts_with(kGroups)) {
-    for (auto& [address, function] : functions_)
-      if (!function.process && (*link == function.group || *link == function.device)) return &function;
+    for (auto& [address, function] : functions_) {
+      if (function.process || !is_file_of(function, *link, pid, fd)) continue;
+      function.by_link = true;
+      return &function;
+    }
     return nullptr;
   }
   // Without the right to read links every file may be one.
@@ -151,7 +172,11 @@ VfioHolders::Function* VfioHolders::held_by(std::uint32_t pid, std::uint32_t fd)
     return nullptr;
   }
   const auto known = functions_.find(vfio_device_of(*text));
-  if (known != functions_.end()) return known->second.process ? nullptr : &known->second;
+  if (known != functions_.end()) {
+    if (known->second.process) return nullptr;
+    known->second.by_link = false;
+    return &known->second;
+  }
   links_denied_ = links_denied_ || unknown;  // it may be the file of a group
   return nullptr;
 }

@@ -11,21 +11,23 @@
 
 #include "machine/machine.h"
 #include "source/clients.h"
+#include "source/drm_descriptor.h"
 #include "source/process.h"
 #include "source/sriov.h"
 
 // Which process has a PCI function that is bound to a VFIO driver: the machine monitor of a virtual machine. From Linux
 // 6.18 on the fdinfo of the device's file names it (vfio-device-syspath, drivers/vfio/vfio_main.c; needs
 // CAP_SYS_PTRACE). Before, the process has the file of the function's group (/dev/vfio/17) or of the device itself
-// (/dev/vfio/devices/vfio3), which the links in /proc/<pid>/fd show (CAP_DAC_READ_SEARCH as well).
+// (/dev/vfio/devices/vfio3), which the links in /proc/<pid>/fd show (CAP_DAC_READ_SEARCH as well). In a mount namespace
+// of its own a process can give that name to any file, so the file must be the device that sysfs has under that name.
 namespace igpu {
 
 // The PCI address of the device that the text of an fdinfo file names; "" if it names none.
 std::string_view vfio_device_of(std::string_view fdinfo);
 
-// Remembers the holders. A scrape checks that they still hold their functions: one or two reads each, and now and then
-// one more, whether it is the same process. All processes are scanned only while a function has no holder: when that
-// begins, and every kSearchAgain from then on, in pieces of kLongestScan.
+// Remembers the holders. A scrape checks that they still hold their functions: one read each, or a link and what it
+// leads to; and now and then one read more, whether it is the same process. All processes are scanned only while a
+// function has no holder: when that begins, and every kSearchAgain from then on, in pieces of kLongestScan.
 class VfioHolders {
  public:
   static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
@@ -43,16 +45,21 @@ class VfioHolders {
   const std::optional<Absent>& why_hidden() const { return hidden_; }
 
  private:
+  struct DeviceFile {
+    std::string path;  // "/dev/vfio/17"; "" if the kernel shows none
+    std::optional<DeviceNumber> number;
+  };
   // How an open file shows that it belongs to the function.
   struct Function {
     std::string address;
-    std::string group;   // "/dev/vfio/17"; "" if the kernel shows none
-    std::string device;  // "/dev/vfio/devices/vfio3"; likewise
+    DeviceFile group, device;
+    bool by_link = false;  // how the holder was found: the link of the file, or its fdinfo
     std::optional<ClientProcess> process;
     std::uint32_t fd = 0;
     Nanoseconds checked{};  // when it was the same process
   };
   Function describe(const VirtualFunction& function) const;
+  bool is_file_of(const Function& function, std::string_view link, std::uint32_t pid, std::uint32_t fd) const;
   bool still_holds(Function& function, Nanoseconds now) const;
   void search(Nanoseconds now);
   void scan_process(std::uint32_t pid, Nanoseconds now);
@@ -62,10 +69,11 @@ class VfioHolders {
   Machine& machine_;
   UserNames users_;
   std::map<std::string, Function, std::less<>> functions_;  // by address
-  std::optional<Nanoseconds> searched_;                     // when the last search began
-  std::vector<std::uint32_t> to_scan_;                      // the rest of it, the last first
-  bool denied_ = false;                                     // to this search: the files of a process
-  bool links_denied_ = false;                               // likewise: what a file is
+  bool live_ = false;                    // /proc is this machine's own, not a captured tree: links lead to open files
+  std::optional<Nanoseconds> searched_;  // when the last search began
+  std::vector<std::uint32_t> to_scan_;   // the rest of it, the last first
+  bool denied_ = false;                  // to this search: the files of a process
+  bool links_denied_ = false;            // likewise: what a file is
   std::optional<Absent> hidden_;
 };
 

@@ -37,6 +37,8 @@ constexpr bool lacks(const Finding& finding, Reason reason) {
   return !finding.available && !finding.feature->optional && finding.absent.reason == reason;
 }
 
+constexpr std::string_view kNotInHardware = "this hardware does not have it: ";
+
 // One line each, by interest: what works, what is missing, what is absent by design.
 constexpr State kStates[] = {
     {"ok", "", [](const Finding& finding) { return finding.available; }},
@@ -48,14 +50,17 @@ constexpr State kStates[] = {
     {"-", "turned off or not set up: ", [](const Finding& finding) { return lacks(finding, Reason::disabled); }},
     {"-", "no version of this driver has it: ",
      [](const Finding& finding) { return lacks(finding, Reason::kernel) && !is_missing(finding); }},
-    {"-", "this hardware does not have it: ", [](const Finding& finding) { return lacks(finding, Reason::hardware); }}};
+    {"-", kNotInHardware, [](const Finding& finding) { return lacks(finding, Reason::hardware); }}};
 
-void add_states(std::string& out, std::span<const Finding> findings, const std::string& device) {
+void add_states(std::string& out, std::span<const Finding> findings, const std::string& device, bool of_function) {
   for (const State& state : kStates) {
+    const std::string_view explanation = of_function && state.explanation == kNotInHardware
+                                             ? "a virtual function does not have it; it is read on the host: "
+                                             : state.explanation;
     std::string text;
     for (const Finding& finding : findings) {
       if (finding.device != device || finding.feature == nullptr || !state.includes(finding)) continue;
-      text += (text.empty() ? std::string(state.explanation) : ", ") + std::string(finding.feature->name);
+      text += (text.empty() ? std::string(explanation) : ", ") + std::string(finding.feature->name);
     }
     if (!text.empty()) add_line(out, state.mark, text);
   }
@@ -181,14 +186,15 @@ std::string doctor_text(const Diagnosis& diagnosis) {
   std::string out;
   for (const Gpu& gpu : diagnosis.gpus) {
     const std::string name = gpu.name.empty() ? "(unknown name)" : gpu.name;
-    add_title(out, name + " (" + to_string(gpu.kind) + ", " + to_string(gpu.driver) + ")", gpu.address);
-    add_states(out, diagnosis.findings, gpu.address);
+    const std::string function = gpu.virtual_function ? ", virtual function" : "";
+    add_title(out, name + " (" + to_string(gpu.kind) + ", " + to_string(gpu.driver) + function + ")", gpu.address);
+    add_states(out, diagnosis.findings, gpu.address, gpu.virtual_function);
     add_advice(out, diagnosis.advice, gpu.address);
   }
   for (const snapshot::Npu& npu : diagnosis.npus)
     add_title(out, name_of(npu) + " (NPU, intel_vpu); its features are listed below", npu.address);
   std::string machine;
-  add_states(machine, diagnosis.findings, "");
+  add_states(machine, diagnosis.findings, "", false);
   if (!machine.empty()) {
     add_title(out, "This machine");
     out += machine;

@@ -43,7 +43,17 @@ void add_features(std::string& out, std::span<const Finding> findings, const std
   add_names(out, "lacks", missing);
 }
 
-void add_gpu(std::string& out, const Gpu& gpu, std::span<const Finding> findings) {
+// Virtual functions, one a line, of a GPU that can have some.
+void add_functions(std::string& out, const GpuModel& gpu) {
+  add_names(out, "functions", functions_enabled(gpu).empty() ? Names{} : Names{functions_enabled(gpu)});
+  for (const snapshot::VirtualFunction& function : gpu.functions) {
+    out += std::string(kIndent, ' ') + clean_text(name_of(function)) + "  " + clean_text(function.address);
+    if (!function.workload.empty()) out += "  " + clean_text(function.workload);
+    out += '\n';
+  }
+}
+
+void add_gpu(std::string& out, const Gpu& gpu, const GpuModel* model, std::span<const Finding> findings) {
   out += gpu.address + "  ";
   append_wrapped(out, gpu.name.empty() ? "(unknown name)" : clean_text(gpu.name), 2);
   out += "\n  " + padded("driver", kIndent - 2) + to_string(gpu.driver) + ", " + to_string(gpu.kind) +
@@ -53,6 +63,7 @@ void add_gpu(std::string& out, const Gpu& gpu, std::span<const Finding> findings
     if (!node.empty()) nodes.push_back(node);
   }
   add_names(out, "nodes", nodes.empty() ? Names{"none"} : nodes);
+  if (model != nullptr) add_functions(out, *model);
   add_features(out, findings, gpu.address);
 }
 
@@ -64,15 +75,14 @@ void add_npu(std::string& out, const snapshot::Npu& npu) {
   add_names(out, "nodes", {npu.accel});
 }
 
-std::string as_text(const std::vector<Gpu>& gpus, std::span<const snapshot::Npu> npus,
-                    std::span<const Finding> findings) {
-  if (gpus.empty() && npus.empty()) return "No Intel GPU bound to i915 or xe.\n";
+std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings) {
+  if (gpus.empty() && host.npus.empty()) return "No Intel GPU bound to i915 or xe.\n";
   std::string out;
   for (const Gpu& gpu : gpus) {
     if (!out.empty()) out += '\n';
-    add_gpu(out, gpu, findings);
+    add_gpu(out, gpu, host.gpu(gpu.address), findings);
   }
-  for (const snapshot::Npu& npu : npus) {
+  for (const snapshot::Npu& npu : host.npus) {
     if (!out.empty()) out += '\n';
     add_npu(out, npu);
   }
@@ -82,18 +92,18 @@ std::string as_text(const std::vector<Gpu>& gpus, std::span<const snapshot::Npu>
   return out;
 }
 
-std::string as_json(const std::vector<Gpu>& gpus, std::span<const snapshot::Npu> npus,
-                    std::span<const Finding> findings) {
+std::string as_json(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings) {
   JsonWriter json;
   json.begin_object().name("gpus").begin_array();
   for (const Gpu& gpu : gpus) {
     json.begin_object();
     write_gpu(json, gpu);
+    if (const GpuModel* const model = host.gpu(gpu.address)) write_functions(json, *model);
     write_features(json, findings, gpu.address);
     json.end_object();
   }
   json.end_array();
-  write_npus(json, npus);
+  write_npus(json, host.npus);
   json.name("machine").begin_object();
   write_features(json, findings, "");
   json.end_object().end_object();
@@ -110,8 +120,8 @@ int list(const Options& options) {
   Monitor monitor(monitor_options, log);
   const std::vector<Gpu> gpus = monitor.gpus();
   const std::shared_ptr<const ScrapeResult> result = monitor.scrape({});
-  const std::vector<snapshot::Npu> npus = model_of(PageView(result->lists())).npus;
-  return print(options.json ? as_json(gpus, npus, result->findings()) : as_text(gpus, npus, result->findings()));
+  const HostModel host = model_of(PageView(result->lists()));
+  return print(options.json ? as_json(gpus, host, result->findings()) : as_text(gpus, host, result->findings()));
 }
 
 }  // namespace igpu::exporter

@@ -31,7 +31,7 @@ void add_section(std::string& out, const SummarySection& section) {
     if (row.value.empty()) {
       append_wrapped(out, clean_text(row.name), kRowIndent);
     } else {
-      out += padded(clean_text(row.name), kNameWidth) + row.value;
+      out += padded(clean_text(row.name), kNameWidth) + clean_text(row.value);
     }
     out += '\n';
   }
@@ -64,7 +64,7 @@ std::string stats_table(const PageView& view, std::span<const Gpu> gpus) {
     out += gpu.address + "  ";
     append_wrapped(out,
                    (gpu.name.empty() ? "(unknown name)" : clean_text(gpu.name)) + " (" + to_string(gpu.kind) + ", " +
-                       to_string(gpu.driver) + ")",
+                       to_string(gpu.driver) + (gpu.virtual_function ? ", virtual function)" : ")"),
                    2);
     out += '\n';
     if (summary.suspended) out += "  suspended; values that would wake it are not read\n";

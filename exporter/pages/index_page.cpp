@@ -128,6 +128,7 @@ void add_gpu(Html& html, const Gpu& gpu, const GpuSummary& summary, const std::s
       .text(gpu.name.empty() ? "(unknown name)" : gpu.name)
       .markup("</h3>\n<p class=\"about\">");
   html.text(gpu.address).markup(" · ").text(to_string(gpu.kind)).markup(" · ").text(to_string(gpu.driver));
+  if (gpu.virtual_function) html.markup(" · virtual function");
   for (const std::string& node : {gpu.card, gpu.render_node}) {
     if (!node.empty()) html.markup(" · ").text(node);
   }

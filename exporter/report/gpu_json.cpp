@@ -17,6 +17,8 @@ std::string hexadecimal(const char* format, unsigned value) {
   return text;
 }
 
+int whole(Count count) { return static_cast<int>(count.value); }
+
 }  // namespace
 
 void write_gpu(JsonWriter& json, const Gpu& gpu) {
@@ -29,6 +31,20 @@ void write_gpu(JsonWriter& json, const Gpu& gpu) {
   if (gpu.revision) json.member("revision", hexadecimal("0x%02x", *gpu.revision));
   if (gpu.numa_node >= 0) json.member("numa_node", gpu.numa_node);
   json.member("virtual_function", gpu.virtual_function);
+}
+
+void write_functions(JsonWriter& json, const GpuModel& gpu) {
+  if (!gpu.functions_enabled) return;
+  json.name("vfs").begin_object().member("enabled", whole(*gpu.functions_enabled));
+  if (gpu.functions_total) json.member("total", whole(*gpu.functions_total));
+  json.name("functions").begin_array();
+  for (const snapshot::VirtualFunction& function : gpu.functions) {
+    json.begin_object().member("vf", static_cast<int>(function.number)).member("vf_address", function.address);
+    json.member("driver", function.driver);
+    write_known(json, "workload", function.workload);
+    json.end_object();
+  }
+  json.end_array().end_object();
 }
 
 void write_npus(JsonWriter& json, std::span<const snapshot::Npu> npus) {

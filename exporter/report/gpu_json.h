@@ -17,6 +17,9 @@ namespace igpu::exporter {
 // virtual_function. Unknown ones are omitted.
 void write_gpu(JsonWriter& json, const Gpu& gpu);
 
+// "vfs" of a GPU with SR-IOV: enabled, total, and for each virtual function the labels of intel_gpu_vf_info.
+void write_functions(JsonWriter& json, const GpuModel& gpu);
+
 // "npus": one object for each, with the labels of intel_npu_info. Their features are the machine's.
 void write_npus(JsonWriter& json, std::span<const snapshot::Npu> npus);
 

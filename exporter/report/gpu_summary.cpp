@@ -100,6 +100,19 @@ std::string human_bytes(double value) {
   return formatted(unit == 0 ? "%6.0f " : "%6.1f ", value) + kUnits[unit];
 }
 
+namespace {
+
+// One row each: "vf1 xe-vfio-pci", "news: video 20.1 %".
+void put_functions(Sections& to, const GpuModel& gpu) {
+  SummarySection section{"functions", {}};
+  for (const VirtualFunction& function : gpu.functions)
+    section.rows.push_back({exporter::name_of(function),
+                            function.workload + (function.workload.empty() ? "" : ": ") + loads_of(function)});
+  if (!section.rows.empty()) to.sections.push_back(std::move(section));
+}
+
+}  // namespace
+
 GpuSummary summarize(const GpuModel& gpu) {
   Sections to;
   to.add("engines", gpu.engines, [&](auto& out, const Engine& row) { to.put(out, name_of(row), row.busy); });
@@ -114,6 +127,7 @@ GpuSummary summarize(const GpuModel& gpu) {
          [&](auto& out, const Temperature& row) { to.put(out, row.sensor, Reading(row.value)); });
   to.add("fan", gpu.fans, [&](auto& out, const Fan& row) { to.put(out, row.name, Reading(row.speed)); });
   to.add("memory", gpu.memory, put_memory);
+  put_functions(to, gpu);
   return {gpu.suspended.value_or(false), std::move(to.sections), processes(gpu)};
 }
 
@@ -131,6 +145,27 @@ std::vector<SummarySection> summarize(const Npu& npu) {
       out.rows.push_back({"since the start", formatted("%6.0f", row.recoveries->value)});
   });
   return std::move(to.sections);
+}
+
+std::string name_of(const VirtualFunction& function) {
+  return "vf" + std::to_string(function.number) + ' ' + function.driver;
+}
+
+std::string loads_of(const VirtualFunction& function) {
+  if (function.busy.empty()) return "-";
+  std::string text;
+  for (const EngineClassLoad& load : function.busy) {
+    const double ratio = load.busy.value_or({}).value;
+    if (ratio < kIdle) continue;
+    text += (text.empty() ? "" : ", ") + std::string(to_string(load.engine_class)) + formatted(" %.1f %%", ratio * 100);
+  }
+  return text.empty() ? "idle" : text;
+}
+
+std::string functions_enabled(const GpuModel& gpu) {
+  if (!gpu.functions_enabled) return {};
+  const auto number = [](const Reading<Count>& count) { return formatted("%.0f", count->value); };
+  return number(gpu.functions_enabled) + (gpu.functions_total ? " of " + number(gpu.functions_total) : "") + " enabled";
 }
 
 std::string name_of(const Npu& npu) { return npu.name.empty() ? "NPU" : npu.name; }

@@ -36,6 +36,13 @@ std::vector<SummarySection> summarize(const snapshot::Npu& npu);
 // "Lunar Lake NPU"; "NPU" if the name is not known.
 std::string name_of(const snapshot::Npu& npu);
 
+// "vf1 xe-vfio-pci".
+std::string name_of(const snapshot::VirtualFunction& function);
+// "video 20.1 %, copy 3.0 %"; "idle"; "-" if its engine time is not known.
+std::string loads_of(const snapshot::VirtualFunction& function);
+// "4 of 24 enabled"; "" for a GPU without SR-IOV.
+std::string functions_enabled(const GpuModel& gpu);
+
 // "380.1 MiB", aligned as the values of rows.
 std::string human_bytes(double value);
 

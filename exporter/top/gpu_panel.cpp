@@ -34,6 +34,12 @@ constexpr int kGap = 2;     // between items
 constexpr int kIndent = 2;  // of what belongs to a GPU
 constexpr int kPercentWidth = 6;
 
+constexpr double kIdle = 0.0005;  // shown as 0.0 %
+
+std::string class_name(EngineClass engine_class) {
+  return engine_class == EngineClass::video_enhance ? "enhance" : std::string(to_string(engine_class));
+}
+
 std::size_t index_of(EngineClass engine_class) { return static_cast<std::size_t>(engine_class); }
 
 ClassRatios class_ratios(const GpuModel& gpu) {
@@ -145,14 +151,37 @@ class Painter {
     }
   }
 
-  // The same line in any detail; what does not fit is left out as a whole.
+  // What does not fit into the line is left out as a whole.
+  void put_whole(int& x, const Item& item) {
+    if (x + kGap + width_of(item) > width()) return;
+    x += kGap;
+    for (const Piece& piece : item) x = canvas().put(x, y_, piece.text, piece.style);
+  }
+
+  // One line for each virtual function; without detail, of those that have a driver.
+  void function_lines(const GpuModel& gpu) {
+    for (const VirtualFunction& function : gpu.functions) {
+      if (detail_ == Detail::brief && function.driver == "none") continue;
+      int x = canvas().put(kIndent, y_, "vf" + std::to_string(function.number), Style::strong);
+      x = canvas().put_name(x + kGap, y_, function.driver, Style::dim);
+      if (!function.workload.empty()) x = canvas().put_name(x + kGap, y_, function.workload, Style::plain);
+      bool idle = !function.busy.empty();
+      for (const EngineClassLoad& load : function.busy) {
+        if (!load.busy || load.busy->value < kIdle) continue;
+        idle = false;
+        put_whole(x, {{class_name(load.engine_class) + " ", Style::dim},
+                      {percent(value_of(load.busy)), class_style(index_of(load.engine_class))}});
+      }
+      if (idle) put_whole(x, {{"idle", Style::dim}});
+      if (detail_ == Detail::full) put_whole(x, {{function.address, Style::dim}});
+      ++y_;
+    }
+  }
+
+  // The same line in any detail.
   void npu_line(const Npu& npu, const std::string& host) {
     int x = canvas().put(0, y_, "NPU", Style::strong);
-    const auto put = [&](const Item& item) {
-      if (x + kGap + width_of(item) > width()) return;
-      x += kGap;
-      for (const Piece& piece : item) x = canvas().put(x, y_, piece.text, piece.style);
-    };
+    const auto put = [&](const Item& item) { put_whole(x, item); };
     if (!host.empty()) x = canvas().put_name(x + kGap, y_, host, Style::plain);
     if (npu.busy)
       put({{"busy ", Style::dim}, {percent(value_of(npu.busy)), class_style(index_of(EngineClass::compute))}});
@@ -173,7 +202,8 @@ class Painter {
     title(gpu, place);
     if (gpu.suspended.value_or(false)) {
       (void)canvas().put(kIndent, y_++, "suspended; values that would wake it are not read", Style::dim);
-      return flow({missing_items(gpu)});
+      flow({missing_items(gpu)});
+      return function_lines(gpu);
     }
     if (detail_ == Detail::full) {
       engines(gpu, place);
@@ -185,6 +215,7 @@ class Painter {
       }
       flow_items(all);
     }
+    function_lines(gpu);
   }
 
   void title(const GpuModel& gpu, GpuPlace place) {
@@ -281,8 +312,8 @@ class Painter {
     Group group;
     for (std::size_t i = 0; i < ratios.size(); ++i) {
       if (!ratios[i]) continue;
-      const std::string name = i == 3 ? "enhance" : std::string(to_string(static_cast<EngineClass>(i)));
-      group.push_back({{name + " ", Style::dim}, {percent(ratios[i]), class_style(i)}});
+      group.push_back(
+          {{class_name(static_cast<EngineClass>(i)) + " ", Style::dim}, {percent(ratios[i]), class_style(i)}});
     }
     return group;
   }

@@ -108,7 +108,7 @@ class Injected {
     }
     std::vector<std::string> arguments;
     if (!setting.reads_processes)
-      arguments = {"--no-collector.fdinfo", "--no-collector.engines", "--no-collector.sriov"};
+      arguments = {"--no-collector.fdinfo", "--no-collector.engines", "--no-collector.sriov", "--no-collector.npu"};
     if (setting.pushes) {
       receiver_ = igpu::UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
       sockaddr_in address{};

@@ -348,13 +348,17 @@ TEST_CASE("without collectors that inspect processes all threads are confined, a
   MachineTree tree;
   for (const char* directory : {"sys", "proc", "dev/dri"}) tree.make_directory(directory);
   tree.lay_out("multigpu-igpu-arc-links");
-  const std::vector<std::string> arguments{"--path.sysfs=" + tree.path("sys"), "--path.procfs=" + tree.path("proc"),
-                                           "--path.devfs=" + tree.path("dev"), "--no-collector.fdinfo",
-                                           "--no-collector.engines",           "--no-collector.sriov"};
+  const std::vector<std::string> arguments{"--path.sysfs=" + tree.path("sys"),
+                                           "--path.procfs=" + tree.path("proc"),
+                                           "--path.devfs=" + tree.path("dev"),
+                                           "--no-collector.fdinfo",
+                                           "--no-collector.engines",
+                                           "--no-collector.sriov",
+                                           "--no-collector.npu"};
   same_page(arguments);
   same_page(arguments, Nobody(tree).launcher);
-  same_page({"--no-collector.fdinfo", "--no-collector.engines",
-             "--no-collector.sriov"});  // this machine, with whatever it has
+  same_page({"--no-collector.fdinfo", "--no-collector.engines", "--no-collector.sriov",
+             "--no-collector.npu"});  // this machine, with whatever it has
 }
 
 TEST_CASE("memory is protected: no core dump, and all process_* metrics are present") {

@@ -71,7 +71,7 @@ class Opener {
 
 // Null where this build, user or kernel has no BPF; then the reason must be one that the exporter reports.
 std::unique_ptr<DeviceUsers> users_of(std::uint32_t major) {
-  Reading<std::unique_ptr<DeviceUsers>> users = open_device_users(major, "/proc");
+  Reading<std::unique_ptr<DeviceUsers>> users = open_device_users({major, kNoDevice}, "/proc");
   if (users) return *std::move(users);
   REQUIRE(users.is_absent());
   const Reason reason = users.absent().reason;
@@ -141,7 +141,7 @@ TEST_CASE("without the privileges it is absent, and the reason is the permission
   REQUIRE(child >= 0);
   if (child == 0) {
     if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
-    const auto users = open_device_users(kNoDevice, "/proc");
+    const auto users = open_device_users({kNoDevice, kNoDevice}, "/proc");
     ::_exit(!users && users.is_absent() && users.absent().reason == Reason::permission ? 0 : 1);
   }
   int status = 0;
@@ -153,7 +153,7 @@ TEST_CASE("a copy of /proc is not the kernel's, and one with other numbers is of
   CHECK(is_procfs("/proc"));
   CHECK_FALSE(is_procfs("/tmp"));
   CHECK_FALSE(is_procfs("/nowhere"));
-  const auto users = open_device_users(kNoDevice, "/nowhere");
+  const auto users = open_device_users({kNoDevice, kNoDevice}, "/nowhere");
   REQUIRE_FALSE(users);
   CHECK((users.absent().reason == Reason::kernel || users.absent().reason == Reason::disabled));
 }

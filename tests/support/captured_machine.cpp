@@ -33,7 +33,8 @@ constexpr std::uint64_t kActualMhz = 1200;
 constexpr std::uint64_t kRequestedMhz = 1300;
 constexpr std::uint64_t kInterrupts = 1234;
 constexpr std::array<std::uint64_t, 2> kAsleepMs{400, 700};  // by GT
-constexpr std::uint64_t kJoulesInMicro = 25'000'000;         // 25 W, and 5 W more with every counter of a chip
+constexpr std::uint64_t kNpuBusyMicro = 250'000;
+constexpr std::uint64_t kJoulesInMicro = 25'000'000;  // 25 W, and 5 W more with every counter of a chip
 
 std::uint64_t busy_of(EngineClass engine_class, unsigned instance) {
   return kBusy[static_cast<std::size_t>(engine_class)] / (instance == 0 ? 1 : 8);
@@ -225,7 +226,10 @@ CapturedMachine::CapturedMachine(const Capture& capture)
 // One transcode that has every GPU open.
 void CapturedMachine::add_clients() {
   for (const std::string& name : names_in(m_.tree.root() / "sys/bus/pci/devices")) {
-    if (m_.tree.exists("sys/bus/pci/devices/" + name + "/driver")) addresses_.push_back(name);
+    const fs::path driver = m_.tree.root() / "sys/bus/pci/devices" / name / "driver";
+    if (!fs::is_symlink(driver)) continue;
+    const std::string bound = fs::read_symlink(driver).filename();
+    if (bound == "i915" || bound == "xe") addresses_.push_back(name);
   }
   m_.tree.write("proc/2/comm", "kthreadd\n");
   m_.tree.write("proc/sys/kernel/perf_event_paranoid", "2\n");
@@ -313,14 +317,20 @@ void CapturedMachine::move_i915(const Pmu& pmu, std::uint64_t seconds) {
 }
 
 void CapturedMachine::move_xe(const Pmu& pmu, std::uint64_t seconds) {
-  for (const CapturedGpu& gpu : capture_.gpus) {
+  for (std::size_t i = 0; i < capture_.gpus.size(); ++i) {
+    const CapturedGpu& gpu = capture_.gpus[i];
     if (gpu.driver != Driver::xe) continue;
+    const std::string enabled = "sys/bus/pci/devices/" + addresses_[i] + "/sriov_numvfs";
+    const std::uint64_t functions =
+        fs::exists(m_.tree.path(enabled)) ? scan_u64(trim(m_.tree.read(enabled))).value_or(0) : 0;
     for (const drm::XeEngine& engine : xe_engines_of(gpu)) {
       const std::uint64_t where = std::uint64_t{engine.gt} << 60 | std::uint64_t{engine.engine_class} << 20 |
                                   std::uint64_t{engine.instance} << 12;
       const std::uint64_t busy = busy_of(static_cast<EngineClass>(engine.engine_class), engine.instance);
       m_.perf.counter(pmu.type, where | 2) += busy / 625 * 12 * seconds;
       m_.perf.counter(pmu.type, where | 3) += kTicksPerSecond * seconds;
+      for (std::uint64_t vf = 1; vf <= functions; ++vf)  // less from one to the next
+        m_.perf.counter(pmu.type, vf << 44 | where | 2) += busy / 4 / vf / 625 * 12 * seconds;
     }
   }
   for (std::uint64_t gt = 0; gt < 2; ++gt) m_.perf.counter(pmu.type, gt << 60 | 1) += kAsleepMs[gt] * seconds;
@@ -336,12 +346,14 @@ void CapturedMachine::move_files(std::uint64_t seconds) {
     const std::string name = file.filename().string();
     const bool energy = name == "energy_uj" || (name.starts_with("energy") && name.ends_with("_input"));
     const bool residency = name == "rc6_residency_ms" || name == "idle_residency_ms";
-    if (!energy && !residency) continue;
+    const bool npu = name == "npu_busy_time_us";
+    if (!energy && !residency && !npu) continue;
     const std::string path = fs::relative(file, m_.tree.root()).string();
     const auto value = scan_u64(m_.tree.read(path));
     if (!value || *value == 0) continue;
-    const std::uint64_t rate =
-        energy ? kJoulesInMicro + 5'000'000 * counters++ : kAsleepMs[path.find("/gt1/") == std::string::npos ? 0 : 1];
+    const std::uint64_t rate = energy ? kJoulesInMicro + 5'000'000 * counters++
+                               : npu  ? kNpuBusyMicro
+                                      : kAsleepMs[path.find("/gt1/") == std::string::npos ? 0 : 1];
     m_.tree.write(path, std::to_string(*value + rate * seconds) + "\n");
   }
 }

@@ -40,6 +40,8 @@ class CapturedMachine final : public MachineParts {
  public:
   explicit CapturedMachine(const Capture& capture);
   Machine& machine() override { return machine_; }
+  // To add to it, before the monitor is made.
+  MachineTree& tree() { return m_.tree; }
 
   // Time passes and nothing happens.
   void stand(Nanoseconds time) { m_.clock.advance(time); }

@@ -19,6 +19,18 @@ inline constexpr ChoiceOption<FinderChoice> kFinder{
              "/proc; auto uses bpf if it is available."},
     kFinderChoices};
 
+// Series by process, and how many of a GPU or an NPU.
+inline constexpr NumberOption kMaxProcesses{
+    {.flag = "collector.fdinfo.max-processes",
+     .default_value = "4096",
+     .help = "Maximum number of processes per GPU with series of their own. Beyond it, those that used the GPU least "
+             "in the last window are only counted."}};
+inline constexpr SwitchOption kPerProcess{
+    {.flag = "collector.fdinfo.per-process",
+     .default_value = "enabled",
+     .help = "Series by process. Without them, only intel_gpu_processes is exported; collector workloads has sums by "
+             "group."}};
+
 // The i915 events wait, sema and frequency are sampled: the driver runs a 200 Hz timer for them while the GPU is busy.
 // One option for all collectors that open such events.
 inline constexpr std::array<Choice<bool>, 2> kSampledEventsChoices{{{"on", true}, {"off", false}}};

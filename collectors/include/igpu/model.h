@@ -56,6 +56,17 @@ struct Npu {
   Reading<Count> recoveries = Absent{};
 };
 
+// An SR-IOV virtual function of the GPU, as its host sees it. Values that the page lacks are Absent{}.
+struct VirtualFunction {
+  unsigned number = 0;                // from 1
+  std::string address;                // PCI
+  std::string driver;                 // "none": it is not bound
+  std::string workload;               // the virtual machine that holds it; "" if none is known
+  std::vector<EngineClassLoad> busy;  // shares of the engines' time; only classes that the GPU has
+  Reading<Seconds> exec_quantum = Absent{};
+  Reading<Bytes> vram_quota = Absent{};
+};
+
 // Sum over the regions of the memory that is in use now; absent if no region has a value.
 Reading<Bytes> resident(const std::vector<ProcessMemory>& memory);
 
@@ -89,6 +100,8 @@ struct GpuModel : Snapshot {
   Reading<TransfersPerSecond> slot_speed = Absent{};  // highest, of the port that the card is plugged into
   Reading<Lanes> slot_width = Absent{};
   std::vector<snapshot::WorkloadUse> workloads;
+  Reading<Count> functions_enabled = Absent{}, functions_total = Absent{};  // SR-IOV
+  std::vector<snapshot::VirtualFunction> functions;                         // by number
   std::vector<std::string> missing;  // features that a permission, a kernel or a module would provide
 };
 

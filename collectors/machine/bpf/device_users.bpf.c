@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
 //
-// Which processes have a device of one major number open, found inside the kernel. Runs on Linux 6.1 and newer; libbpf
-// replaces the offsets of the fields below by those of the running kernel (CO-RE).
+// Which processes have a device of certain major numbers open, found inside the kernel. Runs on Linux 6.1 and newer;
+// libbpf replaces the offsets of the fields below by those of the running kernel (CO-RE).
 // clang-format off: the other headers need the types of this one
 #include <linux/bpf.h>
 // clang-format on
@@ -43,9 +43,9 @@ char kLicense[] SEC("license") = "Dual BSD/GPL";
 
 // Set before the programs are loaded.
 const volatile struct {
-  __u32 device_major;
+  __u32 device_majors[2];
   __u32 own_process;  // that of the program that loads them; its own descriptors are not reported
-} settings = {226, 0};
+} settings = {{226, 261}, 0};
 
 struct lost_changes {
   __u64 count;            // changes that could not be kept: all processes must be listed again
@@ -76,7 +76,9 @@ struct {
 
 static int is_wanted(struct file* file) {
   struct inode* inode = file->f_inode;
-  return (inode->i_mode & 0170000) == 0020000 && inode->i_rdev >> 20 == settings.device_major;
+  const __u32 major = inode->i_rdev >> 20;
+  return (inode->i_mode & 0170000) == 0020000 &&
+         (major == settings.device_majors[0] || major == settings.device_majors[1]);
 }
 
 static struct lost_changes* lost_changes(void) {

@@ -47,7 +47,8 @@ struct LostChanges {
 
 // Mirrors `settings`.
 struct Settings {
-  std::uint32_t device_major, own_process;
+  DeviceMajors device_majors;
+  std::uint32_t own_process;
 };
 
 // The first element of an array map, mapped.
@@ -234,10 +235,10 @@ std::unique_ptr<BpfDeviceUsers> make(Settings settings, bool with_reporters) {
 
 }  // namespace
 
-Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t major, const std::string& procfs_root) {
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors& majors, const std::string& procfs_root) {
   if (!shows_kernel_numbers(procfs_root)) return Absent{Reason::kernel, ENOENT};
   bpf::silence_libbpf();
-  const Settings settings{major, own_number(procfs_root)};
+  const Settings settings{majors, own_number(procfs_root)};
   std::unique_ptr<BpfDeviceUsers> users = make(settings, true);
   if (!users) users = make(settings, false);
   if (users) return std::unique_ptr<DeviceUsers>(std::move(users));

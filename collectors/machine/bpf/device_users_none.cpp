@@ -6,7 +6,7 @@
 // In a build without BPF (-DIGPU_BPF=OFF).
 namespace igpu {
 
-Reading<std::unique_ptr<DeviceUsers>> open_device_users(std::uint32_t, const std::string&) {
+Reading<std::unique_ptr<DeviceUsers>> open_device_users(const DeviceMajors&, const std::string&) {
   return Absent{Reason::disabled, ENOSYS};
 }
 

@@ -140,6 +140,25 @@
     return users;
   }
 
+  // Rows of virtual functions; as the exporter's own model: by class, the mean over the engines.
+  function functionsOf(metrics) {
+    const functions = new Map();
+    for (const one of series(metrics, 'vf_info')) {
+      const id = Number(one.vf);
+      functions.set(id, {id, of: one, busy: new Map(), engines: new Map(), total: 0, memory: undefined});
+    }
+    for (const one of series(metrics, 'vf_engine_busy_ratio')) {
+      const user = functions.get(Number(one.vf));
+      if (!user) continue;
+      const engines = user.engines.get(one.class) || 0;
+      user.busy.set(one.class, ((user.busy.get(one.class) || 0) * engines + one.value) / (engines + 1));
+      user.engines.set(one.class, engines + 1);
+    }
+    for (const user of functions.values())
+      for (const ratio of user.busy.values()) user.total += ratio;
+    return [...functions.values()];
+  }
+
   // --- lines of the last minutes ---
 
   class Line {
@@ -447,6 +466,12 @@
     kLoadColumn
   ];
 
+  const kFunctionColumns = [
+    {name: 'VF', class: 'pid n', show: (cell, user) => setText(cell, user.of.vf)},
+    {name: 'Held by', class: 'who', show: (cell, user) => showName(cell, user.of.workload || '')},
+    {name: 'Driver', class: 'where dim', show: (cell, user) => showName(cell, user.of.driver || '')}, kLoadColumn
+  ];
+
   class Gpu {
     constructor(device) {
       const id = 'gpu-' + device.replace(/[^0-9a-z]/gi, '-');
@@ -459,13 +484,14 @@
       this.tiles = el('dl', {class: 'tiles'});
       this.processes = new Users('Processes', kProcessColumns);
       this.workloads = new Users('Workloads', kWorkloadColumns);
+      this.functions = new Users('Virtual functions', kFunctionColumns);
       this.left = el('p', {class: 'dim'});
       this.engine = new Kept(() => new Engine());
       this.tile = new Kept((name) => new Tile(name));
       this.root =
           el('section', {class: 'gpu', 'aria-labelledby': id}, el('header', {}, this.name, this.state, this.about),
-             this.note, el('div', {class: 'now'}, this.list, this.tiles), this.processes.box, this.left,
-             this.workloads.box);
+             this.note, el('div', {class: 'now'}, this.list, this.tiles), this.functions.box, this.processes.box,
+             this.left, this.workloads.box);
     }
 
     show(metrics, now) {
@@ -505,6 +531,7 @@
       }));
       this.engine.end();
 
+      this.functions.show(functionsOf(metrics));
       const key = (one) => one.pid + ' ' + one.comm;
       const processes = usersOf(metrics, 'process', key);
       for (const one of series(metrics, 'process_info')) {

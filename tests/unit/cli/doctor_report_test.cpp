@@ -77,6 +77,17 @@ TEST_CASE("findings are grouped by fix, each fix once; absent hardware is one li
   CHECK_FALSE(found.complete());
 }
 
+TEST_CASE("a virtual function is called one, and what it lacks is not blamed on the hardware") {
+  const Finding findings[] = {absent(kFan, "0000:00:02.0", Reason::hardware),
+                              absent(kVoltage, "0000:00:02.0", Reason::hardware)};
+  Diagnosis found = diagnosis(findings);
+  found.gpus.front().virtual_function = true;
+  CHECK(section(doctor_text(found), "0000:00:02.0  UHD Graphics 770 (integrated, i915, virtual function)") ==
+        "0000:00:02.0  UHD Graphics 770 (integrated, i915, virtual function)\n"
+        "  -        a virtual function does not have it; it is read on the host: fan,\n"
+        "           voltage");
+}
+
 TEST_CASE("a feature that no driver version has is not missing, one of a newer kernel is") {
   const Finding findings[] = {absent(kBusy, "0000:00:02.0", Reason::kernel, "the xe driver has it in no version"),
                               absent(kFan, "0000:03:00.0", Reason::kernel, "Linux 6.12", "Linux 6.16 or newer")};

@@ -54,7 +54,7 @@ TEST_CASE("threads that serve clients may read their own /proc, and nothing of t
 TEST_CASE(
     "what all threads read together is more than that by what the GPUs need; processes' folders are listed only") {
   Options options;
-  options.monitor.collectors = {{"fdinfo", false}, {"engines", false}, {"sriov", false}};
+  options.monitor.collectors = {{"fdinfo", false}, {"engines", false}, {"sriov", false}, {"npu", false}};
   const SandboxPlan plan = sandbox_plan(options);
   CHECK_FALSE(plan.reads_processes);
   for (const std::string& file : plan.client_files.readable) CHECK(holds(plan.files.readable, file));

@@ -55,6 +55,26 @@ TEST_CASE("values become lines with everyday units") {
         "  memory        local0                           1.0 GiB used of   16.0 GiB\n");
 }
 
+TEST_CASE("a virtual function is a line, with the machine that holds it; its name may be anything") {
+  constexpr Metric<Count, 5> kVf{
+      "intel_gpu_vf_info", Kind::info, "VF.", {"device", "vf", "vf_address", "driver", "workload"}};
+  constexpr Metric<Ratio, 5> kVfBusy{
+      "intel_gpu_vf_engine_busy_ratio", Kind::gauge, "Busy.", {"device", "vf", "gt", "engine", "class"}};
+  SampleList list;
+  add_sample(list, kVf, {"0000:03:00.0", "1", "0000:03:00.1", "xe-vfio-pci", "news\033[2J"}, 1);
+  add_sample(list, kVf, {"0000:03:00.0", "2", "0000:03:00.2", "xe", ""}, 1);
+  add_sample(list, kVf, {"0000:03:00.0", "3", "0000:03:00.3", "none", ""}, 1);
+  add_sample(list, kVfBusy, {"0000:03:00.0", "1", "1", "vcs0", "video"}, 0.4);
+  add_sample(list, kVfBusy, {"0000:03:00.0", "1", "1", "vcs1", "video"}, 0.2);
+  add_sample(list, kVfBusy, {"0000:03:00.0", "1", "0", "ccs0", "compute"}, 1);
+  add_sample(list, kVfBusy, {"0000:03:00.0", "3", "0", "ccs0", "compute"}, 0);
+  CHECK(table(list) ==
+        "0000:03:00.0  Arc A770 (discrete, i915)\n"
+        "  functions     vf1 xe-vfio-pci               news?[2J: video 30.0 %, compute 100.0 %\n"
+        "                vf2 xe                        -\n"
+        "                vf3 none                      idle\n");
+}
+
 TEST_CASE("a GT that is throttled is a line, also without a reason") {
   SampleList list;
   add_sample(list, kThrottled, {"0000:03:00.0", "0", "any"}, 1);

@@ -36,7 +36,10 @@ class SharedPass final : public MachinePass {
  public:
   explicit SharedPass(const Clock& clock) : clock_(clock) {}
   Nanoseconds now() const override { return clock_.now(); }
-  Reading<const ClientSnapshot*> clients() override { return Absent{}; }
+  Reading<const ClientSnapshot*> clients() override {
+    if (!snapshot) return snapshot.propagate<const ClientSnapshot*>();
+    return &*snapshot;
+  }
   std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(); }
   std::span<const std::string> asleep() const override { return {}; }
   EngineSecondsByDevice engines_measured() const override { return {}; }
@@ -47,6 +50,7 @@ class SharedPass final : public MachinePass {
   }
 
   DeviceFaults faults{.has_events = true};
+  Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
 
  private:
   const Clock& clock_;
@@ -58,6 +62,7 @@ class Scene {
   SampleSink sink;
   SharedPass pass{m.clock};
   FakeKernelMessages uevents;
+  std::optional<std::size_t> most_processes = 4096;
 
   Scene() { m.machine().uevents.messages = &uevents; }
 
@@ -96,7 +101,7 @@ class Scene {
   }
   void scrape(Nanoseconds after = 0s) {
     m.clock.advance(after);
-    if (!collector_) collector_ = std::make_unique<NpuCollector>(m.machine(), 1s);
+    if (!collector_) collector_ = std::make_unique<NpuCollector>(m.machine(), 1s, most_processes);
     sink.clear();
     collector_->collect(pass, sink);
   }
@@ -252,6 +257,93 @@ TEST_CASE("telemetry of an unknown layout is not read; a short region fails; one
   }
   CHECK(!s.value("intel_npu_power_watts"));
   CHECK(!s.value("intel_npu_temperature_celsius"));
+}
+
+namespace {
+
+// A client as its fdinfo shows it, in MiB.
+NpuClient npu_client(std::uint32_t pid, std::uint64_t id, std::uint64_t total, std::uint64_t resident) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  ClientMemory memory{.region = "memory"};
+  memory.total = total * kMiB;
+  memory.shared = 0;
+  memory.resident = resident * kMiB;
+  return {"0000:00:0b.0", id, pid, "python" + std::to_string(pid), {memory}};
+}
+
+}  // namespace
+
+TEST_CASE("memory by process is that of all of its clients; those of other devices are not the NPU's") {
+  Scene s;
+  s.bind();
+  s.kernel_6_16();
+  s.pass.snapshot->npu_clients = {npu_client(7, 1, 64, 41), npu_client(7, 2, 16, 9), npu_client(8, 3, 8, 8)};
+  s.pass.snapshot->npu_clients.push_back(
+      {"0000:c5:00.1", 4, 9, "other", {ClientMemory{.region = "memory", .total = 1}}});
+  s.scrape();
+  const auto bytes = [&](std::string_view pid, std::string_view state) {
+    return s.value("intel_npu_process_memory_bytes",
+                   {{"device", "0000:00:0b.0"}, {"pid", pid}, {"memory_region", "memory"}, {"state", state}});
+  };
+  CHECK(bytes("7", "total") == 80.0 * 1024 * 1024);
+  CHECK(bytes("7", "resident") == 50.0 * 1024 * 1024);
+  CHECK(bytes("7", "shared") == 0);
+  CHECK(!bytes("7", "active"));
+  CHECK(bytes("8", "resident") == 8.0 * 1024 * 1024);
+  CHECK(!bytes("9", "total"));
+  CHECK(!s.missing("npu_process_memory"));
+  CHECK(s.reported("npu_process_memory") == 1);
+}
+
+TEST_CASE("the processes with the least memory have no series beyond the limit, and none has without the flag") {
+  Scene s;
+  s.bind();
+  s.pass.snapshot->npu_clients = {npu_client(7, 1, 64, 1), npu_client(8, 2, 16, 9), npu_client(9, 3, 8, 8)};
+  const auto has = [&](std::string_view pid) {
+    return s.value("intel_npu_process_memory_bytes", {{"pid", pid}, {"state", "total"}}).has_value();
+  };
+  SUBCASE("two") {
+    s.most_processes = 2;
+    s.scrape();
+    CHECK((!has("7") && has("8") && has("9")));
+  }
+  SUBCASE("--no-collector.fdinfo.per-process") {
+    s.most_processes = std::nullopt;
+    s.scrape();
+    CHECK(!has("8"));
+    CHECK(s.missing("npu_process_memory") == Reason::disabled);
+  }
+}
+
+TEST_CASE("why memory by process is missing: the kernel, a permission, a GPU that sleeps, or nobody uses the NPU") {
+  Scene s;
+  s.bind();
+  ClientSnapshot& snapshot = *s.pass.snapshot;
+  SUBCASE("nobody: nothing is known of this kernel") {
+    s.scrape();
+    CHECK(s.reported("npu_process_memory") == 0);
+  }
+  SUBCASE("a kernel before 7.0: the node is open, and its text says nothing") {
+    snapshot.npu_files_silent = 1;
+    s.scrape();
+    CHECK(s.missing("npu_process_memory") == Reason::kernel);
+  }
+  SUBCASE("processes of other users") {
+    snapshot.processes_denied = 3;
+    s.scrape();
+    CHECK(s.missing("npu_process_memory") == Reason::permission);
+  }
+  SUBCASE("a GPU sleeps, and the links of descriptors are not readable") {
+    snapshot.files_left_out = 3;
+    s.scrape();
+    CHECK(s.missing("npu_process_memory") == Reason::suspended);
+  }
+  SUBCASE("/proc fails") {
+    s.pass.snapshot = Failure{std::make_error_code(std::errc::io_error), "proc"};
+    s.scrape();
+    CHECK(s.sink.failures().size() == 1);
+  }
+  CHECK(s.value("intel_npu_info") == 1);
 }
 
 TEST_CASE("a busy time that goes back gives no ratio, and the counter stays where it was") {

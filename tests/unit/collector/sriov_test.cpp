@@ -5,7 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <cerrno>
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -159,6 +161,17 @@ TEST_CASE("functions that could be enabled, and those that are") {
   s.add(2, "xe");  // bound by the host meanwhile
   s.scrape();
   CHECK(s.value(kInfo, {{"vf", "2"}, {"driver", "xe"}}) == 1);
+}
+
+TEST_CASE("a card without enabled functions costs one read of an open file a scrape") {
+  Scene s;
+  s.scrape();
+  const int opens = s.m.sys.opens(), reads = s.m.sys.reads();
+  s.number("sriov_totalvfs", "7");  // a driver sets it when it binds, never later
+  s.scrape();
+  CHECK(s.value("intel_gpu_vfs", {{"state", "total"}}) == 24);
+  CHECK(s.m.sys.opens() == opens);
+  CHECK(s.m.sys.reads() == reads + 1);
 }
 
 TEST_CASE("a card that sleeps is described as well: these files wake nothing") {
@@ -332,6 +345,55 @@ TEST_CASE("a device's own file (iommufd), and fdinfo of Linux 6.18, which names 
   CHECK(s.workload("2") == "102");
 }
 
+TEST_CASE("a live /proc: the file must be the device that sysfs has under that name, whatever its link says") {
+  Scene s;
+  s.enable(2, "vfio-pci");
+  s.m.tree.make_directory(Scene::vf(2, "vfio-dev/vfio3"));
+  s.m.tree.write("sys/class/vfio/17/dev", "242:17\n");
+  s.m.tree.write(Scene::vf(2, "vfio-dev/vfio3/dev"), "510:3\n");
+  s.m.tree.link("proc/self", "1");
+  s.run_machine(4001, kNews, 1);
+  add_process(s.m.tree, 4002, {.comm = "qemu", .cgroup = "0::/qemu.slice/102.scope\n"});
+  add_file(s.m.tree, 4002, 30, "pos:\t0\n", "/dev/vfio/devices/vfio3");
+  class Devices final : public ForwardingDirectory {
+   public:
+    using ForwardingDirectory::ForwardingDirectory;
+    Reading<FileFacts> stat(std::string_view path) const override {
+      const auto known = files.find(path);
+      return known != files.end() ? Reading<FileFacts>(known->second) : inner().stat(path);
+    }
+    void set(const std::string& path, std::uint64_t major, std::uint64_t minor, std::uint32_t type = 0020000) {
+      files[path] = {.mode = type | 0600, .rdev = (major & 0xfff) << 8 | (major >> 12) << 44 | minor};
+    }
+    std::map<std::string, FileFacts, std::less<>> files;
+  } proc(s.m.machine().proc);
+  const Machine& real = s.m.machine();
+  Machine machine{s.m.sys, proc, real.dev, real.perf, real.drm, real.clock, real.privileges, real.names};
+  SUBCASE("the devices themselves") {
+    proc.set("4001/fd/28", 242, 17);
+    proc.set("4002/fd/30", 510, 3);
+    s.scrape(&machine);
+    CHECK(s.workload("1") == "news");
+    CHECK(s.workload("2") == "102");
+    proc.set("4001/fd/28", 1, 3);  // something else was mounted there meanwhile
+    s.scrape_after(1s);
+    CHECK(s.workload("1") == "");
+    CHECK(s.workload("2") == "102");
+    return;
+  }
+  SUBCASE("a plain file that was mounted there") { proc.set("4001/fd/28", 242, 17, 0100000); }
+  SUBCASE("/dev/null that was mounted there") { proc.set("4001/fd/28", 1, 3); }
+  SUBCASE("a device whose number sysfs does not tell") {
+    s.m.tree.remove("sys/class/vfio/17/dev");
+    proc.set("4001/fd/28", 242, 17);
+  }
+  proc.set("4002/fd/30", 510, 4);  // another function's
+  s.scrape(&machine);
+  CHECK(s.workload("1") == "");
+  CHECK(s.workload("2") == "");
+  CHECK(s.feature("vf_workload") == "ok");  // all processes were seen, and none has them
+}
+
 TEST_CASE("holders are remembered: processes are listed again only while a function has none, twice a minute") {
   Scene s;
   s.enable(2, "vfio-pci");
@@ -476,6 +538,23 @@ TEST_CASE("adverse events: a VF without events has no line; a reset of the funct
   debugfs("sriov/pf/tile0/gt0/adverse_events", "VF2:\tengine_reset_count:1\n");
   s.scrape();
   CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "engine_reset"}}) == 5);
+}
+
+TEST_CASE("adverse events of i915-sriov-dkms have the names of xe; before Linux 6.8 the folder is a number") {
+  Scene s("i915");
+  s.enable(2, "vfio-pci");
+  std::string folder;
+  SUBCASE("by address") { folder = "0000:03:00.0"; }
+  SUBCASE("by number") { folder = "1"; }
+  for (const char* gt : {"gt0", "gt1"})
+    s.m.tree.write("sys/kernel/debug/dri/" + folder + "/" + gt + "/iov/adverse_events",
+                   "VF2:\tcat_error:0 engine_reset:2 page_fault:0 guc_storm:1 irq_storm:0 dbs_storm:3 \n");
+  s.scrape();
+  CHECK(s.feature("vf_adverse_events") == "ok");
+  CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "engine_reset"}}) == 4);
+  CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "guc_time"}}) == 2);
+  CHECK(s.value("intel_gpu_vf_adverse_events_total", {{"vf", "2"}, {"kind", "doorbell_time"}}) == 6);
+  CHECK(s.count("intel_gpu_vf_adverse_events_total") == 2 * kAdverseKinds.size());
 }
 
 TEST_CASE("debugfs without the right to read it") {

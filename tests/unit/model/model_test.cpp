@@ -155,6 +155,39 @@ TEST_CASE("a page that is not trusted: text is cleaned, ratios are limited, and 
   CHECK(gpu.temperatures->size() == 128);
 }
 
+TEST_CASE("virtual functions: by number, and by class the mean over the engines") {
+  Page page;
+  page.add("intel_gpu_vfs", {{"state", "enabled"}}, 2).add("intel_gpu_vfs", {{"state", "total"}}, 24);
+  const auto busy = [&](std::string_view vf, std::string_view engine, std::string_view engine_class, double ratio) {
+    page.add("intel_gpu_vf_engine_busy_ratio", {{"vf", vf}, {"gt", "1"}, {"engine", engine}, {"class", engine_class}},
+             ratio);
+  };
+  busy("10", "vcs0", "video", 0.5);
+  busy("10", "vcs1", "video", 0.25);
+  busy("10", "ccs0", "compute", 1);
+  busy("10", "x0", "unknown", 1);
+  page.add("intel_gpu_vf_info",
+           {{"vf", "10"}, {"vf_address", "0000:03:01.2"}, {"driver", "vfio-pci"}, {"workload", "news"}}, 1);
+  page.add("intel_gpu_vf_info", {{"vf", "2"}, {"vf_address", "0000:03:00.2"}, {"driver", "none"}}, 1);
+  page.add("intel_gpu_vf_exec_quantum_seconds", {{"vf", "10"}}, 0.02);
+  const GpuModel gpu = page.gpu();
+  CHECK(gpu.functions_enabled->value == 2);
+  CHECK(gpu.functions_total->value == 24);
+  REQUIRE(gpu.functions.size() == 2);
+  CHECK(gpu.functions[0].number == 2);
+  CHECK(gpu.functions[0].driver == "none");
+  CHECK(gpu.functions[0].busy.empty());
+  const VirtualFunction& news = gpu.functions[1];
+  CHECK(news.address == "0000:03:01.2");
+  CHECK(news.workload == "news");
+  CHECK(news.exec_quantum->value == 0.02);
+  REQUIRE(news.busy.size() == 2);
+  CHECK(news.busy[0].engine_class == EngineClass::video);
+  CHECK(news.busy[0].engines == 2);
+  CHECK(news.busy[0].busy->value == 0.375);
+  CHECK(news.busy[1].busy->value == 1);
+}
+
 TEST_CASE("rows are found whatever the order of their samples") {
   std::vector<std::string> pids;
   for (int i = 0; i < 300; ++i) pids.push_back(std::to_string(1000 - i));

@@ -104,6 +104,91 @@ TEST_CASE("fdinfo whose link names no DRM node is not opened; with an unreadable
   CHECK(tree.reads("proc/7/fdinfo/3") == 1);
 }
 
+namespace {
+
+constexpr const char* kNpu = "0000:00:0b.0";
+
+std::string npu_block(std::uint64_t client, const std::string& driver = "intel_vpu") {
+  return "pos:\t0\ndrm-driver:\t" + driver + "\ndrm-client-id:\t" + std::to_string(client) + "\ndrm-pdev:\t" + kNpu +
+         "\ndrm-total-memory:\t64 MiB\ndrm-shared-memory:\t0\ndrm-resident-memory:\t41 MiB\n";
+}
+
+}  // namespace
+
+TEST_CASE("clients of an NPU are listed apart, and their process is none that uses a GPU") {
+  ProcTree tree;
+  tree.add_process(7, {.comm = "python3"});
+  tree.add_file(7, 3, npu_block(5), "/dev/accel/accel0");
+  tree.add_file(7, 4, npu_block(5), "/dev/accel/accel0");  // dup
+  tree.add_file(7, 5, npu_block(6));                       // the link may not be read
+  tree.add_process(8);
+  tree.add_file(8, 3, npu_block(5), "/dev/accel/accel0");  // inherited
+  tree.add_file(8, 4, i915_block(kIgpu, 1), "/dev/dri/renderD128");
+  tree.add_process(9);
+  tree.add_file(9, 3, npu_block(9, "amdxdna_accel_driver"), "/dev/accel/accel1");
+  tree.add_file(9, 4, "pos:\t0\n", "/dev/accel/accel0");
+  Walker walk(tree);
+  for (int i = 0; i < 3; ++i) {
+    const ClientSnapshot snapshot = walk();
+    REQUIRE(snapshot.npu_clients.size() == 2);
+    CHECK(snapshot.npu_clients[0].device == kNpu);
+    CHECK(snapshot.npu_clients[0].id == 5);
+    CHECK(snapshot.npu_clients[0].pid == 7);
+    CHECK(snapshot.npu_clients[0].comm == "python3");
+    REQUIRE(snapshot.npu_clients[0].memory.size() == 1);
+    CHECK(snapshot.npu_clients[0].memory[0].region == "memory");
+    CHECK(snapshot.npu_clients[0].memory[0].resident == 41u * 1024 * 1024);
+    CHECK(snapshot.npu_clients[1].id == 6);
+    CHECK(clients_of(snapshot) == Clients{"0000:00:02.0 8 1"});
+    REQUIRE(snapshot.processes.size() == 1);
+    CHECK(snapshot.processes[0].pid == 8);
+    CHECK(snapshot.npu_files_silent == 1);
+    CHECK(snapshot.blocks_skipped == 0);
+  }
+}
+
+TEST_CASE("on a live system an NPU's descriptor that is closed is gone, and one without text stays known") {
+  ProcTree tree;
+  tree.set_self(1);
+  tree.add_process(7);
+  tree.set_descriptors(7, 70, 2);
+  tree.add_file(7, 3, npu_block(5), "/dev/accel/accel0");
+  tree.add_file(7, 4, "pos:\t0\n", "/dev/accel/accel0");
+  Walker walk(tree);
+  for (int i = 0; i < 20; ++i) {
+    const ClientSnapshot snapshot = walk();
+    CHECK(snapshot.npu_clients.size() == 1);
+    CHECK(snapshot.npu_files_silent == 1);
+  }
+  tree.tree.remove("proc/7/fdinfo/3");
+  tree.tree.remove("proc/7/fd/3");
+  tree.set_descriptors(7, 70, 1);
+  CHECK(walk().npu_clients.empty());
+}
+
+TEST_CASE("while an xe GPU is suspended, clients of an NPU are read: that resumes nothing") {
+  ProcTree tree;
+  tree.set_self(1);
+  tree.add_gpu(kCard, "xe", "card1", "renderD129");
+  tree.tree.write("sys/devices/pci0000:00/0000:00:0b.0/accel/accel0/dev", "261:0\n");
+  tree.tree.link("sys/devices/pci0000:00/0000:00:0b.0/accel/accel0/device", "../../../0000:00:0b.0");
+  tree.tree.link("sys/devices/pci0000:00/0000:00:0b.0/driver", "../../../bus/pci/drivers/intel_vpu");
+  tree.tree.link("sys/class/accel/accel0", "../../devices/pci0000:00/0000:00:0b.0/accel/accel0");
+  tree.add_process(7);
+  tree.add_file(7, 3, npu_block(5), "/dev/accel/accel0");
+  tree.add_file(7, 4, xe_block(kCard, 2), "/dev/dri/renderD129");
+  tree.add_file(7, 5, npu_block(6), "/dev/npu");
+  tree.set_device("proc/7/fd/5", 261, 0);
+  tree.add_file(7, 6, xe_block(kCard, 3), "/dev/gpu");
+  tree.set_device("proc/7/fd/6", 226, 0);
+  const ClientSnapshot snapshot = Walker(tree)({kCard});
+  CHECK(snapshot.npu_clients.size() == 2);
+  CHECK(snapshot.clients.empty());
+  CHECK(tree.reads("proc/7/fdinfo/4") == 0);
+  CHECK(tree.reads("proc/7/fdinfo/6") == 0);
+  CHECK(snapshot.files_left_out == 0);
+}
+
 TEST_CASE("a DRM node with another name in a container's /dev is recognised by its number") {
   ProcTree tree;
   tree.set_self(1);
