@@ -348,19 +348,6 @@ TEST_CASE("after closing the leader its siblings count alone") {
 
 TEST_CASE("the render node answers by the rules of both drivers") {
   Simulated m("rack");
-  const auto version = [&](std::string_view node) {
-    auto opened = m.machine.drm.open(node);
-    REQUIRE(opened);
-    std::array<char, 16> name{};
-    drm::Version request{};
-    request.name_length = name.size();
-    request.name = reinterpret_cast<std::uintptr_t>(name.data());
-    CHECK((*opened)->ioctl(drm::kIoctlVersion, &request));
-    return std::string(name.data(), request.name_length);
-  };
-  CHECK(version("renderD129") == "i915");
-  CHECK(version("renderD130") == "xe");
-
   auto xe = m.machine.drm.open("renderD130");
   drm::XeDeviceQuery query{};
   query.query = drm::kXeMemoryRegions;
