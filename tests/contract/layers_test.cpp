@@ -155,7 +155,7 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
                          {"pages", {"flights", "format", "http", "report", "self", "service", "text"}},
                          {"push", {"client", "format", "query", "self", "service", "text"}},
                          {"query", {"format", "text"}},
-                         {"report", {"format"}},
+                         {"report", {"format", "text"}},
                          {"sandbox", {"service", "text"}},
                          {"self", {"sandbox", "service"}},
                          {"service", {"text"}},
