@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "igpu/level_zero.h"
-#include "level_zero/rows.h"
+#include "level_zero/event_rows.h"
 #include "text/formatted.h"
 
 namespace igpu::exporter {

@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "text/formatted.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 #include "top/input.h"
 #include "top/terminal.h"
 

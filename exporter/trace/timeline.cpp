@@ -6,7 +6,7 @@
 
 #include "text/formatted.h"
 #include "text/unicode.h"
-#include "trace/report.h"
+#include "trace/job_report.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/report.h"
+#include "trace/job_report.h"
 
 #include <algorithm>
 #include <array>

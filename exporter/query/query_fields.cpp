@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "query/fields.h"
+#include "query/query_fields.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/rows.h"
+#include "level_zero/event_rows.h"
 
 #include <algorithm>
 #include <cmath>
