@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "capture/answers.h"
-#include "machine/kernel_messages.h"
 #include "machine/perf_events.h"
 
 // What recording and replay must agree on.
@@ -22,11 +21,6 @@ inline constexpr Nanoseconds kClientScanLimit = std::chrono::seconds(30);
 
 // The kernel's messages are not read: they may hold names of any kind. A capture says whether they could be.
 inline constexpr std::string_view kUevents = "open uevents", kKernelLog = "open dev/kmsg";
-
-class NoMessages final : public KernelMessages {
- public:
-  Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
-};
 
 // A capture leaves these out, because they have names of processes: debugfs, only a hint for the walk over /proc, and
 // the contents of core dumps.

@@ -1,35 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "capture/answers.h"
-#include "machine/machine.h"
+#include "capture/asked_machine.h"
 
 namespace igpu::capture {
 
-// A machine that hands every question on to another one and keeps the answers, pass by pass. Within one pass the same
-// question has one answer. Its clock shows when the last answer was given that is kept in a capture whatever processes
-// there are: replay knows these times and no others. Any thread.
-class Recorder {
+// Keeps what a machine answers, pass by pass. Within one pass the same question has one answer. Its clock shows when
+// the last answer was given that is kept in a capture whatever processes there are: replay knows these times and no
+// others. Any thread.
+class Recorder final : public AnswerSource {
  public:
-  explicit Recorder(Machine& inner);
-  ~Recorder();
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
-
-  // Its host's file system, the pages of the Level Zero tracker and the kernel's messages are not recorded: the first
-  // two are not available, and there are no messages.
-  Machine& machine();
+  explicit Recorder(const Clock& clock);
   void begin_pass();
   // Calls that arrive from now on are not recorded.
   std::vector<Pass> take_passes();
-  std::size_t bytes() const;  // of all answers so far, roughly
+  std::size_t bytes() const { return bytes_; }  // of all answers so far, roughly
+
+  // In this pass.
+  std::optional<Answer> find(const std::string& key) override;
+  Answer ask(const std::string& key, const std::function<Answer()>& machine) override;
+  // The first one counts, unless it had been cut off or did not fit.
+  Answer keep(const std::string& key, Answer answer) override;
+  Nanoseconds now() override;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  void keep_boot_time();
+
+  const Clock& clock_;
+  const Nanoseconds begin_;
+  std::mutex mutex_;
+  std::vector<Pass> passes_;
+  Nanoseconds shown_{};
+  bool closed_ = false;
+  std::atomic<std::size_t> bytes_ = 0;
 };
 
 }  // namespace igpu::capture

@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "capture/answers.h"
-#include "machine/machine.h"
+#include "capture/asked_machine.h"
 
 namespace igpu::capture {
 
-// A machine that answers as a capture says. Every pass of the collectors gets the answers of the next pass of the
-// capture; after the last one it stays as it is. A question that was not asked in a pass has the answer of the nearest
-// earlier pass, otherwise of a later one; what was never asked does not exist. Any thread.
-class Replay {
+// The answers of a capture. Every pass of the collectors gets the answers of the next pass of the capture; after the
+// last one it stays as it is. A question that was not asked in a pass has the answer of the nearest earlier pass,
+// otherwise of a later one; what was never asked does not exist. Any thread.
+class Replay final : public AnswerSource {
  public:
   explicit Replay(std::vector<Pass> passes);  // at least one
-  ~Replay();
-  Replay(const Replay&) = delete;
-  Replay& operator=(const Replay&) = delete;
-
-  Machine& machine();
   void begin_pass();
 
+  std::optional<Answer> find(const std::string& key) override;
+  Answer ask(const std::string& key, const std::function<Answer()>& machine) override;
+  Answer keep(const std::string&, Answer answer) override { return answer; }
+  Nanoseconds now() override;
+
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  const Answer* known_answer(const std::string& key);
+
+  std::mutex mutex_;
+  const std::vector<Pass> passes_;
+  std::size_t current_ = 0;
+  Nanoseconds shown_;
 };
 
 }  // namespace igpu::capture

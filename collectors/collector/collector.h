@@ -193,14 +193,25 @@ struct CollectorEntry {
   std::unique_ptr<MachineCollector> (*create_for_machine)(const MachineContext&) = nullptr;
 };
 
-// entry<EnginesCollector>(): the class has static constexpr CollectorInfo kInfo and static create(context).
-template <class C>
-constexpr CollectorEntry entry() {
-  if constexpr (std::is_base_of_v<MachineCollector, C>) {
-    return {&C::kInfo, nullptr, &C::create};
+// By its static create(context), if the class has one, otherwise by its constructor from the context.
+template <class C, class Base, class Context>
+std::unique_ptr<Base> create_collector(const Context& context) {
+  if constexpr (requires { C::create(context); }) {
+    return C::create(context);
   } else {
-    return {&C::kInfo, &C::create, nullptr};
+    return std::make_unique<C>(context);
   }
+}
+
+// entry<EnginesCollector>(): the class has static constexpr CollectorInfo kInfo. OfMachine: a second class for the
+// object of the machine.
+template <class C, class OfMachine = C>
+constexpr CollectorEntry entry() {
+  CollectorEntry entry{&C::kInfo};
+  if constexpr (std::is_base_of_v<Collector, C>) entry.create = &create_collector<C, Collector, CollectorContext>;
+  if constexpr (std::is_base_of_v<MachineCollector, OfMachine>)
+    entry.create_for_machine = &create_collector<OfMachine, MachineCollector, MachineContext>;
+  return entry;
 }
 
 // All collectors, in the order they run. registration.cpp

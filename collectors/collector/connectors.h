@@ -10,7 +10,7 @@
 
 #include "collector/collector.h"
 #include "machine/slow_reads.h"
-#include "source/connectors.h"
+#include "source/connector_files.h"
 #include "source/uevent.h"
 
 namespace igpu {

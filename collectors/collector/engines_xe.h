@@ -13,7 +13,7 @@
 #include "collector/engines_clients.h"
 #include "collector/engines_xe_sleep.h"
 #include "source/drm_query.h"
-#include "source/sriov.h"
+#include "source/sriov_files.h"
 
 namespace igpu {
 

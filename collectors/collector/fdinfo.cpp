@@ -25,10 +25,6 @@ std::size_t holders(std::span<const DrmClient> clients) {
 
 }  // namespace
 
-std::unique_ptr<Collector> FdinfoCollector::create(const CollectorContext& context) {
-  return std::make_unique<FdinfoCollector>(context);
-}
-
 FdinfoCollector::FdinfoCollector(const CollectorContext& context)
     : machine_(context.machine),
       gpu_(context.gpu),

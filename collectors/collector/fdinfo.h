@@ -110,7 +110,6 @@ class FdinfoCollector final : public Collector {
           "new client. The ratio is computed from what the counter gained in its window.",
   };
 
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit FdinfoCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;

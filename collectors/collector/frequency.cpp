@@ -70,10 +70,6 @@ constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
                                                   .features = kFeatures,
                                                   .options = kOptions};
 
-std::unique_ptr<Collector> FrequencyCollector::create(const CollectorContext& context) {
-  return std::make_unique<FrequencyCollector>(context);
-}
-
 FrequencyCollector::FrequencyCollector(const CollectorContext& context)
     : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu), min_window_(context.min_window) {
   if (gpu_.driver == Driver::xe) {
@@ -119,13 +115,10 @@ void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
     FeatureReport frequency(out, kFrequencyFeature, none, gpu_.virtual_function);
     FeatureReport throttle(out, kThrottleFeature, none, gpu_.virtual_function);
     for (GtSysfs& gt : gts_) {
-      if (const auto actual = gt.actual(); frequency.note(actual))
-        out.add(kFrequency, {gpu_.address, gt.id(), "actual"}, *actual);
-      if (const auto requested = gt.requested(); frequency.note(requested))
-        out.add(kFrequency, {gpu_.address, gt.id(), "requested"}, *requested);
+      frequency.add(kFrequency, {gpu_.address, gt.id(), "actual"}, gt.actual());
+      frequency.add(kFrequency, {gpu_.address, gt.id(), "requested"}, gt.requested());
       for (GtSysfs::Limit& limit : gt.limits())
-        if (const auto bound = gt.bound(limit); frequency.note(bound))
-          out.add(kLimit, {gpu_.address, gt.id(), limit.name}, *bound);
+        frequency.add(kLimit, {gpu_.address, gt.id(), limit.name}, gt.bound(limit));
       throttle.note(gt.throttle([&](std::string_view reason, bool active) {
         out.add(kThrottled, {gpu_.address, gt.id(), reason}, flag(active));
       }));

@@ -17,7 +17,6 @@ namespace igpu {
 class FrequencyCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit FrequencyCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
 

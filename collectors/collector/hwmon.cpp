@@ -83,10 +83,6 @@ constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
                                               .metrics = kMetrics,
                                               .features = kFeatures};
 
-std::unique_ptr<Collector> HwmonCollector::create(const CollectorContext& context) {
-  return std::make_unique<HwmonCollector>(context);
-}
-
 HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {}
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
@@ -102,15 +98,14 @@ void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   FeatureReport temperature(out, kTemperatureFeature, no_file ? not_in_kernel : not_in_hardware);
   if (hwmon_.unreadable) (void)temperature.note(Reading<Unit>(*hwmon_.unreadable));
   for (Hwmon::Channel& channel : hwmon_.temperatures)
-    if (const auto value = Hwmon::celsius(channel.attribute); temperature.note(value))
-      out.add(kTemperature, {gpu_.address, channel.name}, *value);
+    temperature.add(kTemperature, {gpu_.address, channel.name}, Hwmon::celsius(channel.attribute));
   // Both drivers had temperatures before they had limits of them; coretemp has both.
   const bool no_limit_file = card && hwmon_.temperature_limits.empty();
   FeatureReport temperature_limits(out, kTemperatureLimitFeature,
                                    no_file || no_limit_file ? not_in_kernel : not_in_hardware);
   for (Hwmon::Limit& limit : hwmon_.temperature_limits)
-    if (const auto value = Hwmon::celsius_limit(limit.channel.attribute); temperature_limits.note(value))
-      out.add(kTemperatureLimit, {gpu_.address, limit.channel.name, limit.limit}, *value);
+    temperature_limits.add(kTemperatureLimit, {gpu_.address, limit.channel.name, limit.limit},
+                           Hwmon::celsius_limit(limit.channel.attribute));
   // Both drivers added fans at about the same time as temperatures: if only one of the two is missing, the card lacks
   // it.
   FeatureReport fan(out, kFanFeature, card && hwmon_.temperatures.empty() ? not_in_kernel : not_in_hardware);
@@ -121,15 +116,12 @@ void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
   const Absent none = card && !hwmon_.found ? not_in_kernel : not_in_hardware;
   FeatureReport voltage(out, kVoltageFeature, none);
   for (Hwmon::Channel& channel : hwmon_.voltages)
-    if (const auto value = Hwmon::volts(channel.attribute); voltage.note(value))
-      out.add(kVoltage, {gpu_.address, channel.name}, *value);
+    voltage.add(kVoltage, {gpu_.address, channel.name}, Hwmon::volts(channel.attribute));
   FeatureReport limits(out, kLimitFeature, none);
   for (Hwmon::Limit& limit : hwmon_.power_limits)
-    if (const auto value = Hwmon::watts(limit.channel.attribute); limits.note(value))
-      out.add(kPowerLimit, {gpu_.address, limit.channel.name, limit.limit}, *value);
+    limits.add(kPowerLimit, {gpu_.address, limit.channel.name, limit.limit}, Hwmon::watts(limit.channel.attribute));
   for (Hwmon::Channel& channel : hwmon_.current_limits)
-    if (const auto value = Hwmon::amperes(channel.attribute); limits.note(value))
-      out.add(kCurrentLimit, {gpu_.address, channel.name}, *value);
+    limits.add(kCurrentLimit, {gpu_.address, channel.name}, Hwmon::amperes(channel.attribute));
 }
 
 }  // namespace igpu

@@ -13,7 +13,6 @@ namespace igpu {
 class HwmonCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit HwmonCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
 

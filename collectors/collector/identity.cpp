@@ -47,10 +47,6 @@ constexpr CollectorInfo IdentityCollector::kInfo{
     .metrics = kMetrics,
     .features = kFeatures};
 
-std::unique_ptr<Collector> IdentityCollector::create(const CollectorContext& context) {
-  return std::make_unique<IdentityCollector>(context);
-}
-
 IdentityCollector::IdentityCollector(const CollectorContext& context)
     : gpu_(context.gpu),
       device_id_(context.gpu.device_id != 0 ? hex(context.gpu.device_id, 4) : std::string()),

@@ -14,7 +14,6 @@ namespace igpu {
 class IdentityCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit IdentityCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
 

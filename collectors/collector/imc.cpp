@@ -25,10 +25,6 @@ Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Hand
 
 }  // namespace
 
-std::unique_ptr<Collector> ImcCollector::create(const CollectorContext& context) {
-  return std::make_unique<ImcCollector>(context);
-}
-
 ImcCollector::ImcCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
   if (stands_for_package(gpu_)) find_boxes();

@@ -32,7 +32,6 @@ class ImcCollector final : public Collector {
       .features = kFeatures,
   };
 
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit ImcCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;

@@ -15,10 +15,6 @@ Count count_of(std::uint64_t number) { return Count{static_cast<double>(number)}
 
 }  // namespace
 
-std::unique_ptr<Collector> JobsCollector::create(const CollectorContext& context) {
-  return std::make_unique<JobsCollector>(context);
-}
-
 JobsCollector::JobsCollector(const CollectorContext& context) : gpu_(context.gpu), machine_(context.machine) {}
 
 void JobsCollector::collect(ScrapePass& pass, SampleSink& out) {

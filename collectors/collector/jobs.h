@@ -72,7 +72,6 @@ class JobsCollector final : public Collector {
           "are in no series. Jobs that were reset or lost are not counted.",
   };
 
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit JobsCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;

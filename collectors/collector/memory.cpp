@@ -14,10 +14,6 @@ bool device_has_gone(const Reading<std::vector<MemoryRegion>>& outcome) {
 
 }  // namespace
 
-std::unique_ptr<Collector> MemoryCollector::create(const CollectorContext& context) {
-  return std::make_unique<MemoryCollector>(context);
-}
-
 MemoryCollector::MemoryCollector(const CollectorContext& context) : machine_(context.machine), gpu_(context.gpu) {}
 
 Reading<std::vector<MemoryRegion>> MemoryCollector::regions(bool may_know_used) {

@@ -53,7 +53,6 @@ class MemoryCollector final : public Collector {
       .features = kFeatures,
   };
 
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit MemoryCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;

@@ -38,21 +38,17 @@ constexpr const FeatureDescriptor* kFeatures[] = {&kFeature};
 constexpr CollectorInfo PcieCollector::kInfo{
     .name = "pcie", .help = "Speed and width of the slot's PCIe link.", .metrics = kMetrics, .features = kFeatures};
 
-std::unique_ptr<Collector> PcieCollector::create(const CollectorContext& context) {
-  return std::make_unique<PcieCollector>(context);
-}
-
 PcieCollector::PcieCollector(const CollectorContext& context)
     : gpu_(context.gpu), link_(context.machine.sys, context.gpu) {}
 
 void PcieCollector::collect(ScrapePass&, SampleSink& out) {
   FeatureReport report(out, kFeature);
-  if (const auto speed = link_.current_speed(); report.note(speed)) out.add(kSpeed, {gpu_.address, "current"}, *speed);
-  if (const auto speed = link_.max_speed(); report.note(speed)) out.add(kSpeed, {gpu_.address, "max"}, *speed);
-  if (const auto width = link_.current_width(); report.note(width)) out.add(kWidth, {gpu_.address, "current"}, *width);
-  if (const auto width = link_.max_width(); report.note(width)) out.add(kWidth, {gpu_.address, "max"}, *width);
-  if (const auto speed = link_.slot_speed(); report.note(speed)) out.add(kSlotSpeed, {gpu_.address}, *speed);
-  if (const auto width = link_.slot_width(); report.note(width)) out.add(kSlotWidth, {gpu_.address}, *width);
+  report.add(kSpeed, {gpu_.address, "current"}, link_.current_speed());
+  report.add(kSpeed, {gpu_.address, "max"}, link_.max_speed());
+  report.add(kWidth, {gpu_.address, "current"}, link_.current_width());
+  report.add(kWidth, {gpu_.address, "max"}, link_.max_width());
+  report.add(kSlotSpeed, {gpu_.address}, link_.slot_speed());
+  report.add(kSlotWidth, {gpu_.address}, link_.slot_width());
 }
 
 }  // namespace igpu

@@ -12,7 +12,6 @@ namespace igpu {
 class PcieCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit PcieCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
 

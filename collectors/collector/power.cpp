@@ -52,10 +52,6 @@ constexpr CollectorInfo PowerCollector::kInfo{.name = "power",
                                               .metrics = kMetrics,
                                               .features = kFeatures};
 
-std::unique_ptr<Collector> PowerCollector::create(const CollectorContext& context) {
-  return std::make_unique<PowerCollector>(context);
-}
-
 PowerCollector::PowerCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory), min_window_(context.min_window) {
   if (stands_for_package(gpu_)) rapl_ = std::make_unique<PmuSession>(machine_, memory_, "power", "power/");

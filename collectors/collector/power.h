@@ -27,7 +27,6 @@ namespace igpu {
 class PowerCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit PowerCollector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
   Nanoseconds read_within() const override;

@@ -58,10 +58,6 @@ constexpr CollectorInfo Rc6Collector::kInfo{.name = "rc6",
                                             .metrics = kMetrics,
                                             .features = kFeatures};
 
-std::unique_ptr<Collector> Rc6Collector::create(const CollectorContext& context) {
-  return std::make_unique<Rc6Collector>(context);
-}
-
 Rc6Collector::Rc6Collector(const CollectorContext& context)
     : sys_(context.machine.sys),
       gpu_(context.gpu),

@@ -22,7 +22,6 @@ namespace igpu {
 class Rc6Collector final : public Collector {
  public:
   static const CollectorInfo kInfo;
-  static std::unique_ptr<Collector> create(const CollectorContext& context);
   explicit Rc6Collector(const CollectorContext& context);
   void collect(ScrapePass& pass, SampleSink& out) override;
   void gpu_is_suspended() override;

@@ -36,7 +36,7 @@ constexpr CollectorEntry kCollectors[] = {
     entry<MemoryCollector>(),
     entry<PcieCollector>(),
     entry<ImcCollector>(),
-    {&JobsCollector::kInfo, &JobsCollector::create, &VideoJobs::create},
+    entry<JobsCollector, VideoJobs>(),
     entry<FdinfoCollector>(),
     entry<HealthCollector>(),
     entry<SriovCollector>(),

@@ -13,7 +13,7 @@
 #include "collector/collector.h"
 #include "collector/shared/workload_naming.h"
 #include "source/container_names.h"
-#include "source/sriov.h"
+#include "source/sriov_files.h"
 #include "source/vfio_holders.h"
 
 namespace igpu {

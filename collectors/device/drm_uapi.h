@@ -13,17 +13,6 @@ constexpr unsigned long request(unsigned long number, std::size_t size) {
   return (3ul << 30) | (static_cast<unsigned long>(size) << 16) | (0x64ul << 8) | number;
 }
 
-struct Version {
-  std::int32_t major, minor, patch;
-  std::uint32_t pad;
-  std::uint64_t name_length, name;  // pointers as numbers
-  std::uint64_t date_length, date;
-  std::uint64_t description_length, description;
-};
-static_assert(sizeof(Version) == 64);
-inline constexpr unsigned long kIoctlVersion = request(0, sizeof(Version));
-static_assert(kIoctlVersion == 0xc0406400);
-
 struct I915Query {
   std::uint32_t num_items, flags;
   std::uint64_t items;
@@ -52,25 +41,14 @@ inline constexpr unsigned long kIoctlI915Getparam = request(0x40 + 0x06, sizeof(
 static_assert(kIoctlI915Getparam == 0xc0106446);
 inline constexpr std::int32_t kI915HucStatus = 42;
 
-inline constexpr std::uint64_t kI915EngineInfo = 2;
 inline constexpr std::uint64_t kI915MemoryRegions = 4;
 inline constexpr std::uint16_t kI915ClassSystem = 0;
 inline constexpr std::uint16_t kI915ClassDevice = 1;
 
-struct I915Header {  // of both results
+struct I915Header {
   std::uint32_t count;
   std::uint32_t reserved[3];
 };
-
-struct I915Engine {
-  std::uint16_t engine_class, instance;
-  std::uint32_t reserved0;
-  std::uint64_t flags, capabilities;
-  std::uint16_t logical_instance;
-  std::uint16_t reserved1[3];
-  std::uint64_t reserved2[3];
-};
-static_assert(sizeof(I915Engine) == 56);
 
 struct I915MemoryRegion {
   std::uint16_t memory_class, instance;

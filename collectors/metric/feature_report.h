@@ -45,6 +45,11 @@ class FeatureReport {
     return false;
   }
   void available() { available_ = true; }
+  // Notes the reading, and adds its value as a sample.
+  template <class Q, std::size_t N>
+  void add(const Metric<Q, N>& metric, const std::string_view (&labels)[N], const Reading<Q>& reading) {
+    if (note(reading)) out_.add(metric, labels, *reading);
+  }
 
  private:
   SampleSink& out_;

@@ -24,8 +24,8 @@ namespace {
 class RecordingParts final : public MachineParts {
  public:
   explicit RecordingParts(std::shared_ptr<MachineParts> inner)
-      : inner_(std::move(inner)), recorder_(inner_->machine()) {}
-  Machine& machine() override { return recorder_.machine(); }
+      : inner_(std::move(inner)), recorder_(inner_->machine().clock), asked_(recorder_, &inner_->machine()) {}
+  Machine& machine() override { return asked_.machine(); }
   Machine& recorded_machine() { return inner_->machine(); }
   void scrape_begins() override {
     inner_->scrape_begins();
@@ -36,6 +36,7 @@ class RecordingParts final : public MachineParts {
  private:
   std::shared_ptr<MachineParts> inner_;
   capture::Recorder recorder_;
+  capture::AskedMachine asked_;
 };
 
 // A collector that is skipped has nothing in the capture: longer than the longest scan of all processes.

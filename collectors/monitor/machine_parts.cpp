@@ -89,11 +89,12 @@ class SimulatedParts final : public MachineParts {
 class CaptureParts final : public MachineParts {
  public:
   explicit CaptureParts(const CaptureFiles& files) : replay_(capture::passes_of(files)) {}
-  Machine& machine() override { return replay_.machine(); }
+  Machine& machine() override { return asked_.machine(); }
   void scrape_begins() override { replay_.begin_pass(); }
 
  private:
   capture::Replay replay_;
+  capture::AskedMachine asked_{replay_, nullptr};
 };
 
 }  // namespace

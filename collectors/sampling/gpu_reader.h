@@ -14,7 +14,7 @@
 #include "source/gpu_access.h"
 #include "source/gt_sysfs.h"
 #include "source/pmu_session.h"
-#include "source/sriov.h"
+#include "source/sriov_files.h"
 
 namespace igpu::sampling {
 

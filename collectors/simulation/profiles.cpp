@@ -486,10 +486,16 @@ ProfileData asleep() {
   return data;
 }
 
-// A card that three virtual machines share; its fourth function is free. The host transcodes, too.
+// A card that three virtual machines share; its fourth function is free. The host transcodes, too, and its NPU looks
+// for faces in what it transcodes.
 ProfileData hypervisor() {
   ProfileData data;
   data.gpus = {in_slot(kArcProB60, "0000:00:01.0", 1, 1, 128, 3)};
+  data.npus = {{.name = "Arrow Lake NPU",
+                .device_id = 0xad1d,
+                .max_megahertz = 1400,
+                .busy = {0.18, 0.06, 50},
+                .memory_mib = {96, 8, 50}}};
   data.has_psys = false;
   data.cores = 16;
   data.gpus[0].total_functions = 7;
@@ -535,7 +541,7 @@ constexpr std::array<Profile, 8> kProfiles{{
      &rack},
     {{"locked", "integrated GPU and Arc B580, seen by a user without any permission"}, &locked},
     {{"asleep", "Arc A770 and Arc B580, both runtime-suspended"}, &asleep},
-    {{"hypervisor", "Arc Pro B60 (discrete, xe): four virtual functions (SR-IOV), three of them in virtual machines"},
+    {{"hypervisor", "Arc Pro B60 (discrete, xe): four virtual functions, three in virtual machines; beside it an NPU"},
      &hypervisor},
     {{"npu", "NPU of a Lunar Lake laptop (intel_vpu), and no GPU"}, &npu},
 }};

@@ -17,13 +17,9 @@ void render_zone(Tree& sys, const std::string& type, const std::string& parent, 
   const std::string path = (parent.empty() ? base : base + "/" + parent) + "/" + zone;
   sys.link("class/powercap/" + zone, "../../" + path);
   sys.file(path + "/name", std::string(name) + "\n");
-  sys.file(path + "/enabled", "1\n", 0644);
   sys.file(path + "/max_energy_range_uj", std::to_string(kEnergyRange) + "\n");
   number_file(
       sys, path + "/energy_uj", [&power](ScriptTime now) { return power.integral(now) % kEnergyRange; }, 0400);
-  sys.file(path + "/constraint_0_name", "long_term\n");
-  sys.file(path + "/constraint_0_power_limit_uw", "28000000\n", 0644);
-  sys.file(path + "/constraint_0_time_window_us", "27983872\n", 0644);
 }
 
 void render_powercap(Tree& sys, const MachineScript& script) {
@@ -31,7 +27,7 @@ void render_powercap(Tree& sys, const MachineScript& script) {
   for (const char* type : {"intel-rapl", "intel-rapl-mmio"}) {
     const std::string path = "devices/virtual/powercap/" + std::string(type);
     sys.link("class/powercap/" + std::string(type), "../../" + path);
-    sys.file(path + "/enabled", "1\n", 0644);
+    sys.directory(path);
   }
   render_zone(sys, "intel-rapl", "", "intel-rapl:0", "package-0", host.package_microwatts);
   render_zone(sys, "intel-rapl", "intel-rapl:0", "intel-rapl:0:0", "core", host.cores_microwatts);
@@ -51,9 +47,7 @@ void render_coretemp(Tree& sys, const HostScript& host) {
   const auto sensor = [&](unsigned index, const std::string& label, unsigned below) {
     const std::string name = path + std::to_string(index);
     sys.file(name + "_label", label + "\n");
-    sys.file(name + "_max", "100000\n");
     sys.file(name + "_crit", "100000\n");
-    sys.file(name + "_crit_alarm", "0\n");
     number_file(sys, name + "_input", [&host, below](ScriptTime now) {
       return std::max<std::uint64_t>(host.temperature.value(now), below) - below;
     });
@@ -82,7 +76,6 @@ void render_bmc_display(Tree& sys) {
   sys.link("class/drm/card0-VGA-1", "../../" + card + "/card0-VGA-1");
   sys.link(card + "/device", "../..");
   sys.file(card + "/dev", "226:0\n");
-  sys.file(card + "/uevent", "MAJOR=226\nMINOR=0\nDEVNAME=dri/card0\nDEVTYPE=drm_minor\n", 0644);
   sys.file(card + "/card0-VGA-1/status", "connected\n");
 }
 
@@ -115,8 +108,6 @@ void render_host(Tree& sys, const MachineScript& script) {
   sys.file("class/devcoredump/disabled", "0\n");  // the class exists without a dump
   if (host.has_bmc_display) render_bmc_display(sys);
   for (const NpuScript& npu : script.npus) render_npu(sys, npu);
-  const std::string cpus = "0-" + std::to_string(host.cores - 1) + "\n";
-  for (const char* name : {"online", "possible", "present"}) sys.file("devices/system/cpu/" + std::string(name), cpus);
 }
 
 void render_device_nodes(Tree& dev, const MachineScript& script) {

@@ -2,7 +2,7 @@
 
 #include "simulation/renderers.h"
 
-// drivers/gpu/drm/i915: gt/intel_gt_sysfs_pm.c, i915_sysfs.c, gt/sysfs_engines.c, i915_hwmon.c
+// drivers/gpu/drm/i915: gt/intel_gt_sysfs_pm.c, i915_sysfs.c, i915_hwmon.c
 namespace igpu::simulation {
 
 namespace {
@@ -15,7 +15,6 @@ std::uint64_t residency_ms(const GtScript& gt, ScriptTime now) {
   return static_cast<std::uint32_t>(gt.asleep.integral(now) / 1'000'000);  // a u32 in the kernel
 }
 
-// The same frequency files under their per-GT names and under the names of older kernels.
 void render_frequencies(Tree& sys, const std::string& prefix, const GtScript& gt, bool suspended) {
   const GtModel& model = gt.model;
   number_file(sys, prefix + "act_freq_mhz",
@@ -45,40 +44,10 @@ void render_throttle(Tree& sys, const std::string& gt_path, const GtScript& gt, 
 
 void render_gt(Tree& sys, const std::string& gt_path, unsigned number, const GpuScript& gpu, RuntimePower& power) {
   const GtScript& gt = gpu.gts[number];
-  sys.file(gt_path + "id", std::to_string(number) + "\n");
   render_frequencies(sys, gt_path + "rps_", gt, power.suspended());
-  number_file(sys, gt_path + "punit_req_freq_mhz",
-              [&gt](ScriptTime now) { return gt.requested_khz.value(now) / 1000; });
-  sys.file(gt_path + "rc6_enable", "1\n");
   number_file(sys, gt_path + "rc6_residency_ms", [&gt](ScriptTime now) { return residency_ms(gt, now); }).wakes =
       &power;
-  sys.file(gt_path + ".defaults/rps_min_freq_mhz", std::to_string(gt.model.rpn) + "\n");
-  sys.file(gt_path + ".defaults/rps_max_freq_mhz", std::to_string(gt.model.rp0) + "\n");
   render_throttle(sys, gt_path, gt, power);
-  if (gpu.model.kind == GpuKind::discrete) {  // the firmware controls the clocks (SLPC)
-    sys.file(gt_path + "slpc_ignore_eff_freq", "0\n", 0644);
-    sys.file(gt_path + "media_freq_factor", "128\n", 0644).wakes = &power;
-    sys.file(gt_path + "media_freq_factor.scale", "0.00390625\n");
-    sys.file(gt_path + "media_RP0_freq_mhz", std::to_string(gt.model.rp0 / 2) + "\n");
-    sys.file(gt_path + "media_RPn_freq_mhz", std::to_string(gt.model.rpn / 2) + "\n");
-  } else {
-    sys.file(gt_path + "rps_up_threshold_pct", "95\n", 0644);
-    sys.file(gt_path + "rps_down_threshold_pct", "85\n", 0644);
-  }
-}
-
-void render_engines(Tree& sys, const std::string& card, const GpuScript& gpu) {
-  for (const EngineScript& engine : gpu.engines) {
-    const std::string path = card + "/engine/" + engine.name + "/";
-    const bool video = engine.model.engine_class == EngineClass::video;
-    sys.file(path + "name", engine.name + "\n");
-    sys.file(path + "class", std::to_string(static_cast<unsigned>(engine.model.engine_class)) + "\n");
-    sys.file(path + "instance", std::to_string(engine.model.instance) + "\n");
-    sys.file(path + "capabilities", video ? "hevc sfc\n" : "\n");
-    sys.file(path + "known_capabilities", video ? "hevc sfc\n" : "\n");
-    sys.file(path + "timeslice_duration_ms", "1\n", 0644);
-    sys.file(path + "preempt_timeout_ms", "640\n", 0644);
-  }
 }
 
 }  // namespace
@@ -88,13 +57,6 @@ void render_i915_card(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   sys.file(card + "/error", "No error state collected\n", 0600);
   for (unsigned number = 0; number < gpu.gts.size(); ++number)
     render_gt(sys, card + "/gt/gt" + std::to_string(number) + "/", number, gpu, power);
-  const GtScript& first = gpu.gts.front();
-  render_frequencies(sys, card + "/gt_", first, power.suspended());
-  sys.file(card + "/power/rc6_enable", "1\n");
-  number_file(sys, card + "/power/rc6_residency_ms", [&first](ScriptTime now) {
-    return residency_ms(first, now);
-  }).wakes = &power;
-  render_engines(sys, card, gpu);
 }
 
 void render_i915_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
@@ -107,7 +69,6 @@ void render_i915_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   }).wakes = &power;
   sys.file(path + "power1_max", std::to_string(limit) + "\n", 0664).wakes = &power;
   sys.file(path + "power1_rated_max", std::to_string(limit / 190 * 225) + "\n").wakes = &power;
-  sys.file(path + "power1_max_interval", "28000\n", 0664).wakes = &power;
   sys.file(path + "power1_crit", std::to_string(limit * 2) + "\n", 0644).wakes = &power;
   number_file(sys, path + "in0_input", [&gpu](ScriptTime now) {
     return 600 + gpu.gts.front().actual_khz.value(now) / 5000;

@@ -12,25 +12,11 @@ namespace igpu::simulation {
 
 namespace {
 
-// When a sleeping device went to sleep, in milliseconds after boot.
-constexpr std::int64_t kActiveAtFirst = 194'310;
-
-std::string hex(std::uint64_t number, int width, bool upper = false) {
+std::string hex(std::uint64_t number, int width) {
   std::array<char, 24> buffer;
   TextWriter out(buffer);
   out.hex(number, width);
-  std::string text(out.text());
-  if (upper)
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return text;
-}
-
-std::string modalias(const PciIds& ids) {
-  return "pci:v" + hex(ids.vendor, 8, true) + "d" + hex(ids.device, 8, true) + "sv" +
-         hex(ids.subsystem_vendor, 8, true) + "sd" + hex(ids.subsystem_device, 8, true) + "bc" +
-         hex(ids.pci_class >> 16, 2, true) + "sc" + hex(ids.pci_class >> 8 & 0xff, 2, true) + "i" +
-         hex(ids.pci_class & 0xff, 2, true);
+  return "0x" + std::string(out.text());
 }
 
 std::string_view address_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -38,20 +24,9 @@ std::string_view address_of(std::string_view path) { return path.substr(path.rfi
 void render_runtime_pm(Tree& sys, const std::string& path, bool suspended) {
   const std::string power = path + "/power/";
   sys.file(power + "control", "auto\n", 0644);
-  sys.file(power + "async", "enabled\n", 0644);
-  sys.file(power + "runtime_enabled", "enabled\n");
   sys.file(power + "runtime_status", suspended ? "suspended\n" : "active\n");
   sys.file(power + "runtime_usage", suspended ? "0\n" : "2\n");
-  sys.file(power + "runtime_active_kids", "0\n");
   sys.file(power + "autosuspend_delay_ms", "1000\n", 0644);
-  number_file(sys, power + "runtime_active_time", [suspended](ScriptTime now) {
-    const std::int64_t up = now.count() / 1'000'000;
-    return suspended ? std::min(up, kActiveAtFirst) : up;
-  });
-  number_file(sys, power + "runtime_suspended_time", [suspended](ScriptTime now) {
-    const std::int64_t up = now.count() / 1'000'000;
-    return suspended ? std::max<std::int64_t>(0, up - kActiveAtFirst) : 0;
-  });
 }
 
 struct Link {
@@ -114,7 +89,6 @@ void render_bridges(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
     render_runtime_pm(sys, path, power.suspended());
     render_link(sys, path, links[i], power);
     if (battlemage) render_aer(sys, path, i == 0 ? 3 : 0);
-    sys.file(path + "/secondary_bus_number", std::to_string(i + 1) + "\n");
   }
   render_link(sys, gpu.pci_path(), {inside, inside, 1, 1}, power);
 }
@@ -123,13 +97,7 @@ void render_drm_node(Tree& sys, const std::string& pci_path, const std::string& 
   const std::string node = pci_path + "/drm/" + name;
   sys.link("class/drm/" + name, "../../" + node);
   sys.link(node + "/device", "../..");
-  sys.link(node + "/subsystem", up_from(node) + "/class/drm");
   sys.file(node + "/dev", "226:" + std::to_string(minor) + "\n");
-  sys.file(node + "/uevent",
-           "MAJOR=226\nMINOR=" + std::to_string(minor) + "\nDEVNAME=dri/" + name + "\nDEVTYPE=drm_minor\n", 0644);
-  sys.file(node + "/power/runtime_status", "unsupported\n");
-  sys.file(node + "/power/control", "auto\n", 0644);
-  sys.link("dev/char/226:" + std::to_string(minor), "../../" + node);
 }
 
 void render_connector(Tree& sys, const std::string& pci_path, const std::string& card, std::string_view connector,
@@ -146,9 +114,7 @@ void render_connector(Tree& sys, const std::string& pci_path, const std::string&
       0644);
   sys.file(path + "/connector_id", std::to_string(id) + "\n");
   sys.file(path + "/enabled", connected ? "enabled\n" : "disabled\n");
-  sys.file(path + "/dpms", connected ? "On\n" : "Off\n");
   sys.file(path + "/modes", connected ? "3840x2160\n1920x1080\n" : "");
-  sys.file(path + "/edid", "");
 }
 
 }  // namespace
@@ -176,27 +142,14 @@ void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids) 
   const auto attribute = [&](std::string_view name, std::string text) {
     sys.file(path + "/" + std::string(name), std::move(text) + "\n");
   };
-  attribute("vendor", "0x" + hex(ids.vendor, 4));
-  attribute("device", "0x" + hex(ids.device, 4));
-  attribute("class", "0x" + hex(ids.pci_class, 6));
-  attribute("revision", "0x" + hex(ids.revision, 2));
-  attribute("subsystem_vendor", "0x" + hex(ids.subsystem_vendor, 4));
-  attribute("subsystem_device", "0x" + hex(ids.subsystem_device, 4));
+  attribute("vendor", hex(ids.vendor, 4));
+  attribute("device", hex(ids.device, 4));
+  attribute("class", hex(ids.pci_class, 6));
+  attribute("revision", hex(ids.revision, 2));
+  attribute("subsystem_vendor", hex(ids.subsystem_vendor, 4));
+  attribute("subsystem_device", hex(ids.subsystem_device, 4));
   attribute("numa_node", std::to_string(ids.numa_node));
-  attribute("local_cpulist", "0-7");
-  attribute("local_cpus", "ff");
-  attribute("enable", "1");
-  attribute("msi_bus", "1");
   attribute("d3cold_allowed", "1");
-  attribute("modalias", modalias(ids));
-  std::string uevent;
-  if (!ids.driver.empty()) uevent += "DRIVER=" + std::string(ids.driver) + "\n";
-  uevent += "PCI_CLASS=" + hex(ids.pci_class, 4, true) + "\n";
-  uevent += "PCI_ID=" + hex(ids.vendor, 4, true) + ":" + hex(ids.device, 4, true) + "\n";
-  uevent += "PCI_SUBSYS_ID=" + hex(ids.subsystem_vendor, 4, true) + ":" + hex(ids.subsystem_device, 4, true) + "\n";
-  uevent += "PCI_SLOT_NAME=" + address + "\nMODALIAS=" + modalias(ids) + "\n";
-  sys.file(path + "/uevent", std::move(uevent), 0644);
-  sys.link(path + "/subsystem", up_from(path) + "/bus/pci");
   sys.link("bus/pci/devices/" + address, "../../../" + path);
   if (ids.driver.empty()) return;
   const std::string driver = "bus/pci/drivers/" + std::string(ids.driver);
@@ -208,10 +161,7 @@ void render_hwmon_links(Tree& sys, const std::string& device_path, unsigned numb
   const std::string hwmon = "hwmon" + std::to_string(number);
   const std::string path = device_path + "/hwmon/" + hwmon;
   sys.link("class/hwmon/" + hwmon, "../../" + path);
-  sys.link(path + "/device", "../..");
-  sys.link(path + "/subsystem", up_from(path) + "/class/hwmon");
   sys.file(path + "/name", std::string(name) + "\n");
-  sys.file(path + "/uevent", "", 0644);
 }
 
 void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
@@ -221,9 +171,6 @@ void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
                       {0x8086, model.device_id, 0x030000, model.revision, model.subsystem_vendor,
                        model.subsystem_device, to_string(model.driver), gpu.numa_node});
   render_runtime_pm(sys, path, power.suspended());
-  sys.file(path + "/boot_vga", gpu.card == 0 ? "1\n" : "0\n");
-  sys.file(path + "/power_state", power.suspended() ? "D3cold\n" : "D0\n");
-  sys.file(path + "/irq", std::to_string(140 + gpu.card) + "\n");
   if (!gpu.bridges.empty()) render_bridges(sys, gpu, power);
 
   const std::string card = gpu.card_name();

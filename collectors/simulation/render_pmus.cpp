@@ -16,9 +16,7 @@ class PmuDirectory {
  public:
   PmuDirectory(Tree& sys, const Pmu& pmu) : sys_(sys), path_("devices/" + pmu.name) {
     sys_.link("bus/event_source/devices/" + pmu.name, "../../../" + path_);
-    sys_.link(path_ + "/subsystem", "../../bus/event_source");
     file("type", std::to_string(pmu.type));
-    file("perf_event_mux_interval_ms", "4");
   }
   void file(const std::string& name, std::string text) { sys_.file(path_ + "/" + name, std::move(text) + "\n"); }
   void format(const std::string& name, std::string bits) { file("format/" + name, std::move(bits)); }

@@ -92,7 +92,6 @@ class ProcRenderer {
     proc_.file(
         path + "task/" + std::to_string(process.pid) + "/children",
         [&script = script_, &process](TextWriter& out, ScriptTime now) { put_children(out, script, process, now); });
-    proc_.file(path + "statm", [&process](TextWriter& out, ScriptTime now) { put_statm(out, process, now); });
     proc_.file(path + "status", [&process](TextWriter& out, ScriptTime) { put_status(out, process); });
     // Both need ptrace access to the process; fd/ also needs the owner's read bit.
     Node& fd = proc_.directory(path + "fd");
@@ -214,12 +213,6 @@ class ProcRenderer {
         << " 18446744073709551615 1 1 0 0 0 0 0 4096 16384 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
   }
 
-  static void put_statm(TextWriter& out, const ProcessScript& process, ScriptTime now) {
-    const std::uint64_t resident = process.resident_bytes.value(now) / kPage;
-    out << process.virtual_bytes / kPage << ' ' << resident << ' ' << resident / 3 << " 214 0 "
-        << process.virtual_bytes / kPage / 5 << " 0\n";
-  }
-
   // Its beginning, up to the users; the rest is not read.
   static void put_status(TextWriter& out, const ProcessScript& process) {
     out << "Name:\t" << std::string_view(process.comm).substr(0, 15) << "\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t"
@@ -299,7 +292,6 @@ void render_processes(Tree& proc, const MachineScript& script,
                       const std::vector<std::unique_ptr<RuntimePower>>& power) {
   proc.file("sys/kernel/perf_event_paranoid", std::to_string(script.host.perf_event_paranoid) + "\n", 0644);
   proc.file("sys/kernel/osrelease", "6.17.9-amd64\n");
-  proc.file("version", "Linux version 6.17.9-amd64 (simulated)\n");
 
   render_host_stat(proc, script);
 

@@ -2,7 +2,7 @@
 
 #include "simulation/renderers.h"
 
-// drivers/gpu/drm/xe: xe_gt_freq.c, xe_gt_idle.c, xe_gt_throttle.c, xe_hw_engine_class_sysfs.c, xe_hwmon.c
+// drivers/gpu/drm/xe: xe_gt_freq.c, xe_gt_idle.c, xe_gt_throttle.c, xe_hwmon.c
 namespace igpu::simulation {
 
 namespace {
@@ -22,7 +22,6 @@ void render_frequencies(Tree& sys, const std::string& freq, const GtScript& gt, 
   fixed("rpa_freq", gt.model.rp0, 0444).wakes = &power;
   fixed("rp0_freq", gt.model.rp0, 0444);
   fixed("rpn_freq", gt.model.rpn, 0444);
-  sys.file(freq + "power_profile", "[base]    power_saving\n", 0644).wakes = &power;
 }
 
 void render_throttle(Tree& sys, const std::string& throttle, const GtScript& gt, RuntimePower& power) {
@@ -36,26 +35,6 @@ void render_throttle(Tree& sys, const std::string& throttle, const GtScript& gt,
       .wakes = &power;
 }
 
-void render_idle(Tree& sys, const std::string& idle, unsigned number, const GtScript& gt, RuntimePower& power) {
-  sys.file(idle + "name", "gt" + std::to_string(number) + (gt.model.media ? "-mc\n" : "-rc\n")).wakes = &power;
-  sys.file(idle + "idle_status",
-           [&gt](TextWriter& out, ScriptTime now) { out << (gt.parked(now) ? "gt-c6\n" : "gt-c0\n"); })
-      .wakes = &power;
-  number_file(sys, idle + "idle_residency_ms", [&gt](ScriptTime now) {
-    return gt.asleep.integral(now) / 1'000'000;
-  }).wakes = &power;
-}
-
-void render_engine_classes(Tree& sys, const std::string& gt_path, const GpuScript& gpu, unsigned number) {
-  for (const EngineScript& engine : gpu.engines) {
-    if (engine.model.gt != number) continue;
-    const std::string path = gt_path + "engines/" + std::string(names_of(engine.model.engine_class).short_name) + "/";
-    sys.file(path + "job_timeout_ms", "5000\n", 0644);
-    sys.file(path + "preempt_timeout_us", "640000\n", 0644);
-    sys.file(path + "timeslice_duration_us", "1000\n", 0644);
-  }
-}
-
 }  // namespace
 
 void render_xe_tiles(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
@@ -65,14 +44,11 @@ void render_xe_tiles(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
     const std::string path = device + "/tile0/gt" + std::to_string(number) + "/";
     render_frequencies(sys, path + "freq0/", gt, power);
     render_throttle(sys, path + "freq0/throttle/", gt, power);
-    render_idle(sys, path + "gtidle/", number, gt, power);
-    render_engine_classes(sys, path, gpu, number);
+    number_file(sys, path + "gtidle/idle_residency_ms", [&gt](ScriptTime now) {
+      return gt.asleep.integral(now) / 1'000'000;
+    }).wakes = &power;
   }
   if (gpu.model.kind == GpuKind::integrated) return;
-  sys.file(device + "/tile0/memory/freq0/max_freq", "2375\n").wakes = &power;
-  sys.file(device + "/tile0/memory/freq0/min_freq", "2375\n").wakes = &power;
-  sys.file(device + "/vram_d3cold_threshold", "300\n", 0644);
-  sys.file(device + "/auto_link_downgrade_capable", "0\n", 0400).wakes = &power;
   sys.file(device + "/auto_link_downgrade_status", "0\n", 0400).wakes = &power;
 }
 
@@ -92,7 +68,6 @@ void render_xe_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   const auto limit = static_cast<std::uint64_t>(gpu.model.power_limit_watts) * 1'000'000;
   sys.file(path + "power1_label", "card\n");
   sys.file(path + "power1_cap", std::to_string(limit) + "\n", 0664).wakes = &power;
-  sys.file(path + "power1_cap_interval", "15\n", 0664).wakes = &power;
   sys.file(path + "power1_crit", std::to_string(limit * 2) + "\n", 0644).wakes = &power;
 
   const auto temperature = [&](unsigned index, const std::string& label, unsigned above, unsigned crit,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/simulated_drm.h"
 
-#include <algorithm>
-#include <bit>
 #include <cerrno>
-#include <cstring>
-#include <span>
+#include <string>
+#include <string_view>
 
+#include "device/drm_calls.h"
 #include "device/drm_uapi.h"
 
 namespace igpu::simulation {
@@ -16,26 +15,10 @@ namespace {
 constexpr std::uint64_t kSystemMemory = 33'421'066'240;  // bytes of main memory
 constexpr std::uint32_t kReferenceClock = 19'200'000;
 
-void* pointer(std::uint64_t address) { return std::bit_cast<void*>(static_cast<std::uintptr_t>(address)); }
-
-// A query result in the driver's layout: a header, then records.
-class Answer {
- public:
-  template <class T>
-  void add(const T& record) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&record);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof record);
-  }
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::vector<std::byte> bytes_;
-};
-
-// DRM_IOCTL_VERSION copies what fits and returns the full length.
-void put_string(std::uint64_t& length, std::uint64_t destination, std::string_view text) {
-  if (destination != 0) std::memcpy(pointer(destination), text.data(), std::min<std::uint64_t>(length, text.size()));
-  length = text.size();
+// A query's result is in the driver's layout: a header, then records.
+template <class T>
+void add(std::string& answer, const T& record) {
+  answer.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
 class RenderNode final : public DrmNode {
@@ -44,97 +27,38 @@ class RenderNode final : public DrmNode {
       : script_(script), gpu_index_(gpu), gpu_(script.gpus[gpu]), power_(power), clock_(clock) {}
 
   Reading<Unit> ioctl(unsigned long request, void* argument) override {
-    if (gpu_.model.driver == Driver::xe) power_.touched();
-    const int error = run(request, argument);
-    if (error != 0) return outcome_of_errno<Unit>(error, "ioctl on simulated " + gpu_.render_name());
-    return Unit{};
+    const bool is_xe = gpu_.model.driver == Driver::xe;
+    if (is_xe) power_.touched();
+    const drm::Question asked = drm::question(request, argument);
+    if (!is_xe && asked.what == drm::kThrottle) return Unit{};
+    // HuC runs on every simulated GPU.
+    if (!is_xe && asked.what == "i915-param-42") return drm::answer(request, argument, true, {.number = 1});
+    const std::string result = is_xe ? xe_result(asked.what) : i915_result(asked.what);
+    if (result.empty()) return drm::refuse(request, argument, EINVAL);
+    return drm::answer(request, argument, asked.for_size, {result.size(), result});
   }
 
  private:
-  int run(unsigned long request, void* argument) const {
-    const bool is_xe = gpu_.model.driver == Driver::xe;
-    if (request == drm::kIoctlVersion) return version(*static_cast<drm::Version*>(argument));
-    if (request == drm::kIoctlI915Query && !is_xe) return i915_query(*static_cast<drm::I915Query*>(argument));
-    if (request == drm::kIoctlI915Getparam && !is_xe) return i915_getparam(*static_cast<drm::I915Getparam*>(argument));
-    if (request == drm::kIoctlXeDeviceQuery && is_xe) return xe_query(*static_cast<drm::XeDeviceQuery*>(argument));
-    if (request == drm::kIoctlI915Throttle && !is_xe) return 0;
-    return EINVAL;
+  // Empty: the driver does not know the query.
+  std::string i915_result(std::string_view what) const { return what == "i915-4" ? i915_regions() : std::string(); }
+  std::string xe_result(std::string_view what) const {
+    if (what == "xe-0") return xe_engines();
+    if (what == "xe-1") return xe_regions();
+    if (what == "xe-2") return xe_config();
+    if (what == "xe-3") return xe_gts();
+    if (what == "xe-7" || what == "xe-7-0") return xe_firmware({0, 0, 0, 1, 20, 0, 0, 0});
+    if (what == "xe-7-1") return xe_firmware({1, 0, 0, 8, 2, 10, 0, 0});
+    return {};
   }
 
-  int version(drm::Version& version) const {
-    version.major = 1;
-    version.minor = gpu_.model.driver == Driver::xe ? 1 : 6;
-    version.patch = 0;
-    put_string(version.name_length, version.name, to_string(gpu_.model.driver));
-    put_string(version.date_length, version.date, "0");
-    put_string(version.description_length, version.description, "Intel Graphics");
-    return 0;
-  }
-
-  // i915_getparam.c; HuC runs on every simulated GPU.
-  int i915_getparam(const drm::I915Getparam& query) const {
-    if (query.param != drm::kI915HucStatus) return EINVAL;
-    const std::int32_t authenticated = 1;
-    std::memcpy(pointer(query.value), &authenticated, sizeof authenticated);
-    return 0;
-  }
-
-  // i915_query.c: errors of one item are its negative length, not the ioctl's result.
-  int i915_query(drm::I915Query& query) const {
-    if (query.flags != 0) return EINVAL;
-    for (std::uint32_t i = 0; i < query.num_items; ++i) {
-      auto* const at = static_cast<std::byte*>(pointer(query.items)) + i * sizeof(drm::I915QueryItem);
-      drm::I915QueryItem item;
-      std::memcpy(&item, at, sizeof item);
-      item.length = i915_item(item);
-      std::memcpy(at, &item, sizeof item);
-    }
-    return 0;
-  }
-
-  std::int32_t i915_item(const drm::I915QueryItem& item) const {
-    if (item.flags != 0) return -EINVAL;
-    Answer answer;
-    if (item.query_id == drm::kI915EngineInfo) {
-      answer = i915_engines();
-    } else if (item.query_id == drm::kI915MemoryRegions) {
-      answer = i915_regions();
-    } else {
-      return -EINVAL;
-    }
-    const std::span<const std::byte> bytes = answer.bytes();
-    const auto size = static_cast<std::int32_t>(bytes.size());
-    if (item.length == 0) return size;
-    if (item.length < size) return -EINVAL;
-    drm::I915Header header;
-    std::memcpy(&header, pointer(item.data), sizeof header);
-    if (header.count != 0 || header.reserved[0] != 0 || header.reserved[1] != 0 || header.reserved[2] != 0)
-      return -EINVAL;
-    std::memcpy(pointer(item.data), bytes.data(), bytes.size());
-    return size;
-  }
-
-  Answer i915_engines() const {
-    Answer answer;
-    answer.add(drm::I915Header{static_cast<std::uint32_t>(gpu_.engines.size()), {}});
-    for (const EngineScript& engine : gpu_.engines) {
-      drm::I915Engine record{};
-      record.engine_class = static_cast<std::uint16_t>(engine.model.engine_class);
-      record.instance = record.logical_instance = static_cast<std::uint16_t>(engine.model.instance);
-      record.flags = 1;  // logical_instance is valid
-      answer.add(record);
-    }
-    return answer;
-  }
-
-  Answer i915_regions() const {
-    Answer answer;
+  std::string i915_regions() const {
+    std::string answer;
     const std::uint64_t vram = gpu_.model.vram_bytes;
-    answer.add(drm::I915Header{vram > 0 ? 2u : 1u, {}});
+    add(answer, drm::I915Header{vram > 0 ? 2u : 1u, {}});
     drm::I915MemoryRegion system{};
     system.probed_size = system.unallocated_size = kSystemMemory;
     system.probed_cpu_visible_size = system.unallocated_cpu_visible_size = kSystemMemory;
-    answer.add(system);
+    add(answer, system);
     if (vram > 0) {
       drm::I915MemoryRegion local{};
       local.memory_class = 1;
@@ -142,92 +66,59 @@ class RenderNode final : public DrmNode {
       // Reported only with CAP_PERFMON; without it all memory looks free.
       const std::uint64_t used = script_.privileged ? gpu_.vram_used.value(clock_.now()) : 0;
       local.unallocated_size = local.unallocated_cpu_visible_size = vram - used;
-      answer.add(local);
+      add(answer, local);
     }
     return answer;
   }
 
-  // xe_query.c: the second call must pass exactly the size that the first one returned.
-  int xe_query(drm::XeDeviceQuery& query) const {
-    if (query.extensions != 0 || query.reserved[0] != 0 || query.reserved[1] != 0) return EINVAL;
-    Answer answer;
-    switch (query.query) {
-      case drm::kXeEngines:
-        answer = xe_engines();
-        break;
-      case drm::kXeMemoryRegions:
-        answer = xe_regions();
-        break;
-      case drm::kXeConfig:
-        answer = xe_config();
-        break;
-      case drm::kXeGtList:
-        answer = xe_gts();
-        break;
-      case drm::kXeFirmwareVersion:
-        answer = xe_firmware(query);
-        break;
-      default:
-        return EINVAL;
-    }
-    const std::span<const std::byte> bytes = answer.bytes();
-    if (query.size == 0) {
-      query.size = static_cast<std::uint32_t>(bytes.size());
-      return 0;
-    }
-    if (query.size != bytes.size()) return EINVAL;
-    std::memcpy(pointer(query.data), bytes.data(), bytes.size());
-    return 0;
-  }
-
-  Answer xe_engines() const {
-    Answer answer;
-    answer.add(drm::XeHeader{static_cast<std::uint32_t>(gpu_.engines.size()), 0});
+  std::string xe_engines() const {
+    std::string answer;
+    add(answer, drm::XeHeader{static_cast<std::uint32_t>(gpu_.engines.size()), 0});
     for (const EngineScript& engine : gpu_.engines) {
       drm::XeEngine record{};
       record.engine_class = static_cast<std::uint16_t>(engine.model.engine_class);
       record.instance = static_cast<std::uint16_t>(engine.model.instance);
       record.gt = static_cast<std::uint16_t>(engine.model.gt);
-      answer.add(record);
+      add(answer, record);
     }
     return answer;
   }
 
-  Answer xe_regions() const {
-    Answer answer;
+  std::string xe_regions() const {
+    std::string answer;
     const std::uint64_t vram = gpu_.model.vram_bytes;
-    answer.add(drm::XeHeader{vram > 0 ? 2u : 1u, 0});
+    add(answer, drm::XeHeader{vram > 0 ? 2u : 1u, 0});
     drm::XeMemoryRegion system{};
     system.min_page_size = 4096;
     system.total_size = kSystemMemory;
     system.used = system_memory_used(script_, gpu_index_, clock_.now());
-    answer.add(system);
+    add(answer, system);
     if (vram > 0) {
       drm::XeMemoryRegion local{};
       local.memory_class = 1;
       local.min_page_size = 65536;
       local.total_size = local.cpu_visible_size = vram;
       local.used = local.cpu_visible_used = gpu_.vram_used.value(clock_.now());
-      answer.add(local);
+      add(answer, local);
     }
     return answer;
   }
 
-  Answer xe_config() const {
-    Answer answer;
+  std::string xe_config() const {
+    std::string answer;
     const bool has_vram = gpu_.model.vram_bytes > 0;
-    answer.add(drm::XeHeader{5, 0});
-    answer.add(std::uint64_t{gpu_.model.device_id} | std::uint64_t{gpu_.model.revision} << 16);
-    answer.add(std::uint64_t{has_vram ? 1u : 0u});
-    answer.add(std::uint64_t{has_vram ? 65536u : 4096u});  // smallest alignment
-    answer.add(std::uint64_t{48});                         // bits of a virtual address
-    answer.add(std::uint64_t{2});                          // highest priority of an execution queue
+    add(answer, drm::XeHeader{5, 0});
+    add(answer, std::uint64_t{gpu_.model.device_id} | std::uint64_t{gpu_.model.revision} << 16);
+    add(answer, std::uint64_t{has_vram ? 1u : 0u});
+    add(answer, std::uint64_t{has_vram ? 65536u : 4096u});  // smallest alignment
+    add(answer, std::uint64_t{48});                         // bits of a virtual address
+    add(answer, std::uint64_t{2});                          // highest priority of an execution queue
     return answer;
   }
 
-  Answer xe_gts() const {
-    Answer answer;
-    answer.add(drm::XeHeader{static_cast<std::uint32_t>(gpu_.gts.size()), 0});
+  std::string xe_gts() const {
+    std::string answer;
+    add(answer, drm::XeHeader{static_cast<std::uint32_t>(gpu_.gts.size()), 0});
     for (std::size_t number = 0; number < gpu_.gts.size(); ++number) {
       drm::XeGt record{};
       record.type = gpu_.gts[number].model.media ? 1 : 0;
@@ -237,17 +128,14 @@ class RenderNode final : public DrmNode {
       record.far_memory = gpu_.model.vram_bytes > 0 ? 1 : 0;
       record.version_major = gpu_.gts[number].model.media ? 13 : 20;
       record.version_minor = 1;
-      answer.add(record);
+      add(answer, record);
     }
     return answer;
   }
 
-  static Answer xe_firmware(const drm::XeDeviceQuery& query) {
-    drm::XeFirmwareVersion asked{};
-    if (query.size == sizeof asked) std::memcpy(&asked, pointer(query.data), sizeof asked);
-    const bool huc = asked.which == 1;
-    Answer answer;
-    answer.add(drm::XeFirmwareVersion{asked.which, 0, 0, huc ? 8u : 1u, huc ? 2u : 20u, huc ? 10u : 0u, 0, 0});
+  static std::string xe_firmware(const drm::XeFirmwareVersion& version) {
+    std::string answer;
+    add(answer, version);
     return answer;
   }
 

@@ -10,8 +10,8 @@
 
 namespace igpu::simulation {
 
-// Render nodes of the simulated GPUs: DRM_IOCTL_VERSION, i915's QUERY of engines and memory regions, xe's DEVICE_QUERY
-// of engines, memory regions, configuration and GTs; with the argument checks of the drivers.
+// Render nodes of the simulated GPUs: i915's QUERY of memory regions and GETPARAM of HuC, xe's DEVICE_QUERY of engines,
+// memory regions, configuration, GTs and firmware.
 class SimulatedDrm final : public DrmNodes {
  public:
   SimulatedDrm(const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power,

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "source/gt_sysfs.h"
 #include "source/pmu_format.h"
-#include "source/xe_gt_idle.h"
 
 namespace igpu {
 namespace {
@@ -30,16 +30,16 @@ constexpr std::array<std::uint16_t, kEngineClasses> kMostInstances{1, 9, 8, 4, 4
 // The events accept any engine of the GPU; no file lists them. Without access to the render node the PMU is probed: it
 // rejects engines that do not exist.
 Reading<std::vector<EngineInstance>> probe_engines(Machine& machine, const Gpu& gpu, bool all_or_none) {
-  std::vector<unsigned> gts = xe_gts(machine.sys, gpu.pci_path);
-  if (gts.empty()) gts.push_back(0);
+  std::vector<GtFolder> gts = xe_gt_folders(machine.sys, gpu.pci_path);
+  if (gts.empty()) gts.push_back({});
   CounterMemory scratch;
   PmuSession probe(machine, scratch,
                    gpu_pmu_name(machine.sys, to_string(gpu.driver), gpu.address, stands_for_package(gpu)));
   std::vector<std::pair<EngineInstance, PmuSession::Handle>> candidates;
-  for (const unsigned gt : gts) {
+  for (const GtFolder& gt : gts) {
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
       for (std::uint16_t instance = 0; instance < kMostInstances[i]; ++instance) {
-        const EngineInstance engine{static_cast<EngineClass>(i), instance, static_cast<std::uint16_t>(gt)};
+        const EngineInstance engine{static_cast<EngineClass>(i), instance, static_cast<std::uint16_t>(gt.number)};
         candidates.emplace_back(engine, probe.want(kXeActiveTicks, xe_engine_terms(engine)));
       }
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <span>
 
 #include "base/scan.h"
@@ -47,15 +48,28 @@ constexpr GtLayout kXe{"freq0/act_freq",         "freq0/cur_freq", "gtidle/idle_
                        "freq0/throttle",         "reason_",        "freq0/throttle/status",
                        "freq0/throttle/reasons", kXeLimits,        std::nullopt};
 
-// "gt12" -> "12"; nullopt for other names.
-std::optional<std::string> number_after(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
-  const std::string_view digits = name.substr(prefix.size());
-  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-  return std::string(digits);
+// "gt0", "gt1", sorted by the number.
+std::vector<GtFolder> numbered_folders(const Directory& sys, const std::string& folder, std::string_view prefix) {
+  std::vector<GtFolder> found;
+  for (const std::string& name : sorted_names(sys, folder)) {
+    if (!name.starts_with(prefix)) continue;
+    if (const auto number = scan_integer<unsigned>(std::string_view(name).substr(prefix.size())))
+      found.push_back({*number, folder + "/" + name});
+  }
+  std::sort(found.begin(), found.end(), [](const GtFolder& a, const GtFolder& b) { return a.number < b.number; });
+  return found;
 }
 
 }  // namespace
+
+std::vector<GtFolder> xe_gt_folders(const Directory& sys, std::string_view pci_path) {
+  std::map<unsigned, std::string> gts;  // if two tiles had a number in common, engines would be counted twice
+  for (const GtFolder& tile : numbered_folders(sys, std::string(pci_path), "tile"))
+    for (GtFolder& gt : numbered_folders(sys, tile.path, "gt")) gts.try_emplace(gt.number, std::move(gt.path));
+  std::vector<GtFolder> found;
+  for (auto& [number, path] : gts) found.push_back({number, std::move(path)});
+  return found;
+}
 
 GtSysfs::GtSysfs(const Directory& sys, std::string id, const std::string& base, const GtLayout& layout)
     : sys_(&sys),
@@ -89,24 +103,14 @@ GtSysfs::GtSysfs(const Directory& sys, std::string id, const std::string& base, 
 std::vector<GtSysfs> GtSysfs::find(const Directory& sys, const Gpu& gpu) {
   std::vector<GtSysfs> gts;
   if (gpu.driver == Driver::xe) {
-    for (const std::string& tile : sorted_names(sys, gpu.pci_path)) {
-      if (!number_after(tile, "tile")) continue;
-      const std::string folder = gpu.pci_path + "/" + tile;
-      for (const std::string& name : sorted_names(sys, folder))
-        if (auto id = number_after(name, "gt")) gts.push_back(GtSysfs(sys, *id, folder + "/" + name + "/", kXe));
-    }
+    for (const GtFolder& gt : xe_gt_folders(sys, gpu.pci_path))
+      gts.push_back(GtSysfs(sys, std::to_string(gt.number), gt.path + "/", kXe));
   } else {
     const std::string card = gpu.pci_path + "/drm/" + gpu.card + "/";
-    for (const std::string& name : sorted_names(sys, card + "gt"))
-      if (auto id = number_after(name, "gt")) gts.push_back(GtSysfs(sys, *id, card + "gt/" + name + "/", kI915));
+    for (const GtFolder& gt : numbered_folders(sys, card + "gt", "gt"))
+      gts.push_back(GtSysfs(sys, std::to_string(gt.number), gt.path + "/", kI915));
     if (gts.empty() && !gpu.card.empty()) gts.push_back(GtSysfs(sys, "0", card, kI915Legacy));
   }
-  std::sort(gts.begin(), gts.end(), [](const GtSysfs& a, const GtSysfs& b) {
-    return a.id_.size() != b.id_.size() ? a.id_.size() < b.id_.size() : a.id_ < b.id_;
-  });
-  // Numbers are unique in the GPU. If two tiles had the same one, two series would have the same labels.
-  const auto same = [](const GtSysfs& a, const GtSysfs& b) { return a.id_ == b.id_; };
-  gts.erase(std::unique(gts.begin(), gts.end(), same), gts.end());
   return gts;
 }
 

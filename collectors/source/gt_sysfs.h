@@ -21,6 +21,13 @@
 // On xe everything but rp0 and rpn resumes the device; on i915 residency and throttle reasons do.
 namespace igpu {
 
+struct GtFolder {
+  unsigned number;
+  std::string path;
+};
+// Of an xe device, over all its tiles, sorted by number. Listing them wakes nothing.
+std::vector<GtFolder> xe_gt_folders(const Directory& sys, std::string_view pci_path);
+
 class GtSysfs {
  public:
   struct Limit {

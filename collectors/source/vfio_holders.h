@@ -13,7 +13,7 @@
 #include "source/clients.h"
 #include "source/drm_descriptor.h"
 #include "source/process.h"
-#include "source/sriov.h"
+#include "source/sriov_files.h"
 
 // Which process has a PCI function that is bound to a VFIO driver: the machine monitor of a virtual machine. From Linux
 // 6.18 on the fdinfo of the device's file names it (vfio-device-syspath, drivers/vfio/vfio_main.c; needs

@@ -12,9 +12,6 @@
 // (drivers/gpu/drm/xe/xe_gt_idle.c). G is unique on the device.
 namespace igpu {
 
-// GT numbers of an xe device, sorted. Listing them wakes nothing.
-std::vector<unsigned> xe_gts(const Directory& sys, std::string_view pci_path);
-
 // Time in C6 by GT. Reading it resumes a suspended device. The files stay open; virtual functions have none.
 class XeGtIdle {
  public:

@@ -13,8 +13,8 @@
 #include "cli/write_capture.h"
 #include "igpu/model.h"
 #include "igpu/monitor.h"
-#include "report/advice.h"
 #include "report/fixes.h"
+#include "report/gpu_advice.h"
 #include "service/watched_files.h"
 #include "web_config/web_config_file.h"
 

@@ -15,7 +15,7 @@
 #include "level_zero/arguments.h"
 #include "push/address.h"
 #include "service/logging.h"
-#include "trace/arguments.h"
+#include "trace/trace_arguments.h"
 
 namespace igpu::exporter {
 

@@ -21,11 +21,6 @@ namespace {
 
 constexpr int kMainlineParanoidLevel = 2;  // the highest at which CAP_PERFMON is enough
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), to_lower);
-  return text;
-}
-
 // The service in whose cgroup this process is: "0::/system.slice/intel-gpu-exporter.service". Not one of a user's
 // session, from which people start programs by hand.
 std::string system_unit(const std::string& cgroup) {

@@ -8,8 +8,8 @@
 #include "cli/options.h"
 #include "push/connector.h"
 #include "push/push_metrics.h"
+#include "push/push_target.h"
 #include "push/pusher.h"
-#include "push/target.h"
 #include "sandbox/sandbox.h"
 
 namespace igpu::exporter {

@@ -11,9 +11,9 @@
 #include "cli/usage_error.h"
 #include "service/regular_file.h"
 #include "text/unicode.h"
-#include "trace/arguments.h"
+#include "trace/job_report.h"
 #include "trace/recording.h"
-#include "trace/report.h"
+#include "trace/trace_arguments.h"
 #include "trace/trace_file.h"
 
 namespace igpu::exporter {

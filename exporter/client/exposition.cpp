@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string>
+
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
@@ -21,10 +22,7 @@ std::optional<double> number(std::string_view text) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return std::nullopt;
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return number_of<double>(text);
 }
 
 // Reads one line. Values with an escape are unescaped into memory of this object, so it serves one sample at a time.
@@ -130,9 +128,7 @@ ParsedExposition parse_exposition(std::string_view text, const SampleHandler& us
   ParsedExposition parsed;
   LineReader reader;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = take_until(text, '\n');
     line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
     if (line.empty() || line.front() == '#') continue;
     TextSample sample;

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
 #include "client/curl_library.h"
 #include "client/transfer_problem.h"
 #include "self/build_info.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {
@@ -19,9 +19,7 @@ constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMaxProblemBytes = 300;
 
 std::string seconds_text(std::chrono::nanoseconds duration) {
-  std::array<char, 32> text{};
-  (void)std::snprintf(text.data(), text.size(), "%g s", std::chrono::duration<double>(duration).count());
-  return text.data();
+  return formatted("%g s", std::chrono::duration<double>(duration).count());
 }
 
 std::string status_problem(long status) {

@@ -2,13 +2,12 @@
 #include "intel_gpu_top/devices.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <map>
 #include <system_error>
 
 #include "intel_gpu_top/codenames.h"
 #include "text/ascii.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {
@@ -19,28 +18,14 @@ constexpr std::uint16_t kIntel = 0x8086, kAmd = 0x1002;
 constexpr std::size_t kLongestClass = 31, kLongestData = 255;
 constexpr std::size_t kLongestShown = 300;  // of a filter, in messages
 
-std::string hex(std::uint16_t id, bool upper) {
-  char text[8];
-  std::snprintf(text, sizeof text, upper ? "%04X" : "%04x", id);
-  return text;
-}
-
 std::optional<std::uint16_t> id_of(std::string_view text) {
-  std::uint16_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
-  if (text.size() != 4 || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return id;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), to_lower);
-  return text;
+  return text.size() == 4 ? number_of<std::uint16_t>(text, 16) : std::nullopt;
 }
 
 // "Intel Dg2 (Gen12)", "10de:2204".
 std::string description(const DrmDevice& device) {
   const Codename codename = device.vendor == kIntel ? igt_codename(device.device) : Codename();
-  if (codename.name.empty()) return hex(device.vendor, false) + ":" + hex(device.device, false);
+  if (codename.name.empty()) return formatted("%04x:%04x", device.vendor, device.device);
   std::string name(codename.name);
   name.front() = static_cast<char>(name.front() - 'a' + 'A');
   return "Intel " + name + " (Gen" + std::to_string(codename.generation) + ")";
@@ -52,12 +37,9 @@ using Keys = std::map<std::string, std::string, std::less<>>;
 Keys keys_of(std::string_view data) {
   Keys keys;
   while (!data.empty()) {
-    const std::size_t end = std::min(data.find(','), data.size());
-    const std::string_view word = data.substr(0, end);
-    const std::size_t equals = std::min(word.find('='), word.size());
-    keys.insert_or_assign(std::string(word.substr(0, equals)),
-                          std::string(word.substr(std::min(equals + 1, word.size()))));
-    data.remove_prefix(std::min(end + 1, data.size()));
+    std::string_view value = take_until(data, ',');
+    const std::string_view key = take_until(value, '=');
+    keys.insert_or_assign(std::string(key), std::string(value));
   }
   return keys;
 }
@@ -76,18 +58,16 @@ bool is_device(const DrmDevice& device, const std::string& wanted) {
 }
 
 const DrmDevice* by_pci(std::span<const DrmDevice> devices, const Keys& keys) {
-  std::size_t number = 0;
-  if (const auto card = keys.find("card"); card != keys.end()) {
-    const std::string& text = card->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return nullptr;
-  }
+  const auto card = keys.find("card");
+  std::optional<std::size_t> number = 0;
+  if (card != keys.end()) number = number_of<std::size_t>(card->second);
+  if (!number) return nullptr;
   const auto vendor = keys.find("vendor"), id = keys.find("device"), slot = keys.find("slot");
   for (const DrmDevice& device : devices) {
     if (slot != keys.end() && slot->second != device.address) continue;
     if (vendor != keys.end() && !has_vendor(device, lower(vendor->second))) continue;
     if (id != keys.end() && !is_device(device, lower(id->second))) continue;
-    if (number-- == 0) return &device;
+    if ((*number)-- == 0) return &device;
   }
   return nullptr;
 }
@@ -125,8 +105,7 @@ std::string device_list(std::span<const DrmDevice> devices) {
       return one.vendor == device.vendor && one.device == device.device;
     });
     out += padded(device.card.empty() ? device.render_node : device.card, 24) + ' ' + padded(description(device), 30) +
-           "    pci:vendor=" + hex(device.vendor, true) + ",device=" + hex(device.device, true) +
-           ",card=" + std::to_string(same) + '\n';
+           formatted("    pci:vendor=%04X,device=%04X,card=%td\n", device.vendor, device.device, same);
     if (!device.card.empty() && !device.render_node.empty()) out += "└─" + padded(device.render_node, 22) + '\n';
   }
   return out;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <ostream>
 #include <string>
@@ -12,7 +11,8 @@
 #include <utility>
 
 #include "igpu/level_zero.h"
-#include "level_zero/rows.h"
+#include "level_zero/event_rows.h"
+#include "text/formatted.h"
 
 namespace igpu::exporter {
 namespace {
@@ -46,11 +46,7 @@ const KnownKind* known_kind(std::string_view kind) {
 
 std::string signed_kb(std::int64_t value) { return (value < 0 ? "" : "+") + std::to_string(value) + "KB"; }
 
-std::string hexadecimal(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(value));
-  return text;
-}
+std::string hexadecimal(std::uint64_t value) { return formatted("%#llx", static_cast<unsigned long long>(value)); }
 
 class CallLines {
  public:
@@ -85,10 +81,7 @@ class CallLines {
 
  private:
   static std::string stamp(const LevelZeroEvent& event) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.6f s thread %u ", static_cast<double>(event.since_start_ns) / 1e9,
-                  event.thread);
-    return text;
+    return formatted("%.6f s thread %u ", static_cast<double>(event.since_start_ns) / 1e9, event.thread);
   }
 
   static std::string totals(const LevelZeroEvent& event) {

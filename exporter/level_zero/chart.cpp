@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "text/formatted.h"
 #include "text/html.h"
 
 namespace igpu::exporter {
@@ -15,11 +15,7 @@ constexpr double kLeft = 64, kRight = 12, kTop = 34, kBottom = 40;
 constexpr double kBarLeft = 240, kBarRight = 60;
 constexpr std::array<std::string_view, 6> kColours = {"#1f77b4", "#d95f02", "#2ca02c", "#c51b7d", "#7570b3", "#8c6d31"};
 
-std::string pixel(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
+std::string pixel(double value) { return formatted("%.1f", value); }
 
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text, std::string_view more = {}) {
   return "<text x='" + pixel(x) + "' y='" + pixel(y) + "' text-anchor='" + std::string(anchor) + "'" +
@@ -112,9 +108,7 @@ class Thinned {
 }  // namespace
 
 std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, std::abs(value) >= 100 ? "%.0f" : "%.3g", value);
-  return text;
+  return std::abs(value) >= 100 ? formatted("%.0f", value) : formatted("%.3g", value);
 }
 
 std::vector<double> round_values(double low, double high) {

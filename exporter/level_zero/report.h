@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "igpu/level_zero.h"
-#include "level_zero/rows.h"
+#include "level_zero/event_rows.h"
 #include "level_zero/symbols.h"
 
 // What a Level Zero program did and left behind, as text and as one HTML file without scripts or links.

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 
 #include "level_zero/report.h"
 #include "level_zero/statistics.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {
 
-std::string seconds(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f s", value);
-  return text;
-}
+std::string seconds(double value) { return formatted("%.3f s", value); }
 
-std::string megabytes(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f MB", value);
-  return text;
-}
+std::string megabytes(double value) { return formatted("%.2f MB", value); }
 
 std::string times(const LevelZeroSite& site) {
   if (site.count == 1) return "created at " + seconds(site.first_seconds);

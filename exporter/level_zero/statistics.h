@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "level_zero/rows.h"
+#include "level_zero/event_rows.h"
 
 namespace igpu::exporter {
 

@@ -5,9 +5,10 @@
 #include <dlfcn.h>
 #include <elf.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+
+#include "text/formatted.h"
 
 namespace igpu::exporter {
 
@@ -86,11 +87,7 @@ std::string demangled(const char* name) {
   return status == 0 && text ? text.get() : name;
 }
 
-std::string hexadecimal(std::uint64_t number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(number));
-  return text;
-}
+std::string hexadecimal(std::uint64_t number) { return formatted("%#llx", static_cast<unsigned long long>(number)); }
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -20,6 +19,7 @@
 #include <system_error>
 
 #include "service/regular_file.h"
+#include "service/spawn.h"
 
 extern char** environ;
 
@@ -97,37 +97,19 @@ class SignalsIgnored {
   }
   SignalsIgnored(const SignalsIgnored&) = delete;
   SignalsIgnored& operator=(const SignalsIgnored&) = delete;
-  static void restore_in_child(posix_spawnattr_t& attributes) {
-    sigset_t all;
-    ::sigemptyset(&all);
-    for (const int signal : kSignals) ::sigaddset(&all, signal);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  }
 
  private:
   static constexpr std::array<int, 2> kSignals = {SIGINT, SIGQUIT};
   std::array<void (*)(int), kSignals.size()> before_{};
 };
 
-int run_and_wait(std::vector<std::string> program, Environment& environment) {
-  std::vector<char*> arguments;
-  arguments.reserve(program.size() + 1);
-  for (std::string& argument : program) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
+int run_and_wait(const std::vector<std::string>& program, Environment& environment) {
   const SignalsIgnored ignored;
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  SignalsIgnored::restore_in_child(attributes);
-  pid_t child = 0;
-  const int error =
-      ::posix_spawnp(&child, arguments[0], nullptr, &attributes, arguments.data(), environment.pointers().data());
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw std::runtime_error(program[0] + ": " + std::generic_category().message(error));
+  const pid_t child = spawn(program, environment.pointers().data(), {SIGINT, SIGQUIT});
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return exit_status(status);
 }
 
 // The tracker holds a lock on its page for as long as the program lives.

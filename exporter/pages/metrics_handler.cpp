@@ -2,7 +2,6 @@
 #include "pages/metrics_handler.h"
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 
 #include "format/gzip.h"
@@ -11,6 +10,7 @@
 #include "format/prometheus_text.h"
 #include "http/query.h"
 #include "self/build_info.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
@@ -60,10 +60,8 @@ CollectorSet chosen_collectors(std::string_view query, const std::vector<std::st
 }
 
 Nanoseconds scrape_deadline(std::string_view timeout_header, Nanoseconds limit) {
-  double seconds = 0;
-  const auto [end, error] =
-      std::from_chars(timeout_header.data(), timeout_header.data() + timeout_header.size(), seconds);
-  if (error != std::errc() || end != timeout_header.data() + timeout_header.size() || !(seconds > 0)) return limit;
+  const double seconds = number_of<double>(timeout_header).value_or(0);
+  if (!(seconds > 0)) return limit;
   const double usable = std::max(seconds * 0.9, seconds - 0.5);
   const double bounded = std::min(usable, std::chrono::duration<double>(limit).count());
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(bounded));

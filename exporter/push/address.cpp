@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -15,23 +14,10 @@
 namespace igpu::exporter {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), to_lower);
-  return out;
-}
-
 std::string upper(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(), to_upper);
   return out;
-}
-
-std::optional<std::uint16_t> port_of(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
 }
 
 struct Parts {
@@ -67,8 +53,8 @@ Parts split(std::string_view url, std::string_view default_scheme, const Reject&
   if (parts.host.empty()) reject("names no host");
   if (bracketed && authority.size() > bracket + 1 && authority[bracket + 1] != ':') reject("has no valid port");
   if (colon == authority.npos) return parts;
-  parts.port = port_of(authority.substr(colon + 1));
-  if (!parts.port) reject("has no valid port");
+  parts.port = number_of<std::uint16_t>(authority.substr(colon + 1));
+  if (parts.port.value_or(0) == 0) reject("has no valid port");
   return parts;
 }
 
@@ -82,11 +68,9 @@ bool in_network(const std::string& host, std::string_view network) {
     if (::inet_pton(family, base.c_str(), prefix.data()) != 1) continue;
     unsigned bits = family == AF_INET ? 32 : 128;
     if (slash != network.npos) {
-      unsigned given = 0;
-      const std::string_view text = network.substr(slash + 1);
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), given);
-      if (error != std::errc() || end != text.data() + text.size() || given > bits) return false;
-      bits = given;
+      const auto given = number_of<unsigned>(network.substr(slash + 1));
+      if (!given || *given > bits) return false;
+      bits = *given;
     }
     for (unsigned bit = 0; bit < bits; ++bit) {
       const unsigned mask = 0x80U >> bit % 8;

@@ -27,9 +27,7 @@ bool is_token(std::string_view name) {
 PushCredentials parse_credentials(std::string_view text) {
   PushCredentials credentials;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = trimmed(take_until(text, '\n'));
     if (line.empty() || line.front() == '#') continue;
     for (const char c : line)
       if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) throw std::invalid_argument("holds a control character");

@@ -12,8 +12,8 @@
 #include "igpu/log.h"
 #include "push/backoff.h"
 #include "push/push_metrics.h"
+#include "push/push_target.h"
 #include "push/queue.h"
-#include "push/target.h"
 #include "push/wake_up.h"
 
 namespace igpu::exporter {

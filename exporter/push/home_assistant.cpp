@@ -10,7 +10,7 @@
 
 #include "format/csv_rows.h"
 #include "format/json_writer.h"
-#include "query/fields.h"
+#include "query/query_fields.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 
@@ -29,7 +29,7 @@ struct Reading {
 // An entity. Its key is the member of the state document and part of its unique_id, so it never changes.
 struct Entity {
   std::string_view key, name;
-  std::string_view field;  // of query/fields.h; "": see problem()
+  std::string_view field;  // of query/query_fields.h; "": see problem()
   double factor;           // from the field's unit
   std::string_view unit;
   std::string_view device_class;  // of Home Assistant; "": it has none for this quantity

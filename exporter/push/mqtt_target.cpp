@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "push/byte_stream.h"
 #include "self/build_info.h"
+#include "text/ascii.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {
@@ -29,16 +29,10 @@ std::string packed(const std::vector<mqtt::Message>& messages) {
   return out;
 }
 
-std::string_view take_line(std::string_view& text) {
-  const std::string_view line = text.substr(0, text.find('\n'));
-  text.remove_prefix(std::min(line.size() + 1, text.size()));
-  return line;
-}
-
 std::vector<mqtt::Message> unpacked(std::string_view bytes) {
   std::vector<mqtt::Message> messages;
   while (!bytes.empty()) {
-    const std::string_view topic = take_line(bytes), payload = take_line(bytes);
+    const std::string_view topic = take_until(bytes, '\n'), payload = take_until(bytes, '\n');
     messages.push_back({std::string(topic), std::string(payload), false});
   }
   return messages;
@@ -53,25 +47,6 @@ mqtt::Login login_of(const MqttSettings& settings, const HomeAssistant& home_ass
           .keep_alive = kKeepAlive,
           .will = {home_assistant.availability_topic(), std::string(kOffline), true}};
 }
-
-class CurlTransport final : public mqtt::Transport {
- public:
-  CurlTransport(std::shared_ptr<CurlSession> session, std::unique_ptr<ByteStream> stream)
-      : session_(std::move(session)), stream_(std::move(stream)) {}
-
-  void send(std::string_view bytes, const PushWait& wait) override {
-    if (!stream_->send(bytes, wait)) throw mqtt::SessionError(stream_->problem());
-  }
-  std::size_t receive(std::span<char> into, const PushWait& wait) override {
-    const std::size_t received = stream_->receive(into, wait);
-    if (received == 0 && !stream_->problem().empty()) throw mqtt::SessionError(stream_->problem());
-    return received;
-  }
-
- private:
-  std::shared_ptr<CurlSession> session_;  // outlives the stream
-  std::unique_ptr<ByteStream> stream_;
-};
 
 }  // namespace
 
@@ -99,15 +74,6 @@ std::optional<mqtt::User> mqtt_user(const PushCredentials& credentials, const st
   }
   if (credentials.user.empty()) return std::nullopt;
   return mqtt::User{credentials.user, credentials.password};
-}
-
-MqttTarget::Connect connect_by_curl(std::shared_ptr<CurlSession> session) {
-  return
-      [session = std::move(session)](const PushWait& wait, std::string& problem) -> std::unique_ptr<mqtt::Transport> {
-        std::unique_ptr<ByteStream> stream = ByteStream::open(*session, wait, problem);
-        if (!stream) return nullptr;
-        return std::make_unique<CurlTransport>(session, std::move(stream));
-      };
 }
 
 MqttTarget::MqttTarget(MqttSettings settings, Connect connect, mqtt::Session::Clock clock)

@@ -15,7 +15,7 @@
 #include "push/curl_session.h"
 #include "push/home_assistant.h"
 #include "push/mqtt_session.h"
-#include "push/target.h"
+#include "push/push_target.h"
 
 namespace igpu::exporter {
 

@@ -8,7 +8,7 @@
 #include "push/credentials.h"
 #include "push/curl_session.h"
 #include "push/otlp_encoder.h"
-#include "push/target.h"
+#include "push/push_target.h"
 
 namespace igpu::exporter {
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <memory>
 
-#include "push/target.h"
+#include "push/push_target.h"
 
 namespace igpu::exporter {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include "format/json_writer.h"
+#include "text/formatted.h"
 
 namespace igpu::exporter::query {
 
@@ -39,9 +39,7 @@ class Members {
 };
 
 std::string whole(double value, std::string_view unit) {
-  char text[64];
-  (void)std::snprintf(text, sizeof text, "%.0f", std::round(value) + 0.0);
-  return text + std::string(unit);
+  return formatted("%.0f", std::round(value) + 0.0) + std::string(unit);
 }
 
 std::optional<std::string> shown(std::string_view field, const Row& row, std::string_view unit) {

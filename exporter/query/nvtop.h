@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "query/fields.h"
+#include "query/query_fields.h"
 
 namespace igpu::exporter::query {
 

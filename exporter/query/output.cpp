@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/output.h"
 
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
 #include "format/csv_rows.h"
 #include "format/json_writer.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter::query {
@@ -23,9 +23,7 @@ std::string shown(const Field& field, const Row& row, std::string_view missing) 
 std::string memory_cell(const Row& row) {
   const Value used = value_of("memory.used.bytes", row), size = value_of("memory.total.bytes", row);
   const auto gibibytes = [](const Value& value) {
-    char text[32] = "-";
-    if (value) (void)std::snprintf(text, sizeof text, "%.1f", std::get<double>(*value) / 1073741824.0);
-    return std::string(text);
+    return value ? formatted("%.1f", std::get<double>(*value) / 1073741824.0) : "-";
   };
   return used || size ? gibibytes(used) + "/" + gibibytes(size) + "G" : "-";
 }

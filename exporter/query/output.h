@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "igpu/feature.h"
-#include "query/fields.h"
+#include "query/query_fields.h"
 
 // What `query` prints of its fields.
 namespace igpu::exporter::query {

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
 #include "format/csv_rows.h"
 #include "format/number.h"
 #include "text/ascii.h"
+#include "text/formatted.h"
 #include "text/nearest.h"
 #include "text/unicode.h"
 
@@ -31,11 +31,7 @@ namespace {
 
 double number(const Scalar& value) { return std::get<double>(value); }
 
-std::string two_decimals(const Scalar& value) {
-  char text[64];
-  (void)std::snprintf(text, sizeof text, "%.2f", number(value));
-  return text;
-}
+std::string two_decimals(const Scalar& value) { return formatted("%.2f", number(value)); }
 std::string shortest(const Scalar& value) {
   std::string text;
   append_number(text, number(value));
@@ -64,9 +60,7 @@ std::string hexadecimal(const Scalar& value) {
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (const std::string_view part = trimmed(text.substr(0, end)); !part.empty()) parts.push_back(part);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    if (const std::string_view part = trimmed(take_until(text, separator)); !part.empty()) parts.push_back(part);
   }
   return parts;
 }
@@ -187,13 +181,11 @@ bool has_name(const XpuField& field, std::string_view name) {
 
 [[noreturn]] void fail_for(std::string_view name) {
   std::vector<std::string> names;
-  std::string word(name.substr(0, 64));
-  std::transform(word.begin(), word.end(), word.begin(), to_lower);
   for (const XpuField& field : kFields) {
     names.emplace_back(field.name);
     for (const std::string_view alias : split(field.aliases, ' ')) names.emplace_back(alias);
   }
-  const std::string meant = nearest(word, names);
+  const std::string meant = nearest(lower(name.substr(0, 64)), names);
   throw std::invalid_argument("Field \"" + std::string(name.substr(0, 64)) + "\" is not a valid field to query" +
                               (meant.empty() ? "" : "; did you mean " + meant + "?"));
 }

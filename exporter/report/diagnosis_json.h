@@ -13,7 +13,7 @@
 #include "igpu/device.h"
 #include "igpu/feature.h"
 #include "igpu/model.h"
-#include "report/advice.h"
+#include "report/gpu_advice.h"
 
 // Shared by `doctor --json` and the API.
 namespace igpu::exporter {

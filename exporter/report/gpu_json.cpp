@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/gpu_json.h"
 
-#include <cstdio>
 #include <string>
+
+#include "text/formatted.h"
 
 namespace igpu::exporter {
 namespace {
 
 void write_known(JsonWriter& json, std::string_view name, std::string_view text) {
   if (!text.empty()) json.member(name, text);
-}
-
-std::string hexadecimal(const char* format, unsigned value) {
-  char text[16];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
 }
 
 int whole(Count count) { return static_cast<int>(count.value); }
@@ -27,8 +22,8 @@ void write_gpu(JsonWriter& json, const Gpu& gpu) {
   json.member("driver", to_string(gpu.driver)).member("kind", to_string(gpu.kind));
   write_known(json, "card", gpu.card);
   write_known(json, "render_node", gpu.render_node);
-  if (gpu.device_id != 0) json.member("device_id", hexadecimal("0x%04x", gpu.device_id));
-  if (gpu.revision) json.member("revision", hexadecimal("0x%02x", *gpu.revision));
+  if (gpu.device_id != 0) json.member("device_id", formatted("0x%04x", unsigned{gpu.device_id}));
+  if (gpu.revision) json.member("revision", formatted("0x%02x", unsigned{*gpu.revision}));
   if (gpu.numa_node >= 0) json.member("numa_node", gpu.numa_node);
   json.member("virtual_function", gpu.virtual_function);
 }

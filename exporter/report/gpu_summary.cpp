@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
+
+#include "text/formatted.h"
 
 namespace igpu::exporter {
 
@@ -12,12 +13,6 @@ using namespace snapshot;
 namespace {
 
 constexpr double kIdle = 0.0005;  // shown as 0.0 %
-
-std::string formatted(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 std::string text_of(Ratio ratio) { return formatted("%6.1f %%", ratio.value * 100); }
 std::string text_of(Hertz hertz) { return formatted("%6.0f MHz", hertz.value / 1e6); }
@@ -97,7 +92,7 @@ std::string human_bytes(double value) {
     value /= 1024;
     ++unit;
   }
-  return formatted(unit == 0 ? "%6.0f " : "%6.1f ", value) + kUnits[unit];
+  return formatted("%6.*f %s", unit == 0 ? 0 : 1, value, kUnits[unit]);
 }
 
 namespace {

@@ -9,11 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
+
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 namespace {
@@ -22,12 +23,7 @@ constexpr std::string_view kLineBreaks = "\n\r";
 
 template <class T>
 std::optional<T> number(const char* text) {
-  if (text == nullptr) return std::nullopt;
-  const std::string_view digits(text);
-  T value{};
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+  return text != nullptr ? number_of<T>(text) : std::nullopt;
 }
 
 std::string error_text() { return std::generic_category().message(errno); }

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 // Text of protocols and files, whose keywords are ASCII whatever the locale is.
 namespace igpu::exporter {
@@ -11,6 +15,12 @@ namespace igpu::exporter {
 constexpr char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 constexpr char to_upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+inline std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), to_lower);
+  return out;
+}
 
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return to_lower(x) == to_lower(y); });
@@ -25,6 +35,22 @@ constexpr std::string_view trimmed(std::string_view text, std::string_view blank
   const std::size_t begin = text.find_first_not_of(blanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+// Takes the text up to the first separator (or all) off the front of rest, and the separator.
+constexpr std::string_view take_until(std::string_view& rest, char separator) {
+  const std::string_view head = rest.substr(0, rest.find(separator));
+  rest.remove_prefix(std::min(head.size() + 1, rest.size()));
+  return head;
+}
+
+// One number and nothing else. options: the base, or the form of a floating-point number.
+template <class Number, class... Options>
+std::optional<Number> number_of(std::string_view text, Options... options) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, options...);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 }  // namespace igpu::exporter

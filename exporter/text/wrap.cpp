@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "text/ascii.h"
+
 namespace igpu::exporter {
 
 std::size_t text_width(std::string_view text) {
@@ -46,9 +48,7 @@ class Wrapper {
 void append_wrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t width) {
   Wrapper wrapper(out, indent, width);
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) wrapper.add(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    if (const std::string_view word = take_until(text, ' '); !word.empty()) wrapper.add(word);
   }
 }
 

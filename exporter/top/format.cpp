@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+
+#include "text/formatted.h"
 
 namespace igpu::exporter::top {
 namespace {
@@ -12,9 +13,7 @@ namespace {
 constexpr double kHuge = 99'999'999;
 
 std::string printed(double value, int decimals) {
-  std::array<char, 32> text{};
-  (void)std::snprintf(text.data(), text.size(), "%.*f", decimals, std::clamp(value, -kHuge, kHuge));
-  return text.data();
+  return formatted("%.*f", decimals, std::clamp(value, -kHuge, kHuge));
 }
 
 }  // namespace

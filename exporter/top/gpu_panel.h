@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "top/canvas.h"
-#include "top/frame.h"
 #include "top/history.h"
+#include "top/host_frame.h"
 #include "top/screen.h"
 
 namespace igpu::exporter::top {

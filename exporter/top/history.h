@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 namespace igpu::exporter::top {
 

@@ -10,11 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <system_error>
 
-#include "top/frame.h"
+#include "text/formatted.h"
+#include "top/host_frame.h"
 #include "top/input.h"
 #include "top/terminal.h"
 
@@ -225,9 +225,7 @@ std::string clock_text() {
 }
 
 std::string interval_text(std::chrono::nanoseconds interval) {
-  std::array<char, 32> text{};
-  (void)std::snprintf(text.data(), text.size(), "%g s", std::chrono::duration<double>(interval).count());
-  return text.data();
+  return formatted("%g s", std::chrono::duration<double>(interval).count());
 }
 
 }  // namespace igpu::exporter::top

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "igpu/unique_fd.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 namespace igpu::exporter::top {
 

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "text/unicode.h"
-#include "top/frame.h"
 #include "top/gpu_panel.h"
+#include "top/host_frame.h"
 #include "top/table.h"
 
 namespace igpu::exporter::top {

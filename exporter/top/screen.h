@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "top/canvas.h"
-#include "top/frame.h"
 #include "top/history.h"
+#include "top/host_frame.h"
 #include "top/view_state.h"
 
 namespace igpu::exporter::top {

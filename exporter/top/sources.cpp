@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "text/unicode.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 namespace igpu::exporter::top {
 namespace {

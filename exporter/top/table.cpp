@@ -10,8 +10,8 @@
 #include "text/unicode.h"
 #include "top/columns.h"
 #include "top/format.h"
-#include "top/frame.h"
 #include "top/gpu_panel.h"
+#include "top/host_frame.h"
 
 namespace igpu::exporter::top {
 

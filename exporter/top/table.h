@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "top/canvas.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 #include "top/screen.h"
 #include "top/view_state.h"
 

@@ -105,7 +105,7 @@ void PerfettoWriter::packet(std::uint64_t time, Fill&& fill) {
 }
 
 template <class Fill>
-void PerfettoWriter::slice(std::uint64_t track, int category, std::uint64_t begin, std::uint64_t end,
+void PerfettoWriter::slice(std::uint64_t track, Category category, std::uint64_t begin, std::uint64_t end,
                            std::string_view name, Fill&& notes) {
   const bool has_end = end > begin;
   packet(begin, [&](ProtoWriter& proto) {
@@ -122,15 +122,17 @@ void PerfettoWriter::slice(std::uint64_t track, int category, std::uint64_t begi
   });
 }
 
-void PerfettoWriter::descriptor(std::uint64_t track, std::string_view name) {
+template <class Fill>
+std::uint64_t PerfettoWriter::describe(std::uint64_t track, Fill&& fill) {
   ProtoWriter proto(buffer_);
   proto.message(kTracePacket, [&] {
     proto.number(packet::kSequence, kSequence);
     proto.message(packet::kTrackDescriptor, [&] {
       proto.number(track::kUuid, track);
-      proto.text(track::kName, name);
+      fill(proto);
     });
   });
+  return track;
 }
 
 // Slices of one track nest; these may overlap. Tracks of one name are shown as one, with as many rows as they need.
@@ -144,27 +146,19 @@ std::uint64_t PerfettoWriter::lane(const std::string& name, std::uint64_t begin,
   }
   if (lanes.size() >= kLanes) return lanes.front().track;
   lanes.push_back({next_track_++, end});
-  descriptor(lanes.back().track, name);
-  return lanes.back().track;
+  return describe(lanes.back().track, [&](ProtoWriter& proto) { proto.text(track::kName, name); });
 }
 
 std::uint64_t PerfettoWriter::thread_track(std::uint32_t pid, std::uint32_t tid) {
   if (const auto known = threads_.find(tid); known != threads_.end()) return known->second;
   if (threads_.size() >= kNames) threads_.clear();
-  const std::uint64_t uuid = kThreadTracks + next_track_++;
-  threads_[tid] = uuid;
-  ProtoWriter proto(buffer_);
-  proto.message(kTracePacket, [&] {
-    proto.number(packet::kSequence, kSequence);
-    proto.message(packet::kTrackDescriptor, [&] {
-      proto.number(track::kUuid, uuid);
-      proto.message(track::kThread, [&] {
-        proto.number(track::kThreadPid, pid);
-        proto.number(track::kThreadTid, tid);
-      });
+  threads_[tid] = kThreadTracks + next_track_++;
+  return describe(threads_[tid], [&](ProtoWriter& proto) {
+    proto.message(track::kThread, [&] {
+      proto.number(track::kThreadPid, pid);
+      proto.number(track::kThreadTid, tid);
     });
   });
-  return uuid;
 }
 
 void PerfettoWriter::add(const Job& job) {
@@ -172,7 +166,7 @@ void PerfettoWriter::add(const Job& job) {
   const std::string name =
       (job.comm.empty() ? std::string("pid") : std::string(job.comm.view())) + " " + std::to_string(job.pid);
   const std::uint64_t start = job.start_ns != 0 ? job.start_ns : job.submit_ns;
-  slice(lane(ring, start, std::max(start, job.end_ns)), static_cast<int>(Category::job), start, job.end_ns, name,
+  slice(lane(ring, start, std::max(start, job.end_ns)), Category::job, start, job.end_ns, name,
         [&](const Notes& notes) {
           notes.text("source", to_string(job.source));
           notes.text("outcome", to_string(job.outcome));
@@ -199,12 +193,12 @@ void PerfettoWriter::add(const Job& job) {
           notes.number("preempted", job.preempted ? 1 : 0);
         });
   if (job.start_ns > job.submit_ns)
-    slice(lane(ring + " queue", job.submit_ns, job.start_ns), static_cast<int>(Category::queue), job.submit_ns,
-          job.start_ns, name, [](const Notes&) {});
+    slice(lane(ring + " queue", job.submit_ns, job.start_ns), Category::queue, job.submit_ns, job.start_ns, name,
+          [](const Notes&) {});
 }
 
 void PerfettoWriter::add(const FenceWait& wait) {
-  slice(thread_track(wait.pid, wait.tid), static_cast<int>(Category::wait), wait.begin_ns, wait.end_ns, "fence wait",
+  slice(thread_track(wait.pid, wait.tid), Category::wait, wait.begin_ns, wait.end_ns, "fence wait",
         [&](const Notes& notes) {
           notes.number("pid", wait.pid);
           notes.number("tid", wait.tid);
@@ -216,7 +210,7 @@ void PerfettoWriter::add(const FenceWait& wait) {
 }
 
 void PerfettoWriter::add(const IoctlCall& call) {
-  slice(thread_track(call.pid, call.tid), static_cast<int>(Category::ioctl), call.begin_ns, call.end_ns, "ioctl",
+  slice(thread_track(call.pid, call.tid), Category::ioctl, call.begin_ns, call.end_ns, "ioctl",
         [&](const Notes& notes) {
           notes.number("pid", call.pid);
           notes.number("tid", call.tid);
@@ -253,45 +247,37 @@ void PerfettoWriter::add(const CpuSwitch& cpu_switch) {
 }
 
 void PerfettoWriter::add(const JobProcess& process) {
-  slice(lane("processes", process.time_ns, process.time_ns), static_cast<int>(Category::process), process.time_ns, 0,
-        process.workload, [&](const Notes& notes) {
+  slice(lane("processes", process.time_ns, process.time_ns), Category::process, process.time_ns, 0, process.workload,
+        [&](const Notes& notes) {
           notes.number("pid", process.pid);
           notes.text("workload", process.workload);
         });
 }
 
 void PerfettoWriter::add_counts(const JobRecorderCounts& counts, std::uint64_t now_ns, bool ended) {
-  slice(lane("recording", now_ns, now_ns), static_cast<int>(Category::recording), now_ns, 0, "recording",
-        [&](const Notes& notes) {
-          notes.number("events", counts.events);
-          notes.number("lost", counts.lost);
-          notes.number("damaged", counts.damaged);
-          notes.number("unknown", counts.unknown);
-          notes.number("unmatched", counts.unmatched);
-          notes.number("submitted", counts.submitted);
-          notes.number("recorded", counts.recorded);
-          notes.number("filtered", counts.filtered);
-          notes.number("not_sampled", counts.not_sampled);
-          notes.number("rate_limited", counts.rate_limited);
-          notes.number("evicted", counts.evicted);
-          notes.number("ended", ended ? 1 : 0);
-        });
+  slice(lane("recording", now_ns, now_ns), Category::recording, now_ns, 0, "recording", [&](const Notes& notes) {
+    notes.number("events", counts.events);
+    notes.number("lost", counts.lost);
+    notes.number("damaged", counts.damaged);
+    notes.number("unknown", counts.unknown);
+    notes.number("unmatched", counts.unmatched);
+    notes.number("submitted", counts.submitted);
+    notes.number("recorded", counts.recorded);
+    notes.number("filtered", counts.filtered);
+    notes.number("not_sampled", counts.not_sampled);
+    notes.number("rate_limited", counts.rate_limited);
+    notes.number("evicted", counts.evicted);
+    notes.number("ended", ended ? 1 : 0);
+  });
 }
 
 std::uint64_t PerfettoWriter::counter_track(std::string_view name, std::string_view unit) {
-  const std::uint64_t uuid = next_track_++;
-  ProtoWriter proto(buffer_);
-  proto.message(kTracePacket, [&] {
-    proto.number(packet::kSequence, kSequence);
-    proto.message(packet::kTrackDescriptor, [&] {
-      proto.number(track::kUuid, uuid);
-      proto.text(track::kName, name);
-      proto.message(track::kCounter, [&] {
-        if (!unit.empty()) proto.text(track::kUnitName, unit);
-      });
+  return describe(next_track_++, [&](ProtoWriter& proto) {
+    proto.text(track::kName, name);
+    proto.message(track::kCounter, [&] {
+      if (!unit.empty()) proto.text(track::kUnitName, unit);
     });
   });
-  return uuid;
 }
 
 void PerfettoWriter::add_value(std::uint64_t track, std::uint64_t time_ns, double value) {
@@ -303,20 +289,18 @@ void PerfettoWriter::add_value(std::uint64_t track, std::uint64_t time_ns, doubl
 }
 
 void PerfettoWriter::add_mark(const std::string& track, std::string_view text, std::uint64_t time_ns) {
-  slice(lane(track, time_ns, time_ns), static_cast<int>(Category::mark), time_ns, 0, text.empty() ? track : text,
-        [](const Notes&) {});
+  slice(lane(track, time_ns, time_ns), Category::mark, time_ns, 0, text.empty() ? track : text, [](const Notes&) {});
 }
 
 void PerfettoWriter::add_client(const Flight::Client& client) {
   const auto begin = static_cast<std::uint64_t>(client.first.count());
   const auto end = static_cast<std::uint64_t>(client.last.count());
   const std::string name = (client.comm.empty() ? std::string("pid") : client.comm) + " " + std::to_string(client.pid);
-  slice(lane(client.device + " clients", begin, end), static_cast<int>(Category::client), begin, end, name,
-        [&](const Notes& notes) {
-          notes.number("client", client.id);
-          notes.number("pid", client.pid);
-          notes.text("device", client.device);
-        });
+  slice(lane(client.device + " clients", begin, end), Category::client, begin, end, name, [&](const Notes& notes) {
+    notes.number("client", client.id);
+    notes.number("pid", client.pid);
+    notes.text("device", client.device);
+  });
 }
 
 }  // namespace igpu::exporter

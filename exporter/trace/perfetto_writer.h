@@ -15,6 +15,10 @@
 
 namespace igpu::exporter {
 
+namespace perfetto {
+enum class Category : std::uint8_t;  // perfetto_fields.h
+}
+
 struct TraceClocks {
   std::uint64_t monotonic_ns = 0, boottime_ns = 0, realtime_ns = 0;  // at one moment
 };
@@ -53,9 +57,10 @@ class PerfettoWriter final : public JobSink {
   template <class Fill>
   void packet(std::uint64_t time, Fill&& fill);
   template <class Fill>
-  void slice(std::uint64_t track, int category, std::uint64_t begin, std::uint64_t end, std::string_view name,
-             Fill&& notes);
-  void descriptor(std::uint64_t track, std::string_view name);
+  void slice(std::uint64_t track, perfetto::Category category, std::uint64_t begin, std::uint64_t end,
+             std::string_view name, Fill&& notes);
+  template <class Fill>
+  std::uint64_t describe(std::uint64_t track, Fill&& fill);  // returns the track
 
   Output output_;
   std::uint64_t boottime_offset_;

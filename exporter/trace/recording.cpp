@@ -2,7 +2,6 @@
 #include "trace/recording.h"
 
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +21,8 @@
 #include "igpu/option.h"
 #include "igpu/unique_fd.h"
 #include "service/regular_file.h"
+#include "service/spawn.h"
+#include "text/formatted.h"
 #include "text/unicode.h"
 #include "trace/perfetto_writer.h"
 
@@ -112,25 +113,6 @@ class OutputFile {
   int error_ = 0;
 };
 
-pid_t started(std::vector<std::string> command) {
-  std::vector<char*> words;
-  words.reserve(command.size() + 1);
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t usual;
-  ::sigemptyset(&usual);
-  for (const int signal : {SIGINT, SIGTERM, SIGXFSZ}) ::sigaddset(&usual, signal);
-  ::posix_spawnattr_setsigdefault(&attributes, &usual);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  pid_t child = 0;
-  const int error = ::posix_spawnp(&child, words[0], nullptr, &attributes, words.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw std::runtime_error("trace: " + command[0] + ": " + std::generic_category().message(error));
-  return child;
-}
-
 std::string first_line(const char* path) {
   std::ifstream file(path);
   std::string line;
@@ -151,11 +133,7 @@ std::size_t xe_cards() {
   return count;
 }
 
-std::string size_text(std::uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
-  return text;
-}
+std::string size_text(std::uint64_t bytes) { return formatted("%.1f MiB", static_cast<double>(bytes) / (1 << 20)); }
 
 // Only i915 and amdgpu report engines.
 void check_engines(const TraceArguments& arguments, const JobRecorder& recorder) {
@@ -197,7 +175,7 @@ class Recording {
     if (recorder_->ring_bytes() < options.ring_bytes)
       say("rings of " + std::to_string(recorder_->ring_bytes() >> 10) +
           " KiB per CPU: the kernel allows no more (sysctl kernel.perf_event_mlock_kb, CAP_IPC_LOCK)");
-    if (!arguments_.command.empty()) child_ = started(arguments_.command);
+    if (!arguments_.command.empty()) child_ = spawn(arguments_.command, environ, {SIGINT, SIGTERM, SIGXFSZ});
     loop();
     return end();
   }
@@ -208,7 +186,7 @@ class Recording {
     int status = 0;
     const pid_t ended = ::waitpid(*child_, &status, WNOHANG);
     if (ended == 0 || (ended < 0 && errno == EINTR)) return false;
-    if (ended == *child_) status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (ended == *child_) status_ = exit_status(status);
     return true;
   }
 

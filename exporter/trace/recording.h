@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "trace/arguments.h"
+#include "trace/trace_arguments.h"
 
 namespace igpu::exporter {
 

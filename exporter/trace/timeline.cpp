@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "text/formatted.h"
 #include "text/unicode.h"
-#include "trace/report.h"
+#include "trace/job_report.h"
 
 namespace igpu::exporter {
 namespace {
@@ -86,10 +86,8 @@ std::string timeline(const TraceFile& file, const TraceArguments& arguments) {
     lane(threads, thread(call.tid)).add(seconds(call.begin_ns), seconds(call.end_ns), true);
   for (const FenceWait& wait : file.waits)
     lane(threads, thread(wait.tid)).add(seconds(wait.begin_ns), seconds(wait.end_ns), false);
-  char range[96];
-  std::snprintf(range, sizeof range, "%.6f s to %.6f s, %.3f ms a column\n", from, to,
-                (to - from) * 1e3 / static_cast<double>(columns));
-  std::string text = range;
+  std::string text =
+      formatted("%.6f s to %.6f s, %.3f ms a column\n", from, to, (to - from) * 1e3 / static_cast<double>(columns));
   text += "engines: # runs, + runs partly, . a job waits\n";
   for (const auto& [name, cells] : engines) text += line(name, cells.text('#', '+', '.'));
   if (!threads.empty()) text += "threads: i in an ioctl, w waits for a fence\n";

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "format/json_writer.h"
+#include "trace/job_report.h"
 #include "trace/perfetto_writer.h"
-#include "trace/report.h"
 
 namespace igpu::exporter {
 namespace {

@@ -5,82 +5,13 @@
 #include <array>
 #include <bit>
 
+#include "format/proto_reader.h"
 #include "trace/perfetto_fields.h"
 
 namespace igpu::exporter {
 namespace {
 
 using namespace perfetto;
-
-// One field of a protobuf message.
-struct Field {
-  std::uint32_t number = 0;
-  std::uint64_t value = 0;
-  std::string_view bytes;  // of a nested message or a text
-};
-
-class Fields {
- public:
-  explicit Fields(std::string_view bytes) : rest_(bytes) {}
-  // False at the end, and where the bytes are no field: then damaged() is true.
-  bool next(Field& field) {
-    if (rest_.empty() || damaged_) return false;
-    std::uint64_t tag = 0;
-    if (!varint(tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff) return damage();
-    field = {};
-    field.number = static_cast<std::uint32_t>(tag >> 3);
-    switch (tag & 7) {
-      case 0:
-        return varint(field.value) || damage();
-      case 1:
-        return eight_bytes(field.value) || damage();
-      case 2: {
-        std::uint64_t length = 0;
-        if (!varint(length) || length > rest_.size()) return damage();
-        field.bytes = rest_.substr(0, static_cast<std::size_t>(length));
-        rest_.remove_prefix(static_cast<std::size_t>(length));
-        return true;
-      }
-      case 5:
-        return skip(4) || damage();
-      default:
-        return damage();
-    }
-  }
-  bool damaged() const { return damaged_; }
-  std::size_t left() const { return rest_.size(); }
-
- private:
-  bool damage() {
-    damaged_ = true;
-    return false;
-  }
-  bool skip(std::size_t size) {
-    if (rest_.size() < size) return false;
-    rest_.remove_prefix(size);
-    return true;
-  }
-  bool eight_bytes(std::uint64_t& value) {
-    if (rest_.size() < 8) return false;
-    value = 0;
-    for (unsigned i = 0; i < 8; ++i) value |= std::uint64_t{static_cast<unsigned char>(rest_[i])} << (8 * i);
-    return skip(8);
-  }
-  bool varint(std::uint64_t& value) {
-    value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (rest_.empty()) return false;
-      const auto byte = static_cast<unsigned char>(rest_.front());
-      rest_.remove_prefix(1);
-      value |= std::uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-
-  std::string_view rest_;
-  bool damaged_ = false;
-};
 
 template <class Enum, std::size_t kCount>
 bool named(std::string_view text, Enum& value) {
@@ -104,9 +35,9 @@ struct Annotations {
 class Reader {
  public:
   bool packet(std::string_view bytes) {
-    Fields fields(bytes);
+    ProtoFields fields(bytes);
     std::string_view track_event, ftrace_events, clocks, interned_data, track;
-    for (Field field; fields.next(field);) {
+    for (ProtoField field; fields.next(field);) {
       if (field.number == packet::kTrackEvent) track_event = field.bytes;
       if (field.number == packet::kFtraceEvents) ftrace_events = field.bytes;
       if (field.number == packet::kClockSnapshot) clocks = field.bytes;
@@ -123,14 +54,14 @@ class Reader {
 
  private:
   bool names(std::string_view bytes) {
-    Fields fields(bytes);
+    ProtoFields fields(bytes);
     std::size_t count = 0;
-    for (Field field; fields.next(field);) {
+    for (ProtoField field; fields.next(field);) {
       if (field.number != interned::kAnnotationNames) continue;
-      Fields entry(field.bytes);
+      ProtoFields entry(field.bytes);
       std::uint64_t id = 0;
       std::string_view name;
-      for (Field part; entry.next(part);) {
+      for (ProtoField part; entry.next(part);) {
         if (part.number == interned::kId) id = part.value;
         if (part.number == interned::kName) name = part.bytes;
       }
@@ -142,17 +73,17 @@ class Reader {
 
   // Only the tracks of counters matter.
   bool describe(std::string_view bytes) {
-    Fields fields(bytes);
+    ProtoFields fields(bytes);
     std::uint64_t uuid = 0;
     TraceFile::Counter counter;
     bool counts = false;
-    for (Field field; fields.next(field);) {
+    for (ProtoField field; fields.next(field);) {
       if (field.number == track::kUuid) uuid = field.value;
       if (field.number == track::kName) counter.name = field.bytes;
       if (field.number != track::kCounter) continue;
       counts = true;
-      Fields parts(field.bytes);
-      for (Field part; parts.next(part);)
+      ProtoFields parts(field.bytes);
+      for (ProtoField part; parts.next(part);)
         if (part.number == track::kUnitName) counter.unit = part.bytes;
       if (parts.damaged()) return false;
     }
@@ -161,13 +92,13 @@ class Reader {
   }
 
   bool snapshot(std::string_view bytes) {
-    Fields fields(bytes);
+    ProtoFields fields(bytes);
     std::uint64_t monotonic = 0, boottime = 0;
-    for (Field field; fields.next(field);) {
+    for (ProtoField field; fields.next(field);) {
       if (field.number != clock::kClocks) continue;
-      Fields one(field.bytes);
+      ProtoFields one(field.bytes);
       std::uint64_t id = 0, time = 0;
-      for (Field part; one.next(part);) {
+      for (ProtoField part; one.next(part);) {
         if (part.number == clock::kId) id = part.value;
         if (part.number == clock::kTimestamp) time = part.value;
       }
@@ -179,11 +110,11 @@ class Reader {
   }
 
   bool event(std::string_view bytes) {
-    Fields fields(bytes);
+    ProtoFields fields(bytes);
     std::uint64_t category = 0, type = 0, track = 0, value = 0;
     std::string_view name;
     Annotations notes;
-    for (Field field; fields.next(field);) {
+    for (ProtoField field; fields.next(field);) {
       if (field.number == event::kCategory) category = field.value;
       if (field.number == event::kType) type = field.value;
       if (field.number == event::kTrack) track = field.value;
@@ -232,10 +163,10 @@ class Reader {
   }
 
   static bool annotation(std::string_view bytes, Annotations& notes) {
-    Fields fields(bytes);
+    ProtoFields fields(bytes);
     std::uint64_t name = 0, number = 0;
     std::string_view text;
-    for (Field field; fields.next(field);) {
+    for (ProtoField field; fields.next(field);) {
       if (field.number == annotation::kNameId) name = field.value;
       if (field.number == annotation::kUnsigned || field.number == annotation::kSigned) number = field.value;
       if (field.number == annotation::kText) text = field.bytes;
@@ -293,17 +224,17 @@ class Reader {
   }
 
   bool switches(std::string_view bytes) {
-    Fields fields(bytes);
+    ProtoFields fields(bytes);
     CpuSwitch found;
-    for (Field field; fields.next(field);) {
+    for (ProtoField field; fields.next(field);) {
       if (field.number == ftrace::kCpu) found.cpu = static_cast<std::uint32_t>(field.value);
       if (field.number != ftrace::kEvent) continue;
-      Fields event(field.bytes);
-      for (Field part; event.next(part);) {
+      ProtoFields event(field.bytes);
+      for (ProtoField part; event.next(part);) {
         if (part.number == ftrace::kTimestamp) found.time_ns = part.value - boottime_offset_;
         if (part.number != ftrace::kSwitch) continue;
-        Fields values(part.bytes);
-        for (Field value; values.next(value);) {
+        ProtoFields values(part.bytes);
+        for (ProtoField value; values.next(value);) {
           const auto number = static_cast<std::int32_t>(value.value);
           switch (value.number) {
             case ftrace::kPreviousComm:
@@ -371,10 +302,10 @@ void find_times(TraceFile& file) {
 std::optional<TraceFile> read_trace(std::string_view bytes) {
   Reader reader;
   TraceFile& file = reader.file();
-  Fields packets(bytes);
+  ProtoFields packets(bytes);
   for (;;) {
     const std::uint64_t at = bytes.size() - packets.left();
-    Field field;
+    ProtoField field;
     if (!packets.next(field)) {
       if (!packets.damaged()) break;
       // What begins as a packet and does not end, ends with the file; anything else is no packet.

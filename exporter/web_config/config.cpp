@@ -2,7 +2,6 @@
 #include "web_config/config.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <initializer_list>
 #include <span>
@@ -362,12 +361,10 @@ void read_rate_limit(const YamlNode& node, WebConfig& config) {
     config.rate_limit.interval = *parsed;
   }
   if (const YamlNode* burst = section.find("burst")) {
-    const std::string text = section.text("burst");
-    unsigned& value = config.rate_limit.burst;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (!burst->plain || error != std::errc() || end != text.data() + text.size() || value > 1'000'000) {
+    const std::optional<unsigned> value = number_of<unsigned>(section.text("burst"));
+    if (!burst->plain || !value || *value > 1'000'000)
       section.fail(*burst, "burst", "must be a whole number from 0 to 1000000");
-    }
+    config.rate_limit.burst = *value;
   }
   if (config.rate_limit.interval > Nanoseconds::zero() && config.rate_limit.burst == 0) {
     throw YamlError(section.line(), "rate_limit: burst must be at least 1: with 0 every request would be rejected");

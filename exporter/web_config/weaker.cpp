@@ -126,14 +126,11 @@ struct Hsts {
 Hsts parse_hsts(std::string_view text) {
   Hsts out;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(';'), text.size());
-    const std::string_view directive = trimmed(text.substr(0, end), kBlanks);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view directive = trimmed(take_until(text, ';'), kBlanks);
     out.subdomains = out.subdomains || equal_ignoring_case(directive, "includeSubDomains");
     out.preload = out.preload || equal_ignoring_case(directive, "preload");
-    const std::size_t equals = std::min(directive.find('='), directive.size());
-    if (!equal_ignoring_case(trimmed(directive.substr(0, equals), kBlanks), "max-age")) continue;
-    const std::string_view number = trimmed(directive.substr(std::min(equals + 1, directive.size())), kBlanks);
+    if (!equal_ignoring_case(trimmed(take_until(directive, '='), kBlanks), "max-age")) continue;
+    const std::string_view number = trimmed(directive, kBlanks);
     const auto error = std::from_chars(number.data(), number.data() + number.size(), out.max_age).ec;
     if (error == std::errc::result_out_of_range) out.max_age = std::numeric_limits<std::uint64_t>::max();
   }

@@ -21,7 +21,7 @@
 #include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
 #include "support/fake_clock.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 #include "top/screen.h"
 
 using namespace igpu;

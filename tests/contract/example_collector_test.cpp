@@ -29,9 +29,6 @@ class TimesliceCollector final : public Collector {
  public:
   static constexpr CollectorInfo kInfo{
       .name = "timeslice", .help = "Engine timeslices.", .metrics = kMetrics, .features = kFeatures};
-  static std::unique_ptr<Collector> create(const CollectorContext& context) {
-    return std::make_unique<TimesliceCollector>(context);
-  }
   explicit TimesliceCollector(const CollectorContext& context)
       : gpu_(context.gpu),
         file_(context.machine.sys,

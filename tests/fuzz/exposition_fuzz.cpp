@@ -8,7 +8,7 @@
 #include "client/exposition.h"
 #include "fuzz/fuzz_check.h"
 #include "text/unicode.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 using namespace igpu::exporter;
 

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "fuzz/fuzz_check.h"
+#include "level_zero/event_rows.h"
 #include "level_zero/report.h"
-#include "level_zero/rows.h"
 
 using namespace igpu::exporter;
 

@@ -11,7 +11,7 @@
 
 #include "fuzz/fuzz_check.h"
 #include "level_zero/call_lines.h"
-#include "level_zero/rows.h"
+#include "level_zero/event_rows.h"
 #include "tracker/log_layout.h"
 
 using namespace igpu::exporter;

@@ -6,7 +6,7 @@
 
 #include "fuzz/fuzz_check.h"
 #include "support/perfetto_copy.h"
-#include "trace/report.h"
+#include "trace/job_report.h"
 #include "trace/trace_file.h"
 
 using namespace igpu::exporter;

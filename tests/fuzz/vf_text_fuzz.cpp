@@ -6,7 +6,7 @@
 
 #include "device/pci_address.h"
 #include "fuzz/fuzz_check.h"
-#include "source/sriov.h"
+#include "source/sriov_files.h"
 #include "source/vfio_holders.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -20,8 +20,8 @@
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/frame.h"
 #include "top/gpu_panel.h"
+#include "top/host_frame.h"
 #include "top/screen.h"
 
 using namespace igpu;

@@ -202,6 +202,11 @@ TEST_CASE("hypervisor: the card works for all functions together, and each of th
     }
     CHECK(of_all <= busy + 1e-6);
   }
+  REQUIRE(w.script().npus.size() == 1);
+  const NpuScript& npu = w.script().npus.front();
+  check_gauge(w, "intel_npu_info", {{"device", npu.address}, {"name", std::string(npu.name)}}, 1, 0);
+  check_gauge(w, "intel_npu_memory_resident_bytes", {{"device", npu.address}},
+              static_cast<double>(npu.resident_bytes.value(w.to)), 0);
   for (const char* feature : {"vf_engine_busy", "vf_shares", "vf_workload", "vf_adverse_events"})
     CHECK(w.page.find("intel_gpu_exporter_feature_available", {{"feature", feature}, {"reason", "ok"}}).size() == 1);
 }

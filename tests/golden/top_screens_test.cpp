@@ -13,7 +13,7 @@
 #include "support/golden.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 #include "top/screen.h"
 
 using namespace igpu;

@@ -126,7 +126,8 @@ class CollectorRun {
         machine_.machine(), pmu_memory_,
         gpu_pmu_name(machine_.machine().sys, to_string(gpu_.driver), gpu_.address, stands_for_package(gpu_)));
     values_ = OptionValues(C::kInfo.options, options);
-    collector_ = C::create({machine_.machine(), gpu_, *pmu_, memory_, values_, min_window, machine_.log});
+    collector_ = create_collector<C, Collector, CollectorContext>(
+        {machine_.machine(), gpu_, *pmu_, memory_, values_, min_window, machine_.log});
   }
   // The next scrape; with clients if the collector asks for them.
   SampleSink& collect(Reading<ClientSnapshot> clients = ClientSnapshot{}) {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "trace/report.h"
+#include "trace/job_report.h"
 #include "trace/trace_file.h"
 
 using namespace igpu;

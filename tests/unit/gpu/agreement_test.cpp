@@ -16,7 +16,7 @@
 #include "support/exposition_parser.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 using namespace igpu;
 using namespace igpu::snapshot;

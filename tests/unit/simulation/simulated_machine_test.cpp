@@ -131,10 +131,6 @@ TEST_CASE("every card and render node is found by its links, and leads back to i
             "bus/pci/drivers/" + std::string(to_string(gpu.model.driver)));
       CHECK(*m.machine.sys.resolve("bus/pci/drivers/" + std::string(to_string(gpu.model.driver)) + "/" + gpu.address) ==
             gpu.pci_path());
-      const std::string uevent = m.sys(gpu.pci_path() + "/uevent");
-      CHECK(
-          uevent.starts_with("DRIVER=" + std::string(to_string(gpu.model.driver)) + "\nPCI_CLASS=30000\nPCI_ID=8086:"));
-      CHECK(uevent.find("PCI_SLOT_NAME=" + gpu.address) != std::string::npos);
       CHECK(m.machine.names.pci_device(0x8086, gpu.model.device_id) == gpu.model.name);
     }
   }
@@ -147,7 +143,7 @@ TEST_CASE("no link in sysfs is dangling") {
       const std::string entry = path == "." ? name : path + "/" + name;
       INFO(entry);
       if (m.machine.sys.read_link(entry)) {
-        CHECK_MESSAGE((name == "subsystem" || m.machine.sys.resolve(entry)), entry);
+        CHECK_MESSAGE(m.machine.sys.resolve(entry), entry);
         continue;
       }
       if ((m.machine.sys.stat(entry)->mode & 0170000) == 0040000) self(self, entry);
@@ -282,7 +278,6 @@ TEST_CASE("RC6 in sysfs and by the PMU are the complement of the time awake") {
   CHECK(count_of(*rc6) + count_of(*awake) == doctest::Approx(20e9).epsilon(1e-9));
   CHECK((m.number(card + "/gt/gt0/rc6_residency_ms") - before) * 1'000'000 ==
         doctest::Approx(static_cast<double>(count_of(*rc6))).epsilon(0.001));
-  CHECK(m.number(card + "/power/rc6_residency_ms") == m.number(card + "/gt/gt0/rc6_residency_ms"));
 }
 
 TEST_CASE("energy from the RAPL PMU, from powercap and in the script is the same") {
@@ -348,19 +343,6 @@ TEST_CASE("after closing the leader its siblings count alone") {
 
 TEST_CASE("the render node answers by the rules of both drivers") {
   Simulated m("rack");
-  const auto version = [&](std::string_view node) {
-    auto opened = m.machine.drm.open(node);
-    REQUIRE(opened);
-    std::array<char, 16> name{};
-    drm::Version request{};
-    request.name_length = name.size();
-    request.name = reinterpret_cast<std::uintptr_t>(name.data());
-    CHECK((*opened)->ioctl(drm::kIoctlVersion, &request));
-    return std::string(name.data(), request.name_length);
-  };
-  CHECK(version("renderD129") == "i915");
-  CHECK(version("renderD130") == "xe");
-
   auto xe = m.machine.drm.open("renderD130");
   drm::XeDeviceQuery query{};
   query.query = drm::kXeMemoryRegions;
@@ -603,9 +585,9 @@ TEST_CASE("asleep: reads that would resume a real card are counted, reading its 
     INFO(what);
     CHECK(m.owner->resumes() == ++expected);
   };
-  for (const char* path : {"/drm/card1/gt/gt0/rc6_residency_ms", "/drm/card1/gt/gt0/throttle_reason_status",
-                           "/drm/card1/power/rc6_residency_ms", "/hwmon/hwmon3/energy1_input",
-                           "/hwmon/hwmon3/power1_max", "/current_link_speed", "/../../current_link_width"}) {
+  for (const char* path :
+       {"/drm/card1/gt/gt0/rc6_residency_ms", "/drm/card1/gt/gt0/throttle_reason_status", "/hwmon/hwmon3/energy1_input",
+        "/hwmon/hwmon3/power1_max", "/current_link_speed", "/../../current_link_width"}) {
     (void)m.sys(i915.pci_path() + path);
     resumes(path);
   }

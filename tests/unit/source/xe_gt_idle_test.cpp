@@ -3,10 +3,21 @@
 
 #include <doctest/doctest.h>
 
+#include "source/gt_sysfs.h"
 #include "support/machine_tree.h"
 
 using namespace igpu;
 using namespace igpu::test;
+
+namespace {
+
+std::vector<unsigned> xe_gts(const Directory& sys, std::string_view pci_path) {
+  std::vector<unsigned> numbers;
+  for (const GtFolder& gt : xe_gt_folders(sys, pci_path)) numbers.push_back(gt.number);
+  return numbers;
+}
+
+}  // namespace
 
 TEST_SUITE_BEGIN("xe gt idle");
 

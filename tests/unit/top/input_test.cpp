@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 using namespace igpu::exporter;
 using namespace igpu::exporter::top;

@@ -7,7 +7,7 @@
 
 #include "text/unicode.h"
 #include "top/format.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 using namespace igpu::exporter;
 using namespace igpu::exporter::top;

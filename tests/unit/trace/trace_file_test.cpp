@@ -10,8 +10,8 @@
 
 #include "support/perfetto_copy.h"
 #include "text/unicode.h"
+#include "trace/job_report.h"
 #include "trace/perfetto_writer.h"
-#include "trace/report.h"
 
 using namespace igpu;
 using namespace igpu::exporter;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "igpu/displays.h"
-
 #include "device/displays.h"
+#include "igpu/displays.h"
 #include "monitor/machine_parts.h"
 
 namespace igpu {

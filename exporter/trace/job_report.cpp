@@ -1,35 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trace/report.h"
+#include "trace/job_report.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <vector>
 
+#include "text/formatted.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {
 namespace {
 
 std::string time_text(std::uint64_t ns) {
-  std::array<char, 32> text{};
   const auto value = static_cast<double>(ns);
-  if (ns < 1'000'000)
-    std::snprintf(text.data(), text.size(), "%.0f us", value / 1e3);
-  else if (ns < 1'000'000'000)
-    std::snprintf(text.data(), text.size(), "%.2f ms", value / 1e6);
-  else
-    std::snprintf(text.data(), text.size(), "%.3f s", value / 1e9);
-  return text.data();
+  if (ns < 1'000'000) return formatted("%.0f us", value / 1e3);
+  if (ns < 1'000'000'000) return formatted("%.2f ms", value / 1e6);
+  return formatted("%.3f s", value / 1e9);
 }
 
-std::string microseconds(std::uint64_t ns) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", static_cast<double>(ns) / 1e3);
-  return text.data();
-}
+std::string microseconds(std::uint64_t ns) { return formatted("%.3f", static_cast<double>(ns) / 1e3); }
 
 // For a cell of CSV. The characters that need quotes are replaced: these are names of rings and processes.
 std::string cell(std::string_view text) {
@@ -115,11 +106,7 @@ std::string table(std::map<std::string, Group>& groups, std::string_view title) 
   return text;
 }
 
-std::string decimal(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.6g", value);
-  return text.data();
-}
+std::string decimal(double value) { return formatted("%.6g", value); }
 
 bool is_flight(const TraceFile& file) { return !file.has_counts && !(file.counters.empty() && file.marks.empty()); }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "query/fields.h"
+#include "query/query_fields.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <stdexcept>
 #include <utility>
 
 #include "format/csv_rows.h"
 #include "format/number.h"
+#include "text/formatted.h"
 #include "text/nearest.h"
 
 namespace igpu::exporter::query {
@@ -190,9 +190,7 @@ Value lanes(const query::Row& row, Reading<Lanes> PcieLink::*width) {
 
 Value device_id(const query::Row& row) {
   if (row.gpu.device_id == 0) return Absent{Reason::kernel};
-  char text[16];
-  (void)std::snprintf(text, sizeof text, "0x%04x", unsigned{row.gpu.device_id});
-  return Scalar(std::string(text));
+  return Scalar(formatted("0x%04x", unsigned{row.gpu.device_id}));
 }
 
 constexpr Field kFields[] = {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/arguments.h"
+#include "trace/trace_arguments.h"
 #include "trace/trace_file.h"
 
 // The output of `trace report`, `timeline` and `export`. Pure functions.

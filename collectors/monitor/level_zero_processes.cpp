@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igpu/level_zero.h"
-
 #include "source/level_zero_pages.h"
 #include "source/level_zero_sites.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/advice.h"
+#include "report/gpu_advice.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "top/frame.h"
+#include "top/host_frame.h"
 
 #include <doctest/doctest.h>
 

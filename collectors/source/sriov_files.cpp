@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/sriov.h"
+#include "source/sriov_files.h"
 
 #include <algorithm>
 #include <cerrno>

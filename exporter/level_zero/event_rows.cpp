@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "level_zero/rows.h"
+#include "level_zero/event_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <ostream>
 
 #include "igpu/level_zero.h"
+#include "text/ascii.h"
 
 namespace igpu::exporter {
 
@@ -49,8 +49,9 @@ class FunctionNumbers {
 
 template <class Number>
 bool scan(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+  const std::optional<Number> known = number_of<Number>(text);
+  number = known.value_or(0);
+  return known.has_value();
 }
 
 bool split(std::string_view line, std::array<std::string_view, kColumns>& fields) {
@@ -93,15 +94,13 @@ std::optional<Rows> read_csv(std::string_view text) {
   if (!is_csv(text)) return std::nullopt;
   Rows rows;
   FunctionNumbers functions(rows);
-  text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  (void)take_until(text, '\n');
   while (!text.empty()) {
     Row row;
     // Without a line end it may be cut within a number.
-    const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (end != std::string_view::npos && line.size() <= kLongestLine &&
-        read_row(without_line_end(line), functions, row))
+    const bool ends = text.find('\n') != std::string_view::npos;
+    const std::string_view line = take_until(text, '\n');
+    if (ends && line.size() <= kLongestLine && read_row(without_line_end(line), functions, row))
       rows.rows.push_back(row);
     else
       ++rows.unreadable;

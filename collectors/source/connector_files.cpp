@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "source/connectors.h"
+#include "source/connector_files.h"
 
 #include <algorithm>
 #include <array>
