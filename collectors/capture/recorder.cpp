@@ -12,6 +12,7 @@
 #include "capture/pass_time.h"
 #include "capture/serve.h"
 #include "machine/boot_clock.h"
+#include "machine/page_size.h"
 
 namespace igpu::capture {
 namespace {
@@ -324,9 +325,10 @@ class RecordingClock final : public Clock, public BootClock {
   Keeper& keeper_;
 };
 
-class RecordingPrivileges final : public Privileges {
+class RecordingPrivileges final : public Privileges, public PageSize {
  public:
-  RecordingPrivileges(Keeper& keeper, const Privileges& inner) : keeper_(keeper), inner_(inner) {}
+  RecordingPrivileges(Keeper& keeper, const Machine& inner)
+      : keeper_(keeper), inner_(inner.privileges), page_size_(igpu::page_size(inner)) {}
   bool has_capability(int number) const override {
     return ask_number("capability " + std::to_string(number), [&] { return inner_.has_capability(number); }) != 0;
   }
@@ -335,6 +337,9 @@ class RecordingPrivileges final : public Privileges {
   }
   bool in_initial_user_namespace() const override {
     return ask_number("privilege initial-user-namespace", [&] { return inner_.in_initial_user_namespace(); }) != 0;
+  }
+  std::uint64_t page_size() const override {
+    return page_size_ == kUsualPageSize ? page_size_ : ask_number(std::string(kPageSize), [&] { return page_size_; });
   }
 
  private:
@@ -351,6 +356,7 @@ class RecordingPrivileges final : public Privileges {
 
   Keeper& keeper_;
   const Privileges& inner_;
+  const std::uint64_t page_size_;
 };
 
 class RecordingNames final : public Names {
@@ -391,7 +397,7 @@ struct Recorder::State {
         perf(keeper, inner.perf),
         drm(keeper, inner.drm),
         clock(keeper),
-        privileges(keeper, inner.privileges),
+        privileges(keeper, inner),
         names(keeper, inner.names),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.client_scan_limit = kClientScanLimit;

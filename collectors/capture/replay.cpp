@@ -10,6 +10,7 @@
 #include "capture/pass_time.h"
 #include "capture/serve.h"
 #include "machine/boot_clock.h"
+#include "machine/page_size.h"
 
 namespace igpu::capture {
 namespace {
@@ -237,12 +238,16 @@ class ReplayClock final : public Clock, public BootClock {
   Player& player_;
 };
 
-class ReplayPrivileges final : public Privileges {
+class ReplayPrivileges final : public Privileges, public PageSize {
  public:
   explicit ReplayPrivileges(Player& player) : player_(player) {}
   bool has_capability(int number) const override { return number_of("capability " + std::to_string(number)) != 0; }
   std::uint32_t effective_uid() const override { return static_cast<std::uint32_t>(number_of("privilege uid")); }
   bool in_initial_user_namespace() const override { return number_of("privilege initial-user-namespace") != 0; }
+  std::uint64_t page_size() const override {
+    const Answer* const other = player_.find(std::string(kPageSize));
+    return other != nullptr && !other->numbers.empty() ? other->numbers.front() : kUsualPageSize;
+  }
 
  private:
   std::uint64_t number_of(const std::string& key) const {

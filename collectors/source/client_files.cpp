@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "machine/page_size.h"
 #include "source/drm_descriptor.h"
 #include "source/fdinfo_text.h"
 #include "source/numbered_path.h"
@@ -56,7 +57,7 @@ bool ClientFileReader::end(ClientFiles& process) {
   known_ = nullptr;
   if (scan_.snapshot.clients.size() == first_client_) return true;
   // A process is identified by PID and start time; both come from the directory that the clients were read through.
-  auto facts = read_process(*directory_, pid_, users_, scan_.snapshot.time);
+  auto facts = read_process(*directory_, pid_, users_, scan_.snapshot.time, page_size(machine_));
   if (!facts) {
     scan_.snapshot.clients.resize(first_client_);
     process = ClientFiles{};
