@@ -28,13 +28,16 @@ function(igpu_embed_bpf target source header variable)
   file(GLOB headers CONFIGURE_DEPENDS "${folder}/*.h")
   set(includes "")
   if(CMAKE_LIBRARY_ARCHITECTURE)
-    set(includes -idirafter "/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}")  # asm/types.h
+    set(includes -idirafter "${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}")  # asm/types.h
+  endif()
+  if(CMAKE_SYSROOT)
+    list(APPEND includes "--sysroot=${CMAKE_SYSROOT}")
   endif()
   add_custom_command(
     OUTPUT "${header}"
     COMMAND "${IGPU_BPF_CLANG}" -target bpf -mcpu=v3 -O2 -g -Wall -Werror
       "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=." "-fdebug-compilation-dir=." ${includes} -c "${source}" -o "${object}"
-    COMMAND "${CMAKE_COMMAND}" "-DOBJECT=${object}" "-DHEADER=${header}" "-DVARIABLE=${variable}"
+    COMMAND "${CMAKE_COMMAND}" "-DOBJECT=${object}" "-DHEADER=${header}" "-DVARIABLE=${variable}" -DCOMPRESS=${IGPU_STATIC}
       -P "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
     DEPENDS "${source}" ${headers} "${PROJECT_SOURCE_DIR}/cmake/embed.cmake"
     COMMENT "Compiling BPF programs of ${variable}"

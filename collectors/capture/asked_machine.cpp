@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include "capture/pass_time.h"
 #include "device/drm_calls.h"
 #include "machine/boot_clock.h"
+#include "machine/page_size.h"
 
 namespace igpu::capture {
 namespace {
@@ -306,9 +308,12 @@ class AskedClock final : public Clock, public BootClock {
   AnswerSource& source_;
 };
 
-class AskedPrivileges final : public Privileges {
+class AskedPrivileges final : public Privileges, public PageSize {
  public:
-  AskedPrivileges(AnswerSource& source, const Privileges* inner) : source_(source), inner_(inner) {}
+  AskedPrivileges(AnswerSource& source, const Machine* inner)
+      : source_(source),
+        inner_(inner != nullptr ? &inner->privileges : nullptr),
+        page_size_(recorded_page_size(inner)) {}
   bool has_capability(int number) const override {
     return ask("capability " + std::to_string(number), [&] { return inner_->has_capability(number); }) != 0;
   }
@@ -318,8 +323,17 @@ class AskedPrivileges final : public Privileges {
   bool in_initial_user_namespace() const override {
     return ask("privilege initial-user-namespace", [&] { return inner_->in_initial_user_namespace(); }) != 0;
   }
+  std::uint64_t page_size() const override {
+    if (page_size_ == kUsualPageSize) return kUsualPageSize;
+    if (page_size_) return ask(std::string(kPageSize), [&] { return *page_size_; });
+    const auto recorded = source_.find(std::string(kPageSize));
+    return recorded && !recorded->numbers.empty() ? recorded->numbers.front() : kUsualPageSize;
+  }
 
  private:
+  static std::optional<std::uint64_t> recorded_page_size(const Machine* inner) {
+    return inner != nullptr ? std::optional(igpu::page_size(*inner)) : std::nullopt;
+  }
   template <class F>
   std::uint64_t ask(const std::string& key, F&& inner) const {
     const Answer answer = source_.ask(key, [&] { return numbers_answer({static_cast<std::uint64_t>(inner())}); });
@@ -328,6 +342,7 @@ class AskedPrivileges final : public Privileges {
 
   AnswerSource& source_;
   const Privileges* const inner_;
+  const std::optional<std::uint64_t> page_size_;  // nullopt on replay
 };
 
 class AskedNames final : public Names {
@@ -367,7 +382,7 @@ struct AskedMachine::Parts {
         perf(source, recorded ? &recorded->perf : nullptr),
         drm(source, recorded ? &recorded->drm : nullptr),
         clock(source),
-        privileges(source, recorded ? &recorded->privileges : nullptr),
+        privileges(source, recorded),
         names(source, recorded ? &recorded->names : nullptr),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
     machine.client_scan_limit = kClientScanLimit;

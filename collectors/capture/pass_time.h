@@ -16,6 +16,9 @@ inline constexpr Nanoseconds kFirstPass = std::chrono::hours(1);
 // The question for BootClock::boot_now() when a pass began.
 inline constexpr std::string_view kBootTime = "clock boot";
 
+// The question for PageSize::page_size(). Asked where it is not the usual one.
+inline constexpr std::string_view kPageSize = "privilege page-size";
+
 // For a scan of all processes on a slow machine: nobody can read later what a capture lacks.
 inline constexpr Nanoseconds kClientScanLimit = std::chrono::seconds(30);
 
@@ -31,7 +34,7 @@ inline bool is_left_out(std::string_view about) {
 
 // Whether the clock shows when an answer was given. Not of what a capture leaves out.
 inline bool advances_time(std::string_view question, const Answer& answer) {
-  if (is_left_out(about_of(question)) || question == kBootTime) return false;
+  if (is_left_out(about_of(question)) || question == kBootTime || question == kPageSize) return false;
   if (about_of(question).starts_with("proc"))
     return question.find("/fdinfo/") != std::string_view::npos && answer.has_content() &&
            answer.text.find("drm-driver:") != std::string::npos;

@@ -16,6 +16,7 @@
 #include "igpu/unique_fd.h"
 #include "machine/boot_clock.h"
 #include "machine/machine.h"
+#include "machine/page_size.h"
 #include "machine/pci_ids.h"
 
 namespace igpu {
@@ -36,7 +37,7 @@ class SystemClock final : public Clock, public BootClock {
 
 // Capabilities belong to threads. These are those of the constructing thread, which the collectors' threads inherit: a
 // thread that asks later may have dropped its own.
-class SystemPrivileges final : public Privileges {
+class SystemPrivileges final : public Privileges, public PageSize {
  public:
   SystemPrivileges() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -48,6 +49,7 @@ class SystemPrivileges final : public Privileges {
   }
   std::uint32_t effective_uid() const override { return ::geteuid(); }
   bool in_initial_user_namespace() const override { return initial_; }
+  std::uint64_t page_size() const override { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
  private:
   // The initial one maps every id to itself, others a part of them (user_namespaces(7)). This process never leaves its

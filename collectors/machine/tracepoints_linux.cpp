@@ -188,7 +188,8 @@ class LinuxTracepoints final : public Tracepoints {
       }
       if (error == EINVAL && exact) {
         exact = false;
-      } else if ((error == EPERM || error == ENOMEM) && mapping_refused_ && ring_bytes > kSmallestRing) {
+      } else if ((error == EPERM || error == ENOMEM) && mapping_refused_ &&
+                 ring_bytes > std::max(kSmallestRing, page)) {
         ring_bytes /= 2;  // more than perf_event_mlock_kb allows
       } else if (error == ENOSYS) {
         return Absent{Reason::permission, ENOSYS};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/scan.h"
+#include "machine/page_size.h"
 #include "source/drm_descriptor.h"
 #include "source/fdinfo_text.h"
 #include "source/numbered_path.h"
@@ -65,7 +66,7 @@ bool ClientFileReader::end(ClientFiles& process) {
   auto& npu_clients = scan_.snapshot.npu_clients;
   if (clients.size() == first_client_ && npu_clients.size() == first_npu_client_) return true;
   // A process is identified by PID and start time; both come from the directory that the clients were read through.
-  auto facts = read_process(*directory_, pid_, users_, scan_.snapshot.time);
+  auto facts = read_process(*directory_, pid_, users_, scan_.snapshot.time, page_size(machine_));
   if (!facts) {
     clients.resize(first_client_);
     npu_clients.resize(first_npu_client_);

@@ -13,7 +13,6 @@ namespace {
 
 // USER_HZ: what times in /proc are counted in, whatever the kernel's own tick is.
 constexpr double kTicksPerSecond = 100;
-constexpr double kPageSize = 4096;  // x86
 
 }  // namespace
 
@@ -45,7 +44,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.reaped_faults = number(kReapedFaults).value_or(0);
   stat.cpu = Seconds{(static_cast<double>(*utime) + static_cast<double>(*stime)) / kTicksPerSecond};
   stat.virtual_size = Bytes{static_cast<double>(*vsize)};
-  stat.resident = Bytes{static_cast<double>(std::max<std::int64_t>(*rss, 0)) * kPageSize};
+  stat.resident_pages = static_cast<std::uint64_t>(std::max<std::int64_t>(*rss, 0));
   return stat;
 }
 
@@ -76,7 +75,8 @@ const std::string& UserNames::name(std::uint32_t uid, Nanoseconds now) {
   return it->second;
 }
 
-Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now) {
+Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now,
+                                    std::uint64_t page_size) {
   std::array<char, 16384> buffer;  // a cgroup file of version 1 has a dozen long lines
   const auto stat_text = directory.read_start("stat", buffer);
   if (!stat_text) return stat_text.propagate<ClientProcess>();
@@ -88,7 +88,7 @@ Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pi
   process.start_time_ticks = stat->start_time_ticks;
   process.comm = stat->comm;
   process.cpu = stat->cpu;
-  process.resident = stat->resident;
+  process.resident = Bytes{static_cast<double>(stat->resident_pages) * static_cast<double>(page_size)};
   process.virtual_size = stat->virtual_size;
 
   if (const auto status = directory.read_start("status", buffer))

@@ -29,7 +29,7 @@ struct ProcessStat {
   std::uint64_t reaped_faults = 0;
   Seconds cpu;  // user and system, all threads
   Bytes virtual_size;
-  Bytes resident;
+  std::uint64_t resident_pages = 0;  // of the machine's page size
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
@@ -51,6 +51,7 @@ class UserNames {
 };
 
 // directory: /proc/<pid>, held open so that all files are of one process. Absent if it is gone.
-Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now);
+Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now,
+                                    std::uint64_t page_size);
 
 }  // namespace igpu

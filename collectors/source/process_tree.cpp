@@ -9,6 +9,7 @@
 
 #include "base/scan.h"
 #include "machine/boot_clock.h"
+#include "machine/page_size.h"
 #include "source/process.h"
 
 namespace igpu {
@@ -19,7 +20,7 @@ using Pid = std::uint32_t;
 // "<pid>/stat".
 std::string path_of(Pid pid, std::string_view file) { return std::to_string(pid).append("/").append(file); }
 
-TreeProcess process_of(const ProcessStat& stat, Pid pid) {
+TreeProcess process_of(const ProcessStat& stat, Pid pid, std::uint64_t page_size) {
   TreeProcess process;
   process.pid = pid;
   process.parent = stat.parent;
@@ -29,7 +30,7 @@ TreeProcess process_of(const ProcessStat& stat, Pid pid) {
   process.reaped_user_ticks = stat.reaped_user_ticks;
   process.reaped_system_ticks = stat.reaped_system_ticks;
   process.reaped_faults = stat.reaped_faults;
-  process.resident_bytes = static_cast<std::uint64_t>(stat.resident.value);
+  process.resident_bytes = stat.resident_pages * page_size;
   return process;
 }
 
@@ -67,7 +68,7 @@ struct ProcessTree::Search {
     if (!text) return false;
     const auto stat = parse_process_stat(*text);
     if (!stat) return false;
-    found.processes.push_back(process_of(*stat, pid));
+    found.processes.push_back(process_of(*stat, pid, page_size(machine)));
     return true;
   }
 

@@ -23,6 +23,7 @@
 
 #include "igpu/unique_fd.h"
 #include "kernel/short_process.h"
+#include "machine/page_size.h"
 #include "source/client_walk.h"
 #include "source/fdinfo_text.h"
 #include "source/process.h"
@@ -140,7 +141,7 @@ TEST_CASE("process facts are parsed: a name with parentheses and invalid bytes, 
   UserNames users(*real.names);
   const auto directory = real.proc->open_directory(std::to_string(child.pid()));
   REQUIRE(directory);
-  const auto process = read_process(**directory, child.pid(), users, 0s);
+  const auto process = read_process(**directory, child.pid(), users, 0s, kUsualPageSize);
   REQUIRE(process);
   CHECK(process->comm == ") S 1 (\xff\n\xc3");
   REQUIRE(process->cpu);
@@ -159,16 +160,16 @@ TEST_CASE("start times identify processes; an open directory never shows a succe
   const std::uint32_t pid = child->pid();
   const auto directory = real.proc->open_directory(std::to_string(pid));
   REQUIRE(directory);
-  const auto first = read_process(**directory, pid, users, 0s);
-  const auto second = read_process(**directory, pid, users, 0s);
+  const auto first = read_process(**directory, pid, users, 0s, kUsualPageSize);
+  const auto second = read_process(**directory, pid, users, 0s, kUsualPageSize);
   REQUIRE(first);
   REQUIRE(second);
   CHECK(first->start_time_ticks == second->start_time_ticks);
   const auto self = real.proc->open_directory(std::to_string(::getpid()));
-  CHECK(read_process(**self, 0, users, 0s)->start_time_ticks < first->start_time_ticks + 1);
+  CHECK(read_process(**self, 0, users, 0s, kUsualPageSize)->start_time_ticks < first->start_time_ticks + 1);
 
   child->end();
-  CHECK(read_process(**directory, pid, users, 0s).is_absent());
+  CHECK(read_process(**directory, pid, users, 0s, kUsualPageSize).is_absent());
   CHECK((*directory)->for_each("fdinfo", [](std::string_view) { return true; }).is_absent());
 }
 

@@ -14,7 +14,7 @@ import urllib.request
 
 from checks import BINARY, NAME, PACKAGES, SOURCE, check, equal, finish, mirror, output, run
 
-MOST_BYTES = 13_000_000
+MOST_BYTES = 12_000_000
 CAPTURE = f"{SOURCE}/tests/machines/simulated-arc-a770.tar.zst"
 
 

@@ -2,9 +2,15 @@
 #pragma once
 
 #include <bpf/libbpf.h>
+#ifdef IGPU_STATIC
+#include <zstd.h>
+#endif
 
 #include <cerrno>
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "igpu/reading.h"
 
@@ -20,6 +26,20 @@ struct DestroyLink {
   void operator()(bpf_link* link) const { ::bpf_link__destroy(link); }
 };
 using Link = std::unique_ptr<bpf_link, DestroyLink>;
+
+// What cmake/bpf.cmake embedded, in the static file compressed. size: of the object itself. errno says why there is
+// none.
+inline Object open_object(std::span<const unsigned char> bytes, std::size_t size, const bpf_object_open_opts& options) {
+#ifdef IGPU_STATIC
+  std::vector<unsigned char> unpacked(size);
+  if (::ZSTD_decompress(unpacked.data(), size, bytes.data(), bytes.size()) != size) {
+    errno = EILSEQ;
+    return nullptr;
+  }
+  bytes = unpacked;
+#endif
+  return Object(::bpf_object__open_mem(bytes.data(), size, &options));  // keeps nothing of it
+}
 
 inline bpf_program* program(const Object& object, const char* name) {
   return ::bpf_object__find_program_by_name(object.get(), name);

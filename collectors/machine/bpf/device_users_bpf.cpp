@@ -77,7 +77,7 @@ Object load(Settings settings, bool with_reporters) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_users";
-  Object object(::bpf_object__open_mem(kDeviceUsersObject.data(), kDeviceUsersObject.size(), &options));
+  Object object = bpf::open_object(kDeviceUsersObject, kDeviceUsersObjectSize, options);
   if (!object) return nullptr;
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
   const int set = constants ? ::bpf_map__set_initial_value(constants, &settings, sizeof settings) : -EINVAL;

@@ -128,7 +128,7 @@ Object load(JobDriver driver, const Layout& found) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_jobs";
-  Object object(::bpf_object__open_mem(kJobsObject.data(), kJobsObject.size(), &options));
+  Object object = bpf::open_object(kJobsObject, kJobsObjectSize, options);
   if (!object) return nullptr;
   bpf_map* const constants = ::bpf_object__find_map_by_name(object.get(), ".rodata");
   int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;

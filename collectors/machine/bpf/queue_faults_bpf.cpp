@@ -38,7 +38,7 @@ Object load(fault_layout layout) {
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.object_name = "igpu_faults";
-  Object object(::bpf_object__open_mem(kQueueFaultsObject.data(), kQueueFaultsObject.size(), &options));
+  Object object = bpf::open_object(kQueueFaultsObject, kQueueFaultsObjectSize, options);
   if (!object) return nullptr;
   bpf_map* const constants = bpf::map(object, ".rodata");
   int error = constants ? ::bpf_map__set_initial_value(constants, &layout, sizeof layout) : -EINVAL;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "igpu/monitor.h"
+#include "machine/page_size.h"
 #include "monitor/machine_parts.h"
 #include "simulation/simulation.h"
 #include "support/recording_log.h"
@@ -68,6 +69,30 @@ class SlowParts final : public MachineParts {
  private:
   std::shared_ptr<SimulatedParts> inner_;
   SlowDirectory proc_;
+  Machine machine_;
+};
+
+// A simulated machine whose kernel has pages of 64 KiB.
+class LargePages final : public MachineParts, public Privileges, public PageSize {
+ public:
+  explicit LargePages(std::shared_ptr<SimulatedParts> inner)
+      : inner_(std::move(inner)),
+        machine_{inner_->machine().sys,
+                 inner_->machine().proc,
+                 inner_->machine().dev,
+                 inner_->machine().perf,
+                 inner_->machine().drm,
+                 inner_->machine().clock,
+                 *this,
+                 inner_->machine().names} {}
+  Machine& machine() override { return machine_; }
+  bool has_capability(int number) const override { return inner_->machine().privileges.has_capability(number); }
+  std::uint32_t effective_uid() const override { return inner_->machine().privileges.effective_uid(); }
+  bool in_initial_user_namespace() const override { return true; }
+  std::uint64_t page_size() const override { return 65536; }
+
+ private:
+  std::shared_ptr<SimulatedParts> inner_;
   Machine machine_;
 };
 
@@ -232,6 +257,22 @@ TEST_CASE("on a machine that needs seconds for a scan of all processes a capture
   CHECK(value_of(*outcome.last, "intel_gpu_exporter_client_walk_complete") == 1);
   CHECK(value_of(*outcome.last, "intel_gpu_processes") == 4);
   CHECK(lines(outcome.differences) == "");
+}
+
+TEST_CASE("a capture has the page size of its machine, in which the kernel counts the memory of processes") {
+  constexpr std::string_view kResident = "intel_gpu_process_resident_memory_bytes";
+  const auto parts = std::make_shared<SimulatedParts>("arc-a770");
+  RecordingLog log;
+  const CaptureOutcome large = capture_of(
+      std::make_shared<LargePages>(parts), {}, {.passes = 2}, [&] { parts->clock.advance(1s); }, log);
+  const Captured usual("arc-a770", {.passes = 2});
+  const auto expected = value_of(*usual.outcome.last, kResident);
+  REQUIRE(expected);
+  CHECK(value_of(*large.last, kResident) == *expected * 16);
+  CHECK(lines(large.differences) == "");
+  const auto monitor = make_monitor(capture_parts(large.files), {}, log);
+  CHECK(value_of(*monitor->scrape({}), kResident) == *expected * 16);
+  CHECK(usual.all_text().find("page-size") == std::string::npos);  // as before
 }
 
 TEST_CASE("a capture that would be too large is not made") {

@@ -34,7 +34,7 @@ TEST_CASE("CPU time, memory and start time are parsed from stat, whatever the pr
     CHECK(stat->cpu == Seconds{13.0});
     CHECK(stat->start_time_ticks == 88123);
     CHECK(stat->virtual_size == Bytes{2147483648.0});
-    CHECK(stat->resident == Bytes{25600.0 * 4096});
+    CHECK(stat->resident_pages == 25600);
   }
 }
 
@@ -65,15 +65,17 @@ TEST_CASE("a process is read from its directory; an unknown user is a number") {
   UserNames users(tree.machine().names);
   const auto directory = tree.machine().proc.open_directory("7");
   REQUIRE(directory);
-  const auto process = read_process(**directory, 7, users, 0s);
+  const auto process = read_process(**directory, 7, users, 0s, 4096);
   REQUIRE(process);
   CHECK(process->comm == "Plex Transcoder");
   CHECK(process->user == "alice");
   CHECK(process->container_id == kId);
   CHECK(process->cpu == Seconds{2.5});
   CHECK(process->resident == Bytes{12288});
+  // A kernel for arm64 with large pages.
+  CHECK(read_process(**directory, 7, users, 0s, 65536)->resident == Bytes{196608});
   CHECK(process->virtual_size == Bytes{8192});
-  CHECK(read_process(**tree.machine().proc.open_directory("8"), 8, users, 0s)->user == "4242");
+  CHECK(read_process(**tree.machine().proc.open_directory("8"), 8, users, 0s, 4096)->user == "4242");
 }
 
 TEST_CASE("an ended process is absent; one whose status cannot be read still has a name") {
@@ -83,8 +85,8 @@ TEST_CASE("an ended process is absent; one whose status cannot be read still has
   UserNames users(tree.machine().names);
   const auto directory = tree.machine().proc.open_directory("7");
   tree.tree.remove("proc/7");
-  CHECK(read_process(**directory, 7, users, 0s).is_absent());
-  const auto lean = read_process(**tree.machine().proc.open_directory("9"), 9, users, 0s);
+  CHECK(read_process(**directory, 7, users, 0s, 4096).is_absent());
+  const auto lean = read_process(**tree.machine().proc.open_directory("9"), 9, users, 0s, 4096);
   REQUIRE(lean);
   CHECK(lean->comm == "lean");
   CHECK(lean->user == "");
