@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/scan.h"
+#include "machine/linux_errors.h"
 
 namespace igpu {
 namespace {
