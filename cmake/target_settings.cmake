@@ -71,6 +71,11 @@ function(igpu_target_settings target)
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,--as-needed)
 
+  # A caller takes for granted which registers a function leaves alone, also if the linker takes that function from another file, which
+  # was compiled with another optimisation: GCC regards inline functions of a PE file as its own.
+  if(WIN32)
+    target_compile_options(${target} PRIVATE -fno-ipa-ra)
+  endif()
   # Windows' linker flags for random addresses and for data that is not code are defaults of mingw-w64.
   if(IGPU_HARDENING AND WIN32 AND NOT igpu_debug_build)
     target_compile_options(${target} PRIVATE -fstack-protector-strong)
