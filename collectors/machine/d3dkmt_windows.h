@@ -29,6 +29,12 @@ struct EnumAdapters2 {
 };
 static_assert(sizeof(EnumAdapters2) == 16);
 
+struct OpenAdapterFromLuid {
+  Luid luid;
+  std::uint32_t handle;  // out
+};
+static_assert(sizeof(OpenAdapterFromLuid) == 12);
+
 struct CloseAdapter {
   std::uint32_t handle;
 };

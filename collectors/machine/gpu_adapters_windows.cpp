@@ -46,6 +46,10 @@ std::uint64_t number_of(const FILETIME& time) {
   return static_cast<std::uint64_t>(time.dwHighDateTime) << 32 | time.dwLowDateTime;
 }
 
+std::uint64_t number_of(const d3dkmt::Luid& luid) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid.high)) << 32 | luid.low;
+}
+
 // The functions, each looked up: a Windows without one of them lacks it and is otherwise as before.
 class Functions {
  public:
@@ -55,6 +59,7 @@ class Functions {
                                library.find_first_of("\\/") == std::string::npos ? LOAD_LIBRARY_SEARCH_SYSTEM32 : 0);
     if (!module_) return;
     look_up(enumerate_, "D3DKMTEnumAdapters2");
+    look_up(open_, "D3DKMTOpenAdapterFromLuid");
     look_up(close_, "D3DKMTCloseAdapter");
     look_up(info_, "D3DKMTQueryAdapterInfo");
     look_up(statistics_, "D3DKMTQueryStatistics");
@@ -65,8 +70,9 @@ class Functions {
   Functions(const Functions&) = delete;
   Functions& operator=(const Functions&) = delete;
 
-  bool complete() const { return enumerate_ && close_ && info_ && statistics_; }
+  bool complete() const { return enumerate_ && open_ && close_ && info_ && statistics_; }
   NtStatus enumerate(d3dkmt::EnumAdapters2& all) const { return static_cast<NtStatus>(enumerate_(&all)); }
+  NtStatus open(d3dkmt::OpenAdapterFromLuid& adapter) const { return static_cast<NtStatus>(open_(&adapter)); }
   void close(std::uint32_t handle) const {
     d3dkmt::CloseAdapter adapter{handle};
     (void)close_(&adapter);
@@ -83,6 +89,7 @@ class Functions {
   }
   HMODULE module_ = nullptr;
   LONG(WINAPI* enumerate_)(d3dkmt::EnumAdapters2*) = nullptr;
+  LONG(WINAPI* open_)(d3dkmt::OpenAdapterFromLuid*) = nullptr;
   LONG(WINAPI* close_)(d3dkmt::CloseAdapter*) = nullptr;
   LONG(WINAPI* info_)(d3dkmt::QueryAdapterInfo*) = nullptr;
   LONG(WINAPI* statistics_)(d3dkmt::QueryStatistics*) = nullptr;
@@ -90,8 +97,8 @@ class Functions {
 
 class SystemAdapter final : public GpuAdapter {
  public:
-  SystemAdapter(std::shared_ptr<const Functions> functions, const d3dkmt::AdapterInfo& info)
-      : functions_(std::move(functions)), handle_(info.handle), luid_(info.luid) {}
+  SystemAdapter(std::shared_ptr<const Functions> functions, std::uint32_t handle, d3dkmt::Luid luid)
+      : functions_(std::move(functions)), handle_(handle), luid_(luid) {}
   ~SystemAdapter() override { functions_->close(handle_); }
   SystemAdapter(const SystemAdapter&) = delete;
   SystemAdapter& operator=(const SystemAdapter&) = delete;
@@ -99,7 +106,7 @@ class SystemAdapter final : public GpuAdapter {
   // What does not answer stays 0, and the adapter is none of Intel's.
   AdapterFacts facts() const {
     AdapterFacts facts;
-    facts.luid = static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid_.high)) << 32 | luid_.low;
+    facts.luid = number_of(luid_);
     d3dkmt::DeviceIds ids{};
     d3dkmt::Address address{};
     if (info(d3dkmt::kDeviceIds, ids) != NtStatus::success || info(d3dkmt::kAddress, address) != NtStatus::success)
@@ -218,14 +225,13 @@ class SystemAdapters final : public GpuAdapters {
     std::map<std::uint64_t, Known> known;
     const std::lock_guard lock(mutex_);
     for (const d3dkmt::AdapterInfo& info : found) {
-      // Each call opens them all: a known one keeps its first handle, and the new one is closed.
-      auto adapter = std::make_shared<SystemAdapter>(functions_, info);
-      const std::uint64_t luid =
-          static_cast<std::uint64_t>(static_cast<std::uint32_t>(info.luid.high)) << 32 | info.luid.low;
+      // The call opened it: closed again, so that nothing holds a card that is not read.
+      const SystemAdapter opened(functions_, info.handle, info.luid);
+      const std::uint64_t luid = number_of(info.luid);
       if (known.contains(luid)) continue;
       const auto before = known_.find(luid);
-      const auto at = known.emplace(luid, before != known_.end() ? before->second : Known{adapter, adapter->facts()});
-      facts.push_back(at.first->second.facts);
+      known.emplace(luid, before != known_.end() ? before->second : Known{info.luid, opened.facts(), {}});
+      facts.push_back(known.at(luid).facts);
     }
     known_ = std::move(known);
     return facts;
@@ -234,7 +240,13 @@ class SystemAdapters final : public GpuAdapters {
   std::shared_ptr<GpuAdapter> open(std::uint64_t luid) override {
     const std::lock_guard lock(mutex_);
     const auto at = known_.find(luid);
-    return at == known_.end() ? nullptr : at->second.adapter;
+    if (at == known_.end()) return nullptr;
+    if (auto shared = at->second.adapter.lock()) return shared;
+    d3dkmt::OpenAdapterFromLuid opened{at->second.luid, 0};
+    if (functions_->open(opened) != NtStatus::success) return nullptr;
+    auto adapter = std::make_shared<SystemAdapter>(functions_, opened.handle, opened.luid);
+    at->second.adapter = adapter;
+    return adapter;
   }
 
   Reading<AdapterProcesses> processes() override {
@@ -259,8 +271,9 @@ class SystemAdapters final : public GpuAdapters {
 
  private:
   struct Known {
-    std::shared_ptr<GpuAdapter> adapter;
+    d3dkmt::Luid luid;
     AdapterFacts facts;
+    std::weak_ptr<GpuAdapter> adapter;  // that collectors share while they read it
   };
 
   static AdapterProcess describe(const PROCESSENTRY32W& entry) {

@@ -77,10 +77,10 @@ void make_unique(std::vector<WddmEngine>& engines) {
 }
 
 template <class T>
-Reading<T> told(std::uint64_t value, std::uint64_t most, double unit, std::string_view what) {
+Reading<T> told(std::uint64_t value, std::uint64_t most, double per_unit, std::string_view what) {
   if (value == 0) return kNotTold;
   if (value > most) return impossible(what);
-  return T{static_cast<double>(value) * unit};
+  return T{static_cast<double>(value) / per_unit};
 }
 
 }  // namespace
@@ -186,9 +186,9 @@ WddmSensors WddmGpu::sensors() const {
   if (!adapter_) return {kGone, kGone, kGone};
   const auto sensors = adapter_->sensors();
   if (!sensors) return {sensors.propagate<Celsius>(), sensors.propagate<Rpm>(), sensors.propagate<Ratio>()};
-  return {told<Celsius>(sensors->deci_celsius, kMostDeciCelsius, 0.1, "temperature"),
+  return {told<Celsius>(sensors->deci_celsius, kMostDeciCelsius, 10, "temperature"),
           told<Rpm>(sensors->fan_rpm, kMostRpm, 1, "fan speed"),
-          told<Ratio>(sensors->power, kMostPower, 0.001, "power")};
+          told<Ratio>(sensors->power, kMostPower, 1000, "power")};
 }
 
 }  // namespace igpu
