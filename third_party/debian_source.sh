@@ -38,7 +38,7 @@ END
 debian_archive() {
   local work=$1 package=$2 version=$3 archive=$4 sha256=$5
   (
-    cd "$work"
+    cd "$work" || exit
     export APT_CONFIG=$work/apt.conf
     if ! apt-get -qq source --download-only --tar-only "$package=$version" >>log 2>&1; then
       # A later Debian revision of the same upstream archive is accepted: the checksum decides.
