@@ -6,7 +6,7 @@ set(IGPU_BPF AUTO CACHE STRING "Find GPU clients with BPF: AUTO, ON or OFF")
 set_property(CACHE IGPU_BPF PROPERTY STRINGS AUTO ON OFF)
 
 set(IGPU_HAS_BPF OFF)
-if(NOT IGPU_BPF STREQUAL "OFF")
+if(NOT IGPU_BPF STREQUAL "OFF" AND NOT WIN32)
   find_program(IGPU_BPF_CLANG NAMES clang clang-19 clang-16 clang-15 clang-14)
   find_path(IGPU_BPF_INCLUDE_DIR bpf/libbpf_version.h)
   find_library(IGPU_BPF_LIBRARY bpf)

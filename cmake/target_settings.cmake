@@ -31,7 +31,7 @@ endif()
 
 # Only speeds up the edit-build-test loop: releases are linked by the compiler's own linker.
 find_program(MOLD_PROGRAM mold)
-if(MOLD_PROGRAM AND igpu_debug_build)
+if(MOLD_PROGRAM AND igpu_debug_build AND NOT WIN32)
   add_link_options(-fuse-ld=mold)
 endif()
 
@@ -71,7 +71,17 @@ function(igpu_target_settings target)
   target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   target_link_options(${target} PRIVATE -Wl,--gc-sections -Wl,--as-needed)
 
-  if(IGPU_HARDENING AND NOT igpu_debug_build AND NOT IGPU_FUZZ)
+  # A caller takes for granted which registers a function leaves alone, also if the linker takes that function from another file, which
+  # was compiled with another optimisation: GCC regards inline functions of a PE file as its own.
+  if(WIN32)
+    target_compile_options(${target} PRIVATE -fno-ipa-ra)
+  endif()
+  # Windows' linker flags for random addresses and for data that is not code are defaults of mingw-w64.
+  if(IGPU_HARDENING AND WIN32 AND NOT igpu_debug_build)
+    target_compile_options(${target} PRIVATE -fstack-protector-strong)
+    target_link_options(${target} PRIVATE -fstack-protector-strong)
+    target_compile_definitions(${target} PRIVATE _FORTIFY_SOURCE=2)
+  elseif(IGPU_HARDENING AND NOT igpu_debug_build AND NOT IGPU_FUZZ)
     target_compile_options(${target} PRIVATE -fno-plt -fstack-protector-strong -fstack-clash-protection)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
       target_compile_options(${target} PRIVATE -fcf-protection)

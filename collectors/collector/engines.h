@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// Engine busy time as one driver reports it: engines_i915, engines_xe.
+// Engine busy time as one driver reports it: engines_i915, engines_xe, engines_wddm.
 class EngineMeter {
  public:
   virtual ~EngineMeter() = default;
@@ -64,7 +64,7 @@ class EnginesCollector final : public Collector {
   static constexpr Metric<Count, 1> kInterrupts{
       "intel_gpu_interrupts_total", Kind::counter, "Interrupts raised by the GPU.", {"device"}};
 
-  static constexpr std::array<KernelAbsence, 3> kNoBusy{{
+  static constexpr std::array<KernelAbsence, 5> kNoBusy{{
       {Driver::i915,
        {},
        "this kernel's i915 driver has no PMU, or not the events of the engines",
@@ -79,17 +79,25 @@ class EnginesCollector final : public Collector {
        {},
        "this kernel's xe driver has no PMU",
        "Linux 6.17 or newer (the PMU came with 6.15 to 6.17); until then engine time comes from fdinfo"},
+      {Driver::wddm,
+       {},
+       "with this graphics driver the time of all nodes stays 0 while processes use them",
+       "intel_gpu_process_engine_busy_seconds_total has the time by process",
+       ENODATA},
+      {Driver::wddm, {}, "Windows does not count the time of this GPU's nodes", ""},
   }};
-  static constexpr std::array<KernelAbsence, 2> kNoWait{{
+  static constexpr std::array<KernelAbsence, 3> kNoWait{{
       {Driver::i915,
        {},
        "this kernel's i915 driver has no PMU, or not the events wait and sema",
        "Linux 4.16 or newer"},
       {Driver::xe, {}, kNotInXe, ""},
+      {Driver::wddm, {}, "Windows does not count this", ""},
   }};
-  static constexpr std::array<KernelAbsence, 2> kNoInterrupts{{
+  static constexpr std::array<KernelAbsence, 3> kNoInterrupts{{
       {Driver::i915, {}, "this kernel's i915 driver has no PMU, or not the event interrupts", "Linux 4.16 or newer"},
       {Driver::xe, {}, kNotInXe, ""},
+      {Driver::wddm, {}, "Windows does not count this", ""},
   }};
   static constexpr FeatureDescriptor kBusyFeature{
       "engine_busy", "Busy time of every engine; otherwise only the visible clients' time by class.", Need::perf_events,
@@ -131,7 +139,9 @@ class EnginesCollector final : public Collector {
           "the host's own. `intel_gpu_engine_busy_*` with source=\"pmu\" is then the sum of all functions; what "
           "each virtual function used is in collector sriov. The pair of ticks stays that of function 0. Before "
           "Linux 6.16, which counts functions, it is the host's own share, as the feature vf_engine_busy says. "
-          "source=\"fdinfo\" is always the host's own.",
+          "source=\"fdinfo\" is always the host's own. Under Windows the source is \"d3dkmt\": engines have Windows' "
+          "names, "
+          "and class \"other\" if Linux has no class for them; of the other metrics there is none.",
   };
 
   static std::unique_ptr<Collector> create(const CollectorContext& context);

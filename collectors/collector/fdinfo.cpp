@@ -72,7 +72,11 @@ void FdinfoCollector::report_finder(const ClientSnapshot& snapshot, SampleSink& 
 void FdinfoCollector::report_features(const ClientSnapshot& snapshot, std::span<const DrmClient> clients,
                                       SampleSink& out) {
   if (const auto hidden = snapshot.why_hidden()) {
-    out.absent(hidden->reason == Reason::suspended ? kProcessesByLink : kProcessesFeature, *hidden);
+    const bool by_handle = gpu_.driver == Driver::wddm;
+    out.absent(by_handle                             ? kProcessesByHandle
+               : hidden->reason == Reason::suspended ? kProcessesByLink
+                                                     : kProcessesFeature,
+               *hidden);
   } else {
     out.available(kProcessesFeature);
   }

@@ -65,6 +65,9 @@ class FdinfoCollector final : public Collector {
   // The same feature where it is not a process but a descriptor of it that may not be read.
   static constexpr FeatureDescriptor kProcessesByLink{
       "processes", "Processes that started to use the GPU while another GPU sleeps.", Need::descriptor_links, true};
+  // The same feature under Windows.
+  static constexpr FeatureDescriptor kProcessesByHandle{"processes", kProcessesFeature.meaning, Need::windows_rights,
+                                                        true};
   static constexpr FeatureDescriptor kFinderFeature{
       "client_finder",
       "The kernel reports which processes use a GPU (BPF); otherwise scrapes search /proc, which takes longer the more "
@@ -73,16 +76,18 @@ class FdinfoCollector final : public Collector {
       true,
       {},
       true};
-  static constexpr std::array<KernelAbsence, 2> kNoEngineTime{{
+  static constexpr std::array<KernelAbsence, 3> kNoEngineTime{{
       {Driver::i915,
        {},
        "this kernel's i915 driver leaves engine time out of fdinfo for this GPU",
        "Linux 5.19 or newer; for GPUs with GuC submission (Alder Lake-P, Arc and newer) 6.5; Gen7 and older have none"},
       {Driver::xe, {}, "this kernel's xe driver leaves engine time out of fdinfo", "Linux 6.11 or newer"},
+      {Driver::wddm, {}, "Windows does not count the time of processes on this GPU", ""},
   }};
-  static constexpr std::array<KernelAbsence, 2> kNoMemory{{
+  static constexpr std::array<KernelAbsence, 3> kNoMemory{{
       {Driver::i915, {}, "this kernel's i915 driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
       {Driver::xe, {}, "this kernel's xe driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
+      {Driver::wddm, {}, "Windows does not count the memory of processes on this GPU", ""},
   }};
   static constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process.",
                                                         Need::nothing_special, false, kNoEngineTime};

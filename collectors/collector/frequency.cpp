@@ -30,29 +30,37 @@ constexpr Metric<Flag, 3> kThrottled{"intel_gpu_throttled",
                                      "Whether this reason currently limits the frequency.",
                                      {"device", "gt", "reason"}};
 
-constexpr std::array<KernelAbsence, 2> kNoFrequency{{
+constexpr std::array<KernelAbsence, 3> kNoFrequency{{
     {Driver::i915,
      {},
      "this kernel's i915 driver has no frequency files for this GPU",
      "Linux 5.19 or newer, on GPUs of Gen6 and newer"},
     {Driver::xe, {}, "this kernel's xe driver has no freq0 folder for this GPU's GTs", "Linux 6.8 or newer"},
+    {Driver::wddm,
+     {},
+     "the graphics driver does not tell its frequency",
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
-constexpr std::array<KernelAbsence, 2> kNoAverage{{
+constexpr std::array<KernelAbsence, 3> kNoAverage{{
     {Driver::i915,
      {},
      "this kernel's i915 driver has no PMU, or not the events actual-frequency and requested-frequency",
      "Linux 4.16 or newer"},
     {Driver::xe, {}, kNotInXe, ""},
+    {Driver::wddm, {}, "Windows does not tell a mean frequency", ""},
 }};
-constexpr std::array<KernelAbsence, 2> kNoThrottle{{
+constexpr std::array<KernelAbsence, 3> kNoThrottle{{
     {Driver::i915,
      {},
      "this kernel's i915 driver shows no throttle reasons",
      "Linux 5.19 or newer, on GPUs of Gen11 and newer"},
     {Driver::xe, {}, "this kernel's xe driver shows no throttle reasons", "Linux 6.8 or newer"},
+    {Driver::wddm, {}, "Windows does not tell why a GPU is slowed down", ""},
 }};
 constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits.", Need::nothing_special,
                                               false, kNoFrequency};
+constexpr FeatureDescriptor kFrequencyOfNode{kFrequencyFeature.name, kFrequencyFeature.meaning, Need::windows_rights,
+                                             false, kNoFrequency};
 constexpr FeatureDescriptor kAverageFeature{"frequency_average", "Mean frequency over the window.", Need::perf_events,
                                             false, kNoAverage};
 constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the frequency is limited.", Need::nothing_special,
@@ -68,11 +76,15 @@ constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
                                                   .help = "GT frequencies, limits and throttle reasons.",
                                                   .metrics = kMetrics,
                                                   .features = kFeatures,
-                                                  .options = kOptions};
+                                                  .options = kOptions,
+                                                  .notes =
+                                                      "Under Windows: kind \"actual\" and limit \"max\", of the engine "
+                                                      "that renders."};
 
 FrequencyCollector::FrequencyCollector(const CollectorContext& context)
     : sys_(context.machine.sys), gpu_(context.gpu), pmu_(context.gpu_pmu), min_window_(context.min_window) {
-  if (gpu_.driver == Driver::xe) {
+  if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
+  if (gpu_.driver != Driver::i915) {
     no_averages_ = {Reason::kernel};  // no version of the driver has it
     return;
   }
@@ -107,7 +119,18 @@ void FrequencyCollector::find_averages() {
   }
 }
 
+// Of the engine that renders: the one clock that Windows tells of an engine.
+void FrequencyCollector::collect_adapter(SampleSink& out) {
+  FeatureReport frequency(out, kFrequencyOfNode, {Reason::kernel});
+  const WddmClock clock = adapter_->clock();
+  if (frequency.note(clock.actual)) out.add(kFrequency, {gpu_.address, "0", "actual"}, *clock.actual);
+  if (frequency.note(clock.max)) out.add(kLimit, {gpu_.address, "0", "max"}, *clock.max);
+  out.absent(kAverageFeature, no_averages_);
+  out.absent(kThrottleFeature, {Reason::kernel});
+}
+
 void FrequencyCollector::collect(ScrapePass& pass, SampleSink& out) {
+  if (adapter_) return collect_adapter(out);
   if (scans_.due(!gts_.empty())) gts_ = GtSysfs::find(sys_, gpu_);
   {
     // The host runs the clocks of a virtual function.

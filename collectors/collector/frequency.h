@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "source/gt_sysfs.h"
+#include "source/wddm.h"
 
 namespace igpu {
 
@@ -30,6 +32,7 @@ class FrequencyCollector final : public Collector {
   };
   void find_averages();
   void collect_averages(ScrapePass& pass, SampleSink& out);
+  void collect_adapter(SampleSink& out);
 
   const Directory& sys_;
   const Gpu& gpu_;
@@ -41,6 +44,7 @@ class FrequencyCollector final : public Collector {
   bool find_averages_ = false;  // still to be done
   Absent no_averages_;
   std::uint64_t generation_ = 0;
+  std::optional<WddmGpu> adapter_;  // under Windows, instead of all others
 };
 
 }  // namespace igpu

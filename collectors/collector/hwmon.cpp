@@ -26,10 +26,16 @@ constexpr Metric<Watts, 3> kPowerLimit{
     Kind::gauge,
     "Power limits: max (sustained), cap (short-term), rated_max (factory default), crit (peak); absent while not set.",
     {"device", "domain", "limit"}};
+constexpr Metric<Ratio, 1> kPowerShare{
+    "intel_gpu_power_limit_ratio",
+    Kind::gauge,
+    "Power as a share of the limit, which a driver may exceed; Windows does not tell "
+    "watts.",
+    {"device"}};
 constexpr Metric<Amperes, 2> kCurrentLimit{
     "intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};
 
-constexpr std::array<KernelAbsence, 4> kNoTemperature{{
+constexpr std::array<KernelAbsence, 5> kNoTemperature{{
     {Driver::i915, GpuKind::integrated, "no driver shows the CPU package's temperature: coretemp is not loaded",
      "modprobe coretemp; a virtual machine has no such sensor"},
     {Driver::xe, GpuKind::integrated, "no driver shows the CPU package's temperature: coretemp is not loaded",
@@ -38,54 +44,95 @@ constexpr std::array<KernelAbsence, 4> kNoTemperature{{
      "Linux 6.14 or newer, with CONFIG_HWMON (it came with 6.12 to 6.14)"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no temperature of the card in hwmon",
      "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17)"},
+    {Driver::wddm,
+     {},
+     "the graphics driver does not tell its temperature",
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
-constexpr std::array<KernelAbsence, 4> kNoTemperatureLimits{{
+constexpr std::array<KernelAbsence, 5> kNoTemperatureLimits{{
     kNoTemperature[0],
     kNoTemperature[1],
     {Driver::i915, GpuKind::discrete, "the i915 driver has no limits of temperatures, in any version", ""},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no limits of temperatures in hwmon",
      "Linux 7.0 or newer, with CONFIG_HWMON, if the card states them"},
+    {Driver::wddm, {}, "Windows does not tell limits of temperatures", ""},
 }};
-constexpr std::array<KernelAbsence, 2> kNoFan{{
+constexpr std::array<KernelAbsence, 3> kNoFan{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no fans of the card in hwmon",
      "Linux 6.12 or newer, with CONFIG_HWMON, if the card has a fan"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no fans of the card in hwmon",
      "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17), if the card has a fan"},
+    {Driver::wddm,
+     {},
+     "the graphics driver does not tell a fan",
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
-constexpr std::array<KernelAbsence, 2> kNoVoltage{{
+constexpr std::array<KernelAbsence, 3> kNoVoltage{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
      "Linux 6.2 or newer, with CONFIG_HWMON"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
+    {Driver::wddm, {}, "Windows does not tell a voltage of the GPU", ""},
 }};
-constexpr std::array<KernelAbsence, 2> kNoLimits{{
+constexpr std::array<KernelAbsence, 3> kNoLimits{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
      "Linux 6.2 or newer, with CONFIG_HWMON"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
+    {Driver::wddm, {}, "Windows does not tell limits of power in watts", ""},
 }};
 constexpr FeatureDescriptor kTemperatureFeature{"temperature", "Temperatures.", Need::nothing_special, false,
                                                 kNoTemperature};
 constexpr FeatureDescriptor kTemperatureLimitFeature{
     "temperature_limits", "Limits of the temperatures.", Need::nothing_special, false, kNoTemperatureLimits, true};
 constexpr FeatureDescriptor kFanFeature{"fan", "Fan speed.", Need::nothing_special, false, kNoFan};
+constexpr FeatureDescriptor kAdapterTemperature{kTemperatureFeature.name, kTemperatureFeature.meaning,
+                                                Need::windows_rights, false, kNoTemperature};
+constexpr FeatureDescriptor kAdapterFan{kFanFeature.name, kFanFeature.meaning, Need::windows_rights, false, kNoFan};
+constexpr std::array<KernelAbsence, 1> kNoPowerShare{{
+    {Driver::wddm,
+     {},
+     "the graphics driver does not tell its power",
+     "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
+}};
+constexpr FeatureDescriptor kPowerShareFeature{"power_share", "Power as a share of the limit (Windows).",
+                                               Need::windows_rights, false, kNoPowerShare};
 constexpr FeatureDescriptor kVoltageFeature{"voltage", "Voltage.", Need::nothing_special, false, kNoVoltage};
 constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current limits.", Need::nothing_special, false,
                                           kNoLimits};
 
-constexpr const MetricDescriptor* kMetrics[] = {&kTemperature, &kTemperatureLimit, &kFan,
-                                                &kVoltage,     &kPowerLimit,       &kCurrentLimit};
-constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kTemperatureLimitFeature, &kFanFeature,
-                                                  &kVoltageFeature, &kLimitFeature};
+constexpr const MetricDescriptor* kMetrics[] = {&kTemperature, &kTemperatureLimit, &kFan,       &kVoltage,
+                                                &kPowerLimit,  &kCurrentLimit,     &kPowerShare};
+constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kTemperatureLimitFeature,
+                                                  &kFanFeature,         &kVoltageFeature,
+                                                  &kLimitFeature,       &kPowerShareFeature};
 
 }  // namespace
 
 constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
                                               .help = "Temperature, fan, voltage, power and current limits.",
                                               .metrics = kMetrics,
-                                              .features = kFeatures};
+                                              .features = kFeatures,
+                                              .notes =
+                                                  "Under Windows: temperature, with sensor \"gpu\", fan speed, and "
+                                                  "`intel_gpu_power_limit_ratio`, which is there only."};
 
-HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {}
+HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
+  if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
+}
+
+void HwmonCollector::collect_adapter(SampleSink& out) {
+  const WddmSensors sensors = adapter_->sensors();
+  FeatureReport temperature(out, kAdapterTemperature);
+  if (temperature.note(sensors.temperature)) out.add(kTemperature, {gpu_.address, "gpu"}, *sensors.temperature);
+  FeatureReport fan(out, kAdapterFan);
+  if (fan.note(sensors.fan)) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
+  FeatureReport power(out, kPowerShareFeature);
+  if (power.note(sensors.power)) out.add(kPowerShare, {gpu_.address}, *sensors.power);
+  for (const FeatureDescriptor* const feature : {&kTemperatureLimitFeature, &kVoltageFeature, &kLimitFeature})
+    out.absent(*feature, {Reason::kernel});
+}
 
 void HwmonCollector::collect(ScrapePass&, SampleSink& out) {
+  if (adapter_) return collect_adapter(out);
   const bool card = gpu_.kind == GpuKind::discrete;
   if (scans_.due(hwmon_.found) || hwmon_.unreadable)
     hwmon_ = card ? Hwmon::of_gpu(sys_, gpu_) : stands_for_package(gpu_) ? Hwmon::of_cpu_package(sys_) : Hwmon();

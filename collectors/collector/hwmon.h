@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/scan_schedule.h"
 #include "collector/collector.h"
 #include "source/hwmon_files.h"
+#include "source/wddm.h"
 
 namespace igpu {
 
@@ -17,10 +19,13 @@ class HwmonCollector final : public Collector {
   void collect(ScrapePass& pass, SampleSink& out) override;
 
  private:
+  void collect_adapter(SampleSink& out);
+
   const Directory& sys_;
   const Gpu& gpu_;
   ScanSchedule scans_;
   Hwmon hwmon_;
+  std::optional<WddmGpu> adapter_;  // under Windows, instead of all others
 };
 
 }  // namespace igpu

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "collector/memory_wddm.h"
+
 namespace igpu {
 namespace {
 
@@ -13,6 +15,11 @@ bool device_has_gone(const Reading<std::vector<MemoryRegion>>& outcome) {
 }
 
 }  // namespace
+
+std::unique_ptr<Collector> MemoryCollector::create(const CollectorContext& context) {
+  if (context.gpu.driver == Driver::wddm) return std::make_unique<WddmMemory>(context);
+  return std::make_unique<MemoryCollector>(context);
+}
 
 MemoryCollector::MemoryCollector(const CollectorContext& context) : machine_(context.machine), gpu_(context.gpu) {}
 

@@ -17,7 +17,7 @@ class MemoryCollector final : public Collector {
       "intel_gpu_memory_size_bytes", Kind::gauge, "Size of a memory region.", {"device", "memory_region"}};
   static constexpr Metric<Bytes, 2> kUsed{
       "intel_gpu_memory_used_bytes", Kind::gauge, "Allocated memory of a memory region.", {"device", "memory_region"}};
-  static constexpr std::array<KernelAbsence, 2> kNoSize{{
+  static constexpr std::array<KernelAbsence, 3> kNoSize{{
       {Driver::i915,
        {},
        "this kernel's i915 driver has no query of memory regions, or no render node",
@@ -26,8 +26,9 @@ class MemoryCollector final : public Collector {
        {},
        "this kernel's xe driver has no query of memory regions, or no render node",
        "Linux 6.8 or newer"},
+      {Driver::wddm, {}, "Windows does not tell the segments of this GPU's memory", ""},
   }};
-  static constexpr std::array<KernelAbsence, 3> kNoUsed{{
+  static constexpr std::array<KernelAbsence, 4> kNoUsed{{
       {Driver::i915, GpuKind::integrated,
        "the i915 driver keeps no account of system memory, in any version; intel_gpu_process_memory_bytes shows what "
        "processes hold",
@@ -35,6 +36,7 @@ class MemoryCollector final : public Collector {
       {Driver::i915, GpuKind::discrete, "this kernel's i915 driver does not say how much device memory is in use",
        "Linux 6.1 or newer"},
       {Driver::xe, {}, "this kernel's xe driver does not say how much memory is in use", "Linux 6.17 or newer"},
+      {Driver::wddm, {}, "Windows does not tell the segments of this GPU's memory", ""},
   }};
   static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node,
                                                   false, kNoSize};
@@ -51,8 +53,10 @@ class MemoryCollector final : public Collector {
       .help = "Size and use of the GPU's memory regions.",
       .metrics = kMetrics,
       .features = kFeatures,
+      .notes = "Under Windows: the segments of the adapter, vram0 (cards only) and system.",
   };
 
+  static std::unique_ptr<Collector> create(const CollectorContext& context);  // its like of Windows, there
   explicit MemoryCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;

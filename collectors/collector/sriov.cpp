@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "machine/linux_errors.h"
 #include "metric/feature_report.h"
 
 namespace igpu {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/scan.h"
+#include "device/adapters.h"
 #include "device/drm_nodes.h"
 #include "device/gpu_choice.h"
 #include "device/intel_gpu_names.h"
@@ -143,8 +144,19 @@ bool Discovery::all_selected_unchanged() const {
   });
 }
 
+// Where adapters have no functions to be listed by there are none.
+const std::vector<Gpu>& Discovery::discover_adapters() {
+  const auto found = adapter_gpus(*machine_.adapters);
+  note(found);
+  if (failure_) return gpus_;
+  gpus_ = found.value_or({});
+  std::erase_if(gpus_, [this](const Gpu& gpu) { return !selected(gpu); });
+  return gpus_;
+}
+
 const std::vector<Gpu>& Discovery::discover() {
   failure_.reset();
+  if (machine_.adapters) return discover_adapters();
   if (all_selected_unchanged()) return gpus_;
   std::vector<Gpu> found;
   for (const DrmNodeName& node : drm_nodes(machine_.sys, [this](const auto& reading) { note(reading); })) {

@@ -13,6 +13,7 @@ namespace igpu {
 // Finds the Intel GPUs of a machine: vendor 0x8086, bound to i915 or xe; without a card and a render node if xe holds
 // them in survivability mode. Cheap enough for every scrape: a known
 // GPU costs one readlink per DRM node and one stat; if all that are selected by address are known, one stat each.
+// On Windows they are its graphics adapters (device/adapters.h).
 // Sources: /sys/class/drm (links into the PCI tree; card and render numbers are unrelated), /sys/bus/pci.
 class Discovery {
  public:
@@ -25,6 +26,7 @@ class Discovery {
   const std::optional<Failure>& failure() const { return failure_; }
 
  private:
+  const std::vector<Gpu>& discover_adapters();
   bool all_selected_unchanged() const;
   void add_without_node(std::vector<Gpu>& found);
   template <class T>

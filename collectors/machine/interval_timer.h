@@ -2,7 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 
@@ -11,6 +14,7 @@
 
 namespace igpu {
 
+#ifndef _WIN32
 // Expires at every multiple of the interval (timerfd_create(2), CLOCK_MONOTONIC). Throws std::system_error.
 class IntervalTimer {
  public:
@@ -25,6 +29,8 @@ class IntervalTimer {
   UniqueFd fd_;
 };
 
+#endif
+
 // The same for a thread that does nothing but wait for it: one system call for each expiration. Throws
 // std::system_error.
 class TickTimer {
@@ -35,12 +41,20 @@ class TickTimer {
   void stop();  // any thread
 
  private:
+#ifdef _WIN32
+  Nanoseconds interval_;
+  std::chrono::steady_clock::time_point next_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopped_ = false;
+#else
   UniqueFd fd_;
   std::atomic<bool> stopped_{false};
+#endif
 };
 
 // While it exists this thread blocks the signals that a process gets from outside, and so do threads that it starts: a
-// program's handlers run on the program's own threads.
+// program's handlers run on the program's own threads. Windows has no such signals.
 class SignalsBlocked {
  public:
   SignalsBlocked();
@@ -49,7 +63,7 @@ class SignalsBlocked {
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
  private:
-  alignas(16) unsigned char before_[128];  // sigset_t
+  alignas(16) [[maybe_unused]] unsigned char before_[128];  // sigset_t
 };
 
 }  // namespace igpu

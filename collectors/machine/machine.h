@@ -18,6 +18,8 @@
 
 namespace igpu {
 
+class GpuAdapters;
+
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -75,6 +77,7 @@ struct Machine {
   JobCounterSource* job_counters = nullptr;  // null: the machine is not a real one
   QueueFaultSource* queue_faults = nullptr;  // null: see why_no_queue_faults
   Absent why_no_queue_faults{Reason::hardware};
+  GpuAdapters* adapters = nullptr;  // machine/gpu_adapters.h; null: this is not Windows, its GPUs are in sys
   KernelChannel uevents{};
   KernelChannel output_uevents{};  // the same for another reader: the kernel gives each socket every message
   KernelChannel kernel_log{};

@@ -15,6 +15,7 @@
 #include "base/scan.h"
 #include "igpu/unique_fd.h"
 #include "machine/boot_clock.h"
+#include "machine/gpu_adapters.h"
 #include "machine/machine.h"
 #include "machine/page_size.h"
 #include "machine/pci_ids.h"
@@ -124,5 +125,6 @@ class SystemNames final : public Names {
 std::unique_ptr<Clock> system_clock() { return std::make_unique<SystemClock>(); }
 std::unique_ptr<Privileges> system_privileges() { return std::make_unique<SystemPrivileges>(); }
 std::unique_ptr<Names> system_names() { return std::make_unique<SystemNames>(); }
+std::unique_ptr<GpuAdapters> system_gpu_adapters(const std::string&) { return nullptr; }
 
 }  // namespace igpu

@@ -213,7 +213,8 @@ void put_identity(const Target& to, const Labels& l, double) {
   to.gpu->model.identified = true;
   gpu.card = l[0];
   gpu.render_node = l[1];
-  gpu.driver = l[2] == to_string(Driver::xe) ? Driver::xe : Driver::i915;
+  for (const Driver driver : {Driver::i915, Driver::xe, Driver::wddm})
+    if (l[2] == to_string(driver)) gpu.driver = driver;
   gpu.name = l[3];
   gpu.kind = l[4] == to_string(GpuKind::discrete) ? GpuKind::discrete : GpuKind::integrated;
 }
@@ -428,6 +429,7 @@ constexpr std::string_view kLeftOut[] = {
     "intel_gpu_frequency_cycles_total",
     "intel_gpu_awake_seconds_total",
     "intel_gpu_current_limit_amperes",
+    "intel_gpu_power_limit_ratio",
     "intel_gpu_temperature_limit_celsius",
     "intel_gpu_resets_total",
     "intel_gpu_core_dumps_total",

@@ -12,9 +12,6 @@
 #include "collector/jobs.h"
 #include "collector/shared/shared_options.h"
 #include "collector/workloads.h"
-#include "igpu/perf_opener.h"
-#include "machine/perf_opener.h"
-#include "source/collected_pmus.h"
 #include "source/drm_descriptor.h"
 
 namespace igpu {
@@ -72,18 +69,6 @@ void open_fault_channels(const MonitorOptions& options, EarlyAccess& early) {
 void add_kernel_log(const MonitorOptions& options, EarlyAccess& early) {
   if (early.kernel_log || !options.simulate.empty() || !is_sysfs(options.sysfs_root)) return;
   keep(open_kernel_log(options.devfs_root + "/kmsg"), early.kernel_log, early.why_no_kernel_log);
-}
-
-void open_perf_events_for(int socket, const std::string& sysfs_root) {
-  const std::unique_ptr<Directory> sys = open_root(sysfs_root);
-  serve_perf_events(socket,
-                    [&sys](const PerfEventConfig& event) { return is_type_of_collected_pmu(*sys, event.type); });
-}
-
-std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int perf_opener) {
-  std::shared_ptr<EarlyAccess> early = open_early(options);
-  early->perf = remote_perf_events(perf_opener);
-  return early;
 }
 
 std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options) {

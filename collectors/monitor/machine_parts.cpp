@@ -8,6 +8,7 @@
 
 #include "capture/replay.h"
 #include "igpu/monitor.h"
+#include "machine/gpu_adapters.h"
 #include "monitor/early_access.h"
 #include "simulation/simulation.h"
 
@@ -27,6 +28,7 @@ class SystemParts final : public MachineParts {
         clock_(system_clock()),
         privileges_(system_privileges()),
         names_(system_names()),
+        adapters_(system_gpu_adapters()),
         machine_{*sys_,
                  *proc_,
                  *dev_,
@@ -37,6 +39,7 @@ class SystemParts final : public MachineParts {
                  *names_,
                  &open_page_folder,
                  root_.get()} {
+    machine_.adapters = adapters_.get();
     machine_.drm_users = early_->drm_users.get();
     machine_.why_no_drm_users = early_->why_no_drm_users;
     machine_.job_counters = early_->job_counters.get();
@@ -64,6 +67,7 @@ class SystemParts final : public MachineParts {
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Privileges> privileges_;
   std::unique_ptr<Names> names_;
+  std::unique_ptr<GpuAdapters> adapters_;
   Machine machine_;
 };
 

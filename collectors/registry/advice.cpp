@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/scan.h"
+#include "machine/linux_errors.h"
 
 namespace igpu {
 namespace {
@@ -178,6 +179,8 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
       return kernel_log_advice(absent);
     case Need::container_files:
       return container_files_advice(absent);
+    case Need::windows_rights:
+      return {"Windows denied this to the user of this process", "run it as a service, or as an administrator"};
     case Need::card_hwmon:
     case Need::nothing_special:
       break;

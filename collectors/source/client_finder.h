@@ -21,7 +21,7 @@ class ClientFinder {
   virtual Reading<ClientSnapshot> find(std::span<const std::string> asleep) = 0;
 };
 
-// Uses BPF where the machine offers it, otherwise a walk over /proc.
+// Uses BPF where the machine offers it, otherwise a walk over /proc. Under Windows, what it says of each process.
 std::unique_ptr<ClientFinder> make_client_finder(Machine& machine);
 
 }  // namespace igpu

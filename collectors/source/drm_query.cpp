@@ -15,6 +15,7 @@
 
 #include "device/drm_uapi.h"
 #include "machine/filesystem.h"
+#include "machine/linux_errors.h"
 
 namespace igpu {
 namespace {

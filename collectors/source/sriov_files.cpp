@@ -8,6 +8,7 @@
 
 #include "base/scan.h"
 #include "device/pci_address.h"
+#include "machine/linux_errors.h"
 #include "source/drm_descriptor.h"
 
 namespace igpu {

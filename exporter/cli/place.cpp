@@ -229,6 +229,7 @@ Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf
       case Need::hang_events:      // likewise
       case Need::tracker_folder:   // its own hint names the command
       case Need::container_files:  // likewise
+      case Need::windows_rights:   // likewise
       case Need::nothing_special:
         break;
     }

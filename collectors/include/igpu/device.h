@@ -10,13 +10,16 @@
 #include "igpu/export.h"
 
 // One GPU as the kernel reports it. These facts hold until the device is rebound.
-// Sources: /sys/class/drm, /sys/bus/pci/devices (Documentation/ABI/testing/sysfs-bus-pci), pci.ids.
+// Sources: /sys/class/drm, /sys/bus/pci/devices (Documentation/ABI/testing/sysfs-bus-pci), pci.ids; on Windows the
+// graphics kernel (D3DKMT).
 namespace igpu {
 
-enum class Driver { i915, xe };
+enum class Driver { i915, xe, wddm };  // wddm: Windows' own model, whatever the driver behind it
 enum class GpuKind { integrated, discrete };
 
-constexpr const char* to_string(Driver driver) { return driver == Driver::i915 ? "i915" : "xe"; }
+constexpr const char* to_string(Driver driver) {
+  return driver == Driver::i915 ? "i915" : driver == Driver::xe ? "xe" : "wddm";
+}
 constexpr const char* to_string(GpuKind kind) { return kind == GpuKind::integrated ? "integrated" : "discrete"; }
 
 class OpenGpu;

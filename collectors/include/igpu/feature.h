@@ -33,6 +33,7 @@ enum class Need {
   tracker_folder,      // where the tracker inside Level Zero programs keeps its pages
   uevents,             // a netlink socket that receives the kernel's uevents
   kernel_log,          // /dev/kmsg
+  windows_rights,      // queries of Windows' graphics kernel, and processes of other users
   container_files,     // what kubelet and container engines keep on the host's file system
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "igpu/message_with_fd.h"
-
 #include <sys/socket.h>
 
 #include <array>
 #include <cstring>
+
+#include "igpu/message_with_fd.h"
 
 namespace igpu {
 namespace {

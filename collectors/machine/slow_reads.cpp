@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "machine/slow_reads.h"
+
 #include <pthread.h>
 
 #include <utility>
-
-#include "machine/slow_reads.h"
 
 namespace igpu {
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "igpu/reading.h"
+#include "igpu/units.h"
+
+// Graphics adapters as Windows' graphics kernel describes them to any process (D3DKMT* of gdi32.dll; d3dkmthk.h of the
+// Windows Driver Kit). The numbers are the driver's, unchecked and in its units; source/wddm.h makes values of them.
+//
+// How NTSTATUS becomes an outcome: machine/nt_status.h.
+namespace igpu {
+
+struct AdapterFacts {
+  std::uint64_t luid = 0;  // another one after each start of the driver
+  std::uint32_t vendor = 0, device = 0, revision = 0;
+  std::uint32_t bus = 0, slot = 0, function = 0;  // of its PCI address
+  std::string name;                               // UTF-8; "" if it has none
+};
+
+struct AdapterCounts {
+  std::uint32_t nodes = 0, segments = 0;
+};
+
+// A node is an engine, or several that the driver schedules as one.
+struct AdapterNode {
+  std::uint32_t type = 0;  // DXGK_ENGINE_TYPE
+  std::string name;        // of a type that Windows does not know; UTF-8
+};
+
+struct AdapterSegment {
+  std::uint64_t limit = 0, resident = 0;  // bytes
+  bool aperture = false;                  // main memory, which the GPU sees through a window
+};
+
+struct AdapterMemory {
+  std::uint64_t dedicated = 0, shared = 0;  // bytes: of the card, and of main memory
+};
+
+struct NodeClock {
+  std::uint64_t hertz = 0, max_hertz = 0;  // 0: not told
+};
+
+struct AdapterSensors {
+  std::uint32_t fan_rpm = 0;       // 0: not told
+  std::uint32_t power = 0;         // tenths of a percent of the limit; 0: not told
+  std::uint32_t deci_celsius = 0;  // 0: not told
+};
+
+struct AdapterProcess {
+  std::uint32_t pid = 0;
+  std::uint64_t started = 0;  // 100 ns since 1601
+  std::string name;           // of its file, UTF-8
+  std::optional<Nanoseconds> cpu;
+  std::optional<std::uint64_t> resident;  // bytes
+  std::shared_ptr<void> handle;           // null: it may not be opened
+};
+
+struct AdapterProcesses {
+  std::uint64_t now = 0;                  // 100 ns since 1601
+  std::uint32_t self = 0;                 // PID of this process
+  std::vector<AdapterProcess> processes;  // all
+};
+
+// One adapter, from its discovery to the end of its driver. Any thread.
+class GpuAdapter {
+ public:
+  virtual ~GpuAdapter() = default;
+  virtual Reading<AdapterCounts> counts() = 0;
+  virtual Reading<AdapterNode> node(std::uint32_t node) = 0;
+  virtual Reading<std::int64_t> running(std::uint32_t node) = 0;  // 100 ns, since the driver started
+  virtual Reading<AdapterSegment> segment(std::uint32_t segment) = 0;
+  virtual Reading<AdapterMemory> memory() = 0;
+  virtual Reading<NodeClock> clock(std::uint32_t node) = 0;  // WDDM 2.4
+  virtual Reading<AdapterSensors> sensors() = 0;             // WDDM 2.4
+  // Of one process, which has a handle.
+  virtual Reading<std::int64_t> running(const AdapterProcess& process, std::uint32_t node) = 0;        // 100 ns
+  virtual Reading<std::uint64_t> committed(const AdapterProcess& process, std::uint32_t segment) = 0;  // bytes
+};
+
+class GpuAdapters {
+ public:
+  virtual ~GpuAdapters() = default;
+  // Those of all vendors, software included, in Windows' order. Absent: this Windows has not the functions.
+  virtual Reading<std::vector<AdapterFacts>> list() = 0;
+  // One of the last list; null: it has gone.
+  virtual std::shared_ptr<GpuAdapter> open(std::uint64_t luid) = 0;
+  virtual Reading<AdapterProcesses> processes() = 0;
+};
+
+// Null: this is not Windows. library: that has the functions; tests have one of their own.
+std::unique_ptr<GpuAdapters> system_gpu_adapters(const std::string& library = "gdi32.dll");
+
+}  // namespace igpu

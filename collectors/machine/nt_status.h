@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "igpu/reading.h"
+
+// How a status of the Windows kernel becomes an outcome, here and nowhere else (ntstatus.h).
+namespace igpu {
+
+enum class NtStatus : std::uint32_t {
+  success = 0,
+  not_implemented = 0xc0000002,
+  invalid_info_class = 0xc0000003,
+  invalid_handle = 0xc0000008,
+  invalid_parameter = 0xc000000d,
+  no_such_device = 0xc000000e,
+  access_denied = 0xc0000022,
+  buffer_too_small = 0xc0000023,
+  not_supported = 0xc00000bb,
+  device_does_not_exist = 0xc00000c0,
+  device_removed = 0xc00002b6,
+};
+
+// call: "D3DKMTQueryStatistics(node)".
+template <class T>
+Reading<T> outcome_of_status(NtStatus status, std::string_view call) {
+  switch (status) {
+    case NtStatus::not_supported:
+    case NtStatus::not_implemented:
+    case NtStatus::invalid_info_class:
+    case NtStatus::invalid_parameter:
+      return Absent{Reason::kernel, EOPNOTSUPP};
+    case NtStatus::invalid_handle:
+    case NtStatus::no_such_device:
+    case NtStatus::device_does_not_exist:
+    case NtStatus::device_removed:
+      return Absent{Reason::kernel, ENODEV};
+    case NtStatus::access_denied:
+      return Absent{Reason::permission, EACCES};
+    default:
+      break;
+  }
+  std::array<char, 8> digits{};
+  char* const end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<std::uint32_t>(status), 16).ptr;
+  return Failure{std::make_error_code(std::errc::io_error),
+                 std::string(call) + ": status 0x" + std::string(digits.data(), end)};
+}
+
+}  // namespace igpu

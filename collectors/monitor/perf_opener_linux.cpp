@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igpu/perf_opener.h"
+#include "machine/filesystem.h"
+#include "machine/perf_opener.h"
+#include "monitor/early_access.h"
+#include "source/collected_pmus.h"
+
+namespace igpu {
+
+void open_perf_events_for(int socket, const std::string& sysfs_root) {
+  const std::unique_ptr<Directory> sys = open_root(sysfs_root);
+  serve_perf_events(socket,
+                    [&sys](const PerfEventConfig& event) { return is_type_of_collected_pmu(*sys, event.type); });
+}
+
+std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int perf_opener) {
+  std::shared_ptr<EarlyAccess> early = open_early(options);
+  early->perf = remote_perf_events(perf_opener);
+  return early;
+}
+
+}  // namespace igpu

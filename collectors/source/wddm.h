@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/engine_class.h"
+#include "igpu/device.h"
+#include "igpu/units.h"
+#include "machine/machine.h"
+#include "source/drm_query.h"
+
+// A GPU as Windows' graphics kernel describes it (machine/gpu_adapters.h). Whatever a driver says is bounded here: a
+// value that cannot be is a Failure, and one that means "not told" is Absent.
+namespace igpu {
+
+class GpuAdapter;
+
+// Beyond these a driver is wrong.
+inline constexpr std::uint32_t kMostWddmNodes = 256;
+inline constexpr std::uint32_t kMostWddmSegments = 64;
+
+struct WddmEngine {
+  std::uint32_t node = 0;
+  std::string name;                         // "3D", "Copy", "Copy 1"; unique
+  std::optional<EngineClass> engine_class;  // nullopt: one that Linux has no class for
+  std::string_view class_label() const { return engine_class ? to_string(*engine_class) : "other"; }
+};
+
+struct WddmClock {
+  Reading<Hertz> actual = Absent{}, max = Absent{};
+};
+
+struct WddmSensors {
+  Reading<Celsius> temperature = Absent{};
+  Reading<Rpm> fan = Absent{};
+  Reading<Ratio> power = Absent{};  // of the limit; drivers may exceed it
+};
+
+class WddmGpu {
+ public:
+  // Of a GPU whose driver is Driver::wddm.
+  WddmGpu(const Machine& machine, const Gpu& gpu);
+
+  // Asked until there is an answer, and then kept.
+  Reading<const std::vector<WddmEngine>*> engines();
+  // Since the driver started.
+  Reading<Nanoseconds> busy(const WddmEngine& engine) const;
+  // Regions as Linux names them: vram0 (cards only) and system.
+  Reading<std::vector<MemoryRegion>> memory() const;
+  // Of the engine that renders.
+  WddmClock clock();
+  WddmSensors sensors() const;
+
+ private:
+  std::shared_ptr<GpuAdapter> adapter_;  // null: it has gone
+  GpuKind kind_;
+  std::vector<WddmEngine> engines_;
+};
+
+// For other readers of adapters.
+Reading<std::vector<WddmEngine>> wddm_engines(GpuAdapter& adapter);
+struct WddmSegment {
+  std::uint32_t number = 0;
+  bool aperture = false;
+  std::uint64_t limit = 0, resident = 0;  // bytes
+};
+Reading<std::vector<WddmSegment>> wddm_segments(GpuAdapter& adapter);
+Reading<Nanoseconds> wddm_time(const Reading<std::int64_t>& running);
+
+}  // namespace igpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "source/client_finder.h"
+#include "source/wddm.h"
+
+namespace igpu {
+
+// Processes that use a GPU under Windows: those with engine time, or with memory committed to the GPU. Each is one
+// client. Time of engines that Linux has no class for is left out.
+class WddmClients final : public ClientFinder {
+ public:
+  explicit WddmClients(Machine& machine) : machine_(machine) {}
+  Reading<ClientSnapshot> find(std::span<const std::string> asleep) override;
+
+ private:
+  struct Device {
+    std::string address;
+    GpuKind kind;
+    std::shared_ptr<GpuAdapter> adapter;
+    std::vector<WddmEngine> engines;
+    std::vector<WddmSegment> segments;
+    std::uint64_t binding = 0;
+  };
+  Reading<Unit> find_devices();
+
+  Machine& machine_;
+  std::vector<Device> devices_;
+};
+
+}  // namespace igpu
