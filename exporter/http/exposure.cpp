@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/exposure.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <iterator>
+
+#include "platform/sockets.h"
 
 namespace igpu::exporter {
 namespace {

@@ -2,11 +2,12 @@
 #include "service/watched_files.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "platform/process.h"
 
 namespace igpu::exporter {
 namespace {
@@ -29,8 +30,7 @@ std::string read_config_file(const std::string& path, const std::string& name) {
     return read_regular_file(path, kLargest);
   } catch (const FileError& error) {
     std::string text = name + " cannot be read: " + error.what();
-    if (error.error() == EACCES)
-      text += "; the exporter runs as user " + std::to_string(::geteuid()) + ", which needs read permission";
+    if (error.error() == EACCES) text += "; the exporter runs as user " + user_name() + ", which needs read permission";
     throw FileError(text, error.error());
   }
 }

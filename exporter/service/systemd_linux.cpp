@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/systemd.h"
-
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -14,6 +12,8 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
+
+#include "service/systemd.h"
 
 namespace igpu::exporter {
 namespace {
@@ -51,6 +51,7 @@ void check_listening(int fd) {
   if (socket_option(fd, SO_TYPE) != SOCK_STREAM) reject("is not a stream socket");
   if (socket_option(fd, SO_ACCEPTCONN) != 1) reject("does not listen");
   if (::fcntl(fd, F_SETFD, flags | FD_CLOEXEC) != 0) reject("cannot be made close-on-exec: " + error_text());
+  (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
 std::vector<std::string> names_of(const char* text) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "self/process_metrics.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -15,6 +13,7 @@
 #include <string_view>
 
 #include "igpu/unique_fd.h"
+#include "self/process_metrics.h"
 
 namespace igpu::exporter {
 namespace {

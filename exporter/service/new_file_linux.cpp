@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/new_file.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
+
+#include "service/new_file.h"
 
 namespace igpu::exporter {
 namespace {

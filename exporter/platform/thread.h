@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace igpu::exporter {
+
+// For the calling thread. name: at most 15 characters.
+void name_thread(const char* name);
+
+// A broken connection is then an error of the call that writes, not a signal: OpenSSL writes without MSG_NOSIGNAL.
+void block_broken_pipes();
+void block_all_signals();
+
+}  // namespace igpu::exporter
