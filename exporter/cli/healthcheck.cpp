@@ -50,7 +50,7 @@ UniqueSocket connect_host(const std::string& host, std::uint16_t port, Clock::ti
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  const int error = look_up(host.c_str(), std::to_string(port).c_str(), hints, &found);
   if (error != 0) throw std::runtime_error(host + ": " + lookup_error_text(error));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
   for (const addrinfo* entry = list.get();; entry = entry->ai_next) {

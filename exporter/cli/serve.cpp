@@ -16,9 +16,7 @@
 #include "cli/push.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
-#include "flights/flight_folder.h"
 #include "flights/flight_metrics.h"
-#include "flights/flight_writer.h"
 #include "http/exposure.h"
 #include "http/listener.h"
 #include "http/listening_sockets.h"
@@ -122,34 +120,6 @@ FindGrants grants_here(const Options& options) {
   };
 }
 
-// The process that writes into --flight.directory; none without it.
-UniqueFd start_flight_writer(const Options& options, const Sandbox& sandbox) {
-  if (options.flight_directory.empty()) return {};
-  std::optional<FlightFolder> folder;
-  return sandbox.start_flight_writer(
-      options.flight_directory,
-      [&](int socket) {
-        try {
-          folder.emplace(options.flight_directory);
-        } catch (const std::system_error& error) {
-          report_no_folder(socket, error.code().value(), "open");
-          throw;
-        }
-        return folder->descriptor();
-      },
-      [&](int socket) { write_flights(socket, *folder); });
-}
-
-std::unique_ptr<FlightKeeper> flight_keeper(const Options& options, const std::shared_ptr<const Flights>& flights,
-                                            UniqueFd writer, Log& log) {
-  if (!writer) return nullptr;
-  try {
-    return std::make_unique<FlightKeeper>(flights, std::move(writer), log);
-  } catch (const std::runtime_error& error) {
-    throw std::runtime_error("--flight.directory: " + options.flight_directory + ": " + error.what());
-  }
-}
-
 void request_flight(Flights* flights, Log& log) {
   if (flights == nullptr) {
     log.write(LogLevel::warn, "SIGUSR1 asks for a flight, but nothing is recorded",
@@ -222,7 +192,7 @@ int serve(const Options& options) {
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
   push.prepare_targets();
-  const std::unique_ptr<FlightKeeper> keeper = flight_keeper(options, flights, std::move(flight_writer), log);
+  const std::unique_ptr<FlightKeeper> keeper = start_flight_keeper(options, flights, std::move(flight_writer), log);
   MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   monitor_options.flights = flights;
   // What is opened early needs capabilities that are dropped then: CAP_BPF, CAP_SYSLOG.
@@ -264,13 +234,13 @@ int serve(const Options& options) {
   }
   const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
   sandbox.confine_clients();
-  std::unique_ptr<Pusher> pusher = push.start_threads(
+  std::unique_ptr<PushThreads> pusher = push.start_threads(
       push_metrics, [&metrics](std::stop_token gone, const auto& use) { return metrics.read(std::move(gone), use); },
       log);
   sandbox.filter_system_calls();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (keeper) keeper->start();
-  if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
+  if (sandbox.keeps_files()) sockets.leave_files();
   if (web_config) web_config->start();
   Listener listener({worker_count(options.max_requests), front, tls}, sockets.take_sockets(),
                     guard ? static_cast<HttpHandler&>(*guard) : routes, log);

@@ -289,7 +289,11 @@ void Exchanges::close(Connection& connection) {
     }
   }
   discard_sent(connection);
-  if (!connection.stream) handshakes_->cancel(connection.number);
+  if (connection.stream) {
+    poller_.closing(connection.stream->descriptor());
+  } else {
+    handshakes_->cancel(connection.number);
+  }
   connections_.remove(connection);
 }
 

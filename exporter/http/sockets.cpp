@@ -22,7 +22,7 @@ Addresses lookup(const ListenAddress& address, std::string& why) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = address.kind == ListenAddress::Kind::ipv6 ? AI_NUMERICHOST : 0;
   addrinfo* list = nullptr;
-  const int error = ::getaddrinfo(address.host.c_str(), nullptr, &hints, &list);
+  const int error = look_up(address.host.c_str(), nullptr, hints, &list);
   if (error != 0) why = lookup_error_text(error);
   return Addresses(error == 0 ? list : nullptr);
 }

@@ -29,7 +29,9 @@ class Poller {
 
   void add(int socket, std::uint32_t events, std::uint64_t number);
   void change(int socket, std::uint32_t events, std::uint64_t number);
-  void remove(int socket);  // before it is closed
+  void remove(int socket);
+  // Call before a socket that was not removed is closed. Linux removes it by itself.
+  void closing(int socket);
 
   // Waits at most that many milliseconds; -1: no limit. The result is valid until the next call.
   std::span<const Ready> wait(int at_most);

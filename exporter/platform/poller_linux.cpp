@@ -53,6 +53,8 @@ void Poller::change(int socket, std::uint32_t events, std::uint64_t number) {
 
 void Poller::remove(int socket) { state_->control(EPOLL_CTL_DEL, socket, 0, 0); }
 
+void Poller::closing(int /*socket*/) {}
+
 std::span<const Poller::Ready> Poller::wait(int at_most) {
   const auto& events = state_->events;
   const int count = ::epoll_wait(state_->epoll.get(), state_->events.data(), static_cast<int>(events.size()), at_most);

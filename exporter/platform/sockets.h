@@ -55,10 +55,11 @@ UniqueSocket open_socket(int family, int type = SOCK_STREAM);
 
 int last_socket_error();
 std::string socket_error_text(int error);
-bool is_try_again(int error);              // the socket is not ready
-bool is_connecting(int error);             // connect() goes on
-bool is_out_of_resources(int error);       // descriptors or memory
-std::string lookup_error_text(int error);  // of getaddrinfo()
+bool is_try_again(int error);                                                                // the socket is not ready
+bool is_connecting(int error);                                                               // connect() goes on
+bool is_out_of_resources(int error);                                                         // descriptors or memory
+int look_up(const char* host, const char* service, const addrinfo& hints, addrinfo** list);  // getaddrinfo()
+std::string lookup_error_text(int error);                                                    // of getaddrinfo()
 
 int pending_error(int socket);  // how connect() ended; 0: well
 

@@ -41,6 +41,10 @@ bool is_out_of_resources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+int look_up(const char* host, const char* service, const addrinfo& hints, addrinfo** list) {
+  return ::getaddrinfo(host, service, &hints, list);
+}
+
 std::string lookup_error_text(int error) {
   return error == EAI_SYSTEM ? socket_error_text(errno) : ::gai_strerror(error);
 }

@@ -22,4 +22,17 @@ void block_all_signals() {
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
+struct EndPostponed::State {
+  sigset_t before;
+};
+
+EndPostponed::EndPostponed() : state_(std::make_unique<State>()) {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::sigaddset(&signals, number);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &state_->before);
+}
+
+EndPostponed::~EndPostponed() { ::pthread_sigmask(SIG_SETMASK, &state_->before, nullptr); }
+
 }  // namespace igpu::exporter

@@ -39,13 +39,6 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-NewFile::SignalsBlocked::SignalsBlocked() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::sigaddset(&signals, number);
-  ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
-}
-
 NewFile::NewFile(const std::string& path, mode_t mode) : path_(path), temporary_(folder_of(path) + "/.new-XXXXXX") {
   file_ = UniqueFd(::mkostemp(temporary_.data(), O_CLOEXEC));
   if (!file_) fail(errno);

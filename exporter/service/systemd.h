@@ -36,7 +36,7 @@ class ServiceNotifier {
   // std::runtime_error with one line.
   explicit ServiceNotifier(const Environment& environment);
 
-  bool connected() const { return static_cast<bool>(socket_); }
+  bool connected() const;
   void ready(std::string_view status) const;
   void stopping(std::string_view status) const;
   void alive() const;  // WATCHDOG=1

@@ -125,6 +125,8 @@ ServiceNotifier::ServiceNotifier(const Environment& environment) {
   interval_ = std::chrono::milliseconds(std::max<std::uint64_t>(std::min(*microseconds, kMaximum) / 2000, 1));
 }
 
+bool ServiceNotifier::connected() const { return static_cast<bool>(socket_); }
+
 void ServiceNotifier::ready(std::string_view status) const {
   send("READY=1\nSTATUS=" + std::string(status.substr(0, status.find_first_of(kLineBreaks))));
 }

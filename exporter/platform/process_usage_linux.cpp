@@ -9,35 +9,13 @@
 #include <array>
 #include <charconv>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string_view>
 
-#include "igpu/unique_fd.h"
-#include "self/process_metrics.h"
+#include "platform/process_usage.h"
 
 namespace igpu::exporter {
 namespace {
-
-constexpr Metric<Seconds, 0> kCpu{"process_cpu_seconds_total", Kind::counter,
-                                  "User and system CPU time used by the exporter."};
-constexpr Metric<Count, 0> kOpenFds{"process_open_fds", Kind::gauge, "Open file descriptors of the exporter."};
-constexpr Metric<Count, 0> kMaxFds{"process_max_fds", Kind::gauge,
-                                   "Maximum number of open file descriptors of the exporter."};
-constexpr Metric<Bytes, 0> kVirtual{"process_virtual_memory_bytes", Kind::gauge, "Virtual memory of the exporter."};
-constexpr Metric<Bytes, 0> kVirtualMax{"process_virtual_memory_max_bytes", Kind::gauge,
-                                       "Maximum virtual memory of the exporter."};
-constexpr Metric<Bytes, 0> kResident{"process_resident_memory_bytes", Kind::gauge, "Resident memory of the exporter."};
-constexpr Metric<Seconds, 0> kStartTime{"process_start_time_seconds", Kind::gauge,
-                                        "Start time of the exporter, in seconds since the epoch."};
-constexpr Metric<Count, 0> kThreads{"process_threads", Kind::gauge, "Threads of the exporter."};
-
-constexpr std::array<const MetricDescriptor*, 8> kMetrics{&kCpu,        &kOpenFds,  &kMaxFds,    &kVirtual,
-                                                          &kVirtualMax, &kResident, &kStartTime, &kThreads};
-
-template <class Q>
-void add(SampleList& out, const Metric<Q, 0>& metric, Q value) {
-  out.add(metric, {}, value.value);
-}
 
 std::string_view read_file(const char* path, std::span<char> buffer) {
   const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
@@ -125,32 +103,36 @@ double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
+std::optional<double> limit_of(__rlimit_resource_t resource) {
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) != 0) return std::nullopt;
+  return static_cast<double>(limit.rlim_cur);
+}
+
 }  // namespace
 
-std::span<const MetricDescriptor* const> process_metrics() { return kMetrics; }
+// Sources: once /proc/self/stat and /proc/stat; at each call /proc/self/statm, stat(2) of /proc/self/fd and
+// /proc/self/task, getrlimit, getrusage. Not /proc/self/stat each time, as the kernel then visits all threads.
+UsageReader::UsageReader() : started_(start_time()), memory_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
 
-ProcessMetrics::ProcessMetrics() : started_(start_time()), memory_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
-
-void ProcessMetrics::add_to(SampleList& out) const {
+ProcessUsage UsageReader::read() const {
+  ProcessUsage now;
   rusage usage{};
-  if (::getrusage(RUSAGE_SELF, &usage) == 0) {
-    add(out, kCpu, Seconds{seconds(usage.ru_utime) + seconds(usage.ru_stime)});
-  }
-  if (const auto count = open_descriptors()) add(out, kOpenFds, Count{*count});
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) add(out, kMaxFds, Count{static_cast<double>(limit.rlim_cur)});
+  if (::getrusage(RUSAGE_SELF, &usage) == 0) now.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  now.open_files = open_descriptors();
+  now.most_open_files = limit_of(RLIMIT_NOFILE);
+  now.most_virtual_bytes = limit_of(RLIMIT_AS);
+  now.threads = threads();
 
   std::array<char, 128> buffer{};
   const ssize_t size = memory_ ? ::pread(memory_.get(), buffer.data(), buffer.size(), 0) : 0;
   const std::string_view pages(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   const double page_size = static_cast<double>(::sysconf(_SC_PAGESIZE));
-  if (const auto total = number(pages)) add(out, kVirtual, Bytes{*total * page_size});
-  if (::getrlimit(RLIMIT_AS, &limit) == 0) add(out, kVirtualMax, Bytes{static_cast<double>(limit.rlim_cur)});
+  if (const auto total = number(pages)) now.virtual_bytes = *total * page_size;
   if (const std::size_t blank = pages.find(' '); blank != std::string_view::npos) {
-    if (const auto resident = number(pages.substr(blank + 1))) add(out, kResident, Bytes{*resident * page_size});
+    if (const auto resident = number(pages.substr(blank + 1))) now.resident_bytes = *resident * page_size;
   }
-  if (started_) add(out, kStartTime, Seconds{*started_});
-  if (const auto count = threads()) add(out, kThreads, Count{*count});
+  return now;
 }
 
 }  // namespace igpu::exporter
