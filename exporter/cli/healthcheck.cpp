@@ -55,7 +55,7 @@ UniqueSocket connect_host(const std::string& host, std::uint16_t port, Clock::ti
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
   for (const addrinfo* entry = list.get();; entry = entry->ai_next) {
     try {
-      return connected(entry->ai_family, entry->ai_addr, entry->ai_addrlen, deadline);
+      return connected(entry->ai_family, entry->ai_addr, static_cast<socklen_t>(entry->ai_addrlen), deadline);
     } catch (const std::runtime_error&) {
       if (entry->ai_next == nullptr) throw;
     }

@@ -114,7 +114,7 @@ UniqueSocket listen_on(const ListenAddress& address, const std::vector<ListenAdd
   } else {
     reinterpret_cast<sockaddr_in6*>(&target)->sin6_port = htons(address.port);
   }
-  return listening(address, all, entry->ai_family, &target, entry->ai_addrlen);
+  return listening(address, all, entry->ai_family, &target, static_cast<socklen_t>(entry->ai_addrlen));
 }
 
 std::string local_address(int descriptor) {
