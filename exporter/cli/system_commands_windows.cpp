@@ -16,11 +16,11 @@ std::vector<Command> with_commands_of_system(std::vector<Command> commands) {
   const auto help =
       std::find_if(commands.begin(), commands.end(), [](const Command& one) { return one.name == "help"; });
   commands.insert(help, {.name = "service",
-                         .help = "Install the exporter as a service of Windows that starts with the machine, or remove "
-                                 "it. Flags of serve follow --; the service runs as LocalService. "
-                                 "allow adds a rule to the firewall that lets other machines reach PORT (10068), "
-                                 "forbid takes it away.",
-                         .operands = "install [-- FLAGS] | remove | allow [PORT] | forbid",
+                         .help = "service install makes a service of Windows that starts with the machine and runs as "
+                                 "LocalService; flags of serve follow --. service remove takes it away. service allow "
+                                 "adds a rule to the firewall that lets other machines reach PORT (10068), and service "
+                                 "forbid takes that away.",
+                         .operands = "ACTION [PORT] [-- FLAGS]",
                          .least = 1,
                          .most = ~std::size_t{0},
                          .missing = "service install, remove, allow or forbid?",

@@ -111,14 +111,13 @@ void end_sending(int socket) { (void)::shutdown(handle(socket), SD_SEND); }
 bool has_bytes(int socket) { return peek(socket) > 0; }
 
 bool is_reset(int socket) {
+  WSAPOLLFD state{handle(socket), 0, 0};
+  if (::WSAPoll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLNVAL)) != 0) return true;
   const int size = peek(socket);
   return size < 0 && !is_try_again(last_socket_error());
 }
 
-bool has_ended(int socket) {
-  const int size = peek(socket);
-  return size == 0 || (size < 0 && !is_try_again(last_socket_error()));
-}
+bool has_ended(int socket) { return is_reset(socket) || peek(socket) == 0; }
 
 bool wait_until_ready(int socket, bool to_write, std::chrono::milliseconds at_most) {
   // select() and not WSAPoll(), which until Windows 10 2004 does not report a connection that was refused.

@@ -181,6 +181,25 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
   CHECK(seen > 50);
 }
 
+TEST_CASE("only platform/ and machine/ ask which operating system it is") {
+  std::size_t seen = 0;
+  for (const char* const folder : {"exporter", "collectors"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      const std::string file = fs::relative(entry.path(), kRoot).string();
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".cpp" && extension != ".h") continue;
+      if (file.starts_with("exporter/platform/") || file.starts_with("collectors/machine/")) continue;
+      ++seen;
+      std::ifstream in(entry.path());
+      const std::string text((std::istreambuf_iterator<char>(in)), {});
+      INFO(file);
+      CHECK(text.find("_WIN32") == text.npos);
+      CHECK(text.find("__MINGW") == text.npos);
+    }
+  }
+  CHECK(seen > 300);
+}
+
 TEST_CASE("formats use no sockets, and only cli prints or reads flags") {
   for (const Include& include : includes_below("exporter")) {
     INFO(include.file << " includes " << include.target);
