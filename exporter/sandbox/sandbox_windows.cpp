@@ -153,6 +153,10 @@ bool Sandbox::filter_push_thread(int /*connector*/) const { return false; }
 bool Sandbox::keeps_files() const { return false; }
 
 void Sandbox::report(Log& log) const {
+  if (!plan_.on) {
+    log.write(LogLevel::warn, "the sandbox is off", {{"hint", "start without --no-sandbox"}});
+    return;
+  }
   std::string on;
   for (const Layer layer : kLayers) {
     const LayerOutcome& result = outcome(layer);
@@ -165,7 +169,7 @@ void Sandbox::report(Log& log) const {
                {"reason", result.detail},
                {"hint", result.hint.empty() ? "none needed" : result.hint}});
   }
-  if (!on.empty()) log.write(LogLevel::info, "sandbox", {{"layers", on}});
+  log.write(LogLevel::info, "sandbox", {{"on", on.empty() ? "nothing" : on}});
 }
 
 // In this process: the command that asks only prints afterwards, which all of them allow.
