@@ -5,6 +5,7 @@
 #include "cli/intel_gpu_top_arguments.h"
 #include "cli/metrics_reference.h"
 #include "cli/output.h"
+#include "cli/system_commands.h"
 #include "cli/usage_error.h"
 
 namespace igpu::exporter {
@@ -63,10 +64,8 @@ std::vector<Command> level_zero_actions() {
            .missing = "into which folder?"}};
 }
 
-}  // namespace
-
-const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands{
+std::vector<Command> commands_of_all_systems() {
+  return {
       {.name = "serve",
        .help = "Serve the metrics over HTTP (the default command).",
        .run = serve,
@@ -196,6 +195,12 @@ const std::vector<Command>& all_commands() {
        .help = "Print the reference of all metrics.",
        .run = [](const Options&) { return print(metrics_reference()); },
        .hidden = true}};
+}
+
+}  // namespace
+
+const std::vector<Command>& all_commands() {
+  static const std::vector<Command> commands = with_commands_of_system(commands_of_all_systems());
   return commands;
 }
 

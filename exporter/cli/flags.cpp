@@ -14,8 +14,7 @@
 #include "cli/usage_error.h"
 #include "igpu/monitor.h"
 #include "pages/allowed_origins.h"
-#include "push/mqtt_target.h"
-#include "push/otlp.h"
+#include "push/address.h"
 #include "query/output.h"
 #include "query/xpu_smi.h"
 

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <netdb.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
-#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/usage_error.h"
-#include "igpu/unique_fd.h"
+#include "platform/sockets.h"
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 namespace {
@@ -28,48 +20,42 @@ constexpr std::chrono::seconds kTimeout(3);  // container engines allow a check 
 constexpr std::string_view kRequest = "GET /-/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 [[noreturn]] void fail(const std::string& what, int error) {
-  throw std::runtime_error(what + ": " + std::generic_category().message(error));
+  throw std::runtime_error(what + ": " + socket_error_text(error));
 }
 
-void wait_for(const UniqueFd& socket, short events, Clock::time_point deadline) {
+void wait_for(const UniqueSocket& socket, bool to_write, Clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-  pollfd waiting{socket.get(), events, 0};
-  const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-  if (ready == 0) throw std::runtime_error("no answer within " + std::to_string(kTimeout.count()) + " s");
-  if (ready < 0 && errno != EINTR) fail("poll", errno);
+  if (!wait_until_ready(socket.get(), to_write, left))
+    throw std::runtime_error("no answer within " + std::to_string(kTimeout.count()) + " s");
 }
 
-UniqueFd connected(int family, const sockaddr* address, socklen_t size, Clock::time_point deadline) {
-  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) fail("socket", errno);
+UniqueSocket connected(int family, const sockaddr* address, socklen_t size, Clock::time_point deadline) {
+  UniqueSocket socket = open_socket(family);
+  if (!socket) fail("socket", last_socket_error());
   if (::connect(socket.get(), address, size) == 0) return socket;
   // A UNIX socket returns EAGAIN if its backlog is full, i.e. nothing accepts connections.
-  if (errno != EINPROGRESS) fail("connect", errno);
-  wait_for(socket, POLLOUT, deadline);
-  int error = 0;
-  socklen_t length = sizeof error;
-  (void)::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-  if (error != 0) fail("connect", error);
+  if (const int error = last_socket_error(); !is_connecting(error)) fail("connect", error);
+  wait_for(socket, true, deadline);
+  if (const int error = pending_error(socket.get()); error != 0) fail("connect", error);
   return socket;
 }
 
-UniqueFd connect_unix(const std::string& path, Clock::time_point deadline) {
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  std::memcpy(name.sun_path, path.c_str(), std::min(path.size(), sizeof(name.sun_path) - 1));
-  return connected(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, deadline);
+UniqueSocket connect_unix(const std::string& path, Clock::time_point deadline) {
+  sockaddr_storage name{};
+  const socklen_t size = unix_name(path, name);
+  return connected(name.ss_family, reinterpret_cast<const sockaddr*>(&name), size, deadline);
 }
 
-UniqueFd connect_host(const std::string& host, std::uint16_t port, Clock::time_point deadline) {
+UniqueSocket connect_host(const std::string& host, std::uint16_t port, Clock::time_point deadline) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) throw std::runtime_error(host + ": " + ::gai_strerror(error));
+  const int error = look_up(host.c_str(), std::to_string(port).c_str(), hints, &found);
+  if (error != 0) throw std::runtime_error(host + ": " + lookup_error_text(error));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
   for (const addrinfo* entry = list.get();; entry = entry->ai_next) {
     try {
-      return connected(entry->ai_family, entry->ai_addr, entry->ai_addrlen, deadline);
+      return connected(entry->ai_family, entry->ai_addr, static_cast<socklen_t>(entry->ai_addrlen), deadline);
     } catch (const std::runtime_error&) {
       if (entry->ai_next == nullptr) throw;
     }
@@ -77,7 +63,7 @@ UniqueFd connect_host(const std::string& host, std::uint16_t port, Clock::time_p
 }
 
 // Connects from this host to a listen address.
-UniqueFd connect_to(const ListenAddress& address, Clock::time_point deadline) {
+UniqueSocket connect_to(const ListenAddress& address, Clock::time_point deadline) {
   using Kind = ListenAddress::Kind;
   if (address.kind == Kind::unix_socket) return connect_unix(address.path, deadline);
   const bool every = address.kind == Kind::every || address.host == "0.0.0.0" || address.host == "::";
@@ -92,19 +78,19 @@ UniqueFd connect_to(const ListenAddress& address, Clock::time_point deadline) {
 }
 
 // The start of the response, enough for its status; "" if the server closed the connection.
-std::string read_start(const UniqueFd& socket, Clock::time_point deadline) {
-  wait_for(socket, POLLOUT, deadline);
-  if (::send(socket.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) < 0) fail("send", errno);
+std::string read_start(const UniqueSocket& socket, Clock::time_point deadline) {
+  wait_for(socket, true, deadline);
+  if (send(socket.get(), kRequest) < 0) fail("send", last_socket_error());
   std::string answer;
   char piece[256];
   while (answer.size() < 12) {
-    wait_for(socket, POLLIN, deadline);
-    const ssize_t size = ::recv(socket.get(), piece, sizeof piece, 0);
+    wait_for(socket, false, deadline);
+    const std::ptrdiff_t size = receive(socket.get(), piece);
     if (size == 0) break;
     if (size > 0) {
       answer.append(piece, static_cast<std::size_t>(size));
-    } else if (errno != EAGAIN && errno != EINTR) {
-      fail("receive", errno);
+    } else if (const int error = last_socket_error(); !is_try_again(error)) {
+      fail("receive", error);
     }
   }
   return answer;
@@ -134,6 +120,7 @@ void check(const ListenAddress& address, bool secured) {
 }  // namespace
 
 int healthcheck(const Options& options) {
+  block_broken_pipes();
   for (const ListenAddress& address : options.listen_addresses) {
     if (address.kind != ListenAddress::Kind::unix_socket && address.port == 0) {
       throw UsageError("healthcheck cannot know the port of " + address.text + ": set one with --web.listen-address");

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "igpu/missing.h"
+#include "platform/process.h"
 #include "self/build_info.h"
 #include "text/ascii.h"
 
@@ -189,9 +190,8 @@ std::optional<int> perf_event_paranoid(const PlaceEvidence& evidence, const std:
 }
 
 std::string program_path() {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::string(kProgramName) : path.string();
+  const std::string path = program_file();
+  return path.empty() ? std::string(kProgramName) : path;
 }
 
 Grants missing_grants(std::span<const Finding> findings, std::optional<int> perf_event_paranoid) {

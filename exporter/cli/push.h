@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
-#include <optional>
-#include <vector>
+#include <stop_token>
 
 #include "cli/options.h"
-#include "push/connector.h"
+#include "igpu/log.h"
+#include "igpu/page.h"
 #include "push/push_metrics.h"
-#include "push/push_target.h"
-#include "push/pusher.h"
 #include "sandbox/sandbox.h"
 
 namespace igpu::exporter {
+
+// They end with this object, without waiting for receivers or collectors.
+class PushThreads {
+ public:
+  virtual ~PushThreads() = default;
+  virtual void start() = 0;
+};
 
 // What --push.* asks for. Nothing of it exists without one of the flags.
 class PushSetup {
@@ -20,24 +26,23 @@ class PushSetup {
   // Starts the processes that connect, so call it before secrets are read and other threads exist. Throws
   // std::invalid_argument for a proxy that cannot be used.
   PushSetup(const PushOptions& options, Sandbox& sandbox, const Environment& environment);
+  ~PushSetup();
+  PushSetup(const PushSetup&) = delete;
+  PushSetup& operator=(const PushSetup&) = delete;
 
   // Reads credentials and loads libraries, so call it before privileges are dropped. Throws std::runtime_error.
   void prepare_targets();
 
-  // Starts the threads that deliver, between confine_clients() and filter_system_calls(). Null: nothing is pushed.
-  std::unique_ptr<Pusher> start_threads(PushMetrics& metrics, ReadPage read, Log& log);
+  // False: it was told to go. Otherwise it calls `use` with a reading.
+  using ReadPage = std::function<bool(std::stop_token gone, const std::function<void(const PageView&)>& use)>;
+
+  // Starts the threads that deliver, between confine_clients() and filter_system_calls(). They wait for start().
+  // Null: nothing is pushed.
+  std::unique_ptr<PushThreads> start_threads(PushMetrics& metrics, ReadPage read, Log& log);
 
  private:
-  struct Receiver {
-    PushRoute route;
-    int connector;
-    std::unique_ptr<PushTarget> target;
-  };
-  std::optional<Receiver> reach(const std::optional<PushAddress>& address, const Environment& environment);
-
-  const PushOptions& options_;
-  Sandbox& sandbox_;
-  std::optional<Receiver> otlp_, mqtt_;
+  struct State;
+  const std::unique_ptr<State> state_;
 };
 
 }  // namespace igpu::exporter

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <malloc.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -19,9 +16,7 @@
 #include "cli/push.h"
 #include "cli/sandbox_plan.h"
 #include "cli/workload_rules.h"
-#include "flights/flight_folder.h"
 #include "flights/flight_metrics.h"
-#include "flights/flight_writer.h"
 #include "http/exposure.h"
 #include "http/listener.h"
 #include "http/listening_sockets.h"
@@ -31,6 +26,7 @@
 #include "pages/metrics_handler.h"
 #include "pages/routes.h"
 #include "pages/scrape_source.h"
+#include "platform/process.h"
 #include "sandbox/sandbox.h"
 #include "self/build_info.h"
 #include "self/log_metrics.h"
@@ -48,20 +44,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr rlim_t kOpenFiles = 4096;
+// Clients, perf events and the scan of /proc share one limit; the low default is for programs that use select().
+constexpr std::uint64_t kOpenFiles = 4096;
 constexpr milliseconds kShortestHeadTimeout(1000);
 constexpr milliseconds kStopGrace(5000);  // for clients to receive finished responses
 
 // One thread for each concurrent scrape, and some for health checks.
 unsigned worker_count(unsigned max_requests) { return max_requests == 0 ? 64 : std::clamp(max_requests + 4, 8U, 256U); }
-
-// Clients, perf events and the scan of /proc share one limit; the low default is for programs that use select().
-void raise_open_files_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kOpenFiles) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kOpenFiles);
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 FrontOptions front_options(Nanoseconds web_timeout) {
   const auto timeout = std::max(std::chrono::duration_cast<milliseconds>(web_timeout), milliseconds(100));
@@ -131,34 +120,6 @@ FindGrants grants_here(const Options& options) {
   };
 }
 
-// The process that writes into --flight.directory; none without it.
-UniqueFd start_flight_writer(const Options& options, const Sandbox& sandbox) {
-  if (options.flight_directory.empty()) return {};
-  std::optional<FlightFolder> folder;
-  return sandbox.start_flight_writer(
-      options.flight_directory,
-      [&](int socket) {
-        try {
-          folder.emplace(options.flight_directory);
-        } catch (const std::system_error& error) {
-          report_no_folder(socket, error.code().value(), "open");
-          throw;
-        }
-        return folder->descriptor();
-      },
-      [&](int socket) { write_flights(socket, *folder); });
-}
-
-std::unique_ptr<FlightKeeper> flight_keeper(const Options& options, const std::shared_ptr<const Flights>& flights,
-                                            UniqueFd writer, Log& log) {
-  if (!writer) return nullptr;
-  try {
-    return std::make_unique<FlightKeeper>(flights, std::move(writer), log);
-  } catch (const std::runtime_error& error) {
-    throw std::runtime_error("--flight.directory: " + options.flight_directory + ": " + error.what());
-  }
-}
-
 void request_flight(Flights* flights, Log& log) {
   if (flights == nullptr) {
     log.write(LogLevel::warn, "SIGUSR1 asks for a flight, but nothing is recorded",
@@ -182,8 +143,8 @@ int wait_for_end(TerminationSignals& signals, const ServiceNotifier& service, Sc
     // interval.
     const auto left = std::max(std::chrono::ceil<milliseconds>(due - Clock::now()), milliseconds::zero());
     const std::optional<int> signal = interval ? signals.wait(left) : signals.wait();
-    if (signal == SIGUSR1) request_flight(flights, log);
-    if (signal && signal != SIGUSR1) return *signal;
+    if (signal == TerminationSignals::kRequest) request_flight(flights, log);
+    if (signal && signal != TerminationSignals::kRequest) return *signal;
     if (!interval || Clock::now() < due) continue;
     due = Clock::now() + *interval;
     // The scrape waits for its turn and discovers GPUs, without running a collector.
@@ -204,25 +165,21 @@ int serve(const Options& options) {
   const std::shared_ptr<Flights> flights = has_flight_recorder(options.monitor) ? std::make_shared<Flights>() : nullptr;
   Sandbox sandbox(sandbox_plan(options));
   sandbox.protect_memory();
-  // The kernel reaps the event opener, and what ends below PID 1 of a container.
-  ::signal(SIGCHLD, SIG_IGN);
+  reap_children();  // the event opener, and what ends below PID 1 of a container
   const std::optional<int> event_opener =
       sandbox.start_event_opener([&options](int socket) { open_perf_events_for(socket, options.monitor.sysfs_root); });
   const Environment environment = [](const char* name) -> const char* { return std::getenv(name); };
   PushSetup push(options.push, sandbox, environment);
   UniqueFd flight_writer = start_flight_writer(options, sandbox);
-#if defined(__GLIBC__)
-  // Workers allocate little: an arena per thread would waste memory.
-  ::mallopt(M_ARENA_MAX, 2);
-#endif
-  raise_open_files_limit();
+  limit_allocator_arenas();
+  raise_open_files_limit(kOpenFiles);
   std::vector<InheritedSocket> inherited = inherited_sockets(environment);
   std::string unreachable_manager;
   const ServiceNotifier service = connect_to_manager(environment, unreachable_manager);
   clear_service_environment();
   const std::vector<ListenAddress> addresses = own_addresses(options, inherited);
   ListeningSockets sockets(std::move(inherited), addresses);
-  TerminationSignals signals({SIGTERM, SIGINT, SIGUSR1});  // before any thread
+  TerminationSignals signals({SIGTERM, SIGINT, TerminationSignals::kRequest});  // before any thread
   StderrLog log(options.log_level, options.log_format);
   log.hold();  // a failed start prints one line only
   const BuildInfo build = build_info();
@@ -235,15 +192,13 @@ int serve(const Options& options) {
   if (!options.web_config_file.empty()) web_config.emplace(options.web_config_file, log);
   if (web_config) sandbox.keep_readable(web_config->files());
   push.prepare_targets();
-  const std::unique_ptr<FlightKeeper> keeper = flight_keeper(options, flights, std::move(flight_writer), log);
+  const std::unique_ptr<FlightKeeper> keeper = start_flight_keeper(options, flights, std::move(flight_writer), log);
   MonitorOptions monitor_options = with_workload_rules(options.monitor, log);
   monitor_options.flights = flights;
   // What is opened early needs capabilities that are dropped then: CAP_BPF, CAP_SYSLOG.
   std::shared_ptr<EarlyAccess> early =
       event_opener ? open_early(monitor_options, *event_opener) : open_early(monitor_options);
-#if defined(__GLIBC__)
-  ::malloc_trim(0);  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
-#endif
+  return_freed_memory();  // the kernel's types, ten megabytes, are read to load the BPF programs and freed again
   const FindGrants find_grants = grants_here(options);
   sandbox.drop_privileges();
   Monitor monitor(monitor_options, log, std::move(early));
@@ -279,13 +234,13 @@ int serve(const Options& options) {
   }
   const FrontOptions front = front_options(options.timeout);  // reads the number of processors from a file
   sandbox.confine_clients();
-  std::unique_ptr<Pusher> pusher = push.start_threads(
+  std::unique_ptr<PushThreads> pusher = push.start_threads(
       push_metrics, [&metrics](std::stop_token gone, const auto& use) { return metrics.read(std::move(gone), use); },
       log);
   sandbox.filter_system_calls();
   for (const Layer layer : kLayers) sandbox_metrics.set(layer, sandbox.outcome(layer).on);
   if (keeper) keeper->start();
-  if (sandbox.outcome(Layer::seccomp).on) sockets.leave_files();
+  if (sandbox.keeps_files()) sockets.leave_files();
   if (web_config) web_config->start();
   Listener listener({worker_count(options.max_requests), front, tls}, sockets.take_sockets(),
                     guard ? static_cast<HttpHandler&>(*guard) : routes, log);

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/start_failure.h"
 
-#include <sys/resource.h>
-
 #include <new>
 #include <system_error>
 
+#include "platform/process.h"
+
 namespace igpu::exporter {
 namespace {
-
-std::uint64_t soft_limit(int resource) {
-  rlimit limit{};
-  if (::getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-    return ProcessLimits::kNone;
-  }
-  return limit.rlim_cur;
-}
 
 std::string kibibytes(std::uint64_t bytes) { return std::to_string(bytes / 1024) + " KiB"; }
 
@@ -30,7 +22,9 @@ std::string hint(const ProcessLimits& limits) {
 
 }  // namespace
 
-ProcessLimits process_limits() { return {soft_limit(RLIMIT_AS), soft_limit(RLIMIT_STACK)}; }
+ProcessLimits process_limits() {
+  return {address_space_limit().value_or(ProcessLimits::kNone), stack_limit().value_or(ProcessLimits::kNone)};
+}
 
 std::string explained(const std::exception& error, const ProcessLimits& limits) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "not enough memory; " + hint(limits);

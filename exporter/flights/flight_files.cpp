@@ -56,16 +56,6 @@ class Lines {
 
 Nanoseconds unix_time(const Flight& flight, Nanoseconds time) { return flight.unix_offset + time; }
 
-Nanoseconds boottime_offset() {
-  const auto read = [](clockid_t clock) {
-    timespec time{};
-    ::clock_gettime(clock, &time);
-    return std::chrono::seconds(time.tv_sec) + Nanoseconds(time.tv_nsec);
-  };
-  // It changes only while the machine sleeps; the rest is the time between the two calls.
-  return std::chrono::round<std::chrono::milliseconds>(read(CLOCK_BOOTTIME) - read(CLOCK_MONOTONIC));
-}
-
 std::string flight_list_json(std::span<const std::shared_ptr<const Flight>> flights) {
   JsonWriter json;
   json.begin_array();

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/acceptor.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace igpu::exporter {
@@ -34,19 +28,17 @@ std::string client_of(const sockaddr_storage& name) {
   return IN6_IS_ADDR_V4MAPPED(&address) ? std::string(bytes + 12, 4) : std::string(bytes, 8);
 }
 
-bool out_of_resources(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
-
 // Like Go's servers: a user with the wrong scheme in the URL sees the reason.
 void reject_plain_http(const Stream& stream) {
   constexpr std::string_view kText =
       "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
       "This port speaks HTTPS.\n";
-  (void)::send(stream.descriptor(), kText.data(), kText.size(), MSG_NOSIGNAL);
+  (void)send(stream.descriptor(), kText);
 }
 
 }  // namespace
 
-Acceptor::Acceptor(std::vector<UniqueFd> listening, std::uint64_t first, const FrontOptions& options,
+Acceptor::Acceptor(std::vector<UniqueSocket> listening, std::uint64_t first, const FrontOptions& options,
                    const Front::TlsContext& tls, const LoopTime& time, Poller& poller, ConnectionTable& connections,
                    Exchanges& exchanges, std::optional<Handshakes>& handshakes, Log& log)
     : listening_(std::move(listening)),
@@ -65,7 +57,7 @@ Acceptor::Acceptor(std::vector<UniqueFd> listening, std::uint64_t first, const F
 void Acceptor::listen(bool on) {
   for (std::size_t i = 0; i < listening_.size(); ++i) {
     if (on) {
-      poller_.add(listening_[i].get(), EPOLLIN, first_ + i);
+      poller_.add(listening_[i].get(), Poller::kRead, first_ + i);
     } else {
       poller_.remove(listening_[i].get());
     }
@@ -80,10 +72,10 @@ void Acceptor::accept(std::uint64_t number) {
 void Acceptor::accept_from(int listening) {
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     sockaddr_storage name{};
-    socklen_t size = sizeof name;
-    UniqueFd socket(::accept4(listening, reinterpret_cast<sockaddr*>(&name), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    UniqueSocket socket = accept_connection(listening, name);
     if (!socket) {
-      if (out_of_resources(errno)) pause(errno);
+      const int error = last_socket_error();
+      if (is_out_of_resources(error)) pause(error);
       return;  // an error of one connection (ECONNABORTED) does not affect the next
     }
     add(std::move(socket), client_of(name));
@@ -94,7 +86,7 @@ void Acceptor::pause(int error) {
   if (evict()) return;
   if (!reported_exhaustion_) {
     log_.write(LogLevel::error, "cannot accept connections",
-               {{"error", std::generic_category().message(error)},
+               {{"error", socket_error_text(error)},
                 {"hint", "raise the limit of open files (LimitNOFILE= of the unit, ulimit -n)"}});
   }
   reported_exhaustion_ = true;
@@ -109,18 +101,18 @@ void Acceptor::resume_if_due() {
 }
 
 void Acceptor::stop() {
-  for (const UniqueFd& socket : listening_) accept_from(socket.get());
+  for (const UniqueSocket& socket : listening_) accept_from(socket.get());
   if (accepting_) listen(false);
   listening_.clear();
 }
 
-void Acceptor::add(UniqueFd socket, std::string client) {
+void Acceptor::add(UniqueSocket socket, std::string client) {
   // A flood of connections that are reset at once must neither evict others nor be served. Over plain HTTP a client
   // that closed its sending half still reads its answer.
   if (tls_ ? has_ended(socket.get()) : is_reset(socket.get())) return;
-  const int on = 1;  // fails for sockets other than TCP; TCP sends the end of an answer at once
-  (void)::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  // Fails for sockets other than TCP; TCP sends the end of an answer at once.
+  (void)set_option(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  (void)set_option(socket.get(), SOL_SOCKET, SO_KEEPALIVE, 1);
   if (connections_.size() >= options_.connections && !evict()) return;
   std::unique_ptr<Stream> stream;
   std::uint64_t policy = 0;
@@ -137,8 +129,8 @@ void Acceptor::add(UniqueFd socket, std::string client) {
   connection.state = tls_ ? State::handshaking : State::reading;
   connections_.set_deadline(connection, time_.now + (time_.stopping() ? std::min(kStopTimeout, options_.head_timeout)
                                                                       : options_.head_timeout));
-  connection.armed = EPOLLIN;
-  poller_.add(connection.stream->descriptor(), EPOLLIN, connection.number);
+  connection.armed = Poller::kRead;
+  poller_.add(connection.stream->descriptor(), Poller::kRead, connection.number);
   // Usually the first bytes have already arrived.
   if (!tls_) {
     exchanges_.read(connection);
@@ -176,7 +168,7 @@ void Acceptor::handshake_went_on(Handshakes::Step step) {
     if (connection->stream->spoke_plain_http()) reject_plain_http(*connection->stream);
     return exchanges_.close(*connection);
   }
-  connection->armed = step.result.wants == Wants::to_write ? EPOLLOUT : EPOLLIN;
+  connection->armed = step.result.wants == Wants::to_write ? Poller::kWrite : Poller::kRead;
   poller_.add(connection->stream->descriptor(), connection->armed, connection->number);
   if (step.result.wants == Wants::nothing) {
     connection->state = State::reading;

@@ -11,9 +11,9 @@
 #include "http/exchanges.h"
 #include "http/front.h"
 #include "http/handshakes.h"
-#include "http/poller.h"
 #include "igpu/log.h"
-#include "igpu/unique_fd.h"
+#include "platform/poller.h"
+#include "platform/sockets.h"
 
 namespace igpu::exporter {
 
@@ -22,7 +22,7 @@ namespace igpu::exporter {
 class Acceptor {
  public:
   // All must outlive the acceptor. The listening sockets are added to the poller with the numbers from first on.
-  Acceptor(std::vector<UniqueFd> listening, std::uint64_t first, const FrontOptions& options,
+  Acceptor(std::vector<UniqueSocket> listening, std::uint64_t first, const FrontOptions& options,
            const Front::TlsContext& tls, const LoopTime& time, Poller& poller, ConnectionTable& connections,
            Exchanges& exchanges, std::optional<Handshakes>& handshakes, Log& log);
 
@@ -42,12 +42,12 @@ class Acceptor {
  private:
   void listen(bool on);
   void accept_from(int listening);
-  void add(UniqueFd socket, std::string client);
+  void add(UniqueSocket socket, std::string client);
   bool evict();
   void pause(int error);
   void handshake_went_on(Handshakes::Step step);
 
-  std::vector<UniqueFd> listening_;
+  std::vector<UniqueSocket> listening_;
   const std::uint64_t first_;
   const FrontOptions& options_;
   const Front::TlsContext& tls_;

@@ -41,14 +41,15 @@ int refused_status(const RequestFraming& framing, const FrontOptions& options) {
 }  // namespace
 
 void Exchanges::advance(Connection& connection, std::uint32_t events) {
-  if ((events & EPOLLERR) != 0 || ((events & EPOLLHUP) != 0 && (events & EPOLLIN) == 0)) return close(connection);
+  if ((events & Poller::kError) != 0 || ((events & Poller::kHangUp) != 0 && (events & Poller::kRead) == 0))
+    return close(connection);
   switch (connection.state) {
     case State::handshaking:
       return;
     case State::reading:
       return read(connection);
     case State::answering:  // further input is read after the answer
-      return (events & EPOLLHUP) != 0 ? close(connection) : arm(connection, 0);
+      return (events & Poller::kHangUp) != 0 ? close(connection) : arm(connection, 0);
     case State::writing:
       return write(connection);
     case State::subscribed:  // what it sends is no request; its end is the end of the stream
@@ -76,7 +77,7 @@ void Exchanges::read(Connection& connection) {
     } else if (result.wants == Wants::to_end) {
       return close(connection);
     } else {
-      return arm(connection, result.wants == Wants::to_write ? EPOLLOUT : EPOLLIN);
+      return arm(connection, result.wants == Wants::to_write ? Poller::kWrite : Poller::kRead);
     }
   }
 }
@@ -175,7 +176,7 @@ void Exchanges::write(Connection& connection) {
       // A client that reads slowly gets ten times as long as one that reads nothing.
       connections_.set_deadline(
           connection, std::min(time_.now + options_.write_timeout, connection.began + 10 * options_.write_timeout));
-      arm(connection, result.wants == Wants::to_read ? EPOLLIN : EPOLLOUT);
+      arm(connection, result.wants == Wants::to_read ? Poller::kRead : Poller::kWrite);
       if (unsent_ > options_.unsent) {
         if (Connection* const slowest = connections_.slowest_reader()) close(*slowest);
       }
@@ -200,7 +201,7 @@ void Exchanges::written(Connection& connection) {
   connections_.set_deadline(connection,
                             time_.now + (connection.in.empty() ? options_.idle_timeout : options_.head_timeout));
   connections_.move(connection, Kind::served);
-  arm(connection, EPOLLIN);
+  arm(connection, Poller::kRead);
   if (!connection.in.empty() || connection.stream->pending()) read(connection);
 }
 
@@ -266,7 +267,7 @@ void Exchanges::linger(Connection& connection) {
     connection.thrown_away += result.bytes;
     if (result.bytes == 0) {
       if (result.end || result.wants == Wants::to_end) return close(connection);
-      return arm(connection, EPOLLIN);
+      return arm(connection, Poller::kRead);
     }
     if (connection.thrown_away > options_.head_size + options_.body_size) return close(connection);
   }
@@ -288,7 +289,11 @@ void Exchanges::close(Connection& connection) {
     }
   }
   discard_sent(connection);
-  if (!connection.stream) handshakes_->cancel(connection.number);
+  if (connection.stream) {
+    poller_.closing(connection.stream->descriptor());
+  } else {
+    handshakes_->cancel(connection.number);
+  }
   connections_.remove(connection);
 }
 

@@ -11,7 +11,7 @@
 #include "http/connection_table.h"
 #include "http/front.h"
 #include "http/handshakes.h"
-#include "http/poller.h"
+#include "platform/poller.h"
 
 namespace igpu::exporter {
 

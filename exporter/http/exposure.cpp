@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/exposure.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <iterator>
 
+#include "platform/sockets.h"
+
 namespace igpu::exporter {
 namespace {
+
+constexpr unsigned kLoopbackNet = 127;  // 127.0.0.0/8
 
 bool is_loopback(const std::string& address) {
   if (address.starts_with("unix:")) return true;
@@ -16,10 +17,10 @@ bool is_loopback(const std::string& address) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   host = host.substr(0, host.find('%'));  // fe80::1%eth0
   in_addr v4{};
-  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == IN_LOOPBACKNET;
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == kLoopbackNet;
   in6_addr v6{};
   if (::inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
-  if (IN6_IS_ADDR_V4MAPPED(&v6)) return v6.s6_addr[12] == IN_LOOPBACKNET;
+  if (IN6_IS_ADDR_V4MAPPED(&v6)) return v6.s6_addr[12] == kLoopbackNet;
   return IN6_IS_ADDR_LOOPBACK(&v6);
 }
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/front.h"
 
-#include <pthread.h>
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -17,7 +13,8 @@
 #include "http/connection_table.h"
 #include "http/exchanges.h"
 #include "http/handshakes.h"
-#include "http/poller.h"
+#include "platform/poller.h"
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 namespace {
@@ -33,7 +30,7 @@ constexpr std::uint64_t kFirstConnection = 256;
 // The thread, the requests of other threads to it, and its wake-up times.
 class Front::Loop {
  public:
-  Loop(std::vector<UniqueFd> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
+  Loop(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
       : options_(options),
         tls_(std::move(tls)),
         connections_(kFirstConnection),
@@ -89,15 +86,12 @@ class Front::Loop {
 
  private:
   void run() {
-    ::pthread_setname_np(::pthread_self(), "front");
-    sigset_t pipe;  // OpenSSL writes without MSG_NOSIGNAL
-    ::sigemptyset(&pipe);
-    ::sigaddset(&pipe, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    name_thread("front");
+    block_broken_pipes();
     while (!finished()) {
       const auto events = poller_.wait(poll_timeout());
       time_.now = std::chrono::steady_clock::now();
-      for (const epoll_event& event : events) dispatch(event);
+      for (const Poller::Ready& ready : events) dispatch(ready);
       expire();
     }
     connections_.clear();
@@ -114,15 +108,16 @@ class Front::Loop {
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
   }
 
-  void dispatch(const epoll_event& event) {
-    const std::uint64_t number = event.data.u64;
+  void dispatch(const Poller::Ready& ready) {
+    const auto [number, events] = ready;
     if (number == Poller::kWoken) return woken();
     if (number < kFirstConnection) return acceptor_.accept(number);
     Connection* const connection = connections_.find(number);
     if (connection == nullptr) return;
-    const bool broken = (event.events & EPOLLERR) != 0 || ((event.events & (EPOLLHUP | EPOLLIN)) == EPOLLHUP);
+    const bool broken =
+        (events & Poller::kError) != 0 || ((events & (Poller::kHangUp | Poller::kRead)) == Poller::kHangUp);
     if (connection->state == Connection::State::handshaking && !broken) return acceptor_.handshake(*connection);
-    exchanges_.advance(*connection, event.events);
+    exchanges_.advance(*connection, events);
   }
 
   void woken() {
@@ -182,7 +177,8 @@ class Front::Loop {
   std::optional<Handshakes> handshakes_;  // with TLS only; last: its threads wake the loop
 };
 
-Front::Front(std::vector<UniqueFd> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log)
+Front::Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Backend& backend,
+             Log& log)
     : loop_(std::make_unique<Loop>(std::move(listening), options, std::move(tls), backend, log)) {}
 
 Front::~Front() = default;

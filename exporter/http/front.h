@@ -15,7 +15,7 @@
 
 #include "http/message.h"
 #include "igpu/log.h"
-#include "igpu/unique_fd.h"
+#include "platform/sockets.h"
 
 // Serves all connections on one thread that never blocks on any of them: accepts, reads request heads, sends answers.
 // TLS handshakes, which are slow, run on separate threads. Only complete request heads are submitted to the backend, so
@@ -67,7 +67,7 @@ class Front {
   using TlsContext = std::function<Tls()>;  // empty function: plain HTTP
 
   // backend and log must outlive the front. Throws std::system_error.
-  Front(std::vector<UniqueFd> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log);
+  Front(std::vector<UniqueSocket> listening, const FrontOptions& options, TlsContext tls, Backend& backend, Log& log);
   ~Front();
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/handshakes.h"
 
-#include <pthread.h>
-
-#include <csignal>
 #include <utility>
+
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 namespace {
@@ -12,13 +11,6 @@ namespace {
 // If an address starts more handshakes than can be handled, the clients of the newest are the most likely to be still
 // connected; as long as none has waited for that long, the oldest is next.
 constexpr std::chrono::milliseconds kOverload(500);
-
-void block_broken_pipes() {  // OpenSSL writes without MSG_NOSIGNAL
-  sigset_t pipe;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-}
 
 }  // namespace
 
@@ -68,7 +60,7 @@ void Handshakes::take_finished(std::vector<Step>& steps) {
 }
 
 void Handshakes::run() {
-  ::pthread_setname_np(::pthread_self(), "handshakes");
+  name_thread("handshakes");
   block_broken_pipes();
   std::unique_lock lock(mutex_);
   for (;;) {

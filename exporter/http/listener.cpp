@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/listener.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "http/responder.h"
 #include "http/sockets.h"
+#include "platform/process.h"
 
 namespace igpu::exporter {
 namespace {
@@ -19,19 +18,17 @@ constexpr std::chrono::milliseconds kResetsNoticed(100);
 
 // Clients must not take the descriptors that a scrape needs.
 void keep_within_limits(FrontOptions& front) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    const std::size_t open_files = limit.rlim_cur;
-    const std::size_t left = std::max<std::size_t>(open_files > kOwnDescriptors ? open_files - kOwnDescriptors : 0, 32);
+  if (const std::optional<std::uint64_t> limit = open_files_limit()) {
+    const std::size_t left = std::max<std::size_t>(*limit > kOwnDescriptors ? *limit - kOwnDescriptors : 0, 32);
     front.connections = std::min(front.connections, left);
   }
   front.exchanges = std::min(front.exchanges, front.connections);
 }
 
-std::vector<std::string> addresses_of(const std::vector<UniqueFd>& sockets) {
+std::vector<std::string> addresses_of(const std::vector<UniqueSocket>& sockets) {
   std::vector<std::string> addresses;
   addresses.reserve(sockets.size());
-  for (const UniqueFd& socket : sockets) addresses.push_back(local_address(socket.get()));
+  for (const UniqueSocket& socket : sockets) addresses.push_back(local_address(socket.get()));
   return addresses;
 }
 
@@ -46,7 +43,7 @@ struct Listener::State {
   std::unique_ptr<Front> front;
 };
 
-Listener::Listener(ListenerOptions options, std::vector<UniqueFd> sockets, HttpHandler& handler, Log& log) {
+Listener::Listener(ListenerOptions options, std::vector<UniqueSocket> sockets, HttpHandler& handler, Log& log) {
   keep_within_limits(options.front);
   state_ = std::make_unique<State>(options, addresses_of(sockets), handler, log);
   std::unique_ptr<Front>& front = state_->front;

@@ -9,7 +9,7 @@
 #include "http/front.h"
 #include "http/message.h"
 #include "igpu/log.h"
-#include "igpu/unique_fd.h"
+#include "platform/sockets.h"
 
 namespace igpu::exporter {
 
@@ -25,7 +25,7 @@ class Listener {
  public:
   // sockets: non-blocking. Throws std::system_error if a thread cannot be started. handler and log must outlive the
   // listener.
-  Listener(ListenerOptions options, std::vector<UniqueFd> sockets, HttpHandler& handler, Log& log);
+  Listener(ListenerOptions options, std::vector<UniqueSocket> sockets, HttpHandler& handler, Log& log);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/listening_sockets.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <utility>
 
 #include "http/sockets.h"
@@ -12,11 +9,7 @@ namespace igpu::exporter {
 
 ListeningSockets::ListeningSockets(std::vector<InheritedSocket> inherited,
                                    const std::vector<ListenAddress>& addresses) {
-  for (InheritedSocket& socket : inherited) {
-    const int flags = ::fcntl(socket.descriptor.get(), F_GETFL);
-    (void)::fcntl(socket.descriptor.get(), F_SETFL, flags | O_NONBLOCK);
-    sockets_.push_back(std::move(socket.descriptor));
-  }
+  for (InheritedSocket& socket : inherited) sockets_.push_back(std::move(socket.descriptor));
   for (const ListenAddress& address : addresses) {
     try {
       sockets_.push_back(listen_on(address, addresses));
@@ -30,10 +23,10 @@ ListeningSockets::ListeningSockets(std::vector<InheritedSocket> inherited,
 
 ListeningSockets::~ListeningSockets() { remove_files(); }
 
-std::vector<UniqueFd> ListeningSockets::take_sockets() { return std::exchange(sockets_, {}); }
+std::vector<UniqueSocket> ListeningSockets::take_sockets() { return std::exchange(sockets_, {}); }
 
 void ListeningSockets::remove_files() {
-  for (const std::string& file : files_) (void)::unlink(file.c_str());
+  for (const std::string& file : files_) remove_socket_file(file);
   files_.clear();
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "http/listen_address.h"
-#include "igpu/unique_fd.h"
+#include "platform/sockets.h"
 #include "service/systemd.h"
 
 namespace igpu::exporter {
@@ -19,7 +19,7 @@ class ListeningSockets {
   ListeningSockets(const ListeningSockets&) = delete;
   ListeningSockets& operator=(const ListeningSockets&) = delete;
 
-  std::vector<UniqueFd> take_sockets();  // call once; non-blocking sockets
+  std::vector<UniqueSocket> take_sockets();  // call once; non-blocking sockets
 
   // Socket files stay when the program exits: the sandbox does not allow removing files. The next start takes them
   // over.
@@ -28,7 +28,7 @@ class ListeningSockets {
   void remove_files();
 
  private:
-  std::vector<UniqueFd> sockets_;
+  std::vector<UniqueSocket> sockets_;
   std::vector<std::string> files_;  // only those that this program created, not inherited ones
 };
 

@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/sockets.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
-#include <system_error>
-
-#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 namespace {
@@ -28,16 +16,14 @@ using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
 
 constexpr int kBacklog = 4096;  // the kernel caps it at net.core.somaxconn
 
-std::string text_of(int error) { return std::generic_category().message(error); }
-
 Addresses lookup(const ListenAddress& address, std::string& why) {
   addrinfo hints{};
   hints.ai_family = address.kind == ListenAddress::Kind::ipv6 ? AF_INET6 : AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = address.kind == ListenAddress::Kind::ipv6 ? AI_NUMERICHOST : 0;
   addrinfo* list = nullptr;
-  const int error = ::getaddrinfo(address.host.c_str(), nullptr, &hints, &list);
-  if (error != 0) why = error == EAI_SYSTEM ? text_of(errno) : ::gai_strerror(error);
+  const int error = look_up(address.host.c_str(), nullptr, hints, &list);
+  if (error != 0) why = lookup_error_text(error);
   return Addresses(error == 0 ? list : nullptr);
 }
 
@@ -53,30 +39,7 @@ const addrinfo* preferred(const Addresses& list) {
   throw std::runtime_error("cannot listen on " + address.text + ": " + why);
 }
 
-sockaddr_un unix_name(const std::string& path) {
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  std::memcpy(name.sun_path, path.c_str(), std::min(path.size(), sizeof(name.sun_path) - 1));
-  return name;
-}
-
 const sockaddr* as_sockaddr(const void* address) { return static_cast<const sockaddr*>(address); }
-
-// Removes the socket file that an earlier process left behind.
-void remove_stale_unix_socket(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return;  // nothing to remove; bind reports any other problem
-  if (!S_ISSOCK(status.st_mode)) {
-    throw std::runtime_error("cannot listen on unix:" + path + ": the path exists and is not a socket");
-  }
-  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const sockaddr_un name = unix_name(path);
-  if (socket && ::connect(socket.get(), as_sockaddr(&name), sizeof name) != 0 && errno == ECONNREFUSED) {
-    (void)::unlink(path.c_str());
-    return;
-  }
-  throw std::runtime_error("cannot listen on unix:" + path + ": " + text_of(EADDRINUSE));
-}
 
 // Whether an IPv6 socket also accepts IPv4.
 bool takes_both(const ListenAddress& address, const sockaddr_in6& name, const std::vector<ListenAddress>& all) {
@@ -87,19 +50,17 @@ bool takes_both(const ListenAddress& address, const sockaddr_in6& name, const st
   });
 }
 
-UniqueFd listening(const ListenAddress& address, const std::vector<ListenAddress>& all, int family, const void* name,
-                   socklen_t size) {
-  UniqueFd socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) fail(address, text_of(errno));
-  const int on = 1;
-  const int off = 0;
-  if (family != AF_UNIX) (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+UniqueSocket listening(const ListenAddress& address, const std::vector<ListenAddress>& all, int family,
+                       const void* name, socklen_t size) {
+  UniqueSocket socket = open_socket(family);
+  if (!socket) fail(address, socket_error_text(last_socket_error()));
+  if (address.kind != ListenAddress::Kind::unix_socket) own_address(socket.get());
   if (family == AF_INET6) {
     const bool both = takes_both(address, *static_cast<const sockaddr_in6*>(name), all);
-    (void)::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, both ? &off : &on, sizeof on);
+    (void)set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, both ? 0 : 1);
   }
   if (::bind(socket.get(), as_sockaddr(name), size) != 0 || ::listen(socket.get(), kBacklog) != 0) {
-    fail(address, text_of(errno));
+    fail(address, socket_error_text(last_socket_error()));
   }
   return socket;
 }
@@ -107,18 +68,24 @@ UniqueFd listening(const ListenAddress& address, const std::vector<ListenAddress
 }  // namespace
 
 bool host_has_ipv6() {
-  const UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const UniqueSocket socket = open_socket(AF_INET6);
   sockaddr_in6 any{};
   any.sin6_family = AF_INET6;
   return socket && ::bind(socket.get(), as_sockaddr(&any), sizeof any) == 0;
 }
 
-UniqueFd listen_on(const ListenAddress& address, const std::vector<ListenAddress>& all) {
+UniqueSocket listen_on(const ListenAddress& address, const std::vector<ListenAddress>& all) {
   switch (address.kind) {
     case ListenAddress::Kind::unix_socket: {
-      remove_stale_unix_socket(address.path);
-      const sockaddr_un name = unix_name(address.path);
-      return listening(address, all, AF_UNIX, &name, sizeof name);
+      sockaddr_storage name{};
+      socklen_t size = 0;
+      try {
+        size = unix_name(address.path, name);
+        remove_stale_socket_file(address.path);
+      } catch (const std::runtime_error& error) {
+        fail(address, error.what());
+      }
+      return listening(address, all, name.ss_family, &name, size);
     }
     case ListenAddress::Kind::every: {
       if (host_has_ipv6()) {
@@ -147,14 +114,14 @@ UniqueFd listen_on(const ListenAddress& address, const std::vector<ListenAddress
   } else {
     reinterpret_cast<sockaddr_in6*>(&target)->sin6_port = htons(address.port);
   }
-  return listening(address, all, entry->ai_family, &target, entry->ai_addrlen);
+  return listening(address, all, entry->ai_family, &target, static_cast<socklen_t>(entry->ai_addrlen));
 }
 
 std::string local_address(int descriptor) {
   sockaddr_storage name{};
   socklen_t size = sizeof name;
   if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&name), &size) != 0) return "?";
-  if (name.ss_family == AF_UNIX) return std::string("unix:") + reinterpret_cast<const sockaddr_un*>(&name)->sun_path;
+  if (is_unix_name(name)) return "unix:" + unix_path(name);
   char host[INET6_ADDRSTRLEN + 20];
   char port[8];
   if (::getnameinfo(as_sockaddr(&name), size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) !=

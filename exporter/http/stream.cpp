@@ -3,13 +3,8 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <climits>
 
 namespace igpu::exporter {
@@ -22,36 +17,24 @@ using Wants = Stream::Wants;
 // attempts to renegotiate occupy a thread for as long as the client sends them.
 constexpr unsigned kRecords = 128;
 
-// poll() reports POLLERR and POLLHUP always.
-int state_of(int socket, short events) {
-  pollfd state{socket, events, 0};
-  return ::poll(&state, 1, 0) > 0 ? state.revents : 0;
-}
-
-bool try_again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
 class PlainStream final : public Stream {
  public:
-  explicit PlainStream(UniqueFd socket) : Stream(std::move(socket)) {}
+  explicit PlainStream(UniqueSocket socket) : Stream(std::move(socket)) {}
 
   Result read(std::span<char> into) override {
-    const ssize_t size = ::recv(socket_.get(), into.data(), into.size(), 0);
+    const std::ptrdiff_t size = receive(socket_.get(), into);
     if (size > 0) return {static_cast<std::size_t>(size)};
     if (size == 0) return {0, Wants::nothing, true};
-    return {0, try_again(errno) ? Wants::to_read : Wants::to_end};
+    return {0, is_try_again(last_socket_error()) ? Wants::to_read : Wants::to_end};
   }
 
   Result write(std::string_view first, std::string_view second) override {
-    const std::array<iovec, 2> pieces{
-        {{const_cast<char*>(first.data()), first.size()}, {const_cast<char*>(second.data()), second.size()}}};
-    // Not sendmsg(), which the sandbox denies because it could name an address. The caller's thread has SIGPIPE
-    // blocked.
-    const ssize_t size = ::writev(socket_.get(), pieces.data(), pieces.size());
+    const std::ptrdiff_t size = send(socket_.get(), first, second);
     if (size >= 0) return {static_cast<std::size_t>(size)};
-    return {0, try_again(errno) ? Wants::to_write : Wants::to_end};
+    return {0, is_try_again(last_socket_error()) ? Wants::to_write : Wants::to_end};
   }
 
-  void finish() override { (void)::shutdown(socket_.get(), SHUT_WR); }
+  void finish() override { end_sending(socket_.get()); }
 };
 
 struct FreeSsl {
@@ -60,7 +43,7 @@ struct FreeSsl {
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(UniqueFd socket, std::shared_ptr<SSL_CTX> context)
+  TlsStream(UniqueSocket socket, std::shared_ptr<SSL_CTX> context)
       : Stream(std::move(socket)), context_(std::move(context)) {}
 
   Result handshake() override {
@@ -107,7 +90,7 @@ class TlsStream final : public Stream {
   void finish() override {
     ERR_clear_error();
     if (ssl_ && !broken_) (void)SSL_shutdown(ssl_.get());  // sends close_notify and does not wait for the client's
-    (void)::shutdown(socket_.get(), SHUT_WR);
+    end_sending(socket_.get());
   }
 
   bool spoke_plain_http() const override { return plain_http_; }
@@ -166,19 +149,10 @@ class TlsStream final : public Stream {
 
 }  // namespace
 
-std::unique_ptr<Stream> plain_stream(UniqueFd socket) { return std::make_unique<PlainStream>(std::move(socket)); }
+std::unique_ptr<Stream> plain_stream(UniqueSocket socket) { return std::make_unique<PlainStream>(std::move(socket)); }
 
-std::unique_ptr<Stream> tls_stream(UniqueFd socket, std::shared_ptr<SSL_CTX> context) {
+std::unique_ptr<Stream> tls_stream(UniqueSocket socket, std::shared_ptr<SSL_CTX> context) {
   return std::make_unique<TlsStream>(std::move(socket), std::move(context));
 }
-
-bool has_bytes(int socket) {
-  char byte = 0;
-  return ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-bool is_reset(int socket) { return (state_of(socket, 0) & (POLLERR | POLLHUP)) != 0; }
-
-bool has_ended(int socket) { return (state_of(socket, POLLRDHUP) & (POLLERR | POLLHUP | POLLRDHUP)) != 0; }
 
 }  // namespace igpu::exporter

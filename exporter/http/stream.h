@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "igpu/unique_fd.h"
+#include "platform/sockets.h"
 
 namespace igpu::exporter {
 
@@ -36,18 +36,11 @@ class Stream {
   virtual bool spoke_plain_http() const { return false; }
 
  protected:
-  explicit Stream(UniqueFd socket) : socket_(std::move(socket)) {}
-  UniqueFd socket_;
+  explicit Stream(UniqueSocket socket) : socket_(std::move(socket)) {}
+  UniqueSocket socket_;
 };
 
-std::unique_ptr<Stream> plain_stream(UniqueFd socket);
-std::unique_ptr<Stream> tls_stream(UniqueFd socket, std::shared_ptr<SSL_CTX> context);
-
-// Whether unread bytes have arrived.
-bool has_bytes(int socket);
-// Whether the client has reset the connection. What it sent before is still read without an error.
-bool is_reset(int socket);
-// Whether the client will send nothing more: it has reset the connection, or closed its sending half.
-bool has_ended(int socket);
+std::unique_ptr<Stream> plain_stream(UniqueSocket socket);
+std::unique_ptr<Stream> tls_stream(UniqueSocket socket, std::shared_ptr<SSL_CTX> context);
 
 }  // namespace igpu::exporter

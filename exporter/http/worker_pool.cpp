@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "http/worker_pool.h"
 
-#include <pthread.h>
-
 #include <exception>
 #include <system_error>
 #include <utility>
+
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 
@@ -82,7 +82,7 @@ void WorkerPool::become_idle(Worker& worker) {
 }
 
 void WorkerPool::work(Worker& self) {
-  ::pthread_setname_np(::pthread_self(), "worker");
+  name_thread("worker");
   const std::function<void()> free = [this, &self] {
     const std::lock_guard lock(mutex_);
     if (queue_.empty() && !stopping_) become_idle(self);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages/allowed_origins.h"
 
-#include <array>
 #include <cstddef>
-#include <stdexcept>
 
 namespace igpu::exporter {
 namespace {
@@ -13,20 +11,12 @@ constexpr std::size_t kLongestOrigin = 512;  // a scheme, a host name and a port
 }  // namespace
 
 AllowedOrigins::AllowedOrigins(const std::string& pattern) : all_(pattern == ".*") {
-  if (pattern.empty()) return;
-  auto expression = std::make_unique<regex_t>();
-  const std::string whole = "^(" + pattern + ")$";
-  if (const int error = ::regcomp(expression.get(), whole.c_str(), REG_EXTENDED | REG_NOSUB); error != 0) {
-    std::array<char, 128> text{};
-    ::regerror(error, expression.get(), text.data(), text.size());
-    throw std::invalid_argument(text.data());
-  }
-  expression_.reset(expression.release());
+  if (!pattern.empty()) expression_.emplace(pattern);
 }
 
 bool AllowedOrigins::allows(std::string_view origin) const {
   if (!expression_ || origin.empty() || origin.size() > kLongestOrigin) return false;
-  return ::regexec(expression_.get(), std::string(origin).c_str(), 0, nullptr, 0) == 0;
+  return expression_->matches(std::string(origin));
 }
 
 void AllowedOrigins::add_headers(const HttpRequest& request, HttpResponse& response) const {

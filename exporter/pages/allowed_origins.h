@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <regex.h>
-
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "http/message.h"
+#include "platform/extended_regex.h"
 
 namespace igpu::exporter {
 
@@ -23,14 +22,8 @@ class AllowedOrigins {
   void add_headers(const HttpRequest& request, HttpResponse& response) const;
 
  private:
-  struct Free {
-    void operator()(regex_t* expression) const noexcept {
-      ::regfree(expression);
-      delete expression;
-    }
-  };
   bool all_ = false;
-  std::unique_ptr<regex_t, Free> expression_;  // null: none may
+  std::optional<ExtendedRegex> expression_;  // nullopt: none may
 };
 
 }  // namespace igpu::exporter

@@ -34,6 +34,16 @@ struct PushAddress {
 PushAddress parse_push_address(std::string_view url, std::initializer_list<PushScheme> schemes,
                                std::string_view credentials_flag);
 
+inline constexpr std::string_view kOtlpCredentialsFlag = "--push.otlp.credentials";
+inline constexpr std::string_view kMqttCredentialsFlag = "--push.mqtt.credentials";
+
+// http:// and https://. A URL without a path gets /v1/metrics; another path is used as it is. Throws
+// std::invalid_argument.
+PushAddress parse_otlp_address(std::string_view url);
+
+// mqtt:// and mqtts://, with the base of all topics as the path. Throws std::invalid_argument.
+PushAddress parse_mqtt_address(std::string_view url);
+
 // How an address is reached.
 struct PushRoute {
   PushAddress address;

@@ -19,14 +19,9 @@
 
 namespace igpu::exporter {
 
-inline constexpr std::string_view kMqttCredentialsFlag = "--push.mqtt.credentials";
-
 // The base of all topics, from the path of the address: "/home/gpus/" is "home/gpus"; without a path it is
 // "intel-gpu-exporter". Throws std::invalid_argument with a reason.
 std::string mqtt_topic_base(std::string_view path);
-
-// mqtt:// and mqtts://, with the base of all topics as the path. Throws std::invalid_argument.
-PushAddress parse_mqtt_address(std::string_view url);
 
 // Null without a user. Throws std::runtime_error if the file holds something else; it is named in the reason.
 std::optional<mqtt::User> mqtt_user(const PushCredentials& credentials, const std::string& file);

@@ -12,12 +12,6 @@
 
 namespace igpu::exporter {
 
-inline constexpr std::string_view kOtlpCredentialsFlag = "--push.otlp.credentials";
-
-// http:// and https://. A URL without a path gets /v1/metrics; another path is used as it is. Throws
-// std::invalid_argument.
-PushAddress parse_otlp_address(std::string_view url);
-
 // OTLP/HTTP with protobuf (opentelemetry.io/docs/specs/otlp, version 1).
 class Otlp final : public PushTarget {
  public:

@@ -234,6 +234,8 @@ void Sandbox::verify() {
   mark_missing(at(Layer::seccomp), uncovered.unfiltered, uncovered.threads);
 }
 
+bool Sandbox::keeps_files() const { return outcome(Layer::seccomp).on; }
+
 void Sandbox::report(Log& log) const {
   if (!plan_.on) {
     log.write(LogLevel::warn, "the sandbox is off", {{"hint", "start without --no-sandbox"}});

@@ -66,6 +66,9 @@ class Sandbox {
   // not in this thread.
   bool filter_push_thread(int connector) const;
 
+  // Whether no thread can remove a file any more.
+  bool keeps_files() const;
+
   const LayerOutcome& outcome(Layer layer) const { return outcomes_[static_cast<std::size_t>(layer)]; }
   const SandboxOutcomes& outcomes() const { return outcomes_; }
 

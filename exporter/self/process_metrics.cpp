@@ -1,20 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "self/process_metrics.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <memory>
 #include <optional>
-#include <string_view>
-
-#include "igpu/unique_fd.h"
 
 namespace igpu::exporter {
 namespace {
@@ -36,122 +24,24 @@ constexpr std::array<const MetricDescriptor*, 8> kMetrics{&kCpu,        &kOpenFd
                                                           &kVirtualMax, &kResident, &kStartTime, &kThreads};
 
 template <class Q>
-void add(SampleList& out, const Metric<Q, 0>& metric, Q value) {
-  out.add(metric, {}, value.value);
-}
-
-std::string_view read_file(const char* path, std::span<char> buffer) {
-  const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  std::size_t total = 0;
-  while (total < buffer.size()) {
-    const ssize_t size = ::read(file.get(), buffer.data() + total, buffer.size() - total);
-    if (size <= 0) break;
-    total += static_cast<std::size_t>(size);
-    if (total < buffer.size()) break;  // procfs returns all it has, up to the requested size
-  }
-  return {buffer.data(), total};
-}
-
-std::optional<double> number(std::string_view text) {
-  unsigned long long value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data()) return std::nullopt;
-  return static_cast<double>(value);
-}
-
-// Field 22 of /proc/self/stat, in clock ticks since boot; counted from the end of the command's name (field 2), which
-// may hold spaces and parentheses.
-std::optional<double> start_ticks(std::string_view stat) {
-  std::size_t at = stat.rfind(')');
-  for (int field = 3; field <= 22 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
-  return at == std::string_view::npos ? std::nullopt : number(stat.substr(at + 1));
-}
-
-// Seconds since the epoch, from /proc/stat. Read in pieces: that file has a line for each CPU and interrupt.
-std::optional<double> boot_time() {
-  constexpr std::string_view kKey = "\nbtime ";
-  constexpr std::size_t kOverlap = 32;  // the key and its number
-  const UniqueFd file(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> buffer{};
-  std::size_t kept = 0;
-  while (file) {
-    const ssize_t size = ::read(file.get(), buffer.data() + kept, buffer.size() - kept);
-    if (size <= 0) break;
-    const std::string_view text(buffer.data(), kept + static_cast<std::size_t>(size));
-    const std::size_t at = text.find(kKey);
-    if (at != std::string_view::npos && text.find('\n', at + 1) != std::string_view::npos) {
-      return number(text.substr(at + kKey.size()));
-    }
-    kept = std::min(at != std::string_view::npos ? text.size() - at : kOverlap, text.size());
-    if (kept == buffer.size()) break;
-    std::copy(text.end() - static_cast<std::ptrdiff_t>(kept), text.end(), buffer.begin());
-  }
-  return std::nullopt;
-}
-
-std::optional<double> start_time() {
-  std::array<char, 1024> buffer{};
-  const auto ticks = start_ticks(read_file("/proc/self/stat", buffer));
-  const auto boot = boot_time();
-  if (!ticks || !boot) return std::nullopt;
-  return *boot + *ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
-}
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-std::optional<double> open_descriptors() {
-  // Since Linux 6.2 the directory's size is their number; earlier kernels report 0 and they must be listed.
-  struct stat facts {};
-  if (::stat("/proc/self/fd", &facts) == 0 && facts.st_size > 0) return static_cast<double>(facts.st_size);
-  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc/self/fd"));
-  if (!directory) return std::nullopt;
-  double count = -1;  // without the directory's own descriptor
-  while (const dirent* entry = ::readdir(directory.get())) {
-    if (entry->d_name[0] != '.') ++count;
-  }
-  return count;
-}
-
-std::optional<double> threads() {
-  // The link count of a directory is 2 plus the number of its subdirectories, here one per thread.
-  struct stat facts {};
-  if (::stat("/proc/self/task", &facts) != 0 || facts.st_nlink <= 2) return std::nullopt;
-  return static_cast<double>(facts.st_nlink - 2);
-}
-
-double seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+void add(SampleList& out, const Metric<Q, 0>& metric, std::optional<double> value) {
+  if (value) out.add(metric, {}, *value);
 }
 
 }  // namespace
 
 std::span<const MetricDescriptor* const> process_metrics() { return kMetrics; }
 
-ProcessMetrics::ProcessMetrics() : started_(start_time()), memory_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
-
 void ProcessMetrics::add_to(SampleList& out) const {
-  rusage usage{};
-  if (::getrusage(RUSAGE_SELF, &usage) == 0) {
-    add(out, kCpu, Seconds{seconds(usage.ru_utime) + seconds(usage.ru_stime)});
-  }
-  if (const auto count = open_descriptors()) add(out, kOpenFds, Count{*count});
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) add(out, kMaxFds, Count{static_cast<double>(limit.rlim_cur)});
-
-  std::array<char, 128> buffer{};
-  const ssize_t size = memory_ ? ::pread(memory_.get(), buffer.data(), buffer.size(), 0) : 0;
-  const std::string_view pages(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  const double page_size = static_cast<double>(::sysconf(_SC_PAGESIZE));
-  if (const auto total = number(pages)) add(out, kVirtual, Bytes{*total * page_size});
-  if (::getrlimit(RLIMIT_AS, &limit) == 0) add(out, kVirtualMax, Bytes{static_cast<double>(limit.rlim_cur)});
-  if (const std::size_t blank = pages.find(' '); blank != std::string_view::npos) {
-    if (const auto resident = number(pages.substr(blank + 1))) add(out, kResident, Bytes{*resident * page_size});
-  }
-  if (started_) add(out, kStartTime, Seconds{*started_});
-  if (const auto count = threads()) add(out, kThreads, Count{*count});
+  const ProcessUsage now = usage_.read();
+  add(out, kCpu, now.cpu_seconds);
+  add(out, kOpenFds, now.open_files);
+  add(out, kMaxFds, now.most_open_files);
+  add(out, kVirtual, now.virtual_bytes);
+  add(out, kVirtualMax, now.most_virtual_bytes);
+  add(out, kResident, now.resident_bytes);
+  add(out, kStartTime, usage_.started());
+  add(out, kThreads, now.threads);
 }
 
 }  // namespace igpu::exporter

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/logging.h"
 
-#include <poll.h>
-#include <pthread.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <deque>
 #include <functional>
 #include <mutex>
 
+#include "platform/standard_streams.h"
+#include "platform/thread.h"
 #include "text/unicode.h"
 
 namespace igpu::exporter {
@@ -84,33 +79,20 @@ void append_value(std::string& out, std::string_view text) {
 }
 
 std::string now_utc() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  std::tm utc{};
-  ::gmtime_r(&now.tv_sec, &utc);
+  using namespace std::chrono;
+  const auto now = floor<milliseconds>(system_clock::now());
+  const auto day = floor<days>(now);
+  const year_month_day date(day);
+  const hh_mm_ss time(now - day);
   char text[40];
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(text + size, sizeof text - size, ".%03ldZ", now.tv_nsec / 1'000'000);
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
   return text;
 }
 
 constexpr std::size_t kQueueLimit = 256U << 10;  // bytes of lines that wait for the writer
-
-// Blocks until the text is written. False if it cannot be.
-bool write_to_stderr(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // another process made it non-blocking
-      pollfd wanted{STDERR_FILENO, POLLOUT, 0};
-      if (::poll(&wanted, 1, -1) < 0 && errno != EINTR) return false;
-    } else if (errno != EINTR) {
-      return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -215,10 +197,8 @@ void StderrLog::release() {
 }
 
 void StderrLog::write_lines(const std::shared_ptr<Queue>& queue) {
-  ::pthread_setname_np(::pthread_self(), "log");
-  sigset_t all;  // with SIGPIPE: an unread log must not end the program
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  name_thread("log");
+  block_all_signals();  // with SIGPIPE: an unread log must not end the program
   std::unique_lock lock(queue->mutex);
   for (;;) {
     queue->more.wait(lock, [&] { return queue->ending || !queue->lines.empty(); });

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
 #include <string_view>
 
 #include "igpu/unique_fd.h"
+#include "platform/thread.h"
 #include "service/regular_file.h"
 
 namespace igpu::exporter {
@@ -30,18 +30,7 @@ class NewFile {
   void finish(std::string_view bytes, Existing existing);
 
  private:
-  class SignalsBlocked {
-   public:
-    SignalsBlocked();
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-   private:
-    sigset_t before_;
-  };
-
-  SignalsBlocked blocked_;
+  EndPostponed postponed_;
   std::string path_, temporary_;
   UniqueFd file_;
 };

@@ -14,6 +14,8 @@ namespace igpu::exporter {
 // inherit the blocked signals.
 class TerminationSignals {
  public:
+  static const int kRequest;  // SIGUSR1; comes on Linux only
+
   explicit TerminationSignals(std::initializer_list<int> numbers = {SIGTERM, SIGINT});  // throws std::system_error
 
   // Waits for one of them; returns its number.

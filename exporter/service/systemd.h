@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "igpu/unique_fd.h"
+#include "platform/sockets.h"
 
 // The protocols of sd_notify(3) and sd_listen_fds(3), as systemd documents them. Why not libsystemd:
 // third_party/README.md.
@@ -18,8 +19,8 @@ using Environment = std::function<const char*(const char*)>;  // ::getenv, or a 
 
 // A socket that the service manager opened before the start (a .socket unit, systemd-socket-activate).
 struct InheritedSocket {
-  UniqueFd descriptor;  // a listening stream socket; close-on-exec
-  std::string name;     // from LISTEN_FDNAMES: FileDescriptorName= or the unit's name; "" if it has none
+  UniqueSocket descriptor;  // a listening, non-blocking stream socket; close-on-exec
+  std::string name;         // from LISTEN_FDNAMES: FileDescriptorName= or the unit's name; "" if it has none
 };
 
 // The sockets of LISTEN_FDS if LISTEN_PID is this process, otherwise none. first: the first descriptor, 3 by the
@@ -35,7 +36,7 @@ class ServiceNotifier {
   // std::runtime_error with one line.
   explicit ServiceNotifier(const Environment& environment);
 
-  bool connected() const { return static_cast<bool>(socket_); }
+  bool connected() const;
   void ready(std::string_view status) const;
   void stopping(std::string_view status) const;
   void alive() const;  // WATCHDOG=1

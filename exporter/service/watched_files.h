@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
-#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "igpu/log.h"
+#include "platform/file_stamp.h"
 #include "service/regular_file.h"
 
 // Configuration files that are read again when they change.
@@ -31,7 +30,8 @@ class FlagFileError : public std::runtime_error {
 // Reads a regular file of up to 1 MiB. name: prefix of error messages. Throws FileError.
 std::string read_config_file(const std::string& path, const std::string& name);
 
-// The files of one read, as stat(2) describes them. Add each before it is read: a change in between is then detected.
+// The files of one read, as their stamps describe them. Add each before it is read: a change in between is then
+// detected.
 class FileStamps {
  public:
   void add(const std::string& path);
@@ -40,19 +40,7 @@ class FileStamps {
   bool may_have_changed() const;
 
  private:
-  struct Stamp {
-    std::string path;
-    int error = 0;  // errno of stat
-    dev_t device = 0;
-    ino_t inode = 0;
-    off_t size = 0;
-    timespec modified{};
-    timespec changed{};
-    bool operator==(const Stamp& other) const;
-  };
-  static Stamp stamp_of(const std::string& path);
-
-  std::vector<Stamp> stamps_;
+  std::vector<std::pair<std::string, FileStamp>> stamps_;  // by path
   bool recently_written_ = false;
 };
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/bcrypt.h"
 
-#include <crypt.h>
 #include <openssl/crypto.h>
-#include <string.h>
 
 #include <algorithm>
-#include <memory>
+
+#include "web_config/crypt.h"
 
 namespace igpu::exporter {
 namespace {
@@ -17,12 +16,6 @@ constexpr std::size_t kHashBegin = 29;  // after 22 characters of salt
 constexpr std::size_t kCountedPassword = 72;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
-
-// crypt's workspace contains the password and values derived from it.
-struct Workspace {
-  crypt_data data{};
-  ~Workspace() { ::explicit_bzero(&data, sizeof data); }
-};
 
 }  // namespace
 
@@ -44,15 +37,13 @@ unsigned bcrypt_cost(std::string_view hash) {
 
 bool bcrypt_matches(std::string_view password, std::string_view hash) {
   if (!is_bcrypt_hash(hash)) return false;
-  const auto workspace = std::make_unique<Workspace>();
   char phrase[kCountedPassword + 1] = {};
   std::copy_n(password.data(), std::min(password.size(), kCountedPassword), phrase);
-  const std::string setting(hash);
-  const char* computed = ::crypt_r(phrase, setting.c_str(), &workspace->data);
-  ::explicit_bzero(phrase, sizeof phrase);
-  if (computed == nullptr || ::strlen(computed) != kSize) return false;
+  const std::string computed = crypt_bcrypt(phrase, std::string(hash));
+  OPENSSL_cleanse(phrase, sizeof phrase);
+  if (computed.size() != kSize) return false;
   // Without the salt, which crypt rewrites in its canonical form.
-  const bool same = CRYPTO_memcmp(computed + kHashBegin, hash.data() + kHashBegin, kSize - kHashBegin) == 0;
+  const bool same = CRYPTO_memcmp(computed.data() + kHashBegin, hash.data() + kHashBegin, kSize - kHashBegin) == 0;
   return same && password.find('\0') == std::string_view::npos;
 }
 

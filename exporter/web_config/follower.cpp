@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/follower.h"
 
-#include <pthread.h>
-
 #include <array>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
+
+#include "platform/thread.h"
 
 namespace igpu::exporter {
 namespace {
@@ -90,7 +90,7 @@ void WebConfigFollower::start() {
 }
 
 void WebConfigFollower::run(const std::shared_ptr<Shared>& shared) {
-  ::pthread_setname_np(::pthread_self(), "web-config");
+  name_thread("web-config");
   std::unique_lock lock(shared->mutex);
   for (;;) {
     shared->wake.wait(lock, [&] { return shared->requested || shared->ending; });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/password_check.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
-#include <string.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace igpu::exporter {
 namespace {
 
-void wipe(std::string& text) { ::explicit_bzero(text.data(), text.size()); }
+void wipe(std::string& text) { OPENSSL_cleanse(text.data(), text.size()); }
 
 int base64_value(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -114,7 +114,7 @@ PasswordCheck::PasswordCheck(const Limits& limits) : limits_(limits), right_(lim
   }
 }
 
-PasswordCheck::~PasswordCheck() { ::explicit_bzero(secret_.data(), secret_.size()); }
+PasswordCheck::~PasswordCheck() { OPENSSL_cleanse(secret_.data(), secret_.size()); }
 
 PasswordCheck::Key PasswordCheck::key_of(const Credentials& credentials, std::string_view hash) const {
   std::string text;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/tls_context.h"
 
-#include <arpa/inet.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <string.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <stdexcept>
+
+#include "platform/sockets.h"
 
 namespace igpu::exporter {
 namespace {
@@ -289,7 +290,7 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size, con
 
 }  // namespace
 
-TlsMaterial::~TlsMaterial() { ::explicit_bzero(private_key.data(), private_key.size()); }
+TlsMaterial::~TlsMaterial() { OPENSSL_cleanse(private_key.data(), private_key.size()); }
 
 TlsContext make_tls_context(const TlsSettings& settings, const TlsMaterial& material, const std::string& where) {
   TlsContext made;

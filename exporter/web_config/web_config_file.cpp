@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/web_config_file.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <string.h>
 
 #include <array>
 #include <cerrno>
@@ -79,7 +79,7 @@ std::string restart_reason(const WebConfig& before, const WebConfig& after) {
 
 struct Wiped {
   std::string text;
-  ~Wiped() { ::explicit_bzero(text.data(), text.size()); }
+  ~Wiped() { OPENSSL_cleanse(text.data(), text.size()); }
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/yaml_tree.h"
 
-#include <string.h>
+#include <openssl/crypto.h>
 #include <yaml.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Event {
   explicit Event(yaml_parser_t& parser) : good_(yaml_parser_parse(&parser, &event_) == 1) {}
   ~Event() {
     if (!good_) return;
-    if (event_.type == YAML_SCALAR_EVENT) ::explicit_bzero(event_.data.scalar.value, event_.data.scalar.length);
+    if (event_.type == YAML_SCALAR_EVENT) OPENSSL_cleanse(event_.data.scalar.value, event_.data.scalar.length);
     yaml_event_delete(&event_);
   }
   Event(const Event&) = delete;
@@ -229,7 +229,7 @@ class Parser {
 
 }  // namespace
 
-YamlNode::~YamlNode() { ::explicit_bzero(text.data(), text.size()); }
+YamlNode::~YamlNode() { OPENSSL_cleanse(text.data(), text.size()); }
 
 std::shared_ptr<const YamlNode> parse_yaml(std::string_view text) {
   if (text.size() > kMaxSize) throw YamlError(1, "the file is larger than 1 MiB");

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -163,7 +164,7 @@ TEST_CASE("the program sees the library through its public headers only") {
 }
 
 TEST_CASE("a room of the program includes only the rooms that it may") {
-  // All may include the library's public headers; cli/ puts them together.
+  // All may include the library's public headers and platform/; cli/ puts them together.
   const Rules allowed = {{"capture_file", {"service"}},
                          {"client", {"self", "service", "text"}},
                          {"flights", {"format", "self", "text", "trace"}},
@@ -172,6 +173,7 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
                          {"intel_gpu_top", {"text"}},
                          {"level_zero", {"service", "text"}},
                          {"pages", {"flights", "format", "http", "report", "self", "service", "text"}},
+                         {"platform", {}},
                          {"push", {"client", "format", "query", "self", "service", "text"}},
                          {"query", {"format", "text"}},
                          {"report", {"format", "text"}},
@@ -190,13 +192,34 @@ TEST_CASE("a room of the program includes only the rooms that it may") {
   for (const auto& [room, others] : allowed) {
     for (const Include& include : includes_below(fs::path("exporter") / room)) {
       const std::string target = first_part(include.target);
-      if (include.system || target == room || target == "igpu") continue;
+      if (include.system || target == room || target == "igpu" || target == "platform") continue;
       ++seen;
       INFO(include.file << " includes " << include.target);
       CHECK(others.contains(target));
     }
   }
   CHECK(seen > 50);
+}
+
+TEST_CASE("only platform/ and machine/ ask which operating system it is") {
+  std::size_t seen = 0;
+  for (const char* const folder : {"exporter", "collectors"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      const std::string file = fs::relative(entry.path(), kRoot).string();
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".cpp" && extension != ".h") continue;
+      if (file.starts_with("exporter/platform/") || file.starts_with("collectors/machine/")) continue;
+      ++seen;
+      std::ifstream in(entry.path());
+      const std::string text((std::istreambuf_iterator<char>(in)), {});
+      INFO(file);
+      for (const std::string system : {"_WIN32", "__MINGW32__", "__linux__"}) {
+        for (const std::string question : {"#ifdef ", "#ifndef ", "defined(", "defined "})
+          CHECK(text.find(question + system) == text.npos);
+      }
+    }
+  }
+  CHECK(seen > 300);
 }
 
 TEST_CASE("formats use no sockets, and only cli prints or reads flags") {
@@ -213,9 +236,9 @@ TEST_CASE("formats use no sockets, and only cli prints or reads flags") {
 }
 
 TEST_CASE("http is transport: it includes no pages, formats or metrics, and pages include no sockets") {
-  const std::set<std::string> http = {"http", "service", "text", "igpu"};
-  const std::set<std::string> pages = {"pages", "flights", "http", "format", "report",
-                                       "self",  "service", "text", "igpu"};
+  const std::set<std::string> http = {"http", "platform", "service", "text", "igpu"};
+  const std::set<std::string> pages = {"pages",  "flights", "http",    "format", "platform",
+                                       "report", "self",    "service", "text",   "igpu"};
   const std::set<std::string> http_headers_for_pages = {"http/message.h", "http/query.h"};
   std::size_t seen = 0;
   for (const Include& include : includes_below("exporter")) {
@@ -241,7 +264,7 @@ TEST_CASE("http is transport: it includes no pages, formats or metrics, and page
 }
 
 TEST_CASE("the web configuration uses no sockets, and only it uses YAML and crypt") {
-  const std::set<std::string> allowed = {"web_config", "http", "self", "service", "text", "igpu"};
+  const std::set<std::string> allowed = {"web_config", "http", "platform", "self", "service", "text", "igpu"};
   std::size_t seen = 0;
   for (const Include& include : includes_below("exporter")) {
     const bool here = include.file.starts_with("exporter/web_config/");
@@ -272,11 +295,11 @@ TEST_CASE("the sandbox depends on nothing, and only it makes its system calls") 
     }
     if (sandbox && !include.system) {
       const std::string folder = first_part(include.target);
-      CHECK((folder == "sandbox" || folder == "igpu" || folder == "text"));
+      CHECK((folder == "sandbox" || folder == "igpu" || folder == "platform" || folder == "text"));
     }
     if (include.file.starts_with("exporter/service/") && !include.system) {
       const std::string folder = first_part(include.target);
-      CHECK((folder == "service" || folder == "igpu" || folder == "text"));
+      CHECK((folder == "service" || folder == "igpu" || folder == "platform" || folder == "text"));
     }
   }
   CHECK(seen > 3);

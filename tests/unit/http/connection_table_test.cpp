@@ -16,7 +16,7 @@ namespace {
 struct Table : ConnectionTable {
   Table() : ConnectionTable(256) {}
   Connection& add(const std::string& client) {
-    return ConnectionTable::add(plain_stream(igpu::UniqueFd()), std::string(client), now);
+    return ConnectionTable::add(plain_stream(igpu::exporter::UniqueSocket()), std::string(client), now);
   }
   SteadyTime now = SteadyTime() + 1h;
 };

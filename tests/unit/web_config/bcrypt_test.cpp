@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/bcrypt.h"
 
-#include <crypt.h>
 #include <doctest/doctest.h>
+
+#include "web_config/crypt.h"
 
 using namespace igpu::exporter;
 
 namespace {
 
-std::string hash_of(const char* password, const char* setting) {
-  crypt_data data{};
-  const char* hash = ::crypt_r(password, setting, &data);
-  return hash == nullptr ? "" : hash;
-}
+std::string hash_of(const char* password, const char* setting) { return crypt_bcrypt(password, setting); }
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "web_config/password_check.h"
 
-#include <crypt.h>
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "web_config/bcrypt.h"
+#include "web_config/crypt.h"
 
 using namespace igpu::exporter;
 using Outcome = PasswordCheck::Outcome;
@@ -18,8 +18,7 @@ using Outcome = PasswordCheck::Outcome;
 namespace {
 
 std::string hash_of(const std::string& password, const std::string& cost = "04") {
-  crypt_data data{};
-  return ::crypt_r(password.c_str(), ("$2b$" + cost + "$abcdefghijklmnopqrstuu").c_str(), &data);
+  return crypt_bcrypt(password.c_str(), "$2b$" + cost + "$abcdefghijklmnopqrstuu");
 }
 
 Outcome ask(PasswordCheck& check, const PasswordCheck::Users& users, std::string user, std::string password) {

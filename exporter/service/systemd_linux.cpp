@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/systemd.h"
-
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -14,6 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "service/systemd.h"
 #include "text/ascii.h"
 
 namespace igpu::exporter {
@@ -47,6 +46,7 @@ void check_listening(int fd) {
   if (socket_option(fd, SO_TYPE) != SOCK_STREAM) reject("is not a stream socket");
   if (socket_option(fd, SO_ACCEPTCONN) != 1) reject("does not listen");
   if (::fcntl(fd, F_SETFD, flags | FD_CLOEXEC) != 0) reject("cannot be made close-on-exec: " + error_text());
+  (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
 std::vector<std::string> names_of(const char* text) {
@@ -119,6 +119,8 @@ ServiceNotifier::ServiceNotifier(const Environment& environment) {
   constexpr std::uint64_t kMaximum = 24ULL * 3600 * 1'000'000;
   interval_ = std::chrono::milliseconds(std::max<std::uint64_t>(std::min(*microseconds, kMaximum) / 2000, 1));
 }
+
+bool ServiceNotifier::connected() const { return static_cast<bool>(socket_); }
 
 void ServiceNotifier::ready(std::string_view status) const {
   send("READY=1\nSTATUS=" + std::string(status.substr(0, status.find_first_of(kLineBreaks))));

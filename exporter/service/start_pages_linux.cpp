@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/start_pages.h"
-
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+
+#include "service/start_pages.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "flights/flight_writer.h"
-
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "flights/flight_files.h"
+#include "flights/flight_writer.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/signals.h"
-
 #include <poll.h>
 #include <pthread.h>
 #include <sys/signalfd.h>
@@ -12,7 +10,11 @@
 #include <limits>
 #include <system_error>
 
+#include "service/signals.h"
+
 namespace igpu::exporter {
+
+const int TerminationSignals::kRequest = SIGUSR1;
 
 TerminationSignals::TerminationSignals(std::initializer_list<int> numbers) {
   sigset_t set;

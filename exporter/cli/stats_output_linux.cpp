@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/stats_output.h"
-
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/stats_output.h"
 #include "service/new_file.h"
 
 namespace igpu::exporter {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/regular_file.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+
+#include "service/regular_file.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/locale.h"
-
 #include <langinfo.h>
 
 #include <clocale>
 #include <cstdlib>
 #include <string_view>
+
+#include "text/locale.h"
 
 namespace igpu::exporter {
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "flights/flight_folder.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "flights/flight_files.h"
+#include "flights/flight_folder.h"
 
 namespace igpu::exporter {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/new_file.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <system_error>
+
+#include "service/new_file.h"
 
 namespace igpu::exporter {
 namespace {
@@ -37,13 +37,6 @@ std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-NewFile::SignalsBlocked::SignalsBlocked() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::sigaddset(&signals, number);
-  ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
 }
 
 NewFile::NewFile(const std::string& path, mode_t mode) : path_(path), temporary_(folder_of(path) + "/.new-XXXXXX") {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "igpu/job_recorder.h"
+#include "igpu/monitor.h"
+#include "igpu/perf_opener.h"
+
+// There are no perf events, and no events of jobs.
+namespace igpu {
+
+void open_perf_events_for(int /*socket*/, const std::string& /*sysfs_root*/) {}
+
+std::shared_ptr<EarlyAccess> open_early(const MonitorOptions& options, int /*perf_opener*/) {
+  return open_early(options);
+}
+
+std::vector<std::string_view> job_event_names() { return {}; }
+
+}  // namespace igpu

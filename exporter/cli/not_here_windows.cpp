@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+#include <string>
+
+#include "capture_file/capture_file.h"
+#include "cli/commands.h"
+#include "cli/flight_recorder.h"
+#include "cli/push.h"
+#include "cli/write_capture.h"
+#include "push/address.h"
+
+// What the program for Windows does not have (docs/install-windows.md), so that asking for it gets a clear answer.
+namespace igpu::exporter {
+namespace {
+
+[[noreturn]] void not_here(const std::string& what) {
+  throw std::runtime_error(what + " is not available on Windows (docs/install-windows.md)");
+}
+
+constexpr char kNoPush[] =
+    "pushing is not available on Windows (docs/install-windows.md); let Prometheus scrape this machine";
+
+}  // namespace
+
+int top_command(const Options& /*options*/) { not_here("top"); }
+int intel_gpu_top(const Options& /*options*/) { not_here("intel-gpu-top"); }
+int level_zero(const Options& /*options*/) { not_here("level-zero"); }
+int trace(const Options& /*options*/) { not_here("trace"); }
+int flights(const Options& /*options*/) { not_here("flights"); }
+int capture(const Options& /*options*/) { not_here("capture"); }
+
+void check_capture_destination(const std::string& command, const std::string& /*path*/) { not_here(command); }
+int write_capture(const Options& /*options*/, const std::string& /*path*/, bool /*kernel_bug*/,
+                  const CaptureFiles& /*added*/) {
+  not_here("capture");
+}
+std::shared_ptr<const CaptureFiles> load_capture(const std::string& /*path*/) { not_here("--simulate capture:FILE"); }
+
+UniqueFd start_flight_writer(const Options& options, const Sandbox& /*sandbox*/) {
+  if (!options.flight_directory.empty()) not_here("--flight.directory");
+  return {};
+}
+std::unique_ptr<FlightKeeper> start_flight_keeper(const Options& /*options*/,
+                                                  const std::shared_ptr<const Flights>& /*flights*/,
+                                                  UniqueFd /*writer*/, Log& /*log*/) {
+  return nullptr;
+}
+void FlightKeeper::start() {}  // there is none
+
+PushAddress parse_otlp_address(std::string_view /*url*/) { throw std::invalid_argument(kNoPush); }
+PushAddress parse_mqtt_address(std::string_view /*url*/) { throw std::invalid_argument(kNoPush); }
+
+struct PushSetup::State {};
+PushSetup::PushSetup(const PushOptions& /*options*/, Sandbox& /*sandbox*/, const Environment& /*environment*/) {}
+PushSetup::~PushSetup() = default;
+void PushSetup::prepare_targets() {}
+std::unique_ptr<PushThreads> PushSetup::start_threads(PushMetrics& /*metrics*/, ReadPage /*read*/, Log& /*log*/) {
+  return nullptr;
+}
+
+}  // namespace igpu::exporter

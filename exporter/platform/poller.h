@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace igpu::exporter {
+
+// Waits for many sockets, with a way to interrupt the wait: epoll on Linux, WSAPoll() on Windows. Sockets are reported
+// by the number with which they were added, for as long as they are ready. All but wake() belong to one thread.
+class Poller {
+ public:
+  static constexpr std::uint64_t kWoken = 0;  // the number of wake()
+
+  // What a socket is watched for and what it is ready for. kError (the connection broke) and kHangUp (also its other
+  // half is closed) are reported without being asked for.
+  static constexpr std::uint32_t kRead = 1, kWrite = 4, kError = 8, kHangUp = 16;
+
+  struct Ready {
+    std::uint64_t number;
+    std::uint32_t events;
+  };
+
+  Poller();  // throws std::system_error
+  ~Poller();
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  void add(int socket, std::uint32_t events, std::uint64_t number);
+  void change(int socket, std::uint32_t events, std::uint64_t number);
+  void remove(int socket);
+  // Call before a socket that was not removed is closed. Linux removes it by itself.
+  void closing(int socket);
+
+  // Waits at most that many milliseconds; -1: no limit. The result is valid until the next call.
+  std::span<const Ready> wait(int at_most);
+  void wake() const;  // thread-safe
+
+ private:
+  struct State;
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace igpu::exporter

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#ifdef _WIN32
+#include "platform/windows_headers.h"
+#else
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#endif
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "igpu/unique_fd.h"
+
+// Sockets, as far as operating systems differ: the rest of the BSD interface (names, getaddrinfo, bind, listen) is the
+// same in all of them and comes with this header. A socket is an int, which OpenSSL requires as well; Windows' handles
+// fit.
+namespace igpu::exporter {
+
+#ifdef _WIN32
+// Owns one socket, which is no file descriptor here.
+class UniqueSocket {
+ public:
+  UniqueSocket() = default;
+  explicit UniqueSocket(int socket) : socket_(socket) {}
+  UniqueSocket(UniqueSocket&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
+  UniqueSocket& operator=(UniqueSocket&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.socket_, -1));
+    return *this;
+  }
+  ~UniqueSocket() { reset(); }
+
+  int get() const { return socket_; }
+  explicit operator bool() const { return socket_ >= 0; }
+  void reset(int socket = -1);
+  int release() { return std::exchange(socket_, -1); }
+
+ private:
+  int socket_ = -1;
+};
+#else
+using UniqueSocket = UniqueFd;
+#endif
+
+// A non-blocking socket that other programs do not inherit. Empty: last_socket_error() says why.
+UniqueSocket open_socket(int family, int type = SOCK_STREAM);
+
+int last_socket_error();
+std::string socket_error_text(int error);
+bool is_try_again(int error);                                                                // the socket is not ready
+bool is_connecting(int error);                                                               // connect() goes on
+bool is_out_of_resources(int error);                                                         // descriptors or memory
+int look_up(const char* host, const char* service, const addrinfo& hints, addrinfo** list);  // getaddrinfo()
+std::string lookup_error_text(int error);                                                    // of getaddrinfo()
+
+int pending_error(int socket);  // how connect() ended; 0: well
+
+bool set_option(int socket, int level, int name, int value);
+// A listening socket of this address may be bound although connections of an earlier process linger, and no other
+// program can bind the same address meanwhile.
+void own_address(int socket);
+
+// Empty: last_socket_error() says why. The connection's socket is non-blocking and not inherited.
+UniqueSocket accept_connection(int listening, sockaddr_storage& client);
+// The number of bytes, 0 at the end of the connection; negative: last_socket_error() says why.
+std::ptrdiff_t receive(int socket, std::span<char> into);
+std::ptrdiff_t send(int socket, std::string_view first, std::string_view second = {});  // the thread blocks SIGPIPE
+void end_sending(int socket);
+
+// Whether unread bytes have arrived.
+bool has_bytes(int socket);
+// Whether the client has reset the connection. What it sent before is still read without an error.
+bool is_reset(int socket);
+// Whether the client will send nothing more: it has reset the connection, or closed its sending half.
+bool has_ended(int socket);
+
+// Waits until the socket can be read, or written if `to_write`. False: not within that time.
+bool wait_until_ready(int socket, bool to_write, std::chrono::milliseconds at_most);
+
+// UNIX sockets. Where the program has none, unix_name() throws std::runtime_error with one line.
+socklen_t unix_name(const std::string& path, sockaddr_storage& name);
+bool is_unix_name(const sockaddr_storage& name);
+std::string unix_path(const sockaddr_storage& name);
+// Removes the socket file that an earlier process left behind. Throws std::runtime_error, without the path, if it is in
+// use or something else.
+void remove_stale_socket_file(const std::string& path);
+void remove_socket_file(const std::string& path);
+
+}  // namespace igpu::exporter

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+namespace igpu::exporter {
+
+// For the calling thread. name: at most 15 characters.
+void name_thread(const char* name);
+
+// A broken connection is then an error of the call that writes, not a signal: OpenSSL writes without MSG_NOSIGNAL.
+void block_broken_pipes();
+void block_all_signals();
+
+// While it exists, no signal that ends the program is delivered to this thread.
+class EndPostponed {
+ public:
+  EndPostponed();
+  ~EndPostponed();
+  EndPostponed(const EndPostponed&) = delete;
+  EndPostponed& operator=(const EndPostponed&) = delete;
+
+ private:
+  struct State;
+  const std::unique_ptr<State> state_;
+};
+
+}  // namespace igpu::exporter

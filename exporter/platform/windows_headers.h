@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Windows' own headers, in the only order that compiles, without macros named min, max and ERROR.
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOGDI
+#define NOGDI
+#endif
+#include <winsock2.h>
+#include <ws2tcpip.h>
+// clang-format off: after winsock2.h
+#include <windows.h>
+// clang-format on
+
+#include <memory>
+#include <string>
+#include <type_traits>
+
+namespace igpu::exporter {
+
+struct CloseHandle {
+  void operator()(HANDLE handle) const { ::CloseHandle(handle); }
+};
+using UniqueHandle = std::unique_ptr<std::remove_pointer_t<HANDLE>, CloseHandle>;  // null: none
+
+// One line, in English where the system has it.
+std::string windows_error_text(DWORD error);
+
+}  // namespace igpu::exporter

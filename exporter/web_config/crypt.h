@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace igpu::exporter {
+
+// The bcrypt hash of a password of at most 72 bytes, with the version, cost and salt of `setting`, which is a whole
+// hash. Empty: not computed. On Linux by crypt(3), on Windows by eks_blowfish.h.
+std::string crypt_bcrypt(const char* password, const std::string& setting);
+
+}  // namespace igpu::exporter
