@@ -24,6 +24,7 @@
   for program in kubectl:kubernetes-client npm:npm; do
     command -v "${program%:*}" >/dev/null || packaging_packages+=("${program#*:}")
   done
+  arm64_packages=(g++-aarch64-linux-gnu mmdebstrap qemu-user-static)
   clang_packages=(clang libclang-rt-14-dev)
   tidy_packages=(clang-tidy)
 }
