@@ -14,7 +14,7 @@ from checks import BINARY, NAME, SOURCE, check, equal, finish, output, run
 
 BUILT = f"{SOURCE}/build/arm64/packages"
 MOST_BYTES = 13_000_000  # Debian 12's linker for arm64 does not pack relocations
-FORMATS = ("table", "json", "csv", "influx", "nvtop", "waybar")
+FORMATS = ("table", "json", "influx", "nvtop", "waybar")
 # When it was printed.
 NOW = re.compile(r'"time":[\d.]+|\d{4}-\d\d-\d\dT[\d:.]+Z| \d{19}$|\d\d:\d\d:\d\d', re.M)
 PROFILES = ("rack", "arc-a770", "tgl-broadcast")
