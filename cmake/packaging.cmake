@@ -20,6 +20,7 @@ if(Python3_FOUND AND NOT IGPU_SANITIZE AND NOT IGPU_COVERAGE AND NOT IGPU_FUZZ) 
   file(MAKE_DIRECTORY "${described_dir}")
   add_custom_command(OUTPUT ${described}
     COMMAND "${Python3_EXECUTABLE}" "${package_dir}/describe" "$<TARGET_FILE:intel-gpu-exporter>" "${described_dir}"
+      -- ${CMAKE_CROSSCOMPILING_EMULATOR}
     DEPENDS intel-gpu-exporter "${package_dir}/describe" VERBATIM COMMENT "Man pages and completions from --help")
   add_custom_target(described ALL DEPENDS ${described})
   # With one page for each command, whichever there are.
@@ -117,11 +118,20 @@ set(CPACK_IGPU_PACKAGE_DIR "${package_dir}")
 set(CPACK_IGPU_SHARED "${IGPU_SHARED}")
 set(CPACK_IGPU_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
 
+# For another architecture: dpkg's own answers are about this machine.
+if(CMAKE_CROSSCOMPILING)
+  set(CPACK_IGPU_SYSROOT "${CMAKE_SYSROOT}")
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  set(CPACK_RPM_PACKAGE_ARCHITECTURE aarch64)
+endif()
+
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+if(NOT CMAKE_CROSSCOMPILING)  # else: packaging_stage.cmake
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_EXPORTER_PACKAGE_CONTROL_EXTRA "${package_dir}/debian/conffiles" "${package_dir}/debian/config"

@@ -49,6 +49,18 @@ if(CPACK_GENERATOR STREQUAL "DEB")
   endfunction()
   debian_changelog("${doc}" "${CPACK_PACKAGE_NAME}" changelog.gz)
 
+  # dpkg-shlibdeps, which cpack runs only with what dpkg knows of this machine.
+  if(CPACK_IGPU_SYSROOT)
+    file(MAKE_DIRECTORY "${root}/debian")
+    file(WRITE "${root}/debian/control" "Source: ${CPACK_PACKAGE_NAME}\n\nPackage: ${CPACK_PACKAGE_NAME}\nArchitecture: any\n")
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E env "DEB_HOST_ARCH=${CPACK_DEBIAN_PACKAGE_ARCHITECTURE}"
+      dpkg-shlibdeps "-S${CPACK_IGPU_SYSROOT}" -O "${binary}"
+      WORKING_DIRECTORY "${root}" OUTPUT_VARIABLE depends OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    file(REMOVE_RECURSE "${root}/debian")
+    string(REGEX REPLACE "^shlibs:Depends=" "" depends "${depends}")
+    string(APPEND CPACK_DEBIAN_EXPORTER_PACKAGE_DEPENDS ", ${depends}")
+  endif()
+
   # The packages beside it.
   foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     if(component STREQUAL exporter)

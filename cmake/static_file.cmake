@@ -39,7 +39,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_custom_command(OUTPUT "${documents_header}"
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${described_dir}"
   COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/deploy/package/describe"
-    "$<TARGET_FILE:intel-gpu-exporter-undescribed>" "${described_dir}"
+    "$<TARGET_FILE:intel-gpu-exporter-undescribed>" "${described_dir}" -- ${CMAKE_CROSSCOMPILING_EMULATOR}
   COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${described_dir}" "-DHEADER=${documents_header}"
     -P "${PROJECT_SOURCE_DIR}/cmake/documents.cmake"
   DEPENDS intel-gpu-exporter-undescribed "${PROJECT_SOURCE_DIR}/deploy/package/describe"

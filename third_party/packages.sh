@@ -24,7 +24,8 @@
   for program in kubectl:kubernetes-client npm:npm; do
     command -v "${program%:*}" >/dev/null || packaging_packages+=("${program#*:}")
   done
-  windows_packages=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64)
+  windows_packages=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 wixl msitools zip)
+  arm64_packages=(g++-aarch64-linux-gnu mmdebstrap qemu-user-static)
   clang_packages=(clang libclang-rt-14-dev)
   tidy_packages=(clang-tidy)
 }

@@ -12,7 +12,7 @@
 #include "push/mqtt_target.h"
 #include "push/otlp.h"
 #include "push/pusher.h"
-#include "push/target.h"
+#include "push/push_target.h"
 
 namespace igpu::exporter {
 namespace {

@@ -176,22 +176,28 @@ def sums(folder):
 
 
 def parts(publish):
-    """What the two jobs of the workflow upload: small files with the names of the real ones."""
+    """What the two jobs of the workflow upload: small files with the names of the real ones. amd64 builds the files for both."""
     made = f"{publish.work}/parts"
-    for architecture, rpm in (("amd64", "x86_64"), ("arm64", "aarch64")):
+    for architecture in ("amd64", "arm64"):
         folder = f"{made}/release-{architecture}"
         os.makedirs(folder)
-        for name in (f"{NAME}_{VERSION}-1_{architecture}.deb", f"{NAME}-{VERSION}-1.{rpm}.rpm", f"{NAME}-{VERSION}-linux-{architecture}",
-                     f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz"):
+        static = f"{publish.work}/static-{architecture}"
+        with open(static, "w") as f:
+            f.write(f"{architecture}\n")
+        files = [f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz"]
+        for other, rpm in (("amd64", "x86_64"), ("arm64", "aarch64")):
+            files += [f"{NAME}_{VERSION}-1_{other}.deb", f"{NAME}-{VERSION}-1.{rpm}.rpm", f"{NAME}-{VERSION}-linux-{other}"]
+        for name in files if architecture == "amd64" else []:
             with open(f"{folder}/{name}", "w") as f:
                 f.write(f"{name} built on {architecture}\n")
         chart = f"name: {NAME}\nversion: {VERSION}\nappVersion: \"{VERSION}\"\ndescription: x\nhome: https://code.example.org/owner/gpu\nsources: [https://code.example.org/owner/gpu.git]\n".encode()
-        with tarfile.open(f"{folder}/{NAME}-{VERSION}.tgz", "w:gz") as tar:
-            member = tarfile.TarInfo(f"{NAME}/Chart.yaml")
-            member.size = len(chart)
-            tar.addfile(member, io.BytesIO(chart))
+        if architecture == "amd64":
+            with tarfile.open(f"{folder}/{NAME}-{VERSION}.tgz", "w:gz") as tar:
+                member = tarfile.TarInfo(f"{NAME}/Chart.yaml")
+                member.size = len(chart)
+                tar.addfile(member, io.BytesIO(chart))
         container = output("buildah", "from", "--arch", architecture, "scratch", env=publish.environment).strip()
-        run("buildah", "add", "--quiet", container, f"{folder}/{NAME}-{VERSION}-linux-{architecture}", "/", env=publish.environment)
+        run("buildah", "add", "--quiet", container, static, "/", env=publish.environment)
         run("buildah", "config", "--arch", architecture, "--healthcheck", f"CMD /{NAME} healthcheck", container, env=publish.environment)
         image = f"localhost/{NAME}:{VERSION}-{architecture}"
         run("buildah", "commit", "--quiet", "--format", "docker", container, image, env=publish.environment)
@@ -208,7 +214,7 @@ def refused(name, result, words):
 def gathering(publish, made, release):
     broken = f"{publish.work}/broken"
     shutil.copytree(made, broken)
-    with open(f"{broken}/release-arm64/{NAME}_{VERSION}-1_arm64.deb", "a") as f:
+    with open(f"{broken}/release-arm64/{NAME}-{VERSION}-image-arm64.tar", "a") as f:
         f.write("more")
     refused("a file that is not what its sum says", publish("gather", broken, f"{publish.work}/no"), "release-arm64")
     refused("no build at all", publish("gather", f"{publish.work}/nothing", f"{publish.work}/no"), "is not there")

@@ -22,12 +22,15 @@ EPOCH = "1767323045"
 
 
 def release(work):
-    """(version, folder): the static file that was built, and the working tree as the source archive."""
+    """(version, folder): the static file that was built, something in the place of that for arm64, and the working tree as the source
+    archive."""
     static, = glob.glob(f"{PACKAGES}/{NAME}-*-linux-amd64")
     version = re.search(rf"{NAME}-(.+)-linux-amd64$", static)[1]
     folder = f"{work}/release"
     os.makedirs(folder)
     shutil.copy2(static, folder)
+    with open(f"{folder}/{NAME}-{version}-linux-arm64", "w") as f:
+        f.write("for arm64\n")
     files = output("git", "-c", "safe.directory=*", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     with open(f"{work}/files", "w") as f:
         f.write("\0".join(path for path in files.split("\0") if path and os.path.lexists(f"{SOURCE}/{path}")))
@@ -76,6 +79,9 @@ def arch(version, folder, work):
         status, text = as_nobody(place, "makepkg", "--printsrcinfo")
         check(f"{name}: makepkg reads it", status == 0 and f"pkgver = {version}" in text, text)
         check(f"{name}: with the sums of the release", sums(folder, f"{NAME}-{version}.tar.gz", "sha256") in text and "= SKIP" not in text, text)
+    check("aur-bin: each architecture has its own file and sum", all(
+        f"source_{machine} = " in text and f"linux-{architecture}\n" in text and f"sha256sums_{machine} = {sums(folder, f'{NAME}-{version}-linux-{architecture}', 'sha256')}" in text
+        for machine, architecture in (("x86_64", "amd64"), ("aarch64", "arm64"))), text)
     for file in os.listdir(folder):
         shutil.copy2(f"{folder}/{file}", place)
     status, text = as_nobody(place, "makepkg", "--nodeps", "--noconfirm", PKGEXT=".pkg.tar.zst")
@@ -100,11 +106,14 @@ def read_bytes(path):
 
 def alpine(version, folder, work):
     place = f"{work}/recipes/alpine"
-    script = f'set -e; srcdir={work}/alpine-src pkgdir={work}/alpine-pkg; mkdir -p "$srcdir" "$pkgdir"; . ./APKBUILD; ' \
-             f'cp {folder}/{NAME}-$pkgver-linux-amd64 "$srcdir/$pkgname-$pkgver"; cp $pkgname.initd "$srcdir/"; package; ' \
-             'printf "%s" "$sha512sums" | head -n 2 | (cd "$srcdir" && grep . | sha512sum --check --quiet)'
-    status, text = run("dash", "-c", script, cwd=place, check_status=False)
-    check("alpine: package() runs, the sum is right", status == 0, text)
+    for machine, architecture in (("x86_64", "amd64"), ("aarch64", "arm64")):
+        script = f'set -e; CARCH={machine} srcdir={work}/alpine-src pkgdir={work}/alpine-pkg; mkdir -p "$srcdir" "$pkgdir"; . ./APKBUILD; ' \
+                 'for file in $source; do case "$file" in *://*) cp "$0/${file##*/}" "$srcdir/" ;; *) cp "$file" "$srcdir/" ;; esac; done; ' \
+                 'printf "%s" "$sha512sums" | (cd "$srcdir" && grep . | sha512sum --check --strict --quiet); test "$(printf "%s" "$sha512sums" | grep -c .)" = 2; package'
+        status, text = run("dash", "-c", script, folder, cwd=place, check_status=False)
+        check(f"alpine: on {machine} the sums of all sources are right, and package() runs", status == 0, text)
+        with open(f"{work}/alpine-pkg/usr/bin/{NAME}", "rb") as f:
+            equal(f"alpine: on {machine} its file is installed", f.read(), read_bytes(f"{folder}/{NAME}-{version}-linux-{architecture}"))
     check("alpine: program and service are in it", os.access(f"{work}/alpine-pkg/usr/bin/{NAME}", os.X_OK) and os.access(f"{work}/alpine-pkg/etc/init.d/{NAME}", os.X_OK), "")
     equal("alpine: sh reads the service", run("dash", "-n", f"{place}/{NAME}.initd", check_status=False), (0, ""))
 

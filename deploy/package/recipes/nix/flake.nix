@@ -3,20 +3,23 @@
   description = "Prometheus exporter for Intel GPUs (i915 and xe), the static file of the release";
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
   outputs = { self, nixpkgs }:
-    let pkgs = nixpkgs.legacyPackages.x86_64-linux;
-    in {
-      packages.x86_64-linux.default = pkgs.stdenvNoCC.mkDerivation {
-        pname = "intel-gpu-exporter";
-        version = "@VERSION@";
-        src = pkgs.fetchurl {
-          url = "@DOWNLOAD@/intel-gpu-exporter-@VERSION@-linux-amd64";
-          sha256 = "@SHA256_STATIC@";
+    let
+      build = system: architecture: sha256:
+        nixpkgs.legacyPackages.${system}.stdenvNoCC.mkDerivation {
+          pname = "intel-gpu-exporter";
+          version = "@VERSION@";
+          src = nixpkgs.legacyPackages.${system}.fetchurl {
+            url = "@DOWNLOAD@/intel-gpu-exporter-@VERSION@-linux-${architecture}";
+            inherit sha256;
+          };
+          dontUnpack = true;
+          installPhase = "install -D -m 755 $src $out/bin/intel-gpu-exporter";
+          meta.mainProgram = "intel-gpu-exporter";
         };
-        dontUnpack = true;
-        installPhase = "install -D -m 755 $src $out/bin/intel-gpu-exporter";
-        meta.mainProgram = "intel-gpu-exporter";
-      };
-      nixosModules.default = { config, lib, ... }:
+    in {
+      packages.x86_64-linux.default = build "x86_64-linux" "amd64" "@SHA256_STATIC@";
+      packages.aarch64-linux.default = build "aarch64-linux" "arm64" "@SHA256_STATIC_ARM64@";
+      nixosModules.default = { config, lib, pkgs, ... }:
         let cfg = config.services.intel-gpu-exporter;
         in {
           options.services.intel-gpu-exporter = {
@@ -28,7 +31,7 @@
             systemd.services.intel-gpu-exporter = {
               wantedBy = [ "multi-user.target" ];
               serviceConfig = {
-                ExecStart = lib.escapeShellArgs ([ "${self.packages.x86_64-linux.default}/bin/intel-gpu-exporter" ] ++ cfg.flags);
+                ExecStart = lib.escapeShellArgs ([ "${self.packages.${pkgs.stdenv.hostPlatform.system}.default}/bin/intel-gpu-exporter" ] ++ cfg.flags);
                 Type = "notify";
                 DynamicUser = true;
                 SupplementaryGroups = [ "render" "video" ];
