@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The program under Wine, and its packages.
-find_program(WINE_PROGRAM NAMES wine64 wine PATHS /usr/lib/wine REQUIRED)
+find_program(WINE64_PROGRAM NAMES wine64 wine PATHS /usr/lib/wine REQUIRED)
 find_program(IGPU_PYTHON python3 REQUIRED)
 add_test(NAME "${IGPU_TEST_PREFIX}windows/program" COMMAND "${IGPU_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/program_test.py"
   "$<TARGET_FILE:intel-gpu-exporter>")
 add_test(NAME "${IGPU_TEST_PREFIX}windows/packages" COMMAND "${IGPU_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/packages_test.py"
   "$<TARGET_FILE:intel-gpu-exporter>")
 set_tests_properties("${IGPU_TEST_PREFIX}windows/program" "${IGPU_TEST_PREFIX}windows/packages" PROPERTIES
-  LABELS windows TIMEOUT 1200 ENVIRONMENT "WINE=${WINE_PROGRAM}")
+  LABELS windows TIMEOUT 1200 ENVIRONMENT "WINE=${WINE64_PROGRAM}")
 
 # Suites of the program that name nothing of Linux, as they are, but for one case with paths of Linux.
 set(program_tests
@@ -29,4 +29,4 @@ target_link_libraries(windows_program_tests PRIVATE exporter_parts doctest::doct
 add_test(NAME "${IGPU_TEST_PREFIX}windows/program_units" COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/in_wine"
   "$<TARGET_FILE:windows_program_tests>" --no-intro "--test-case-exclude=paths are relative*")
 set_tests_properties("${IGPU_TEST_PREFIX}windows/program_units" PROPERTIES
-  LABELS windows TIMEOUT 900 ENVIRONMENT "WINE=${WINE_PROGRAM}" FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+  LABELS windows TIMEOUT 900 ENVIRONMENT "WINE=${WINE64_PROGRAM}" FAIL_REGULAR_EXPRESSION "test cases: +0 ")
