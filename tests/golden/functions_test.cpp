@@ -15,7 +15,7 @@
 #include "report/gpu_summary.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/frame.h"
+#include "top/host_frame.h"
 #include "top/gpu_panel.h"
 
 using namespace igpu;
