@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "igpu/missing.h"
-#include "platform/process.h"
+#include "platform/own_process.h"
 #include "self/build_info.h"
 #include "text/ascii.h"
 

@@ -11,8 +11,8 @@
 #include "push/host_name.h"
 #include "push/mqtt_target.h"
 #include "push/otlp.h"
-#include "push/pusher.h"
 #include "push/push_target.h"
+#include "push/pusher.h"
 
 namespace igpu::exporter {
 namespace {

@@ -26,7 +26,7 @@
 #include "pages/metrics_handler.h"
 #include "pages/routes.h"
 #include "pages/scrape_source.h"
-#include "platform/process.h"
+#include "platform/own_process.h"
 #include "sandbox/sandbox.h"
 #include "self/build_info.h"
 #include "self/log_metrics.h"

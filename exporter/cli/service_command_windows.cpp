@@ -13,7 +13,7 @@
 #include "cli/service_command.h"
 #include "cli/usage_error.h"
 #include "platform/event_log.h"
-#include "platform/process.h"
+#include "platform/own_process.h"
 #include "platform/windows_headers.h"
 
 namespace igpu::exporter {

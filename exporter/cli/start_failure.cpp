@@ -4,7 +4,7 @@
 #include <new>
 #include <system_error>
 
-#include "platform/process.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/listen.h"
 #include "http/responder.h"
-#include "http/sockets.h"
-#include "platform/process.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "http/sockets.h"
+#include "http/listen.h"
 
 namespace igpu::exporter {
 

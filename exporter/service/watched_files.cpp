@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "platform/process.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 namespace {

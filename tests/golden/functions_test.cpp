@@ -15,8 +15,8 @@
 #include "report/gpu_summary.h"
 #include "support/recording_log.h"
 #include "support/simulated_parts.h"
-#include "top/host_frame.h"
 #include "top/gpu_panel.h"
+#include "top/host_frame.h"
 
 using namespace igpu;
 using namespace igpu::test;

@@ -17,7 +17,7 @@
 #include <system_error>
 #include <thread>
 
-#include "http/sockets.h"
+#include "http/listen.h"
 #include "support/http_client.h"
 #include "support/recording_log.h"
 #include "support/test_listener.h"

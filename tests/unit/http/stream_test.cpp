@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "http/listen.h"
 #include "http/listen_address.h"
-#include "http/sockets.h"
 #include "support/http_client.h"
 #include "support/tls_peers.h"
 #include "support/tls_records.h"

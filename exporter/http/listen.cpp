@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/sockets.h"
+#include "http/listen.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "platform/process.h"
+#include "platform/own_process.h"
 #include "platform/windows_headers.h"
 
 namespace igpu::exporter {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "platform/process.h"
+#include "platform/own_process.h"
 
 namespace igpu::exporter {
 namespace {
