@@ -15,6 +15,7 @@
 
 #include "flights/flight_files.h"
 #include "flights/flight_folder.h"
+#include "text/utc.h"
 
 namespace igpu::exporter {
 namespace {
@@ -96,8 +97,7 @@ std::vector<std::string> FlightFolder::names(const std::string& path) {
 
 std::string FlightFolder::name_of(const Flight& flight) {
   const time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time(flight, flight.event.time)).count();
-  tm parts{};
-  ::gmtime_r(&seconds, &parts);
+  const tm parts = utc_of(seconds);
   std::array<char, 32> text{};
   const std::size_t size = ::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ-", &parts);
   return std::string(kPrefix) + std::string(text.data(), size) + std::to_string(flight.number) + '-' +

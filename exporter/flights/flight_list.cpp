@@ -11,6 +11,7 @@
 
 #include "format/json_writer.h"
 #include "text/unicode.h"
+#include "text/utc.h"
 
 namespace igpu::exporter {
 namespace {
@@ -124,9 +125,7 @@ class Reader {
 
 std::string time_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e11)) return "?";
-  const auto whole = static_cast<time_t>(seconds);
-  tm parts{};
-  ::gmtime_r(&whole, &parts);
+  const tm parts = utc_of(static_cast<time_t>(seconds));
   std::array<char, 32> text{};
   return {text.data(), ::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts)};
 }

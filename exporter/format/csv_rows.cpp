@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "format/number.h"
+#include "text/utc.h"
 
 namespace igpu::exporter {
 void append_csv_cell(std::string& out, std::string_view text) {
@@ -19,9 +20,7 @@ void append_csv_cell(std::string& out, std::string_view text) {
 
 std::string time_text(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
-  const std::time_t seconds = ms / 1000;
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
+  const std::tm parts = utc_of(ms / 1000);
   char text[64];
   std::string out(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.", &parts));
   const std::string fraction = std::to_string(1000 + ms % 1000);

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <ctime>
 
+#include "text/utc.h"
+
 namespace igpu::exporter {
 namespace {
 
@@ -23,9 +25,7 @@ void append_date(std::string& out) {
   constexpr std::array<std::string_view, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
+  const std::tm utc = utc_of(std::time(nullptr));
   const auto two_digits = [&out](int number) { append_number(out, static_cast<std::size_t>(number), 2); };
   out += kDays[static_cast<std::size_t>(utc.tm_wday)];
   out += ", ";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "platform/standard_streams.h"
 #include "platform/thread.h"
 #include "text/unicode.h"
+#include "text/utc.h"
 
 namespace igpu::exporter {
 namespace {
@@ -80,15 +82,11 @@ void append_value(std::string& out, std::string_view text) {
 
 std::string now_utc() {
   using namespace std::chrono;
-  const auto now = floor<milliseconds>(system_clock::now());
-  const auto day = floor<days>(now);
-  const year_month_day date(day);
-  const hh_mm_ss time(now - day);
+  const auto ms = floor<milliseconds>(system_clock::now()).time_since_epoch().count();
+  const std::tm utc = utc_of(ms / 1000);
   char text[40];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-                static_cast<int>(time.seconds().count()), static_cast<int>(time.subseconds().count()));
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+  std::snprintf(text + size, sizeof text - size, ".%03dZ", static_cast<int>(ms % 1000));
   return text;
 }
 

@@ -144,7 +144,9 @@ TEST_CASE("no two rooms have files of one name") {
     }
   }
   CHECK(rooms.size() > 300);
-  for (const auto& [name, where] : rooms) {
+  for (const auto& [file_name, file_rooms] : rooms) {
+    const auto& name = file_name;  // clang 14 captures no structured binding
+    const auto& where = file_rooms;
     INFO(name << " is in " << *where.begin() << " and in " << *where.rbegin());
     CHECK(where.size() == 1);
   }

@@ -38,7 +38,7 @@ std::set<std::string> devices(const Exposition& page) {
 
 TEST_SUITE_BEGIN("machines");
 
-TEST_CASE("every captured machine gives valid pages whose series belong to its GPUs") {
+TEST_CASE("every captured machine gives valid pages whose series belong to its GPUs and NPU") {
   const std::vector<std::string> machines = machine_archives();
   CHECK(machines.size() >= 10);
   for (const std::string& machine : machines) {
@@ -54,11 +54,13 @@ TEST_CASE("every captured machine gives valid pages whose series belong to its G
     const std::set<std::string> gpus = devices(first);
     CHECK(first.value("intel_gpu_exporter_devices") == static_cast<double>(gpus.size()));
     CHECK(devices(second) == gpus);
+    std::set<std::string> owners = gpus;
+    for (const ExpositionSample* npu : first.find("intel_npu_info")) owners.emplace(npu->label("device"));
     for (const ExpositionFamily& family : first.families) {
       for (const ExpositionSample& sample : family.samples) {
         const std::string device(sample.label("device"));
         CAPTURE(sample.name);
-        CHECK((device.empty() || gpus.contains(device)));
+        CHECK((device.empty() || owners.contains(device)));
       }
     }
     CHECK(http_get(exporter.port(), "/").status == 200);

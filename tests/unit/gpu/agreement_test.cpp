@@ -48,6 +48,7 @@ bool has_field(std::string_view metric) {
                                           "pcie.slot_speed",
                                           "pcie.slot_width"};
   const auto fields = model::fields_of(metric);
+  if (!fields.empty() && fields.front().path.find("function") != std::string_view::npos) return false;  // of the model
   return !fields.empty() && std::find(std::begin(kBeyond), std::end(kBeyond), fields.front().path) == std::end(kBeyond);
 }
 
