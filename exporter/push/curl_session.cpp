@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <time.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -37,6 +38,7 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 CurlSession::CurlSession(PushRoute route, std::string ca, Connector connector)
     : curl_("--push"), route_(std::move(route)), ca_(std::move(ca)), connector_(std::move(connector)) {
   curl_.global_init(CURL_GLOBAL_DEFAULT);
+  ::tzset();  // libcurl converts times; the first call reads the local time zone, which the sandbox does not let it
   constexpr unsigned kOldest = 0x075500;  // 7.85.0: CURLOPT_PROTOCOLS_STR
   if (const curl_version_info_data* const found = curl_.version_info(CURLVERSION_NOW); found->version_num < kOldest)
     throw std::runtime_error(std::string("--push needs libcurl 7.85 or newer; this machine has ") + found->version);
