@@ -10,13 +10,16 @@ FILE = "/tmp/capture.tar.zst"
 
 
 def gpus(*arguments):
-    """What list prints, but for how clients are found: a capture has what a scan of /proc reads. It leaves out debugfs."""
+    """What list prints, but for how clients are found: a capture has what a scan of /proc reads. It leaves out debugfs,
+    and processes that use no GPU, such as those that hold virtual functions."""
     code, text = run_tool("list", "--json", *arguments)
     said = json.loads(next(line for line in text.splitlines() if line.startswith("{")))
     features = said["machine"]["features"]
     said["machine"]["features"] = [feature for feature in features if feature["feature"] != "client_finder"]
     for gpu in said["gpus"]:
         gpu["features"] = [feature for feature in gpu["features"] if feature["feature"] != "vf_adverse_events"]
+        for function in gpu.get("vfs", {}).get("functions", []):
+            function.pop("workload", None)
     return code, said
 
 
