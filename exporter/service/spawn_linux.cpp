@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service/spawn.h"
-
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include <stdexcept>
 #include <system_error>
+
+#include "service/spawn.h"
 
 namespace igpu::exporter {
 
