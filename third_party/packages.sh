@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Debian 12 packages by purpose, and how they get installed. Sourced by deploy/run and tests/run.
+# Debian 12 packages by purpose, and how they get installed. Sourced by the scripts that build.
 
 # shellcheck disable=SC2034
 {
@@ -24,8 +24,8 @@
   for program in kubectl:kubernetes-client npm:npm; do
     command -v "${program%:*}" >/dev/null || packaging_packages+=("${program#*:}")
   done
-  windows_packages=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine wine64 wixl msitools zip)
-  arm64_packages=(g++-aarch64-linux-gnu mmdebstrap qemu-user-static)
+  windows_packages=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev make perl wine wine64 wixl msitools zip)
+  arm64_packages=(g++-aarch64-linux-gnu mmdebstrap uidmap qemu-user-static)
   clang_packages=(clang libclang-rt-14-dev)
   tidy_packages=(clang-tidy)
 }

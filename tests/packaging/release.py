@@ -195,9 +195,8 @@ def main():
     os.makedirs(WORK, exist_ok=True)
     first, second = Repository("one"), None
     refusals(first)
-    # Once with the compiler cache, which has objects from another folder and time, once without. Of the static file only what the
-    # packages do not have is compiled without it: the rest are the packages' objects. Nor is what is for arm64, by the same rules of
-    # the same CMake files. The clocks differ.
+    # Once with the compiler cache, whose objects are from another folder and time, and once without. Two parts come from the cache in
+    # both: the objects of the static file, and everything for arm64. The clocks differ.
     status, text = first.release(TZ="Asia/Tokyo", RELEASE_CCACHE="1")
     if check("a release from a tag", status == 0, text[-2000:]):
         contents(first.result)

@@ -63,8 +63,14 @@ class Serving:
     def descriptors(self):
         """Those that handles of the program have: each socket has one in the program, the rest are in Wine's server."""
         server = subprocess.run(["pgrep", "-u", str(os.getuid()), "-x", "wineserver64|wineserver"], capture_output=True, text=True)
-        mine = [pid for pid in server.stdout.split()
-                if ENVIRONMENT["WINEPREFIX"].encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes()]
+
+        def is_of_this_prefix(pid):
+            try:
+                return ENVIRONMENT["WINEPREFIX"].encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+            except OSError:
+                return False  # it has ended
+
+        mine = [pid for pid in server.stdout.split() if is_of_this_prefix(pid)]
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in [str(self.process.pid), *mine])
 
     def stop(self):
