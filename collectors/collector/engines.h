@@ -136,7 +136,8 @@ class EnginesCollector final : public Collector {
       .options = kOptions,
       .notes =
           "While SR-IOV virtual functions are enabled, xe's PMU counts each function for itself, function 0 being "
-          "the host's own. `intel_gpu_engine_busy_*` with source=\"pmu\" is then the sum of all functions; what "
+          "the host's own. `intel_gpu_engine_busy_*` with source=\"pmu\" is then the sum of all functions (of the "
+          "first 64); what "
           "each virtual function used is in collector sriov. The pair of ticks stays that of function 0. Before "
           "Linux 6.16, which counts functions, it is the host's own share, as the feature vf_engine_busy says. "
           "source=\"fdinfo\" is always the host's own. Under Windows the source is \"d3dkmt\": engines have Windows' "

@@ -67,23 +67,16 @@ Reading<Unit> XeEngineMeter::find_engines() {
   return Unit{};
 }
 
-// Events that are open while virtual functions are enabled or disabled jump (xe_guc_engine_activity.c moves the
-// counts), so they are opened again before they are read.
 void XeEngineMeter::follow_functions(SampleSink& out) {
   if (gpu_.virtual_function) return;
-  const auto enabled = enabled_vfs_.read();
-  if (enabled.is_failure()) return out.failed(enabled.failure());
-  const std::uint32_t functions = enabled ? std::min(*enabled, kMostCountedVfs) : 0;
-  const std::uint64_t enabling = functions > 0 ? enabled_vfs_.enabling() : 0;
-  const bool is_same = functions == functions_ && enabling == enabling_;
-  functions_ = functions;
-  enabling_ = enabling;
-  if (is_same) return;
+  const auto counted = enabled_vfs_.counted();
+  if (!counted) return out.failed(counted.failure());
+  if (std::exchange(functions_, *counted) == *counted) return;
   pmu_.close();
   pmu_start_.reset();
   usable_ = Absent{};  // opens a PMU that is closed once, to see whether it counts the functions
   hertz_.reset();
-  if (functions_ > 0) hertz_ = xe_reference_clock(machine_.drm, gpu_.render_node);
+  if (functions_.number > 0) hertz_ = xe_reference_clock(machine_.drm, gpu_.render_node);
   count_functions();
 }
 
@@ -91,7 +84,7 @@ void XeEngineMeter::count_functions() {
   for (Engine& engine : engines_) {
     for (const VirtualShare& share : engine.functions) pmu_.drop(share.active);
     engine.functions.clear();
-    for (std::uint32_t vf = 1; vf <= functions_; ++vf) {
+    for (std::uint32_t vf = 1; vf <= functions_.number; ++vf) {
       MonotonicCounter& counter =
           memory_.counter("busy/vf" + std::to_string(vf) + "/gt" + engine.gt + "/" + engine.name);
       engine.functions.push_back(
@@ -271,7 +264,7 @@ void XeEngineMeter::read_pmu(ScrapePass& pass, SampleSink& out) {
     if (const auto snapshot = pass.clients()) clients_.use_rate(**snapshot);
   if (pmu_start_) count_gap_before_pmu(pass, read_at);
   clients_.pmu_measured(read_at, busy_by_class(), stepped_back_);
-  clients_ratio_ = awaits_ratio_ && functions_ == 0;
+  clients_ratio_ = awaits_ratio_ && functions_.number == 0;
   pass.engines_measured(clients_.total_with(busy_by_class()));
   if (sleep_.should_close(pass.now(), active)) {
     sleep_.closed(pass.now());
@@ -291,7 +284,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
     clients_ratio_ = true;
     hidden_ = (*snapshot)->why_hidden();
     // The clients of virtual functions are in other machines.
-    some_hidden = hidden_ || !(*snapshot)->complete || functions_ > 0;
+    some_hidden = hidden_ || !(*snapshot)->complete || functions_.number > 0;
   } else if (snapshot.is_failure()) {
     out.failed(snapshot.failure());
   } else {
@@ -299,7 +292,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
   }
   if (source_ == XeEngineSource::automatic) {
     // What virtual functions do before the PMU is open is not known, so it does not wait for a sign of work.
-    bool should_open = !usable_ && functions_ > 0;
+    bool should_open = !usable_ && functions_.number > 0;
     if (!usable_) {
       // Permission may have been granted meanwhile. If the PMU can be opened, it is closed again at once: the GPU is
       // idle.
@@ -314,7 +307,7 @@ void XeEngineMeter::watch_clients(ScrapePass& pass, SampleSink& out) {
     if (usable_) should_open = sleep_.should_open(pass.now(), moved, some_hidden) || should_open;
     if (usable_ && should_open) {
       // Since the last scan virtual functions may have worked, too.
-      if (functions_ > 0) clients_ratio_ = false;
+      if (functions_.number > 0) clients_ratio_ = false;
       const ClientEngineTime::PmuCount begin{own_busy_by_class(), pass.now(), {}};
       clients_.pmu_begins(busy_by_class());
       usable_ = try_pmu(pass);
@@ -393,7 +386,7 @@ void XeEngineMeter::collect(ScrapePass& pass, SampleSink& out) {
   // Both stay on the page; only the one that measures advances.
   if (source_ != XeEngineSource::pmu) clients_.write(out, clients_ratio_);
   report_features(out);
-  if (functions_ > 0) pass.vf_engines_measured(vf_engines());
+  if (functions_.number > 0) pass.vf_engines_measured(vf_engines());
 }
 
 void XeEngineMeter::gpu_is_suspended() {

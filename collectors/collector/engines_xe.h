@@ -84,8 +84,7 @@ class XeEngineMeter final : public EngineMeter {
   const Nanoseconds min_window_;
   const XeEngineSource source_;
   EnabledVfs enabled_vfs_;
-  std::uint32_t functions_ = 0;  // virtual ones that are enabled
-  std::uint64_t enabling_ = 0;
+  EnabledVfs::Counted functions_;
   std::optional<double> hertz_;  // of the ticks, while functions are enabled; nullopt: not known
   bool asked_node_ = false;
   bool found_ = false;

@@ -147,23 +147,21 @@ void GpuReader::find_engines() {
          0,
          engine,
          {}});
-  functions_ = 0;  // of the new engines none is counted yet
+  functions_ = {};  // of the new engines none is counted yet
 }
 
-// Before a reading: counts of events that are open meanwhile jump.
+// Before a reading.
 void GpuReader::follow_functions() {
   if (gpu_.gpu.driver != Driver::xe || gpu_.gpu.virtual_function) return;
-  const auto enabled = enabled_vfs_.read();
-  if (enabled.is_failure()) return;
-  const std::uint32_t functions = enabled ? std::min(*enabled, kMostCountedVfs) : 0;
-  if (std::exchange(functions_, functions) == functions) return;
+  const auto counted = enabled_vfs_.counted();
+  if (!counted || std::exchange(functions_, *counted) == *counted) return;
   pmu_->close();
   hertz_.reset();
-  if (functions_ > 0) hertz_ = xe_reference_clock(machine_.drm, gpu_.gpu.render_node);
+  if (functions_.number > 0) hertz_ = xe_reference_clock(machine_.drm, gpu_.gpu.render_node);
   for (Engine& engine : engines_) {
     for (const PmuSession::Handle handle : engine.functions) pmu_->drop(handle);
     engine.functions.clear();
-    for (std::uint32_t vf = 1; vf <= functions_; ++vf)
+    for (std::uint32_t vf = 1; vf <= functions_.number; ++vf)
       engine.functions.push_back(pmu_->want(kXeActiveTicks, xe_engine_terms(engine.instance, vf)));
   }
 }

@@ -104,7 +104,7 @@ class GpuReader {
   Nanoseconds pmu_checked_at_{};
   // Of a physical function of xe, whose engines work for its virtual functions as well.
   EnabledVfs enabled_vfs_;
-  std::uint32_t functions_ = 0;
+  EnabledVfs::Counted functions_;
   std::optional<double> hertz_;  // of the ticks, while functions are enabled
   std::vector<Engine> engines_;
   std::optional<Reading<Unit>> outcome_;

@@ -10,6 +10,7 @@
 #include "device/pci_address.h"
 #include "machine/linux_errors.h"
 #include "source/drm_descriptor.h"
+#include "source/engine_events.h"
 
 namespace igpu {
 namespace {
@@ -58,9 +59,13 @@ EnabledVfs::EnabledVfs(const Directory& sys, const Gpu& gpu)
 
 Reading<std::uint32_t> EnabledVfs::read() { return vf_count(file_); }
 
-std::uint64_t EnabledVfs::enabling() const {
-  const auto folder = sys_.stat(first_);
-  return folder ? folder->inode : 0;
+Reading<EnabledVfs::Counted> EnabledVfs::counted() {
+  const auto enabled = read();
+  if (enabled.is_failure()) return enabled.failure();
+  if (!enabled || *enabled == 0) return Counted{};
+  // The links are made anew whenever VFs are enabled.
+  const auto first = sys_.stat(first_);
+  return Counted{std::min(*enabled, kMostCountedVfs), first ? first->inode : 0};
 }
 
 PhysicalFunction::PhysicalFunction(const Directory& sys, const Gpu& gpu)

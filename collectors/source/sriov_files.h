@@ -44,9 +44,14 @@ class EnabledVfs {
   EnabledVfs(const Directory& sys, const Gpu& gpu);
   // Absent: the GPU is no PF. A number that does not fit into the PCI capability (16 bits) is a Failure.
   Reading<std::uint32_t> read();
-  // Differs after the VFs were disabled and as many enabled again: the inode of the first one's folder. 0: there is
-  // none.
-  std::uint64_t enabling() const;
+  // Those whose engine time is counted. Events that are open while this changes jump (xe_guc_engine_activity.c moves
+  // the counts), so they must be opened again.
+  struct Counted {
+    std::uint32_t number = 0;    // 0: none are enabled, or the GPU is no PF
+    std::uint64_t enabling = 0;  // differs after the VFs were disabled and as many enabled again
+    bool operator==(const Counted&) const = default;
+  };
+  Reading<Counted> counted();
 
  private:
   const Directory& sys_;
