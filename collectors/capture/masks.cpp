@@ -141,7 +141,9 @@ ProcessPath process_path(std::string_view about) {
   return {pid, about.substr(std::min(end + 1, about.size()))};
 }
 
-bool is_drm_node(std::string_view target) { return target.starts_with("/dev/dri/"); }
+bool is_drm_node(std::string_view target) {
+  return target.starts_with("/dev/dri/") || target.starts_with("/dev/accel/");
+}
 
 bool is_client(const Answer& answer) {
   return answer.has_content() && answer.text.find("drm-driver:") != std::string::npos;

@@ -239,8 +239,10 @@ void NpuCollector::write_processes(MachinePass& pass, SampleSink& out) {
 }
 
 void NpuCollector::report_processes(const ClientSnapshot& snapshot, bool any, SampleSink& out) {
-  if (any) shows_memory_ = true;
-  if (!shows_memory_ && snapshot.npu_files_silent > 0) shows_memory_ = false;
+  if (any)
+    shows_memory_ = true;
+  else if (shows_memory_ != true)
+    shows_memory_ = snapshot.npu_files_silent > 0 ? std::optional(false) : std::nullopt;
   if (shows_memory_ == false) return out.absent(kProcessesFeature, {Reason::kernel});
   if (const auto hidden = snapshot.why_hidden())
     return out.absent(hidden->reason == Reason::suspended ? kProcessesByLink : kProcessesFeature, *hidden);

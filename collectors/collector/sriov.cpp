@@ -80,7 +80,7 @@ constexpr std::array<KernelAbsence, 2> kNoAdverse{{
     {Driver::i915,
      {},
      "the driver's debugfs shows no adverse_events",
-     "only the out-of-tree driver i915-sriov-dkms has it: mount -t debugfs none /sys/kernel/debug"},
+     "only the out-of-tree driver i915-sriov-dkms has it; mount -t debugfs none /sys/kernel/debug"},
 }};
 
 constexpr FeatureDescriptor kFunctions{"virtual_functions", "SR-IOV virtual functions of this GPU.",

@@ -184,7 +184,7 @@ ClientFileReader::Visit ClientFileReader::visit(std::uint32_t fd, bool known_fil
     return text.absent().reason == Reason::permission ? Visit::denied : Visit::gone;
   }
   FdinfoBlock block;
-  if (!parse_fdinfo(*text, block)) return is_accel_ ? Visit::silent : Visit::nothing;
+  if (!parse_fdinfo(*text, block)) return is_accel_node(fd) ? Visit::silent : Visit::nothing;
   return add_client(block, now);
 }
 
@@ -239,6 +239,14 @@ std::optional<std::string> ClientFileReader::link_target(std::uint32_t fd) {
 Reading<FileFacts> ClientFileReader::opened_device(std::uint32_t fd) const {
   if (!scan_.live) return Absent{Reason::kernel, ENOENT};
   return directory_->stat(NumberedPath("fd/", fd));
+}
+
+// The name alone may be that of any file.
+bool ClientFileReader::is_accel_node(std::uint32_t fd) const {
+  if (!is_accel_ || !scan_.live) return is_accel_;
+  const auto opened = opened_device(fd);
+  const auto device = opened ? character_device(*opened) : std::nullopt;
+  return device && device->major == kAccelMajor;
 }
 
 // Following the link costs a third of opening, reading and closing a file of fdinfo. False where it is unknown.

@@ -62,6 +62,7 @@ class ClientFileReader {
   std::optional<std::string> link_target(std::uint32_t fd);
   Reading<FileFacts> opened_device(std::uint32_t fd) const;
   bool is_no_drm_file(std::uint32_t fd);
+  bool is_accel_node(std::uint32_t fd) const;
   std::optional<Visit> why_not_readable(std::uint32_t fd);
   const ClientFile* seen_earlier(std::uint32_t fd);
 

@@ -50,7 +50,11 @@ constexpr bool is_drm_node(const FileFacts& file) {
 
 constexpr std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-constexpr bool is_accel_name(std::string_view name) { return name.starts_with("accel"); }
+constexpr bool is_accel_name(std::string_view name) {
+  constexpr std::string_view kAccel = "accel";
+  return name.size() > kAccel.size() && name.starts_with(kAccel) &&
+         name.substr(kAccel.size()).find_first_not_of("0123456789") == std::string_view::npos;
+}
 
 // Whether a path has the name of a DRM node. Containers may have the nodes outside /dev/dri, usually under the same
 // names.

@@ -24,12 +24,12 @@ inline constexpr NumberOption kMaxProcesses{
     {.flag = "collector.fdinfo.max-processes",
      .default_value = "4096",
      .help = "Maximum number of processes per GPU with series of their own. Beyond it, those that used the GPU least "
-             "in the last window are only counted."}};
+             "in the last window are only counted. Of an NPU, those with the least memory have no series."}};
 inline constexpr SwitchOption kPerProcess{
     {.flag = "collector.fdinfo.per-process",
      .default_value = "enabled",
-     .help = "Series by process. Without them, only intel_gpu_processes is exported; collector workloads has sums by "
-             "group."}};
+     .help = "Series by process. Without them, only intel_gpu_processes is exported, and nothing by process of NPUs; "
+             "collector workloads has sums by group."}};
 
 // The i915 events wait, sema and frequency are sampled: the driver runs a 200 Hz timer for them while the GPU is busy.
 // One option for all collectors that open such events.

@@ -36,6 +36,8 @@ std::vector<Pass> passes() {
   pass.answers["list proc/100/fdinfo"] = names({"3", "4", "5"});
   pass.answers["link proc/100/fd/3"] = link("/dev/dri/renderD128");
   pass.answers["link proc/100/fd/4"] = link("/home/alice/film.mkv");
+  pass.answers["link proc/100/fd/6"] = link("/dev/accel/accel0");
+  pass.answers["read proc/100/fdinfo/6"] = content("drm-driver:\tintel_vpu\ndrm-client-id:\t3\n");
   pass.answers["read proc/100/fdinfo/3"] =
       content("pos:\t0\ndrm-driver:\ti915\ndrm-client-name:\talice\ndrm-client-id:\t7\nextra:\talice\n");
   pass.answers["read proc/100/fdinfo/5"] = content("pos:\t0\neventfd-count: 0\n");
@@ -113,6 +115,7 @@ TEST_CASE("what belongs to processes without a GPU, and names, are removed") {
   CHECK(answers.at("read sys/devices/x/serial_number").text == "00-0000\n");
   CHECK(answers.at("user 1000").text == "user1");
   CHECK(answers.contains("link proc/100/fd/3"));
+  CHECK(answers.contains("link proc/100/fd/6"));
   CHECK(answers.contains("list proc/300/fdinfo"));
   for (const char* const gone : {"link proc/100/fd/4", "read proc/100/fdinfo/5", "link proc/100/exe",
                                  "read proc/200/stat", "read proc/300/stat", "read proc/version"}) {

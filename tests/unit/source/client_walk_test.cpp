@@ -151,9 +151,14 @@ TEST_CASE("on a live system an NPU's descriptor that is closed is gone, and one 
   ProcTree tree;
   tree.set_self(1);
   tree.add_process(7);
-  tree.set_descriptors(7, 70, 2);
+  tree.set_descriptors(7, 70, 4);
   tree.add_file(7, 3, npu_block(5), "/dev/accel/accel0");
   tree.add_file(7, 4, "pos:\t0\n", "/dev/accel/accel0");
+  tree.set_device("proc/7/fd/4", 261, 0);
+  // Other files of such a name say nothing about the driver.
+  tree.add_file(7, 5, "pos:\t0\n", "/dev/accel1");
+  tree.set_device("proc/7/fd/5", 10, 5);
+  tree.add_file(7, 6, "pos:\t0\n", "/home/alice/accelerate.log");
   Walker walk(tree);
   for (int i = 0; i < 20; ++i) {
     const ClientSnapshot snapshot = walk();
@@ -162,7 +167,7 @@ TEST_CASE("on a live system an NPU's descriptor that is closed is gone, and one 
   }
   tree.tree.remove("proc/7/fdinfo/3");
   tree.tree.remove("proc/7/fd/3");
-  tree.set_descriptors(7, 70, 1);
+  tree.set_descriptors(7, 70, 3);
   CHECK(walk().npu_clients.empty());
 }
 
