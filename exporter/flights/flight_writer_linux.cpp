@@ -180,7 +180,12 @@ void FlightKeeper::write(const Flight& flight, const std::stop_token& stop) {
   try {
     if (!socket_) fail_for_end();
     // One that took too long was counted as not written.
-    if (is_unanswered_ && exchange(stop).empty()) ++kept_;
+    if (is_unanswered_) {
+      if (const std::string problem = exchange(stop); problem.empty())
+        ++kept_;
+      else
+        log_.write(LogLevel::warn, "a flight could not be written", {{"error", problem}, {"hint", kMakeRoom}});
+    }
     const std::string name = FlightFolder::name_of(flight);
     const std::string bytes = flight_trace(flight, boottime_offset());
     if (bytes.size() > kLargest) throw std::length_error("the flight is too large");
