@@ -51,7 +51,10 @@ std::optional<ProcessIo> parse_process_io(std::string_view text) {
 // One search for all processes below some roots.
 struct ProcessTree::Search {
   Search(Machine& its_machine, const Limits& its_limits)
-      : machine(its_machine), limits(its_limits), deadline(machine.clock.now() + limits.time) {}
+      : machine(its_machine),
+        limits(its_limits),
+        deadline(machine.clock.now() + limits.time),
+        bytes_of_page(page_size(machine)) {}
 
   bool at_limit() {
     if (found.processes.size() < limits.processes && machine.clock.now() < deadline) return false;
@@ -68,7 +71,7 @@ struct ProcessTree::Search {
     if (!text) return false;
     const auto stat = parse_process_stat(*text);
     if (!stat) return false;
-    found.processes.push_back(process_of(*stat, pid, page_size(machine)));
+    found.processes.push_back(process_of(*stat, pid, bytes_of_page));
     return true;
   }
 
@@ -146,6 +149,7 @@ struct ProcessTree::Search {
   Machine& machine;
   const Limits& limits;
   const Nanoseconds deadline;
+  const std::uint64_t bytes_of_page;
   Found found;
 };
 
