@@ -47,12 +47,6 @@ std::string RegularFile::first(std::size_t bytes) const {
   return text;
 }
 
-std::string read_regular_file(const std::string& path, std::size_t most) {
-  const RegularFile file(path);
-  if (file.size() > most) throw FileError("larger than " + std::to_string(most >> 20U) + " MiB", 0);
-  return file.first(file.size());
-}
-
 UniqueFd open_to_write(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644));
   if (!file && errno == ELOOP) throw FileError("a symbolic link is not followed; name the file itself", ELOOP);

@@ -68,12 +68,6 @@ std::string RegularFile::first(std::size_t bytes) const {
   return text;
 }
 
-std::string read_regular_file(const std::string& path, std::size_t most) {
-  const RegularFile file(path);
-  if (file.size() > most) throw FileError("larger than " + std::to_string(most >> 20U) + " MiB", 0);
-  return file.first(file.size());
-}
-
 UniqueFd open_to_write(const std::string& path) {
   const DWORD attributes = ::GetFileAttributesA(path.c_str());
   if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0)

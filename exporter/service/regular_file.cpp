@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/regular_file.h"
+
+namespace igpu::exporter {
+
+std::string read_regular_file(const std::string& path, std::size_t most) {
+  const RegularFile file(path);
+  if (file.size() > most) throw FileError("larger than " + std::to_string(most >> 20U) + " MiB", 0);
+  return file.first(file.size());
+}
+
+}  // namespace igpu::exporter
