@@ -38,7 +38,7 @@ constexpr std::array<KernelAbsence, 3> kNoFrequency{{
     {Driver::xe, {}, "this kernel's xe driver has no freq0 folder for this GPU's GTs", "Linux 6.8 or newer"},
     {Driver::wddm,
      {},
-     "the graphics driver does not tell its frequency",
+     "the graphics driver does not report its frequency",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 3> kNoAverage{{
@@ -47,7 +47,7 @@ constexpr std::array<KernelAbsence, 3> kNoAverage{{
      "this kernel's i915 driver has no PMU, or not the events actual-frequency and requested-frequency",
      "Linux 4.16 or newer"},
     {Driver::xe, {}, kNotInXe, ""},
-    {Driver::wddm, {}, "Windows does not tell a mean frequency", ""},
+    {Driver::wddm, {}, "Windows does not report a mean frequency", ""},
 }};
 constexpr std::array<KernelAbsence, 3> kNoThrottle{{
     {Driver::i915,
@@ -55,7 +55,7 @@ constexpr std::array<KernelAbsence, 3> kNoThrottle{{
      "this kernel's i915 driver shows no throttle reasons",
      "Linux 5.19 or newer, on GPUs of Gen11 and newer"},
     {Driver::xe, {}, "this kernel's xe driver shows no throttle reasons", "Linux 6.8 or newer"},
-    {Driver::wddm, {}, "Windows does not tell why a GPU is slowed down", ""},
+    {Driver::wddm, {}, "Windows does not report throttle reasons", ""},
 }};
 constexpr FeatureDescriptor kFrequencyFeature{"frequency", "Current frequency and its limits.", Need::nothing_special,
                                               false, kNoFrequency};

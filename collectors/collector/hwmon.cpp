@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/counter_window.h"
 #include "metric/feature_report.h"
 
 namespace igpu {
@@ -26,12 +27,10 @@ constexpr Metric<Watts, 3> kPowerLimit{
     Kind::gauge,
     "Power limits: max (sustained), cap (short-term), rated_max (factory default), crit (peak); absent while not set.",
     {"device", "domain", "limit"}};
-constexpr Metric<Ratio, 1> kPowerShare{
-    "intel_gpu_power_limit_ratio",
-    Kind::gauge,
-    "Power as a share of the limit, which a driver may exceed; Windows does not tell "
-    "watts.",
-    {"device"}};
+constexpr Metric<Ratio, 1> kPowerShare{"intel_gpu_power_limit_ratio",
+                                       Kind::gauge,
+                                       "Power as a share of the limit; Windows does not report watts.",
+                                       {"device"}};
 constexpr Metric<Amperes, 2> kCurrentLimit{
     "intel_gpu_current_limit_amperes", Kind::gauge, "Peak current limit.", {"device", "domain"}};
 
@@ -46,7 +45,7 @@ constexpr std::array<KernelAbsence, 5> kNoTemperature{{
      "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17)"},
     {Driver::wddm,
      {},
-     "the graphics driver does not tell its temperature",
+     "the graphics driver does not report its temperature",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 5> kNoTemperatureLimits{{
@@ -55,7 +54,7 @@ constexpr std::array<KernelAbsence, 5> kNoTemperatureLimits{{
     {Driver::i915, GpuKind::discrete, "the i915 driver has no limits of temperatures, in any version", ""},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no limits of temperatures in hwmon",
      "Linux 7.0 or newer, with CONFIG_HWMON, if the card states them"},
-    {Driver::wddm, {}, "Windows does not tell limits of temperatures", ""},
+    {Driver::wddm, {}, "Windows does not report temperature limits", ""},
 }};
 constexpr std::array<KernelAbsence, 3> kNoFan{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no fans of the card in hwmon",
@@ -64,20 +63,20 @@ constexpr std::array<KernelAbsence, 3> kNoFan{{
      "Linux 6.17 or newer, with CONFIG_HWMON (it came with 6.15 to 6.17), if the card has a fan"},
     {Driver::wddm,
      {},
-     "the graphics driver does not tell a fan",
+     "the graphics driver reports no fan",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr std::array<KernelAbsence, 3> kNoVoltage{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
      "Linux 6.2 or newer, with CONFIG_HWMON"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
-    {Driver::wddm, {}, "Windows does not tell a voltage of the GPU", ""},
+    {Driver::wddm, {}, "Windows does not report a GPU voltage", ""},
 }};
 constexpr std::array<KernelAbsence, 3> kNoLimits{{
     {Driver::i915, GpuKind::discrete, "this kernel's i915 driver has no hwmon",
      "Linux 6.2 or newer, with CONFIG_HWMON"},
     {Driver::xe, GpuKind::discrete, "this kernel's xe driver has no hwmon", "Linux 6.8 or newer, with CONFIG_HWMON"},
-    {Driver::wddm, {}, "Windows does not tell limits of power in watts", ""},
+    {Driver::wddm, {}, "Windows does not report power limits in watts", ""},
 }};
 constexpr FeatureDescriptor kTemperatureFeature{"temperature", "Temperatures.", Need::nothing_special, false,
                                                 kNoTemperature};
@@ -90,7 +89,7 @@ constexpr FeatureDescriptor kAdapterFan{kFanFeature.name, kFanFeature.meaning, N
 constexpr std::array<KernelAbsence, 1> kNoPowerShare{{
     {Driver::wddm,
      {},
-     "the graphics driver does not tell its power",
+     "the graphics driver does not report its power",
      "a driver for WDDM 2.4 or newer (Windows 10 1803); it may also answer without a value"},
 }};
 constexpr FeatureDescriptor kPowerShareFeature{"power_share", "Power as a share of the limit (Windows).",
@@ -113,7 +112,7 @@ constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
                                               .features = kFeatures,
                                               .notes =
                                                   "Under Windows: temperature, with sensor \"gpu\", fan speed, and "
-                                                  "`intel_gpu_power_limit_ratio`, which is there only."};
+                                                  "`intel_gpu_power_limit_ratio`, which exists only there."};
 
 HwmonCollector::HwmonCollector(const CollectorContext& context) : sys_(context.machine.sys), gpu_(context.gpu) {
   if (gpu_.driver == Driver::wddm) adapter_.emplace(context.machine, context.gpu);
@@ -126,7 +125,7 @@ void HwmonCollector::collect_adapter(SampleSink& out) {
   FeatureReport fan(out, kAdapterFan);
   if (fan.note(sensors.fan)) out.add(kFan, {gpu_.address, "1"}, *sensors.fan);
   FeatureReport power(out, kPowerShareFeature);
-  if (power.note(sensors.power)) out.add(kPowerShare, {gpu_.address}, *sensors.power);
+  if (power.note(sensors.power)) out.add(kPowerShare, {gpu_.address}, clamped_ratio(sensors.power->value, 1));
   for (const FeatureDescriptor* const feature : {&kTemperatureLimitFeature, &kVoltageFeature, &kLimitFeature})
     out.absent(*feature, {Reason::kernel});
 }

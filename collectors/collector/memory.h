@@ -26,7 +26,7 @@ class MemoryCollector final : public Collector {
        {},
        "this kernel's xe driver has no query of memory regions, or no render node",
        "Linux 6.8 or newer"},
-      {Driver::wddm, {}, "Windows does not tell the segments of this GPU's memory", ""},
+      {Driver::wddm, {}, "Windows does not report the segments of this GPU's memory", ""},
   }};
   static constexpr std::array<KernelAbsence, 4> kNoUsed{{
       {Driver::i915, GpuKind::integrated,
@@ -36,7 +36,7 @@ class MemoryCollector final : public Collector {
       {Driver::i915, GpuKind::discrete, "this kernel's i915 driver does not say how much device memory is in use",
        "Linux 6.1 or newer"},
       {Driver::xe, {}, "this kernel's xe driver does not say how much memory is in use", "Linux 6.17 or newer"},
-      {Driver::wddm, {}, "Windows does not tell the segments of this GPU's memory", ""},
+      {Driver::wddm, {}, "Windows does not report the segments of this GPU's memory", ""},
   }};
   static constexpr FeatureDescriptor kSizeFeature{"memory_size", "Sizes of the memory regions.", Need::render_node,
                                                   false, kNoSize};

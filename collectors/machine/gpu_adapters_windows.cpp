@@ -230,7 +230,9 @@ class SystemAdapters final : public GpuAdapters {
       const std::uint64_t luid = number_of(info.luid);
       if (known.contains(luid)) continue;
       const auto before = known_.find(luid);
-      known.emplace(luid, before != known_.end() ? before->second : Known{info.luid, opened.facts(), {}});
+      // While its driver starts, an adapter may not answer: it is asked again then.
+      const bool has_facts = before != known_.end() && before->second.facts.vendor != 0;
+      known.emplace(luid, has_facts ? before->second : Known{info.luid, opened.facts(), {}});
       facts.push_back(known.at(luid).facts);
     }
     known_ = std::move(known);

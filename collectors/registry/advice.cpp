@@ -180,7 +180,7 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::container_files:
       return container_files_advice(absent);
     case Need::windows_rights:
-      return {"Windows denied this to the user of this process", "run it as a service, or as an administrator"};
+      return {"Windows lets it open processes of its own user only", "run it as the user whose processes these are"};
     case Need::card_hwmon:
     case Need::nothing_special:
       break;

@@ -123,10 +123,15 @@ Reading<std::vector<WddmSegment>> wddm_segments(GpuAdapter& adapter) {
 }
 
 WddmGpu::WddmGpu(const Machine& machine, const Gpu& gpu)
-    : adapter_(machine.adapters ? machine.adapters->open(gpu.binding) : nullptr), kind_(gpu.kind) {}
+    : adapters_(machine.adapters), binding_(gpu.binding), kind_(gpu.kind) {}
+
+bool WddmGpu::is_open() {
+  if (!adapter_ && adapters_ != nullptr) adapter_ = adapters_->open(binding_);
+  return adapter_ != nullptr;
+}
 
 Reading<const std::vector<WddmEngine>*> WddmGpu::engines() {
-  if (!adapter_) return kGone;
+  if (!is_open()) return kGone;
   if (engines_.empty()) {
     auto found = wddm_engines(*adapter_);
     if (!found) return found.propagate<const std::vector<WddmEngine>*>();
@@ -135,15 +140,15 @@ Reading<const std::vector<WddmEngine>*> WddmGpu::engines() {
   return static_cast<const std::vector<WddmEngine>*>(&engines_);
 }
 
-Reading<Nanoseconds> WddmGpu::busy(const WddmEngine& engine) const {
-  if (!adapter_) return kGone;
+Reading<Nanoseconds> WddmGpu::busy(const WddmEngine& engine) {
+  if (!is_open()) return kGone;
   return wddm_time(adapter_->running(engine.node));
 }
 
 // Segments of a card that are no aperture are its own memory. Those of an integrated GPU are a part of main memory that
 // firmware set aside; what it uses is in the apertures.
-Reading<std::vector<MemoryRegion>> WddmGpu::memory() const {
-  if (!adapter_) return kGone;
+Reading<std::vector<MemoryRegion>> WddmGpu::memory() {
+  if (!is_open()) return kGone;
   const auto segments = wddm_segments(*adapter_);
   if (!segments) return segments.propagate<std::vector<MemoryRegion>>();
   struct Sum {
@@ -182,8 +187,8 @@ WddmClock WddmGpu::clock() {
           told<Hertz>(told_clock->max_hertz, kMostHertz, 1, "highest frequency")};
 }
 
-WddmSensors WddmGpu::sensors() const {
-  if (!adapter_) return {kGone, kGone, kGone};
+WddmSensors WddmGpu::sensors() {
+  if (!is_open()) return {kGone, kGone, kGone};
   const auto sensors = adapter_->sensors();
   if (!sensors) return {sensors.propagate<Celsius>(), sensors.propagate<Rpm>(), sensors.propagate<Ratio>()};
   return {told<Celsius>(sensors->deci_celsius, kMostDeciCelsius, 10, "temperature"),

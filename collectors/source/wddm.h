@@ -38,7 +38,7 @@ struct WddmClock {
 struct WddmSensors {
   Reading<Celsius> temperature = Absent{};
   Reading<Rpm> fan = Absent{};
-  Reading<Ratio> power = Absent{};  // of the limit; drivers may exceed it
+  Reading<Ratio> power = Absent{};  // of the limit, which drivers may exceed
 };
 
 class WddmGpu {
@@ -49,15 +49,19 @@ class WddmGpu {
   // Asked until there is an answer, and then kept.
   Reading<const std::vector<WddmEngine>*> engines();
   // Since the driver started.
-  Reading<Nanoseconds> busy(const WddmEngine& engine) const;
+  Reading<Nanoseconds> busy(const WddmEngine& engine);
   // Regions as Linux names them: vram0 (cards only) and system.
-  Reading<std::vector<MemoryRegion>> memory() const;
+  Reading<std::vector<MemoryRegion>> memory();
   // Of the engine that renders.
   WddmClock clock();
-  WddmSensors sensors() const;
+  WddmSensors sensors();
 
  private:
-  std::shared_ptr<GpuAdapter> adapter_;  // null: it has gone
+  bool is_open();  // opens it if it is not
+
+  GpuAdapters* adapters_;
+  std::uint64_t binding_;
+  std::shared_ptr<GpuAdapter> adapter_;
   GpuKind kind_;
   std::vector<WddmEngine> engines_;
 };

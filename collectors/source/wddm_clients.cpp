@@ -64,8 +64,11 @@ Reading<Unit> WddmClients::find_devices() {
     }
     Device device{gpu.address, gpu.kind, machine_.adapters->open(gpu.binding), {}, {}, gpu.binding};
     if (!device.adapter) continue;
-    device.engines = wddm_engines(*device.adapter).value_or({});
-    device.segments = wddm_segments(*device.adapter).value_or({});
+    auto engines = wddm_engines(*device.adapter);
+    auto segments = wddm_segments(*device.adapter);
+    if (engines.is_failure() || segments.is_failure()) continue;  // asked again at the next scan
+    device.engines = std::move(engines).value_or({});
+    device.segments = std::move(segments).value_or({});
     devices.push_back(std::move(device));
   }
   devices_ = std::move(devices);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -12,6 +11,7 @@
 #include "cli/start_failure.h"
 #include "cli/usage_error.h"
 #include "igpu/option.h"
+#include "platform/standard_streams.h"
 #include "sandbox/capabilities.h"
 #include "self/build_info.h"
 #include "service/watched_files.h"
@@ -48,8 +48,7 @@ int dispatch(const std::vector<std::string>& arguments) {
 
 int run(const std::vector<std::string>& arguments) {
   const auto report = [](const std::string& line) {
-    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(kProgramName.size()), kProgramName.data(),
-                 clean_text(line).c_str());
+    (void)write_to_stderr(std::string(kProgramName) + ": " + clean_text(line) + '\n');
   };
   try {
     return dispatch(arguments);

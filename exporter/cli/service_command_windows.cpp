@@ -22,7 +22,7 @@ namespace {
 constexpr wchar_t kEventSource[] = L"SYSTEM\\CurrentControlSet\\Services\\EventLog\\Application\\intel-gpu-exporter";
 // Its messages 1 to 1000 are just the text that comes with an event.
 constexpr wchar_t kMessageFile[] = L"%SystemRoot%\\System32\\EventCreate.exe";
-constexpr std::chrono::seconds kStart(30), kStop(10);
+constexpr std::chrono::seconds kStart(30), kStop(20);
 
 struct CloseService {
   void operator()(SC_HANDLE handle) const { ::CloseServiceHandle(handle); }
@@ -178,16 +178,18 @@ int allow(const std::string& port) {
   unsigned number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc() || end != port.data() + port.size() || number == 0 || number > 65'535)
-    throw UsageError("service allow: " + port + " is no port");
+    throw UsageError("service allow: " + port + " is not a port number");
   (void)netsh(std::wstring(L"delete rule ") + kRule);  // of another port
   const std::wstring rule =
       std::wstring(L"add rule ") + kRule + L" dir=in action=allow protocol=TCP localport=" + std::to_wstring(number);
-  if (netsh(rule) != 0) throw std::runtime_error("the firewall has refused the rule; run it as an administrator");
+  if (netsh(rule) != 0) throw std::runtime_error("the firewall rejected the rule; run it as an administrator");
   return print("The firewall lets other machines reach TCP port " + port + ".\n");
 }
 
 int forbid() {
   (void)netsh(std::wstring(L"delete rule ") + kRule);  // fails without a rule, too
+  if (netsh(std::wstring(L"show rule ") + kRule) == 0)
+    throw std::runtime_error("the firewall kept the rule; run it as an administrator");
   return print("The firewall has no rule for intel-gpu-exporter.\n");
 }
 

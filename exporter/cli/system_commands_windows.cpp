@@ -15,17 +15,17 @@ std::vector<Command> with_commands_of_system(std::vector<Command> commands) {
     command.hidden = command.hidden || std::find(kNotHere.begin(), kNotHere.end(), command.name) != kNotHere.end();
   const auto help =
       std::find_if(commands.begin(), commands.end(), [](const Command& one) { return one.name == "help"; });
-  commands.insert(help, {.name = "service",
-                         .help = "service install makes a service of Windows that starts with the machine and runs as "
-                                 "LocalService; flags of serve follow --. service remove takes it away. service allow "
-                                 "adds a rule to the firewall that lets other machines reach PORT (10068), and service "
-                                 "forbid takes that away.",
-                         .operands = "ACTION [PORT] [-- FLAGS]",
-                         .least = 1,
-                         .most = ~std::size_t{0},
-                         .missing = "service install, remove, allow or forbid?",
-                         .run = service_command,
-                         .exits = {{"0", "Done."}, {"1", "It needs an administrator, or a step failed."}}});
+  commands.insert(help,
+                  {.name = "service",
+                   .help = "service install installs a Windows service that starts at boot and runs as LocalService; "
+                           "flags of serve follow --. service remove uninstalls it. service allow adds a firewall "
+                           "rule that opens PORT (10068) to other machines; service forbid deletes it.",
+                   .operands = "ACTION [PORT] [-- FLAGS]",
+                   .least = 1,
+                   .most = ~std::size_t{0},
+                   .missing = "service install, remove, allow or forbid?",
+                   .run = service_command,
+                   .exits = {{"0", "Done."}, {"1", "Administrator rights are missing, or a step failed."}}});
   return commands;
 }
 

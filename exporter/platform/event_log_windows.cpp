@@ -11,7 +11,8 @@ WORD type_of(std::string_view line) {
   const auto has = [&](std::string_view level) { return line.find(level) != std::string_view::npos; };
   if (has(" level=error") || has("\"level\":\"error\"")) return EVENTLOG_ERROR_TYPE;
   if (has(" level=warn") || has("\"level\":\"warn\"")) return EVENTLOG_WARNING_TYPE;
-  return EVENTLOG_INFORMATION_TYPE;
+  // A line without a level is not of the log: it says why the program ends.
+  return has("level") ? EVENTLOG_INFORMATION_TYPE : EVENTLOG_ERROR_TYPE;
 }
 
 std::wstring wide(std::string_view text) {

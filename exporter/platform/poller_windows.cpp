@@ -137,6 +137,7 @@ std::span<const Poller::Ready> Poller::wait(int at_most) {
   state.ready.clear();
   state.to_mute.clear();
   const int count = ::WSAPoll(state.watched.data(), static_cast<ULONG>(state.watched.size()), at_most);
+  if (count == SOCKET_ERROR) ::Sleep(100);  // no loop at full speed, whatever the trouble
   if (count <= 0) return {};
   for (std::size_t i = 0; i < state.watched.size(); ++i) {
     const WSAPOLLFD& entry = state.watched[i];

@@ -12,7 +12,4 @@ void prepare_standard_streams();
 // Blocks until the text is written. False if it cannot be.
 bool write_to_stderr(std::string_view text);
 
-bool stdout_is_terminal();
-bool stderr_is_terminal();
-
 }  // namespace igpu::exporter

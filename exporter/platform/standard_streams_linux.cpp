@@ -32,7 +32,4 @@ bool write_to_stderr(std::string_view text) {
   return true;
 }
 
-bool stdout_is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
-bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
-
 }  // namespace igpu::exporter

@@ -3,6 +3,7 @@
 #include <io.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "platform/event_log.h"
@@ -17,7 +18,8 @@ void prepare_standard_streams() {
     if (::_fileno(stream) >= 0) (void)::_setmode(::_fileno(stream), _O_BINARY);
   }
   // Names of programs may hold every character; what is printed is UTF-8.
-  (void)::SetConsoleOutputCP(CP_UTF8);
+  static const UINT before = ::GetConsoleOutputCP();  // the console outlives this program
+  if (::SetConsoleOutputCP(CP_UTF8)) (void)std::atexit([] { (void)::SetConsoleOutputCP(before); });
 }
 
 // A service has no standard error: its lines go to the event log.
@@ -31,8 +33,5 @@ bool write_to_stderr(std::string_view text) {
   }
   return true;
 }
-
-bool stdout_is_terminal() { return ::_isatty(::_fileno(stdout)) != 0; }
-bool stderr_is_terminal() { return ::_isatty(::_fileno(stderr)) != 0; }
 
 }  // namespace igpu::exporter

@@ -14,7 +14,7 @@
 namespace igpu::exporter {
 namespace {
 
-constexpr DWORD kStartHint = 30'000, kStopHint = 5'000;  // milliseconds
+constexpr DWORD kStartHint = 30'000, kStopHint = 20'000;  // milliseconds
 
 struct Manager {
   std::mutex mutex;

@@ -237,7 +237,7 @@ def service():
     print(f"service remove, with its stop: {took:.1f} s")
     check(page() == "", "nothing serves any more")
     check(b"There is no service" in run("service", "remove").stdout, "a second remove")
-    check(b"is no port" in run("service", "allow", "70000").stderr, "a wrong port")
+    check(b"is not a port number" in run("service", "allow", "70000").stderr, "a wrong port")
     user.stop()
 
 

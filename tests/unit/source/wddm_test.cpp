@@ -35,7 +35,7 @@ std::string names_of(WddmGpu gpu) {
   return text;
 }
 
-std::string regions_of(const WddmGpu& gpu) {
+std::string regions_of(WddmGpu gpu) {
   std::string text;
   const auto regions = gpu.memory();
   if (!regions) return regions.is_failure() ? "failure" : "absent";
