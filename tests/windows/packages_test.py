@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 from exporter_under_test import check, finish  # noqa: E402
 
 made = subprocess.run([str(ROOT / "deploy/windows/package"), sys.argv[1]], check=True, capture_output=True, text=True)
-zip_file, msi = (next(pathlib.Path(line) for line in made.stdout.split() if line.endswith(end)) for end in (".zip", ".msi"))
+zip_file, msi = (next(ROOT / line for line in made.stdout.split() if line.endswith(end)) for end in (".zip", ".msi"))
 check(made.stderr == "", f"it is made without a warning: {made.stderr}")
 
 names = [pathlib.PurePosixPath(name).name for name in zipfile.ZipFile(zip_file).namelist() if not name.endswith("/")]
