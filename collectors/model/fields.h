@@ -18,8 +18,8 @@ struct HostRows;
 inline constexpr std::size_t kMaxFieldLabels = 7;
 using Labels = std::array<std::string_view, kMaxFieldLabels>;
 
-// Whose finding explains a missing value. Both empty: a driver has some of these values, and those that it has are
-// read.
+// The feature and the collector whose finding or failure explains a missing value. Both are empty where a driver offers
+// only some of the values: the others are simply not there.
 struct Why {
   std::string_view feature, collector;
 };
@@ -30,24 +30,24 @@ struct Target {
   GpuRows* gpu;
 };
 
-enum class Scope { gpu, host, either };  // either: of a GPU if the sample has the label "device"
+enum class Scope { gpu, host, either };  // either: a GPU's if the sample has the label "device", else the host's
 
 // One value of the model, and the samples that it is made of.
 struct Field {
-  std::string_view path;  // "engine.busy": of the rows "engine", the value "busy"
+  std::string_view path;  // "engine.busy": the value "busy" of the rows "engine"
   std::string_view metric;
   Labels labels{};      // names, in the order in which `put` expects the values: first those that identify the row
-  std::string_view is;  // value that the last label must have; "": any
+  std::string_view is;  // the value that the last label must have; "": any value
   std::string_view unit;
   Scope scope = Scope::gpu;
   void (*put)(const Target&, const Labels&, double) = nullptr;
   void (*explain)(GpuRows&, const Reasons&,
                   const Why&) = nullptr;  // sets why rows lack the value; null: nothing to set
-  Why why{};                              // also of a list without rows
+  Why why{};                              // also explains why a list has no rows
   Reading<std::vector<FieldValue>> (*values)(const Snapshot&) = nullptr;  // null: a text, or not in a Snapshot
 };
 
-// Fields of one metric follow each other.
+// All fields. Those of one metric are neighbours.
 std::span<const Field> fields();
 std::span<const Field> fields_of(std::string_view metric);
 const Field* field_at(std::string_view path);  // null: there is none

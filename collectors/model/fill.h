@@ -35,7 +35,7 @@ class Binding {
   std::uint8_t labels_ = 0, device_ = kNone;
 };
 
-// Passes a sample to those of a metric's fields that it belongs to.
+// Stores the value of a sample in each of its metric's fields whose Field::is matches the labels.
 void put(std::span<const Field> fields, const Target& to, const Labels& labels, double value);
 
 }  // namespace igpu::model

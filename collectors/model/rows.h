@@ -24,9 +24,9 @@ namespace igpu::model {
 
 using namespace snapshot;
 
-// Beyond what any machine has: a page that lies must not fill the memory.
+// More than any machine has. The limits bound the memory that a page from an untrusted host can take.
 inline constexpr std::size_t kMaxGpus = 128;
-inline constexpr std::size_t kMaxRows = 128;        // of a GPU, of one kind
+inline constexpr std::size_t kMaxRows = 128;        // of one kind, for each GPU
 inline constexpr std::size_t kMaxClients = 20'000;  // processes of a host; also the limit of its workloads
 
 inline std::optional<EngineClass> engine_class_of(std::string_view label) {
@@ -108,15 +108,15 @@ constexpr auto topic(List Owner::*list, Rows Model::*in, std::string_view first,
   return Topic<Owner, List, Model, Rows, Members...>{list, in, first, labels, {members...}};
 }
 
-// Of each kind of rows: its Topic.
+// The Topic of each type of rows.
 template <class Row>
 extern const std::nullptr_t kTopic;
 
 template <class Row>
 class RowList {
  public:
-  // The samples of a row follow each other, or those of a metric do: the row of the sample before and the one after it
-  // are tried first.
+  // Samples are sorted by row or by metric, so the row of the previous sample and the row behind it are tried first.
+  // Null: there is no such row.
   Row* find(const Labels& labels) {
     const auto keys = kTopic<Row>.keys(labels);
     const auto is = [&](std::size_t i) { return kTopic<Row>.is(rows[i], keys); };
@@ -144,7 +144,7 @@ class RowList {
   static constexpr std::size_t kSearched = 64;
 
   std::size_t last_ = 0;
-  std::unordered_multimap<std::size_t, std::size_t> index_;  // of the rows beyond kSearched
+  std::unordered_multimap<std::size_t, std::size_t> index_;  // of the rows from kSearched on
 };
 
 struct GpuRows {
@@ -163,7 +163,7 @@ struct GpuRows {
   RowList<Process> processes;
   RowList<WorkloadUse> workloads;
   RowList<VirtualFunction> functions;
-  GpuModel model;  // what is no row
+  GpuModel model;  // values that are not rows
   std::vector<FeatureState> features;
 
   auto lists() {
@@ -228,7 +228,7 @@ inline constexpr auto kTopic<Workload> = topic(&HostRows::workloads, &HostModel:
 template <>
 inline constexpr auto kTopic<Npu> = topic(&HostRows::npus, &HostModel::npus, "", {"device"}, &Npu::address);
 
-// Rows of the machine; the others are a GPU's.
+// True for types whose rows belong to the machine; all other rows belong to a GPU.
 template <class Row>
 inline constexpr bool kIsOfHost = std::is_same_v<Row, Workload> || std::is_same_v<Row, Npu>;
 
@@ -240,7 +240,8 @@ RowList<Row>& list_of(const Target& to) {
     return to.gpu->*kTopic<Row>.list;
 }
 
-// The row of a sample; null if there are too many, or the engine is of no known class.
+// The row that a sample belongs to; a new one if needed. Null: there are too many rows, or the engine's class is
+// unknown.
 template <class Row>
 Row* row_of(const Target& to, const Labels& labels) {
   RowList<Row>& list = list_of<Row>(to);

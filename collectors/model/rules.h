@@ -9,7 +9,7 @@
 #include "igpu/snapshot.h"
 #include "model/rows.h"
 
-// What is computed or decided from the rows, each rule once.
+// Values that are computed or chosen from the rows. Each rule is written here and nowhere else.
 namespace igpu::model {
 
 // A finding about this GPU or the whole machine.
@@ -19,7 +19,7 @@ struct Found {
   Absent absent;
 };
 
-// Why a value is missing.
+// Explains why a value is missing, from the findings and failures of the same scrape.
 class Reasons {
  public:
   // The spans must outlive it.
@@ -41,10 +41,10 @@ class Reasons {
   const std::string_view device_;
 };
 
-// Makes the model of a GPU from its rows. Identity and times are the caller's to fill.
+// Makes the model of a GPU from its rows. The caller fills in identity and times.
 GpuModel finish(GpuRows&& rows, const Reasons& reasons);
 
-// Why a value that needs two readings is missing.
+// The failure of a value that needs two readings, after only one.
 Failure no_window();
 
 }  // namespace igpu::model

@@ -21,8 +21,8 @@ class EarlyAccess {
   std::unique_ptr<DeviceUsers> drm_users;
   std::unique_ptr<JobCounterSource> job_counters;       // null: not wanted, or not a real machine
   std::unique_ptr<QueueFaultSource> queue_faults;       // null: why_no_queue_faults
-  std::unique_ptr<KernelMessages> uevents, kernel_log;  // null: likewise, or why_not
-  std::unique_ptr<KernelMessages> output_uevents;       // likewise
+  std::unique_ptr<KernelMessages> uevents, kernel_log;  // null: why_no_uevents, why_no_kernel_log
+  std::unique_ptr<KernelMessages> output_uevents;       // null: why_no_output_uevents
   Absent why_no_uevents{Reason::hardware}, why_no_kernel_log{Reason::hardware}, why_no_queue_faults{Reason::hardware};
   Absent why_no_output_uevents{Reason::hardware};
   std::optional<Absent> why_no_drm_users;  // nullopt: not applicable (simulated machine, copied /proc)

@@ -11,8 +11,8 @@ namespace igpu {
 
 // When to scan after the kernel reported that a process got a GPU client. The counters of a process are lost when it
 // ends, so the first scan comes soon. A long job is scanned less often: each gap is 1.125 times the one before, so at
-// most about a ninth of a job's work comes after its last scan. A burst ends when the gap reaches kLongest; a scrape
-// comes as often.
+// most about a ninth of a job's work comes after its last scan. A burst ends when the gap exceeds kLongest: scrapes are
+// about as frequent.
 //
 // Scans take at most one kShare-th of a processor's time, however many processes come and go. Up to kSaved of unused
 // time is kept, so that jobs after a pause are scanned in time even if one scan takes long.

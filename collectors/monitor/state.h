@@ -29,7 +29,7 @@ struct Monitor::State {
   std::mutex mutex;
   std::condition_variable_any changed;
   std::condition_variable housekeeping_wanted;  // separate, so that the end of a scrape does not wake housekeeping
-  bool running = false;                         // a run that is starting, or that callers cannot share
+  bool running = false;                         // a run is starting, or is one that callers cannot share
   std::shared_ptr<ScrapeRun> shared_run;        // the last run that callers can share; it may have ended
   bool shared_run_planned = false;              // plan_accumulating() has been called after it
   std::uint64_t runs_started = 0;               // runs that callers can share

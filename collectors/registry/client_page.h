@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// A page that several clients share, with what is this client's own.
+// The shared page with the samples of this client added.
 std::shared_ptr<const ScrapeResult> make_client_page(std::shared_ptr<const ScrapeResult> shared, ClientSamples& samples,
                                                      std::string_view client, SinkPool& sinks);
 

@@ -32,11 +32,11 @@ struct RegistryCore {
   Log& log;
   std::shared_ptr<SinkPool> sinks = std::make_shared<SinkPool>();
 
-  // For the search for clients.
+  // The search for clients; walk_mutex guards the members from finder to other_power.
   std::mutex walk_mutex;
   std::unique_ptr<ClientFinder> finder;
   ClientLedgers ledgers;
-  Discovery all_gpus;                             // used if only some are chosen
+  Discovery all_gpus;                             // used if the options choose some GPUs
   std::map<std::string, PowerWatch> other_power;  // of GPUs that are not chosen, by address
 
   // Used by the thread that owns the current run; discovery_mutex guards them against a thread that was left behind.
@@ -52,7 +52,7 @@ struct RegistryCore {
 
   std::mutex hangs_mutex;
   std::vector<ProcessHang> hangs;  // that no collector has taken yet
-  DeviceFaults device_faults;      // likewise
+  DeviceFaults device_faults;      // that no collector has taken yet
 
   KeptFindings findings;
   ScrapeLog scrape_log;
@@ -74,7 +74,8 @@ struct RegistryCore {
       if (collector.enabled && collector.entry.create_for_machine) start(add_slot(machine_slots, collector));
   }
 
-  // A collector that counts events counts from now on. One that throws is made by the first run, which reports it.
+  // Creates the collector now, so that one that counts events misses none before the first run. If its constructor
+  // throws, the first run tries again and reports the error.
   void start(Slot& slot) {
     try {
       slot.machine_collector = make_machine_collector(slot);

@@ -49,7 +49,7 @@ class PowerWatch {
     const GpuPower power = sleep_guard_.judge(seen, now);
     return {power, std::move(seen.suspended)};
   }
-  // The decision is not told of it.
+  // Reads the status only; does not affect the decisions of read().
   PowerLook look() {
     const std::lock_guard lock(mutex_);
     const Reading<bool> suspended = runtime_pm_.suspended();
@@ -75,10 +75,10 @@ struct GpuUnit {
   }
 };
 
-// Access of other threads to a unit, which it does not keep.
+// Gives other threads access to a unit without keeping it alive.
 class UnitAccess final : public GpuAccess {
  public:
-  // Called on the thread of the run, whose PmuSession it asks.
+  // Constructed on the thread of the run, because a PmuSession belongs to that thread.
   explicit UnitAccess(const GpuUnit& unit)
       : power_(unit.power), pmu_(unit.pmu), pmu_closed_because_(why_closed(unit)) {}
   PowerLook look() override {
@@ -96,7 +96,7 @@ class UnitAccess final : public GpuAccess {
   static Absent why_closed(const GpuUnit& unit) {
     const std::optional<Reading<Unit>> outcome = unit.pmu->outcome();
     if (outcome) return outcome->is_absent() ? outcome->absent() : Absent{Reason::suspended};
-    // No collector has ever tried.
+    // No collector has tried to open the PMU.
     const auto events = unit.pmu->events();
     return events.is_absent() ? events.absent() : Absent{Reason::disabled};
   }

@@ -33,7 +33,7 @@ struct WalkFacts {
   bool complete = false;
   std::size_t blocks_skipped = 0;
   std::string_view way;
-  std::optional<Nanoseconds> age;  // of the oldest scan of a process that was used
+  std::optional<Nanoseconds> age;  // of the oldest process scan that was used
 };
 
 // State of a run in progress.
@@ -43,7 +43,7 @@ struct Progress {
   std::vector<std::shared_ptr<GpuUnit>> units;
   std::optional<Failure> discovery_failed;
   std::optional<WalkFacts> walk;
-  // Null: no collector has any; and which collector that is.
+  // Samples that differ by client, and the collector that provides them; null if there are none.
   std::shared_ptr<ClientSamples> by_client;
   const CollectorInfo* by_client_of = nullptr;
 };

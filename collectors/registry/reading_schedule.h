@@ -7,8 +7,8 @@
 
 namespace igpu {
 
-// When to run a collector again whose counters advance only when read, so that no wraparound of the hardware is missed.
-// A completed reading starts a new interval; a reading that failed or was late is repeated soon.
+// Decides when a collector whose counters advance only when read must run again, so that no wraparound of the hardware
+// is missed. A completed reading starts a new interval; a reading that failed or was late is repeated soon.
 class ReadingSchedule {
  public:
   // longest: the longest interval, whatever the collector reports. The first reading is due at once.

@@ -22,7 +22,7 @@ namespace igpu {
 // worker that hangs (run_wait.cpp).
 class RegistryRun final : public ScrapeRun {
  public:
-  // Leaves behind the worker, which hangs; unless the epoch is negative, another worker calls execute(epoch).
+  // Abandons the hanging worker. Another worker then calls execute(epoch), unless epoch is negative.
   using Replace = std::function<void(int epoch)>;
 
   RegistryRun(std::shared_ptr<RegistryCore> core, const Registry::Request& request, Replace replace)
@@ -47,7 +47,7 @@ class RegistryRun final : public ScrapeRun {
 
   // Called on a worker. Returns early if the run was handed to another worker meanwhile.
   void execute(int epoch);
-  // Leaves out the steps that have not begun.
+  // Skips the steps that have not begun.
   void cut_short();
 
  private:

@@ -18,8 +18,9 @@ namespace igpu {
 class SleepGuard {
  public:
   struct Observation {
-    Reading<bool> suspended;       // RuntimePm
-    Reading<std::uint64_t> users;  // of the device's power, ourselves excluded; Absent: the kernel does not report it
+    Reading<bool> suspended;  // RuntimePm
+    Reading<std::uint64_t>
+        users;  // of the device's power, without this process; Absent: the kernel does not report them
     Nanoseconds autosuspend_delay{};  // 0: the device has none
   };
 
@@ -28,7 +29,7 @@ class SleepGuard {
  private:
   bool was_suspended_ = false;  // the last known status, used while the status cannot be read
   std::optional<Nanoseconds> unused_since_;
-  bool stays_awake_ = false;  // although it was neither used nor read
+  bool stays_awake_ = false;  // it stayed awake although it was neither used nor read
   Nanoseconds last_read_{};
 };
 

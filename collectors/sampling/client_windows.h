@@ -26,16 +26,16 @@ struct Extremes {
   }
 };
 
-// Running extremes for each client: of the time since its own last scrape. So every value counts once in the next
-// scrape of every client, whatever their intervals are, and no samples have to be kept. A client that is not known, or
-// has not scraped for kKept, gets what was kept by the minute: at most kLongest back. Not thread-safe.
+// Running extremes for each client over the time since its last scrape. Every value counts in the next scrape of each
+// client, whatever its interval, and no samples are stored. An unknown client, or one that has not scraped for kKept,
+// gets the extremes of the last kLongest, which are kept for each minute. Not thread-safe.
 class ClientWindows {
  public:
   static constexpr Nanoseconds kLongest = std::chrono::minutes(5);
   // A client that scrapes every five minutes may come a little late.
   static constexpr Nanoseconds kKept = kLongest + std::chrono::minutes(1);
   static constexpr std::size_t kMostClients = 32;
-  // So no client's invented names take the places of the others.
+  // Clients at one address, so that invented names cannot displace the clients at other addresses.
   static constexpr std::ptrdiff_t kMostOfOneAddress = 4;
 
   void add_series(std::size_t count) {
@@ -44,7 +44,7 @@ class ClientWindows {
   }
   std::size_t series() const { return series_; }
 
-  // Forgets the values of some series.
+  // Clears the values of `count` series from `first` on.
   void clear(std::size_t first, std::size_t count) {
     for_each([&](Window& window) { std::fill_n(window.values.begin() + static_cast<long>(first), count, Extremes()); });
   }
@@ -65,8 +65,8 @@ class ClientWindows {
     for (Client& client : clients_) client.window.values[series].add(value);
   }
 
-  // The extremes of this client's window, by series; its next window begins. Valid until the next call. name: its
-  // address, or whatever several clients may share, up to the end of the first line.
+  // Returns the extremes of this client's window, by series, and begins its next window. Valid until the next call.
+  // name: identifies the client; its first line is the client's address.
   const std::vector<Extremes>& take(std::string_view name, Nanoseconds now) {
     auto client =
         std::find_if(clients_.begin(), clients_.end(), [&](const Client& known) { return known.name == name; });
@@ -102,7 +102,7 @@ class ClientWindows {
     for (Client& client : clients_) f(client.window);
   }
   static std::string_view address_of(std::string_view name) { return name.substr(0, name.find('\n')); }
-  // If there is no room, the client is forgotten that has been silent for the longest.
+  // If there is no room, evicts the client whose last scrape is the oldest.
   std::vector<Client>::iterator place_for(std::string_view name) {
     const auto is_neighbour = [&](const Client& client) { return address_of(client.name) == address_of(name); };
     const bool among_neighbours = std::count_if(clients_.begin(), clients_.end(), is_neighbour) >= kMostOfOneAddress;

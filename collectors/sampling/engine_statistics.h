@@ -27,15 +27,16 @@ struct Histogram {
 inline constexpr std::array kUtilizationBounds{0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99};
 inline constexpr std::array kGapBounds{0.1, 0.25, 0.5, 1.0, 5.0};
 
-// What the samples of one engine add up to.
+// Statistics over the samples of one engine.
 class EngineStatistics {
  public:
   // Below this an engine is idle.
   static constexpr double kIdle = 0.05;
-  // Longer than this is the end of the work rather than a gap in it. The PMU of xe is closed after the same time.
+  // Seconds. A longer idle time is the end of the work, not a gap in it. The PMU of xe is closed after the same time.
   static constexpr double kLongestGap = 60;
 
-  // busy: 0..1, the share of `window` that ended now; from `saturated` on all of it counts as saturated.
+  // busy: 0..1, the mean over `window`, which ends now. If it is `saturated` or more, the whole window counts as
+  // saturated time.
   void add(double busy, Nanoseconds window, double saturated) {
     const double seconds = to_seconds(window).value;
     observed_ = true;
@@ -51,7 +52,8 @@ class EngineStatistics {
     gap_ = 0;
   }
 
-  // The engine was not observed for a time: a gap that began before is not one that is known to have ended.
+  // Call when the engine has not been observed for a time. A gap that began before is dropped, because its end is
+  // unknown.
   void interrupt() {
     working_ = false;
     gap_ = 0;

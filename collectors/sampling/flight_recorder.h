@@ -34,32 +34,32 @@ struct JobSums {
   double jobs = 0, queue_seconds = 0, run_seconds = 0;
 };
 
-// Keeps the sampler's last frames, and decides when they become a flight. One is recorded at a time; what happens
-// meanwhile is counted in it, but a fault takes over a flight that another cause began. Faults are reported at a
-// scrape, so they may be late: the frames reach back so far that one of up to kLatest ago still has its whole time
-// before it.
+// Keeps the sampler's last frames and decides when to record them as a flight. One flight is recorded at a time. Events
+// during a recording are only counted in it, except that a fault replaces an event of another cause. Faults are
+// reported by scrapes, so they may be late: frames are kept long enough that a fault of up to kLatest ago has its full
+// FlightOptions::length before it.
 class FlightRecorder {
  public:
   static constexpr Nanoseconds kAfter = std::chrono::seconds(10);  // of the event
   static constexpr Nanoseconds kLatest = std::chrono::minutes(1);
-  // What is known of a fault is complete: several sources report it in one scrape.
+  // Several sources report a fault within one scrape. After this time their reports are complete.
   static constexpr Nanoseconds kSettles = std::chrono::seconds(1);
-  // A collector that fails at every scrape is one event: until none has failed for so long.
+  // Failed scrapes that are no further apart than this are one event.
   static constexpr Nanoseconds kStillFails = std::chrono::minutes(6);
   static constexpr std::size_t kMostClients = 4096;
-  static constexpr std::size_t kMostJobSamples = 512;  // scrapes, of each GPU
+  static constexpr std::size_t kMostJobSamples = 512;  // one for each scrape, for each GPU
 
   FlightRecorder(FlightOptions options, std::shared_ptr<Flights> flights)
       : options_(std::move(options)), flights_(std::move(flights)) {}
 
-  // The sampling thread calls these. A GPU is bound before its first frame. The end of a tick completes a flight that
-  // is due.
+  // Called by the sampling thread: bind() before a GPU's first frame, end_tick() after the frames of a tick, which
+  // completes a flight that is due.
   void bind(const FrameLayout& layout);
   void add(const FrameLayout& layout, const SampleFrame& frame, bool same_layout);
   void end_tick(Nanoseconds now);
   std::size_t frame_bytes() const;
 
-  // What a scrape found: clients, and what the kernel has counted of a GPU's jobs so far. Any thread.
+  // Called by a scrape, on any thread: the clients, and the kernel's counts of a GPU's jobs so far.
   void see_clients(const ClientSnapshot& snapshot);
   void see_jobs(const std::string& device, Nanoseconds now, std::span<const JobCounts> counts);
 
@@ -67,18 +67,18 @@ class FlightRecorder {
   // How long the condition of a trigger has held for one engine or GT.
   struct Hold {
     std::optional<Nanoseconds> since;
-    bool fired = false;    // once for each time that it holds
+    bool fired = false;    // the event was reported; again only after the condition has ended
     bool working = false;  // idle_gap: the engine was busy, and has not been idle for long
     Nanoseconds gap{};
   };
   using Holds = std::array<Hold, kEngines>;  // by engine, or by GT
-  // A GPU between binding and rebinding, when its layout may mean something else.
+  // The frames of one binding of a GPU. After a rebind its layout may have another meaning.
   struct Binding {
     FrameLayout layout;
     FrameRing frames;
   };
   struct RecordedGpu {
-    std::optional<Binding> before;  // a fault may end with a GPU that is rebound
+    std::optional<Binding> before;  // the driver may rebind a GPU after a fault
     Binding now;
     std::vector<Holds> holds;  // by trigger
   };

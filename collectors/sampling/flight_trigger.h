@@ -12,12 +12,12 @@
 
 namespace igpu::sampling {
 
-// What starts a flight although there is no fault:
+// A condition that starts a flight without a fault:
 //   engine_busy{class=video}>0.98/5s   an engine was busier than that for that long
 //   throttled/2s                       a GT's frequency was limited for that long
 //   idle_gap{class=video}>0.5s         a working engine was idle for longer than that, and works again
 //   scrape_failed                      a collector failed in a scrape
-// {class=...} may be left out: any engine.
+// Without {class=...} it applies to every engine.
 struct FlightTrigger {
   FlightCause cause = FlightCause::scrape_failed;
   std::string_view engine_class = {};  // "": any
@@ -26,10 +26,10 @@ struct FlightTrigger {
   bool operator==(const FlightTrigger&) const = default;
 };
 
-// The trigger, or why the text is none: one line, which names the nearest word and all that is allowed.
+// Returns the trigger or an error: one line that names the nearest word and everything that is allowed.
 std::variant<FlightTrigger, std::string> parse_flight_trigger(std::string_view text);
 
-// The latter; "": the text is a trigger. As OptionDescriptor::refusal().
+// The error of parse_flight_trigger(); "" for a valid trigger. For OptionDescriptor::refusal().
 std::string refusal_of_flight_trigger(std::string_view text);
 
 }  // namespace igpu::sampling

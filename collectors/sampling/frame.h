@@ -22,7 +22,7 @@ inline constexpr std::size_t kDomains = 8;
 inline constexpr std::size_t kGts = 8;
 inline constexpr std::size_t kReasons = 64;  // more than the hardware's register has bits
 
-// Not read at this tick, or the machine does not have it.
+// A value that was not read at this tick, or that the machine does not have.
 inline constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 inline bool is_value(float value) { return !std::isnan(value); }
 
@@ -36,12 +36,12 @@ struct SampleFrame {
   Nanoseconds time{};  // CLOCK_MONOTONIC, before the first value was read
   GpuState state = GpuState::sampled;
   std::uint32_t missed = 0;  // ticks that were due between the previous frame and this one, and were not taken
-  // Of the time since the previous frame, which `engine_window` is; without missed ticks about one interval.
+  // Means over the time since the previous frame. engine_window is that time: about one interval if no tick was missed.
   std::array<float, kEngines> engine_busy{};    // 0..1, by FrameLayout::engines
   Nanoseconds engine_window{};                  // in the PMU's own time; 0: no engine has a value
   std::array<float, kDomains> watts{};          // mean since the previous reading, of at least kPowerWindow
-  std::array<float, kGts> hertz{};              // at this moment; 0: parked
-  std::array<std::uint64_t, kGts> throttled{};  // at this moment; bit n: FrameLayout::reasons[n] limits the frequency
+  std::array<float, kGts> hertz{};              // when read; 0: parked
+  std::array<std::uint64_t, kGts> throttled{};  // when read; bit n: FrameLayout::reasons[n] limits the frequency
   std::uint64_t throttle_read = 0;              // bit n: throttled[n] was read
 
   SampleFrame() { clear(); }
@@ -60,7 +60,7 @@ struct SampleFrame {
 // Energy counters are published up to a quarter of a second late, so power over less time means little.
 inline constexpr Nanoseconds kPowerWindow = std::chrono::milliseconds(250);
 
-// What the numbers of a GPU's frames are. Grows while a binding lasts (a PMU may appear later than its device, a
+// The meaning of the numbers in a GPU's frames. Grows while a binding lasts (a PMU may appear later than its device, a
 // throttle reason when it is first seen); an index, once given, keeps its meaning.
 struct FrameLayout {
   struct Engine {
@@ -79,11 +79,12 @@ struct FrameLayout {
   std::uint64_t throttle_known = 0;  // bit n: gts[n] reports throttle reasons
 };
 
-// The last frames of one GPU, without the places that its layout does not use: 64 bytes each for a card with seven
-// engines. Memory is allocated at construction and when the layout grows, which ends within a minute. Not thread-safe.
+// The last frames of one GPU. Values that its layout does not use are not stored: a frame of a card with seven engines
+// takes 64 bytes. Memory is allocated at construction and when the layout grows, which ends within a minute. Not
+// thread-safe.
 class FrameRing {
  public:
-  // Holds at least the frames of `length` at one every `interval`.
+  // Holds at least the frames of the last `length`, one in each `interval`.
   FrameRing(Nanoseconds length, Nanoseconds interval) : heads_(static_cast<std::size_t>(length / interval) + 1) {}
 
   void push(const FrameLayout& layout, const SampleFrame& frame) {

@@ -21,21 +21,21 @@ namespace igpu::sampling {
 // Reads one GPU at every tick: its engines' PMU, clocks and throttle reasons, and its energy. Has a PMU session of its
 // own, since a session belongs to one thread. Once everything is found, a reading allocates nothing. One thread.
 //
-// A GPU goes to sleep as it does without this. One that sleeps is not read. Of one that is awake, what may take a
-// reference to its power, and so restart its idle timer, is read only while something else keeps it awake: throttle
-// reasons, hwmon, and clocks of xe. The PMU of i915 takes none (i915_pmu.c), its clocks only of a GPU that is in use
-// (intel_rps.c). The PMU of xe does while it is open (xe_pmu.c); it is open only while the collectors have it open:
-// they decide when it may keep the GPU out of its deepest sleep.
+// The GPU goes to sleep as it would without the sampler. A sleeping GPU is not read. Some reads take a reference to the
+// GPU's power and so restart its idle timer: those of throttle reasons, hwmon and xe's clocks. They are made only while
+// something else keeps the GPU awake. The PMU of i915 takes no reference (i915_pmu.c), and a read of its clocks takes
+// one only if the GPU is in use (intel_rps.c). The PMU of xe holds a reference while it is open (xe_pmu.c). It is
+// opened only while the collectors have it open, because they decide when it may keep the GPU out of its deepest sleep.
 class GpuReader {
  public:
   GpuReader(Machine& machine, AccessibleGpu gpu);
 
-  // Fills the frame. False: what was found has changed, and so has the layout.
+  // Fills the frame. Returns false if the layout has changed since the last call.
   bool read(SampleFrame& frame);
   const FrameLayout& layout() const { return layout_; }
   const AccessibleGpu& gpu() const { return gpu_; }
-  // Of the engines' PMU when it was last read, a value only if it counts engines; nullopt: it has not been read since
-  // the GPU was bound, or since it was closed.
+  // The outcome of the last read of the engines' PMU: a value only if it counts engines. nullopt: it was not read since
+  // the GPU was bound or the PMU was closed.
   const std::optional<Reading<Unit>>& outcome() const { return outcome_; }
 
  private:
@@ -43,7 +43,7 @@ class GpuReader {
     PmuSession::Handle active;
     std::optional<PmuSession::Handle> total;  // xe; i915 counts nanoseconds
     std::optional<std::uint64_t> last_active, last_total;
-    std::uint64_t late = 0;                       // counts that were published later than the time they belong to
+    std::uint64_t late = 0;                       // counts that the kernel published after the window they belong to
     EngineInstance instance{};                    // xe
     std::vector<PmuSession::Handle> functions{};  // active ticks of each virtual function that is enabled
     void restart() {
@@ -56,19 +56,19 @@ class GpuReader {
   struct Domain {
     std::optional<PmuSession::Handle> event;
     std::vector<Attribute> files;  // of all packages
-    Watts most;                    // more than it draws
+    Watts most;                    // upper bound of the domain's power
     std::optional<double> last_joules;
     Nanoseconds last_time{};
   };
 
-  // What a driver creates late, or a permission that is granted later, is looked for again and again for a minute.
+  // Repeats a search for a minute: drivers create files late, and a permission may be granted later.
   struct Search {
     bool is_due(Nanoseconds now);
     unsigned done = 0;
     Nanoseconds next = Nanoseconds::min();
   };
 
-  // Whether the PMU's state allows that it is open.
+  // Whether this reader may have the PMU open now.
   bool pmu_may_be_open() const { return gpu_.gpu.driver == Driver::i915 || gpu_.access->pmu_is_open(); }
   bool stays_awake(const PowerLook& look, const SampleFrame& frame);
   void find_engines_in_time(Nanoseconds now);
@@ -94,7 +94,7 @@ class GpuReader {
   bool layout_changed_ = true;
   Search engine_search_, gt_search_, domain_search_;
   bool could_open_pmu_ = false;             // at the previous reading
-  std::optional<Nanoseconds> users_since_;  // at every look since then the GPU's power had users
+  std::optional<Nanoseconds> users_since_;  // since then every check has found users of the GPU's power
 
   CounterMemory memory_;
   std::unique_ptr<PmuSession> pmu_;
@@ -102,20 +102,20 @@ class GpuReader {
   std::uint64_t generation_ = 0;
   Nanoseconds pmu_time_{};
   Nanoseconds pmu_checked_at_{};
-  // Of a physical function of xe, whose engines work for its virtual functions as well.
+  // For a physical function of xe: its engines also work for its virtual functions.
   EnabledVfs enabled_vfs_;
   EnabledVfs::Counted functions_;
   std::optional<double> hertz_;  // of the ticks, while functions are enabled
   std::vector<Engine> engines_;
   std::optional<Reading<Unit>> outcome_;
-  std::optional<Nanoseconds> retry_pmu_at_;  // it was refused
+  std::optional<Nanoseconds> retry_pmu_at_;  // set when the kernel refused to open it
 
   std::vector<GtSysfs> gts_;
   bool listed_reasons_ = false;
 
   std::unique_ptr<PmuSession> rapl_;
   std::uint64_t rapl_generation_ = 0;
-  std::optional<Nanoseconds> retry_rapl_at_;  // it was refused
+  std::optional<Nanoseconds> retry_rapl_at_;  // set when the kernel refused to open it
   std::vector<Domain> domains_;
   Nanoseconds energy_read_at_{};
 };

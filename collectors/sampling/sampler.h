@@ -25,22 +25,22 @@ class FlightRecorder;
 struct SamplerOptions {
   Nanoseconds interval = std::chrono::milliseconds(100);
   double saturated = 0.95;                             // an engine that is at least so busy is saturated
-  std::shared_ptr<FlightRecorder> recorder = nullptr;  // is shown every frame; null: none
+  std::shared_ptr<FlightRecorder> recorder = nullptr;  // gets every frame; null: none
 };
 
 // Reads all GPUs at each tick and adds the values up. One thread calls tick(); any thread calls the other functions,
-// none of which waits for a reading: values are added under a lock that is not held while the machine is read. They are
-// added up some frames at a time, and whenever somebody asks: at ten ticks a second every tick finds the caches cold,
-// so one that only puts its frame aside is cheaper by far.
+// none of which waits for a reading, because the lock is not held while the machine is read. A tick only stores its
+// frames; they are added up several at a time, or when another function needs the sums. At ten ticks a second the
+// caches are cold at every tick, so this is far cheaper.
 class Sampler {
  public:
   // machine must outlive it.
   Sampler(Machine& machine, const SamplerOptions& options) : machine_(machine), options_(options) {}
 
-  // The GPUs to sample from the next tick on. Those that are sampled already continue.
+  // The GPUs to sample from the next tick on. GPUs that are sampled already are not interrupted.
   void follow(const std::vector<AccessibleGpu>& gpus);
 
-  // expirations: as TickTimer::wait(). Ticks that were missed are counted; none is made up for.
+  // expirations: as TickTimer::wait(). Missed ticks are counted, not repeated.
   void tick(std::uint64_t expirations);
 
   std::uint64_t missed() const { return missed_; }
@@ -48,7 +48,7 @@ class Sampler {
   // Seconds, by FrameLayout::gts and reasons; null: the layout has no such GT or reason.
   using Throttled = std::array<std::array<double*, kReasons>, kGts>;
 
-  // What the samples of one GPU add up to since this process started, over rebinding.
+  // Sums over the samples of one GPU since this process started; a rebind does not reset them.
   struct GpuView {
     const FrameLayout& layout;
     GpuState state;                                       // at the last tick
@@ -65,14 +65,14 @@ class Sampler {
       if (gpu.bound) visit(GpuView{gpu.layout, gpu.state, gpu.outcome, gpu.statistics, gpu.throttled});
   }
 
-  // What one GPU's values were in a client's window.
+  // Extremes of one GPU's values in a client's window.
   struct WindowView {
     const FrameLayout& layout;
     std::span<const Extremes> engines;  // busy, 0..1; by FrameLayout::engines
     std::span<const Extremes> domains;  // watts
     std::span<const Extremes> gts;      // hertz, while not parked
   };
-  // Ends the window of this client and begins its next one: visit(WindowView) for each GPU that is bound.
+  // Ends the window of this client, begins its next one, and calls visit(WindowView) for each GPU that is bound.
   template <class Visit>
   void take_window(std::string_view client, Visit&& visit) {
     const std::lock_guard lock(mutex_);
@@ -90,7 +90,7 @@ class Sampler {
  private:
   static constexpr std::size_t kSeries = kEngines + kDomains + kGts;
 
-  // What is known of the GPU at one PCI address; stays when the GPU goes.
+  // The state of the GPU at one PCI address; kept when the GPU disappears.
   struct SampledGpu {
     bool bound = false;
     std::size_t first_series = 0;
@@ -115,7 +115,7 @@ class Sampler {
   static constexpr std::size_t kMostWaiting = 8;
 
   void adopt_gpus();
-  // The lock is held.
+  // The caller holds the lock.
   void put_aside(SampledGpu& gpu, const GpuReader& reader, bool same_layout);
   void add_up();
   void add(SampledGpu& gpu, const SampleFrame& frame);
@@ -129,13 +129,13 @@ class Sampler {
   std::vector<SampledReader> readers_;
   SampleFrame frame_;
 
-  std::atomic<bool> has_followed_{false};                // the next one: to look costs no lock
+  std::atomic<bool> has_followed_{false};                // whether followed_ is set; read without the lock
   mutable std::mutex mutex_;                             // guards what follows
   std::optional<std::vector<AccessibleGpu>> followed_;   // not adopted yet
   std::map<std::string, SampledGpu, std::less<>> gpus_;  // by PCI address
   ClientWindows windows_;
   std::array<Waiting, kMostWaiting> waiting_;
-  std::size_t waits_ = 0;  // frames in it
+  std::size_t waits_ = 0;  // frames in waiting_
 };
 
 }  // namespace igpu::sampling

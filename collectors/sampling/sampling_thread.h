@@ -16,26 +16,26 @@
 
 namespace igpu::sampling {
 
-// Calls Sampler::tick() at every multiple of the interval, on a thread that blocks all signals. The thread has the
-// rights of the one that constructs this. Throws std::system_error. A tick that throws is reported by outcome(), and
-// the next one is taken as usual.
+// Calls Sampler::tick() at every multiple of the interval, on a thread that blocks all signals. The thread inherits its
+// rights from the thread that constructs the object. Throws std::system_error. An exception in a tick is reported by
+// outcome() and does not stop the following ticks.
 class SamplingThread {
  public:
   struct Options {
     Nanoseconds interval{};
-    Nanoseconds patience = std::chrono::seconds(5);  // a tick that takes longer hangs
-    std::shared_ptr<void> keep_alive{};              // of what the thread needs that may outlive this
+    Nanoseconds patience = std::chrono::seconds(5);  // a tick that takes longer is reported as hanging
+    std::shared_ptr<void> keep_alive{};              // what the thread needs; a hanging thread may outlive this object
   };
 
   SamplingThread(std::shared_ptr<Sampler> sampler, Options options);
-  // Waits for the tick that is under way. One that hangs is left behind: its thread ends when the tick does.
+  // Waits for the current tick. A tick that hangs is left behind: its thread ends when the tick does.
   ~SamplingThread();
   SamplingThread(const SamplingThread&) = delete;
   SamplingThread& operator=(const SamplingThread&) = delete;
 
-  // What went wrong since the last call: a tick threw, or the one that is under way hangs. Any thread.
+  // A Failure if a tick has thrown since the last call, or if the current tick hangs. Any thread.
   Reading<Unit> outcome();
-  // Ticks that have become due during the one that is under way and that Sampler::missed() will count at its end.
+  // Ticks that have become due during the current one. Sampler::missed() counts them when it ends.
   std::uint64_t overdue() const;
 
  private:
@@ -45,7 +45,7 @@ class SamplingThread {
     const std::shared_ptr<Sampler> sampler;
     const Options options;
     TickTimer timer;
-    std::atomic<Nanoseconds> tick_began{Nanoseconds::zero()};  // by the steady clock; 0: none is under way
+    std::atomic<Nanoseconds> tick_began{Nanoseconds::zero()};  // by the steady clock; 0: between ticks
     std::mutex mutex;                                          // guards what follows
     std::condition_variable changed;
     bool ended = false;
@@ -53,7 +53,7 @@ class SamplingThread {
   };
   static void run(State& state);
   static void tick(State& state, std::uint64_t expirations);
-  // How long the tick that is under way has taken.
+  // How long the current tick has taken.
   Nanoseconds under_way() const;
 
   const std::shared_ptr<State> state_;
