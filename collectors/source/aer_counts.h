@@ -11,7 +11,7 @@
 
 // PCIe errors as the kernel counts them since it found the device: aer_dev_correctable, aer_dev_nonfatal and
 // aer_dev_fatal (drivers/pci/pcie/aer.c, Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats). They exist if the
-// function has the AER capability and the kernel, not the firmware, handles errors. Reading them wakes nothing: the
+// function has the AER capability and the kernel, not the firmware, handles errors. Reading them resumes no device: the
 // counts are in the kernel's memory.
 namespace igpu {
 
@@ -21,11 +21,11 @@ struct AerCount {
 };
 
 // The lines "NAME COUNT" of one file. The total in the last line is not kept: it may differ from the sum. Lines of any
-// other form are left out: kernels before 5.19 print some.
+// other form are skipped: kernels before 5.19 print some.
 std::vector<AerCount> parse_aer_counts(std::string_view text);
 
 struct AerFile {
-  std::string_view severity;  // as the label says it
+  std::string_view severity;  // value of the label severity
   std::string_view file;
 };
 inline constexpr std::array<AerFile, 3> kAerFiles{
@@ -39,7 +39,7 @@ struct PciePort {
   std::string_view port;  // endpoint, switch_downstream, switch_upstream, root
   std::string path;
 };
-// The GPU first. Only the GPU where no bridge is visible, as in a virtual machine.
+// From the GPU to the root port. Only the GPU if no bridge is visible, as in a virtual machine.
 std::vector<PciePort> pcie_ports(std::string_view pci_path);
 
 }  // namespace igpu

@@ -12,13 +12,14 @@
 
 namespace igpu {
 
-// One sysfs attribute: opened at its first read, kept open, opened again after its device or the read failed. A file
-// that does not exist is not tried again (a driver makes its files when it binds); one without read permission is.
+// One sysfs attribute: opened at its first read and kept open; reopened after the device has gone or a read has failed.
+// A file that does not exist is not tried again (a driver creates its files when it binds); a file without read
+// permission is.
 class Attribute {
  public:
   Attribute(const Directory& root, std::string path) : path_(std::move(path)), root_(&root) {}
 
-  // Without surrounding spaces. An empty file is a Failure.
+  // The file's text without surrounding spaces. An empty file is a Failure.
   Reading<std::string_view> text(std::span<char> buffer);
   Reading<std::uint64_t> number();  // anything but one decimal number is a Failure
   Reading<std::int64_t> signed_number();

@@ -33,9 +33,10 @@ struct CgroupDmem {
 // (xe_ttm_vram_mgr.c: vram0, vram1; i915 has none), and bytes. A buffer is charged to the group of the process that
 // made it, while it is in the card's memory.
 //
-// Finds the groups that hold memory, with what they hold beyond the groups below them. Where the controller is not
-// enabled below a group (cgroup.subtree_control), that group has all of theirs. Reads no group below one that holds
-// nothing. Absent{kernel}: there is no such controller. Absent{disabled, EOPNOTSUPP}: it is enabled for no group.
+// Finds the groups that hold memory, each with what it holds itself, without the groups below it. If the controller is
+// not enabled below a group (cgroup.subtree_control), the charges of all groups below count as that group's own. Reads
+// no group below one that holds nothing. Absent{kernel}: the kernel has no such controller. Absent{disabled,
+// EOPNOTSUPP}: no group has it enabled.
 class CgroupDmemTree {
  public:
   static constexpr std::size_t kMostGroups = 4096;  // that are read in a scan

@@ -34,8 +34,8 @@ struct CgroupNames {
 // A path of /proc/<pid>/cgroup. The names are views into it where no character changes.
 CgroupNames names_of_cgroup(std::string_view path);
 
-// The most specific path of /proc/<pid>/cgroup: one that names a container or a machine, else the unified hierarchy's,
-// else systemd's own, else any except the root. "" if the text contains none.
+// The most specific path of /proc/<pid>/cgroup: one that names a container or a machine, otherwise that of the unified
+// hierarchy, otherwise systemd's own, otherwise any path except the root. "" if the text contains none.
 std::string_view most_specific_cgroup(std::string_view text);
 
 }  // namespace igpu

@@ -16,16 +16,17 @@
 namespace igpu {
 
 // The rates of the clocks by which the clients of each xe GPU count cycles, by PCI address. They are learned from
-// scans, unless a collector that may open the render node asks the driver. All functions may be called on any thread.
+// scans, or queried from the driver by a collector that may open the render node. All functions may be called on any
+// thread.
 class ClientClocks {
  public:
-  // nullopt while it is not known.
+  // nullopt while the rate is not known.
   std::optional<double> hertz(std::string_view device) const {
     const std::lock_guard lock(mutex_);
     const auto clock = clocks_.find(device);
     return clock == clocks_.end() ? std::nullopt : clock->second.rate.hertz();
   }
-  // Asks the driver, once for each binding of the GPU, whichever collector calls this first. The GPU must be awake.
+  // Queries the driver, once for each binding of the GPU: at the first call of any collector. The GPU must be awake.
   void ask(DrmNodes& nodes, const Gpu& gpu);
   // Calls `function` with the ClockRate of the GPU.
   template <class F>

@@ -14,13 +14,14 @@ namespace igpu {
 // The engine time of one DRM client on one class of engines, in the client's own unit: i915 prints nanoseconds, xe
 // prints GPU cycles beside the GPU's timestamp.
 //
-// Corrections of running contexts are held; they are far below a second, and a counter that steps back further was
-// reset. xe adds up 32-bit context timestamps, and on some kernels a lap of theirs lowers the sum by 2^32: that is
-// undone where the GPU's timestamp shows that a lap was possible.
+// The kernel corrects the counters of running contexts by far less than a second: after such a step back the earlier
+// value is held. A counter that steps back further was reset. xe adds up 32-bit context timestamps, and on some kernels
+// a wraparound of one lowers the sum by 2^32. This is undone if the GPU's timestamp shows that a wraparound was
+// possible.
 class ClientEngineCounter {
  public:
   struct Step : HeldCounter::Step {
-    bool spoiled = false;  // a correction that is too large for the window it lies in: no ratio
+    bool spoiled = false;  // a correction too large for its window, which gets no ratio
   };
 
   // engine must be present(). clock learns from the GPU's timestamp.
@@ -42,13 +43,13 @@ class ClientEngineCounter {
   }
 
   // Whether the client has counted so much less than before that it may be another one under the same id (only i915,
-  // which counts nanoseconds, gives ids again). far: more than any correction.
+  // which counts nanoseconds, reuses ids). far: only if the step exceeds every correction.
   bool would_step_back(const ClientEngine& engine, bool far) const {
     return engine.busy_ns && counter_.would_step_back(*engine.busy_ns, kHeldNanoseconds / (far ? 1 : kSpoilingPart));
   }
 
-  // The most that the class can have gained in this time, in the client's unit. Kernels publish in lumps: a little more
-  // than the time that has passed is possible.
+  // The most that the class can have gained in this time, in the client's unit. Kernels publish counts in lumps, so a
+  // little more than the elapsed time is possible.
   static double most(const ClientEngine& engine, Nanoseconds elapsed, std::optional<double> hertz) {
     const double seconds = to_seconds(elapsed).value;
     if (engine.busy_ns) return possible(seconds * 1e9, static_cast<double>(kHeldNanoseconds), engine);
@@ -58,9 +59,9 @@ class ClientEngineCounter {
  private:
   static constexpr std::uint64_t kHeldNanoseconds = 1'000'000'000;
   static constexpr std::uint64_t kHeldCycles = 19'200'000;
-  static constexpr std::uint64_t kSpoilingPart = 100;  // of what is held
+  static constexpr std::uint64_t kSpoilingPart = 100;  // the part of a held value that spoils a window
   static constexpr double kFastestClock = 38.4e6;
-  static constexpr std::uint32_t kMostEngines = 64;  // whatever a file says
+  static constexpr std::uint32_t kMostEngines = 64;  // a file that reports more is not believed
 
   static double possible(double passed, double slack, const ClientEngine& engine) {
     return (passed * 1.25 + slack) * std::min(engine.capacity, kMostEngines);

@@ -75,7 +75,7 @@ class ClientFileReader {
   const ClientFiles* known_ = nullptr;
   std::unique_ptr<Directory> directory_;  // opened when its first file is read
   std::size_t first_client_ = 0, first_npu_client_ = 0;
-  bool is_accel_ = false;  // the last file, by its link
+  bool is_accel_ = false;  // the link of the last file led to a node of an NPU
   std::optional<std::uint64_t> start_time_;
   bool links_readable_ = true;
   std::string device_;  // of the last file read

@@ -11,8 +11,8 @@
 
 namespace igpu {
 
-// Finds every DRM client of i915 and xe on the machine, deduplicated, with the facts of the processes that hold one.
-// The exporter's own process is skipped: it opens nodes only to measure. One thread at a time.
+// Finds every DRM client of i915 and xe on the machine, deduplicated, with facts about the processes that hold a
+// client. The exporter's own process is skipped: it opens nodes only to measure. One thread at a time.
 class ClientFinder {
  public:
   virtual ~ClientFinder() = default;
@@ -21,7 +21,8 @@ class ClientFinder {
   virtual Reading<ClientSnapshot> find(std::span<const std::string> asleep) = 0;
 };
 
-// Uses BPF where the machine offers it, otherwise a walk over /proc. Under Windows, what it says of each process.
+// Uses BPF where the machine offers it, otherwise a walk over /proc. Under Windows: the graphics kernel's statistics of
+// each process.
 std::unique_ptr<ClientFinder> make_client_finder(Machine& machine);
 
 }  // namespace igpu

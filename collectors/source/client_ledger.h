@@ -19,21 +19,21 @@
 
 namespace igpu {
 
-// What the clients of one GPU have counted, from scan to scan. The rules that all sums over clients share are here:
-//   - A client with an id that was given again is another client. Only i915 does that (before Linux 6.5 always, later
-//     when the device is bound again), and it counts nanoseconds: a lower count under another holder, which was read or
-//     has ended, shows it; after a binding a count that began again does.
-//   - One rate of the GPU's clock, learned from all its clients.
-//   - A client that is not seen keeps its counts while its process runs (its GPU sleeps, or a scan misses it), and some
-//     scans longer, because another process may hold it that the next scans do not visit.
+// Adds up what the clients of one GPU have used, from scan to scan. The rules that all sums over clients share are here:
+//   - A reused id is a new client. Only i915 reuses ids (before Linux 6.5 always, later when the device is rebound), and
+//     it counts nanoseconds. It shows as a lower count under another process if the previous one was read in this scan
+//     or has ended; after a rebind, as a count that restarted.
+//   - The rate of the GPU's clock is learned from all its clients.
+//   - A client that a scan does not show (its GPU sleeps, or the scan missed it) keeps its counts while its process
+//     runs, and for some scans after that, because another process may hold it that the next scans do not visit.
 class ClientLedger {
  public:
-  // Beyond this many clients that are not seen, only those that may be hidden are kept, for kMostScans.
+  // If more clients than this are not seen, only those that may be hidden are kept, for kMostScans scans.
   static constexpr std::size_t kMostUnseen = 4096;
   // Within this many scans every process is visited (source/client_walk.h).
   static constexpr std::uint64_t kMostScans = 16;
 
-  // Sets serial, slot and counts of these clients of the snapshot: all of this GPU, sorted by PID.
+  // Sets serial, slot and counts of `clients`: all of the snapshot's clients of this GPU, sorted by PID.
   void count(const ClientSnapshot& snapshot, std::span<DrmClient> clients, ClockRate& clock);
   // i915 may now give the id of a known client to a new one of the same process.
   void device_was_bound();
@@ -63,13 +63,13 @@ class ClientLedger {
   std::uint64_t last_serial_ = 0;
 };
 
-// The ledgers of all GPUs. One for each list of scans, which counts every one of them: the collectors only add up what
-// the clients have gained (collector/shared/client_gains.h). One thread at a time.
+// The ledgers of all GPUs. There is one object for each series of scans, and it counts every scan; the collectors only
+// add up what the clients have gained (collector/shared/client_gains.h). One thread at a time.
 class ClientLedgers {
  public:
-  // gpus: those that are bound. asleep: PCI addresses of GPUs whose clients may be hidden.
+  // gpus: all bound GPUs. asleep: PCI addresses of GPUs whose clients may be hidden.
   void count(ClientSnapshot& snapshot, std::span<const Gpu> gpus, std::span<const std::string> asleep);
-  // While a GPU sleeps its clock stands still. May be called on any thread.
+  // The GPU sleeps, so its clock may stand still. May be called on any thread.
   void asleep(const std::string& device) const {
     clocks_->use(device, [](ClockRate& clock) { clock.pause(); });
   }

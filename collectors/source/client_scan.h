@@ -68,7 +68,7 @@ class ClientScan {
   ClientSnapshot snapshot_;
   SleepingGpus gpus_;
   Nanoseconds deadline_{};
-  std::optional<std::uint32_t> self_;  // our own PID; unknown in a captured tree
+  std::optional<std::uint32_t> self_;  // PID of this process; unknown in a captured tree
   bool counts_descriptors_ = false;    // the kernel reports them as the size of /proc/<pid>/fd
 };
 

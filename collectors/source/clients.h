@@ -35,9 +35,9 @@ struct ClientEngine {
 
 // What a client has used on one class of engines since the first scan that found it, in its own unit. Only grows.
 struct ClientCount {
-  std::uint64_t gained = 0;   // for a count that only grows
-  std::uint64_t moved = 0;    // what a ratio is made of: values that were held count again
-  std::uint32_t spoiled = 0;  // corrections so far that are too large for the window they lie in
+  std::uint64_t gained = 0;   // new time only: for counters
+  std::uint64_t moved = 0;    // also time that a correction took back and that was counted again: for ratios
+  std::uint32_t spoiled = 0;  // number of corrections so far that were too large for their windows
 };
 
 struct ClientMemory {
@@ -55,8 +55,8 @@ struct DrmClient {
   std::vector<ClientMemory> memory;
 
   // Set by ClientLedgers.
-  std::uint64_t serial = 0;                          // of this client; another one under the same id has another
-  std::size_t slot = 0;                              // of its GPU's clients, known ones that are hidden included
+  std::uint64_t serial = 0;  // identifies this client; a later client with the same id has another serial
+  std::size_t slot = 0;      // index among its GPU's clients, hidden ones included
   std::array<ClientCount, kEngineClasses> counts{};  // indexed by EngineClass
 
   bool reports_engine_time() const {
@@ -78,7 +78,7 @@ struct ClientProcess {
   std::uint64_t start_time_ticks = 0;  // field 22 of /proc/<pid>/stat: distinguishes a reused PID
   std::string comm;
   std::string user;          // name if the passwd file knows the uid, else the number
-  std::string cgroup;        // path of the unified (or most telling) hierarchy
+  std::string cgroup;        // path in the unified hierarchy, or in the most specific one
   std::string container_id;  // 64 hex digits, or ""
   std::string pod_uid;
   std::string systemd_unit;
@@ -93,17 +93,17 @@ struct ClientSnapshot {
   std::string_view way = "walk";            // how clients were found: walk or bpf
   std::optional<Nanoseconds> oldest_scan;   // time of the oldest scan of a process; nullopt: no scan needed
   std::vector<DrmClient> clients;           // sorted by (device, pid, id)
-  std::vector<NpuClient> npu_clients;       // likewise
+  std::vector<NpuClient> npu_clients;       // sorted by (device, pid, id)
   std::vector<ClientProcess> processes;     // processes that hold a client of a GPU; sorted by pid
   std::vector<std::uint32_t> pids;          // all running processes, visited or not; sorted
   std::uint64_t processes_denied = 0;       // processes of other users, whose fdinfo needs CAP_SYS_PTRACE
   std::uint64_t processes_seen = 0;
   std::uint64_t blocks_skipped = 0;    // truncated or malformed text, or a client without id or address
-  std::uint64_t npu_files_silent = 0;  // open nodes of NPUs whose text has nothing of DRM: the kernel is older
+  std::uint64_t npu_files_silent = 0;  // open nodes of NPUs without DRM text: an older kernel
   // Files that were not read, because they may belong to a sleeping GPU. With CAP_DAC_READ_SEARCH their GPU is known.
   std::uint64_t files_left_out = 0;
   bool complete = true;      // false: the time limit was reached; the rest follows in the next walk
-  bool pids_hidden = false;  // /proc is mounted with hidepid, or holds only our own PID namespace
+  bool pids_hidden = false;  // /proc is mounted with hidepid, or shows only this PID namespace
   Nanoseconds duration{};
   std::shared_ptr<ClientClocks> clocks;  // set by ClientLedgers; later scans share it
 

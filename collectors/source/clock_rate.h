@@ -9,13 +9,13 @@
 
 namespace igpu {
 
-// How fast the timestamp counter of a GPU runs, learned by reading it together with our own clock.
+// The rate of a GPU's timestamp counter, learned by reading it together with the system's clock.
 //
-// Cycles become seconds only with this rate. No file of xe reports it; the render node does, to a process that may open
-// it. The hardware has a small set of rates (crystals of 19.2, 24, 25 and 38.4 MHz, halved up to three times) that are
-// at least 4 % apart: one measurement over a fifth of a second picks the right one, and from then on the conversion is
-// exact. Any other rate is accepted when two measurements in a row agree. Before the first measurement no rate is
-// known, and no cycles are converted.
+// It converts cycles to seconds. No file of xe reports it; the render node does, to a process that may open it. The
+// hardware has a small set of rates (crystals of 19.2, 24, 25 and 38.4 MHz, halved up to three times) that are at least
+// 4 % apart: one measurement over a fifth of a second picks the right one, and from then on the conversion is exact.
+// Any other rate is accepted when two measurements in a row agree. Before the first measurement no rate is known, and
+// no cycles are converted.
 class ClockRate {
  public:
   // count: the counter's value at `time`. A step back (a reset) and pause() restart the measurement; a known rate stays

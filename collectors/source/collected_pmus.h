@@ -6,14 +6,14 @@
 
 #include "machine/filesystem.h"
 
-// The PMUs that collectors read, of all that a kernel has: those of GPUs, of RAPL and of memory controllers. Never one
-// of probes, tracepoints, breakpoints or software events: those read or change what belongs to other processes.
+// The PMUs that collectors read, of all that a kernel has: those of GPUs, of RAPL and of memory controllers. Never a
+// PMU of probes, tracepoints, breakpoints or software events: these read or change what belongs to other processes.
 namespace igpu {
 
 bool is_collected_pmu(std::string_view name);
 
-// Whether a PMU that collectors read has this number now. Numbers are given out when a driver is bound, so it reads
-// them from sysfs each time.
+// Whether a PMU that collectors read has this number now. The kernel assigns numbers when a driver is bound, so they
+// are read from sysfs at each call.
 bool is_type_of_collected_pmu(const Directory& sys, std::uint32_t type);
 
 }  // namespace igpu

@@ -25,13 +25,13 @@ struct Connector {
 // The kernel's masks of a device's outputs have 32 bits (drm_connector_mask() in include/drm/drm_connector.h).
 inline constexpr std::size_t kMostConnectors = 32;
 
-// Sorted by name; of more than kMostConnectors the first ones. Absent{hardware}: the GPU has no card node.
+// Sorted by name, at most kMostConnectors. Absent{hardware}: the GPU has no card node.
 Reading<std::vector<Connector>> read_connectors(const Directory& sys, const Gpu& gpu);
 
-// The file of an output's modes. It lets its readers wait while any output of the GPU is probed, for seconds if a
-// monitor answers badly: modes_show() takes mode_config.mutex.
+// The file of an output's modes. A read blocks while any output of the GPU is probed, for seconds if a monitor answers
+// badly: modes_show() takes mode_config.mutex.
 std::string modes_path(const Gpu& gpu, std::string_view output);
-inline constexpr std::size_t kModesStart = 64;  // as much of it is needed
+inline constexpr std::size_t kModesStart = 64;  // bytes of the file that are needed
 // "1920x1080": the first line of `modes`, which the kernel sorts by preference. Absent if there are none.
 Reading<std::string> preferred_mode(std::string_view modes, const std::string& path);
 

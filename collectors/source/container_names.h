@@ -40,8 +40,8 @@ std::optional<ContainerLog> parse_container_log(std::string_view name);
 // "k8s_<container>_<pod>_...". "" if it is not a name.
 std::string plain_container_name(std::string_view name);
 
-// Caches what it has read, and reads again for unknown ids: once per scan for a new one, every ten seconds for those
-// that were not found.
+// Caches the names. Searches again for unknown ids: for a new id once per scan, for ids that were not found every ten
+// seconds.
 class ContainerNames {
  public:
   // root: the host's file system (--path.rootfs).
@@ -49,9 +49,9 @@ class ContainerNames {
 
   // Starts a scan: unknown ids may be searched once more.
   void begin_scan(Nanoseconds now);
-  // Null if the host has no name for it.
+  // The pod with this uid; null if the host has no name for it.
   const PodName* pod(const std::string& uid);
-  // pod_uid: of the pod that it belongs to, or "". Returns "" if the host has no name for it.
+  // The name of a container; "" if the host has none. pod_uid: its pod's, or "".
   const std::string& container(const std::string& id, const std::string& pod_uid);
 
   // Why requested names of containers are missing; nullopt if none is.

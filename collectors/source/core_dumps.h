@@ -14,8 +14,8 @@ namespace igpu {
 
 struct CoreDump {
   std::string pci_path;  // of the device that failed: "devices/pci0000:00/.../0000:03:00.0"
-  // Since 1970: when a program, such as udev, first looked at it, which is soon after it was made; the kernel keeps no
-  // time of it. Zero: unknown.
+  // Since 1970: when a program such as udev first examined the dump, soon after it was made; the kernel itself records
+  // no time. Zero: unknown.
   Nanoseconds modified{};
   std::string content;  // path of the file, which only root can read; writing to it deletes the dump
 };
@@ -26,8 +26,8 @@ class CoreDumps {
  public:
   explicit CoreDumps(const Directory& sys) : sys_(sys) {}
 
-  // Those that were made since the last call; at the first call, those that exist. Absent{disabled, EPERM}: turned off
-  // until the next boot. Absent{kernel}: built without CONFIG_DEV_COREDUMP.
+  // The dumps that were made since the last call; at the first call, all that exist. Absent{disabled, EPERM}: turned
+  // off until the next boot. Absent{kernel}: built without CONFIG_DEV_COREDUMP.
   Reading<std::vector<CoreDump>> new_ones();
 
  private:

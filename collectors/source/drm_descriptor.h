@@ -25,14 +25,14 @@ struct DeviceNumber {
   std::uint64_t major = 0, minor = 0;
   bool operator==(const DeviceNumber&) const = default;
 };
-// Of a character device; nullopt for other files.
+// The device number of a character device; nullopt for other files.
 constexpr std::optional<DeviceNumber> character_device(const FileFacts& file) {
   constexpr std::uint32_t kType = 0170000, kCharacterDevice = 0020000;
   if ((file.mode & kType) != kCharacterDevice) return std::nullopt;
   return DeviceNumber{major_of(file.rdev), minor_of(file.rdev)};
 }
 
-// What a file "dev" of sysfs says: "226:128".
+// The content of a sysfs file "dev": "226:128". nullopt if it cannot be read or is malformed.
 inline std::optional<DeviceNumber> device_number(const Directory& sys, const std::string& path) {
   std::array<char, 32> buffer;
   const auto text = sys.read(path, buffer);
@@ -63,8 +63,8 @@ constexpr bool has_node_name(std::string_view path) {
   return name.starts_with("card") || name.starts_with("renderD") || is_accel_name(name);
 }
 
-// A device that may be a DRM node under another name. Only in /dev, which is the kernel's own file system: examining
-// files elsewhere could hang with their file system.
+// Whether a path may be a DRM node under another name. Only paths in /dev, which is the kernel's own file system:
+// examining files elsewhere could hang with their file system.
 constexpr bool may_be_renamed_node(std::string_view path) {
   return path.starts_with("/dev/") && path != "/dev/null" && !path.starts_with("/dev/pts/") &&
          !path.starts_with("/dev/shm/");

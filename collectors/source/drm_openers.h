@@ -13,8 +13,8 @@
 //
 // It is a hint, never proof. It names the process that opened a node (from Linux 6.7 on, the last process that used the
 // file). It does not name processes that inherited or received the descriptor, and names none once the opener has
-// ended. Linux before 6.2 names the thread. So it can make a finder scan a process sooner, but the other processes
-// still need their scans.
+// ended. Linux before 6.2 names the thread. So a finder can use it to scan a process sooner, but must still scan the
+// other processes.
 //
 // Permissions: debugfs is root's (mode 0700). Reading the file does not resume the GPU.
 namespace igpu {

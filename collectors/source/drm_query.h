@@ -28,7 +28,7 @@ struct EngineInstance {
   std::uint16_t gt;
 };
 
-// may_know_used: the process is perfmon capable. Otherwise a used of 0 is not a value.
+// may_know_used: this process has CAP_PERFMON. Without it, a reported `used` of 0 is not a value.
 Reading<std::vector<MemoryRegion>> memory_regions(DrmNode& node, Driver driver, bool may_know_used);
 
 // Engines of an xe device; unknown classes (VM_BIND) are skipped. Sorted by gt, class, instance.
@@ -45,11 +45,12 @@ struct FirmwareVersion {
   std::uint32_t major = 0, minor = 0, patch = 0;
   bool operator==(const FirmwareVersion&) const = default;
 };
-// xe, from Linux 6.11: of HuC its version, while it runs; of GuC the version of its submission interface (1.x), not of
-// the file that was loaded (70.x), which only root can read. Absent ENODEV: the GPU has none, or it does not run.
+// xe, from Linux 6.11. For HuC: its version, while it runs. For GuC: the version of its submission interface (1.x), not
+// of the loaded file (70.x), which only root can read. Absent ENODEV: the GPU has none, or it does not run.
 Reading<FirmwareVersion> xe_firmware_version(DrmNode& node, Microcontroller which);
-// i915 (I915_PARAM_HUC_STATUS): whether HuC was authenticated; no version. Reads a register. Absent with the errno that
-// says why HuC does not run: ENODEV (the GPU has none), EOPNOTSUPP (turned off), ENOPKG, ENOEXEC, ENOMEM, EIO.
+// i915 (I915_PARAM_HUC_STATUS): whether HuC was authenticated; i915 reports no version. Reads a register. Absent with
+// the errno that says why HuC does not run: ENODEV (the GPU has none), EOPNOTSUPP (turned off), ENOPKG, ENOEXEC,
+// ENOMEM, EIO.
 Reading<bool> i915_huc_authenticated(DrmNode& node);
 
 }  // namespace igpu

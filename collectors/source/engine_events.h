@@ -27,7 +27,7 @@ struct I915EngineEvent {
   std::string_view kind;  // busy, wait, sema
   EngineClass engine_class;
 };
-// events: as PmuSession::events(). Others are left out.
+// events: as PmuSession::events(). Events that are not an engine's are skipped.
 std::vector<I915EngineEvent> i915_engine_events(std::span<const std::string> events);
 
 // The two events of an xe engine, and their terms.
@@ -38,14 +38,14 @@ std::array<PmuSession::Term, 4> xe_engine_terms(const EngineInstance& engine, st
 // Virtual functions whose events are opened: as many as the largest GPU has (63). A group of many more would exceed
 // what one read(2) of perf returns.
 inline constexpr std::uint32_t kMostCountedVfs = 64;
-// Total ticks of function 0 are those of its share of the engine, which a time slice makes smaller than the engine's
-// time; no event counts the whole. This computes it where the rate of the ticks is known, else returns `total`.
+// The total ticks of function 0 cover only its own time slices, not all of the engine's time, and no event counts the
+// whole. Returns the engine's ticks computed from their rate, or `total` if the rate is not known.
 std::uint64_t ticks_of_engine(std::uint64_t total, Nanoseconds elapsed, std::optional<double> hertz);
 std::string xe_engine_name(const EngineInstance& engine);
 
 // The engines that the xe PMU counts, by the render node or, without access to it, by trial. Do not call it on a
-// sleeping GPU. Absent EOPNOTSUPP: the firmware is too old for these events. all_or_none: kNotDescribed if there may be
-// engines whose events the PMU does not describe.
+// sleeping GPU. Absent EOPNOTSUPP: the firmware is too old for these events. all_or_none: Absent kNotDescribed if there
+// may be engines whose events the PMU does not describe.
 Reading<std::vector<EngineInstance>> xe_pmu_engines(Machine& machine, const Gpu& gpu, const PmuSession& pmu,
                                                     bool all_or_none);
 

@@ -7,8 +7,9 @@
 #include "igpu/device.h"
 #include "machine/filesystem.h"
 
-// Whether the kernel holds a captured GPU hang. i915: <card>/error, root only, says "No error state collected"
-// when clean (i915_sysfs.c); xe: a device core dump exists, visible to all (<pci>/devcoredump, /sys/class/devcoredump).
+// Whether the kernel holds a captured GPU hang. i915: <card>/error, readable by root only, has the text "No error state
+// collected" if there is none (i915_sysfs.c); xe: a device core dump exists, which every user can see
+// (<pci>/devcoredump, /sys/class/devcoredump).
 namespace igpu {
 
 class ErrorState {

@@ -6,8 +6,8 @@
 
 namespace igpu {
 
-// The process of a thread that the kernel log names, with its own name. As the log has it if the thread has ended, if
-// /proc does not show it, or if its id belongs to another thread now, whose name is not that of the log.
+// The process of a thread that the kernel log names. Returns the log's id and name unchanged if the thread has ended,
+// if /proc does not show it, or if the id belongs to a thread of another name now.
 FaultProcess process_of_thread(const Directory& proc, const FaultProcess& thread);
 
 }  // namespace igpu

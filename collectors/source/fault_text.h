@@ -12,9 +12,9 @@
 #include "igpu/engine_class.h"
 #include "source/kernel_log_record.h"
 
-// What i915 and xe write into the kernel log about faults, from Linux 5.10 on: gt/intel_reset.c, i915_gpu_error.c and
-// gt/intel_gt_requests.c; xe_guc_submit.c, xe_gt.c, xe_device.c and xe_hw_error.c. The texts are no stable interface:
-// only the part behind the driver's prefix counts, and fields are found by their names.
+// Parses what i915 and xe write into the kernel log about faults, from Linux 5.10 on: gt/intel_reset.c,
+// i915_gpu_error.c and gt/intel_gt_requests.c; xe_guc_submit.c, xe_gt.c, xe_device.c and xe_hw_error.c. The texts are
+// not a stable interface, so only the part behind the driver's prefix is parsed, and fields are found by their names.
 namespace igpu {
 
 // Kinds of hangs: values of the label kind.
@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, kHangKinds> kHangKindNames{
     "job_timeout", "hang", "engine_reset", "cat_error", "page_fault", "gt_reset", "fence_expired", "firmware"};
 constexpr std::string_view to_string(HangKind kind) { return kHangKindNames[static_cast<std::size_t>(kind)]; }
 
-// What one line says. Several lines may belong to one hang.
+// The meaning of one line. Several lines may belong to one hang.
 enum class FaultSign {
   job_timeout,          // xe
   cat_error,            // xe
@@ -60,14 +60,14 @@ struct FaultLine {
 std::optional<FaultLine> parse_fault_line(const KernelLogRecord& record);
 
 // The start of a core dump of xe (xe_devcoredump.c). Linux 6.8 names no process; until 6.12 there is neither the id of
-// the process nor a reason; which GT it is of comes behind the list of GTs, from 6.13 on.
+// the process nor a reason; from 6.13 on the GT that failed is named behind the list of GTs.
 struct CoreDumpStart {
-  HangKind kind = HangKind::job_timeout;  // what the reason says
+  HangKind kind = HangKind::job_timeout;  // from the reason
   std::optional<std::uint32_t> gt, queue;
   std::optional<FaultProcess> process;  // the one that opened the device
 };
 inline constexpr std::size_t kCoreDumpStartSize = 1024;
-// nullopt: not one of xe.
+// nullopt: not a core dump of xe.
 std::optional<CoreDumpStart> parse_core_dump_start(std::string_view text);
 
 }  // namespace igpu

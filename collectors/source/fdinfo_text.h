@@ -29,7 +29,7 @@ struct FdinfoBlock {
   static constexpr std::size_t kMaxRegions = 16;
 
   std::string_view driver;   // "i915", "xe", "amdgpu", ...; "" if the text does not name it
-  std::string_view address;  // of drm-pdev; "" if missing or not of the shape dddd:bb:ss.f
+  std::string_view address;  // of drm-pdev; "" if missing or not of the form dddd:bb:ss.f
   std::optional<std::uint64_t> client_id;
   std::array<ClientEngine, kEngineClasses> engines{};  // indexed by EngineClass
   std::span<const FdinfoRegion> regions() const { return {region_store.data(), region_count}; }
@@ -46,10 +46,10 @@ enum class FdinfoKind {
   client,        // of i915 or xe, with id and address
   npu_client,    // of intel_vpu, with id and address
   other_driver,  // another driver's
-  incomplete,    // an Intel client without id or address, or DRM text without a driver: no owner
+  incomplete,    // an Intel client without id or address, or DRM text that names no driver
 };
 FdinfoKind kind_of(const FdinfoBlock& block);
-// i915 or xe; nullopt for others.
+// The driver i915 or xe; nullopt for all others.
 std::optional<Driver> intel_driver(std::string_view name);
 
 }  // namespace igpu

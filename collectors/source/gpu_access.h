@@ -12,28 +12,29 @@ namespace igpu {
 enum class GpuPower {
   awake,
   unused,     // still awake, but unused: a read would keep it from going to sleep
-  suspended,  // or on its way there
+  suspended,  // suspended or suspending
 };
 
-// The power status of a GPU. To look at it neither wakes the GPU nor restarts its idle timer.
+// The power status of a GPU. Reading it neither wakes the GPU nor restarts its idle timer.
 struct PowerLook {
-  bool suspended = false;                   // or on its way there, or nobody knows
+  bool suspended = false;                   // or suspending, or the status cannot be read
   Reading<std::uint64_t> users = Absent{};  // RuntimePm::users()
 };
 
-// What a thread that reads a GPU between scrapes asks before it does. Any thread.
+// Tells a thread that reads a GPU between scrapes whether it may. Any thread.
 class GpuAccess {
  public:
   virtual ~GpuAccess() = default;
-  // Such a thread judges by itself what it may read: the judgement of the scrapes (SleepGuard) assumes readings that
-  // are seconds apart, and does not hear of these looks.
+  // The caller decides what it may read: the decisions of the scrapes (SleepGuard) assume readings that are seconds
+  // apart, and are not affected by this call.
   virtual PowerLook look() = 0;
-  // Whether the collectors have the PMU of the GPU open. An event of xe keeps the GPU out of its deepest sleep, so
-  // others have such events open only meanwhile.
+  // Whether the collectors have the PMU of the GPU open. An event of xe keeps the GPU out of its deepest sleep, so the
+  // caller may have such events open only while this is true.
   virtual bool pmu_is_open() const = 0;
-  // Why not, at the scrape that gave this access. suspended: they open it when they see work.
+  // Why it was closed, at the scrape that created this object. Reason::suspended: the collectors open it when the GPU
+  // is busy.
   virtual Absent pmu_closed_because() const = 0;
-  // The GPU was removed or rebound: its files are to be closed, and nothing is to be read.
+  // True after the GPU was removed or rebound: close its files and read nothing.
   virtual bool gone() const = 0;
 };
 

@@ -25,7 +25,7 @@ struct GtFolder {
   unsigned number;
   std::string path;
 };
-// Of an xe device, over all its tiles, sorted by number. Listing them wakes nothing.
+// All GTs of an xe device, over all its tiles, sorted by number. Listing them does not resume the device.
 std::vector<GtFolder> xe_gt_folders(const Directory& sys, std::string_view pci_path);
 
 class GtSysfs {
@@ -46,12 +46,12 @@ class GtSysfs {
   // highest one (rp0). xe on DG2 takes its rpa from another register's bits: 627200 MHz.
   Reading<Hertz> bound(Limit& limit);
 
-  // Calls visit(reason, active) for "any" and for every reason that this GT has a file for or has named; one consistent
-  // snapshot where the driver offers it (xe `reasons`). Absent: the GT reports none.
+  // Calls visit(reason, active) for "any" and for every reason that this GT has a file for or has named; a consistent
+  // snapshot if the driver offers one (xe `reasons`). Absent: the GT reports no reasons.
   Reading<Unit> throttle(const std::function<void(std::string_view reason, bool active)>& visit);
 
-  // Calls visit(reason) for the reasons that limit the frequency now. Less to read than throttle(), as it reads the
-  // file of a reason only while there is one.
+  // Calls visit(reason) for the reasons that limit the frequency now. Cheaper than throttle(): it reads the files of
+  // reasons only while the frequency is limited.
   Reading<Unit> active_throttle(const std::function<void(std::string_view reason)>& visit);
 
   // Time in RC6 (xe: C6), milliseconds. On i915 a 32-bit number.
@@ -76,8 +76,8 @@ class GtSysfs {
   std::vector<Limit> limits_;
   std::string reason_prefix_;  // path of a reason's file without the reason
   std::vector<ThrottleReason> reasons_;
-  std::vector<std::string> named_once_;  // reasons of the last snapshot that are not among them
-  std::optional<Hertz> highest_;         // rp0, once it was read
+  std::vector<std::string> named_once_;  // reasons of the last snapshot that are not in reasons_
+  std::optional<Hertz> highest_;         // rp0; nullopt until it was read
   std::optional<std::uint64_t> residency_range_;
 };
 

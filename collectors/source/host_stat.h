@@ -17,11 +17,11 @@ inline constexpr std::array<std::string_view, kCpuModes> kCpuModeNames{"user",  
 
 struct CpuTimes {
   std::uint32_t cpu = 0;
-  std::array<std::uint64_t, kCpuModes> ticks{};  // of a hundredth of a second
+  std::array<std::uint64_t, kCpuModes> ticks{};  // in hundredths of a second
 };
 
-// Every online processor, in the file's order, without their sum. nullopt if a line has an unexpected format. idle and
-// iowait may step back a little.
+// Every online processor, in the file's order, without the line of their sum. nullopt if a line has an unexpected
+// format. idle and iowait may step back a little.
 std::optional<std::vector<CpuTimes>> parse_host_stat(std::string_view text);
 
 }  // namespace igpu

@@ -20,7 +20,8 @@ struct ImcPmu {
   std::vector<std::string> reads, writes;  // events to be added up
 };
 
-// All boxes of one family: a machine that has several counts the same traffic in each. Empty if it has none.
+// All PMUs of one of these families; empty if the machine has none. Families are not added up: each counts the same
+// traffic.
 std::vector<ImcPmu> imc_pmus(const Directory& sys);
 
 }  // namespace igpu

@@ -14,7 +14,7 @@
 
 namespace igpu {
 
-// What the kernel counted, machine/bpf/job_slots.h, for one device.
+// What the kernel counted for one device and class (machine/bpf/job_slots.h).
 struct JobCounts {
   JobSource source = JobSource::drm_sched;
   JobClass engine_class = JobClass::other;
@@ -22,7 +22,7 @@ struct JobCounts {
   std::array<std::uint64_t, kJobBuckets> queue{}, run{};
   double queue_seconds = 0, run_seconds = 0;
 
-  // Those whose work was done as far as anyone knows: neither reset nor lost.
+  // Jobs whose work was done as far as the kernel shows: neither reset nor lost.
   std::uint64_t done() const { return outcomes[JOB_COMPLETED] + outcomes[JOB_BOUND] + outcomes[JOB_LONG_RUNNING]; }
 
   bool operator==(const JobCounts&) const = default;
@@ -30,8 +30,8 @@ struct JobCounts {
 
 // The jobs of one process, device, class and source.
 struct ProcessJobs {
-  std::size_t group = 0;          // among the processes' groups
-  std::uint32_t pid = 0;          // 0: of processes for which the kernel's table had no room
+  std::size_t group = 0;          // index of the group in the kernel's table
+  std::uint32_t pid = 0;          // 0: all processes for which the kernel's table had no room
   std::uint64_t start_ticks = 0;  // as /proc/<pid>/stat has it
   std::string_view device;
   JobCounts counts;
@@ -45,17 +45,18 @@ struct LostJobEvents {
 
 using JobSlots = std::span<const std::uint64_t, JOB_SLOTS>;
 
-// Sorted by class. The kernel writes while this reads: a job may be in its outcome's counter and not yet in a
+// Sorted by class. The kernel may write at the same time: a job may be counted in its outcome and not yet in a
 // histogram.
 std::vector<JobCounts> read_job_counts(JobSlots slots, std::string_view device);
 LostJobEvents read_lost_job_events(JobSlots slots);
 
-// JobCounters::process_slots().
+// Reads JobCounters::process_slots().
 class ProcessJobSlots {
  public:
   explicit ProcessJobSlots(std::span<std::uint64_t> slots);
   void for_each(const std::function<void(const ProcessJobs&)>& f);
-  // The kernel may use the group for another process: this one has ended, and none of its jobs is in flight.
+  // Lets the kernel use the group for another process. Call it after the process has ended, when none of its jobs is in
+  // flight.
   void free(std::size_t group);
 
  private:

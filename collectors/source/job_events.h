@@ -48,30 +48,30 @@ struct JobTracepoint {
 struct JobEventOptions {
   std::vector<JobLayout> only;  // empty: what the machine offers
   bool waits = false;           // also dma_fence_wait_start and _end, i915_request_wait_begin and _end
-  // Whether a ring of xe without a device in its event may be any of several cards: then jobs of one class do not run
-  // one at a time.
+  // An event of xe that names no device may be of any of several cards. Then jobs of one class do not run one at a
+  // time.
   bool several_cards = false;
 };
 
-// How an event decodes; internal.
+// How to decode an event; internal.
 struct JobEventFields;
 
 class JobEventReader {
  public:
   using Formats = std::function<Reading<TraceFormat>(std::string_view system, std::string_view event)>;
 
-  // Without any tracepoint that reports jobs: Absent, denied before not there.
+  // Absent if no tracepoint reports jobs; `permission` if access to at least one was denied.
   static Reading<JobEventReader> choose(const Formats& formats, const JobEventOptions& options = {});
 
   JobEventReader(JobEventReader&&) noexcept;
   JobEventReader& operator=(JobEventReader&&) noexcept;
   ~JobEventReader();
 
-  // Ends before beginnings: opened in this order, no end is lost.
+  // In the order in which to open them: ends before beginnings, so that no end is lost.
   const std::vector<JobTracepoint>& tracepoints() const { return tracepoints_; }
 
   bool reads(const TraceRecord& record) const;
-  // nullopt: no event of a job (reads() says whether it is known), or one that names no fence.
+  // nullopt: not an event of a job (reads() tells whether its tracepoint is known), or an event that names no fence.
   std::optional<JobEvent> job_event(const TraceRecord& record) const;
   std::optional<FenceWaitEvent> wait_event(const TraceRecord& record) const;
 
@@ -82,7 +82,7 @@ class JobEventReader {
   std::vector<JobTracepoint> tracepoints_;
   const JobEventFields* fields_of(const TraceRecord& record) const;
   std::vector<JobEventFields> fields_;
-  std::unordered_map<std::uint16_t, std::size_t> by_id_;  // place in fields_
+  std::unordered_map<std::uint16_t, std::size_t> by_id_;  // index into fields_
   bool several_cards_ = false;
 };
 

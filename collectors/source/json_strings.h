@@ -15,9 +15,9 @@ struct JsonStep {
   std::size_t index = 0;
 };
 
-// Calls visit(path, value) for every string value of a JSON text (RFC 8259), in order. False where the text is broken
-// or more than 32 levels deep; what stands before that was visited. An escape that stands for no character becomes
-// U+FFFD.
+// Calls visit(path, value) for every string value of a JSON text (RFC 8259), in order. Returns false if the text is
+// malformed or more than 32 levels deep; strings before that point were visited. An escape that stands for no character
+// becomes U+FFFD.
 bool visit_json_strings(std::string_view text,
                         const std::function<void(std::span<const JsonStep> path, std::string_view value)>& visit);
 

@@ -12,7 +12,7 @@ namespace igpu {
 
 // A record of /dev/kmsg (Documentation/ABI/testing/dev-kmsg):
 //   6,1234,987654321,-;xe 0000:03:00.0: [drm] GT0: reset started\n SUBSYSTEM=pci\n DEVICE=+pci:0000:03:00.0\n
-// Views into it. Bytes that cannot be printed, and backslashes, stand in the text as \xNN.
+// The members are views into the record. In its text, unprintable bytes and backslashes are written as \xNN.
 struct KernelLogRecord {
   unsigned facility = 0;  // not 0: written by a program
   std::uint64_t sequence = 0;
@@ -23,7 +23,7 @@ struct KernelLogRecord {
 
 std::optional<KernelLogRecord> parse_kernel_log_record(std::string_view record);
 
-// The text with its \xNN as bytes again.
+// The text with each \xNN replaced by its byte.
 std::string unescaped_log_text(std::string_view text);
 
 }  // namespace igpu

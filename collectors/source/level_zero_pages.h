@@ -21,7 +21,7 @@
 #include "tracker/page_layout.h"
 
 // What Level Zero programs have created, destroyed and called, from the pages that the tracker (collectors/tracker)
-// keeps inside them. Any user can put files into their folder: a file that is not a page, or has values that no tracker
+// writes in them. Any user can put files into their folder: a file that is not a page, or has values that no tracker
 // writes, is rejected, counted by reason, and never hides the others.
 namespace igpu {
 
@@ -69,52 +69,52 @@ struct LevelZeroPage {
   std::vector<LevelZeroCalls> calls;          // functions that were called
 };
 
-// The part of the file that holds all of the above.
+// The size of the part of the file that holds all of the above.
 inline constexpr std::size_t kLevelZeroHeadBytes = level_zero::kModulesOffset;
 
 // head: the file's first kLevelZeroHeadBytes; file_size: how long the file says it is. Pure.
 std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const std::byte> head,
                                                                  std::uint64_t file_size);
 
-// A program's counters never go back. Both from the same file.
+// Whether `after` can be a later reading of the same file as `before`: counters never step back.
 bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after);
 
 struct LevelZeroProgram {
-  std::string name;  // of its file
+  std::string name;  // of its page file
   LevelZeroPage page;
-  std::uint32_t owner = 0;  // uid of its file
+  std::uint32_t owner = 0;  // uid of its page file
   bool alive = false;
   std::int32_t pid = 0;  // in the exporter's pid namespace, while alive; 0 if the exporter cannot see it
 };
 
-// Now, by the clock in which pages say when their programs began and ended.
+// The present time on the clock of LevelZeroPage::started_realtime_ns.
 std::uint64_t level_zero_realtime_ns();
 
 struct LevelZeroSnapshot {
   std::vector<LevelZeroProgram> programs;  // newest first
-  std::vector<std::string> skipped;        // files that were to be left alone, and are still there
+  std::vector<std::string> skipped;        // files that `skip` excluded and that still exist
   std::array<std::uint64_t, kPageRejections>
       rejected{};  // files by reason; each is counted once for as long as it lasts
 
   std::uint64_t rejected_for(PageRejection reason) const { return rejected[static_cast<std::size_t>(reason)]; }
 };
 
-// Reads at most kMostPages files, which the owners of the files share: whatever one user puts into the folder, the
-// programs of the others stay. Of one owner the newest files come first, and after them those that were rejected before
-// and those whose names say that they begin in the future. An owner is a uid: a user with subordinate uids
-// (/etc/subuid) can own files as each of them, and has as many shares.
+// Reads at most kMostPages files, shared evenly among the owners of the files, so that no user can displace the
+// programs of others by filling the folder. Of one owner the newest files come first, and after them those that were
+// rejected before and files whose names have a start time in the future. An owner is a uid: a user with subordinate
+// uids (/etc/subuid) can own files as each of them, and has as many shares.
 //
 // A file's owner is not known before its facts are read, which a read does for at most kMostFacts files: pages of the
-// last read, the newest others, and of the rest some at each read, all in turn. So any program is found sooner or later
-// in a folder with more files than that, and then stays.
+// last read, the newest others, and of the rest some at each read, all in turn. So every program is found eventually
+// even in a folder with more files, and then kept.
 class LevelZeroPages {
  public:
   static constexpr std::size_t kMostPages = 1024;
   static constexpr std::size_t kMostFacts = 8 * kMostPages;
 
-  explicit LevelZeroPages(std::unique_ptr<PageFolder> folder,  // null: the machine has no such folders
+  explicit LevelZeroPages(std::unique_ptr<PageFolder> folder,  // null: the machine has no such folder
                           std::function<std::uint64_t()> realtime_ns = level_zero_realtime_ns);
-  // Absent without the folder. skip: files that need not be read again, because their programs have ended.
+  // Absent if there is no folder. skip: files that need not be read again, because their programs have ended.
   Reading<LevelZeroSnapshot> read(const std::function<bool(std::string_view name)>& skip = {});
 
  private:
@@ -135,7 +135,7 @@ class LevelZeroPages {
   Known known_;
   Rejected rejected_;         // at the last read
   std::size_t left_out_ = 0;  // at the last read: files that were neither pages of it nor among the newest
-  std::pair<std::uint64_t, std::string> turn_{};  // start and name of the last file that was looked at in turn
+  std::pair<std::uint64_t, std::string> turn_{};  // start and name of the last file whose turn it was
   std::vector<std::byte> buffer_;
 };
 

@@ -9,7 +9,8 @@
 
 namespace igpu {
 
-// The live resources of a page by the place that created them. file: all of it, accepted by parse_level_zero_page().
+// The live resources of a page by the place in the program that created them. file: the whole file, which
+// parse_level_zero_page() has accepted.
 std::vector<LevelZeroSite> live_level_zero_sites(std::span<const std::byte> file);
 
 }  // namespace igpu

@@ -12,15 +12,15 @@
 
 namespace igpu {
 
-// What the processor's telemetry (Platform Monitoring Technology; drivers/platform/x86/intel/pmt/telemetry.c) says of
-// its NPU: /sys/class/intel_pmt/telem<n>/telem, readable by root only, whose layout its `guid` names. Only layouts that
-// Intel has published are read: those of intel-npu-smi (linux-npu-driver) as its npu-monitor (edge-ai-libraries,
-// npu_monitor.py) repeats them, of Meteor Lake, Arrow Lake, Lunar Lake and Panther Lake. Nothing wakes the NPU: the
-// memory that is read belongs to another device.
+// Energy and temperature of the NPU in the processor's telemetry (Platform Monitoring Technology;
+// drivers/platform/x86/intel/pmt/telemetry.c): /sys/class/intel_pmt/telem<n>/telem, readable by root only. The file
+// `guid` identifies its layout. Only layouts that Intel has published are read: those of Meteor Lake, Arrow Lake, Lunar
+// Lake and Panther Lake, as intel-npu-smi (linux-npu-driver) and npu-monitor (edge-ai-libraries, npu_monitor.py) have
+// them. Reading does not wake the NPU: the memory belongs to another device.
 class NpuTelemetry {
  public:
-  static constexpr double kEnergyUnit = 1.0 / (1 << 14);                 // joules: U32.18.14
-  static constexpr std::uint64_t kEnergyRange = std::uint64_t{1} << 32;  // where the count wraps
+  static constexpr double kEnergyUnit = 1.0 / (1 << 14);  // joules; the value is a fixed-point number U32.18.14
+  static constexpr std::uint64_t kEnergyRange = std::uint64_t{1} << 32;  // the count wraps around here
 
   explicit NpuTelemetry(const Directory& sys) : sys_(sys) {}
 
@@ -28,7 +28,7 @@ class NpuTelemetry {
     std::uint64_t energy = 0;  // in kEnergyUnit, below kEnergyRange
     Celsius temperature;
   };
-  // Absent{hardware}: there is no region of a known layout.
+  // Absent{hardware}: no region has a known layout.
   Reading<Values> read();
 
  private:

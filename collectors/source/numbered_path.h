@@ -18,7 +18,7 @@ class NumberedPath {
     end = std::copy(suffix.begin(), suffix.end(), end);
     size_ = static_cast<std::size_t>(end - text_.data());
   }
-  // Implicit: it is given to whatever takes a path. NOLINTNEXTLINE(google-explicit-constructor)
+  // Implicit, for functions that take a path. NOLINTNEXTLINE(google-explicit-constructor)
   operator std::string_view() const { return {text_.data(), size_}; }
 
  private:

@@ -17,20 +17,20 @@
 namespace igpu {
 
 // Every PCI function from the root port down to the device, as paths; only the device itself if it is on a root bus. A
-// domain inside another one (10000, of a volume management device) has root ports of its own: what precedes its host
-// bridge is not a bridge above the device.
+// domain inside another one (10000, of a volume management device) has root ports of its own; bridges outside it are
+// not above the device.
 std::vector<std::string> pci_functions(std::string_view pci_path);
 
 class PcieLink {
  public:
   PcieLink(const Directory& sys, const Gpu& gpu);
 
-  // Reading wakes the device's config space.
+  // Reading these files accesses the device's config space, which resumes it.
   Reading<TransfersPerSecond> current_speed() { return speed(current_speed_); }
   Reading<TransfersPerSecond> max_speed() { return speed(max_speed_); }
   Reading<Lanes> current_width() { return width(current_width_); }
   Reading<Lanes> max_width() { return width(max_width_); }
-  // What the slot can: the port on the board that the card is plugged into. Absent where it is not visible.
+  // What the slot supports: the port of the board that the card is plugged into. Absent if that port is not visible.
   Reading<TransfersPerSecond> slot_speed() { return speed(slot_speed_); }
   Reading<Lanes> slot_width() { return width(slot_width_); }
   const std::string& port() const { return port_; }  // PCI path of the function whose link this is

@@ -16,8 +16,8 @@
 // (Documentation/ABI/testing/sysfs-bus-event_source-devices-format and -events). Pure.
 namespace igpu {
 
-// The outcome for an event whose description is missing a field or is not understood; the kernel rejects events with
-// other errors.
+// The outcome for an event whose description lacks a field or cannot be parsed. The kernel rejects events with other
+// errors.
 inline constexpr Absent kNotDescribed{Reason::kernel, EBADMSG};
 
 // The words of perf_event_attr that a format file may name: config, config1, config2, config3.
@@ -34,7 +34,7 @@ struct PmuField {
   std::size_t word = 0;       // index into PmuConfig
   std::vector<Range> ranges;  // the value's lowest bits go to the first one
 
-  // Puts the value into its bits; false if it does not fit, and config stays as it was.
+  // Puts the value into the field's bits. False: it does not fit, and config is unchanged.
   bool place(std::uint64_t value, PmuConfig& config) const;
 };
 
@@ -50,14 +50,14 @@ struct PmuTerm {
 // number, "event=?").
 std::optional<PmuTerm> take_pmu_term(std::string_view& text);
 
-// The whole text as config words. Terms are the fields of format/; besides them config, config1, config2 and config3
-// mean whole words. nullopt if a term is unknown or does not fit.
+// Parses the whole text into config words. Terms are the fields of format/, and config, config1, config2 and config3
+// for whole words. nullopt if a term is unknown or does not fit.
 std::optional<PmuConfig> parse_pmu_event(std::string_view text, const std::vector<PmuField>& fields);
-// Adds one term.
+// Adds one term to config; false as parse_pmu_event().
 bool place_pmu_term(std::string_view name, std::uint64_t value, const std::vector<PmuField>& fields, PmuConfig& config);
 
-// All CPUs of a list: "0", "0-3", "0,8". cpumask names the one CPU of every package (or of the machine) on which the
-// PMU is to be opened. Empty if it is not a list.
+// Parses a list of CPUs: "0", "0-3", "0,8". cpumask names the one CPU of every package (or of the machine) on which the
+// PMU is to be opened. Empty for other text.
 std::vector<int> parse_cpu_list(std::string_view text);
 
 }  // namespace igpu

@@ -17,7 +17,7 @@
 #include "machine/machine.h"
 
 // One perf PMU as one group: all wanted events are opened together and read by one read(2). Several collectors share
-// the session of a GPU (engines, frequency, rc6), so all of them announce their events before the first read. Sources:
+// the session of a GPU (engines, frequency, rc6), so each announces its events before the first read. Sources:
 // kernel/events/core.c, drivers/gpu/drm/i915/i915_pmu.c, arch/x86/events/rapl.c, .../uncore_snb.c.
 namespace igpu {
 
@@ -34,9 +34,9 @@ class PmuSession {
   };
 
   // pmu: name below bus/event_source/devices ("i915", "xe_0000_03_00.0", "power"). memory keeps the counts monotonic
-  // over reopening and over re-binding of the device; it must outlive the session. Its keys are the events, so that the
-  // counts of a GPU go on when its PMU comes back under another name. memory_prefix: what several PMUs that share a
-  // memory put before their keys.
+  // when the PMU is reopened or the device rebound; it must outlive the session. Its keys are the events, so that the
+  // counts of a GPU continue if its PMU reappears under another name. memory_prefix: precedes the keys, for PMUs that
+  // share a memory.
   PmuSession(Machine& machine, CounterMemory& memory, std::string pmu, std::string memory_prefix = {});
   ~PmuSession();
   PmuSession(const PmuSession&) = delete;
@@ -45,34 +45,35 @@ class PmuSession {
   // Names in events/, without .unit and .scale; sorted. Absent if the kernel has no such PMU.
   Reading<std::vector<std::string>> events() const;
 
-  // Announces an event; best before the first refresh() (later the whole group is reopened at the next one). Unknown
-  // names are accepted: they stay absent. The same event announced twice is one.
+  // Announces an event, preferably before the first refresh(): a later announcement makes the next refresh() reopen the
+  // whole group. The count of an event that does not exist is Absent. Announcing an event twice returns the same
+  // handle.
   Handle want(std::string_view event, std::span<const Term> terms = {});
 
-  // The event is no longer wanted; the group is reopened without it. want() may announce it again.
+  // Withdraws an event; the group is reopened without it. want() may announce it again.
   void drop(Handle handle);
 
-  // Opens what was announced if it is not open (events that the kernel rejects are dropped one by one, the others
-  // count; EACCES and EPERM end the attempt), then reads the group once. Call with the same pass number again and the
-  // values of that pass stay as they are. The outcome is that of the PMU as a whole: a value if at least one event
-  // counts. A group that the kernel could not run all the time (counters shared with others) is extrapolated; one that
-  // did not run at all since the last read is a Failure. A call while another one hangs is a Failure.
+  // Opens the announced events if they are not open (events that the kernel rejects are dropped one by one, the others
+  // count; EACCES and EPERM end the attempt), then reads the group once. A second call with the same pass number does
+  // not read again. Returns the outcome of the PMU as a whole: a value if at least one event counts. If the kernel
+  // could not run the group all the time (counters shared with others), the counts are extrapolated. Failure: the group
+  // did not run at all since the last read, or another call hangs.
   Reading<Unit> refresh(std::uint64_t pass);
-  // Of the last refresh(), also after close(); nullopt: there was none.
+  // The outcome of the last refresh(), also after close(); nullopt: there was none.
   std::optional<Reading<Unit>> outcome() const;
   // As refresh(), but while the group is open it does not check that the PMU is still the same, which costs a second
-  // system call. For a thread that reads many times a second and calls refresh() now and then.
+  // system call. For a thread that reads many times a second and calls refresh() from time to time.
   Reading<Unit> reread(std::uint64_t pass);
 
-  // After refresh(): the count since the first opening in this process' life, never going backwards. Absent with the
-  // kernel's reason if it rejected this event; the outcome of the last refresh() if that failed. After close(): the
-  // last value.
+  // After refresh(): the count since this process first opened the event. It never decreases. Absent with the kernel's
+  // reason if it rejected this event; the outcome of the last refresh() if that failed. After close(): the last value.
   Reading<std::uint64_t> count(Handle handle) const;
-  // The same multiplied by the event's .scale: joules for power, MiB for uncore. usual_scale: where it has none.
+  // count() multiplied by the event's .scale: joules for power, MiB for uncore. usual_scale: for an event without
+  // .scale.
   Reading<double> scaled(Handle handle, double usual_scale) const;
   // As count(), but restarts from the kernel's value at each (re)open and may step back: for deltas and ratios.
   Reading<std::uint64_t> raw(Handle handle) const;
-  // What raw() says, for a thread that wants many values: they are locked once. nullopt: no value.
+  // raw() for many values under one lock. nullopt: no value.
   class Values {
    public:
     std::optional<std::uint64_t> raw(Handle handle) const;
@@ -81,7 +82,7 @@ class PmuSession {
     friend class PmuSession;
     explicit Values(State& state);
     std::unique_lock<std::mutex> lock_;
-    const State* state_;  // null: none has a value
+    const State* state_;  // null: no event has a value
   };
   Values values() const;
   // When the values of the last refresh() were taken, in the kernel's own time (time_enabled, kept monotonic over

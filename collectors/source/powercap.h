@@ -10,8 +10,8 @@
 #include "machine/filesystem.h"
 #include "source/attribute.h"
 
-// RAPL energy through powercap (Documentation/ABI/testing/sysfs-class-powercap, drivers/powercap/): what is left where
-// the `power` PMU may not be used. energy_uj is 0400 since 5.10.
+// RAPL energy through powercap (Documentation/ABI/testing/sysfs-class-powercap, drivers/powercap/): the fallback where
+// access to the `power` PMU is denied. energy_uj is 0400 since 5.10.
 namespace igpu {
 
 struct PowercapZone {
@@ -21,9 +21,9 @@ struct PowercapZone {
   std::uint64_t range = 0;  // max_energy_range_uj: the count wraps there; 0 if unknown
 };
 
-// More than any RAPL domain draws: it distinguishes a lap of its counter from a reset.
+// More than any RAPL domain draws; used to distinguish a wraparound of its counter from a reset.
 inline constexpr Watts kMostRaplPower{1000};
-// The time in which a counter of this range goes once around at that power.
+// The time in which a counter with this range wraps around once at that power.
 Nanoseconds powercap_lap(std::uint64_t range);
 
 // Zones of all packages. intel-rapl-mmio is left out: it shows the package a second time.

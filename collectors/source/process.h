@@ -12,13 +12,13 @@
 #include "machine/machine.h"
 #include "source/clients.h"
 
-// What /proc/<pid> reports about a process (Documentation/filesystems/proc.rst; fs/proc/array.c). Never its command
-// line nor its environment: they hold stream keys.
+// What /proc/<pid> reports about a process (Documentation/filesystems/proc.rst; fs/proc/array.c). Command line and
+// environment are never read: they may hold secrets such as stream keys.
 namespace igpu {
 
 // /proc/<pid>/stat.
 struct ProcessStat {
-  std::string_view comm;  // any bytes: parentheses, newlines, bad UTF-8; at most 15 of a user's process
+  std::string_view comm;  // any bytes, also parentheses, newlines and bad UTF-8; at most 15 for a user's process
   std::uint32_t parent = 0;
   std::uint64_t start_time_ticks = 0;
   // All threads. reaped: of children that have ended and were waited for, including their own children.
@@ -29,7 +29,7 @@ struct ProcessStat {
   std::uint64_t reaped_faults = 0;
   Seconds cpu;  // user and system, all threads
   Bytes virtual_size;
-  std::uint64_t resident_pages = 0;  // of the machine's page size
+  std::uint64_t resident_pages = 0;  // pages of the machine's page size
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 

@@ -23,7 +23,7 @@ struct ProcessIo {
 };
 std::optional<ProcessIo> parse_process_io(std::string_view text);
 
-// The processes below others.
+// Finds the descendants of processes.
 class ProcessTree {
  public:
   struct Limits {
@@ -32,9 +32,9 @@ class ProcessTree {
   };
   struct Found {
     std::vector<TreeProcess> processes;  // roots and all processes below them; sorted by PID, each once
-    std::uint64_t now_ticks = 0;         // when it began, on the clock of their start times
+    std::uint64_t now_ticks = 0;         // when the search began, on the clock of the processes' start times
     bool complete = true;                // false: a limit was reached, or a process could not be read this time
-    bool io_denied = false;              // bytes of some are missing
+    bool io_denied = false;              // bytes read and written are missing for some processes
   };
 
   explicit ProcessTree(Machine& machine) : ProcessTree(machine, Limits{}) {}

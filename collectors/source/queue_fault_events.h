@@ -11,14 +11,14 @@
 
 namespace igpu {
 
-// Hangs that the kernel writes into mapped memory (machine/bpf/fault_slots.h) as lines of the kernel log report them:
-// xe's job_timeout, cat_error and engine_reset, with the queue, its class, and the process that created it if that was
-// seen. Makes no system call.
+// Reads the hangs that BPF programs write into mapped memory (machine/bpf/fault_slots.h), in the form of parsed kernel
+// log lines: job_timeout, cat_error and engine_reset of xe, with the queue, its class, and its creator if the creation
+// was seen. Makes no system call.
 class QueueFaultEvents {
  public:
   using Slots = std::span<const std::uint64_t, FAULT_SLOTS>;
-  // What was written since the last call, oldest first. time: CLOCK_MONOTONIC. Returns how many were overwritten before
-  // they were read. line is valid during the call.
+  // Calls f for each hang since the last call, oldest first. time: CLOCK_MONOTONIC. line: valid during the call of f.
+  // Returns the number of hangs that were overwritten before they were read.
   std::uint64_t read(Slots slots, const std::function<void(const FaultLine& line, Nanoseconds time)>& f);
 
  private:

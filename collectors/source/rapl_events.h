@@ -16,6 +16,6 @@ inline constexpr RaplEvent kRaplEvents[] = {{"energy-gpu", "gpu"},
                                             {"energy-psys", "psys"}};
 
 inline constexpr double kJoulesPerCount =
-    1.0 / (1ULL << 32);  // of all of them, on every processor; .scale says the same
+    1.0 / (1ULL << 32);  // for all of these events on every processor; equal to .scale
 
 }  // namespace igpu

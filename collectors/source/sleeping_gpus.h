@@ -12,8 +12,8 @@
 
 namespace igpu {
 
-// Decides which fdinfo files may be read while GPUs sleep: reading the fdinfo of an xe client resumes its GPU. That of
-// a client of an NPU resumes nothing, so nodes of NPUs are always among those that are awake.
+// Decides which fdinfo files may be read while GPUs sleep: reading the fdinfo of an xe client resumes its GPU. Reading
+// the fdinfo of an NPU's client resumes nothing, so nodes of NPUs always count as awake.
 class SleepingGpus {
  public:
   SleepingGpus() = default;
@@ -24,7 +24,7 @@ class SleepingGpus {
   bool has_sleeping_xe() const { return has_sleeping_xe_; }
   bool all_asleep() const { return awake_nodes_.empty(); }
   bool is_asleep(std::string_view address) const;
-  // target: what the link /proc/<pid>/fd/<fd> leads to.
+  // target: the target of the link /proc/<pid>/fd/<fd>.
   bool is_awake_node(std::string_view target) const;
   bool is_awake_number(const DeviceNumber& number) const;
 

@@ -16,11 +16,10 @@
 
 // SR-IOV as the host's kernel shows it in the directory of a physical function (PF): the PCI core's files
 // (drivers/pci/iov.c), xe's sriov_admin/ (drivers/gpu/drm/xe/xe_sriov_pf_sysfs.c, Linux 6.19) and the prelim_iov/ of
-// the out-of-tree driver i915-sriov-dkms. All of them are readable by everybody, and none of them resumes the GPU.
+// the out-of-tree driver i915-sriov-dkms. All of them are world-readable, and reading them does not resume the GPU.
 namespace igpu {
 
-// A virtual function (VF). Its number is the one that the driver and the PMU count by, from 1; virtfn<number-1> is its
-// link.
+// A virtual function (VF). Driver and PMU number them from 1; virtfn<number-1> is its link.
 struct VirtualFunction {
   std::uint32_t number = 0;
   std::string address;
@@ -35,7 +34,7 @@ struct VfShares {
   Reading<Bytes> vram_quota;
 };
 
-// PCI has room for more; no GPU has as many. Links with higher numbers are not followed.
+// PCI allows more, but no GPU has as many. Links with higher numbers are not followed.
 inline constexpr std::uint32_t kMostVfs = 256;
 
 // How many VFs are enabled. Cheap enough for every scrape: one read of an open file.
@@ -44,11 +43,12 @@ class EnabledVfs {
   EnabledVfs(const Directory& sys, const Gpu& gpu);
   // Absent: the GPU is no PF. A number that does not fit into the PCI capability (16 bits) is a Failure.
   Reading<std::uint32_t> read();
-  // Those whose engine time is counted. Events that are open while this changes jump (xe_guc_engine_activity.c moves
-  // the counts), so they must be opened again.
+  // The VFs whose engine time is counted. If this changes while events are open, their counts jump
+  // (xe_guc_engine_activity.c moves them), so they must be reopened.
   struct Counted {
-    std::uint32_t number = 0;    // 0: none are enabled, or the GPU is no PF
-    std::uint64_t enabling = 0;  // differs after the VFs were disabled and as many enabled again
+    std::uint32_t number = 0;  // 0: no VF is enabled, or the GPU is no PF
+    std::uint64_t enabling =
+        0;  // changes when the VFs are disabled and enabled again, even if their number is the same
     bool operator==(const Counted&) const = default;
   };
   Reading<Counted> counted();
@@ -66,8 +66,8 @@ class PhysicalFunction {
   // Absent: the GPU is no PF. Read once: a driver sets it when it binds.
   Reading<std::uint32_t> total();
   Reading<std::uint32_t> enabled() { return enabled_.read(); }
-  // Those that have a link, by number. The links are listed again when `enabled` changes or disagrees with them; the
-  // drivers are read at every call.
+  // The VFs that have a link, sorted by number. The links are listed again when `enabled` changes or does not match
+  // their number; the drivers are read at every call.
   const std::vector<VirtualFunction>& functions(std::uint32_t enabled);
   // index: into functions().
   VfShares shares(std::size_t index);
@@ -89,10 +89,10 @@ class PhysicalFunction {
   EnabledVfs enabled_;
   std::optional<std::uint32_t> listed_for_;
   std::vector<VirtualFunction> functions_;
-  std::vector<Limits> limits_;  // of each function
+  std::vector<Limits> limits_;  // by index into functions_
 };
 
-// What the PF's driver noticed of a VF. The counts restart when the VF is reset.
+// Adverse events of a VF that the PF's driver has counted. The counts restart when the VF is reset.
 struct VfAdverseEvents {
   std::uint32_t vf = 0;
   struct Count {
@@ -102,21 +102,22 @@ struct VfAdverseEvents {
   std::vector<Count> counts;
 };
 // The text of adverse_events (xe_gt_sriov_pf_monitor.c; intel_iov_event.c of i915-sriov-dkms, whose names of kinds
-// become those of xe): one line for each VF that had any. Other lines, and numbers above kMostVfs, are skipped; at most
+// become those of xe): one line for each VF with events. Other lines, and numbers above kMostVfs, are skipped; at most
 // kMostKinds kinds of a VF are kept.
 inline constexpr std::size_t kMostKinds = 16;
 std::vector<VfAdverseEvents> parse_adverse_events(std::string_view text);
 
-// The kinds that every driver with SR-IOV knows.
+// The kinds that every driver with SR-IOV counts.
 inline constexpr std::array<std::string_view, 6> kAdverseKinds{"cat_error", "engine_reset", "page_fault",
                                                                "guc_time",  "irq_time",     "doorbell_time"};
 
-// adverse_events in debugfs, which is root's, of all GTs. Not kept open: an open file of debugfs pins the driver's
-// module.
+// The files adverse_events of all GTs, in debugfs, which only root can read. Not kept open: an open file of debugfs
+// pins the driver's module.
 class AdverseEventFiles {
  public:
   AdverseEventFiles(const Directory& sys, const Gpu& gpu);
-  // Added up over the GTs, by VF. Absent permission: debugfs is not ours to read; kernel: the driver has no such file.
+  // Added up over the GTs, by VF. Absent{permission}: access to debugfs is denied. Absent{kernel}: the driver has no
+  // such file.
   Reading<std::vector<VfAdverseEvents>> read();
 
  private:

@@ -6,18 +6,18 @@
 
 namespace igpu {
 
-// A uevent of the kernel (lib/kobject_uevent.c): "change@/devices/..." and pairs KEY=VALUE, each with a NUL behind it.
-// Views into the message.
+// A uevent of the kernel (lib/kobject_uevent.c): "change@/devices/..." and pairs KEY=VALUE, each terminated by a NUL.
+// The members are views into the message.
 struct Uevent {
   std::string_view action;  // "add", "change"
   std::string_view path;    // relative to the sysfs root: "devices/pci0000:00/0000:00:02.0/drm/card0"
   std::string_view pairs;
 
-  // Of the first pair with this key; nullopt: there is none.
+  // The value of the first pair with this key; nullopt: there is no such pair.
   std::optional<std::string_view> value(std::string_view key) const;
 };
 
-// nullopt for anything else, such as the messages of udev.
+// nullopt for other messages, such as those of udev.
 std::optional<Uevent> parse_uevent(std::string_view message);
 
 }  // namespace igpu

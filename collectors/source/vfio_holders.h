@@ -15,33 +15,34 @@
 #include "source/process.h"
 #include "source/sriov_files.h"
 
-// Which process has a PCI function that is bound to a VFIO driver: the machine monitor of a virtual machine. From Linux
-// 6.18 on the fdinfo of the device's file names it (vfio-device-syspath, drivers/vfio/vfio_main.c; needs
-// CAP_SYS_PTRACE). Before, the process has the file of the function's group (/dev/vfio/17) or of the device itself
-// (/dev/vfio/devices/vfio3), which the links in /proc/<pid>/fd show (CAP_DAC_READ_SEARCH as well). In a mount namespace
-// of its own a process can give that name to any file, so the file must be the device that sysfs has under that name.
+// Finds the process that has a PCI function bound to a VFIO driver open: the machine monitor of a virtual machine. From
+// Linux 6.18 on the fdinfo of the device's file names it (vfio-device-syspath, drivers/vfio/vfio_main.c; needs
+// CAP_SYS_PTRACE). On older kernels the process has open the file of the function's group (/dev/vfio/17) or of the
+// device itself (/dev/vfio/devices/vfio3), which the links in /proc/<pid>/fd show (CAP_DAC_READ_SEARCH as well). In a
+// mount namespace of its own a process can give that name to any file, so the file must be the device that sysfs has
+// under that name.
 namespace igpu {
 
 // The PCI address of the device that the text of an fdinfo file names; "" if it names none.
 std::string_view vfio_device_of(std::string_view fdinfo);
 
-// Remembers the holders. A scrape checks that they still hold their functions: one read each, or a link and what it
-// leads to; and now and then one read more, whether it is the same process. All processes are scanned only while a
-// function has no holder: when that begins, and every kSearchAgain from then on, in pieces of kLongestScan.
+// Remembers the holders. A scrape checks that they still hold their functions, by one read, or a link and its target,
+// for each; sometimes also that it is the same process, by another read. All processes are scanned only while a
+// function has no holder: at once, and then every kSearchAgain, in steps of at most kLongestScan.
 class VfioHolders {
  public:
   static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
   static constexpr Nanoseconds kLongestScan = std::chrono::milliseconds(50);
-  // Of one process that are looked at: more than a machine monitor has, and few enough for one scrape.
+  // Files of one process that are examined: more than a machine monitor has, few enough for one scrape.
   static constexpr std::size_t kMostFiles = 8192;
 
   explicit VfioHolders(Machine& machine) : machine_(machine), users_(machine.names) {}
 
   // functions: of all GPUs, those bound to a VFIO driver.
   void follow(std::span<const VirtualFunction> functions, Nanoseconds now);
-  // Null: nobody is known to hold it. Valid until the next follow().
+  // Null: no holder is known. Valid until the next follow().
   const ClientProcess* holder_of(std::string_view address) const;
-  // Why a function without a holder may have one. Absent EPERM: only the links of /proc/<pid>/fd would tell.
+  // Why a holder may be hidden. Absent EPERM: only the links in /proc/<pid>/fd would show it, and access is denied.
   const std::optional<Absent>& why_hidden() const { return hidden_; }
 
  private:
@@ -49,14 +50,14 @@ class VfioHolders {
     std::string path;  // "/dev/vfio/17"; "" if the kernel shows none
     std::optional<DeviceNumber> number;
   };
-  // How an open file shows that it belongs to the function.
+  // A function, the files that belong to it, and its holder.
   struct Function {
     std::string address;
     DeviceFile group, device;
     bool by_link = false;  // how the holder was found: the link of the file, or its fdinfo
     std::optional<ClientProcess> process;
     std::uint32_t fd = 0;
-    Nanoseconds checked{};  // when it was the same process
+    Nanoseconds checked{};  // when the process was last verified to be the same
   };
   Function describe(const VirtualFunction& function) const;
   bool is_file_of(const Function& function, std::string_view link, std::uint32_t pid, std::uint32_t fd) const;
@@ -71,9 +72,9 @@ class VfioHolders {
   std::map<std::string, Function, std::less<>> functions_;  // by address
   bool live_ = false;                    // /proc is this machine's own, not a captured tree: links lead to open files
   std::optional<Nanoseconds> searched_;  // when the last search began
-  std::vector<std::uint32_t> to_scan_;   // the rest of it, the last first
-  bool denied_ = false;                  // to this search: the files of a process
-  bool links_denied_ = false;            // likewise: what a file is
+  std::vector<std::uint32_t> to_scan_;   // the rest of the current search, in reverse order
+  bool denied_ = false;                  // this search was denied access to the files of a process
+  bool links_denied_ = false;            // this search was denied the target of a link
   std::optional<Absent> hidden_;
 };
 

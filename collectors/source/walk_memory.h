@@ -14,7 +14,7 @@ namespace igpu {
 // What the walks know about a process.
 struct WalkedProcess {
   std::uint32_t pid = 0;
-  unsigned scans = 0;                 // complete scans so far, 2 at most; those of the first walk count as 2
+  unsigned scans = 0;                 // complete scans so far, counted up to 2; a scan of the first walk counts as 2
   std::uint64_t scanned_in = 0;       // number of the walk that scanned it last
   std::uint64_t lost_in = 0;          // number of the last walk that found fewer clients than the one before; 0: none
   Nanoseconds scanned{};              // begin of the last scan; before the first scan: when the process was listed

@@ -14,20 +14,20 @@
 #include "machine/machine.h"
 #include "source/drm_query.h"
 
-// A GPU as Windows' graphics kernel describes it (machine/gpu_adapters.h). Whatever a driver says is bounded here: a
-// value that cannot be is a Failure, and one that means "not told" is Absent.
+// A GPU as Windows' graphics kernel describes it (machine/gpu_adapters.h). Values of the driver are checked here: an
+// impossible value is a Failure, one that means "not reported" is Absent.
 namespace igpu {
 
 class GpuAdapter;
 
-// Beyond these a driver is wrong.
+// More than any driver has; a higher number is a Failure.
 inline constexpr std::uint32_t kMostWddmNodes = 256;
 inline constexpr std::uint32_t kMostWddmSegments = 64;
 
 struct WddmEngine {
   std::uint32_t node = 0;
   std::string name;                         // "3D", "Copy", "Copy 1"; unique
-  std::optional<EngineClass> engine_class;  // nullopt: one that Linux has no class for
+  std::optional<EngineClass> engine_class;  // nullopt: Linux has no such class
   std::string_view class_label() const { return engine_class ? to_string(*engine_class) : "other"; }
 };
 
@@ -38,21 +38,21 @@ struct WddmClock {
 struct WddmSensors {
   Reading<Celsius> temperature = Absent{};
   Reading<Rpm> fan = Absent{};
-  Reading<Ratio> power = Absent{};  // of the limit, which drivers may exceed
+  Reading<Ratio> power = Absent{};  // of the power limit; may exceed 1
 };
 
 class WddmGpu {
  public:
-  // Of a GPU whose driver is Driver::wddm.
+  // gpu: its driver is Driver::wddm.
   WddmGpu(const Machine& machine, const Gpu& gpu);
 
-  // Asked until there is an answer, and then kept.
+  // Queried until the driver answers, then kept.
   Reading<const std::vector<WddmEngine>*> engines();
-  // Since the driver started.
+  // Busy time since the driver started.
   Reading<Nanoseconds> busy(const WddmEngine& engine);
   // Regions as Linux names them: vram0 (cards only) and system.
   Reading<std::vector<MemoryRegion>> memory();
-  // Of the engine that renders.
+  // The clock of the render engine.
   WddmClock clock();
   WddmSensors sensors();
 

@@ -11,8 +11,8 @@
 
 namespace igpu {
 
-// Processes that use a GPU under Windows: those with engine time, or with memory committed to the GPU. Each is one
-// client. Time of engines that Linux has no class for is left out.
+// Processes that use a GPU under Windows: those with engine time, or with memory committed to the GPU. Each process is
+// one client. The time of engines without a class in Linux is left out.
 class WddmClients final : public ClientFinder {
  public:
   explicit WddmClients(Machine& machine) : machine_(machine) {}

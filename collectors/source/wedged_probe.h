@@ -11,13 +11,13 @@
 namespace igpu {
 
 // Asks the driver whether it has given the GPU up: i915 answers DRM_IOCTL_I915_GEM_THROTTLE with EIO
-// (i915_gem_throttle.c), xe every call with ECANCELED (xe_device.c). xe also does so for a moment while it recovers
-// from a PCIe error. The call resumes a GPU that sleeps: ask only one that is awake.
+// (i915_gem_throttle.c), xe every call with ECANCELED (xe_device.c). xe also does so for a short time while it recovers
+// from a PCIe error. The call resumes a sleeping GPU: use it only on one that is awake.
 class WedgedProbe {
  public:
   WedgedProbe(DrmNodes& nodes, const Gpu& gpu) : nodes_(nodes), driver_(gpu.driver), name_(gpu.render_node) {}
   Reading<bool> ask();
-  // The GPU has gone: an open node would keep its driver's module.
+  // Call when the GPU has gone: an open node would pin its driver's module.
   void close() { node_.reset(); }
 
  private:
