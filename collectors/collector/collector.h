@@ -33,23 +33,24 @@
 // threads at once. A collector uses only the clock and paths it is given, and no globals.
 namespace igpu {
 
-// Static description; exists before any instance.
+// The static description of a collector; exists before any instance.
 struct CollectorInfo {
-  std::string_view name;  // also of its flags; identity has none, because it is always on
+  std::string_view name;  // also in its flags; identity has no flag, because it is always on
   std::string_view help;
   bool enabled_by_default = true;
   bool for_commands = false;  // stats and capture run it although it is off by default
   bool in_snapshots = true;   // igpu::Gpu runs it if it is on by default
   bool always_on = false;
   bool runs_while_suspended = false;  // collect() is called then, and must read nothing that resumes the GPU
-  bool accumulates_on_read = false;   // its counters advance only when read: read in time even without scrapes
+  bool accumulates_on_read = false;   // its counters advance only when read: also read between scrapes
   bool reads_processes = false;       // ScrapePass::clients(): the sandbox must allow /proc/<pid>
-  std::span<const std::string_view> proc_files = {};  // below /proc, not of a process: the sandbox must allow them
+  std::span<const std::string_view> proc_files =
+      {};  // files below /proc that belong to no process: the sandbox must allow them
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
   std::span<const OptionDescriptor* const> options = {};     // base/option.h
-  std::span<const OptionDescriptor* const> enabled_by = {};  // those of them that turn it on when they are given
-  std::string_view notes = {};                               // for METRICS.md: what concerns several of its metrics
+  std::span<const OptionDescriptor* const> enabled_by = {};  // the options that turn the collector on when given
+  std::string_view notes = {};  // for METRICS.md: text that applies to several of its metrics
 };
 
 // KernelAbsence::cause of a feature that only i915 has.
@@ -65,8 +66,7 @@ struct CollectorContext {
   Log& log;
 };
 
-// Seconds of engine time by EngineClass, added up over the engines of the class; nothing where the GPU has no such
-// engine.
+// Seconds of engine time by EngineClass, added up over the engines of the class; nullopt if the GPU has no such engine.
 using EngineSeconds = std::array<std::optional<double>, kEngineClasses>;
 using EngineSecondsByDevice = std::map<std::string, EngineSeconds>;     // by PCI address
 using JobCountersByDevice = std::map<std::string, const JobCounters*>;  // by PCI address
@@ -81,7 +81,7 @@ struct VfEngineTime {
 };
 struct VfEngines {
   Reading<Unit> counted = Absent{Reason::disabled};  // a value: the PMU counts the engines of each function
-  std::vector<VfEngineTime> times;                   // of the functions that are enabled
+  std::vector<VfEngineTime> times;                   // of the enabled functions
 };
 using VfEnginesByDevice = std::map<std::string, VfEngines>;  // by PCI address
 
@@ -92,11 +92,11 @@ struct ProcessHang {
   std::uint32_t pid = 0;
 };
 
-// What the kernel reported of devices that are no GPUs, by PCI address, and through which channels it can.
+// Faults that the kernel reported for devices that are no GPUs, and the channels through which it can report them.
 struct DeviceFaults {
   bool has_events = false, has_dumps = false;
-  std::vector<std::string> recovered;  // events: the driver reset the NPU
-  std::vector<std::string> dumped;     // device core dumps
+  std::vector<std::string> recovered;  // PCI addresses; events: the driver reset the NPU
+  std::vector<std::string> dumped;     // PCI addresses; device core dumps
 };
 
 // One scrape, as seen by the collectors of one GPU.
@@ -105,18 +105,18 @@ class ScrapePass {
   virtual ~ScrapePass() = default;
   virtual std::uint64_t number() const = 0;  // for PmuSession::refresh
   virtual Nanoseconds now() const = 0;       // reads the clock at each call
-  // If the GPU is not awake the registry does not call a collector and reports its features as Absent{suspended}. One
-  // with runs_while_suspended is called, and reads nothing that resumes the GPU.
+  // If the GPU is not awake, the registry does not call its collectors and reports their features as Absent{suspended}.
+  // A collector with runs_while_suspended is called, and must read nothing that resumes the GPU.
   virtual GpuPower power() const = 0;
   // The kernel's own power status, if it reports one; power() is derived from it.
   virtual Reading<bool> suspended() const = 0;
-  // One scan of /proc per scrape, on first demand, shared by all collectors of all GPUs.
+  // The DRM clients. The first call in a scrape scans /proc; all collectors of all GPUs share the result.
   virtual Reading<const ClientSnapshot*> clients() = 0;
   // Called by the collector that reads the PMU, with all engine time so far, for the machine's collectors.
   virtual void engines_measured(const EngineSeconds&) {}
   // Called by the same collector for a GPU with virtual functions.
   virtual void vf_engines_measured(VfEngines) {}
-  // Called by the collector that reads the counters of jobs. The counters live as long as the machine.
+  // Called by the collector that reads the counters of jobs. The counters must live as long as the machine.
   virtual void jobs_counted(const JobCounters&) {}
 };
 
@@ -124,7 +124,7 @@ class Collector {
  public:
   virtual ~Collector() = default;
   virtual void collect(ScrapePass& pass, SampleSink& out) = 0;
-  // Called instead of collect() if the GPU is not awake: may discard windows; reads nothing.
+  // Called instead of collect() if the GPU is not awake. May discard windows; must read nothing.
   virtual void gpu_is_suspended() {}
   // After collect(), for a collector that accumulates on read: the longest safe time between two readings, which is
   // half of the shortest wraparound of its counters.
@@ -137,13 +137,15 @@ struct MachineContext {
   Nanoseconds min_window;
   std::shared_ptr<WorkloadRuleSource> workload_rules;  // null: none
   Log& log;
-  // For a collector with a thread, which it leaves behind if that hangs for so long, and what the thread needs then.
+  // For a collector with a thread: if the thread hangs for collector_timeout, it is left behind and keeps what
+  // keep_alive owns.
   Nanoseconds collector_timeout = std::chrono::seconds(5);
   std::shared_ptr<void> keep_alive{};
   std::shared_ptr<Flights> flights{};  // null: no flight recorder
 };
 
-// Samples that differ from client to client: of the time since the client's own previous scrape. Any thread.
+// Samples that differ from client to client, because they cover the time since the client's own previous scrape. Any
+// thread.
 class ClientSamples {
  public:
   virtual ~ClientSamples() = default;
@@ -151,32 +153,33 @@ class ClientSamples {
   virtual void write(std::string_view client, SampleSink& out) = 0;
 };
 
-// One scrape, as seen by a collector of the whole machine. Collectors run in the order of their list, so what a GPU's
-// collectors report in the same scrape is known if they are listed earlier.
+// One scrape, as seen by a collector of the whole machine. Collectors run in the order of their list, so results of the
+// GPUs' collectors in the same scrape are available if those are listed earlier.
 class MachinePass {
  public:
   virtual ~MachinePass() = default;
   virtual Nanoseconds now() const = 0;
   virtual Reading<const ClientSnapshot*> clients() = 0;              // as ScrapePass::clients(): the same scan
-  virtual std::shared_ptr<const std::vector<Gpu>> gpus() const = 0;  // that are bound, and chosen
+  virtual std::shared_ptr<const std::vector<Gpu>> gpus() const = 0;  // bound and chosen
   // PCI addresses of the GPUs that are not awake: their clients are not in the snapshot.
   virtual std::span<const std::string> asleep() const = 0;
   // Engine time of the GPUs whose PMU was read in this scrape.
   virtual EngineSecondsByDevice engines_measured() const = 0;
-  // Of the GPUs with virtual functions whose engines were read in this scrape.
+  // The same for virtual functions, of the GPUs that have any.
   virtual VfEnginesByDevice vf_engines() const { return {}; }
   // Counters of the GPUs whose jobs were counted in this scrape.
   virtual JobCountersByDevice jobs_counted() const = 0;
-  // Called by the collector that learns of a hang. It waits for a scrape that takes it.
+  // Called by the collector that detects a hang. Hangs are kept until take_hangs() is called, in this or a later
+  // scrape.
   virtual void process_hung(ProcessHang) {}
   virtual std::vector<ProcessHang> take_hangs() { return {}; }
-  // Likewise, by the collector that reads the kernel's events and its list of dumps. What it says of the channels
-  // stays.
+  // Called by the collector that reads the kernel's events and its list of dumps. Faults are kept until
+  // take_device_faults() is called, has_events and has_dumps beyond that.
   virtual void devices_failed(DeviceFaults) {}
   virtual DeviceFaults take_device_faults() { return {}; }
   // For threads that read between scrapes: the GPUs of gpus().
   virtual std::vector<AccessibleGpu> accessible_gpus() const { return {}; }
-  // Called by the collector that has them: every page of this scrape gets them for its own client.
+  // Called by the collector that has such samples. Every page of this scrape then gets those of its own client.
   virtual void differs_by_client(std::shared_ptr<ClientSamples>) {}
 };
 
@@ -186,14 +189,14 @@ class MachineCollector {
   virtual void collect(MachinePass& pass, SampleSink& out) = 0;
 };
 
-// At least one of the functions is set. With both, the object of the machine runs after those of the GPUs.
+// At least one of the functions is set. If both are, the machine's object runs after the GPUs' objects.
 struct CollectorEntry {
   const CollectorInfo* info;
   std::unique_ptr<Collector> (*create)(const CollectorContext&) = nullptr;
   std::unique_ptr<MachineCollector> (*create_for_machine)(const MachineContext&) = nullptr;
 };
 
-// By its static create(context), if the class has one, otherwise by its constructor from the context.
+// Uses the class's static create(context) if it has one, otherwise its constructor from the context.
 template <class C, class Base, class Context>
 std::unique_ptr<Base> create_collector(const Context& context) {
   if constexpr (requires { C::create(context); }) {

@@ -19,10 +19,11 @@ namespace igpu {
 // arrive through one queue.
 class ConnectorsCollector final : public MachineCollector {
  public:
-  static constexpr std::size_t kMostMessages = 65536;  // of one scrape; what is left is read in the next one
-  // Outputs of one GPU whose events are remembered: those of docks come and go. Events of others count as `unknown`.
+  static constexpr std::size_t kMostMessages = 65536;  // read in one scrape; the next scrape reads the rest
+  // Outputs of one GPU whose events are counted by name. There may be many, because docks add names of outputs; events
+  // of further outputs count as `unknown`.
   static constexpr std::size_t kMostKnown = 4 * kMostConnectors;
-  // Modes are read when an output was plugged in, and so often besides, because not every event arrives.
+  // Modes are read when an output was plugged in, and also at this interval, because an event may be lost.
   static constexpr Nanoseconds kModesEvery = std::chrono::seconds(20);
 
   static const CollectorInfo kInfo;
@@ -34,12 +35,13 @@ class ConnectorsCollector final : public MachineCollector {
 
  private:
   struct Device {
-    std::string card_path;                            // of its uevents
-    std::map<std::uint64_t, std::string> ids;         // names of outputs by their ids, of this scrape
-    std::map<std::uint64_t, std::string> ids_before;  // of the one before: an output may be gone when its event is read
-    std::map<std::string, std::uint64_t> events;      // by output; "unknown" as well
+    std::string card_path;                     // of its uevents
+    std::map<std::uint64_t, std::string> ids;  // names of outputs by their ids, of this scrape
+    std::map<std::uint64_t, std::string>
+        ids_before;  // of the previous scrape: an output may be gone when its event is read
+    std::map<std::string, std::uint64_t> events;  // by output, or "unknown"
 
-    std::vector<std::string> connected;        // outputs, of this scrape
+    std::vector<std::string> connected;        // names of outputs, of this scrape
     std::map<std::string, std::string> modes;  // by output that was connected when they were read
     bool modes_are_due = true;
     Nanoseconds modes_read_at{};

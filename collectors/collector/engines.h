@@ -20,8 +20,8 @@ class EngineMeter {
 
 enum class XeEngineSource { automatic, pmu, fdinfo };
 
-// How busy every engine of the GPU is. The truth is in the PMU; without access to it the time of the visible DRM
-// clients is added up by class instead.
+// How busy every engine of the GPU is: from the PMU or, without access to it, from the time of the visible DRM clients,
+// added up by class.
 class EnginesCollector final : public Collector {
  public:
   static constexpr Metric<Seconds, 5> kBusy{

@@ -12,15 +12,15 @@
 
 namespace igpu {
 
-// Engine time by class, added up over all visible clients of a GPU: the source without the PMU. A client's count
-// disappears when it closes; what it gained up to the last scan stays.
+// Engine time by class, added up over all visible clients of a GPU: used when the PMU is not. A client's count
+// disappears when it closes; what it gained up to the last scan is kept.
 //
 // Ratios continue when the source switches to the PMU and back: their windows cover the sum of both counts.
 class ClientEngineTime {
  public:
   using ByClass = std::array<std::uint64_t, kEngineClasses>;
 
-  // memory: the collector's; the totals stay there when the device is rebound.
+  // memory: the collector's; it keeps the totals when the device is rebound.
   ClientEngineTime(CounterMemory& memory, std::string_view device, Nanoseconds min_window);
 
   // Counts what the clients gained since the last scan; the first scan after construction or forget() only notes their
@@ -32,36 +32,37 @@ class ClientEngineTime {
   // What the PMU has counted since it took over, by class.
   struct PmuCount {
     ByClass nanoseconds{};
-    Nanoseconds from{};   // when it began; a little after our last scan
-    Nanoseconds until{};  // when it was read
+    Nanoseconds from{};   // when the PMU began to count; a little after the last scan
+    Nanoseconds until{};  // when the PMU was read
   };
   // Called instead of forget(), shortly after the PMU took over. Counts the clients' work between the last scan and the
   // start of the PMU, which neither source has counted: their work since the scan, minus what the PMU has counted. Then
   // forgets the clients.
   void count_gap(const ClientSnapshot& snapshot, const PmuCount& pmu);
-  // Called while the PMU measures. counted: its totals. spoiled: one of its counts stepped back.
+  // Called while the PMU measures: once at first, then at each reading. counted: the PMU's totals. spoiled: one of its
+  // counts stepped back.
   void pmu_begins(const ByClass& counted) { pmu_counted_ = counted; }
   void pmu_measured(Nanoseconds now, const ByClass& counted, bool spoiled);
-  // The work since the last scan is lost; starts over.
+  // Starts over; the work since the last scan is lost.
   void skip_gap();
-  // Sets the number of engines by class; without it the classes are known from clients only.
+  // Sets the number of engines by class. Without this call only classes that clients report are known.
   void know_engines(const std::array<std::uint32_t, kEngineClasses>& engines) { engines_ = engines; }
-  // The GPU sleeps: it does no work. All work of clients that are new at the next scan is later than this. Not after
-  // forget(): the PMU has measured up to some time before.
+  // Called while the GPU sleeps: all work of clients that are new at the next scan is later than `now`. Has no effect
+  // after forget(), because the PMU may have measured part of that work.
   void asleep(Nanoseconds now) {
     if (!needs_baseline_) totals_.gains.asleep(now);
   }
 
-  // Cycles wait until the clock's rate is known; a scan may show it while the PMU measures, too.
+  // Whether cycles wait for the clock's rate. A scan may provide it even while the PMU measures.
   bool awaits_rate() const;
   void use_rate(const ClientSnapshot& snapshot);
 
-  // Engine time of both sources, given what the PMU has counted, of the classes that the GPU has or a client reported.
+  // Engine time of both sources, for classes that the GPU has or a client has reported. counted: the PMU's totals.
   EngineSeconds total_with(const ByClass& counted) const;
 
   // Writes the classes that a client has reported or, if all clients are visible, all classes of the GPU: a class
-  // without a working client is idle. Writes ratios only after a scan that had a window, and of classes that it
-  // covered.
+  // without a working client is idle. Ratios are written only for classes that the last scan covered, and only if that
+  // scan ended a window.
   void write(SampleSink& out, bool with_ratios) const;
 
  private:
@@ -69,17 +70,18 @@ class ClientEngineTime {
     EngineTime time;
     bool spoiled = false;  // a counter stepped back: no ratio
     std::uint32_t capacity = 0;
-    // Times at which the clients of the class were read, because a walk takes a while.
+    // Sum of the times at which the clients of the class were read: a walk takes a while, so they differ.
     Nanoseconds offsets{};
     std::uint32_t clients = 0;
   };
   struct ClassState {
     explicit ClassState(Nanoseconds min_window) : window(min_window) {}
     CounterWindow<1> window;  // nanoseconds, from clients and PMU
-    std::uint64_t pmu = 0;    // nanoseconds of the PMU in it
+    std::uint64_t pmu = 0;    // the part of the window that the PMU counted, nanoseconds
     std::optional<Ratio> ratio;
-    bool known = false;     // every client that could work on it was visible at the last scan
-    bool has_zero = false;  // no client has reported it, but it was known to be idle
+    bool known = false;  // every client that could work on it was visible at the last scan
+    bool has_zero =
+        false;  // a series with value 0 exists: no client has reported the class, but it was known to be idle
   };
   // Survives rebinding.
   struct Totals {

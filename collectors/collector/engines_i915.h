@@ -13,8 +13,8 @@
 
 namespace igpu {
 
-// Engines of an i915 GPU: the events <engine>-busy, -wait and -sema of its PMU, which cost the GPU no sleep; else its
-// clients.
+// Engines of an i915 GPU: the events <engine>-busy, -wait and -sema of its PMU, which do not keep the GPU awake, or
+// otherwise its clients.
 class I915EngineMeter final : public EngineMeter {
  public:
   explicit I915EngineMeter(const CollectorContext& context);
@@ -56,10 +56,10 @@ class I915EngineMeter final : public EngineMeter {
   std::optional<PmuSession::Handle> interrupts_;
   std::uint64_t generation_ = 0;
   ClientEngineTime clients_;
-  bool failed_ = false;  // the PMU, at the last attempt
+  bool failed_ = false;  // the last attempt to read the PMU failed
   bool clients_measure_ = false;
-  bool awaits_ratio_ = false;  // the PMU has taken over; its own windows are too short yet
-  // Of this scrape's PMU.
+  bool awaits_ratio_ = false;  // the PMU has taken over and has no whole window yet
+  // From the PMU, in this scrape.
   ClientEngineTime::ByClass busy_by_class_{};
   bool stepped_back_ = false;
 };

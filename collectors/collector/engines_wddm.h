@@ -10,8 +10,8 @@
 
 namespace igpu {
 
-// Engines of a GPU under Windows: the running time of its nodes, which the graphics kernel counts while the driver
-// runs.
+// Engines of a GPU under Windows: the running time of its nodes, which the graphics kernel has counted since the driver
+// started.
 class WddmEngineMeter final : public EngineMeter {
  public:
   explicit WddmEngineMeter(const CollectorContext& context);

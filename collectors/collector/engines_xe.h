@@ -18,11 +18,11 @@
 namespace igpu {
 
 // Engines of an xe GPU: pairs of the events engine-active-ticks and engine-total-ticks of its PMU. An open xe event
-// keeps the GPU out of C6 and D3, so the PMU is open only while the GPU works (see XeSleepWatch); meanwhile the
-// clients' time is counted.
+// keeps the GPU out of C6 and D3, so the PMU is open only while the GPU works (see XeSleepWatch). While it is closed,
+// the clients' time is counted.
 //
 // On a physical function with SR-IOV virtual functions enabled, the event of an engine counts for function 0, the
-// host's own, and each virtual function has another one. The engine is as busy as all of them together.
+// host's own, and each virtual function has an event of its own. The engine's busy time is their sum.
 class XeEngineMeter final : public EngineMeter {
  public:
   explicit XeEngineMeter(const CollectorContext& context);
@@ -85,20 +85,20 @@ class XeEngineMeter final : public EngineMeter {
   const XeEngineSource source_;
   EnabledVfs enabled_vfs_;
   EnabledVfs::Counted functions_;
-  std::optional<double> hertz_;  // of the ticks, while functions are enabled; nullopt: not known
+  std::optional<double> hertz_;  // rate of the ticks, while functions are enabled; nullopt: not known
   bool asked_node_ = false;
   bool found_ = false;
   std::vector<Engine> engines_;
-  bool undescribed_ = false;         // the PMU does not describe all engines' events: it is not used
-  Reading<Unit> usable_ = Absent{};  // what came of the last attempt to open the PMU
+  bool undescribed_ = false;         // the PMU does not describe the events of all engines, so it is not used
+  Reading<Unit> usable_ = Absent{};  // the outcome of the last attempt to open the PMU
   bool open_ = false;                // the PMU measures
   Nanoseconds last_time_{};          // in the PMU's own time
   std::uint64_t generation_ = 0;
-  bool stepped_back_ = false;                            // some active ticks, at the last read
-  bool awaits_ratio_ = false;                            // the PMU has taken over; its own windows are too short yet
-  bool clients_ratio_ = false;                           // of this scrape: the classes' ratios are those to write
-  std::optional<Absent> hidden_;                         // the clients measure, but why not all of them are seen
-  std::optional<ClientEngineTime::PmuCount> pmu_start_;  // the PMU has just taken over: where it began
+  bool stepped_back_ = false;                            // at the last read some count of active ticks stepped back
+  bool awaits_ratio_ = false;                            // the PMU has taken over and has no whole window yet
+  bool clients_ratio_ = false;                           // in this scrape: write the ratios by class from clients_
+  std::optional<Absent> hidden_;                         // why some clients are hidden while clients_ measures
+  std::optional<ClientEngineTime::PmuCount> pmu_start_;  // set when the PMU has just taken over
   XeSleepWatch sleep_;
   ClientEngineTime clients_;
 };

@@ -11,8 +11,8 @@
 
 namespace igpu {
 
-// Who uses the GPU: engine time and memory of every process that holds a client of it, as DRM fdinfo reports, and what
-// kind of process that is. A client counts once, for the lowest PID that holds it.
+// Engine time and memory of every process that holds a client of the GPU, as DRM fdinfo reports them, and the process's
+// names. A client counts once, for the lowest PID that holds it.
 class FdinfoCollector final : public Collector {
  public:
   static constexpr Metric<Bytes, 5> kMemory{
@@ -62,7 +62,7 @@ class FdinfoCollector final : public Collector {
       "processes",
       "GPU use of other users' processes; otherwise only processes of the exporter's own user are visible.",
       Need::other_processes, true};
-  // The same feature where it is not a process but a descriptor of it that may not be read.
+  // The same feature if access is denied to a descriptor of a process, not to the process.
   static constexpr FeatureDescriptor kProcessesByLink{
       "processes", "Processes that started to use the GPU while another GPU sleeps.", Need::descriptor_links, true};
   // The same feature under Windows.
@@ -121,7 +121,7 @@ class FdinfoCollector final : public Collector {
   void gpu_is_suspended() override { table_.asleep(machine_.clock.now()); }
 
  private:
-  // What the driver writes into fdinfo: unknown before the first client, and proven by one that has it.
+  // Whether the driver writes a value into fdinfo: unknown before the first client, yes once a client has it.
   enum class Shown { unknown, no, yes };
 
   void report_finder(const ClientSnapshot& snapshot, SampleSink& out) const;

@@ -20,16 +20,16 @@
 // i915 reports nanoseconds. xe reports cycles with the GPU's timestamp; they become seconds, including earlier ones,
 // once the timestamp's rate is known (from the second scrape on at the latest).
 //
-// A series belongs to its labels, a PID and a name, and only grows while the exporter runs: a process with both of an
-// earlier one continues its count. A client that is seen for the first time counts in full, in the series of the
-// process that holds it; later gains belong to the series of its holder at that time. So a client that moves to another
-// process (a child whose parent ends, a descriptor that was passed) carries nothing over, no time is in two series, and
-// a ratio always matches the gain of its counter.
+// A series belongs to its labels, a PID and a name, and only grows while the exporter runs: a process with the PID and
+// name of an earlier process continues its count. A client that is seen for the first time counts in full, in the
+// series of the process that holds it; later gains belong to the series of its holder at that time. So a client that
+// moves to another process (a child whose parent ends, a descriptor that was passed) takes no earlier time along, no
+// time is in two series, and a ratio always matches the gain of its counter.
 namespace igpu {
 
 // Engine time of a process on one class of engines.
 struct ClassUsage {
-  bool shown = false;               // in the last update
+  bool shown = false;               // part of the last update
   std::optional<Seconds> busy;      // total; unknown for xe until the rate of its clock is known
   std::optional<Ratio> busy_ratio;  // of the class's capacity, over the window
 };
@@ -37,7 +37,7 @@ struct ClassUsage {
 struct ProcessUsage {
   const ClientProcess* process = nullptr;
   std::span<const DrmClient> clients;
-  std::optional<Seconds> cpu;  // total of the series, which may be older than the process
+  std::optional<Seconds> cpu;  // total of the series, which may have begun with an earlier process
   std::array<ClassUsage, kEngineClasses> engines{};
 };
 
@@ -46,15 +46,15 @@ class UsageTable {
  public:
   struct Update {
     std::vector<ProcessUsage> processes;  // sorted by pid; at most `most`
-    std::size_t dropped = 0;              // the others, which used the GPU least
+    std::size_t dropped = 0;              // number of the other processes, which used the GPU least
   };
 
-  // clients: those of this GPU, sorted by pid. Views into the snapshot.
+  // clients: the snapshot's clients of this GPU, sorted by pid. The result has views into the snapshot.
   Update update(const ClientSnapshot& snapshot, std::span<const DrmClient> clients, std::size_t most,
                 Nanoseconds min_window);
-  // The device was rebound, or its nodes were renamed. Clients survive both in open descriptors.
+  // Call when the device was rebound or its nodes were renamed. Clients survive both in open descriptors.
   void device_was_bound();
-  // The GPU sleeps: windows must not span a time in which its clock stands still.
+  // Call while the GPU sleeps: windows must not span a time in which its clock stands still.
   void asleep(Nanoseconds now);
 
   std::size_t remembered_processes() const { return processes_.size(); }

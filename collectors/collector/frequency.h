@@ -14,8 +14,9 @@
 
 namespace igpu {
 
-// Frequencies, their bounds, and what holds them down. Now-values from sysfs on both drivers; means over the window
-// from the i915 PMU's integrals (xe's frequency events are no counters: each read adds a sample).
+// Frequencies, their limits, and the reasons that limit them now. Present values come from sysfs on both drivers, means
+// over the window from integrals of the i915 PMU. (The frequency events of xe are not counters: each read adds a
+// sample.)
 class FrequencyCollector final : public Collector {
  public:
   static const CollectorInfo kInfo;
@@ -23,7 +24,7 @@ class FrequencyCollector final : public Collector {
   void collect(ScrapePass& pass, SampleSink& out) override;
 
  private:
-  // One integral of the PMU, MHz x seconds.
+  // One integral of the PMU, in MHz times seconds.
   struct Average {
     std::string gt;
     std::string_view kind;
@@ -41,10 +42,10 @@ class FrequencyCollector final : public Collector {
   ScanSchedule scans_;
   std::vector<GtSysfs> gts_;
   std::vector<Average> averages_;
-  bool find_averages_ = false;  // still to be done
+  bool find_averages_ = false;  // the events have not been searched yet
   Absent no_averages_;
   std::uint64_t generation_ = 0;
-  std::optional<WddmGpu> adapter_;  // under Windows, instead of all others
+  std::optional<WddmGpu> adapter_;  // under Windows, in place of the members above
 };
 
 }  // namespace igpu

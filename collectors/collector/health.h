@@ -32,15 +32,16 @@ struct HealthDevice;
 // system call for each channel.
 class HealthCollector final : public MachineCollector {
  public:
-  // Of one scrape; what is left is read in the next one.
+  // Read in one scrape; the next scrape reads the rest.
   static constexpr std::size_t kMostMessages = 65536;
-  // Processes with a series of their own, by GPU. Beyond that the one that hung longest ago loses its series.
+  // Processes with series of their own, for each GPU. Beyond that, the process whose last hang is the oldest loses its
+  // series.
   static constexpr std::size_t kMostProcesses = 64;
-  static constexpr std::size_t kMostOldLines = 1024;  // from before the start; the newest
+  static constexpr std::size_t kMostOldLines = 1024;  // lines of the log from before the start; the newest are kept
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  // flights: is told of faults; may be null. patience: how long a scrape waits for the start of a core dump.
+  // flights: faults are reported to it; may be null. patience: how long a scrape waits for the start of a core dump.
   explicit HealthCollector(Machine& machine, std::shared_ptr<Flights> flights = nullptr,
                            Nanoseconds patience = SlowReads::kPatience);
   ~HealthCollector() override;
@@ -77,7 +78,7 @@ class HealthCollector final : public MachineCollector {
   void begin_reading_dumps(const HealthScrape& scrape, SampleSink& out);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
-  // line: the kernel's, which was noted with the same age.
+  // line: the kernel's line that reported the fault.
   void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line = {});
   std::optional<double> unix_now();
 
@@ -98,14 +99,14 @@ class HealthCollector final : public MachineCollector {
   std::map<std::string, HealthDevice, std::less<>> devices_;  // by PCI address
   DeviceFaults others_;                                       // of this scrape
   CoreDumps dumps_;
-  std::vector<CoreDump> old_dumps_;  // of the time before the start
+  std::vector<CoreDump> old_dumps_;  // made before the start
   bool old_dumps_are_known_ = false;
   std::optional<Absent> why_no_dumps_;
   bool dumps_are_due_ = true;
-  bool dumps_known_ = false;  // they have been listed
-  bool log_is_old_ = false;   // records of the time before the start are still to be taken
+  bool dumps_known_ = false;  // the dumps have been listed
+  bool log_is_old_ = false;   // records from before the start have not been parsed yet
   bool old_log_is_whole_ = false;
-  std::deque<std::string> old_log_;  // of the time before the start; those that report faults
+  std::deque<std::string> old_log_;  // records from before the start that report faults
   SlowSchedule schedule_;
   std::vector<char> buffer_;
   bool is_first_scrape_ = true;

@@ -21,7 +21,7 @@
 
 namespace igpu {
 
-// What the collector `health` knows of one GPU.
+// The state of the collector `health` for one GPU.
 struct HealthDevice {
   static constexpr std::size_t kClasses = kEngineClasses + 1;  // the last one: unknown
 
@@ -34,8 +34,8 @@ struct HealthDevice {
   std::string pci_path;
   WedgedProbe probe;
   WedgedVerdict wedged;
-  std::optional<Absent> why_unknown;  // whether it is wedged
-  bool may_have_been_wedged = false;  // before the start: no answer since then said that it was not
+  std::optional<Absent> why_unknown;  // why it is not known whether the GPU is wedged
+  bool may_have_been_wedged = false;  // before the start: no answer has shown the opposite yet
   HangIncidents incidents;
   NamedHangs named;
 
@@ -50,11 +50,11 @@ struct HealthDevice {
     FaultProcess who;
     std::uint64_t hangs = 0;
   };
-  std::vector<Process> processes;           // the one that hung last is last
+  std::vector<Process> processes;           // in the order of their last hangs
   std::string unread_dump;                  // path of a new dump's content
-  std::unique_ptr<SlowReads> dump;          // its start, while it is read
-  bool dump_is_new = false;                 // that began in this scrape
-  std::map<std::string_view, double> last;  // by kind; since 1970
+  std::unique_ptr<SlowReads> dump;          // reads the start of the dump, for as long as that takes
+  bool dump_is_new = false;                 // reading it began in this scrape
+  std::map<std::string_view, double> last;  // time of the last fault by kind, in seconds since 1970
 
   bool has_unread_dump() const { return !unread_dump.empty() || dump; }
 };

@@ -13,10 +13,10 @@
 
 namespace igpu {
 
-// The part of the collector `health` that is files which change rarely: PCIe error counts, firmware versions,
-// survivability mode, settings of runtime power management. They are read every 20 seconds, at once after another
-// channel reported a fault, and again at the next scrape after a read failed. Only the question for firmware resumes a
-// GPU; it is asked while the GPU is awake, until it is answered.
+// Reads files that change rarely, for the collector `health`: PCIe error counts, survivability mode, settings of
+// runtime power management; also firmware versions. It reads them every 20 seconds, at once after another channel
+// reported a fault, and again at the next scrape after a read failed. Only the query of firmware versions can resume a
+// GPU; it is sent while the GPU is awake, until the driver answers.
 class HealthFiles final : public HealthPart {
  public:
   static constexpr Metric<Count, 4> kPcieErrors{
@@ -64,7 +64,7 @@ class HealthFiles final : public HealthPart {
       {Driver::xe, {}, "xe reports no firmware: none runs", "sudo dmesg | grep -i -e guc -e huc", 19},
       {Driver::xe, {}, "this kernel's xe driver has no query of firmware versions", "Linux 6.11 or newer"},
   }};
-  // Optional: a machine without them lacks nothing that its operator can give it.
+  // Optional: an operator cannot provide it on a machine without these counts.
   static constexpr FeatureDescriptor kPcieErrorsFeature{
       "pcie_errors", "PCIe errors counted by the kernel.", Need::nothing_special, false, kNoPcieErrors, true};
   static constexpr FeatureDescriptor kFirmwareFeature{
@@ -96,17 +96,17 @@ class HealthFiles final : public HealthPart {
     std::string_view control;
     std::string_view d3cold_allowed;
   };
-  // What was read of one GPU.
+  // Values read for one GPU.
   struct Files {
     std::uint64_t binding = 0;
-    std::optional<Nanoseconds> read_at;  // nothing: to be read at the next scrape
+    std::optional<Nanoseconds> read_at;  // nullopt: to be read at the next scrape
     std::vector<ErrorCount> errors;
     std::vector<Reading<Unit>> error_files;  // outcomes of the last round
     Reading<bool> survivability = Absent{Reason::hardware};
     Reading<RuntimePmSettings> runtime_pm = Absent{Reason::kernel};
     std::vector<Firmware> firmware;
     Reading<Unit> firmware_outcome = Absent{Reason::suspended};
-    unsigned firmware_rounds = 0;  // in which the driver had an answer
+    unsigned firmware_rounds = 0;  // rounds in which the driver answered
   };
 
   void read(const Gpu& gpu, Files& files);
@@ -116,7 +116,7 @@ class HealthFiles final : public HealthPart {
   static void write(const Gpu& gpu, const Files& files, SampleSink& out);
 
   Machine& machine_;
-  std::map<std::string, Files, std::less<>> files_;             // by PCI address, of the GPUs that are bound
+  std::map<std::string, Files, std::less<>> files_;             // of bound GPUs, by PCI address
   std::map<std::string, CounterMemory, std::less<>> counters_;  // by PCI address; outlive a binding
 };
 

@@ -16,7 +16,7 @@
 
 namespace igpu {
 
-// Who reports the lines of a hang.
+// The source that reported a line about a hang.
 enum class FaultSource : std::uint8_t { kernel_log, queue_events };
 inline constexpr std::size_t kFaultSources = 2;
 
@@ -30,9 +30,9 @@ inline constexpr std::size_t kFaultSources = 2;
 // hang that another line reports of the same queue.
 //
 // The sources have different clocks, which drift apart by seconds in days, so times of different sources are not
-// compared. A line belongs to a hang that only another source has reported if both name the same queue, or one of them
-// names none and the GT is the same, in the same scrape or in two that follow each other. Of each scrape the lines of
-// the kernel log are to be added first: in their order, those without a queue find their hang.
+// compared. A line belongs to a hang that only another source has reported if both name the same queue, or if one of
+// them names no queue and the GT is the same, in the same or in consecutive scrapes. In each scrape, add the lines of
+// the kernel log first: their order shows to which hang a line without a queue belongs.
 class HangIncidents {
  public:
   static constexpr Nanoseconds kWithin = std::chrono::seconds(5);
@@ -42,16 +42,16 @@ class HangIncidents {
     std::optional<EngineClass> engine_class;
     std::optional<GtQueue> queue;
     bool counted = false;                 // a new hang of this kind and class
-    std::optional<FaultProcess> process;  // known since the last call; each hang names one at most
-    Nanoseconds age{};                    // as it was given with the first line
+    std::optional<FaultProcess> process;  // first known since the last call; a hang names at most one process
+    Nanoseconds age{};                    // the age that was passed with the first line
   };
 
   void begin_scrape(Nanoseconds now);
-  // time: by the clock of the source. age: passed on. True: the line begins a hang.
+  // time: on the clock of the source. age: returned in Change. Returns true if the line begins a hang.
   bool add(const FaultLine& line, Nanoseconds time, FaultSource source, Nanoseconds age);
-  // What the lines since the last call changed: to be called when those of all sources are added.
+  // The changes since the last call. Call it after the lines of all sources were added.
   std::vector<Change> take_changes();
-  // What comes next belongs to no hang of before.
+  // Lines added after this call belong to no earlier hang.
   void forget();
 
  private:
@@ -88,9 +88,9 @@ class HangIncidents {
   void settle(Incident& incident);
 
   std::vector<Incident> recent_;                                          // oldest first
-  std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_queue_;  // their places in recent_, ascending
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_queue_;  // indices into recent_, ascending
   ByQueue<EngineReset> engine_resets_;
-  std::vector<Change> settled_;  // of incidents that are forgotten
+  std::vector<Change> settled_;  // of incidents that have left recent_
   std::uint64_t scrape_ = 0;
   Nanoseconds now_{};
 };

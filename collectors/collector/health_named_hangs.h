@@ -10,14 +10,14 @@
 
 namespace igpu {
 
-// Of one GPU: what hung lately, and whose hangs were named, so that a hang and the core dump of it name its process
+// Recent hangs of one GPU, and whether their processes were counted, so that a hang and its core dump count a process
 // once, whichever is read first. Pure.
 class NamedHangs {
  public:
   // Without uevents a dump is found when the list of dumps is read again, every 20 seconds.
   static constexpr Nanoseconds kKept = std::chrono::seconds(40);
 
-  // has_unread_dump: all are kept that were known when it was made.
+  // has_unread_dump: keeps all hangs, because the dump may belong to any of them.
   void begin_scrape(Nanoseconds now, bool has_unread_dump) {
     ++scrape_;
     if (!has_unread_dump) std::erase_if(hangs_, [&](const auto& one) { return is_over(one.second.seen, now); });
@@ -25,10 +25,10 @@ class NamedHangs {
     now_ = now;
   }
 
-  // A hang of this queue, or one whose process is known now. Whether the process is to be counted; false: there is
-  // none, or the core dump has named it. The driver gives the ids of queues that ended to new ones, so a later hang is
-  // the same only if the process is, too; at first it may have two names: the one that opened the node and the one
-  // that created the queue.
+  // Notes a hang of this queue, or that its process is known now. Returns true if the process must be counted; false if
+  // there is none, or the core dump has named it. The driver reuses the ids of queues, so a later hang is the same one
+  // only if its process is the same. At first it may have two processes: the one that opened the node and the one that
+  // created the queue.
   bool hung(const std::optional<GtQueue>& queue, HangKind kind, const std::optional<FaultProcess>& process) {
     if (queue) {
       Hang& hang = hangs_[*queue];
@@ -45,8 +45,8 @@ class NamedHangs {
     return false;
   }
 
-  // The kind of the hang that a core dump of `process` is of: that of the queue's hang, or what the reason says.
-  // nullopt: a hang has named the process; or may have, if the dump does not say of which queue it is.
+  // The kind of the hang that a core dump of `process` belongs to: that of the queue's hang, or otherwise the dump's
+  // own reason. nullopt: a hang has named the process, or may have if the dump names no queue.
   std::optional<HangKind> dumped(const CoreDumpStart& dump, const FaultProcess& process) {
     const auto queue = dump.queue ? std::optional(GtQueue{*dump.queue, dump.gt}) : std::nullopt;
     std::optional<HangKind> kind;
@@ -84,7 +84,7 @@ class NamedHangs {
   bool is_over(const Seen& seen, Nanoseconds now) const { return now - seen.time > kKept && scrape_ - seen.scrape > 1; }
 
   ByQueue<Hang> hangs_;
-  std::optional<Dump> by_dump_;  // xe makes one an hour
+  std::optional<Dump> by_dump_;  // xe makes at most one dump an hour
   std::uint64_t scrape_ = 0;
   Nanoseconds now_{};
 };

@@ -18,9 +18,10 @@ namespace igpu {
 // One scrape, as seen by the parts of the collector `health`.
 struct HealthScrape {
   Nanoseconds now{};
-  std::span<const Gpu> gpus;                        // bound, and chosen
-  std::span<const std::string> asleep;              // PCI addresses: read nothing that resumes these
-  std::set<std::string, std::less<>> faulted = {};  // PCI addresses: a channel reported a fault in this scrape
+  std::span<const Gpu> gpus;            // bound and chosen
+  std::span<const std::string> asleep;  // PCI addresses: read nothing that resumes these
+  std::set<std::string, std::less<>> faulted =
+      {};  // PCI addresses of GPUs for which a channel reported a fault in this scrape
 
   bool is_awake(std::string_view address) const { return std::ranges::find(asleep, address) == asleep.end(); }
   bool just_faulted(std::string_view address) const { return faulted.contains(address); }
@@ -31,7 +32,7 @@ class SlowSchedule {
  public:
   static constexpr Nanoseconds kEvery = std::chrono::seconds(20);
 
-  // The next call is the first one again.
+  // Makes the next call of is_due() for this device a first call.
   void forget(std::string_view device) {
     if (const auto known = read_.find(device); known != read_.end()) read_.erase(known);
   }
@@ -52,9 +53,8 @@ class SlowSchedule {
   std::map<std::string, Nanoseconds, std::less<>> read_;
 };
 
-// A part of the collector `health`: one object for all GPUs. It writes all its samples in every scrape, from what it
-// remembers if nothing is due. For a feature of one GPU it passes the PCI address to SampleSink::available() or
-// absent().
+// A part of the collector `health`: one object for all GPUs. It writes all its samples in every scrape, from remembered
+// values if nothing is due. For a feature of one GPU it passes the PCI address to SampleSink::available() or absent().
 class HealthPart {
  public:
   virtual ~HealthPart() = default;

@@ -9,8 +9,8 @@ namespace igpu {
 
 // Whether a GPU is wedged, from what the kernel announced and what the driver answered. Pure.
 //
-// An announcement counts at once. An answer counts when the next one agrees: a driver that recovers from a PCIe error
-// answers like one that gave up. Until the first answer or announcement nothing is known.
+// An announcement counts at once. An answer counts when the next one agrees, because a driver that recovers from a PCIe
+// error answers as if it had given up. Until the first answer or announcement the result is nullopt.
 class WedgedVerdict {
  public:
   void announced() {
@@ -22,7 +22,7 @@ class WedgedVerdict {
     last_ = wedged;
     if (agreeing_ > 1 || (!wedged_ && !wedged)) wedged_ = wedged;
   }
-  // i915 began a reset of the whole GPU; it ends it within a second, or gives the GPU up.
+  // i915 began a reset of the whole GPU. It finishes within a second or declares the GPU wedged.
   void reset_began(Nanoseconds now) {
     if (!reset_since_) reset_since_ = now;
   }
@@ -30,7 +30,7 @@ class WedgedVerdict {
   bool reset_hangs(Nanoseconds now) const { return reset_since_ && now - *reset_since_ >= kLongestReset; }
 
   std::optional<bool> wedged() const { return wedged_; }
-  // Whether the next answer decides.
+  // Whether the next answer can change the verdict.
   bool is_open() const { return last_ && *last_ != wedged_.value_or(!*last_); }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace igpu {
 
-// The machine's processors and processes, beside its GPUs: what a node exporter reports in full.
+// CPU time by processor and the number of processes of the machine; a node exporter reports more.
 class HostCollector final : public MachineCollector {
  public:
   static constexpr Metric<Seconds, 2> kCpu{
@@ -51,7 +51,7 @@ class HostCollector final : public MachineCollector {
 
   Machine& machine_;
   struct Time {
-    HeldCounter counter;  // idle and iowait step back now and then
+    HeldCounter counter;  // idle and iowait sometimes step back
     std::uint64_t ticks = 0;
   };
   std::map<std::uint32_t, std::array<Time, kCpuModes>> processors_;

@@ -25,7 +25,7 @@ class HwmonCollector final : public Collector {
   const Gpu& gpu_;
   ScanSchedule scans_;
   Hwmon hwmon_;
-  std::optional<WddmGpu> adapter_;  // under Windows, instead of all others
+  std::optional<WddmGpu> adapter_;  // under Windows, in place of the members above
 };
 
 }  // namespace igpu

@@ -19,7 +19,7 @@ class VideoJobs final : public MachineCollector {
   void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
-  // Frees the groups of processes that have ended, for GPUs that nobody watches, too.
+  // Frees the groups of processes that have ended, also those of GPUs that are not monitored.
   void free_ended(const JobCounters& counters, const ClientSnapshot& snapshot);
 
   std::map<const JobCounters*, std::map<std::size_t, JobCounts>> seen_;  // at the last scrape, by group

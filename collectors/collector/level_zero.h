@@ -16,7 +16,7 @@
 
 namespace igpu {
 
-// What Level Zero programs hold, have called and left behind, from the pages that the tracker keeps inside them.
+// Live resources, calls and leaks of Level Zero programs, from the pages that the tracker writes in them.
 class LevelZeroCollector final : public MachineCollector {
  public:
   static constexpr Metric<Count, 3> kResources{"intel_gpu_level_zero_resources",
@@ -156,9 +156,9 @@ class LevelZeroCollector final : public MachineCollector {
   const Nanoseconds retention_;
   const std::uint64_t most_series_;
   const std::function<std::uint64_t()> realtime_ns_;
-  std::map<std::string, std::int32_t> pids_;         // of programs that run, as seen from here
+  std::map<std::string, std::int32_t> pids_;         // PIDs of running programs in this PID namespace, by file
   std::map<std::string, Ended, std::less<>> ended_;  // by file
-  std::set<std::string> without_series_;             // files
+  std::set<std::string> without_series_;             // files of programs that have no series
   std::array<std::uint64_t, kPageRejections> rejected_{};
 };
 

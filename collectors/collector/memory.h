@@ -42,7 +42,7 @@ class MemoryCollector final : public Collector {
                                                   false, kNoSize};
   static constexpr FeatureDescriptor kUsedFeature{"memory_used", "GPU memory in use.", Need::perfmon_capability, false,
                                                   kNoUsed};
-  // The same feature while there is no node to ask.
+  // The same feature while there is no node to query.
   static constexpr FeatureDescriptor kUsedByNode{kUsedFeature.name, kUsedFeature.meaning, Need::render_node, false,
                                                  kNoUsed};
 
@@ -56,7 +56,7 @@ class MemoryCollector final : public Collector {
       .notes = "Under Windows: the segments of the adapter, vram0 (cards only) and system.",
   };
 
-  static std::unique_ptr<Collector> create(const CollectorContext& context);  // its like of Windows, there
+  static std::unique_ptr<Collector> create(const CollectorContext& context);  // under Windows: WddmMemory
   explicit MemoryCollector(const CollectorContext& context);
 
   void collect(ScrapePass& pass, SampleSink& out) override;

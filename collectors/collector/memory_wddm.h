@@ -6,7 +6,7 @@
 
 namespace igpu {
 
-// The same metrics under Windows: the segments of the adapter. What is resident in them is in use.
+// MemoryCollector's metrics under Windows: the segments of the adapter. Resident bytes count as used.
 class WddmMemory final : public Collector {
  public:
   explicit WddmMemory(const CollectorContext& context) : gpu_(context.gpu), adapter_(context.machine, context.gpu) {}

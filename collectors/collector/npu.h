@@ -19,12 +19,12 @@
 
 namespace igpu {
 
-// The NPUs of the machine's processor. They are no GPUs: they have metrics of their own, and exist without a GPU.
+// The NPUs of the machine's processor. They are no GPUs, so they have metrics of their own.
 class NpuCollector final : public MachineCollector {
  public:
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  // most_processes: of an NPU, with series of their own; nullopt: none have any.
+  // most_processes: the most processes of an NPU with series of their own; nullopt: no series by process.
   NpuCollector(Machine& machine, Nanoseconds min_window, std::optional<std::size_t> most_processes);
 
   void collect(MachinePass& pass, SampleSink& out) override;
@@ -39,7 +39,7 @@ class NpuCollector final : public MachineCollector {
     CounterWindow<1> window;  // of the kernel's own count
     std::uint64_t recoveries = 0;
     MonotonicCounter energy;  // in NpuTelemetry::kEnergyUnit
-    CounterWindow<1> power;   // of it
+    CounterWindow<1> power;   // window of `energy`
   };
   struct Reports;
 
@@ -55,7 +55,7 @@ class NpuCollector final : public MachineCollector {
   Machine& machine_;
   const Nanoseconds min_window_;
   const std::optional<std::size_t> most_processes_;
-  std::optional<bool> shows_memory_;  // the driver, by process; known from the first client on
+  std::optional<bool> shows_memory_;  // whether the driver reports memory by process; known from the first client on
   NpuTelemetry telemetry_;
   std::vector<Npu> npus_;
   bool counts_recoveries_ = false;

@@ -19,10 +19,10 @@
 namespace igpu {
 
 // Energy and power. Integrated GPU: RAPL, through the `power` PMU if permitted, and through powercap for domains that
-// the PMU lacks; never the same joules twice. Card: its hwmon energy counters, which advance only when read.
+// the PMU lacks, each domain from one source. Card: its hwmon energy counters, which advance only when read.
 //
-// What reads 0 has never counted: a register that the hardware does not update (card energy on Battlemage under
-// Linux 6.14; psys on many boards, whose event is there all the same) or whose source is missing (later kernels without
+// A counter that reads 0 has never counted: the hardware does not update its register (card energy on Battlemage under
+// Linux 6.14; psys on many boards, which have the event nevertheless), or its source is missing (later kernels without
 // PMT). It is left out until it counts.
 class PowerCollector final : public Collector {
  public:

@@ -15,10 +15,10 @@
 
 namespace igpu {
 
-// The power-saving state: RC6 of i915, C6 of xe. The i915 PMU where it may be used (nanoseconds, does not wake the
-// GPU), otherwise sysfs milliseconds. Both advance only when they are read: the hardware's counter wraps after 91
-// minutes, on Gen9LP after 59. Awake time of the root GT only: the event of another GT is listed, but answers with the
-// root GT's time whatever GT was asked for (i915_pmu.c, __i915_pmu_event_read()).
+// The power-saving state: RC6 of i915, C6 of xe. Read from the i915 PMU if permitted (nanoseconds, does not wake the
+// GPU), otherwise from sysfs (milliseconds). Both advance only when they are read: the hardware's counter wraps after
+// 91 minutes, on Gen9LP after 59. Awake time is reported for the root GT only: the events of other GTs are listed, but
+// count the root GT's time (i915_pmu.c, __i915_pmu_event_read()).
 class Rc6Collector final : public Collector {
  public:
   static const CollectorInfo kInfo;

@@ -12,8 +12,8 @@
 
 namespace igpu {
 
-// What happens between the scrapes: the sampling thread (sampling/) reads the GPUs many times a second, and a scrape
-// reports what its samples add up to.
+// Values from between the scrapes: the sampling thread (sampling/) reads the GPUs many times a second, and a scrape
+// reports sums and extremes of its samples.
 class SamplesCollector final : public MachineCollector {
  public:
   static constexpr Metric<Ratio, 5> kBusyMax{
@@ -120,7 +120,7 @@ class SamplesCollector final : public MachineCollector {
   };
 
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  // Without a thread: the caller of sampler() ticks.
+  // Creates no thread: the caller must call tick() of sampler().
   SamplesCollector(Machine& machine, const sampling::SamplerOptions& options)
       : sampler_(std::make_shared<sampling::Sampler>(machine, options)) {}
 
@@ -130,7 +130,7 @@ class SamplesCollector final : public MachineCollector {
  private:
   const std::shared_ptr<sampling::Sampler> sampler_;  // pages of the last scrape may outlive the collector
   std::unique_ptr<sampling::SamplingThread> thread_;
-  std::shared_ptr<sampling::FlightRecorder> recorder_;  // null: none
+  std::shared_ptr<sampling::FlightRecorder> recorder_;  // null: no flight recorder
   std::uint64_t missed_ = 0;                            // as last reported
 };
 

@@ -36,7 +36,7 @@ class SriovCollector final : public MachineCollector {
     AdverseEventFiles adverse;
     std::vector<VirtualFunction> functions;  // of this scrape
   };
-  // By function and kind. They go on when the GPU is bound again.
+  // By function and kind. They continue when the GPU is rebound.
   using AdverseCounters = std::map<std::pair<std::uint32_t, std::string>, MonotonicCounter>;
 
   Device& device_of(const Gpu& gpu);
@@ -54,7 +54,7 @@ class SriovCollector final : public MachineCollector {
   WorkloadNaming naming_;
   VfioHolders holders_;
   std::map<std::string, Device> devices_;                    // by PCI address
-  std::map<std::string, AdverseCounters> adverse_counters_;  // likewise
+  std::map<std::string, AdverseCounters> adverse_counters_;  // by PCI address
 };
 
 }  // namespace igpu

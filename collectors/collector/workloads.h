@@ -37,7 +37,7 @@ struct WorkloadTree {
 };
 // Accepts "PID" or "NAME=PID"; nullopt for anything else.
 std::optional<WorkloadTree> parse_workload_tree(std::string_view text);
-// As OptionDescriptor::refusal().
+// The error for an invalid text, "" for a valid one. For OptionDescriptor::refusal().
 std::string refusal_of_workload_tree(std::string_view text);
 
 struct WorkloadSettings {
@@ -50,7 +50,7 @@ struct WorkloadSettings {
 };
 
 // Reports the use of all GPUs by workload. There is one object for the machine, because CPU time and main memory of a
-// workload belong to no single GPU.
+// workload do not belong to one GPU.
 class WorkloadsCollector final : public MachineCollector {
  public:
   static constexpr Metric<Seconds, 3> kBusy{
@@ -216,7 +216,7 @@ class WorkloadsCollector final : public MachineCollector {
   void collect(MachinePass& pass, SampleSink& out) override;
 
  private:
-  // Which values this scrape has read; the others are from an earlier scan.
+  // Which values this scrape has read; all others are from an earlier scan.
   struct Now {
     std::span<const std::string> asleep;
     bool clients = false;

@@ -13,8 +13,8 @@
 
 namespace igpu {
 
-// Hangs by workload. A hang belongs to the workload in which the last two scans found its process, so also that of a
-// process that ended since; otherwise it is "unattributed". Pure.
+// Hangs by workload. A hang belongs to the workload in which one of the last two scans found its process, which may
+// have ended since. Otherwise it is "unattributed". Pure.
 class WorkloadHangs {
  public:
   using Series = std::tuple<std::string, std::string, std::string_view>;  // device, workload, kind

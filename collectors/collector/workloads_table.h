@@ -33,7 +33,8 @@ namespace igpu {
 //   - A workload keeps what its clients and processes have used after they ended.
 //
 // At most `most` workloads have counters of their own. Beyond that, the workloads that used the GPUs least in the last
-// window are added to "other" with all their counts, and stay there: a series that returned would begin at zero.
+// window are added to "other" with all their counts, and stay there, because a series that returned would restart at
+// zero.
 class WorkloadTable {
  public:
   static constexpr std::string_view kOther = kOtherWorkload;
@@ -83,7 +84,7 @@ class WorkloadTable {
   // Compares the PMU's engine time by class, read at about the time of the scan, with the time of all workloads; the
   // rest is unattributed. Time before the first call is not counted. Does nothing while cycles of clients wait for the
   // rate of their clock.
-  using Measured5 = std::array<std::optional<double>, kEngineClasses>;  // nothing: the GPU has no such engine
+  using Measured5 = std::array<std::optional<double>, kEngineClasses>;  // nullopt: the GPU has no such engine
   void measured(const std::string& device, const Measured5& busy);
   // Empty until the first call of measured().
   const std::map<std::string, Measured5, std::less<>>& unattributed() const { return unattributed_; }

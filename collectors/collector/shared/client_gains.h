@@ -16,19 +16,19 @@ namespace igpu {
 // What the clients of one GPU have gained since the last scan that one reader has seen. The ledger counts every scan
 // (source/client_ledger.h); a reader may miss some, and gets what was gained in all of them.
 //
-// A client that is seen for the first time has begun since the last scan, unless it comes with more time than fits
-// since then, or the last scan was cut short and its process is older than the last whole scan: such a client only
-// became visible. So did all clients of the first scan.
+// A client that is seen for the first time counts as begun since the last scan. Exceptions only became visible: a
+// client with more time than can have passed since that scan; a client of a process older than the last complete scan,
+// if the last scan was incomplete; and all clients of the first scan.
 class ClientGains {
  public:
   struct Step {
     std::uint64_t gained = 0;  // as ClientCount
     std::uint64_t moved = 0;
-    bool in_cycles = false;  // gained and moved; else in nanoseconds
-    bool spoiled = false;    // no ratio of this window
+    bool in_cycles = false;  // unit of gained and moved: cycles or nanoseconds
+    bool spoiled = false;    // this window has no ratio
   };
   struct Use {
-    std::array<Step, kEngineClasses> steps{};  // of a new client: all that it has counted
+    std::array<Step, kEngineClasses> steps{};  // for a new client: all that it has counted
     bool is_new = false;                       // seen for the first time
     bool is_recent = true;                     // all of it was used since the last scan
   };
@@ -38,10 +38,10 @@ class ClientGains {
   Use advance(const DrmClient& client);
   void end_scan();
 
-  // Instead of a scan, while the GPU sleeps: its clients are hidden, and all work of clients that are new at the next
-  // scan is later than this.
+  // Called instead of a scan while the GPU sleeps and its clients are hidden: all work of clients that are new at the
+  // next scan is later than `now`.
   void asleep(Nanoseconds now);
-  // The next scan is a first one.
+  // Makes the next scan a first scan.
   void forget_clients();
 
   std::optional<Nanoseconds> last_scan() const { return last_scan_; }
@@ -71,7 +71,7 @@ struct EngineTime {
     nanoseconds += other.nanoseconds;
     waiting_cycles += other.waiting_cycles;
   }
-  // False if cycles are left, because the rate is not known.
+  // Converts waiting cycles to nanoseconds. False: the rate is not known, and cycles are still waiting.
   bool convert(std::optional<double> hertz) {
     if (waiting_cycles == 0) return true;
     if (!hertz) return false;

@@ -11,7 +11,7 @@
 #include "source/clients.h"
 #include "source/job_counts.h"
 
-// What the histograms and counters of jobs have in common, whether they are of a GPU or of a workload.
+// Bounds and labels shared by the histograms and counters of jobs, for GPUs and for workloads.
 namespace igpu {
 
 // 2^4 us to 2^24 us: 16 us to 16.8 s.
@@ -28,12 +28,13 @@ inline constexpr std::array<double, kJobBuckets - 1> kJobBounds = [] {
 inline constexpr std::array<std::string_view, JOB_OUTCOMES> kJobOutcomes{"completed", "bound", "long_running", "error",
                                                                          "evicted"};
 
-// i915 has no long-running jobs here.
+// i915 reports no long-running jobs.
 constexpr bool is_possible_outcome(JobSource source, std::size_t outcome) {
   return source != JobSource::i915 || outcome != JOB_LONG_RUNNING;
 }
 
-// Of a process that submitted jobs. Its PID may be another process's by now: known if that one uses a GPU, too.
+// Whether the process that submitted the jobs has ended. A reused PID is detected only if the new process uses a GPU,
+// too.
 inline bool has_ended(const ProcessJobs& jobs, const ClientSnapshot& snapshot) {
   if (jobs.pid == 0 || snapshot.pids_hidden) return false;
   if (!snapshot.runs(jobs.pid)) return true;

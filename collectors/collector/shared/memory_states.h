@@ -10,7 +10,7 @@
 
 namespace igpu {
 
-// The states of a client's memory, as drm-usage-stats.rst names them, and their label values.
+// The states of a client's memory in drm-usage-stats.rst, with their label values.
 struct MemoryState {
   std::string_view label;
   std::optional<std::uint64_t> ClientMemory::*value;

@@ -8,7 +8,7 @@
 // Options that several collectors read.
 namespace igpu {
 
-// How processes with a GPU are found; the way is the same for all collectors.
+// How processes that use a GPU are found, for all collectors.
 enum class FinderChoice { automatic, bpf, walk };
 inline constexpr std::array<Choice<FinderChoice>, 3> kFinderChoices{
     {{"auto", FinderChoice::automatic}, {"bpf", FinderChoice::bpf}, {"walk", FinderChoice::walk}}};
@@ -19,7 +19,7 @@ inline constexpr ChoiceOption<FinderChoice> kFinder{
              "/proc; auto uses bpf if it is available."},
     kFinderChoices};
 
-// Series by process, and how many of a GPU or an NPU.
+// Whether there are series by process, and for how many processes of a GPU or an NPU.
 inline constexpr NumberOption kMaxProcesses{
     {.flag = "collector.fdinfo.max-processes",
      .default_value = "4096",

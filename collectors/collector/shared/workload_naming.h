@@ -43,7 +43,7 @@ struct WorkloadLabels {
   std::string systemd_unit;
 };
 
-// Names that stand for no single workload.
+// Reserved names that are not a single workload.
 inline constexpr std::string_view kOtherWorkload = "other";
 inline constexpr std::string_view kUnattributedWorkload = "unattributed";
 
@@ -71,7 +71,7 @@ class WorkloadNaming {
     std::span<const std::string> ancestors = {};  // comm of each, the parent first
   };
   WorkloadLabels labels_of(const Subject& subject);
-  // The same with what the rules need to know read from `proc`, the root of /proc.
+  // The same; reads the programs and ancestors that the rules need from `proc`, the root of /proc.
   WorkloadLabels labels_of(const ClientProcess& process, const Directory& proc);
 
  private:
