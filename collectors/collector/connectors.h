@@ -20,7 +20,7 @@ namespace igpu {
 class ConnectorsCollector final : public MachineCollector {
  public:
   static constexpr std::size_t kMostMessages = 65536;  // read in one scrape; the next scrape reads the rest
-  // Outputs of one GPU whose events are counted by name. There may be many, because docks add names of outputs; events
+  // Outputs of one GPU whose events are counted by name. There may be many, because docks add outputs; events
   // of further outputs count as `unknown`.
   static constexpr std::size_t kMostKnown = 4 * kMostConnectors;
   // Modes are read when an output was plugged in, and also at this interval, because an event may be lost.

@@ -19,12 +19,10 @@
 
 namespace igpu {
 
-// Adds up what the clients of one GPU have used, from scan to scan. The rules that all sums over clients share are
-// here:
-//   - A reused id is a new client. Only i915 reuses ids (before Linux 6.5 always, later when the device is rebound),
-//   and
-//     it counts nanoseconds. It shows as a lower count under another process if the previous one was read in this scan
-//     or has ended; after a rebind, as a count that restarted.
+// Adds up what the clients of one GPU have used, from scan to scan. It holds the rules for all sums over clients:
+//   - A reused id is a new client. Only i915 reuses ids (before Linux 6.5 always, later when the device is rebound); it
+//     counts nanoseconds. Signs: a lower count under another process, if the previous one was read in this scan or has
+//     ended; after a rebind, a count that restarted.
 //   - The rate of the GPU's clock is learned from all its clients.
 //   - A client that a scan does not show (its GPU sleeps, or the scan missed it) keeps its counts while its process
 //     runs, and for some scans after that, because another process may hold it that the next scans do not visit.

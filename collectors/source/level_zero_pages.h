@@ -80,7 +80,7 @@ std::variant<LevelZeroPage, PageRejection> parse_level_zero_page(std::span<const
 bool is_later_reading(const LevelZeroPage& before, const LevelZeroPage& after);
 
 struct LevelZeroProgram {
-  std::string name;  // of its page file
+  std::string name;  // name of its page file
   LevelZeroPage page;
   std::uint32_t owner = 0;  // uid of its page file
   bool alive = false;

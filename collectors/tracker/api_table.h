@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Kinds of resources and functions by number, as pages hold them. The numbers never change: new ones are added at the
-// end.
+// SPDX-License-Identifier: Apache-2.0 The numbers of resource kinds and functions in pages. They never change; new
+// kinds and functions are added at the end.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +27,7 @@ inline constexpr const char* kFunctionNames[] = {
 
 enum class Act : std::uint8_t { create, destroy, append, extension };
 
-// What a function does, and with which kind: the first, if there are several.
+// What a function does, and to which kind of resource (the first one if there are several).
 struct FunctionAct {
   Act act;
   std::uint8_t kind;

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Which place in the program made a call. The immediate caller is mostly the loader; the place that counts is the
-// first one outside it.
+// SPDX-License-Identifier: Apache-2.0 Finds the place in the program that made a call: the first caller outside the
+// Level Zero loader, which is usually the immediate caller.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +14,13 @@ struct Caller {
   std::uintptr_t stack_slot;
 };
 
-// Where the loader and its layers are mapped. Called whenever a loader asks for a table.
+// Finds where the loader and its layers are mapped. Called whenever a loader requests a table.
 void find_loader();
 
 class CallSites {
  public:
   void begin(Header& header, std::uint32_t frames_per_site, Module* modules, unsigned char* sites);
-  // The number of the site in the page; kNoSite when all are taken.
+  // The number of the caller's site in the page; kNoSite if the page has no room for another site.
   std::uint32_t of(const Caller& caller);
 
  private:
@@ -32,7 +31,7 @@ class CallSites {
   Header* header_;
   Module* modules_;
   unsigned char* sites_;
-  // Bounds are kept here and never read back from the page: others may write to it.
+  // Bounds are kept here and never read back from the page, because other code of the program may write to it.
   std::uint32_t depth_;
   std::uint32_t module_count_;
   unsigned lock_;

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Every tracked call as a record in a file, on request: compact (log_layout.h), or as the CSV of the validation layer's
-// System Resource Tracker. Each process has files of its own, with _pidN before the suffix.
+// SPDX-License-Identifier: Apache-2.0 On request, writes a record of every tracked call to a file: compact
+// (log_layout.h), or the CSV of the validation layer's System Resource Tracker. Each process has files of its own, with
+// _pidN before the suffix.
 #pragma once
 
 #include <sys/types.h>
@@ -14,12 +14,13 @@ namespace igpu::level_zero {
 // Whether any process of this line of forks writes a log: asked at each call, so it must be cheap.
 extern unsigned logging;  // NOLINT(bugprone-dynamic-static-initializers): a declaration
 
-// In kB; zeros if it cannot be read. stack is part of data in /proc/self/statm, and not in /proc/self/status.
+// In kB; zeros if they cannot be read. /proc/self/statm counts the stack as data, /proc/self/status does not.
 struct ProcessMemory {
   std::uint64_t size, resident, data, stack, peak, threads;
 };
 
-// Appends whole records, and stops when they no longer fit.
+// Appends whole records. A record is dropped if the file would exceed the process's limit of file sizes, or is no
+// longer the one that was opened.
 class AppendFile {
  public:
   bool open(const char* path);
@@ -37,8 +38,8 @@ class EventLog {
  public:
   void begin(const LogHeader& header);
   bool on() const { return compact_.is_open() || csv_.is_open(); }
-  // Before and after a call; zeros unless a file has columns for it. statm is several times as cheap as status, but has
-  // neither the peak nor the threads, which are only wanted after it.
+  // Memory before and after a call; zeros unless a log has columns for it. memory_before() reads statm, which costs a
+  // fraction of status but lacks the peak and the threads; these are only needed after the call.
   ProcessMemory memory_before() const;
   ProcessMemory memory_after() const;
   void append(const LogEvent& event, const ProcessMemory& before, const ProcessMemory& after);

@@ -9,17 +9,18 @@
 
 namespace igpu::level_zero {
 
-// Something to put where the driver's function stood, and where it keeps that one.
+// A function that replaces the driver's, and the place where it finds the driver's function.
 struct Hook {
   void* function;
   void** next;
 };
 
-// For a table's slot.
+// The hook for a slot of the driver's table.
 Hook table_hook(std::uint32_t function);
-// For a function that a driver hands out by name. Null function: not tracked, or too many drivers have it.
+// The hook for a function that a driver returns by name. Its function is null if it is not tracked, or if too many
+// drivers have it.
 Hook extension_hook(const char* name, void* driver_function);
-// Replaces *place, unless that is empty or has been replaced already.
+// Replaces the function pointer *place, unless it is null or was replaced before.
 void replace(void** place, const Hook& hook);
 
 }  // namespace igpu::level_zero

@@ -14,17 +14,17 @@ inline constexpr std::uint32_t kNoEntry = 0xffffffff;
 
 class LiveTable {
  public:
-  // first_chunk: the chunk that the page came with.
+  // first_chunk: the chunk that a new page already has.
   void begin(PageFile& file, Header& header, Entry* first_chunk);
 
-  // False when there is no memory for another one.
+  // False: there is no memory for another entry.
   bool insert(const Entry& resource);
-  // Takes a live resource of one of `kinds` (a set of bits) off the index, so that a driver may hand out the same
-  // handle again while it destroys this one. kNoEntry: there is none.
+  // Removes a live resource of one of `kinds` (a set of bits) from the index, so that the driver can reuse its handle
+  // while it destroys the resource. Returns its entry; kNoEntry: there is no such resource.
   std::uint32_t take(std::uint64_t handle, std::uint64_t kinds);
-  // The driver destroyed it.
+  // Frees the entry, after the driver has destroyed the resource.
   void release(std::uint32_t entry);
-  // The driver refused.
+  // Returns the entry to the index, after the driver has refused. False: there is no memory for it.
   bool put_back(std::uint32_t entry);
 
   Entry& at(std::uint32_t entry);
@@ -58,7 +58,7 @@ class LiveTable {
   Header* header_;
   Shard shards_[kShards];
   Entry* chunks_[kMaxChunks];
-  std::uint32_t* lists_[kMaxChunks];  // for each entry of a chunk the next unused one
+  std::uint32_t* lists_[kMaxChunks];  // by entry of a chunk: the next unused entry
   std::uint32_t chunk_count_;
   std::uint64_t batched_;  // entries handed to shards
   bool file_ended_;

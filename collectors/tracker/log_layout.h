@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kLogCounts = 10;
 struct LogHeader {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t event_bytes;  // of Event, or of Event and Memory
+  std::uint32_t event_bytes;  // size of LogEvent, or of LogEvent and LogMemory
   std::uint32_t pid;
   std::uint32_t reserved;
   std::uint64_t started_realtime_ns;
@@ -35,7 +35,7 @@ struct LogEvent {
   std::uint16_t reserved[3];
 };
 
-// As /proc/self/status has it, in kB, after the call; and what changed over it.
+// Memory in kB after the call, as in /proc/self/status, and its change during the call.
 struct LogMemory {
   std::uint64_t size, resident, data, peak;
   std::int64_t size_change, resident_change, data_change;

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// What the tracker keeps for one process: its page and the tables behind it. A forked child gets one of its own at its
-// first tracked call.
+// SPDX-License-Identifier: Apache-2.0 The tracker's state for one process: its page and private tables. A forked child
+// gets its own at its first tracked call.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +23,20 @@ struct Created {
 
 class Process {
  public:
-  // This process's. Null when there is not even private memory.
+  // The state of this process. Null if there is not even private memory.
   static Process* current();
 
   void count_call(std::uint32_t function, bool failed);
   void count_failed_create(Kind kind);
   void created(const Created& resource, const Caller& caller);
   std::uint32_t take(std::uint64_t handle, std::uint64_t kinds) { return live_.take(handle, kinds); }
-  // entry: what take() gave, before the driver was called.
+  // entry: the result of take(), which must be called before the driver destroys the resource.
   void destroyed(std::uint32_t entry);
   void not_destroyed(std::uint32_t entry) { live_.put_back(entry); }
-  // Around a call, while `logging`.
+  // Called before and after a tracked call while `logging` is set.
   ProcessMemory memory_before() const { return log_.memory_before(); }
   void log_call(std::uint32_t function, std::uint32_t result, std::uint64_t handle, const ProcessMemory& before);
-  // Exit handlers run: what is live now is about to leak. Calls still count.
+  // Called when exit handlers run: what is live now leaks unless a later handler destroys it. Calls still count.
   static void ending();
 
  private:

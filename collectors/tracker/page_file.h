@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The page's file: created, locked and grown. Where there is no folder, no room or no permission, the same memory is
-// private: the program runs on, and counts that nobody reads do no harm.
+// SPDX-License-Identifier: Apache-2.0 Creates, locks and grows the page's file. Without a folder, room or permission
+// the memory is private instead: the program runs as before, and nobody can read its counts.
 #pragma once
 
 #include <sys/types.h>
@@ -9,14 +8,15 @@
 
 namespace igpu::level_zero {
 
-// Anonymous memory, zeroed; null when there is none. size is rounded up to whole pages.
+// Zeroed anonymous memory; null if there is none left. size is rounded up to whole pages.
 void* private_memory(std::uint64_t size);
 
 class PageFile {
  public:
-  // A new file of `size` bytes in `folder`. Null only when there is no memory at all.
+  // Maps a new file of `size` bytes in `folder`, or private memory. Null only if there is no memory at all.
   void* create(const char* folder, std::uint64_t size);
-  // `size` more bytes at the end of the file; null when the file cannot grow. The caller falls back to private memory.
+  // Maps `size` more bytes at the end of the file; null if the file cannot grow. The caller falls back to private
+  // memory.
   void* grow(std::uint64_t size);
 
  private:

@@ -16,16 +16,16 @@
 namespace igpu::level_zero {
 
 inline constexpr std::uint64_t kMagic = 0x004f52455a4c5649;  // "IVLZERO\0"
-inline constexpr std::uint32_t kLayoutVersion = 1;           // another one for every change below
+inline constexpr std::uint32_t kLayoutVersion = 1;           // to be raised with every change below
 
 inline constexpr std::uint32_t kMaxKinds = 64;
 inline constexpr std::uint32_t kMaxFunctions = 192;
 inline constexpr std::uint32_t kLanes =
-    8;  // threads count calls in one of these, so that they rarely share a cache line
+    8;  // each thread counts calls in one of these lanes, so that threads rarely share a cache line
 inline constexpr std::uint32_t kMaxModules = 128;
 inline constexpr std::uint32_t kMaxSites = 2048;
 inline constexpr std::uint32_t kMaxFrames = 16;
-inline constexpr std::uint32_t kFirstEntries = 1024;  // each chunk of entries is twice as long as the one before
+inline constexpr std::uint32_t kFirstEntries = 1024;  // each chunk of entries is twice as long as the previous one
 inline constexpr std::uint32_t kMaxChunks = 10;
 inline constexpr std::uint32_t kNoSite = 0xffffffff;
 
@@ -34,8 +34,8 @@ struct Header {
   std::uint32_t version;
   std::uint32_t frames_per_site;
   std::uint64_t entries_offset;
-  std::uint64_t entries;  // that the file has room for
-  std::uint32_t kinds;    // that this writer knows
+  std::uint64_t entries;  // number of entries for which the file has room
+  std::uint32_t kinds;    // number of kinds that this writer knows
   std::uint32_t functions;
   std::uint32_t pid;  // in the writer's own pid namespace
   std::uint32_t uid;
@@ -43,7 +43,7 @@ struct Header {
   std::uint64_t started_monotonic_ns;
   std::uint64_t ended_realtime_ns;  // 0 until exit handlers run; a killed process leaves 0
   std::uint64_t invalid_destroys;   // the driver accepted a handle that is not live
-  std::uint64_t untracked;          // created while there was no room for an entry
+  std::uint64_t untracked;          // resources created while there was no room for an entry
   std::uint64_t untracked_destroys;
   std::uint32_t threads;
   std::uint32_t modules;
@@ -68,11 +68,11 @@ struct CallCounters {
   std::uint64_t errors;
 };
 
-// Where code was mapped when a call site in it was first seen.
+// Where a file of code was mapped when one of its call sites was first seen.
 struct Module {
   std::uint64_t begin;
   std::uint64_t end;
-  std::uint64_t load_address;  // a site's address less this is the address in the file
+  std::uint64_t load_address;  // subtracted from a site's address, it gives the address in the file
   char path[104];
 };
 
@@ -88,7 +88,7 @@ struct Entry {
   std::uint64_t handle;
   std::uint64_t bytes;
   std::uint64_t created_monotonic_ns;
-  std::uint64_t parent;  // the first argument of the call: a context, mostly
+  std::uint64_t parent;  // the first argument of the call, usually a context
   std::uint32_t site;
   std::uint32_t thread;
   std::uint8_t kind;
@@ -115,7 +115,7 @@ constexpr std::uint64_t entries_offset(std::uint32_t frames) {
 }
 constexpr std::uint64_t chunk_entries(std::uint32_t chunk) { return std::uint64_t{kFirstEntries} << chunk; }
 constexpr std::uint64_t entries_of(std::uint32_t chunks) { return std::uint64_t{kFirstEntries} * ((1u << chunks) - 1); }
-// Mapped chunk by chunk, so each must begin and end at a page.
+// Chunks are mapped one by one, so each must begin and end at a page boundary.
 static_assert(kFirstEntries * sizeof(Entry) % 4096 == 0);
 inline constexpr std::uint64_t kMaxFileBytes = entries_offset(kMaxFrames) + entries_of(kMaxChunks) * sizeof(Entry);
 

@@ -15,7 +15,7 @@ void store(T& word, T value) {
   __atomic_store_n(&word, value, __ATOMIC_RELEASE);
 }
 template <class T>
-T add(T& word, T by) {  // the value after
+T add(T& word, T by) {  // returns the new value
   return __atomic_add_fetch(&word, by, __ATOMIC_RELAXED);
 }
 template <class T>
@@ -34,7 +34,7 @@ void raise_to(T& peak, T value) {
   }
 }
 
-// Held for a few instructions; the holder may lose the processor, so waiters yield.
+// A lock that is held for a few instructions. Its holder may be preempted, so waiters yield.
 class SpinGuard {
  public:
   explicit SpinGuard(unsigned& lock) : lock_(lock) {

@@ -11,7 +11,7 @@
 // Samples of a page in Prometheus text or OpenMetrics, which may come from any program.
 namespace igpu::exporter {
 
-// Valid only while it is passed on.
+// Valid only during the call of the handler.
 struct TextSample {
   std::string_view metric;
   std::span<const LabelPair> labels;
@@ -34,8 +34,9 @@ struct ParsedExposition {
 
 inline constexpr std::size_t kMaxParsedLabels = 32;
 
-// Passes each sample on, in the page's order. A line that is no sample is skipped and counted; comments are not. Label
-// values hold whatever the page holds, control characters and invalid UTF-8 included. A value may be NaN or infinite.
+// Passes each sample to `use`, in the page's order. Lines that are neither samples nor comments are skipped and
+// counted. Label values may contain anything, also control characters and invalid UTF-8. A value may be NaN or
+// infinite.
 ParsedExposition parse_exposition(std::string_view text, const SampleHandler& use);
 
 }  // namespace igpu::exporter

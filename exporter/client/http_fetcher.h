@@ -12,7 +12,7 @@
 
 namespace igpu::exporter {
 
-// As curl names them.
+// Named as in curl.
 struct ClientOptions {
   std::string cacert;  // file with the issuers to trust instead of the system's
   std::string cert, key;
@@ -37,10 +37,10 @@ class HttpFetcher {
   HttpFetcher(const HttpFetcher&) = delete;
   HttpFetcher& operator=(const HttpFetcher&) = delete;
 
-  void start(std::size_t target);  // unless its request is still under way
+  void start(std::size_t target);  // does nothing while a request to it is running
   bool under_way(std::size_t target) const;
 
-  // Works on requests until this time, until one has ended, or until wake(). done is called for each one that ended.
+  // Processes requests until `until`, until one has ended, or until wake(). Calls `done` for each request that ended.
   using Done = std::function<void(std::size_t target, Fetched fetched)>;
   void run(std::chrono::steady_clock::time_point until, const Done& done);
   void wake();  // from any thread

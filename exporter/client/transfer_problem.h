@@ -7,13 +7,13 @@
 
 namespace igpu::exporter {
 
-// How a request failed, as libcurl reports it.
+// A failed request as libcurl reports it.
 struct FailedTransfer {
   CURLcode code = CURLE_OK;
   std::string detail;  // one line, in libcurl's words
-  int os_error = 0;    // errno of a connection that was not made; 0 if unknown
+  int os_error = 0;    // errno of a failed connection; 0 if unknown
   bool tls = false;
-  bool client_certificate = false;  // one was sent, if it was asked for
+  bool client_certificate = false;  // a client certificate is configured, and was sent if the server requested it
   std::string max_time;             // "5 s"
 };
 

@@ -19,7 +19,8 @@ struct ListedFlight {
   std::uint64_t more_events = 0;
 };
 
-// What flight_list_json() writes, from any program. nullopt: something else. Members that are not known are skipped.
+// Parses the text of flight_list_json(), which may come from any program. nullopt: the text is something else. Unknown
+// members are skipped.
 std::optional<std::vector<ListedFlight>> parse_flight_list(std::string_view json);
 
 std::string flight_table(std::span<const ListedFlight> flights);
@@ -28,7 +29,7 @@ std::string flight_table(std::span<const ListedFlight> flights);
 struct FlightFile {
   std::string name;
   std::uint64_t bytes = 0;
-  bool whole = false;  // a trace without damage
+  bool whole = false;  // a complete trace
 };
 std::string flight_file_table(std::span<const FlightFile> files);
 std::string flight_file_json(std::span<const FlightFile> files);

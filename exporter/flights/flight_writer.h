@@ -16,30 +16,29 @@
 #include "igpu/log.h"
 #include "igpu/unique_fd.h"
 
-// The exporter's own threads can write no file. Another process does, with no other right: it gets names and bytes over
-// a stream socket, and answers with what went wrong.
+// The exporter's own threads cannot write files. A separate process, which has no other right, does: it receives names
+// and bytes over a stream socket and answers with errors.
 namespace igpu::exporter {
 
-// Of the writing process: first reports whether it may write into the folder, then writes what comes, until the other
-// end of the socket is closed. open: throws std::system_error.
+// Runs in the writing process: reports whether it may write into the folder, then writes each flight it receives, until
+// the other end of the socket is closed.
 void write_flights(int socket, const FlightFolder& folder);
-void report_no_folder(int socket, int error, std::string_view what);  // instead
+void report_no_folder(int socket, int error, std::string_view what);  // called instead if there is no usable folder
 
-// The exporter's end: sends each flight, on a thread of its own. One that cannot be written is counted, and the first
-// of a row is logged. It stays in memory.
+// The exporter's end: sends each flight, on a thread of its own. A flight that cannot be written is counted and stays
+// in memory; the first of several such failures in a row is logged.
 class FlightKeeper {
  public:
   // Waits for the writer's first report. Throws std::runtime_error if it cannot write into the folder; a folder without
-  // room is logged only.
-  // patience: how long the writer may take for one flight. Later it is counted as not written, and the next one is
-  // sent when the writer has answered about it.
+  // room is logged only. patience: the time limit of the writer for one flight. After it the flight counts as not
+  // written; the next flight is sent when the writer has answered.
   FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log,
                std::chrono::milliseconds patience = std::chrono::seconds(60));
-  ~FlightKeeper() = default;  // a flight that is being written may take a few seconds more
+  ~FlightKeeper() = default;  // may wait a few seconds for a flight that is being written
   FlightKeeper(const FlightKeeper&) = delete;
   FlightKeeper& operator=(const FlightKeeper&) = delete;
 
-  // Called once, on a thread whose rights the new one may have.
+  // Call once, on a thread whose rights the new thread may inherit.
   void start();
 
   std::uint64_t failures() const { return failures_; }
@@ -51,15 +50,15 @@ class FlightKeeper {
   void failed(const std::string& error, const char* hint);
 
   const std::shared_ptr<const Flights> flights_;
-  UniqueFd socket_;  // none: the writer has ended
+  UniqueFd socket_;  // empty: the writer has ended
   Log& log_;
   const std::chrono::milliseconds patience_;
-  // What the writer is given. It may outlast the patience for its flight.
+  // The message for the writer. Sending it may take longer than the time limit of its flight.
   std::string message_;  // "": the writer has received it
   std::size_t sent_ = 0;
   bool is_unanswered_ = false;
   std::atomic<std::uint64_t> failures_{0}, kept_{0};
-  bool failed_ = false;  // the last one
+  bool failed_ = false;  // the last flight could not be written
   std::jthread thread_;  // last: it ends first
 };
 

@@ -20,7 +20,8 @@ class GaugeColumns {
   // Columns look like intel_gpu_engine_busy_ratio{gt=0 engine=rcs0 class=render source=pmu}.
   using Use = std::function<void(std::string_view device, const std::string& column, double value)>;
 
-  // elapsed: since the previous page, for the first one since the start of the monitor, when these counters were 0.
+  // elapsed: the time since the previous page; for the first page, since the start of the monitor, when the counters
+  // were 0.
   void each(const PageView& page, Nanoseconds elapsed, const Use& use);
 
  private:

@@ -10,10 +10,10 @@ struct libdeflate_compressor;
 namespace igpu::exporter {
 
 // A reusable gzip compressor for whole texts: its state is allocated once. One thread at a time. Level 1: higher levels
-// take half as long again and more, for an output that is a few percent smaller.
+// take at least 1.5 times as long for an output that is a few percent smaller.
 class Gzip {
  public:
-  Gzip();  // std::bad_alloc
+  Gzip();  // throws std::bad_alloc
 
   // Replaces out with the compressed text; reuse the string between calls.
   void compress(std::string_view text, std::string& out);

@@ -14,8 +14,8 @@ namespace igpu::exporter {
 //   1754000000123456789
 //
 // The measurement is the metric's name, tags are its labels, and the field is "gauge" or "counter": the layout that
-// Telegraf's Prometheus input writes, so dashboards for one read the other. Control characters in a tag become spaces
-// and a backslash at its end is dropped, because the protocol cannot express them.
+// Telegraf's Prometheus input writes, so dashboards for either work with both. Control characters in a tag become
+// spaces and a backslash at its end is dropped, because the protocol cannot express them.
 void write_influx_lines(const PageView& page, std::chrono::system_clock::time_point time, std::string& out);
 
 }  // namespace igpu::exporter

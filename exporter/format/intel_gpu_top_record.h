@@ -16,14 +16,14 @@
 #include "igpu/model.h"
 #include "igpu/units.h"
 
-// What intel_gpu_top prints of one GPU, before it is text: groups of values under the names, units and columns of the
+// What intel_gpu_top prints for one GPU, before formatting: groups of values under the names, units and columns of the
 // original. JSON, its text lines and its CSV are written from this.
 namespace igpu::exporter {
 
-// Which of the original's layouts.
+// Selects one of the original's layouts.
 struct IntelGpuTopLayout {
   bool physical = false;  // -p: engines instead of classes; frequency and RC6 of each GT if there are several
-  bool older = false;     // igt up to 1.27: engines, the first GT, no memory of clients
+  bool older = false;     // igt up to 1.27: single engines, only the first GT, no memory of clients
 };
 
 struct IntelGpuTopRecord {
@@ -50,9 +50,9 @@ struct IntelGpuTopRecord {
                                                                            // second reading of the client on
   };
 
-  bool gpu_found = false;  // otherwise there is nothing but the period
+  bool gpu_found = false;  // false: the record has only the period
   double period_ms = 0;
-  std::vector<Group> groups;  // without the period
+  std::vector<Group> groups;  // without the group "period"
   std::vector<Group> engines;
   std::optional<std::vector<Client>> clients;  // busiest first; nullopt: unknown
 };
@@ -62,17 +62,16 @@ inline constexpr std::array<std::string_view, 5> kIntelGpuTopMemoryStates{"total
 
 // Makes records of successive readings.
 //
-// The original's rules for what is missing hold here as well: a group without any counter is omitted (power of a card,
-// interrupts of xe), sema and wait of xe are 0, and a client has use from its second reading on. Engines are averaged
-// by class. Under xe, frequencies are those of the moment: the driver has no mean. Engines that cannot be counted
-// because no process that may be read uses them are 0. "imc-bandwidth" is present on more processors than the original
-// knows.
+// Missing values follow the original's rules: a group without any counter is omitted (power of a card, interrupts of
+// xe), sema and wait of xe are 0, and a client has use from its second reading on. Engines are averaged by class. Under
+// xe, frequencies are present values, because the driver has no mean. Engines that cannot be counted because no process
+// that may be read uses them are 0. "imc-bandwidth" is present on more processors than the original knows.
 class IntelGpuTopReader {
  public:
   explicit IntelGpuTopReader(std::string device, IntelGpuTopLayout layout = {})
       : device_(std::move(device)), layout_(layout) {}
 
-  // Of the model: all that a record is made of.
+  // The fields of the model that a record is made of.
   static std::span<const std::string_view> fields();
 
   // elapsed: as GaugeColumns::each.
@@ -98,7 +97,7 @@ class IntelGpuTopReader {
   double interrupts_ = 0;
   std::map<std::string, double> imc_bytes_;                                 // by direction
   std::map<std::pair<std::uint32_t, std::size_t>, double> client_seconds_;  // by PID and class, of the last reading
-  // Seen so far, so that a class or a GT keeps its place in every record.
+  // Classes and GTs seen so far: they keep their places in all later records.
   std::set<unsigned> gts_;
   std::array<std::vector<EngineName>, kEngineClasses> engines_;  // with counters of their own
   std::array<bool, kEngineClasses> classes_{};

@@ -15,7 +15,7 @@ class IntelGpuTopText {
  public:
   enum class Form { table, csv };
 
-  // repeats_header: as on a terminal, after every screen.
+  // repeats_header: prints the header again after every screen, as on a terminal.
   explicit IntelGpuTopText(Form form, bool repeats_header = false) : form_(form), repeats_header_(repeats_header) {}
 
   void write(const IntelGpuTopRecord& record, std::string& out);
@@ -25,7 +25,7 @@ class IntelGpuTopText {
     std::string group, title;
     std::string_view item, name;
     int width, decimals;
-    bool starts_group;  // the title of the group stands above it, and not above others
+    bool starts_group;  // the group's title is printed above this column
   };
 
   void choose_columns(const IntelGpuTopRecord& record);

@@ -11,7 +11,7 @@ namespace igpu::exporter {
 // Appends text as a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
-// Writes JSON in order. It adds commas and quotes; the caller sees to it that members have names.
+// Writes JSON in order. It adds commas and quotes; the caller must name the members of objects.
 class JsonWriter {
  public:
   JsonWriter& begin_object() { return open('{'); }

@@ -8,7 +8,7 @@ namespace igpu::exporter {
 // Appends a finite number in its shortest form that reads back unchanged; integers have neither fraction nor exponent.
 void append_number(std::string& out, double value);
 
-// Appends as printf's %f: six decimals.
+// Appends the value as printf's %f does, with six decimals.
 void append_fixed(std::string& out, double value);
 
 }  // namespace igpu::exporter

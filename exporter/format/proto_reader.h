@@ -11,14 +11,14 @@ namespace igpu::exporter {
 struct ProtoField {
   std::uint32_t number = 0;
   std::uint64_t value = 0;
-  std::string_view bytes;  // of a nested message or a text
+  std::string_view bytes;  // content of a nested message, a string or bytes
 };
 
-// The fields of a message, one after the other. Hostile bytes are damage.
+// Iterates over the fields of a message. Malformed input sets damaged().
 class ProtoFields {
  public:
   explicit ProtoFields(std::string_view bytes) : rest_(bytes) {}
-  // False at the end, and where the bytes are no field: then damaged() is true.
+  // Returns false at the end, and at bytes that are not a field; then damaged() is true.
   bool next(ProtoField& field) {
     if (rest_.empty() || damaged_) return false;
     std::uint64_t tag = 0;

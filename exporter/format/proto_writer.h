@@ -13,7 +13,8 @@
 
 namespace igpu::exporter {
 
-// Appends protobuf fields to a buffer. A nested message has four bytes for its length, filled in when it ends.
+// Appends protobuf fields to a buffer. The length of a nested message takes four bytes, which are filled in when it
+// ends.
 class ProtoWriter {
  public:
   explicit ProtoWriter(std::string& out) : out_(out) {}
@@ -28,7 +29,7 @@ class ProtoWriter {
     if (!is_ascii(value)) value = valid = valid_utf8(value);
     bytes(field, value);
   }
-  void bytes(std::uint32_t field, std::string_view value) {  // or a message that is encoded already
+  void bytes(std::uint32_t field, std::string_view value) {  // also for a message that is already encoded
     varint(std::uint64_t{field} << 3 | 2);
     varint(value.size());
     out_.append(value);
@@ -38,7 +39,7 @@ class ProtoWriter {
     eight_bytes(value);
   }
   void real(std::uint32_t field, double value) { fixed64(field, std::bit_cast<std::uint64_t>(value)); }
-  // Elements of a packed repeated field, within bytes of it.
+  // Appends an element to the content of a packed repeated field.
   static void append_fixed64(std::string& packed, std::uint64_t value) { ProtoWriter(packed).eight_bytes(value); }
   static void append_real(std::string& packed, double value) {
     append_fixed64(packed, std::bit_cast<std::uint64_t>(value));

@@ -44,7 +44,7 @@ inline bool needs_escape(std::string_view text) {
 }
 
 // Appends to a string that the caller reuses between scrapes. While the writer exists the string is resized to its
-// capacity, so that bytes are stored without a check each; finish() cuts it to what was written.
+// capacity, so that bytes are stored without a check each; finish() truncates it to the bytes written.
 class TextWriter {
  public:
   explicit TextWriter(std::string& out) : out_(out) {
@@ -83,7 +83,7 @@ class TextWriter {
   // Integers without a decimal point, all others in the shortest form that parses to the same value. At most
   // kNumberSize bytes.
   void put_number(double value);
-  void put_count(std::uint64_t count);  // likewise
+  void put_count(std::uint64_t count);  // at most kNumberSize bytes
 
   void finish() { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
 

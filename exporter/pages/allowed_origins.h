@@ -13,17 +13,17 @@ namespace igpu::exporter {
 // --web.cors.origin: the web sites whose scripts may read the API in their visitors' browsers.
 class AllowedOrigins {
  public:
-  // pattern: a regular expression (POSIX extended) that has to match the whole origin; "": none may.
-  // Throws std::invalid_argument.
+  // pattern: a POSIX extended regular expression that must match the whole origin; "": no origin is allowed. Throws
+  // std::invalid_argument.
   explicit AllowedOrigins(const std::string& pattern = {});
 
   bool allows(std::string_view origin) const;
-  // Adds the headers that let the browser hand over the answer. They refer to the request.
+  // Adds the headers that allow the browser to pass the answer to the script of this request's origin.
   void add_headers(const HttpRequest& request, HttpResponse& response) const;
 
  private:
   bool all_ = false;
-  std::optional<ExtendedRegex> expression_;  // nullopt: none may
+  std::optional<ExtendedRegex> expression_;  // nullopt: no origin is allowed
 };
 
 }  // namespace igpu::exporter

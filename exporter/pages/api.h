@@ -27,21 +27,22 @@ namespace igpu::exporter {
 //   /api/v1/snapshot   what `stats --format json` prints
 //   /api/v1/stream     the same again and again, as server-sent events; ?interval=1s to 10s. An event "lost" says how
 //                      many a client missed because it had not yet received an earlier one
-//   /api/v1/flights    what the flight recorder kept; /api/v1/flights/NUMBER.jsonl and NUMBER.pftrace one of them. Not
-//                      without a recorder
-//   /api/v1/doctor     what of the machine cannot be read, why, and what would change that
+//   /api/v1/flights    list of the flights that the recorder kept; NUMBER.jsonl and NUMBER.pftrace below it are one of
+//                      them. 404 without a recorder
+//   /api/v1/doctor     what cannot be read on this machine, why, and what would fix it
 class Api {
  public:
   static constexpr unsigned kStreams = 64;  // at the same time; clients share them as they share scrapes
-  static constexpr std::size_t kMostFlightBytes = 8U << 20;  // of flights that are being read; and one more
+  static constexpr std::size_t kMostFlightBytes =
+      8U << 20;  // total size of the flights that are being sent; one more may begin below it
 
   // All must outlive the API.
   Api(MetricsHandler& metrics, ScrapeSource& source, AllowedOrigins origins, FindGrants find_grants,
       PacedPage::Clock clock = std::chrono::steady_clock::now, std::shared_ptr<const Flights> flights = nullptr);
 
   bool has(std::string_view path) const;
-  void answer(const HttpRequest& request, HttpResponse& response);  // of a path that it has
-  Event next_event();                                               // of the streams
+  void answer(const HttpRequest& request, HttpResponse& response);  // has(path) must be true
+  Event next_event();                                               // when a stream has something to send
 
  private:
   void begin_stream(const HttpRequest& request, HttpResponse& response);
@@ -52,8 +53,8 @@ class Api {
   const AllowedOrigins origins_;
   const FindGrants find_grants_;
   const std::shared_ptr<const Flights> flights_;  // null: no recorder
-  // By flight and form. Clients that read slowly share the bytes, and one flight is written at a time; none while those
-  // that are being read have kMostFlightBytes.
+  // By flight and form. Slow clients share the bytes. One flight is formatted at a time, and none while those that are
+  // being sent have kMostFlightBytes.
   using SharedText = std::weak_ptr<const std::string>;
   std::mutex flight_texts_mutex_;
   std::map<std::pair<std::uint64_t, std::string>, SharedText, std::less<>> flight_texts_;

@@ -11,7 +11,7 @@
 
 namespace igpu::exporter {
 
-// What the page at "/" loads: files of pages/assets, which are part of the program. Thread-safe.
+// Serves the files that the page at "/" loads: those of pages/assets, which are compiled into the program. Thread-safe.
 class Assets {
  public:
   // False: there is no file at that path ("/assets/page.js").
@@ -20,7 +20,7 @@ class Assets {
 
  private:
   std::once_flag once_;
-  std::vector<std::shared_ptr<const std::string>> compressed_;  // since the first request that accepts it
+  std::vector<std::shared_ptr<const std::string>> compressed_;  // filled at the first request that accepts gzip
 };
 
 }  // namespace igpu::exporter

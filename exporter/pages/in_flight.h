@@ -65,19 +65,20 @@ class InFlight {
     return Slot(std::move(place));
   }
 
-  // How many requests ever had a slot: if this grows after a failed attempt, the next attempt may succeed.
+  // The number of requests so far that got a slot. If it has grown after a failed attempt, the next attempt may
+  // succeed.
   std::uint64_t entries() const {
     const std::lock_guard lock(mutex_);
     return entries_;
   }
 
-  // Requests that entered and have not left, with those that lost their slot.
+  // Requests that entered and have not left, including those that lost their slot.
   std::size_t running() const {
     const std::lock_guard lock(mutex_);
     return under_way_;
   }
 
-  // True once no request is running.
+  // Waits until no request is running. False: some still run after `at_most`.
   bool wait_until_idle(std::chrono::milliseconds at_most) {
     std::unique_lock lock(mutex_);
     return idle_.wait_for(lock, at_most, [this] { return under_way_ == 0; });

@@ -12,9 +12,9 @@
 
 namespace igpu::exporter {
 
-// The page at "/", for people: first what an operator can act on, then the current values of each GPU, then what is
-// missing. page and findings are from the same scrape. It is complete without scripts; pages/assets/page.js replaces
-// its tables by live ones.
+// The page at "/": first problems that an operator can fix, then the current values of each GPU, then missing features.
+// page and findings are from the same scrape. It is complete without scripts; pages/assets/page.js replaces its tables
+// with live ones.
 std::string index_page(std::string_view telemetry_path, std::span<const Gpu> gpus, std::span<const Finding> findings,
                        const PageView& page, Seconds now, const PlaceOfGrants& place = {});
 

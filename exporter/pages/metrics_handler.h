@@ -39,12 +39,12 @@ class MetricsHandler {
 
   void handle(const HttpRequest& request, HttpResponse& response);
 
-  // The same for other pages, whose scrapes count like the others. Null: the response holds the reason.
+  // A scrape for another page, subject to the same limits. Null: the response has the reason.
   std::shared_ptr<const ScrapeResult> scrape_for(const HttpRequest& request, HttpResponse& response,
                                                  CollectorSet collectors = {});
 
-  // The page as a scrape at this moment would show it, for others than HTTP clients, which it does not limit. False:
-  // there was no time for a scrape, or gone was stopped.
+  // Scrapes now and passes the page to `use`: for readers other than HTTP clients, so the limit of requests does not
+  // apply. False: the scrape did not finish in time, or `gone` was stopped.
   bool read(std::stop_token gone, const std::function<void(const PageView&)>& use);
 
   // Waits for running scrapes; false if some are still running.

@@ -14,13 +14,13 @@
 
 namespace igpu::exporter {
 
-// A page of which many clients want the latest, again and again: one scrape a second serves them all, and nothing is
-// scraped while nobody asks. A client gets a page whose scrape began at most a second ago, or, while another client's
-// scrape for the next one is running, at most three. Thread-safe.
+// A page that many clients poll: at most one scrape a second serves all of them, and there is no scrape without a
+// request. A client gets a page whose scrape began at most a second ago, or, while another client's scrape a scrape for
+// the next page is running is running, at most three. Thread-safe.
 class PacedPage {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
-  // begun: when the scrape did, by the wall clock; pages that are made side by side end in any order.
+  // begun: the wall-clock time at which the scrape began. Pages that are made concurrently may finish in any order.
   using Write = std::function<void(const ScrapeResult&, std::chrono::system_clock::time_point begun, std::string& out)>;
 
   // metrics must outlive the page.
@@ -33,9 +33,9 @@ class PacedPage {
   using Bytes = std::shared_ptr<const std::string>;
   struct Reading {
     std::chrono::steady_clock::time_point begun;
-    Bytes text;  // null: there is none, and the response holds the reason
+    Bytes text;  // null: the response has the reason
   };
-  // What answer() sends.
+  // The page that answer() would send.
   Reading latest(const HttpRequest& request, HttpResponse& response);
 
  private:
@@ -53,7 +53,7 @@ class PacedPage {
   const Write write_;
   const Clock clock_;
   std::mutex mutex_;            // guards what follows, and the compressed bytes of pages
-  std::shared_ptr<Page> last_;  // null: none yet
+  std::shared_ptr<Page> last_;  // null before the first page
   bool scraping_ = false;       // for the next one
 };
 

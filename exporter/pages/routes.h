@@ -19,18 +19,18 @@ namespace igpu::exporter {
 // The flight recorder, if there is one.
 struct FlightAccess {
   std::shared_ptr<Flights> flights = nullptr;
-  std::function<bool()> clients_are_known = {};  // every request that arrives now is of a client that showed who it is
+  std::function<bool()> clients_are_known = {};  // true if every client must authenticate at present
 };
 
-// Which page a request gets:
+// Routes requests to pages:
 //   TELEMETRY_PATH   the metrics
 //   /                a page for people, and /assets/... that it loads
 //   /api/v1/...      JSON, see Api
 //   /-/healthy       200 while the process runs
 //   /-/ready         200 while it serves scrapes, 503 before that and during shutdown; with ?gpu=healthy 503 also while
 //                    a GPU is wedged or in survivability mode
-//   /debug/flight    POST asks for a flight; clients of this host only, unless clients show who they are. Not through a
-//                    proxy: behind one on this host everybody is of this host
+//   /debug/flight    POST requests a flight. If clients need not authenticate, only for clients on this host, and not
+//                    through a proxy, behind which every client would seem to be on this host
 // Otherwise GET and HEAD only; everything else is 404 or 405. Paths match exactly.
 class Routes final : public HttpHandler {
  public:

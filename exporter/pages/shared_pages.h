@@ -14,9 +14,8 @@
 namespace igpu::exporter {
 
 // The finished pages of one scrape, for requests that share its result: one of them writes and compresses the page, the
-// others send the same bytes. Nothing in it is older than a request that shares it, because a page is written only
-// after its result is complete, and no request that arrives later gets that result. Thread-safe; no request waits for
-// another's page.
+// others send the same bytes. The page is never older than a request that shares it, because it is written only after
+// its result is complete, and later requests do not get that result. Thread-safe; no request waits for another's page.
 class SharedPages {
  public:
   using Result = std::shared_ptr<const ScrapeResult>;

@@ -6,7 +6,7 @@
 
 namespace igpu::exporter {
 
-// A regular expression (POSIX extended) that has to match a whole text.
+// A POSIX extended regular expression that must match a whole text.
 class ExtendedRegex {
  public:
   explicit ExtendedRegex(const std::string& pattern);  // throws std::invalid_argument

@@ -7,14 +7,14 @@
 
 namespace igpu::exporter {
 
-// What shows that a file has changed, without reading it: stat(2), or its counterpart.
+// Detects changes of a file without reading it, by stat(2) or its Windows counterpart.
 struct FileStamp {
   using Time = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
 
   int error = 0;  // errno; the rest is then 0
   std::uint64_t device = 0, file = 0, size = 0;
   Time modified{};
-  Time changed{};  // the content or what else the file system knows of it
+  Time changed{};  // of content or metadata
 
   bool operator==(const FileStamp&) const = default;
 };

@@ -5,25 +5,25 @@
 #include <optional>
 #include <string>
 
-// What this process has from the operating system.
+// Limits and facts of this process.
 namespace igpu::exporter {
 
-// The soft limits of this process; nullopt: there is none.
+// Soft limits; nullopt: unlimited.
 std::optional<std::uint64_t> open_files_limit();
 std::optional<std::uint64_t> address_space_limit();  // bytes
 std::optional<std::uint64_t> stack_limit();          // bytes of each thread
 
-// Raises the limit of open files to this, or as far as this process may.
+// Raises the limit of open files to `wanted`, or as far as permitted.
 void raise_open_files_limit(std::uint64_t wanted);
 
-// Processes that this one starts, and what a container leaves to it, need no wait() when they end.
+// Makes the kernel reap child processes, also orphans in a container, so that no wait() is needed.
 void reap_children();
 
-// Workers allocate little: an arena per thread would waste memory.
+// Limits malloc's arenas: workers allocate little, so an arena per thread would waste memory.
 void limit_allocator_arenas();
 void return_freed_memory();
 
-std::string user_name();     // of this process, for a message about a file that it may not read
+std::string user_name();     // of the user of this process, for messages about files it may not read
 std::string program_file();  // "": unknown
 
 }  // namespace igpu::exporter

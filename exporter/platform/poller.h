@@ -13,8 +13,8 @@ class Poller {
  public:
   static constexpr std::uint64_t kWoken = 0;  // the number of wake()
 
-  // What a socket is watched for and what it is ready for. kError (the connection broke) and kHangUp (also its other
-  // half is closed) are reported without being asked for.
+  // Events to watch for, and those that are ready. kError (the connection broke) and kHangUp (both halves are closed)
+  // are always reported.
   static constexpr std::uint32_t kRead = 1, kWrite = 4, kError = 8, kHangUp = 16;
 
   struct Ready {
@@ -30,7 +30,7 @@ class Poller {
   void add(int socket, std::uint32_t events, std::uint64_t number);
   void change(int socket, std::uint32_t events, std::uint64_t number);
   void remove(int socket);
-  // Call before a socket that was not removed is closed. Linux removes it by itself.
+  // Call before a socket that was not removed is closed. (On Linux, closing it is enough.)
   void closing(int socket);
 
   // Waits at most that many milliseconds; -1: no limit. The result is valid until the next call.

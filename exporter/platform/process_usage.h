@@ -7,7 +7,7 @@
 
 namespace igpu::exporter {
 
-// What this process uses. A value that cannot be read is missing; infinite limits are infinite.
+// Resources that this process uses. nullopt: the value cannot be read. Limits may be infinite.
 struct ProcessUsage {
   std::optional<double> cpu_seconds;  // user and system
   std::optional<double> open_files, most_open_files;

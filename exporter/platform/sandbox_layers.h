@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-// The layers of the sandbox, which are those that the system has (docs/sandbox.md).
+// The layers of the sandbox on this operating system (docs/sandbox.md).
 namespace igpu::exporter {
 
 #ifdef _WIN32

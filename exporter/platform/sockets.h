@@ -20,13 +20,13 @@
 
 #include "igpu/unique_fd.h"
 
-// Sockets, as far as operating systems differ: the rest of the BSD interface (names, getaddrinfo, bind, listen) is the
-// same in all of them and comes with this header. A socket is an int, which OpenSSL requires as well; Windows' handles
-// fit.
+// The parts of the socket interface that differ between operating systems. The rest (names, getaddrinfo, bind, listen)
+// is the same everywhere and is included by this header. A socket is an int, as OpenSSL requires; Windows' handles fit
+// into it.
 namespace igpu::exporter {
 
 #ifdef _WIN32
-// Owns one socket, which is no file descriptor here.
+// Owns one socket, which is not a file descriptor on Windows.
 class UniqueSocket {
  public:
   UniqueSocket() = default;
@@ -50,7 +50,7 @@ class UniqueSocket {
 using UniqueSocket = UniqueFd;
 #endif
 
-// A non-blocking socket that other programs do not inherit. Empty: last_socket_error() says why.
+// Opens a non-blocking socket that child processes do not inherit. Empty on failure; see last_socket_error().
 UniqueSocket open_socket(int family, int type = SOCK_STREAM);
 
 int last_socket_error();
@@ -61,23 +61,24 @@ bool is_out_of_resources(int error);                                            
 int look_up(const char* host, const char* service, const addrinfo& hints, addrinfo** list);  // getaddrinfo()
 std::string lookup_error_text(int error);                                                    // of getaddrinfo()
 
-int pending_error(int socket);  // how connect() ended; 0: well
+int pending_error(int socket);  // the result of connect(); 0: connected
 
 bool set_option(int socket, int level, int name, int value);
-// A listening socket of this address may be bound although connections of an earlier process linger, and no other
-// program can bind the same address meanwhile.
+// Lets a listening socket bind its address although connections of an earlier process linger, and keeps other programs
+// from binding it at the same time.
 void own_address(int socket);
 
-// Empty: last_socket_error() says why. The connection's socket is non-blocking and not inherited.
+// The socket of a new connection, non-blocking and not inherited. Empty on failure; see last_socket_error().
 UniqueSocket accept_connection(int listening, sockaddr_storage& client);
-// The number of bytes, 0 at the end of the connection; negative: last_socket_error() says why.
+// The number of bytes; 0 at the end of the connection; negative on failure, see last_socket_error().
 std::ptrdiff_t receive(int socket, std::span<char> into);
-std::ptrdiff_t send(int socket, std::string_view first, std::string_view second = {});  // the thread blocks SIGPIPE
+std::ptrdiff_t send(int socket, std::string_view first,
+                    std::string_view second = {});  // the calling thread must block SIGPIPE
 void end_sending(int socket);
 
 // Whether unread bytes have arrived.
 bool has_bytes(int socket);
-// Whether the client has reset the connection. What it sent before is still read without an error.
+// Whether the client has reset the connection. Bytes sent before the reset can still be read without an error.
 bool is_reset(int socket);
 // Whether the client will send nothing more: it has reset the connection, or closed its sending half.
 bool has_ended(int socket);
@@ -85,7 +86,7 @@ bool has_ended(int socket);
 // Waits until the socket can be read, or written if `to_write`. False: not within that time.
 bool wait_until_ready(int socket, bool to_write, std::chrono::milliseconds at_most);
 
-// UNIX sockets. Where the program has none, unix_name() throws std::runtime_error with one line.
+// UNIX sockets. On systems without them, unix_name() throws std::runtime_error with one line.
 socklen_t unix_name(const std::string& path, sockaddr_storage& name);
 bool is_unix_name(const sockaddr_storage& name);
 std::string unix_path(const sockaddr_storage& name);

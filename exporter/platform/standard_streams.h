@@ -5,11 +5,11 @@
 
 namespace igpu::exporter {
 
-// Call first. The parent may have closed the standard descriptors: they are occupied, so that no file that is opened
-// later gets their numbers and log lines. Text is written as it is on every system.
+// Call first in main(). Opens standard descriptors that the parent has closed, so that no later file gets their numbers
+// and, with them, log lines. Turns off the translation of line ends.
 void prepare_standard_streams();
 
-// Blocks until the text is written. False if it cannot be.
+// Blocks until the text is written. False on failure.
 bool write_to_stderr(std::string_view text);
 
 }  // namespace igpu::exporter

@@ -5,8 +5,8 @@
 
 namespace igpu::exporter {
 
-// service/signals.h is about Ctrl-C, the console's end and the service manager's wish here: all of them come this way.
-HANDLE termination_event();  // signalled for good after the first request
+// The source of service/signals.h on Windows: Ctrl-C, the end of the console and requests of the service manager.
+HANDLE termination_event();  // stays signalled after the first request
 void request_termination(int signal);
 
 }  // namespace igpu::exporter

@@ -5,10 +5,10 @@
 
 namespace igpu::exporter {
 
-// For the calling thread. name: at most 15 characters.
+// All functions are for the calling thread. name: at most 15 characters.
 void name_thread(const char* name);
 
-// A broken connection is then an error of the call that writes, not a signal: OpenSSL writes without MSG_NOSIGNAL.
+// Makes writing to a broken connection an error instead of a signal, because OpenSSL writes without MSG_NOSIGNAL.
 void block_broken_pipes();
 void block_all_signals();
 

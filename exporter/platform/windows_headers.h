@@ -28,7 +28,7 @@ struct CloseHandle {
 };
 using UniqueHandle = std::unique_ptr<std::remove_pointer_t<HANDLE>, CloseHandle>;  // null: none
 
-// One line, in English where the system has it.
+// The system's text for an error: one line, in English if the system has it.
 std::string windows_error_text(DWORD error);
 
 }  // namespace igpu::exporter

@@ -9,7 +9,7 @@
 
 namespace igpu::exporter {
 
-// Where the process that connects may connect to.
+// The one address that the connecting process may connect to.
 struct PushEndpoint {
   std::string host;  // a name or an IP address, without []
   std::uint16_t port = 0;
@@ -23,7 +23,7 @@ struct PushScheme {
 
 // A URL without user, query and fragment.
 struct PushAddress {
-  std::string scheme, host, path;  // host without []; path "" or from the first / on
+  std::string scheme, host, path;  // host: without []; path: "" or begins with /
   std::uint16_t port = 0;
   bool tls = false;
 
@@ -44,16 +44,16 @@ PushAddress parse_otlp_address(std::string_view url);
 // mqtt:// and mqtts://, with the base of all topics as the path. Throws std::invalid_argument.
 PushAddress parse_mqtt_address(std::string_view url);
 
-// How an address is reached.
+// The route to an address.
 struct PushRoute {
   PushAddress address;
   std::string proxy;      // URL of the proxy, perhaps with a user; "": none
   PushEndpoint endpoint;  // of the proxy, or of the address
 };
 
-// The proxy is the environment's, by the rules of curl: SCHEME_proxy or all_proxy, in lower or (except http_proxy)
-// upper case, unless no_proxy has the host. Throws std::invalid_argument if it is not usable: neither http, https nor
-// socks5h.
+// The proxy comes from the environment, by the rules of curl: SCHEME_proxy or all_proxy, in lower or (except
+// http_proxy) upper case, unless no_proxy has the host. Throws std::invalid_argument for a proxy other than http, https
+// or socks5h.
 using PushEnvironment = std::function<const char*(const char*)>;
 PushRoute route_to(PushAddress address, const PushEnvironment& environment);
 

@@ -8,8 +8,8 @@
 
 namespace igpu::exporter {
 
-// The time until the next attempt: doubled after each failure, with jitter, so that many exporters do not come back
-// to a receiver at the same moment.
+// The time until the next attempt: doubled after each failure, with jitter, so that many exporters do not reconnect to
+// a receiver at the same time.
 class Backoff {
  public:
   static constexpr std::chrono::milliseconds kFirst{1000}, kMost{60'000};
@@ -17,7 +17,7 @@ class Backoff {
 
   explicit Backoff(std::function<double()> random) : random_(std::move(random)) {}  // 0 <= random() < 1
 
-  // retry_after: what the receiver asked for.
+  // retry_after: the delay that the receiver requested.
   std::chrono::milliseconds next(std::optional<std::chrono::seconds> retry_after) {
     const std::chrono::milliseconds full = delay_;
     delay_ = std::min(delay_ * 2, kMost);

@@ -18,13 +18,13 @@ struct ConventionAttribute {
 };
 
 struct Convention {
-  std::string_view metric;  // ours
-  // Only samples with this value of this label; "": all.
+  std::string_view metric;  // the exporter's name
+  // Applies only to samples with this value of this label; "": to all.
   std::string_view label, value;
   std::string_view name, unit;
   Instrument instrument;
   std::array<ConventionAttribute, 2> attributes{};  // in addition to the labels
-  // This label gets another name. The label device becomes hw.id in every row.
+  // The label `renamed` becomes `attribute`. The label device becomes hw.id in every row.
   std::string_view renamed{}, attribute{};
 };
 

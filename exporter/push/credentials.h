@@ -6,17 +6,17 @@
 
 namespace igpu::exporter {
 
-// What a file of credentials holds: a user, or headers of HTTP.
+// The content of a file with credentials: a user, or HTTP headers.
 struct PushCredentials {
   std::string user, password;
   std::vector<std::string> headers;  // "Authorization: Bearer abc"
 };
 
 // The text is one line NAME:PASSWORD, or lines "Header: value" with a blank after the colon; empty lines and those that
-// begin with # are skipped. Throws std::invalid_argument, without a part of the text in its reason.
+// begin with # are skipped. Throws std::invalid_argument; its reason does not quote the text.
 PushCredentials parse_credentials(std::string_view text);
 
-// Throws std::runtime_error with the path and the fix, also if every user of this machine can read the file.
+// Throws std::runtime_error with the path and the fix; also if every user of this machine can read the file.
 PushCredentials read_credentials(const std::string& path);
 
 // Certificates (PEM) to trust. Throws std::runtime_error with the path.

@@ -26,7 +26,7 @@ class CurlSession {
   CurlSession(const CurlSession&) = delete;
   CurlSession& operator=(const CurlSession&) = delete;
 
-  // One attempt, with a connection and a handle of its own. Its end closes the connection.
+  // One attempt with its own connection and handle. The destructor closes the connection.
   class Attempt {
    public:
     ~Attempt();
@@ -58,7 +58,7 @@ class CurlSession {
   // Performs the attempt to its end. nullopt: interrupted.
   std::optional<CURLcode> run(Attempt& attempt, const PushWait& wait);
 
-  // One line with the fix.
+  // Describes the failure in one line, with the fix.
   std::string problem_of(const Attempt& attempt, CURLcode code) const;
 
   const CurlLibrary& curl() const { return curl_; }

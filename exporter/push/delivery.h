@@ -21,9 +21,9 @@ namespace igpu::exporter {
 // One target with its queue and the thread that delivers.
 class PushDelivery {
  public:
-  // Starts the thread, which waits for start(). confine: what the thread does first, then.
+  // Starts the thread, which waits for start(). confine: called first by the thread, after start().
   PushDelivery(std::unique_ptr<PushTarget> target, PushCounters& counters, Log& log, std::function<void()> confine);
-  ~PushDelivery();  // an attempt under way is abandoned
+  ~PushDelivery();  // abandons the current attempt
   PushDelivery(const PushDelivery&) = delete;
   PushDelivery& operator=(const PushDelivery&) = delete;
 
@@ -31,16 +31,16 @@ class PushDelivery {
     started_ = true;
     started_.notify_one();
   }
-  // One thread at a time, never waits for the network.
+  // Queues a reading. One thread at a time; never waits for the network.
   void add(const PageView& page, std::chrono::system_clock::time_point time);
 
  private:
   void run();
   void deliver_until_stopped();
   PushOutcome attempt(const PushItem& item);
-  // Logs a problem once, not for each attempt, and its end.
+  // Logs when a problem begins and when it ends, not each attempt.
   void report(const PushOutcome& outcome);
-  // False: it waits for another attempt.
+  // Counts the outcome of an attempt. False: the item stays queued for another attempt.
   bool account(const PushItem& item, const PushOutcome& outcome);
 
   std::unique_ptr<PushTarget> target_;

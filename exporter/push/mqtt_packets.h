@@ -16,7 +16,7 @@ namespace igpu::exporter::mqtt {
 
 inline constexpr std::size_t kMaxTextBytes = 65'535;         // of a topic, name or password (section 1.5.3)
 inline constexpr std::size_t kMaxPacketBytes = 268'435'455;  // after the fixed header (section 2.2.3)
-inline constexpr std::size_t kMaxReceivedBytes = 64 * 1024;  // of a packet that is accepted from a broker
+inline constexpr std::size_t kMaxReceivedBytes = 64 * 1024;  // the largest packet that is accepted from a broker
 
 struct Message {
   std::string topic, payload;
@@ -40,7 +40,7 @@ struct Login {
 
 void append_connect(std::string& out, const Login& login);                        // with a clean session
 void append_publish(std::string& out, const Message& message, std::uint16_t id);  // QoS 1; id is not 0
-// Asks for QoS 0. Only the first delivery after it can be of a retained message.
+// Asks for QoS 0. The broker may deliver a retained message once, right after this.
 void append_subscribe(std::string& out, std::string_view filter, std::uint16_t id);
 void append_ping(std::string& out);
 void append_disconnect(std::string& out);
@@ -48,7 +48,7 @@ void append_disconnect(std::string& out);
 // --- what a broker sends
 
 struct ConnectAck {
-  std::uint8_t code = 0;  // 0: accepted; otherwise why not (section 3.2.2.3)
+  std::uint8_t code = 0;  // 0: accepted; otherwise the reason (section 3.2.2.3)
 };
 struct PublishAck {
   std::uint16_t id = 0;
@@ -64,24 +64,24 @@ struct Delivery {
 };
 using Packet = std::variant<ConnectAck, PublishAck, SubscribeAck, PingResponse, Delivery>;
 
-// The peer does not keep to MQTT 3.1.1. what() completes the sentence "the broker ...".
+// The peer violated MQTT 3.1.1. what() completes the sentence "the broker ...".
 class ProtocolError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Finds the packets in the bytes of a connection, which may come in pieces of any size. Keeps no more than one packet
-// of kMaxReceivedBytes and the piece that was appended last.
+// Finds the packets in the bytes of a connection, which may arrive in pieces of any size. Keeps at most one packet of
+// kMaxReceivedBytes and the last piece.
 class PacketReader {
  public:
   void append(std::string_view bytes);
-  // nullopt: more bytes are needed. Texts are valid until the next call of either function. Throws ProtocolError; the
-  // reader is of no use after that.
+  // nullopt: more bytes are needed. Views in the packet are valid until the next call of either function. Throws
+  // ProtocolError; do not use the reader after that.
   std::optional<Packet> next();
 
  private:
   std::string bytes_;
-  std::size_t begin_ = 0;  // of what next() has not returned
+  std::size_t begin_ = 0;  // start of the bytes that next() has not returned yet
 };
 
 }  // namespace igpu::exporter::mqtt

@@ -17,27 +17,27 @@
 
 namespace igpu::exporter::mqtt {
 
-// The session cannot go on: the connection ended, the broker refused the login, or it did not answer in time. what()
-// is one line for a person, with the fix where there is one.
+// The session has failed: the connection ended, the broker refused the login, or it did not answer in time. what() is
+// one line for a person, with the fix if there is one.
 class SessionError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The connection below a session. Throws SessionError when it has ended.
+// The connection below a session. Both functions throw SessionError if the connection has ended.
 class Transport {
  public:
   virtual ~Transport() = default;
-  virtual void send(std::string_view bytes, const PushWait& wait) = 0;          // all of them
-  virtual std::size_t receive(std::span<char> into, const PushWait& wait) = 0;  // 0: late or interrupted
+  virtual void send(std::string_view bytes, const PushWait& wait) = 0;          // sends all bytes
+  virtual std::size_t receive(std::span<char> into, const PushWait& wait) = 0;  // 0: wait ended first
 };
 
 // One connection of a publisher with a broker. The functions block until the broker has answered, and throw
-// SessionError or ProtocolError if it does not do so in time; after that, the session is of no use. Those that return
-// false were interrupted; the session may go on.
+// SessionError or ProtocolError if it does not answer in time; do not use the session after that. They return false if
+// they were interrupted; the session then remains usable.
 //
-// The session is clean: a broker that forgets it loses nothing, because a message counts as published only when the
-// broker has acknowledged it.
+// The session is a clean one. A broker that forgets it loses nothing, because a message counts as published only when
+// the broker has acknowledged it.
 class Session {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -48,20 +48,20 @@ class Session {
   Session(Transport& transport, Login login, Clock clock = std::chrono::steady_clock::now);
 
   [[nodiscard]] bool open(const PushWait& wait);
-  // Each delivery is passed to `received` while one of these functions runs. A broker that does not let this user read
-  // the topic delivers nothing, which is no error.
+  // Each delivery is passed to `received` while one of these functions runs. It is not an error if the broker does not
+  // allow this user to read the topic; then nothing is delivered.
   [[nodiscard]] bool subscribe(std::string_view filter, const PushWait& wait, Received received);
-  // True when the broker has acknowledged all of them.
+  // Returns true when the broker has acknowledged all messages.
   [[nodiscard]] bool publish(std::span<const Message> messages, const PushWait& wait);
-  // Accepts a delivery, or keeps the connection alive, whichever is due first. Returns early.
+  // Accepts a delivery or keeps the connection alive, whichever is due first. May return before `wait` ends.
   void idle(const PushWait& wait);
-  // The broker does not publish the will of a client that says goodbye, so `last` is published.
+  // Publishes `last` and disconnects. After a regular disconnect the broker does not publish the client's will.
   void close(const Message& last, const PushWait& wait);
 
  private:
   template <class Done>
   bool wait_for(const Done& done, const PushWait& wait);
-  bool receive(const PushWait& wait);  // false: late or interrupted
+  bool receive(const PushWait& wait);  // false: wait ended first
   void handle(const Packet& packet);
   TimePoint next_ping() const;
   std::uint16_t new_id();

@@ -23,7 +23,8 @@ namespace igpu::exporter {
 // "intel-gpu-exporter". Throws std::invalid_argument with a reason.
 std::string mqtt_topic_base(std::string_view path);
 
-// Null without a user. Throws std::runtime_error if the file holds something else; it is named in the reason.
+// The user of the credentials; nullopt if there is none. Throws std::runtime_error, with the file's name, if the file
+// has headers instead.
 std::optional<mqtt::User> mqtt_user(const PushCredentials& credentials, const std::string& file);
 
 struct MqttSettings {
@@ -34,10 +35,11 @@ struct MqttSettings {
 };
 
 // Publishes readings to an MQTT broker, in the form that Home Assistant understands. The connection stays open between
-// readings. Each new one begins with everything that the broker must retain, because it may have forgotten it.
+// readings. Each new connection begins with all messages that the broker must retain, because it may have forgotten
+// them.
 class MqttTarget final : public PushTarget {
  public:
-  // A new connection. Null: problem says why ("" after an interruption).
+  // Makes a new connection. Null: `problem` has the reason ("" after an interruption).
   using Connect = std::function<std::unique_ptr<mqtt::Transport>(const PushWait& wait, std::string& problem)>;
 
   MqttTarget(MqttSettings settings, Connect connect, mqtt::Session::Clock clock = std::chrono::steady_clock::now);
@@ -51,7 +53,8 @@ class MqttTarget final : public PushTarget {
  private:
   using TimePoint = mqtt::Session::TimePoint;
 
-  // "": done. Otherwise the connection has been given up; nullopt: because of an interruption.
+  // Returns "" when the work is done. Otherwise the connection was closed: returns the reason, or nullopt after an
+  // interruption.
   template <class Work>
   std::optional<std::string> on_connection(const Work& work);
   bool open(const PushWait& wait);
@@ -65,18 +68,18 @@ class MqttTarget final : public PushTarget {
 
   HomeAssistant home_assistant_;  // for encode() only
   std::mutex mutex_;
-  HomeAssistant::Retained retained_;  // guarded by mutex_: the newest
+  HomeAssistant::Retained retained_;  // of the newest reading; guarded by mutex_
 
   // For the thread that delivers.
   std::unique_ptr<mqtt::Transport> transport_;
   std::optional<mqtt::Session> session_;
   HomeAssistant::Retained published_;       // on this connection
-  std::optional<TimePoint> publish_again_;  // Home Assistant has started
+  std::optional<TimePoint> publish_again_;  // set when Home Assistant has started
   TimePoint reconnect_ = TimePoint::max();
   std::minstd_rand random_;
 };
 
-// Over libcurl. The session is not used by anybody else.
+// Connects by libcurl. Nothing else may use the session.
 MqttTarget::Connect connect_by_curl(std::shared_ptr<CurlSession> session);
 
 }  // namespace igpu::exporter

@@ -15,8 +15,8 @@
 namespace igpu::exporter {
 
 // Pages as ExportMetricsServiceRequest of OTLP (opentelemetry-proto, collector/metrics/v1). Counters are cumulative.
-// When a series began is not known to this program, so its start time is that of its first point, as the data model
-// says; when its value falls, it starts again at the last point before that.
+// The true start of a series is unknown, so its start time is the time of its first point, as the data model says. If
+// its value falls, the series restarts at the time of the previous point.
 class OtlpEncoder {
  public:
   using Attributes = std::vector<std::pair<std::string, std::string>>;

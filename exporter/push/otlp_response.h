@@ -7,7 +7,7 @@
 
 namespace igpu::exporter {
 
-// What a receiver of OTLP answered; whatever is not in its form is left out.
+// The answer of an OTLP receiver. Malformed parts are ignored.
 struct OtlpResponse {
   std::uint64_t rejected = 0;  // data points
   std::string message;         // one line; "" for none

@@ -21,17 +21,17 @@ struct PushItem {
 struct PushOutcome {
   enum class Kind {
     delivered,
-    later,    // nobody has received it, and a further attempt may succeed
-    refused,  // no further attempt would succeed: the item is dropped
+    later,    // not received; another attempt may succeed
+    refused,  // another attempt would fail as well; the item is dropped
   };
   Kind kind = Kind::delivered;
-  // One line with the fix; "" if all went well. It is logged when it changes, so what differs from attempt to attempt,
-  // as a receiver's own words may, belongs into detail.
+  // One line with the fix; "" if all went well. It is logged when it changes. Text that may differ between attempts,
+  // such as the receiver's own words, belongs in `detail`.
   std::string problem;
   std::string detail{};
-  // Of `later`: the receiver's wish. The pusher caps it.
+  // For `later`: the delay that the receiver requested. The pusher limits it.
   std::optional<std::chrono::seconds> retry_after{};
-  std::uint64_t rejected = 0;  // samples of a delivered item that the receiver did not take
+  std::uint64_t rejected = 0;  // samples of a delivered item that the receiver rejected
 
   static PushOutcome delivered() { return {}; }
   static PushOutcome later(std::string why, std::string words = {}) {
@@ -58,11 +58,11 @@ class PushTarget {
   // One attempt to deliver the oldest item. Exceptions count as refused.
   virtual PushOutcome deliver(std::string_view bytes, const PushWait& wait) = 0;
 
-  // Called while there is nothing to deliver, for keep-alives of an open connection. Returns when wait ends, or before;
-  // it is called again then. wait.interrupt becomes readable when there is an item.
+  // Called while there is nothing to deliver, for keep-alives of an open connection. Returns when wait ends, or
+  // earlier; it is then called again. wait.interrupt becomes readable when there is an item.
   virtual void idle(const PushWait& wait) { (void)wait.on(-1, 0); }
 
-  // The last call: says goodbye to the receiver, where that has a meaning.
+  // The last call: disconnects from the receiver if the protocol has a message for that.
   virtual void stop(const PushWait&) {}
 };
 

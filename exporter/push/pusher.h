@@ -15,18 +15,18 @@
 
 namespace igpu::exporter {
 
-// Reads one page and passes it to `use`. False: there was no time for it, or gone was stopped.
+// Reads one page and passes it to `use`. False: no page could be read in time, or `gone` was stopped.
 using ReadPage = std::function<bool(std::stop_token gone, const std::function<void(const PageView&)>& use)>;
 
 // Reads at each interval and queues the reading for every target. One thread reads, and one for each target delivers.
 class Pusher {
  public:
   Pusher(Nanoseconds interval, ReadPage read, Log& log) : interval_(interval), read_(std::move(read)), log_(log) {}
-  ~Pusher();  // ends without waiting for receivers or collectors
+  ~Pusher();  // does not wait for receivers or collectors
   Pusher(const Pusher&) = delete;
   Pusher& operator=(const Pusher&) = delete;
 
-  // Before start().
+  // Call before start().
   void add(std::unique_ptr<PushTarget> target, PushCounters& counters, std::function<void()> confine);
   void start();
 
@@ -39,7 +39,7 @@ class Pusher {
   Log& log_;
   std::list<PushDelivery> deliveries_;
   WakeUp stop_;
-  bool reads_ = true;  // the last reading was made
+  bool reads_ = true;  // the last reading succeeded
   std::jthread thread_;
 };
 

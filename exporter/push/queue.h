@@ -10,8 +10,8 @@
 
 namespace igpu::exporter {
 
-// Readings that wait for their delivery, in order. When it is full, the oldest is dropped, but never the one that is
-// being delivered.
+// Readings that wait for their delivery, in order. When the queue is full, the oldest item that is not being delivered
+// is dropped.
 class PushQueue {
  public:
   struct Limits {
@@ -21,7 +21,7 @@ class PushQueue {
   PushQueue() : PushQueue(Limits{}) {}
   explicit PushQueue(Limits limits) : limits_(limits) {}
 
-  // Returns the number of samples that were dropped for it, or its own if it alone is too large.
+  // Returns the number of samples that were dropped to make room, or those of `item` if it is too large for the queue.
   std::uint64_t add(PushItem item) {
     if (item.bytes.size() > limits_.bytes) return item.samples;
     bytes_ += item.bytes.size();
@@ -37,13 +37,13 @@ class PushQueue {
     return dropped;
   }
 
-  // The oldest, which stays in the queue; null: it is empty.
+  // The oldest item, which stays in the queue; null: the queue is empty.
   std::shared_ptr<const PushItem> take() {
     if (items_.empty()) return nullptr;
     taken_ = true;
     return items_.front();
   }
-  void give_back() { taken_ = false; }  // delivered later
+  void give_back() { taken_ = false; }  // not delivered: it stays first
   void finish() {                       // delivered or refused
     taken_ = false;
     bytes_ -= items_.front()->bytes.size();

@@ -5,7 +5,7 @@
 
 namespace igpu::exporter {
 
-// Limits of a call that waits for the network. What waits polls `interrupt` together with its own descriptors.
+// Limits of a call that waits for the network. The call polls `interrupt` together with its own descriptors.
 struct PushWait {
   std::chrono::steady_clock::time_point until;
   int interrupt = -1;  // readable: return at once
@@ -14,10 +14,11 @@ struct PushWait {
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     return rest.count() > 0 ? rest : std::chrono::milliseconds(0);
   }
-  // Until one of the descriptors has events (poll(2)), `until` or the interruption. -1 as a descriptor: none.
+  // Waits until `fd` has one of `events` (poll(2)), until `until`, or until the interruption. fd -1: waits for no
+  // descriptor.
   enum class Ended { ready, late, interrupted };
   Ended on(int fd, short events) const;
-  // For loops that need not wait, because the other end may always be ready.
+  // Whether the wait has ended, for loops that may never block because the peer is always ready.
   bool over() const;
 };
 

@@ -9,7 +9,7 @@
 namespace igpu::exporter::query {
 
 // One snapshot as nvtop 3.3.2 prints it with -s: an array of GPUs, whose values are strings with their units, or null.
-// The engines that code video do both, so encode_decode stands for encode and decode.
+// Intel's video engines both encode and decode, so there is encode_decode in place of encode and decode.
 void write_nvtop(std::span<const Row> rows, std::string& out);
 
 }  // namespace igpu::exporter::query

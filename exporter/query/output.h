@@ -9,7 +9,7 @@
 #include "igpu/feature.h"
 #include "query/query_fields.h"
 
-// What `query` prints of its fields.
+// The formats in which `query` prints fields.
 namespace igpu::exporter::query {
 
 using Fields = std::vector<const Field*>;
@@ -21,16 +21,16 @@ struct CsvStyle {
 
 // name, power.draw.watts [W]
 void write_csv_header(const Fields& fields, const CsvStyle& style, std::string& out);
-// A line for each GPU; cells are separated by a comma and a blank, as in nvidia-smi and xpu-smi. A value that is not
-// known is [N/A].
+// A line for each GPU; cells are separated by a comma and a blank, as in nvidia-smi and xpu-smi. An unknown value is
+// [N/A].
 void write_csv(const Fields& fields, const CsvStyle& style, std::span<const Row> rows, std::string& out);
-// A line: an array with an object for each GPU. A value that is not known is null.
+// One line: an array with an object for each GPU. An unknown value is null.
 void write_json(const Fields& fields, std::span<const Row> rows, std::string& out);
 
 // A line for each GPU, at most 80 columns wide.
 std::string quick_table(std::span<const Row> rows);
 
-// The collector of a field of the model; "discovery": it is known without one.
+// The collector that provides a field of the model; "discovery" if none is needed.
 std::string_view source_of(std::string_view field);
 // Every field with its unit, the collector behind it and, for each GPU, whether it can be read and why not.
 std::string field_list(std::span<const Row> rows, std::span<const Finding> findings);
@@ -40,13 +40,13 @@ std::string field_list_json(std::span<const Row> rows, std::span<const Finding> 
 class Template {
  public:
   explicit Template(std::string_view text);  // throws std::invalid_argument
-  // A line for each GPU; a value that is not known is "-".
+  // A line for each GPU; an unknown value is "-".
   void write(std::span<const Row> rows, std::string& out) const;
 
  private:
   struct Part {
     std::string text;
-    const Field* field;  // behind the text; null: none
+    const Field* field;  // the field behind the text; null: none
   };
   std::vector<Part> parts_;
 };

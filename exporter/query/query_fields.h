@@ -12,14 +12,14 @@
 #include "igpu/device.h"
 #include "igpu/model.h"
 
-// What scripts ask a GPU for by a plain name: one table of fields, over the model. Names are an interface.
+// The fields that scripts request by plain names: one table over the model. The names are an interface.
 namespace igpu::exporter::query {
 
 // One GPU of one reading.
 struct Row {
   const GpuModel& model;
-  const Gpu& gpu;     // as discovery knows it
-  std::size_t index;  // its place in the output
+  const Gpu& gpu;     // from discovery
+  std::size_t index;  // its position in the output
   std::chrono::system_clock::time_point time;
 };
 
@@ -30,14 +30,14 @@ struct Field {
   std::string_view name;   // "power.draw.watts"; its last part is the unit, if it has one
   std::string_view alias;  // "power"
   std::string_view unit;   // "W"; "": text, or a plain number
-  std::string_view model;  // the field of the model that it is made of (model/fields.cpp); "": discovery knows it
+  std::string_view model;  // the field of the model it is computed from (model/fields.cpp); "": it comes from discovery
   Value (*get)(const Row&);
 
   std::string_view without_unit() const;  // "power.draw"
 };
 
 std::span<const Field> fields();
-// By name, by name without its unit, or by alias; null: there is none.
+// Finds a field by its name, its name without the unit, or its alias; null: there is none.
 const Field* find_field(std::string_view name);
 // The same; throws std::invalid_argument with the nearest name.
 const Field& required_field(std::string_view name);
@@ -46,9 +46,9 @@ Value value_of(std::string_view field, const Row& row);
 // The GPUs of a reading, in the order of `gpus`. All three must outlive the rows.
 std::vector<Row> rows_of(const HostModel& host, std::span<const Gpu> gpus, std::chrono::system_clock::time_point time);
 
-// With the decimals of its unit, without the unit: "141.7", "xe".
+// The value with the decimals of its unit, without the unit: "141.7", "xe".
 std::string text_of(const Field& field, const Scalar& value);
-// The number that is shown; 0 for text.
+// The number as text_of() shows it; 0 for text.
 double rounded(const Field& field, double value);
 
 }  // namespace igpu::exporter::query

@@ -8,14 +8,14 @@
 
 #include "query/output.h"
 
-// What xpu-smi 2.x prints for --query-gpu. Its names, groups of names and aliases are known, and those of nvidia-smi
-// that mean the same. A field that has no source in the kernel is N/A.
+// What xpu-smi 2.x prints for --query-gpu. Accepts its names, groups and aliases, and equivalent names of nvidia-smi. A
+// field without a source in the kernel is N/A.
 namespace igpu::exporter::query {
 
 struct XpuField;
 
-// Names, groups (POWER) and their letters (pu), separated by commas, in any case; each field once. Throws
-// std::invalid_argument for one that is unknown, with the nearest.
+// Parses names, groups (POWER) and their letters (pu), separated by commas, in upper or lower case. Each field occurs
+// once in the result. Throws std::invalid_argument for an unknown name, with the nearest one.
 std::vector<const XpuField*> xpu_fields(std::string_view names);
 // Every field with its unit, for --query-gpu without names.
 std::string xpu_field_list();

@@ -20,16 +20,16 @@ enum class LogFormat { logfmt, json };
 std::string format_log_line(LogFormat format, std::string_view timestamp, LogLevel level, std::string_view message,
                             std::initializer_list<LogField> fields);
 
-// Writes to standard error, each line in one write. Lines below the level cost nothing.
+// Writes to standard error, each line in one write. Lines below the level are dropped without cost.
 //
 // Between hold() and release() lines are kept, so that a failed start prints its reason and nothing else. From
-// release() on a thread of its own writes: a stopped terminal, a pipe that nobody reads or a hanging disk must not
-// block the threads that serve. Lines are queued in order; when the queue is full they are dropped and counted. The
-// flags of standard error are not changed, as other processes share it.
+// release() on a thread of its own writes: a stopped terminal, a full pipe or a hanging disk must not block the threads
+// that serve. Lines are queued in order; when the queue is full they are dropped and counted. The flags of standard
+// error are not changed, as other processes share it.
 class StderrLog final : public Log {
  public:
   StderrLog(LogLevel level, LogFormat format);
-  ~StderrLog() override;  // see finish()
+  ~StderrLog() override;  // calls finish()
   StderrLog(const StderrLog&) = delete;
   StderrLog& operator=(const StderrLog&) = delete;
 

@@ -14,9 +14,9 @@ namespace igpu::exporter {
 
 std::string folder_of(const std::string& path);
 
-// A file that is complete when it appears under its name: written beside it under another name, which is removed again
-// if it does not get that far. A signal that ends the program waits meanwhile. Throws FileError, whose what() does not
-// contain the path.
+// A file that is complete when it appears under its name: it is written in the same folder under a temporary name, and
+// removed if it is not finished. Signals that end the program are postponed meanwhile. Throws FileError, whose what()
+// does not contain the path.
 class NewFile {
  public:
   enum class Existing { stays, is_replaced };
@@ -26,7 +26,7 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  // Writes all of it and gives the file its name. What is not a regular file is never replaced.
+  // Writes the bytes and renames the file to its final name. An existing file is replaced only if it is a regular file.
   void finish(std::string_view bytes, Existing existing);
 
  private:

@@ -5,7 +5,7 @@
 
 namespace igpu::exporter {
 
-// State of the program's life cycle, for /-/ready.
+// The state of the program's life cycle, for /-/ready.
 class Readiness {
  public:
   enum class State { starting, ready, draining };

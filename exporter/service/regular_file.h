@@ -19,15 +19,15 @@ class FileError : public std::runtime_error {
   int error_;
 };
 
-// Files that a user names, in folders where others may write as well: no FIFO may block the program, no device may be
-// opened or read without end.
+// A file that a user names, perhaps in a folder where others may write: it must not be a FIFO, which could block the
+// program, or a device, which could be endless.
 class RegularFile {
  public:
   // Throws FileError; what() does not contain the path.
   explicit RegularFile(const std::string& path);
 
   std::size_t size() const { return size_; }  // when it was opened
-  // Its first bytes, as they are now; fewer if it ends before. Throws FileError.
+  // The first bytes of its present content; fewer if the file is shorter. Throws FileError.
   std::string first(std::size_t bytes) const;
 
  private:
@@ -35,11 +35,11 @@ class RegularFile {
   std::size_t size_ = 0;
 };
 
-// All of it, as long as it was when it was opened. Throws FileError, also if that is more than `most` bytes.
+// Reads as many bytes as the file had when it was opened. Throws FileError, also if these are more than `most`.
 std::string read_regular_file(const std::string& path, std::size_t most);
 
-// Opens a file for writing, which is made if it is missing; what it holds stays. A link is not followed, so that
-// nobody chooses another file of this user, and a FIFO without a reader is an error. Throws FileError.
+// Opens a file for writing without truncating it; creates it if it is missing. Does not follow a link, by which another
+// user could choose a file of this user. A FIFO without a reader is an error. Throws FileError.
 UniqueFd open_to_write(const std::string& path);
 
 }  // namespace igpu::exporter

@@ -11,7 +11,7 @@ namespace igpu::exporter {
 
 #ifdef IGPU_STATIC
 
-// A static program cannot load a library of this machine's: it may belong to another C library.
+// A static program cannot load the machine's libraries, which may use another C library.
 class SharedLibrary {
  public:
   SharedLibrary(std::initializer_list<const char*> /*names*/, const std::string& purpose, const std::string& package) {
@@ -30,8 +30,8 @@ class SharedLibrary {
 
 #else
 
-// A library that one command needs and the service does not: loaded when that command starts, so that it is neither in
-// the service's memory nor a requirement of its package. Stays loaded until the program ends.
+// A library that only one command needs: loaded when that command starts, so that it is neither in the service's memory
+// nor a requirement of its package. Stays loaded until the program ends.
 class SharedLibrary {
  public:
   // Loads the first of the names that this machine has. purpose and package are for the error:

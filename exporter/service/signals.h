@@ -10,11 +10,11 @@
 
 namespace igpu::exporter {
 
-// Waits for SIGTERM and SIGINT, or for those given, without a signal handler. Constructed before other threads, which
+// Waits for signals, SIGTERM and SIGINT by default, without a signal handler. Construct it before other threads, which
 // inherit the blocked signals.
 class TerminationSignals {
  public:
-  static const int kRequest;  // SIGUSR1; comes on Linux only
+  static const int kRequest;  // SIGUSR1; arrives on Linux only
 
   explicit TerminationSignals(std::initializer_list<int> numbers = {SIGTERM, SIGINT});  // throws std::system_error
 
@@ -22,7 +22,7 @@ class TerminationSignals {
   int wait();
   // The same with a timeout.
   std::optional<int> wait(std::chrono::milliseconds timeout);
-  int descriptor() const { return descriptor_.get(); }  // readable: one of them has come
+  int descriptor() const { return descriptor_.get(); }  // readable once one of them has arrived
 
  private:
   UniqueFd descriptor_;

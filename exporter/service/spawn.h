@@ -10,10 +10,10 @@
 namespace igpu::exporter {
 
 // Starts a program as posix_spawnp(3) does. environment: ends with a null pointer. usual: signals that this process
-// ignores or handles, and the program does not. Throws std::runtime_error.
+// ignores or handles; they get their default action in the program. Throws std::runtime_error.
 pid_t spawn(std::vector<std::string> command, char* const* environment, std::initializer_list<int> usual);
 
-// What waitpid(2) tells, as a shell reports it: 128 + N for signal N.
+// The exit status that a shell would report for a status of waitpid(2): 128 + N for signal N.
 int exit_status(int status);
 
 }  // namespace igpu::exporter

@@ -3,10 +3,10 @@
 
 namespace igpu::exporter {
 
-// Unmaps the code and constants of the libraries that are resident. Those that are still needed come back from the page
-// cache when they are used, which takes a fraction of a millisecond; what only the start used (relocations, loaders of
-// BPF programs and of TLS) does not come back. The program itself stays: most of it would come back, some of it only
-// minutes later, which looks like a leak. Call when the start is complete.
+// Unmaps resident code and constants of libraries, to save memory. Pages that are still needed return from the page
+// cache on use, within a fraction of a millisecond; pages that only the start used (relocations, loaders of BPF
+// programs and of TLS) do not return. The program's own pages stay mapped: most of them would return, some only minutes
+// later, which would look like a leak. Call when the start is complete.
 void unmap_start_pages();
 
 }  // namespace igpu::exporter

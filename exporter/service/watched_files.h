@@ -15,7 +15,7 @@
 namespace igpu::exporter {
 
 // The file that a flag names cannot be read, or its content is not valid. The caller knows where the flag's value came
-// from: it should name that place instead of the flag. what() names the flag.
+// from (such as the environment) and should name that source instead of the flag. what() names the flag.
 class FlagFileError : public std::runtime_error {
  public:
   FlagFileError(const std::string& flag, const std::string& reason)
@@ -30,13 +30,12 @@ class FlagFileError : public std::runtime_error {
 // Reads a regular file of up to 1 MiB. name: prefix of error messages. Throws FileError.
 std::string read_config_file(const std::string& path, const std::string& name);
 
-// The files of one read, as their stamps describe them. Add each before it is read: a change in between is then
-// detected.
+// The stamps of the files of one read. Add each file before it is read, so that a change in between is detected.
 class FileStamps {
  public:
   void add(const std::string& path);
-  // Whether a file has changed since, or was written so shortly before add() that another change may have left its
-  // time stamp as it is.
+  // Whether a file has changed since add(), or was written so shortly before add() that a later change may have kept
+  // its time stamp.
   bool may_have_changed() const;
 
  private:
