@@ -8,10 +8,12 @@
 
 #include "base/scan.h"
 #include "collector/collector.h"
+#include "collector/shared/shared_options.h"
 #include "device/discovery.h"
 #include "device/gpu_choice.h"
 #include "gpu/snapshot_builder.h"
 #include "machine/process_id.h"
+#include "model/fields.h"
 #include "monitor/machine_parts.h"
 #include "registry/advice.h"
 #include "registry/configuration.h"
@@ -37,9 +39,9 @@ MonitorOptions monitor_options(const GpuOptions& options) {
   monitor.simulate = options.simulate;
   monitor.min_window = std::max(options.min_window, Nanoseconds::zero());
   // A program that embeds the library may hold CAP_BPF for purposes of its own.
-  monitor.collector_options["collector.fdinfo.finder"] = {"walk"};
+  monitor.collector_options[std::string(kFinder.flag())] = {"walk"};
   for (const std::string& name : options.without_collectors) monitor.collectors[name] = false;
-  if (!options.processes) monitor.collectors["fdinfo"] = false;
+  if (!options.processes) monitor.collectors[std::string(model::field_at("gpu.processes")->why.collector)] = false;
   return monitor;
 }
 
@@ -232,6 +234,13 @@ std::span<const std::string_view> snapshot_collectors() {
     return found;
   }();
   return names;
+}
+
+bool is_always_on(std::string_view collector) {
+  const auto entries = all_collectors();
+  return std::any_of(entries.begin(), entries.end(), [&](const CollectorEntry& entry) {
+    return entry.info->always_on && entry.info->name == collector;
+  });
 }
 
 OpenGpu open_gpu(const MakeParts& make_parts, std::string_view name, const GpuOptions& options) {

@@ -48,7 +48,7 @@ void SnapshotBuilder::keep_features(const std::shared_ptr<const ScrapeResult>& s
     if (!finding.device.empty() && finding.device != gpu.address) continue;
     found_.push_back({finding.feature->name, finding.available, finding.absent});
     const auto ours = snapshot_collectors();
-    if (finding.collector != "identity" && std::find(ours.begin(), ours.end(), finding.collector) == ours.end())
+    if (!is_always_on(finding.collector) && std::find(ours.begin(), ours.end(), finding.collector) == ours.end())
       continue;
     FeatureState& state = features->emplace_back();
     state = {std::string(finding.feature->name), finding.available, finding.absent, finding.cause, finding.hint};

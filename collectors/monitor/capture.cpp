@@ -13,6 +13,7 @@
 #include "capture/masks.h"
 #include "capture/pass_time.h"
 #include "capture/recorder.h"
+#include "collector/shared/shared_options.h"
 #include "monitor/bug_files.h"
 #include "monitor/early_access.h"
 #include "monitor/machine_parts.h"
@@ -157,7 +158,7 @@ CaptureOutcome capture_of(std::shared_ptr<MachineParts> machine, const MonitorOp
 CaptureOutcome take_capture(const MonitorOptions& options, const CaptureRequest& request, Log& log) {
   const auto wait = [&] { std::this_thread::sleep_for(request.interval); };
   MonitorOptions walking = options;
-  walking.collector_options["collector.fdinfo.finder"] = {"walk"};  // only what a walk reads can be recorded
+  walking.collector_options[std::string(kFinder.flag())] = {"walk"};  // only what a walk reads can be recorded
   const std::shared_ptr<EarlyAccess> early = open_early(walking);
   if (request.kernel_bug) add_kernel_log(walking, *early);
   return capture_of(make_machine_parts(walking, early), options, request, wait, log);

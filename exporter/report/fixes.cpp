@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "igpu/monitor.h"
+
 namespace igpu::exporter {
 
 std::vector<Fix> fixes_for(std::span<const Finding> findings) {
@@ -23,10 +25,16 @@ std::vector<Fix> fixes_for(std::span<const Finding> findings) {
   return fixes;
 }
 
+// What the collectors that are always on cannot read is the least useful to know.
 std::vector<Finding> most_useful_first(std::span<const Finding> findings) {
+  const std::vector<CollectorDescription> collectors = describe_collectors();
+  const auto is_always_on = [&](const Finding& finding) {
+    return std::any_of(collectors.begin(), collectors.end(), [&](const CollectorDescription& collector) {
+      return collector.always_on && collector.name == finding.collector;
+    });
+  };
   std::vector<Finding> ordered(findings.begin(), findings.end());
-  std::stable_partition(ordered.begin(), ordered.end(),
-                        [](const Finding& finding) { return finding.collector != "identity"; });
+  std::stable_partition(ordered.begin(), ordered.end(), [&](const Finding& finding) { return !is_always_on(finding); });
   return ordered;
 }
 
