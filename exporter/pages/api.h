@@ -23,7 +23,7 @@
 
 namespace igpu::exporter {
 
-// JSON for programs, and for the script of the page at "/" (docs/api.md):
+// JSON for programs, and for the script of the page at "/" (docs/integrations.md):
 //   /api/v1/snapshot   what `stats --format json` prints
 //   /api/v1/stream     the same again and again, as server-sent events; ?interval=1s to 10s. An event "lost" says how
 //                      many a client missed because it had not yet received an earlier one
