@@ -14,6 +14,85 @@
 namespace igpu {
 namespace {
 
+constexpr Metric<Bytes, 5> kMemory{
+    "intel_gpu_process_memory_bytes",
+    Kind::gauge,
+    "GPU memory of the process by region and state; a shared buffer counts in full for each process that holds it.",
+    {"device", "pid", "comm", "memory_region", "state"}};
+constexpr Metric<Seconds, 4> kBusy{"intel_gpu_process_engine_busy_seconds_total",
+                                   Kind::counter,
+                                   "Engine time of the process, summed over the engines of the class; on xe "
+                                   "without access to the render node, from the second scrape on.",
+                                   {"device", "pid", "comm", "class"}};
+constexpr Metric<Ratio, 4> kBusyRatio{"intel_gpu_process_engine_busy_ratio",
+                                      Kind::gauge,
+                                      "Share of the class's capacity that the process used over the window.",
+                                      {"device", "pid", "comm", "class"}};
+constexpr Metric<Count, 3> kClients{"intel_gpu_process_clients",
+                                    Kind::gauge,
+                                    "DRM clients of the GPU that the process holds.",
+                                    {"device", "pid", "comm"}};
+constexpr Metric<Count, 8> kProcessInfo{
+    "intel_gpu_process_info",
+    Kind::info,
+    "User, cgroup and systemd unit of the process; container_id and pod_uid come from its cgroup.",
+    {"device", "pid", "comm", "user", "cgroup", "container_id", "pod_uid", "systemd_unit"}};
+constexpr Metric<Seconds, 3> kCpu{"intel_gpu_process_cpu_seconds_total",
+                                  Kind::counter,
+                                  "CPU time of the process, user and system.",
+                                  {"device", "pid", "comm"}};
+constexpr Metric<Bytes, 3> kResident{"intel_gpu_process_resident_memory_bytes",
+                                     Kind::gauge,
+                                     "Resident main memory of the process.",
+                                     {"device", "pid", "comm"}};
+constexpr Metric<Bytes, 3> kVirtual{
+    "intel_gpu_process_virtual_memory_bytes", Kind::gauge, "Virtual memory of the process.", {"device", "pid", "comm"}};
+constexpr Metric<Count, 1> kProcesses{
+    "intel_gpu_processes", Kind::gauge, "Visible processes that hold a client of the GPU.", {"device"}};
+constexpr Metric<Count, 1> kDropped{
+    "intel_gpu_processes_dropped",
+    Kind::gauge,
+    "Processes without series of their own: those beyond --collector.fdinfo.max-processes that used the GPU least.",
+    {"device"}};
+constexpr FeatureDescriptor kProcessesFeature{
+    "processes", "GPU use of other users' processes; otherwise only processes of the exporter's own user are visible.",
+    Need::other_processes, true};
+// The same feature if access is denied to a descriptor of a process, not to the process.
+constexpr FeatureDescriptor kProcessesByLink{
+    "processes", "Processes that started to use the GPU while another GPU sleeps.", Need::descriptor_links, true};
+// The same feature under Windows.
+constexpr FeatureDescriptor kProcessesByHandle{"processes", kProcessesFeature.meaning, Need::windows_rights, true};
+constexpr FeatureDescriptor kFinderFeature{
+    "client_finder",
+    "The kernel reports which processes use a GPU (BPF); otherwise scrapes search /proc, which takes longer the more "
+    "processes there are.",
+    Need::client_finder,
+    true,
+    {},
+    true};
+constexpr std::array<KernelAbsence, 3> kNoEngineTime{{
+    {Driver::i915,
+     {},
+     "this kernel's i915 driver leaves engine time out of fdinfo for this GPU",
+     "Linux 5.19 or newer; for GPUs with GuC submission (Alder Lake-P, Arc and newer) 6.5; Gen7 and older have none"},
+    {Driver::xe, {}, "this kernel's xe driver leaves engine time out of fdinfo", "Linux 6.11 or newer"},
+    {Driver::wddm, {}, "Windows does not count the time of processes on this GPU", ""},
+}};
+constexpr std::array<KernelAbsence, 3> kNoMemory{{
+    {Driver::i915, {}, "this kernel's i915 driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
+    {Driver::xe, {}, "this kernel's xe driver leaves memory out of fdinfo", "Linux 6.8 or newer"},
+    {Driver::wddm, {}, "Windows does not count the memory of processes on this GPU", ""},
+}};
+constexpr FeatureDescriptor kEngineTimeFeature{"process_engine_time", "Engine time by process.", Need::nothing_special,
+                                               false, kNoEngineTime};
+constexpr FeatureDescriptor kMemoryFeature{"process_memory", "GPU memory by process.", Need::nothing_special, false,
+                                           kNoMemory};
+constexpr std::array<const MetricDescriptor*, 10> kMetrics{
+    &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
+constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kProcessesFeature, &kFinderFeature, &kEngineTimeFeature,
+                                                            &kMemoryFeature};
+constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
+
 constexpr double kUnknown = -1;
 
 // Processes; clients are sorted by PID.
@@ -24,6 +103,22 @@ std::size_t holders(std::span<const DrmClient> clients) {
 }
 
 }  // namespace
+
+constexpr CollectorInfo FdinfoCollector::kInfo{
+    .name = "fdinfo",
+    .help = "GPU time and memory by process.",
+    .reads_processes = true,
+    .metrics = kMetrics,
+    .features = kFeatures,
+    .options = kOptions,
+    .notes =
+        "A process series belongs to a PID and a name, and its counters never decrease while the exporter runs: a "
+        "new process with the PID and name of an earlier one continues its counters. Engine time counts for the "
+        "process that holds the client when the time is used. A client counts in full when it is first seen. When a "
+        "client moves to another process (inherited by a child, passed over a socket), the time counted so far stays "
+        "with the first process, so that no time is in two series. A client id that the kernel reuses counts as a "
+        "new client. The ratio is computed from what the counter gained in its window.",
+};
 
 FdinfoCollector::FdinfoCollector(const CollectorContext& context)
     : machine_(context.machine),

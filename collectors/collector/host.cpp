@@ -8,11 +8,34 @@
 namespace igpu {
 namespace {
 
+constexpr Metric<Seconds, 2> kCpu{
+    "intel_gpu_host_cpu_seconds_total",
+    Kind::counter,
+    "Time of the processor by mode: user, nice, system, idle, iowait, irq, softirq, steal.",
+    {"cpu", "mode"}};
+constexpr Metric<Count, 0> kProcesses{"intel_gpu_host_processes", Kind::gauge,
+                                      "Processes of the machine, or of the PID namespace of this one."};
+constexpr std::array<const MetricDescriptor*, 2> kMetrics{&kCpu, &kProcesses};
+constexpr std::array<std::string_view, 1> kProcFiles{"stat"};
+
 constexpr double kTicksPerSecond = 100;       // USER_HZ
 constexpr std::uint64_t kHeldTicks = 300;     // a larger step back is that of a processor that was taken offline
 constexpr std::size_t kLargest = 256U << 10;  // the processors' lines come first; those of interrupts may follow
 
 }  // namespace
+
+constexpr CollectorInfo HostCollector::kInfo{
+    .name = "host",
+    .help = "CPU time by processor, and processes, of the whole machine.",
+    .enabled_by_default = false,
+    .for_commands = true,
+    .proc_files = kProcFiles,
+    .metrics = kMetrics,
+    .features = {},
+    .notes =
+        "Cores in use: `sum(rate(intel_gpu_host_cpu_seconds_total{mode!~\"idle|iowait\"}[1m]))`. The command "
+        "stats turns this collector on.",
+};
 
 std::unique_ptr<MachineCollector> HostCollector::create(const MachineContext& context) {
   return std::make_unique<HostCollector>(context.machine);

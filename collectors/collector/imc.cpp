@@ -8,6 +8,16 @@
 namespace igpu {
 namespace {
 
+constexpr Metric<Bytes, 2> kBandwidth{
+    "intel_gpu_memory_bandwidth_bytes_total",
+    Kind::counter,
+    "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else.",
+    {"device", "direction"}};
+constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
+                                     Need::imc_pmu};
+constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBandwidth};
+constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+
 constexpr double kMebibytesPerCount =
     64 / (1024.0 * 1024.0);                    // a cache line, in all of these PMUs; .scale says the same
 constexpr double kMebibyte = 1024.0 * 1024.0;  // what the events' .scale turns a count into
@@ -24,6 +34,13 @@ Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Hand
 }
 
 }  // namespace
+
+constexpr CollectorInfo ImcCollector::kInfo{
+    .name = "imc",
+    .help = "Memory bandwidth of an integrated GPU's processor.",
+    .metrics = kMetrics,
+    .features = kFeatures,
+};
 
 ImcCollector::ImcCollector(const CollectorContext& context)
     : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {

@@ -15,22 +15,7 @@ namespace igpu {
 // not only the GPU's. Does not include a card's own memory.
 class ImcCollector final : public Collector {
  public:
-  static constexpr Metric<Bytes, 2> kBandwidth{
-      "intel_gpu_memory_bandwidth_bytes_total",
-      Kind::counter,
-      "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else.",
-      {"device", "direction"}};
-  static constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
-                                              Need::imc_pmu};
-
-  static constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBandwidth};
-  static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
-  static constexpr CollectorInfo kInfo{
-      .name = "imc",
-      .help = "Memory bandwidth of an integrated GPU's processor.",
-      .metrics = kMetrics,
-      .features = kFeatures,
-  };
+  static const CollectorInfo kInfo;
 
   explicit ImcCollector(const CollectorContext& context);
 

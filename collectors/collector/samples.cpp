@@ -12,6 +12,88 @@
 namespace igpu {
 namespace {
 
+constexpr Metric<Ratio, 5> kBusyMax{
+    "intel_gpu_engine_busy_ratio_max",
+    Kind::gauge,
+    "Largest sample of the share of time in which the engine was busy, since this client's previous scrape.",
+    {"device", "gt", "engine", "class", "source"}};
+constexpr Metric<Ratio, 5> kBusyMin{
+    "intel_gpu_engine_busy_ratio_min",
+    Kind::gauge,
+    "Smallest sample of the share of time in which the engine was busy, since this client's previous scrape.",
+    {"device", "gt", "engine", "class", "source"}};
+constexpr Metric<Watts, 3> kPowerMax{"intel_gpu_power_watts_max",
+                                     Kind::gauge,
+                                     "Largest sample of the power since this client's previous scrape; a "
+                                     "sample covers at least a quarter of a second.",
+                                     {"device", "domain", "source"}};
+constexpr Metric<Hertz, 2> kFrequencyMin{
+    "intel_gpu_frequency_hertz_min",
+    Kind::gauge,
+    "Smallest sample of the actual frequency since this client's previous scrape, while the GT was not parked.",
+    {"device", "gt"}};
+constexpr HistogramMetric<Ratio, 4, sampling::kUtilizationBounds.size()> kUtilization{
+    "intel_gpu_engine_utilization_ratio",
+    "Samples of the share of time in which the engine was busy.",
+    {"device", "gt", "engine", "class"},
+    sampling::kUtilizationBounds};
+constexpr Metric<Seconds, 4> kSaturated{"intel_gpu_engine_saturated_seconds_total",
+                                        Kind::counter,
+                                        "Time in samples that were at least as busy as --sample.saturated.",
+                                        {"device", "gt", "engine", "class"}};
+constexpr HistogramMetric<Seconds, 4, sampling::kGapBounds.size()> kGaps{
+    "intel_gpu_engine_idle_gaps_seconds",
+    "How long a working engine was less than 5 % busy before it worked again; at most a minute.",
+    {"device", "gt", "engine", "class"},
+    sampling::kGapBounds};
+constexpr Metric<Seconds, 3> kThrottled{
+    "intel_gpu_throttled_seconds_total",
+    Kind::counter,
+    "Samples in which this reason limited the frequency, as time; only while the GPU is in use.",
+    {"device", "gt", "reason"}};
+constexpr Metric<Count, 0> kMissed{
+    "intel_gpu_exporter_samples_missed_total", Kind::counter,
+    "Samples that were due and not taken, because the machine was too busy or a reading took too long."};
+constexpr std::array<KernelAbsence, 2> kNoPmu{{
+    {Driver::i915, {}, "this kernel's i915 driver has no PMU, or not the events of the engines", "Linux 4.16 or newer"},
+    {Driver::xe,
+     {},
+     "this kernel's xe driver has no PMU, or the GPU's firmware is too old for its events",
+     "Linux 6.17 or newer with current GuC firmware"},
+}};
+constexpr FeatureDescriptor kFeature{"samples", "Engines sampled between the scrapes.", Need::perf_events, false,
+                                     kNoPmu};
+constexpr DurationOption kInterval{
+    {.flag = "sample.interval",
+     .default_value = "100ms",
+     .help = "Turns on collector samples, which is off by default and reads the GPUs this often between the scrapes: "
+             "10ms to 10s."},
+    std::chrono::milliseconds(10),
+    std::chrono::seconds(10)};
+constexpr DurationOption kFlightLength{
+    {.flag = "flight.length",
+     .default_value = "60s",
+     .help = "How much of the time before its event a flight holds: 1s to 10m. Needs --sample.interval."},
+    std::chrono::seconds(1),
+    std::chrono::minutes(10)};
+constexpr TextListOption kFlightTriggers{
+    {.flag = "flight.trigger",
+     .default_value = "",
+     .help = "Also record a flight when this happens: engine_busy{class=video}>0.98/5s, throttled/2s, "
+             "idle_gap{class=video}>0.5s or scrape_failed. Faults and requests always do. Needs --sample.interval."},
+    "TRIGGER",
+    &sampling::refusal_of_flight_trigger};
+constexpr RatioOption kSaturatedAbove{
+    {.flag = "sample.saturated",
+     .default_value = "0.95",
+     .help = "An engine is saturated while its samples are busy for at least this share of the time."}};
+constexpr std::array<const MetricDescriptor*, 9> kMetrics{
+    &kBusyMax, &kBusyMin, &kPowerMax, &kFrequencyMin, &kUtilization, &kSaturated, &kGaps, &kThrottled, &kMissed};
+constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+constexpr std::array<const OptionDescriptor*, 4> kOptions{&kInterval, &kSaturatedAbove, &kFlightLength,
+                                                          &kFlightTriggers};
+constexpr std::array<const OptionDescriptor*, 1> kEnabledBy{&kInterval};
+
 // The extremes of a client's own window.
 class Windows final : public ClientSamples {
  public:
@@ -24,16 +106,16 @@ class Windows final : public ClientSamples {
         const auto& engine = layout.engines[i];
         if (!sampling::is_value(window.engines[i].most)) continue;
         const std::string_view labels[] = {layout.device, engine.gt, engine.name, engine.class_label, "pmu"};
-        out.add(SamplesCollector::kBusyMax, labels, Ratio{window.engines[i].most});
-        out.add(SamplesCollector::kBusyMin, labels, Ratio{window.engines[i].least});
+        out.add(kBusyMax, labels, Ratio{window.engines[i].most});
+        out.add(kBusyMin, labels, Ratio{window.engines[i].least});
       }
       for (std::size_t i = 0; i < layout.domains.size(); ++i)
         if (sampling::is_value(window.domains[i].most))
-          out.add(SamplesCollector::kPowerMax, {layout.device, layout.domains[i].name, layout.domains[i].source},
+          out.add(kPowerMax, {layout.device, layout.domains[i].name, layout.domains[i].source},
                   Watts{window.domains[i].most});
       for (std::size_t i = 0; i < layout.gts.size(); ++i)
         if (sampling::is_value(window.gts[i].least))
-          out.add(SamplesCollector::kFrequencyMin, {layout.device, layout.gts[i]}, Hertz{window.gts[i].least});
+          out.add(kFrequencyMin, {layout.device, layout.gts[i]}, Hertz{window.gts[i].least});
     });
   }
 
@@ -48,22 +130,20 @@ void write_totals(const sampling::Sampler::GpuView& gpu, SampleSink& out) {
     const sampling::EngineStatistics& statistics = *gpu.engines[i];
     if (!statistics.observed()) continue;  // an engine that may not be read is not one that is idle
     const std::string_view labels[] = {layout.device, engine.gt, engine.name, engine.class_label};
-    out.add(SamplesCollector::kUtilization, labels,
-            {statistics.utilization().counts, Ratio{statistics.utilization().sum}});
-    out.add(SamplesCollector::kSaturated, labels, statistics.saturated());
-    out.add(SamplesCollector::kGaps, labels, {statistics.gaps().counts, Seconds{statistics.gaps().sum}});
+    out.add(kUtilization, labels, {statistics.utilization().counts, Ratio{statistics.utilization().sum}});
+    out.add(kSaturated, labels, statistics.saturated());
+    out.add(kGaps, labels, {statistics.gaps().counts, Seconds{statistics.gaps().sum}});
   }
   for (std::size_t gt = 0; gt < layout.gts.size(); ++gt) {
     if ((layout.throttle_known >> gt & 1) == 0) continue;
     for (std::size_t reason = 0; reason < layout.reasons.size(); ++reason)
-      out.add(SamplesCollector::kThrottled, {layout.device, layout.gts[gt], layout.reasons[reason]},
-              Seconds{*gpu.throttled[gt][reason]});
+      out.add(kThrottled, {layout.device, layout.gts[gt], layout.reasons[reason]}, Seconds{*gpu.throttled[gt][reason]});
   }
 }
 
 // closed: why the PMU of xe is closed, if it is.
 void report(const sampling::Sampler::GpuView& gpu, Absent closed, SampleSink& out) {
-  const FeatureDescriptor& feature = SamplesCollector::kFeature;
+  const FeatureDescriptor& feature = kFeature;
   if (gpu.state == sampling::GpuState::sleeping) {
     out.absent(feature, {Reason::suspended}, gpu.layout.device);
   } else if (!gpu.engines_outcome) {
@@ -78,6 +158,23 @@ void report(const sampling::Sampler::GpuView& gpu, Absent closed, SampleSink& ou
 }
 
 }  // namespace
+
+constexpr CollectorInfo SamplesCollector::kInfo{
+    .name = "samples",
+    .help = "Peaks, gaps and saturation between the scrapes, by a thread that reads the GPUs many times a second.",
+    .enabled_by_default = false,
+    .in_snapshots = false,
+    .reads_processes = true,  // clients, for the flight recorder
+    .metrics = kMetrics,
+    .features = kFeatures,
+    .options = kOptions,
+    .enabled_by = kEnabledBy,
+    .notes =
+        "`--sample.interval` turns it on. `_max` and `_min` cover the time since the previous scrape by the same "
+        "client (address, User-Agent and query), about five minutes at most. A GPU that sleeps is not sampled, an xe "
+        "GPU's engines only while collector engines has its PMU open, and what would keep a GPU awake only while "
+        "something else does. See docs/between-scrapes.md.",
+};
 
 std::unique_ptr<MachineCollector> SamplesCollector::create(const MachineContext& context) {
   const Nanoseconds interval = context.options[kInterval];

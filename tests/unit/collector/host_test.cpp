@@ -23,14 +23,14 @@ struct Scene {
   }
   std::optional<double> cpu(std::string_view number, std::string_view mode) const {
     for (const auto& sample : sink.samples().samples())
-      if (sample.metric == &HostCollector::kCpu && sink.samples().label_value(sample, 0) == number &&
-          sink.samples().label_value(sample, 1) == mode)
+      if (sample.metric->name == "intel_gpu_host_cpu_seconds_total" &&
+          sink.samples().label_value(sample, 0) == number && sink.samples().label_value(sample, 1) == mode)
         return sample.value;
     return std::nullopt;
   }
   std::optional<double> processes() const {
     for (const auto& sample : sink.samples().samples())
-      if (sample.metric == &HostCollector::kProcesses) return sample.value;
+      if (sample.metric->name == "intel_gpu_host_processes") return sample.value;
     return std::nullopt;
   }
 };
