@@ -40,6 +40,9 @@ class Worker;
 // Runs the collectors: one run at a time, one collector after the other, isolated from each other. A collector that
 // throws, fails or hangs loses its own samples only. A hanging collector is left behind with its thread, and skipped
 // until it returns. GPUs that appear or disappear are followed.
+//
+// Reading order: registry.cpp starts a run, run.cpp executes its steps on a worker thread, run_wait.cpp is what callers
+// do meanwhile, scrape_page.cpp makes the page. core.h holds what outlives a run, gpu_unit.h one GPU.
 class Registry {
  public:
   // machine and log must outlive the registry and every collector that was left behind. Those collectors hold
