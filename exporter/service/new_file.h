@@ -14,6 +14,9 @@ namespace igpu::exporter {
 
 std::string folder_of(const std::string& path);
 
+// Throws FileError where a new file could not be written, as far as that is known before.
+void check_new_file(const std::string& path);
+
 // A file that is complete when it appears under its name: written beside it under another name, which is removed again
 // if it does not get that far. A signal that ends the program waits meanwhile. Throws FileError, whose what() does not
 // contain the path.
