@@ -46,6 +46,8 @@ struct CollectorInfo {
   bool reads_processes = false;       // ScrapePass::clients(): the sandbox must allow /proc/<pid>
   std::span<const std::string_view> proc_files = {};  // below /proc, not of a process: the sandbox must allow them
   std::span<const MetricDescriptor* const> metrics;
+  std::span<const MetricDescriptor* const> in_windows = {};  // those of them that Windows gives
+  std::span<const MetricDescriptor* const> not_in_linux = {};
   std::span<const FeatureDescriptor* const> features;
   std::span<const OptionDescriptor* const> options = {};     // base/option.h
   std::span<const OptionDescriptor* const> enabled_by = {};  // those of them that turn it on when they are given

@@ -96,6 +96,8 @@ class FdinfoCollector final : public Collector {
 
   static constexpr std::array<const MetricDescriptor*, 10> kMetrics{
       &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
+  static constexpr std::array<const MetricDescriptor*, 9> kInWindows{
+      &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kProcesses, &kDropped};
   static constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kProcessesFeature, &kFinderFeature,
                                                                      &kEngineTimeFeature, &kMemoryFeature};
   static constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
@@ -104,6 +106,7 @@ class FdinfoCollector final : public Collector {
       .help = "GPU time and memory by process.",
       .reads_processes = true,
       .metrics = kMetrics,
+      .in_windows = kInWindows,
       .features = kFeatures,
       .options = kOptions,
       .notes =
