@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/scan.h"
+#include "machine/linux_errors.h"
 
 namespace igpu::capture {
 namespace {
@@ -13,8 +15,8 @@ namespace {
 constexpr std::string_view kFormat = "intel-gpu-exporter capture, format 1";
 constexpr std::size_t kMostPasses = 1000;
 
-constexpr std::array<std::string_view, 9> kKinds{"content", "cut",     "done",   "names",  "link",
-                                                 "name",    "numbers", "absent", "failure"};
+constexpr std::array<std::string_view, 10> kKinds{"content", "cut",     "done",   "names",   "link",
+                                                  "name",    "numbers", "absent", "failure", "named"};
 constexpr std::array<Reason, 5> kReasons{Reason::permission, Reason::kernel, Reason::hardware, Reason::suspended,
                                          Reason::disabled};
 
@@ -83,14 +85,17 @@ void append_line(std::string& out, const std::string& question, const Answer& an
     case AnswerKind::name:
       out += ' ' + escaped(answer.text);
       break;
+    case AnswerKind::named:
+      out += ' ' + escaped(answer.text);
+      [[fallthrough]];
     case AnswerKind::numbers:
       for (const std::uint64_t number : answer.numbers) out += ' ' + std::to_string(number);
       break;
     case AnswerKind::absent:
-      out += ' ' + std::string(to_string(answer.reason)) + ' ' + std::to_string(answer.error);
+      out += ' ' + std::string(to_string(answer.reason)) + ' ' + std::to_string(linux_number(answer.error));
       break;
     case AnswerKind::failure:
-      out += ' ' + std::to_string(answer.error) + ' ' + escaped(answer.text);
+      out += ' ' + std::to_string(linux_number(answer.error)) + ' ' + escaped(answer.text);
       break;
   }
   out += '\n';
@@ -156,6 +161,9 @@ void read_line(Line& line, std::string_view folder, const CaptureFiles& files, P
     case AnswerKind::name:
       answer.text = line.text();
       break;
+    case AnswerKind::named:
+      answer.text = line.text();
+      [[fallthrough]];
     case AnswerKind::numbers:
       while (!line.ended()) answer.numbers.push_back(line.number<std::uint64_t>());
       break;
@@ -165,11 +173,11 @@ void read_line(Line& line, std::string_view folder, const CaptureFiles& files, P
           std::find_if(kReasons.begin(), kReasons.end(), [&](Reason one) { return to_string(one) == reason; });
       if (known == kReasons.end()) line.fail("an unknown reason");
       answer.reason = *known;
-      answer.error = line.number<std::uint16_t>();
+      answer.error = own_number(line.number<std::uint16_t>());
       break;
     }
     case AnswerKind::failure:
-      answer.error = line.number<std::uint16_t>();
+      answer.error = own_number(line.number<std::uint16_t>());
       answer.text = line.text();
       break;
   }
@@ -221,6 +229,20 @@ std::string joined(std::string_view prefix, std::string_view path) {
     path.remove_prefix(std::min(end + 1, path.size()));
   }
   return out;
+}
+
+Answer numbers_answer(std::vector<std::uint64_t> numbers) {
+  Answer answer;
+  answer.kind = AnswerKind::numbers;
+  answer.numbers = std::move(numbers);
+  return answer;
+}
+
+Answer text_answer(AnswerKind kind, std::string_view text) {
+  Answer answer;
+  answer.kind = kind;
+  answer.text = text;
+  return answer;
 }
 
 Answer absent_answer(const Absent& absent) {

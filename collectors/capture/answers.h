@@ -27,6 +27,7 @@ enum class AnswerKind {
   numbers,  // facts of a file, values of an event, a privilege
   absent,
   failure,  // text: where
+  named,    // text and numbers: of an adapter, an engine, a process
 };
 
 struct Answer {
@@ -56,6 +57,8 @@ std::string_view about_of(std::string_view question);
 // prefix and path as one path in its shortest form; ".." stays.
 std::string joined(std::string_view prefix, std::string_view path);
 
+Answer numbers_answer(std::vector<std::uint64_t> numbers);
+Answer text_answer(AnswerKind kind, std::string_view text);
 Answer absent_answer(const Absent& absent);
 Answer failure_answer(const Failure& failure);
 template <class T>

@@ -12,27 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "capture/asked_adapters.h"
 #include "capture/pass_time.h"
 #include "device/drm_calls.h"
 #include "machine/boot_clock.h"
+#include "machine/gpu_adapters.h"
 #include "machine/page_size.h"
 
 namespace igpu::capture {
 namespace {
-
-Answer numbers_answer(std::vector<std::uint64_t> numbers) {
-  Answer answer;
-  answer.kind = AnswerKind::numbers;
-  answer.numbers = std::move(numbers);
-  return answer;
-}
-
-Answer text_answer(AnswerKind kind, std::string_view text) {
-  Answer answer;
-  answer.kind = kind;
-  answer.text = text;
-  return answer;
-}
 
 // Of a file: the reader wants no more than the start if it is full.
 Answer read_answer(const Reading<std::string_view>& text, bool is_full) {
@@ -366,6 +354,19 @@ class AskedNames final : public Names {
   const Names* const inner_;
 };
 
+// Windows has no files of Linux's kernel. That is no news, and what a capture lacks is not there on replay either.
+class NotKept final : public AnswerSource {
+ public:
+  explicit NotKept(AnswerSource& clock) : clock_(clock) {}
+  std::optional<Answer> find(const std::string&) override { return std::nullopt; }
+  Answer ask(const std::string&, const std::function<Answer()>& machine) override { return machine(); }
+  Answer keep(const std::string&, Answer answer) override { return answer; }
+  Nanoseconds now() override { return clock_.now(); }
+
+ private:
+  AnswerSource& clock_;
+};
+
 class NoMessages final : public KernelMessages {
  public:
   Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
@@ -376,15 +377,19 @@ class NoMessages final : public KernelMessages {
 struct AskedMachine::Parts {
   Parts(AnswerSource& answers, Machine* recorded)
       : source(answers),
-        sys(source, recorded ? &recorded->sys : nullptr, "sys"),
-        proc(source, recorded ? &recorded->proc : nullptr, "proc"),
-        dev(source, recorded ? &recorded->dev : nullptr, "dev"),
-        perf(source, recorded ? &recorded->perf : nullptr),
-        drm(source, recorded ? &recorded->drm : nullptr),
+        unkept(answers),
+        adapters(asked_adapters(source, recorded ? recorded->adapters : nullptr)),
+        files(recorded && adapters ? static_cast<AnswerSource&>(unkept) : source),
+        sys(files, recorded ? &recorded->sys : nullptr, "sys"),
+        proc(files, recorded ? &recorded->proc : nullptr, "proc"),
+        dev(files, recorded ? &recorded->dev : nullptr, "dev"),
+        perf(files, recorded ? &recorded->perf : nullptr),
+        drm(files, recorded ? &recorded->drm : nullptr),
         clock(source),
         privileges(source, recorded),
         names(source, recorded ? &recorded->names : nullptr),
         machine{sys, proc, dev, perf, drm, clock, privileges, names} {
+    machine.adapters = adapters.get();
     machine.client_scan_limit = kClientScanLimit;
     machine.why_no_queue_faults = {Reason::disabled, ENOENT};  // a capture is taken without collector `jobs`
     machine.uevents = channel(kUevents, recorded ? &recorded->uevents : nullptr);
@@ -403,6 +408,9 @@ struct AskedMachine::Parts {
   }
 
   AnswerSource& source;
+  NotKept unkept;
+  const std::unique_ptr<GpuAdapters> adapters;  // null: Linux
+  AnswerSource& files;
   AskedDirectory sys, proc, dev;
   AskedPerf perf;
   AskedDrm drm;

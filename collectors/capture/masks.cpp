@@ -5,8 +5,10 @@
 #include <array>
 #include <cctype>
 #include <iterator>
+#include <set>
 #include <utility>
 
+#include "capture/asked_adapters.h"
 #include "capture/pass_time.h"
 
 namespace igpu::capture {
@@ -168,6 +170,24 @@ Kept kept_processes(const std::vector<Pass>& passes) {
   return kept;
 }
 
+// Under Windows: the PIDs that use something of an adapter.
+std::set<std::string, std::less<>> adapter_users(const std::vector<Pass>& passes) {
+  std::set<std::string, std::less<>> users;
+  for (const Pass& pass : passes) {
+    for (const auto& [key, answer] : pass.answers) {
+      const std::string_view about = about_of(key);
+      if (is_use(word_of(key)) && answer.kind == AnswerKind::numbers && !is_none(answer))
+        users.emplace(about.substr(0, about.find('/')));
+    }
+  }
+  return users;
+}
+
+bool is_of_windows(const std::vector<Pass>& passes) {
+  return std::any_of(passes.begin(), passes.end(),
+                     [](const Pass& pass) { return pass.answers.contains(kAdapterList); });
+}
+
 // "1 (comm) S 0 ...": what follows the 24th field, which is the resident memory, holds addresses.
 std::string clean_stat(std::string_view text, Masks& masks) {
   const std::size_t open = text.find('(');
@@ -249,11 +269,14 @@ bool is_serial_number(std::string_view path) {
 
 class Cleaner {
  public:
-  Cleaner(const Kept& kept, Masks& masks) : kept_(kept), masks_(masks) {}
+  Cleaner(const Kept& kept, const std::vector<Pass>& passes, Masks& masks)
+      : kept_(kept), users_(adapter_users(passes)), masks_(masks) {}
 
   // False: the answer is left out.
   bool clean(std::string_view key, Answer& answer) {
     const std::string_view about = about_of(key);
+    if (word_of(key) == kProcessFacts) return clean_of_windows(about, answer);
+    if (is_use(word_of(key))) return !is_none(answer) || users_.contains(about.substr(0, about.find('/')));
     if (key == "list proc") return keep_names(answer, is_number);
     if (word_of(key) == "user") {
       answer.text = masks_.user(answer.text);
@@ -268,11 +291,21 @@ class Cleaner {
   }
 
   std::size_t left_out_descriptors() const { return descriptors_; }
+  std::size_t left_out_of_windows() const { return without_gpu_; }  // in all passes together
 
  private:
   template <class F>
   static bool keep_names(Answer& answer, F&& keep) {
     std::erase_if(answer.names, [&](const std::string& name) { return !keep(name); });
+    return true;
+  }
+
+  // Of a process without a GPU: whether it may be opened.
+  bool clean_of_windows(std::string_view pid, Answer& answer) {
+    const bool uses = users_.contains(pid);
+    answer.text = uses ? masks_.process(answer.text) : std::string();
+    if (!uses && !answer.numbers.empty()) std::fill(answer.numbers.begin() + 1, answer.numbers.end(), 0);
+    without_gpu_ += uses ? 0 : 1;
     return true;
   }
 
@@ -315,8 +348,9 @@ class Cleaner {
   }
 
   const Kept& kept_;
+  const std::set<std::string, std::less<>> users_;
   Masks& masks_;
-  std::size_t descriptors_ = 0;
+  std::size_t descriptors_ = 0, without_gpu_ = 0;
 };
 
 }  // namespace
@@ -332,10 +366,20 @@ std::vector<std::string> clean(std::vector<Pass>& passes, Masks& masks) {
                            return is_number(name) && !kept.contains(name);
                          })));
   }
-  Cleaner cleaner(kept, masks);
+  const bool of_windows = is_of_windows(passes);
+  Cleaner cleaner(kept, passes, masks);
   for (Pass& pass : passes) {
     for (auto entry = pass.answers.begin(); entry != pass.answers.end();)
       entry = cleaner.clean(entry->first, entry->second) ? std::next(entry) : pass.answers.erase(entry);
+  }
+  if (of_windows) {
+    return {
+        "Masked: names of processes.",
+        "Kept of a process that uses a GPU: its PID, times and sizes. Of all others: their PIDs, and whether they may "
+        "be opened.",
+        "Left out: " + std::to_string(cleaner.left_out_of_windows() / passes.size()) +
+            " processes that do not use a GPU.",
+        "Never read: command lines, environments, paths of programs, files, names of users, the machine's name."};
   }
   return {
       "Masked: names of processes, users, control groups, containers and pods; names that DRM clients gave "

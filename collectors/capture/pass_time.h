@@ -32,8 +32,19 @@ inline bool is_left_out(std::string_view about) {
          (about.starts_with("sys/class/devcoredump/") && about.ends_with("/data"));
 }
 
+// Questions about one process under Windows (capture/asked_adapters.h).
+inline constexpr std::string_view kProcessFacts = "process.facts";
+inline constexpr std::string_view kProcessRunning = "process.running", kProcessCommitted = "process.committed";
+
+// What a process uses of an adapter. A capture leaves out that it uses nothing, unless it uses something else.
+inline bool is_use(std::string_view word) { return word == kProcessRunning || word == kProcessCommitted; }
+inline bool is_none(const Answer& answer) {
+  return answer.kind == AnswerKind::numbers && !answer.numbers.empty() && answer.numbers.front() == 0;
+}
+
 // Whether the clock shows when an answer was given. Not of what a capture leaves out.
 inline bool advances_time(std::string_view question, const Answer& answer) {
+  if (is_use(word_of(question)) && is_none(answer)) return false;
   if (is_left_out(about_of(question)) || question == kBootTime || question == kPageSize) return false;
   if (about_of(question).starts_with("proc"))
     return question.find("/fdinfo/") != std::string_view::npos && answer.has_content() &&

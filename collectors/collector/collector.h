@@ -47,6 +47,8 @@ struct CollectorInfo {
   std::span<const std::string_view> proc_files =
       {};  // files below /proc that belong to no process: the sandbox must allow them
   std::span<const MetricDescriptor* const> metrics;
+  std::span<const MetricDescriptor* const> in_windows = {};  // those of them that Windows gives
+  std::span<const MetricDescriptor* const> not_in_linux = {};
   std::span<const FeatureDescriptor* const> features;
   std::span<const OptionDescriptor* const> options = {};     // base/option.h
   std::span<const OptionDescriptor* const> enabled_by = {};  // the options that turn the collector on when given

@@ -115,6 +115,7 @@ class EnginesCollector final : public Collector {
 
   static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
       &kBusy, &kBusyRatio, &kWait, &kWaitRatio, &kSema, &kSemaRatio, &kActiveTicks, &kTicks, &kInterrupts};
+  static constexpr std::array<const MetricDescriptor*, 2> kInWindows{&kBusy, &kBusyRatio};
   static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kBusyFeature, &kWaitFeature, &kInterruptsFeature};
   static constexpr std::array<Choice<XeEngineSource>, 3> kXeSources{
       {{"auto", XeEngineSource::automatic}, {"pmu", XeEngineSource::pmu}, {"fdinfo", XeEngineSource::fdinfo}}};
@@ -132,6 +133,7 @@ class EnginesCollector final : public Collector {
       .accumulates_on_read = true,  // an idle GPU's PMU must be closed even without scrapes; 32-bit client clocks wrap
       .reads_processes = true,      // where perf events are refused, and for xe
       .metrics = kMetrics,
+      .in_windows = kInWindows,
       .features = kFeatures,
       .options = kOptions,
       .notes =

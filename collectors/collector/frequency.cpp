@@ -67,6 +67,7 @@ constexpr FeatureDescriptor kThrottleFeature{"throttle_reasons", "Why the freque
                                              false, kNoThrottle};
 
 constexpr const MetricDescriptor* kMetrics[] = {&kFrequency, &kAverage, &kCycles, &kLimit, &kThrottled};
+constexpr const MetricDescriptor* kInWindows[] = {&kFrequency, &kLimit};
 constexpr const FeatureDescriptor* kFeatures[] = {&kFrequencyFeature, &kAverageFeature, &kThrottleFeature};
 
 }  // namespace
@@ -75,6 +76,7 @@ constexpr std::array<const OptionDescriptor*, 1> kOptions{&kSampledEvents};
 constexpr CollectorInfo FrequencyCollector::kInfo{.name = "frequency",
                                                   .help = "GT frequencies, limits and throttle reasons.",
                                                   .metrics = kMetrics,
+                                                  .in_windows = kInWindows,
                                                   .features = kFeatures,
                                                   .options = kOptions,
                                                   .notes =

@@ -100,6 +100,8 @@ constexpr FeatureDescriptor kLimitFeature{"power_limits", "Power and current lim
 
 constexpr const MetricDescriptor* kMetrics[] = {&kTemperature, &kTemperatureLimit, &kFan,       &kVoltage,
                                                 &kPowerLimit,  &kCurrentLimit,     &kPowerShare};
+constexpr const MetricDescriptor* kInWindows[] = {&kTemperature, &kFan, &kPowerShare};
+constexpr const MetricDescriptor* kNotInLinux[] = {&kPowerShare};
 constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kTemperatureLimitFeature,
                                                   &kFanFeature,         &kVoltageFeature,
                                                   &kLimitFeature,       &kPowerShareFeature};
@@ -109,6 +111,8 @@ constexpr const FeatureDescriptor* kFeatures[] = {&kTemperatureFeature, &kTemper
 constexpr CollectorInfo HwmonCollector::kInfo{.name = "hwmon",
                                               .help = "Temperature, fan, voltage, power and current limits.",
                                               .metrics = kMetrics,
+                                              .in_windows = kInWindows,
+                                              .not_in_linux = kNotInLinux,
                                               .features = kFeatures,
                                               .notes =
                                                   "Under Windows: temperature, with sensor \"gpu\", fan speed, and "

@@ -28,6 +28,7 @@ constexpr std::array<KernelAbsence, 1> kNoErrorState{{
 constexpr FeatureDescriptor kErrorFeature{
     "error_state", "GPU hangs captured by the kernel.", Need::root_only_file, false, kNoErrorState, true};
 constexpr const MetricDescriptor* kMetrics[] = {&kInfoMetric, &kSuspended, &kErrorState};
+constexpr const MetricDescriptor* kInWindows[] = {&kInfoMetric};
 constexpr const FeatureDescriptor* kFeatures[] = {&kErrorFeature};
 
 std::string hex(unsigned value, std::size_t digits) {
@@ -45,6 +46,7 @@ constexpr CollectorInfo IdentityCollector::kInfo{
     .always_on = true,
     .runs_while_suspended = true,
     .metrics = kMetrics,
+    .in_windows = kInWindows,
     .features = kFeatures};
 
 IdentityCollector::IdentityCollector(const CollectorContext& context)

@@ -52,6 +52,7 @@ class MemoryCollector final : public Collector {
       .name = "memory",
       .help = "Size and use of the GPU's memory regions.",
       .metrics = kMetrics,
+      .in_windows = kMetrics,
       .features = kFeatures,
       .notes = "Under Windows: the segments of the adapter, vram0 (cards only) and system.",
   };

@@ -99,10 +99,11 @@ const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view name) {
   return found;
 }
 
-Gpu choose(const std::vector<Gpu>& gpus, std::string_view name, const GpuOptions& options) {
+Gpu choose(const Machine& machine, const std::vector<Gpu>& gpus, std::string_view name, const GpuOptions& options) {
   if (gpus.empty()) {
-    const Advice advice = no_gpu_advice(options.sysfs_root);
-    throw NoGpu("no Intel GPU is bound to i915 or xe: " + advice.cause, advice.hint);
+    const Advice advice = no_gpu_advice(machine, options.sysfs_root);
+    throw NoGpu((machine.adapters ? "no Intel GPU: " : "no Intel GPU is bound to i915 or xe: ") + advice.cause,
+                advice.hint);
   }
   if (name.empty()) return gpus.front();
   if (const Gpu* gpu = find_gpu(gpus, name)) return *gpu;
@@ -245,7 +246,7 @@ bool is_always_on(std::string_view collector) {
 
 OpenGpu open_gpu(const MakeParts& make_parts, std::string_view name, const GpuOptions& options) {
   const std::shared_ptr<MachineParts> parts = make_parts();
-  Gpu gpu = choose(Discovery(parts->machine(), {}).discover(), name, options);
+  Gpu gpu = choose(parts->machine(), Discovery(parts->machine(), {}).discover(), name, options);
   return OpenGpu(std::make_unique<OpenGpu::State>(make_parts, parts, std::move(gpu), options));
 }
 

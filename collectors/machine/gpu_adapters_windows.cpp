@@ -123,70 +123,70 @@ class SystemAdapter final : public GpuAdapter {
   }
 
   Reading<AdapterCounts> counts() override {
-    d3dkmt::QueryStatistics query;
-    const NtStatus status = statistics(d3dkmt::kOfAdapter, 0, nullptr, query);
-    if (status != NtStatus::success) return outcome_of_status<AdapterCounts>(status, "D3DKMTQueryStatistics(adapter)");
-    return AdapterCounts{query.result.adapter.nodes, query.result.adapter.segments};
+    return counted("adapter", d3dkmt::kOfAdapter, 0, nullptr, [](const Result& it) {
+      return AdapterCounts{it.adapter.nodes, it.adapter.segments};
+    });
   }
   Reading<AdapterNode> node(std::uint32_t node) override {
     d3dkmt::NodeMetadata metadata{};
     metadata.node = node;
-    const NtStatus status = info(d3dkmt::kNodeMetadata, metadata);
-    if (status != NtStatus::success)
-      return outcome_of_status<AdapterNode>(status, "D3DKMTQueryAdapterInfo(node metadata)");
-    return AdapterNode{metadata.type, utf8(metadata.name)};
+    return told("node metadata", d3dkmt::kNodeMetadata, metadata, [](const d3dkmt::NodeMetadata& it) {
+      return AdapterNode{it.type, utf8(it.name)};
+    });
   }
   Reading<std::int64_t> running(std::uint32_t node) override {
-    d3dkmt::QueryStatistics query;
-    const NtStatus status = statistics(d3dkmt::kOfNode, node, nullptr, query);
-    if (status != NtStatus::success) return outcome_of_status<std::int64_t>(status, "D3DKMTQueryStatistics(node)");
-    return query.result.node.running;
+    return counted("node", d3dkmt::kOfNode, node, nullptr, [](const Result& it) { return it.node.running; });
   }
   Reading<AdapterSegment> segment(std::uint32_t segment) override {
-    d3dkmt::QueryStatistics query;
-    const NtStatus status = statistics(d3dkmt::kOfSegment, segment, nullptr, query);
-    if (status != NtStatus::success) return outcome_of_status<AdapterSegment>(status, "D3DKMTQueryStatistics(segment)");
-    const d3dkmt::SegmentStatistics& told = query.result.segment;
-    return AdapterSegment{told.limit, told.resident, told.aperture != 0};
+    return counted("segment", d3dkmt::kOfSegment, segment, nullptr, [](const Result& it) {
+      return AdapterSegment{it.segment.limit, it.segment.resident, it.segment.aperture != 0};
+    });
   }
   Reading<AdapterMemory> memory() override {
-    d3dkmt::SegmentSize size{};
-    const NtStatus status = info(d3dkmt::kSegmentSize, size);
-    if (status != NtStatus::success)
-      return outcome_of_status<AdapterMemory>(status, "D3DKMTQueryAdapterInfo(segment size)");
-    return AdapterMemory{size.dedicated_video, size.shared};
+    return told("segment size", d3dkmt::kSegmentSize, d3dkmt::SegmentSize{}, [](const d3dkmt::SegmentSize& it) {
+      return AdapterMemory{it.dedicated_video, it.shared};
+    });
   }
   Reading<NodeClock> clock(std::uint32_t node) override {
-    d3dkmt::NodePerformance told{};
-    told.node = node;
-    const NtStatus status = info(d3dkmt::kNodePerformance, told);
-    if (status != NtStatus::success)
-      return outcome_of_status<NodeClock>(status, "D3DKMTQueryAdapterInfo(node performance)");
-    return NodeClock{told.hertz, told.max_hertz};
+    d3dkmt::NodePerformance asked{};
+    asked.node = node;
+    return told("node performance", d3dkmt::kNodePerformance, asked, [](const d3dkmt::NodePerformance& it) {
+      return NodeClock{it.hertz, it.max_hertz};
+    });
   }
   Reading<AdapterSensors> sensors() override {
-    d3dkmt::Performance told{};
-    const NtStatus status = info(d3dkmt::kPerformance, told);
-    if (status != NtStatus::success)
-      return outcome_of_status<AdapterSensors>(status, "D3DKMTQueryAdapterInfo(performance)");
-    return AdapterSensors{told.fan_rpm, told.power, told.deci_celsius};
+    return told("performance", d3dkmt::kPerformance, d3dkmt::Performance{}, [](const d3dkmt::Performance& it) {
+      return AdapterSensors{it.fan_rpm, it.power, it.deci_celsius};
+    });
   }
   Reading<std::int64_t> running(const AdapterProcess& process, std::uint32_t node) override {
-    d3dkmt::QueryStatistics query;
-    const NtStatus status = statistics(d3dkmt::kOfProcessNode, node, process.handle.get(), query);
-    if (status != NtStatus::success)
-      return outcome_of_status<std::int64_t>(status, "D3DKMTQueryStatistics(node of a process)");
-    return query.result.node.running;
+    return counted("node of a process", d3dkmt::kOfProcessNode, node, process.handle.get(),
+                   [](const Result& it) { return it.node.running; });
   }
   Reading<std::uint64_t> committed(const AdapterProcess& process, std::uint32_t segment) override {
-    d3dkmt::QueryStatistics query;
-    const NtStatus status = statistics(d3dkmt::kOfProcessSegment, segment, process.handle.get(), query);
-    if (status != NtStatus::success)
-      return outcome_of_status<std::uint64_t>(status, "D3DKMTQueryStatistics(segment of a process)");
-    return query.result.process_segment.committed;
+    return counted("segment of a process", d3dkmt::kOfProcessSegment, segment, process.handle.get(),
+                   [](const Result& it) { return it.process_segment.committed; });
   }
 
  private:
+  using Result = d3dkmt::QueryStatistics::Result;
+
+  // about: for the message of a failure. make: of the answer.
+  template <class Data, class Make>
+  auto told(const char* about, std::uint32_t type, Data data, Make&& make) const
+      -> Reading<decltype(make(std::as_const(data)))> {
+    const NtStatus status = info(type, data);
+    if (status == NtStatus::success) return make(data);
+    return outcome_of_status<decltype(make(data))>(status, std::string("D3DKMTQueryAdapterInfo(") + about + ')');
+  }
+  template <class Make>
+  auto counted(const char* about, std::uint32_t type, std::uint32_t number, void* process, Make&& make) const
+      -> Reading<decltype(make(std::declval<const Result&>()))> {
+    d3dkmt::QueryStatistics query;
+    const NtStatus status = statistics(type, number, process, query);
+    if (status == NtStatus::success) return make(query.result);
+    return outcome_of_status<decltype(make(query.result))>(status, std::string("D3DKMTQueryStatistics(") + about + ')');
+  }
   template <class T>
   NtStatus info(std::uint32_t type, T& data) const {
     d3dkmt::QueryAdapterInfo query{handle_, type, &data, sizeof data};

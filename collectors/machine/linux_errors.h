@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cerrno>
 
 // Numbers of the Linux kernel's errors that the C library of another system does not name. Files of a simulated machine
@@ -10,3 +11,26 @@
 #define EUSERS 87
 #define EUCLEAN 117
 #endif
+
+namespace igpu {
+
+// In a file that another system may read, errors have Linux's numbers. Here: those of them that differ and that
+// machine/nt_status.h and the door behind it give.
+struct ErrorNumber {
+  int own, in_linux;
+};
+inline constexpr std::array<ErrorNumber, 4> kErrorNumbers{
+    {{EOPNOTSUPP, 95}, {ENOSYS, 38}, {EOVERFLOW, 75}, {ENODATA, 61}}};
+
+constexpr int linux_number(int own) {
+  for (const ErrorNumber& number : kErrorNumbers)
+    if (number.own == own) return number.in_linux;
+  return own;
+}
+constexpr int own_number(int in_linux) {
+  for (const ErrorNumber& number : kErrorNumbers)
+    if (number.in_linux == in_linux) return number.own;
+  return in_linux;
+}
+
+}  // namespace igpu

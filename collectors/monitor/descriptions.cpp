@@ -10,9 +10,19 @@ namespace igpu {
 namespace {
 
 CollectorDescription describe(const CollectorInfo& info) {
-  return {
-      info.name,    info.help,  info.enabled_by_default, info.for_commands, info.always_on, info.metrics, info.features,
-      info.options, info.notes, info.reads_processes,    info.proc_files};
+  return {info.name,
+          info.help,
+          info.enabled_by_default,
+          info.for_commands,
+          info.always_on,
+          info.metrics,
+          info.features,
+          info.options,
+          info.notes,
+          info.reads_processes,
+          info.proc_files,
+          info.in_windows,
+          info.not_in_linux};
 }
 
 }  // namespace

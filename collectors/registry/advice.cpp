@@ -276,10 +276,35 @@ PermissionFacts permission_facts(Machine& machine) {
   return facts;
 }
 
-Advice no_gpu_advice(const std::string& sysfs_root) {
+Advice no_gpu_advice(const Machine& machine, const std::string& sysfs_root) {
+  if (machine.adapters)
+    return {
+        "none of Windows' graphics adapters is Intel's (vendor 8086) and has a running driver",
+        "search for it with `Get-PnpDevice -Class Display`; if its status is not OK, install Intel's graphics driver"};
   return {"no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers",
           "search for the device with `lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380`; if it is listed without a "
           "driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host"};
+}
+
+Advice advise_for_windows(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu) {
+  switch (absent.reason) {
+    case Reason::permission:
+      if (feature.need == Need::windows_rights) return permission_advice(feature, absent, {});
+      return {"Windows denied this to the user of the exporter", "run it as an administrator"};
+    case Reason::disabled:
+      if (absent.os_error == 0) return {"turned off by a flag", "--collector.NAME"};
+      break;
+    case Reason::hardware:
+      return {feature.machine_wide ? "this machine does not have it" : "this GPU does not have it", ""};
+    case Reason::kernel:
+    case Reason::suspended:
+      break;
+  }
+  if (gpu) {
+    const auto row = std::ranges::find(feature.kernel_absences, std::optional(gpu->driver), &KernelAbsence::driver);
+    if (row != feature.kernel_absences.end()) return {std::string(row->cause), std::string(row->hint)};
+  }
+  return {"Windows does not have what this is read from", ""};
 }
 
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts, const Gpu* gpu) {

@@ -24,10 +24,12 @@ struct Advice {
   std::string hint;
 };
 // The advice for a machine without an Intel GPU.
-Advice no_gpu_advice(const std::string& sysfs_root);
+Advice no_gpu_advice(const Machine& machine, const std::string& sysfs_root);
 // cause: what is missing or denied. hint: the exact command that helps; empty if none does. gpu: the GPU that lacks the
 // feature; null: the machine does.
 Advice advise(const FeatureDescriptor& feature, const Absent& absent, const PermissionFacts& facts,
               const Gpu* gpu = nullptr);
+// The same under Windows, where other things help.
+Advice advise_for_windows(const FeatureDescriptor& feature, const Absent& absent, const Gpu* gpu = nullptr);
 
 }  // namespace igpu

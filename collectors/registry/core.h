@@ -69,7 +69,7 @@ struct RegistryCore {
         finder(make_client_finder(the_machine)),
         all_gpus(the_machine, {}),
         discovery(the_machine, options.gpus),
-        scrape_log(the_log) {
+        scrape_log(the_log, the_machine.adapters != nullptr) {
     for (const ConfiguredCollector& collector : collectors)
       if (collector.enabled && collector.entry.create_for_machine) start(add_slot(machine_slots, collector));
   }

@@ -18,11 +18,12 @@ bool KeptFindings::is_last(std::span<const NotedFeature> noted) const {
 
 void KeptFindings::explain(Finding& finding, Machine& machine, const Gpu* gpu, std::optional<PermissionFacts>& facts) {
   // Permissions are read only for hints that depend on them.
-  if (finding.absent.reason == Reason::permission) {
+  if (!machine.adapters && finding.absent.reason == Reason::permission) {
     depends_on_rights_ = true;
     if (!facts) facts = permission_facts(machine);
   }
-  Advice advice = advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
+  Advice advice = machine.adapters ? advise_for_windows(*finding.feature, finding.absent, gpu)
+                                   : advise(*finding.feature, finding.absent, facts.value_or(PermissionFacts{}), gpu);
   finding.cause = std::move(advice.cause);
   finding.hint = std::move(advice.hint);
   // Without an errno, a flag disabled the feature.

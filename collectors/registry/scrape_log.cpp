@@ -24,7 +24,8 @@ void ScrapeLog::device_gone(const Gpu& gpu) {
   no_device_logged_ = true;  // if it was the last one, this message is enough
   log_.write(LogLevel::warn, "GPU disappeared; it is monitored again when it returns",
              {{"device", gpu.address},
-              {"hint", "none needed if it was unbound or unplugged on purpose; otherwise see dmesg"}});
+              {"hint", std::string("none needed if it was unbound or unplugged on purpose; otherwise see ") +
+                           (windows_ ? "the system's event log" : "dmesg")}});
 }
 
 void ScrapeLog::no_device() {
@@ -32,8 +33,9 @@ void ScrapeLog::no_device() {
   if (std::exchange(no_device_logged_, true)) return;
   log_.write(
       LogLevel::warn, "no Intel GPU found",
-      {{"hint",
-        "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is visible here"}});
+      {{"hint", windows_ ? "check Get-PnpDevice -Class Display for a GPU of Intel whose status is OK"
+                         : "check lspci -k for a GPU of vendor 8086 with kernel driver i915 or xe, and that /sys is "
+                           "visible here"}});
 }
 
 bool ScrapeLog::is_first_miss(const std::string& name, bool is_here) {

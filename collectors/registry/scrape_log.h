@@ -19,7 +19,7 @@ namespace igpu {
 // Logs problems when they begin and when they end, not at every scrape. Any thread.
 class ScrapeLog {
  public:
-  explicit ScrapeLog(Log& log) : log_(log) {}
+  ScrapeLog(Log& log, bool windows) : log_(log), windows_(windows) {}
 
   void device_found(const Gpu& gpu);
   void device_gone(const Gpu& gpu);
@@ -58,6 +58,7 @@ class ScrapeLog {
     Absent absent;
   };
   Log& log_;
+  const bool windows_;  // other hints help there
   std::mutex mutex_;
   bool no_device_logged_ = false;
   std::set<std::string> known_names_;

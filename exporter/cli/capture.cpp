@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "igpu/capture.h"
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "capture_file/archive.h"
+#include "capture_file/capture_bytes.h"
 #include "capture_file/capture_file.h"
 #include "cli/chosen_gpus.h"
 #include "cli/commands.h"
@@ -22,6 +21,7 @@
 #include "cli/usage_error.h"
 #include "cli/write_capture.h"
 #include "report/fixes.h"
+#include "report/no_gpu.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
@@ -31,9 +31,8 @@ namespace {
 
 std::string about() {
   std::string text = "exporter " + std::string(build_info().version) + " " + std::string(build_info().revision) + '\n';
-  utsname system{};
-  if (::uname(&system) == 0) text += "kernel " + std::string(system.release) + '\n';
-  return text;
+  const std::string system = system_release();
+  return system.empty() ? text : text + system + '\n';
 }
 
 void add_paragraph(std::string& out, const std::string& text, std::size_t indent = 2) {
@@ -59,15 +58,6 @@ std::string unreadable(const CaptureOutcome& outcome) {
   return text;
 }
 
-// As a shell reads it.
-std::string shell_word(const std::string& path) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+:@%,=";
-  if (path.find_first_not_of(kPlain) == std::string::npos) return path;
-  std::string quoted = "'";
-  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return clean_text(quoted + "'");
-}
-
 std::string page_report(const CaptureOutcome& outcome) {
   if (outcome.differences.empty())
     return "Served again, it gives the same page: " + std::to_string(outcome.samples) + " samples.";
@@ -82,7 +72,8 @@ std::string page_report(const CaptureOutcome& outcome) {
 void check_capture_destination(const std::string& command, const std::string& path) {
   if (path != "-") return check_destination(path);
   if (::isatty(STDOUT_FILENO) == 1)
-    throw UsageError(command + " -: standard output is a terminal; send it to a file: " + command + " - >FILE.tar.zst",
+    throw UsageError(command + " -: standard output is a terminal; send it to a file: " + command + " - >FILE" +
+                         std::string(kCaptureSuffix),
                      kUsageStatus);
 }
 
@@ -98,18 +89,16 @@ int write_capture(const Options& options, const std::string& path, bool kernel_b
   if (!missing.empty()) missing = "Not readable here, and so not in it:\n" + missing;
   outcome.files["left-out"] += missing;
   if (!to_output) save_capture(path, outcome.files);
-  if (to_output && print(write_archive(outcome.files)) != EXIT_SUCCESS) return EXIT_FAILURE;
+  if (to_output && print(bytes_of(outcome.files)) != EXIT_SUCCESS) return EXIT_FAILURE;
 
   std::string out = (to_output ? "standard output" : clean_text(path)) + ": " + std::to_string(outcome.gpus.size()) +
                     (outcome.gpus.size() == 1 ? " GPU, " : " GPUs, ") + std::to_string(request.passes) + " passes, " +
                     std::to_string(outcome.files.size()) + " files.\n";
-  if (outcome.gpus.empty()) add_paragraph(out, "No Intel GPU is bound to i915 or xe here: see doctor.");
+  if (outcome.gpus.empty()) add_paragraph(out, std::string(kNoGpu) + " here: see doctor.");
   for (const std::string& line : outcome.left_out) add_paragraph(out, line);
   add_paragraph(out, page_report(outcome));
   if (!missing.empty()) out += '\n' + missing;
-  const std::string file = to_output ? "FILE" : shell_word(path);
-  out += "\nRead it before you send it: its files, and what was masked and left out:\n  tar --zstd -tvf " + file +
-         "\n  tar --zstd -xOf " + file + " left-out\n";
+  out += "\nRead it before you send it: " + how_to_read(to_output ? "FILE" : path);
   if (!to_output) return print(out);
   std::fputs(out.c_str(), stderr);
   return EXIT_SUCCESS;

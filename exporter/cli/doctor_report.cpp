@@ -5,6 +5,7 @@
 
 #include "report/fixes.h"
 #include "report/gpu_summary.h"
+#include "report/no_gpu.h"
 #include "self/build_info.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
@@ -155,13 +156,12 @@ void add_place(std::string& out, const Diagnosis& diagnosis) {
 }
 
 void add_no_gpu(std::string& out, const std::string& sysfs_root) {
-  add_title(out, "No Intel GPU is bound to i915 or xe.");
-  add_line(out, "", "why: no PCI device of vendor 0x8086 below " + sysfs_root + "/class/drm has one of these drivers");
+  const NoGpuAdvice advice = no_gpu_advice(sysfs_root);
+  add_title(out, std::string(kNoGpu) + '.');
+  add_line(out, "", "why: " + advice.why);
   add_line(out, "", "fix: search for the device with");
-  out += std::string(kIndent + 2, ' ') + "lspci -nnk -d 8086::0300; lspci -nnk -d 8086::0380\n";
-  add_line(
-      out, "",
-      "if it is listed without a driver: `modprobe i915` or `modprobe xe`; in a container: mount /sys of the host");
+  out += std::string(kIndent + 2, ' ') + std::string(advice.look) + '\n';
+  add_line(out, "", std::string(advice.then));
 }
 
 std::string verdict(const Diagnosis& diagnosis) {

@@ -10,6 +10,7 @@
 #include "igpu/monitor.h"
 #include "report/gpu_json.h"
 #include "report/gpu_summary.h"
+#include "report/no_gpu.h"
 #include "text/unicode.h"
 #include "text/wrap.h"
 
@@ -76,7 +77,7 @@ void add_npu(std::string& out, const snapshot::Npu& npu) {
 }
 
 std::string as_text(const std::vector<Gpu>& gpus, const HostModel& host, std::span<const Finding> findings) {
-  if (gpus.empty() && host.npus.empty()) return "No Intel GPU bound to i915 or xe.\n";
+  if (gpus.empty() && host.npus.empty()) return std::string(kNoGpu) + ".\n";
   std::string out;
   for (const Gpu& gpu : gpus) {
     if (!out.empty()) out += '\n';

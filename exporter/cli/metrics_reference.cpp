@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/metrics_reference.h"
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -33,22 +34,32 @@ std::string cell(std::string_view text) {
 
 constexpr std::string_view kMetricsTable = "| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n";
 
-void add_rows(std::string& out, std::span<const MetricDescriptor* const> metrics) {
-  for (const MetricDescriptor* metric : metrics) {
-    out += "| `" + std::string(metric->name) + "` | " + std::string(openmetrics_type(metric->kind)) + " | " +
-           std::string(metric->unit) + " | ";
-    for (std::size_t i = 0; i < metric->label_count; ++i) {
-      if (i > 0) out += ", ";
-      out += metric->label_names[i];
-    }
-    out += " | " + cell(metric->help) + " |\n";
+void add_row(std::string& out, const MetricDescriptor& metric) {
+  out += "| `" + std::string(metric.name) + "` | " + std::string(openmetrics_type(metric.kind)) + " | " +
+         std::string(metric.unit) + " | ";
+  for (std::size_t i = 0; i < metric.label_count; ++i) {
+    if (i > 0) out += ", ";
+    out += metric.label_names[i];
   }
+  out += " | " + cell(metric.help) + " |";
 }
 
-void add_metrics(std::string& out, std::span<const MetricDescriptor* const> metrics) {
-  if (metrics.empty()) return;
-  out += kMetricsTable;
-  add_rows(out, metrics);
+// Which system gives it.
+std::string_view systems_of(const CollectorDescription& collector, const MetricDescriptor* metric) {
+  const auto in = [&](std::span<const MetricDescriptor* const> metrics) {
+    return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+  };
+  if (in(collector.not_in_linux)) return "Windows";
+  return in(collector.in_windows) ? "Linux, Windows" : "Linux";
+}
+
+void add_metrics(std::string& out, const CollectorDescription& collector) {
+  if (collector.metrics.empty()) return;
+  out += "| metric | type | unit | labels | meaning | systems |\n|---|---|---|---|---|---|\n";
+  for (const MetricDescriptor* metric : collector.metrics) {
+    add_row(out, *metric);
+    ((out += ' ') += systems_of(collector, metric)) += " |\n";
+  }
   out += '\n';
 }
 
@@ -61,7 +72,7 @@ void add_collector(std::string& out, const CollectorDescription& collector) {
   } else {
     out += " Off by default; `--collector." + std::string(collector.name) + "` turns it on.\n\n";
   }
-  add_metrics(out, collector.metrics);
+  add_metrics(out, collector);
   if (!collector.notes.empty()) {
     append_wrapped(out, collector.notes, 0, kNotesWidth);
     out += "\n\n";
@@ -102,11 +113,15 @@ std::string metrics_reference() {
       "text format writes an info metric as a gauge with value 1.\n\n";
   for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
   out += "## The exporter itself\n\n";
+  out += "On every system, as far as it has what they are about.\n\n";
   out += kMetricsTable;
   for (const auto metrics : {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
                              RequestMetrics::metrics(), WebConfigFollower::metrics(), PushMetrics::metrics(),
                              FlightMetrics::metrics(), process_metrics()}) {
-    add_rows(out, metrics);
+    for (const MetricDescriptor* metric : metrics) {
+      add_row(out, *metric);
+      out += '\n';
+    }
   }
   return out;
 }

@@ -2,11 +2,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "capture_file/capture_file.h"
 #include "cli/commands.h"
 #include "cli/flight_recorder.h"
 #include "cli/push.h"
-#include "cli/write_capture.h"
 #include "push/address.h"
 
 // What the program for Windows does not have (docs/install-windows.md), so that asking for it gets a clear answer.
@@ -27,14 +25,6 @@ int intel_gpu_top(const Options& /*options*/) { not_here("intel-gpu-top"); }
 int level_zero(const Options& /*options*/) { not_here("level-zero"); }
 int trace(const Options& /*options*/) { not_here("trace"); }
 int flights(const Options& /*options*/) { not_here("flights"); }
-int capture(const Options& /*options*/) { not_here("capture"); }
-
-void check_capture_destination(const std::string& command, const std::string& /*path*/) { not_here(command); }
-int write_capture(const Options& /*options*/, const std::string& /*path*/, bool /*kernel_bug*/,
-                  const CaptureFiles& /*added*/) {
-  not_here("capture");
-}
-std::shared_ptr<const CaptureFiles> load_capture(const std::string& /*path*/) { not_here("--simulate capture:FILE"); }
 
 UniqueFd start_flight_writer(const Options& options, const Sandbox& /*sandbox*/) {
   if (!options.flight_directory.empty()) not_here("--flight.directory");

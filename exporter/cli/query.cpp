@@ -17,6 +17,7 @@
 #include "igpu/monitor.h"
 #include "query/output.h"
 #include "query/xpu_smi.h"
+#include "report/no_gpu.h"
 #include "service/regular_file.h"
 
 namespace igpu::exporter {
@@ -45,7 +46,7 @@ class Printer {
     if (wanted_.xpu_fields)
       query::write_xpu_csv(xpu_fields_, rows, out);
     else if (wanted_.fields.empty())
-      out += rows.empty() ? "No Intel GPU bound to i915 or xe.\n" : query::quick_table(rows);
+      out += rows.empty() ? std::string(kNoGpu) + ".\n" : query::quick_table(rows);
     else if (wanted_.json)
       query::write_json(fields_, rows, out);
     else

@@ -34,13 +34,6 @@ using Service = std::unique_ptr<std::remove_pointer_t<SC_HANDLE>, CloseService>;
   throw std::runtime_error(what + ": " + windows_error_text(error) + hint);
 }
 
-std::wstring wide(const std::string& text) {
-  const int bytes = static_cast<int>(text.size());
-  std::wstring out(static_cast<std::size_t>(::MultiByteToWideChar(CP_ACP, 0, text.data(), bytes, nullptr, 0)), L'\0');
-  (void)::MultiByteToWideChar(CP_ACP, 0, text.data(), bytes, out.data(), static_cast<int>(out.size()));
-  return out;
-}
-
 // As programs split their command line again: backslashes count only before a quote.
 std::string quoted(const std::string& word) {
   std::string out = "\"";
@@ -120,7 +113,7 @@ void configure(const Service& service) {
 }
 
 int install(const Options& options) {
-  const std::wstring line = wide(command_line(options));
+  const std::wstring line = wide(command_line(options), CP_ACP);
   const Service manager = open_manager(SC_MANAGER_CREATE_SERVICE);
   const Service service(::CreateServiceW(manager.get(), kServiceName, L"Intel GPU exporter", SERVICE_ALL_ACCESS,
                                          SERVICE_WIN32_OWN_PROCESS, SERVICE_AUTO_START, SERVICE_ERROR_NORMAL,

@@ -39,6 +39,7 @@ class StatsOutput {
  private:
   std::optional<Outcome> wait_for_reader();  // nullopt: what is not more than PIPE_BUF can be written at once
 
+  Outcome write_stream(std::string_view text);
   mode_t mode_of_file() const;
 
   int descriptor_;

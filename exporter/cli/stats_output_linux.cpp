@@ -8,14 +8,11 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
-#include <cstdio>
 #include <initializer_list>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "cli/stats_output.h"
-#include "service/new_file.h"
 
 namespace igpu::exporter {
 
@@ -54,15 +51,7 @@ mode_t StatsOutput::mode_of_file() const {
   return ::lstat(file_.c_str(), &before) == 0 ? before.st_mode & 0777 : new_mode_;
 }
 
-StatsOutput::Outcome StatsOutput::write(std::string_view text) {
-  if (!file_.empty() && !text.empty()) {
-    try {
-      NewFile(file_, mode_of_file()).finish(text, NewFile::Existing::is_replaced);
-    } catch (const FileError& error) {
-      throw std::runtime_error(file_ + ": " + error.what());
-    }
-    return Outcome::goes_on;
-  }
+StatsOutput::Outcome StatsOutput::write_stream(std::string_view text) {
   while (!text.empty()) {
     if (patience_)
       if (const std::optional<Outcome> end = wait_for_reader()) return *end;
@@ -101,24 +90,5 @@ StatsOutput::Outcome StatsOutput::wait_until(std::chrono::steady_clock::time_poi
 }
 
 ProgressLine::ProgressLine(bool wanted) : wanted_(wanted), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
-
-ProgressLine::~ProgressLine() { end(); }
-
-void ProgressLine::show(std::string_view text) {
-  if (!wanted_) return;
-  const auto now = std::chrono::steady_clock::now();
-  if (!on_terminal_ && now < next_) return;
-  next_ = now + std::chrono::seconds(10);
-  constexpr std::string_view kEraseToEnd = "\033[K";
-  std::fprintf(stderr, "%s%.*s%s", on_terminal_ ? "\r" : "", static_cast<int>(text.size()), text.data(),
-               on_terminal_ ? kEraseToEnd.data() : "\n");
-  std::fflush(stderr);
-  open_ = on_terminal_;
-}
-
-void ProgressLine::end() {
-  if (open_) std::fputc('\n', stderr);
-  open_ = false;
-}
 
 }  // namespace igpu::exporter

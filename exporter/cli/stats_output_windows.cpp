@@ -3,16 +3,13 @@
 #include <io.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "cli/stats_output.h"
-#include "platform/standard_streams.h"
 #include "platform/termination_windows.h"
-#include "service/new_file.h"
 
 namespace igpu::exporter {
 namespace {
@@ -33,15 +30,7 @@ StatsOutput::StatsOutput(const Manner& manner) : StatsOutput(true) { descriptor_
 
 mode_t StatsOutput::mode_of_file() const { return new_mode_; }
 
-StatsOutput::Outcome StatsOutput::write(std::string_view text) {
-  if (!file_.empty() && !text.empty()) {
-    try {
-      NewFile(file_, mode_of_file()).finish(text, NewFile::Existing::is_replaced);
-    } catch (const FileError& error) {
-      throw std::runtime_error(file_ + ": " + error.what());
-    }
-    return Outcome::goes_on;
-  }
+StatsOutput::Outcome StatsOutput::write_stream(std::string_view text) {
   while (!text.empty()) {
     constexpr std::size_t kAtOnce = 1U << 20;
     DWORD written = 0;
@@ -66,17 +55,7 @@ StatsOutput::Outcome StatsOutput::wait_until(std::chrono::steady_clock::time_poi
   return ::WaitForSingleObject(termination_event(), wait) == WAIT_OBJECT_0 ? Outcome::interrupted : Outcome::goes_on;
 }
 
+// The console may not know the sequence that erases a line.
 ProgressLine::ProgressLine(bool wanted) : wanted_(wanted), on_terminal_(false) {}
-
-ProgressLine::~ProgressLine() { end(); }
-
-void ProgressLine::show(std::string_view text) {
-  const auto now = std::chrono::steady_clock::now();
-  if (!wanted_ || now < next_) return;
-  next_ = now + std::chrono::seconds(10);
-  (void)write_to_stderr(std::string(text) + '\n');
-}
-
-void ProgressLine::end() {}
 
 }  // namespace igpu::exporter

@@ -16,6 +16,7 @@
 #include "query/output.h"
 #include "query/waybar.h"
 #include "report/fixes.h"
+#include "report/no_gpu.h"
 #include "self/build_info.h"
 
 namespace igpu::exporter {
@@ -34,7 +35,7 @@ class TableWriter final : public StatsWriter {
   void write(const StatsReading& reading, std::string& out) override {
     if (!first_) out += '\n';
     const std::string table = stats_table(reading.page, reading.gpus);
-    out += table.empty() ? "No Intel GPU bound to i915 or xe.\n" : table;
+    out += table.empty() ? std::string(kNoGpu) + ".\n" : table;
     if (first_) out += note_on_missing(reading.findings);
     first_ = false;
   }
@@ -106,7 +107,7 @@ const Gpu& default_gpu(std::span<const Gpu> gpus) {
 }
 
 std::unique_ptr<StatsWriter> make_intel_gpu_top(const Options& options, std::span<const Gpu> gpus) {
-  if (gpus.empty()) throw std::runtime_error("no Intel GPU is bound to i915 or xe");
+  if (gpus.empty()) throw std::runtime_error(std::string(kNoGpu));
   if (options.monitor.gpus.size() > 1 && gpus.size() > 1)
     throw UsageError(options.gpu_origin + ": --format intel_gpu_top shows one GPU; choose one", kUsageStatus);
   return std::make_unique<IntelGpuTopWriter>(default_gpu(gpus).address);

@@ -6,6 +6,7 @@
 
 #include "report/fixes.h"
 #include "report/gpu_summary.h"
+#include "report/no_gpu.h"
 #include "self/build_info.h"
 #include "text/ascii.h"
 #include "text/html.h"
@@ -87,9 +88,11 @@ void add_fixes(Html& html, bool has_devices, std::span<const Finding> findings, 
   const std::vector<Fix> fixes = fixes_for(findings);
   html.markup("<section id=\"todo\"><h2>What to do</h2>\n");
   if (!has_devices) {
-    html.markup(
-        "<p class=\"fix\">No Intel GPU bound to i915 or xe is here now. One that comes later is found without a "
-        "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
+    html.markup("<p class=\"fix\">")
+        .text(kNoGpu)
+        .markup(
+            " is here now. One that comes later is found without a "
+            "restart; if one should be here, run <code>intel-gpu-exporter doctor</code>.</p>\n");
   } else if (fixes.empty()) {
     const bool all = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
       return !finding.available && finding.feature != nullptr && finding.feature->optional;

@@ -15,13 +15,6 @@ WORD type_of(std::string_view line) {
   return has("level") ? EVENTLOG_INFORMATION_TYPE : EVENTLOG_ERROR_TYPE;
 }
 
-std::wstring wide(std::string_view text) {
-  const int bytes = static_cast<int>(text.size());
-  std::wstring out(static_cast<std::size_t>(::MultiByteToWideChar(CP_UTF8, 0, text.data(), bytes, nullptr, 0)), L'\0');
-  (void)::MultiByteToWideChar(CP_UTF8, 0, text.data(), bytes, out.data(), static_cast<int>(out.size()));
-  return out;
-}
-
 }  // namespace
 
 bool write_to_event_log(std::string_view line) {
@@ -30,7 +23,7 @@ bool write_to_event_log(std::string_view line) {
   constexpr std::size_t kLongest = 30'000;  // characters of one string: ReportEvent() accepts 31,839
   const WORD type = type_of(line);
   if (line.ends_with('\n')) line.remove_suffix(1);
-  const std::wstring text = wide(line.substr(0, kLongest));
+  const std::wstring text = wide(line.substr(0, kLongest), CP_UTF8);
   const wchar_t* strings[] = {text.c_str()};
   // Messages 1 to 1000 of EventCreate.exe, which service install registers, are just their text.
   return ::ReportEventW(source, type, 0, 1, nullptr, 1, 0, strings, nullptr) != 0;

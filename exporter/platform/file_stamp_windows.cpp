@@ -19,7 +19,7 @@ FileStamp file_stamp(const std::string& path) {
   constexpr DWORD kShareAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
   const HANDLE opened = ::CreateFileA(path.c_str(), FILE_READ_ATTRIBUTES, kShareAll, nullptr, OPEN_EXISTING,
                                       FILE_FLAG_BACKUP_SEMANTICS, nullptr);
-  if (opened == INVALID_HANDLE_VALUE) return {.error = ::GetLastError() == ERROR_ACCESS_DENIED ? EACCES : ENOENT};
+  if (opened == INVALID_HANDLE_VALUE) return {.error = errno_of(::GetLastError())};
   const UniqueHandle file(opened);
   BY_HANDLE_FILE_INFORMATION facts{};
   FILE_BASIC_INFO times{};

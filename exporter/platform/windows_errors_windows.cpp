@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
+
 #include "platform/windows_headers.h"
 
 namespace igpu::exporter {
@@ -13,6 +15,32 @@ std::string windows_error_text(DWORD error) {
   }
   while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '.')) --size;
   return size == 0 ? "error " + std::to_string(error) : std::string(text, size);
+}
+
+int errno_of(DWORD error) {
+  switch (error) {
+    case ERROR_ACCESS_DENIED:
+    case ERROR_SHARING_VIOLATION:
+      return EACCES;
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND:
+    case ERROR_INVALID_NAME:
+    case ERROR_BAD_PATHNAME:
+      return ENOENT;
+    case ERROR_FILE_EXISTS:
+    case ERROR_ALREADY_EXISTS:
+      return EEXIST;
+    default:
+      return EIO;
+  }
+}
+
+std::wstring wide(std::string_view text, UINT code_page) {
+  const int bytes = static_cast<int>(text.size());
+  std::wstring out(static_cast<std::size_t>(::MultiByteToWideChar(code_page, 0, text.data(), bytes, nullptr, 0)),
+                   L'\0');
+  (void)::MultiByteToWideChar(code_page, 0, text.data(), bytes, out.data(), static_cast<int>(out.size()));
+  return out;
 }
 
 }  // namespace igpu::exporter

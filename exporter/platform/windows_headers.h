@@ -19,6 +19,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace igpu::exporter {
@@ -30,5 +31,9 @@ using UniqueHandle = std::unique_ptr<std::remove_pointer_t<HANDLE>, CloseHandle>
 
 // The system's text for an error: one line, in English if the system has it.
 std::string windows_error_text(DWORD error);
+// The number of errno for an error about a file; EIO: there is none, and windows_error_text() says more.
+int errno_of(DWORD error);
+
+std::wstring wide(std::string_view text, UINT code_page);  // CP_UTF8, or CP_ACP for what came from the command line
 
 }  // namespace igpu::exporter

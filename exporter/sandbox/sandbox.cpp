@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "igpu/unique_fd.h"
+#include "sandbox/layer_report.h"
 #include "sandbox/privileges.h"
 #include "sandbox/seccomp_filter.h"
 #include "sandbox/thread_status.h"
@@ -237,30 +238,16 @@ void Sandbox::verify() {
 bool Sandbox::keeps_files() const { return outcome(Layer::seccomp).on; }
 
 void Sandbox::report(Log& log) const {
-  if (!plan_.on) {
-    log.write(LogLevel::warn, "the sandbox is off", {{"hint", "start without --no-sandbox"}});
-    return;
-  }
-  std::string on;
-  for (const Layer layer : kLayers) {
-    if (!outcome(layer).on) continue;
-    on += on.empty() ? "" : ",";
-    on += to_string(layer);
-  }
+  if (!plan_.on) return report_off(log);
   log.write(LogLevel::info, "sandbox",
-            {{"on", on.empty() ? "nothing" : on}, {"capabilities", outcome(Layer::capabilities).detail}});
+            {{"on", layers_on(outcomes_)}, {"capabilities", outcome(Layer::capabilities).detail}});
   for (const Layer layer : kLayers) {
-    const LayerOutcome& missing = outcome(layer);
-    if (missing.on && !missing.hint.empty()) {
+    const LayerOutcome& one = outcome(layer);
+    if (one.on && !one.hint.empty()) {
       log.write(LogLevel::info, "a sandbox layer is weaker than it could be",
-                {{"layer", to_string(layer)}, {"reason", missing.detail}, {"hint", missing.hint}});
+                {{"layer", to_string(layer)}, {"reason", one.detail}, {"hint", one.hint}});
     }
-    if (missing.on) continue;
-    const LogLevel level = missing.hint.empty() || layer == Layer::landlock ? LogLevel::info : LogLevel::warn;
-    log.write(level, "sandbox layer missing",
-              {{"layer", to_string(layer)},
-               {"reason", missing.detail},
-               {"hint", missing.hint.empty() ? "none needed" : missing.hint}});
+    report_missing(layer, one, layer == Layer::landlock ? LogLevel::info : LogLevel::warn, log);
   }
 }
 

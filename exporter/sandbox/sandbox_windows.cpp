@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "platform/windows_headers.h"
+#include "sandbox/layer_report.h"
 #include "sandbox/sandbox.h"
 
 // Windows has no filter of system calls and no rules for files of one thread. What it has belongs to the whole process:
@@ -153,23 +154,9 @@ bool Sandbox::filter_push_thread(int /*connector*/) const { return false; }
 bool Sandbox::keeps_files() const { return false; }
 
 void Sandbox::report(Log& log) const {
-  if (!plan_.on) {
-    log.write(LogLevel::warn, "the sandbox is off", {{"hint", "start without --no-sandbox"}});
-    return;
-  }
-  std::string on;
-  for (const Layer layer : kLayers) {
-    const LayerOutcome& result = outcome(layer);
-    if (result.on) {
-      on += (on.empty() ? "" : ",") + std::string(to_string(layer));
-      continue;
-    }
-    log.write(result.hint.empty() ? LogLevel::info : LogLevel::warn, "sandbox layer missing",
-              {{"layer", to_string(layer)},
-               {"reason", result.detail},
-               {"hint", result.hint.empty() ? "none needed" : result.hint}});
-  }
-  log.write(LogLevel::info, "sandbox", {{"on", on.empty() ? "nothing" : on}});
+  if (!plan_.on) return report_off(log);
+  log.write(LogLevel::info, "sandbox", {{"on", layers_on(outcomes_)}});
+  for (const Layer layer : kLayers) report_missing(layer, outcome(layer), LogLevel::warn, log);
 }
 
 // In this process: the command that asks only prints afterwards, which all of them allow.

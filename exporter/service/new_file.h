@@ -14,6 +14,9 @@ namespace igpu::exporter {
 
 std::string folder_of(const std::string& path);
 
+// Throws FileError where a new file could not be written, as far as that is known before.
+void check_new_file(const std::string& path);
+
 // A file that is complete when it appears under its name: it is written in the same folder under a temporary name, and
 // removed if it is not finished. Signals that end the program are postponed meanwhile. Throws FileError, whose what()
 // does not contain the path.

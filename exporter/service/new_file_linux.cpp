@@ -39,6 +39,13 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+void check_new_file(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) == 0) fail(EEXIST);
+  if (errno != ENOENT) fail(errno);
+  if (::access(folder_of(path).c_str(), W_OK | X_OK) != 0) fail(errno);
+}
+
 NewFile::NewFile(const std::string& path, mode_t mode) : path_(path), temporary_(folder_of(path) + "/.new-XXXXXX") {
   file_ = UniqueFd(::mkostemp(temporary_.data(), O_CLOEXEC));
   if (!file_) fail(errno);

@@ -24,6 +24,13 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? path.substr(0, 1) : path.substr(0, slash);
 }
 
+// Whether the folder's access list permits it is known when the file is made.
+void check_new_file(const std::string& path) {
+  if (::GetFileAttributesA(path.c_str()) != INVALID_FILE_ATTRIBUTES) fail(EEXIST);
+  const DWORD folder = ::GetFileAttributesA(folder_of(path).c_str());
+  if (folder == INVALID_FILE_ATTRIBUTES || (folder & FILE_ATTRIBUTE_DIRECTORY) == 0) fail(ENOENT);
+}
+
 // The folder's access list is that of the file: the mode has no counterpart.
 NewFile::NewFile(const std::string& path, mode_t /*mode*/) : path_(path) {
   std::random_device random;
@@ -60,8 +67,8 @@ void NewFile::finish(std::string_view bytes, Existing existing) {
   const DWORD flags = MOVEFILE_WRITE_THROUGH | (existing == Existing::is_replaced ? MOVEFILE_REPLACE_EXISTING : 0);
   if (!::MoveFileExA(temporary_.c_str(), path_.c_str(), flags)) {
     const DWORD error = ::GetLastError();
-    if (error == ERROR_ALREADY_EXISTS || error == ERROR_FILE_EXISTS) fail(EEXIST);
-    throw FileError(windows_error_text(error), error == ERROR_ACCESS_DENIED ? EACCES : EIO);
+    if (errno_of(error) == EEXIST) fail(EEXIST);
+    throw FileError(windows_error_text(error), errno_of(error));
   }
   temporary_.clear();
 }

@@ -17,13 +17,8 @@ namespace {
 
 [[noreturn]] void fail_by_windows() {
   const DWORD error = ::GetLastError();
-  const int meaning = error == ERROR_ACCESS_DENIED || error == ERROR_SHARING_VIOLATION ? EACCES
-                      : error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND ? ENOENT
-                      : error == ERROR_FILE_EXISTS || error == ERROR_ALREADY_EXISTS    ? EEXIST
-                      : error == ERROR_INVALID_NAME || error == ERROR_BAD_PATHNAME     ? ENOENT
-                                                                                       : EIO;
-  if (meaning == EIO) throw FileError(windows_error_text(error), EIO);
-  fail(meaning);
+  if (errno_of(error) == EIO) throw FileError(windows_error_text(error), EIO);
+  fail(errno_of(error));
 }
 
 // The descriptor owns the handle.

@@ -20,7 +20,7 @@ struct Manager {
   std::mutex mutex;
   SERVICE_STATUS_HANDLE handle = nullptr;  // null: this process is no service
   DWORD state = SERVICE_START_PENDING;
-  bool was_ready = false;
+  bool ended_well = false;
   HANDLE known = ::CreateEventW(nullptr, TRUE, FALSE, nullptr);  // whether it is one
 };
 
@@ -35,7 +35,6 @@ void report(DWORD state, DWORD error = NO_ERROR) {
   const std::lock_guard lock(to.mutex);
   if (to.handle == nullptr || to.state == SERVICE_STOPPED) return;
   to.state = state;
-  to.was_ready = to.was_ready || state == SERVICE_RUNNING;
   SERVICE_STATUS status{};
   status.dwServiceType = SERVICE_WIN32_OWN_PROCESS;
   status.dwCurrentState = state;
@@ -72,8 +71,9 @@ void WINAPI run_service(DWORD /*count*/, wchar_t** /*arguments*/) {
   (void)::SetEvent(to.known);
 }
 
-// Also after a failed start: without a last report the manager would wait, or call it a crash.
-void report_end() { report(SERVICE_STOPPED, manager().was_ready ? NO_ERROR : EXIT_FAILURE); }
+// Also after a failed start: without a last report the manager would wait, or call it a crash. An end that nobody asked
+// for is a failure, so that the manager starts the service again if it is told to.
+void report_end() { report(SERVICE_STOPPED, manager().ended_well ? NO_ERROR : EXIT_FAILURE); }
 
 }  // namespace
 
@@ -99,7 +99,10 @@ bool ServiceNotifier::connected() const {
 }
 
 void ServiceNotifier::ready(std::string_view /*status*/) const { report(SERVICE_RUNNING); }
-void ServiceNotifier::stopping(std::string_view /*status*/) const { report(SERVICE_STOP_PENDING); }
+void ServiceNotifier::stopping(std::string_view /*status*/) const {
+  manager().ended_well = true;
+  report(SERVICE_STOP_PENDING);
+}
 void ServiceNotifier::alive() const {}
 void ServiceNotifier::send(std::string_view /*message*/) const {}
 

@@ -232,7 +232,7 @@ TEST_CASE("a command that prints once does not wait for a missing GPU, and lists
     arguments.push_back("--gpu=card0");
     const ProgramOutcome none = run(arguments);
     CHECK(none.status == 1);
-    CHECK(holds(none, "none is bound to i915 or xe"));
+    CHECK(holds(none, "none is here"));
     CHECK_FALSE(holds(none, "serving"));
   }
   CHECK(run({"stats", "--simulate=rack", "--gpu=renderD129", "--gpu=0000:00:02.0"}).status == 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture from a stranger: the archive; after the byte 'i', the index of its one pass; after 'c', its files, each
-// below a line "== PATH". What is accepted is served to the collectors without harm.
+// A capture from a stranger: the archive; the text that the program for Windows writes; after the byte 'i', the index
+// of its one pass; after 'c', its files, each below a line "== PATH". What is accepted is served to the collectors
+// without harm.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <string_view>
 
 #include "capture_file/archive.h"
+#include "capture_file/script.h"
 #include "fuzz/fuzz_check.h"
 #include "igpu/capture.h"
 #include "monitor/machine_parts.h"
@@ -35,6 +37,7 @@ igpu::CaptureFiles files_in_text(std::string_view text) {
 }
 
 igpu::CaptureFiles files_of(std::string_view bytes) {
+  if (igpu::exporter::is_script(bytes)) return igpu::exporter::files_of_script(bytes);
   if (bytes.starts_with('c')) return files_in_text(bytes.substr(1));
   if (!bytes.starts_with('i'))
     return igpu::exporter::read_archive(bytes, {.files = 1000, .file_bytes = 1 << 20, .total_bytes = 4 << 20});

@@ -149,7 +149,8 @@ void add_machine(const Capture& capture, Files& files) {
 std::vector<fs::path> sent_captures() {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(fs::path(source_folder()) / "tests/machines"))
-    if (entry.path().string().ends_with(".tar.zst")) found.push_back(entry.path());
+    for (const char* kind : {".tar.zst", ".capture.txt"})
+      if (entry.path().string().ends_with(kind)) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }

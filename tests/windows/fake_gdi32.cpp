@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A gdi32.dll that answers the exporter's queries as the script in the environment variable FAKE_GDI32 says
-// (support/adapter_script.h). fake_advance() moves its time, and fake_next_scrape() the number of the scrape.
+// (support/adapter_script.h), or as a capture does that the program wrote (windows/recorded_adapters.h). fake_advance()
+// moves its time, and fake_next_scrape() the number of the scrape.
 #include <windows.h>
 
 #include <algorithm>
@@ -9,9 +10,13 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <vector>
 
+#include "capture_file/script.h"
 #include "machine/d3dkmt_windows.h"
 #include "support/adapter_script.h"
+#include "windows/recorded_adapters.h"
 
 namespace {
 
@@ -21,13 +26,22 @@ using namespace igpu::test;
 struct Fake {
   std::vector<ScriptAdapter> adapters;
   std::uint64_t milliseconds = 0, scrape = 0;
-  std::uint32_t opened = 0;  // handles, none of which is given again
-  std::map<std::uint32_t, std::size_t> handles;
+  std::uint32_t opened = 0;                      // handles, none of which is given again
+  std::map<std::uint32_t, std::size_t> handles;  // numbers of adapters; of a capture, LUIDs
+  std::unique_ptr<RecordedAdapters> recorded;    // instead of `adapters`
 
   Fake() {
     const char* const path = std::getenv("FAKE_GDI32");
     std::ifstream file(path ? path : "", std::ios::binary);
-    adapters = read_adapter_script(std::string(std::istreambuf_iterator<char>(file), {}));
+    const std::string script(std::istreambuf_iterator<char>(file), {});
+    if (exporter::is_script(script))
+      recorded = std::make_unique<RecordedAdapters>(script);
+    else
+      adapters = read_adapter_script(script);
+  }
+  std::uint32_t give_handle(std::size_t adapter) {
+    handles[++opened] = adapter;
+    return opened;
   }
 };
 
@@ -40,18 +54,11 @@ std::uint64_t number_of(const d3dkmt::Luid& luid) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid.high)) << 32 | luid.low;
 }
 
+d3dkmt::Luid luid_of(std::uint64_t number) {
+  return {static_cast<std::uint32_t>(number), static_cast<std::int32_t>(number >> 32)};
+}
+
 LONG value(NtStatus status) { return static_cast<LONG>(status); }
-
-template <std::size_t N>
-void put_name(const std::string& name, char16_t (&to)[N]) {
-  for (std::size_t i = 0; i < N; ++i)  // without a NUL if it is too long
-    to[i] = i < name.size() ? static_cast<char16_t>(static_cast<unsigned char>(name[i])) : u'\0';
-}
-
-template <class T>
-T* data_of(const d3dkmt::QueryAdapterInfo& query) {
-  return query.size >= sizeof(T) ? static_cast<T*>(query.data) : nullptr;
-}
 
 std::string process_name(void* process) {
   char path[1024];
@@ -182,34 +189,43 @@ NtStatus count(const ScriptAdapter& adapter, d3dkmt::QueryStatistics& query) {
 extern "C" {
 
 __declspec(dllexport) void fake_advance(unsigned milliseconds) { fake().milliseconds += milliseconds; }
-__declspec(dllexport) void fake_next_scrape() { ++fake().scrape; }
+__declspec(dllexport) void fake_next_scrape() {
+  ++fake().scrape;
+  if (fake().recorded) fake().recorded->next_scrape();
+}
 __declspec(dllexport) unsigned fake_open_handles() { return static_cast<unsigned>(fake().handles.size()); }
 
 __declspec(dllexport) LONG WINAPI D3DKMTEnumAdapters2(d3dkmt::EnumAdapters2* all) {
   Fake& the = fake();
-  std::uint32_t found = 0;
+  std::vector<std::uint64_t> luids;
+  std::vector<std::size_t> numbers;
+  if (the.recorded) {
+    if (const NtStatus status = the.recorded->list(luids); status != NtStatus::success) return value(status);
+    numbers.assign(luids.begin(), luids.end());
+  }
   for (std::size_t i = 0; i < the.adapters.size(); ++i) {
     const ScriptAdapter& adapter = the.adapters[i];
     if (the.scrape < adapter.first || the.scrape > adapter.last) continue;
-    if (all->adapters) {
-      if (found == all->count) return value(NtStatus::buffer_too_small);
-      const d3dkmt::Luid luid{static_cast<std::uint32_t>(adapter.facts.luid),
-                              static_cast<std::int32_t>(adapter.facts.luid >> 32)};
-      all->adapters[found] = {++the.opened, luid, 1, 0};
-      the.handles[the.opened] = i;
-    }
-    ++found;
+    luids.push_back(adapter.facts.luid);
+    numbers.push_back(i);
   }
-  all->count = found;
+  if (all->adapters && luids.size() > all->count) return value(NtStatus::buffer_too_small);
+  for (std::size_t i = 0; i < luids.size() && all->adapters; ++i)
+    all->adapters[i] = {the.give_handle(numbers[i]), luid_of(luids[i]), 1, 0};
+  all->count = static_cast<std::uint32_t>(luids.size());
   return value(NtStatus::success);
 }
 
 __declspec(dllexport) LONG WINAPI D3DKMTOpenAdapterFromLuid(d3dkmt::OpenAdapterFromLuid* adapter) {
   Fake& the = fake();
+  if (the.recorded) {
+    const NtStatus status = the.recorded->open(number_of(adapter->luid));
+    if (status == NtStatus::success) adapter->handle = the.give_handle(number_of(adapter->luid));
+    return value(status);
+  }
   for (std::size_t i = 0; i < the.adapters.size(); ++i) {
     if (the.adapters[i].facts.luid != number_of(adapter->luid)) continue;
-    adapter->handle = ++the.opened;
-    the.handles[the.opened] = i;
+    adapter->handle = the.give_handle(i);
     return value(NtStatus::success);
   }
   return value(NtStatus::invalid_parameter);
@@ -222,10 +238,12 @@ __declspec(dllexport) LONG WINAPI D3DKMTCloseAdapter(d3dkmt::CloseAdapter* adapt
 __declspec(dllexport) LONG WINAPI D3DKMTQueryAdapterInfo(d3dkmt::QueryAdapterInfo* query) {
   const auto at = fake().handles.find(query->handle);
   if (at == fake().handles.end()) return value(NtStatus::invalid_handle);
+  if (fake().recorded) return value(fake().recorded->describe(at->second, *query));
   return value(describe(fake().adapters[at->second], *query));
 }
 
 __declspec(dllexport) LONG WINAPI D3DKMTQueryStatistics(d3dkmt::QueryStatistics* query) {
+  if (fake().recorded) return value(fake().recorded->count(number_of(query->luid), *query));
   for (const ScriptAdapter& adapter : fake().adapters)
     if (adapter.facts.luid == number_of(query->luid)) return value(count(adapter, *query));
   return value(NtStatus::invalid_parameter);

@@ -4,19 +4,40 @@
 //
 //   windows_page --simulate PROFILE           the second scrape of a simulated machine
 //   windows_page --gdi32 LIBRARY [SCRAPES]    scrapes, ten seconds apart, of the adapters behind that library
+//
+// and this one a capture of the same:
+//
+//   windows_page --capture LIBRARY SCRAPES
+//
+// and this one fails if scrapes leave handles open, and says what one of them costs:
+//
+//   windows_page --leaks LIBRARY SCRAPES
+//
+// If FAKE_GDI32 names a capture, processes are those of the capture.
 #include <fcntl.h>
 #include <io.h>
 #include <windows.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "capture/asked_adapters.h"
+#include "capture/replay.h"
+#include "capture_file/script.h"
 #include "format/prometheus_text.h"
+#include "igpu/capture.h"
 #include "igpu/monitor.h"
 #include "machine/gpu_adapters.h"
 #include "monitor/machine_parts.h"
@@ -33,6 +54,28 @@ class StderrLog final : public igpu::Log {
   }
 };
 
+// Processes of a capture, and adapters behind a library.
+class RecordedProcesses final : public igpu::GpuAdapters {
+ public:
+  RecordedProcesses(std::unique_ptr<igpu::GpuAdapters> adapters, std::string_view script)
+      : adapters_(std::move(adapters)), replay_(igpu::capture::passes_of(igpu::exporter::files_of_script(script))) {}
+  void next_scrape() { replay_.begin_pass(); }
+  igpu::Reading<std::vector<igpu::AdapterFacts>> list() override { return adapters_->list(); }
+  std::shared_ptr<igpu::GpuAdapter> open(std::uint64_t luid) override { return adapters_->open(luid); }
+  igpu::Reading<igpu::AdapterProcesses> processes() override { return recorded_->processes(); }
+
+ private:
+  std::unique_ptr<igpu::GpuAdapters> adapters_;
+  igpu::capture::Replay replay_;
+  std::unique_ptr<igpu::GpuAdapters> recorded_ = igpu::capture::asked_adapters(replay_, nullptr);
+};
+
+std::string script() {
+  const char* const path = std::getenv("FAKE_GDI32");
+  std::ifstream file(path ? path : "", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // The real machine, with the adapters behind a library and with a clock that this program moves.
 class ScriptedParts final : public igpu::MachineParts {
  public:
@@ -42,15 +85,25 @@ class ScriptedParts final : public igpu::MachineParts {
         machine_{real_->machine().sys,        real_->machine().proc, real_->machine().dev,
                  real_->machine().perf,       real_->machine().drm,  clock,
                  real_->machine().privileges, real_->machine().names} {
+    if (const std::string text = script(); igpu::exporter::is_script(text)) {
+      auto recorded = std::make_unique<RecordedProcesses>(std::move(adapters_), text);
+      recorded_ = recorded.get();
+      adapters_ = std::move(recorded);
+    }
     machine_.adapters = adapters_.get();
   }
   igpu::Machine& machine() override { return machine_; }
+  void next_scrape() {
+    clock.advance(std::chrono::milliseconds(kStep));
+    if (recorded_) recorded_->next_scrape();
+  }
 
   igpu::test::FakeClock clock;
 
  private:
   std::shared_ptr<igpu::MachineParts> real_;
   std::unique_ptr<igpu::GpuAdapters> adapters_;
+  RecordedProcesses* recorded_ = nullptr;
   igpu::Machine machine_;
 };
 
@@ -79,22 +132,106 @@ void simulate(const std::string& profile) {
   print(*monitor.scrape({}));
 }
 
+// Ten seconds pass in the machine and in the library.
+class Time {
+ public:
+  Time(const std::string& library, std::shared_ptr<ScriptedParts> parts)
+      : parts_(std::move(parts)),
+        advance_(function<void (*)(unsigned)>(library, "fake_advance")),
+        next_scrape_(function<void (*)()>(library, "fake_next_scrape")) {}
+  void pass() const {
+    parts_->next_scrape();
+    if (advance_) advance_(kStep);
+    if (next_scrape_) next_scrape_();
+  }
+
+ private:
+  const std::shared_ptr<ScriptedParts> parts_;
+  void (*const advance_)(unsigned);
+  void (*const next_scrape_)();
+};
+
+void write_capture(const std::string& library, unsigned scrapes) {
+  StderrLog log;
+  const igpu::MonitorOptions options;
+  const auto parts = std::make_shared<ScriptedParts>(options, library);
+  const Time time(library, parts);
+  const igpu::CaptureOutcome outcome = igpu::capture_of(
+      parts, options, {.passes = scrapes + 1}, [&] { time.pass(); }, log);
+  if (!outcome.differences.empty()) throw std::runtime_error("served again, differs: " + outcome.differences.front());
+  const std::string text = igpu::exporter::script_of(outcome.files);
+  (void)std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
 void show_adapters(const std::string& library, unsigned scrapes) {
-  const auto advance = function<void (*)(unsigned)>(library, "fake_advance");
-  const auto next_scrape = function<void (*)()>(library, "fake_next_scrape");
   const auto open_handles = function<unsigned (*)()>(library, "fake_open_handles");
   StderrLog log;
   const igpu::MonitorOptions options;
   const auto parts = std::make_shared<ScriptedParts>(options, library);
+  const Time time(library, parts);
   const auto monitor = igpu::make_monitor(parts, options, log);
   for (unsigned scrape = 1; scrape <= scrapes; ++scrape) {
-    parts->clock.advance(std::chrono::milliseconds(kStep));
-    if (advance) advance(kStep);
-    if (next_scrape) next_scrape();
+    time.pass();
     std::printf("# scrape %u\n", scrape);
     print(*monitor->scrape({}));
     if (open_handles) std::printf("# open handles: %u\n", open_handles());
   }
+}
+
+// Handles of this process, as ntdll lists those of all: GetProcessHandleCount() of Wine tells none.
+std::size_t own_handles() {
+  struct Entry {
+    ULONG pid;
+    BYTE type, flags;
+    USHORT handle;
+    void* object;
+    ULONG access;
+  };
+  constexpr ULONG kHandles = 16;  // SystemHandleInformation
+  const auto query = function<LONG(WINAPI*)(ULONG, void*, ULONG, ULONG*)>("ntdll.dll", "NtQuerySystemInformation");
+  std::vector<Entry> entries(100'000);  // the first has the number of the others
+  const auto bytes = static_cast<ULONG>(entries.size() * sizeof(Entry));
+  if (!query || query(kHandles, entries.data(), bytes, nullptr) != 0) throw std::runtime_error("no list of handles");
+  ULONG count = 0;
+  std::memcpy(&count, entries.data(), sizeof count);
+  const auto* const first = reinterpret_cast<const Entry*>(reinterpret_cast<const char*>(entries.data()) + 8);
+  return static_cast<std::size_t>(
+      std::count_if(first, first + count, [](const Entry& entry) { return entry.pid == ::GetCurrentProcessId(); }));
+}
+
+double cpu_seconds() {
+  FILETIME created, ended, in_kernel, in_user;
+  if (!::GetProcessTimes(::GetCurrentProcess(), &created, &ended, &in_kernel, &in_user)) return 0;
+  const auto seconds = [](const FILETIME& time) {
+    return static_cast<double>((std::uint64_t{time.dwHighDateTime} << 32U) | time.dwLowDateTime) * 1e-7;
+  };
+  return seconds(in_kernel) + seconds(in_user);
+}
+
+void look_for_leaks(const std::string& library, unsigned scrapes) {
+  const auto adapters = function<unsigned (*)()>(library, "fake_open_handles");
+  StderrLog log;
+  const igpu::MonitorOptions options;
+  const auto parts = std::make_shared<ScriptedParts>(options, library);
+  const Time time(library, parts);
+  const auto monitor = igpu::make_monitor(parts, options, log);
+  const auto scrape = [&](unsigned times) {
+    for (unsigned i = 0; i < times; ++i) {
+      time.pass();
+      (void)monitor->scrape({});
+    }
+  };
+  scrape(20);
+  const std::size_t before = own_handles();
+  const unsigned opened = adapters ? adapters() : 0;
+  const double cpu = cpu_seconds();
+  scrape(scrapes);
+  std::printf("CPU time of a scrape: %.2f ms\n", (cpu_seconds() - cpu) * 1000 / scrapes);
+  const std::size_t after = own_handles();
+  std::printf("handles before and after %u scrapes: %zu %zu; of adapters: %u %u\n", scrapes, before, after, opened,
+              adapters ? adapters() : 0);
+  constexpr std::size_t kOfTheSystem = 4;  // threads of Windows' own come and go
+  if (after > before + kOfTheSystem || (adapters && adapters() != opened)) throw std::runtime_error("handles leak");
 }
 
 }  // namespace
@@ -107,8 +244,15 @@ int main(int count, char** arguments) {
       simulate(arguments[2]);
     } else if (what == "--gdi32") {
       show_adapters(arguments[2], count > 3 ? static_cast<unsigned>(std::stoul(arguments[3])) : 2);
+    } else if (what == "--leaks" && count > 3) {
+      look_for_leaks(arguments[2], static_cast<unsigned>(std::stoul(arguments[3])));
+    } else if (what == "--capture" && count > 3) {
+      write_capture(arguments[2], static_cast<unsigned>(std::stoul(arguments[3])));
     } else {
-      std::fputs("windows_page --simulate PROFILE | --gdi32 LIBRARY [SCRAPES]\n", stderr);
+      std::fputs(
+          "windows_page --simulate PROFILE | --gdi32 LIBRARY [SCRAPES] | --capture LIBRARY SCRAPES | "
+          "--leaks LIBRARY SCRAPES\n",
+          stderr);
       return 1;
     }
     return 0;

@@ -38,10 +38,10 @@ def windows_path(path):
 class Serving:
     """`serve` with these flags."""
 
-    def __init__(self, *flags, address="127.0.0.1:0"):
+    def __init__(self, *flags, address="127.0.0.1:0", machine=("--simulate", "rack")):
         self.log = WORK / f"serve-{time.monotonic_ns()}.log"
         self.process = subprocess.Popen(
-            [WINE, str(EXE), "serve", "--simulate", "rack", f"--web.listen-address={address}", *flags],
+            [WINE, str(EXE), "serve", *machine, f"--web.listen-address={address}", *flags],
             env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=open(self.log, "wb"))
         found = wait_for(lambda: re.search(r"msg=listening address=127\.0\.0\.1:(\d+)", self.text()) or
                          self.process.poll() is not None, self.text)
@@ -72,6 +72,13 @@ class Serving:
 
         mine = [pid for pid in server.stdout.split() if is_of_this_prefix(pid)]
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in [str(self.process.pid), *mine])
+
+    def wake_ups(self):
+        """How often its threads gave the processor back, so far."""
+        total = 0
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            total += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", (task / "status").read_text())))
+        return total
 
     def stop(self):
         """As Ctrl-C does. The exit status."""
@@ -121,6 +128,47 @@ def commands():
             (("serve", "--push.mqtt=mqtt://broker"), b"pushing is not available on Windows")):
         refused = run(*words)
         check(refused.returncode != 0 and reason in refused.stderr, f"{words}: {refused.stderr[:300]}")
+
+
+# What no user of Windows can do anything about.
+LINUX_WORDS = ("i915", "/dev/", "setcap", "CAP_", "sysctl", "systemd", "modprobe", "lspci", "/sys", "/proc", "dmesg", "sudo")
+
+
+def without_gpu():
+    """Wine's gdi32 has not the functions, so there is no GPU: what is said of that is true on Windows."""
+    for words in (("list",), ("stats", "--count", "1"), ("query",), ("doctor",), ("list", "--gpu", "0000:03:00.0")):
+        said = run(*words)
+        text = (said.stdout + said.stderr).decode()
+        check("Intel GPU" in text, f"{words}: {text}")
+        found = [word for word in LINUX_WORDS if word in text]
+        check(not found, f"{words} names {found}: {text}")
+    exporter = Serving(machine=())
+    page = re.sub(r"<style>.*?</style>|<script>.*?</script>", "", exporter.get("/"), flags=re.S)
+    for name, text in (("the page at /", page), ("the log", exporter.text())):
+        found = [word for word in LINUX_WORDS if word in text]
+        check(not found, f"{name} names {found}: {text[:2000]}")
+    exporter.stop()
+
+
+def captures():
+    file = WORK / "gpu.txt"
+    written = run("capture", windows_path(file))
+    text = file.read_text() if file.exists() else ""
+    check(written.returncode == 0 and text.startswith("intel-gpu-exporter capture, format 1\npasses 3\n"),
+          f"capture: {written.stdout} {written.stderr}")
+    check(" adapter.list - absent kernel 38\n" in text and "\nwindows build " in text, f"what is in it: {text[:500]}")
+    check(b"gives the same page" in written.stdout, f"it proves itself: {written.stdout}")
+    check(run("capture", "-").stdout.startswith(b"intel-gpu-exporter capture, "), "capture -")
+    served = run("list", "--simulate", "capture:" + windows_path(file))
+    check(served.returncode == 0 and b"No Intel GPU" in served.stdout, f"served: {served.stdout} {served.stderr}")
+    again = run("capture", windows_path(file))
+    check(again.returncode == 1 and b"File exists" in again.stderr, f"a file that is there stays: {again.stderr}")
+    of_linux = pathlib.Path(__file__).resolve().parents[1] / "machines" / "simulated-arc-a770.tar.zst"
+    for words, reason in ((("list", "--simulate", "capture:" + windows_path(of_linux)), b"a capture of a Linux machine"),
+                          (("capture", "--simulate", "rack", windows_path(WORK / "rack.txt")), b"only this machine is captured"),
+                          (("doctor", "--bug", windows_path(WORK / "bug.txt")), b"drivers of Linux")):
+        refused = run(*words)
+        check(refused.returncode != 0 and reason in refused.stderr, f"{words}: {refused.stderr}")
 
 
 def one_address():
@@ -206,6 +254,11 @@ def no_leaks():
     idle = exporter.value("process_cpu_seconds_total") - cpu
     print(f"CPU seconds of 3 idle seconds and a scrape: {idle:.2f}")
     check(idle < 1.5, f"idle, it does not run in circles: {idle}")
+    before = exporter.wake_ups()
+    time.sleep(10)
+    awake = exporter.wake_ups() - before
+    print(f"wake-ups of all its threads in 10 idle seconds: {awake}")
+    check(awake <= 20, f"idle, no thread is awake: {awake}")
     check(exporter.stop() == 0, "Ctrl-C ends it")
 
 
@@ -241,7 +294,7 @@ def service():
     user.stop()
 
 
-CASES = [pages, commands, one_address, secured, silent_clients, no_leaks, service]
+CASES = [pages, commands, without_gpu, captures, one_address, secured, silent_clients, no_leaks, service]
 
 try:
     chosen = sys.argv[2:]

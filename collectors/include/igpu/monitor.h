@@ -35,10 +35,12 @@ struct CollectorDescription {
   bool always_on;
   std::span<const MetricDescriptor* const> metrics;
   std::span<const FeatureDescriptor* const> features;
-  std::span<const OptionDescriptor* const> options;  // some are shared by several collectors
-  std::string_view notes;                            // what concerns several of its metrics; "" for nothing
-  bool reads_processes;                              // of other users, below /proc
-  std::span<const std::string_view> proc_files;      // other files below /proc that it reads
+  std::span<const OptionDescriptor* const> options;     // some are shared by several collectors
+  std::string_view notes;                               // what concerns several of its metrics; "" for nothing
+  bool reads_processes;                                 // of other users, below /proc
+  std::span<const std::string_view> proc_files;         // other files below /proc that it reads
+  std::span<const MetricDescriptor* const> in_windows;  // those of the metrics that Windows gives
+  std::span<const MetricDescriptor* const> not_in_linux;
 };
 std::vector<CollectorDescription> describe_collectors();
 // Those of them that run with these options.
