@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "simulation/profile_data.h"
+#include "simulation/profiles.h"
 
 namespace igpu::simulation {
 
