@@ -29,6 +29,10 @@ Course::Course(const Wave& wave, double scale)
         return std::llround(std::max(0.0, value) * scale);
       })) {}
 
+Course Course::of_pages(const Wave& mib, std::uint64_t page) {
+  return from([&, course = Course(mib, 1 << 20)](std::size_t k) { return course.at_second(k) / page * page; });
+}
+
 std::uint64_t Course::value(ScriptTime t) const { return at_second(nanoseconds(t) / kSecond); }
 
 std::uint64_t Course::integral(ScriptTime t) const {

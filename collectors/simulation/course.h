@@ -33,6 +33,7 @@ class Course {
   explicit Course(std::uint64_t constant);
   // scale: the course's unit as a multiple of the wave's unit.
   Course(const Wave& wave, double scale);
+  static Course of_pages(const Wave& mib, std::uint64_t page);  // bytes in whole pages
   // f(second) for every second of the period.
   template <class F>
   static Course from(F&& f) {

@@ -54,36 +54,17 @@ struct FunctionData {
 };
 
 struct GpuData {
-  const GpuModel* model;
-  std::string address;
-  std::vector<std::string> bridges{};
-  unsigned card = 0;
-  unsigned render_minor = 128;
-  unsigned hwmon = 2;
-  bool suspended = false;
-  unsigned slot_lanes = 0;  // 0: as many lanes as the card
-  unsigned total_functions = 0;
+  GpuScript script;  // without what is derived
   std::vector<FunctionData> functions{};
-};
-
-struct NpuData {
-  std::string_view name;
-  std::uint16_t device_id;
-  unsigned max_megahertz;
-  Wave busy;  // 0..1
-  Wave memory_mib;
 };
 
 struct ProfileData {
   std::vector<GpuData> gpus;
-  std::vector<NpuData> npus{};  // one, at 0000:00:0b.0
+  std::vector<NpuScript> npus{};
   std::vector<ProcessData> processes;
   std::vector<HangScript> hangs{};
-  unsigned cores = 8;
-  bool has_psys = true;
-  bool has_bmc_display = false;
+  HostScript host{};  // without what is derived
   bool privileged = true;
-  int perf_event_paranoid = 2;
 };
 
 MachineScript build_script(const ProfileData& data);
