@@ -25,7 +25,8 @@ TEST_CASE("an event that is open when the recording ends goes on counting") {
   std::array<char, 64> text{};
   const auto type = asked.machine().sys.read("bus/event_source/devices/i915/type", text);
   REQUIRE(type);
-  const auto event = asked.machine().perf.open({static_cast<std::uint32_t>(scan_u64(*type).value_or(0)), 0}, 0, nullptr);
+  const auto event =
+      asked.machine().perf.open({static_cast<std::uint32_t>(scan_u64(*type).value_or(0)), 0}, 0, nullptr);
   REQUIRE(event);
   std::array<std::uint64_t, 8> words{};
   REQUIRE((*event)->read(words));
