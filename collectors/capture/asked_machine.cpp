@@ -168,7 +168,11 @@ class AskedEvent final : public PerfEvent {
   PerfEvent* inner() { return inner_.get(); }
 
   Reading<std::span<const std::uint64_t>> read(std::span<std::uint64_t> words) override {
-    if (inner_) keep(inner_->read(words));
+    if (inner_) {
+      const auto now = inner_->read(words);
+      keep(now);
+      if (!is_kept()) return now;  // the recording has ended
+    }
     if (const auto whole = source_.find(question("perf.words", members_.front()))) return serve(whole->numbers, words);
     std::vector<std::uint64_t> all{members_.size(), 0, 0};
     for (const std::string& member : members_) {
@@ -182,6 +186,10 @@ class AskedEvent final : public PerfEvent {
   }
 
  private:
+  bool is_kept() const {
+    return source_.find(question("perf.read", members_.front())) ||
+           source_.find(question("perf.words", members_.front()));
+  }
   // The values of all members one by one, with the two times of the group.
   void keep(const Reading<std::span<const std::uint64_t>>& read) {
     if (!read) {

@@ -160,13 +160,13 @@ void HealthCollector::take(const Uevent& event, HealthScrape& scrape) {
   scrape.faulted.insert(std::string(address));
   if (event.value("RESET") == "1") {
     ++device->resets;
-    note_fault(*device, kFull, {});
+    note_fault(*device, kFull, {}, false);
   }
   if (event.value("ERROR") == "1") device->wedged.reset_began(scrape.now);
   if (event.value("ERROR") == "0" || wedged) device->wedged.reset_ended();
   if (wedged && *wedged != "none") {  // none: a reset was enough
     device->wedged.announced();
-    note_fault(*device, kWedgedKind, {});
+    note_fault(*device, kWedgedKind, {}, false);
   }
 }
 
@@ -243,11 +243,11 @@ void HealthCollector::take(const FaultLine& line, const KernelLogRecord& record,
   if (flights_) flights_->note({device->address, text, scrape.now - age});
   switch (line.sign) {
     case FaultSign::full_reset:
-      return note_fault(*device, kFull, age, std::move(text));
+      return note_fault(*device, kFull, age, log_is_old_, std::move(text));
     case FaultSign::wedged:
       // Of an old one the driver itself tells whether it is still so.
       if (!log_is_old_) device->wedged.announced();
-      return note_fault(*device, kWedgedKind, age, std::move(text));
+      return note_fault(*device, kWedgedKind, age, log_is_old_, std::move(text));
     default:
       break;
   }
@@ -277,7 +277,7 @@ void HealthCollector::count_hangs(MachinePass& pass, bool are_old) {
     const auto first = std::exchange(device.first_line, std::nullopt);
     for (const HangIncidents::Change& hang : device.incidents.take_changes()) {
       if (hang.counted)
-        note_fault(device, to_string(hang.kind), hang.age, first && first->age == hang.age ? first->text : "");
+        note_fault(device, to_string(hang.kind), hang.age, are_old, first && first->age == hang.age ? first->text : "");
       if (are_old) continue;
       if (hang.counted) ++device.hangs[static_cast<std::size_t>(hang.kind)][index_of(hang.engine_class)];
       if (device.named.hung(hang.queue, hang.kind, hang.process))
@@ -334,10 +334,10 @@ HealthDevice* HealthCollector::note_dump(const CoreDump& dump, HealthScrape& scr
   if (known == devices_.end()) return nullptr;
   scrape.faulted.insert(known->first);
   const auto now = unix_now();
-  const Nanoseconds age = now && dump.modified > Nanoseconds::zero()
-                              ? Nanoseconds(static_cast<Nanoseconds::rep>(*now * 1e9)) - dump.modified
-                              : Nanoseconds::zero();
-  note_fault(known->second, kCoreDump, std::max(age, Nanoseconds::zero()));
+  Nanoseconds age{};
+  if (now && dump.modified > Nanoseconds::zero())
+    age = std::max(Nanoseconds(static_cast<Nanoseconds::rep>(*now * 1e9)) - dump.modified, age);
+  note_fault(known->second, kCoreDump, age, age > scrape.now - began_);
   return &known->second;
 }
 
@@ -400,12 +400,13 @@ void HealthCollector::ask_drivers(const HealthScrape& scrape, SampleSink& out) {
     if (device.wedged.reset_hangs(scrape.now) || (answer && !*answer)) device.may_have_been_wedged = false;
     if (answer && !*answer) device.wedged.reset_ended();
     if (device.wedged.wedged().value_or(false) && !was_wedged && !device.may_have_been_wedged)
-      note_fault(device, kWedgedKind, {});
+      note_fault(device, kWedgedKind, {}, false);
   }
 }
 
-void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line) {
-  if (flights_ && age <= scrape_began_ - began_) {  // not one of before the start
+void HealthCollector::note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old,
+                                 std::string line) {
+  if (flights_ && !is_old) {
     const FlightCause cause = kind == kFull         ? FlightCause::reset
                               : kind == kWedgedKind ? FlightCause::wedged
                                                     : FlightCause::hang;

@@ -78,8 +78,8 @@ class HealthCollector final : public MachineCollector {
   void begin_reading_dumps(const HealthScrape& scrape, SampleSink& out);
   void name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out);
   void ask_drivers(const HealthScrape& scrape, SampleSink& out);
-  // line: the kernel's line that reported the fault.
-  void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, std::string line = {});
+  // is_old: the fault is from before the start. line: the kernel's line that reported it.
+  void note_fault(HealthDevice& device, std::string_view kind, Nanoseconds age, bool is_old, std::string line = {});
   std::optional<double> unix_now();
 
   // health_page.cpp

@@ -40,17 +40,16 @@ void put(std::uint64_t address, const void* from, std::size_t size) {
 Question question(unsigned long request, const void* argument) {
   if (request == kIoctlI915Throttle) return {std::string(kThrottle), false};
   if (request == kIoctlI915Query) {
-    if (const I915QueryItem* const item = item_of(argument))
-      return {"i915-" + std::to_string(item->query_id), item->length == 0};
+    if (const I915QueryItem* const item = item_of(argument)) return {i915_query(item->query_id), item->length == 0};
   } else if (request == kIoctlXeDeviceQuery) {
     const auto query = load<XeDeviceQuery>(argument);
-    std::string what = "xe-" + std::to_string(query.query);
+    std::string what = xe_query(query.query);
     // One query for several firmwares: which one stands in the buffer.
     if (query.query == kXeFirmwareVersion && query.size == sizeof(XeFirmwareVersion))
       what += "-" + std::to_string(load<XeFirmwareVersion>(reinterpret_cast<const void*>(query.data)).which);
     return {std::move(what), query.size == 0};
   } else if (request == kIoctlI915Getparam) {
-    return {"i915-param-" + std::to_string(load<I915Getparam>(argument).param), true};
+    return {i915_param(load<I915Getparam>(argument).param), true};
   }
   return {};
 }

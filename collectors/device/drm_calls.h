@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,9 +12,13 @@
 namespace igpu::drm {
 
 inline constexpr std::string_view kThrottle = "i915-throttle";
+inline std::string i915_query(std::uint64_t id) { return "i915-" + std::to_string(id); }
+inline std::string i915_param(std::int32_t param) { return "i915-param-" + std::to_string(param); }
+inline std::string xe_query(std::uint32_t query) { return "xe-" + std::to_string(query); }
 
-// A query, in one of the two calls that make it: for the size, and for the result. what: "i915-4", "xe-0", kThrottle,
-// which has no result, or "i915-param-42", whose only call is answered by one number; empty for another call.
+// A query, in one of the two calls that make it: for the size, and for the result. what: one of the above (kThrottle
+// has no result, and the only call of a parameter is answered by one number), "xe-7-1" for one of several firmwares;
+// empty for another call.
 struct Question {
   std::string what;
   bool for_size = false;

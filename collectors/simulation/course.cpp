@@ -29,6 +29,10 @@ Course::Course(const Wave& wave, double scale)
         return std::llround(std::max(0.0, value) * scale);
       })) {}
 
+Course Course::of_pages(const Wave& mib, std::uint64_t page) {
+  return from([&, course = Course(mib, 1 << 20)](std::size_t k) { return course.at_second(k) / page * page; });
+}
+
 std::uint64_t Course::value(ScriptTime t) const { return at_second(nanoseconds(t) / kSecond); }
 
 std::uint64_t Course::integral(ScriptTime t) const {
@@ -46,6 +50,29 @@ std::uint64_t Course::maximum() const {
 Course& Course::operator+=(const Course& other) {
   for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += other.sums_[k];
   return *this;
+}
+
+std::uint64_t Lifetime::predecessors(ScriptTime t) const {
+  return recurs() && t >= begin_ ? static_cast<std::uint64_t>((t - begin_) / kPeriod) : 0;
+}
+
+std::uint64_t Lifetime::ended(ScriptTime t) const {
+  const ScriptTime first_end = begin_ + length_;
+  return recurs() && t >= first_end ? static_cast<std::uint64_t>((t - first_end) / kPeriod) + 1 : 0;
+}
+
+Lifetime Lifetime::within(ScriptTime after_begin, ScriptTime before_end) const {
+  if (!recurs()) return Lifetime(begin_ + after_begin);
+  return {begin_ + after_begin, length_ - after_begin - before_end};
+}
+
+Course Lifetime::limit(const Course& course) const {
+  if (!recurs()) return course;
+  return Course::from([&](std::size_t k) {
+    // A later period: the course also covers times before the first begin.
+    const ScriptTime t = begin_ / kPeriod * kPeriod + kPeriod + std::chrono::seconds(k);
+    return exists(t) ? course.at_second(k) : 0;
+  });
 }
 
 }  // namespace igpu::simulation

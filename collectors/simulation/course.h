@@ -33,6 +33,7 @@ class Course {
   explicit Course(std::uint64_t constant);
   // scale: the course's unit as a multiple of the wave's unit.
   Course(const Wave& wave, double scale);
+  static Course of_pages(const Wave& mib, std::uint64_t page);  // bytes in whole pages
   // f(second) for every second of the period.
   template <class F>
   static Course from(F&& f) {
@@ -53,6 +54,40 @@ class Course {
 
  private:
   std::array<std::uint64_t, kPeriod + 1> sums_{};
+};
+
+// When something of the simulated machine exists: from a time on, or for a part of every period of the courses, each
+// time as another one of its kind.
+class Lifetime {
+ public:
+  Lifetime() = default;  // since boot
+  explicit Lifetime(ScriptTime begin) : begin_(begin) {}
+  // length: less than a period.
+  Lifetime(ScriptTime begin, ScriptTime length) : begin_(begin), length_(length) {}
+
+  bool recurs() const { return length_ != ScriptTime::zero(); }
+  ScriptTime length() const { return length_; }
+  bool exists(ScriptTime t) const { return t >= begin_ && (!recurs() || since_begin(t) < length_); }
+  // When the one that exists at t began, or the last one before t.
+  ScriptTime began(ScriptTime t) const { return t < begin_ || !recurs() ? begin_ : t - since_begin(t); }
+  // How many began before that one.
+  std::uint64_t predecessors(ScriptTime t) const;
+  // How many have ended by t.
+  std::uint64_t ended(ScriptTime t) const;
+  // Whether what exists at one time is what exists at the other.
+  bool is_same(ScriptTime a, ScriptTime b) const { return exists(a) && exists(b) && began(a) == began(b); }
+  // The same, without a margin at both ends.
+  Lifetime within(ScriptTime after_begin, ScriptTime before_end) const;
+
+  // The course as it is while this exists, 0 otherwise.
+  Course limit(const Course& course) const;
+
+ private:
+  static constexpr ScriptTime kPeriod = std::chrono::seconds(Course::kPeriod);
+  ScriptTime since_begin(ScriptTime t) const { return (t - begin_) % kPeriod; }
+
+  ScriptTime begin_{};
+  ScriptTime length_{};  // 0: no end
 };
 
 }  // namespace igpu::simulation

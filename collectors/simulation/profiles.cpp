@@ -248,7 +248,7 @@ void add_system(ProfileData& data) {
 }
 
 GpuData integrated(const GpuModel& model, unsigned card, unsigned render_minor) {
-  return {.model = &model, .address = "0000:00:02.0", .card = card, .render_minor = render_minor};
+  return {{.model = model, .address = "0000:00:02.0", .card = card, .render_minor = render_minor, .hwmon = 2}};
 }
 
 // A card behind its own PCIe switch: slot, upstream port, downstream port.
@@ -258,12 +258,19 @@ GpuData in_slot(const GpuModel& model, std::string slot, unsigned bus, unsigned 
     constexpr std::string_view kDigits = "0123456789abcdef";
     return std::string("0000:") + kDigits[number / 16] + kDigits[number % 16] + ":" + std::string(rest);
   };
-  return {.model = &model,
-          .address = address(bus + 2, "00.0"),
-          .bridges = {std::move(slot), address(bus, "00.0"), address(bus + 1, "01.0")},
-          .card = card,
-          .render_minor = render_minor,
-          .hwmon = hwmon};
+  GpuData gpu{{.model = model,
+               .address = address(bus + 2, "00.0"),
+               .bridges = {std::move(slot), address(bus, "00.0"), address(bus + 1, "01.0")},
+               .card = card,
+               .render_minor = render_minor,
+               .hwmon = hwmon}};
+  gpu.script.model.slot_lanes = model.card_lanes;
+  return gpu;
+}
+
+NpuScript npu(std::string_view name, std::uint16_t device_id, unsigned max_megahertz, const Wave& busy,
+              const Wave& memory_mib) {
+  return {name, device_id, "0000:00:0b.0", max_megahertz, Course(busy, 1e9), Course::of_pages(memory_mib, 4096)};
 }
 
 ProfileData tgl_broadcast() {
@@ -289,7 +296,7 @@ ProfileData tgl_broadcast() {
 ProfileData arc_a770() {
   ProfileData data;
   data.gpus = {in_slot(kArcA770, "0000:00:01.0", 1, 1, 128, 3)};
-  data.has_psys = false;
+  data.host.has_psys = false;
   add_system(data);
   add(data, 1904, "gnome-shell", kAnna, kDesktop, 44, {0.04, 0.02, 30}, 310, 4900,
       {{.gpu = 0,
@@ -326,7 +333,7 @@ ProfileData arc_a770() {
 ProfileData battlemage() {
   ProfileData data;
   data.gpus = {in_slot(kBattlemage, "0000:00:01.0", 1, 1, 128, 3)};
-  data.has_psys = false;
+  data.host.has_psys = false;
   add_system(data);
   add(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
       {{.gpu = 0,
@@ -358,9 +365,9 @@ ProfileData rack() {
   ProfileData data;
   data.gpus = {integrated(kAlderLakeS, 1, 128), in_slot(kArcA770, "0000:00:01.0", 1, 2, 129, 4),
                in_slot(kBattlemage, "0000:00:1c.0", 5, 3, 130, 5)};
-  data.gpus[2].slot_lanes = 4;  // an x8 card in an x4 slot
-  data.cores = 16;
-  data.has_bmc_display = true;
+  data.gpus[2].script.model.slot_lanes = 4;  // an x8 card in an x4 slot
+  data.host.cores = 16;
+  data.host.has_bmc_display = true;
   add_system(data);
   const auto run = [&](std::uint32_t pid, const char* comm, const PlaceScript& place, std::uint32_t uid,
                        unsigned started, Wave cpu, double mib, std::vector<ClientData> clients) {
@@ -461,7 +468,7 @@ ProfileData locked() {
   ProfileData data;
   data.gpus = {integrated(kTigerLake, 0, 128), in_slot(kBattlemage, "0000:00:06.0", 1, 1, 129, 3)};
   data.privileged = false;
-  data.perf_event_paranoid = 3;  // Debian's default
+  data.host.perf_event_paranoid = 3;  // Debian's default
   add_system(data);
   add(data, 2211, "ffmpeg", kStream, kBroadcast[0], 31, {0.22, 0.04, 30}, 280, 3300,
       {{.gpu = 0, .loads = {{"vcs0", {0.34, 0.06, 20}}, {"vecs0", {0.21, 0.04, 20}}}, .system_mib = {412, 30, 50}}});
@@ -476,8 +483,8 @@ ProfileData locked() {
 ProfileData asleep() {
   ProfileData data;
   data.gpus = {in_slot(kArcA770, "0000:00:01.0", 1, 1, 128, 3), in_slot(kBattlemage, "0000:00:1c.0", 5, 2, 129, 4)};
-  for (GpuData& gpu : data.gpus) gpu.suspended = true;
-  data.has_psys = false;
+  for (GpuData& gpu : data.gpus) gpu.script.suspended = true;
+  data.host.has_psys = false;
   add_system(data);
   // A desktop that keeps both cards open without using them: a sleeping GPU can have clients.
   add(data, 1877, "gnome-shell", kAnna, kDesktop, 41, {0.03, 0.01, 30}, 295, 4800,
@@ -491,14 +498,10 @@ ProfileData asleep() {
 ProfileData hypervisor() {
   ProfileData data;
   data.gpus = {in_slot(kArcProB60, "0000:00:01.0", 1, 1, 128, 3)};
-  data.npus = {{.name = "Arrow Lake NPU",
-                .device_id = 0xad1d,
-                .max_megahertz = 1400,
-                .busy = {0.18, 0.06, 50},
-                .memory_mib = {96, 8, 50}}};
-  data.has_psys = false;
-  data.cores = 16;
-  data.gpus[0].total_functions = 7;
+  data.npus = {npu("Arrow Lake NPU", 0xad1d, 1400, {0.18, 0.06, 50}, {96, 8, 50})};
+  data.host.has_psys = false;
+  data.host.cores = 16;
+  data.gpus[0].script.total_functions = 7;
   data.gpus[0].functions = {
       {{.number = 1, .driver = "xe-vfio-pci", .holder = 6101, .vram_quota = 5 * kGiB},
        {{"vcs0", {0.21, 0.06, 50}}, {"vecs0", {0.12, 0.04, 50}}, {"rcs0", {0.05, 0.02, 30}}}},
@@ -521,13 +524,10 @@ ProfileData hypervisor() {
 }
 
 // Speech recognition on the NPU of a laptop whose GPU's driver is not loaded.
-ProfileData npu() {
+ProfileData laptop_npu() {
   ProfileData data;
-  data.npus = {{.name = "Lunar Lake NPU",
-                .device_id = 0x643e,
-                .max_megahertz = 1950,
-                .busy = {0.35, 0.5, 100},  // idle, and asleep, for a part of each period
-                .memory_mib = {412, 60, 100}}};
+  // Idle, and asleep, for a part of each period.
+  data.npus = {npu("Lunar Lake NPU", 0x643e, 1950, {0.35, 0.5, 100}, {412, 60, 100})};
   add_system(data);
   add(data, 4117, "whisper-server", kAnna, kInference, 3'205, {0.2, 0.1, 100}, 640, 5'200);
   return data;
@@ -543,7 +543,7 @@ constexpr std::array<Profile, 8> kProfiles{{
     {{"asleep", "Arc A770 and Arc B580, both runtime-suspended"}, &asleep},
     {{"hypervisor", "Arc Pro B60 (discrete, xe): four virtual functions, three in virtual machines; beside it an NPU"},
      &hypervisor},
-    {{"npu", "NPU of a Lunar Lake laptop (intel_vpu), and no GPU"}, &npu},
+    {{"npu", "NPU of a Lunar Lake laptop (intel_vpu), and no GPU"}, &laptop_npu},
 }};
 
 }  // namespace

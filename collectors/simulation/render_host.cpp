@@ -14,12 +14,12 @@ constexpr std::uint64_t kEnergyRange = 262'143'328'850;  // microjoules: where t
 void render_zone(Tree& sys, const std::string& type, const std::string& parent, const std::string& zone,
                  const char* name, const Course& power) {
   const std::string base = "devices/virtual/powercap/" + type;
-  const std::string path = (parent.empty() ? base : base + "/" + parent) + "/" + zone;
-  sys.link("class/powercap/" + zone, "../../" + path);
-  sys.file(path + "/name", std::string(name) + "\n");
-  sys.file(path + "/max_energy_range_uj", std::to_string(kEnergyRange) + "\n");
-  number_file(
-      sys, path + "/energy_uj", [&power](ScriptTime now) { return power.integral(now) % kEnergyRange; }, 0400);
+  const Folder folder(sys, (parent.empty() ? base : base + "/" + parent) + "/" + zone);
+  sys.link("class/powercap/" + zone, "../../" + folder.path());
+  folder.file("name", name);
+  folder.number("max_energy_range_uj", kEnergyRange);
+  folder.value(
+      "energy_uj", [&power](ScriptTime now) { return power.integral(now) % kEnergyRange; }, 0400);
 }
 
 void render_powercap(Tree& sys, const MachineScript& script) {
@@ -41,14 +41,12 @@ void render_powercap(Tree& sys, const MachineScript& script) {
 }
 
 void render_coretemp(Tree& sys, const HostScript& host) {
-  const std::string device = "devices/platform/coretemp.0";
-  render_hwmon_links(sys, device, 1, "coretemp");
-  const std::string path = device + "/hwmon/hwmon1/temp";
+  const Folder hwmon = render_hwmon(sys, "devices/platform/coretemp.0", 1, "coretemp");
   const auto sensor = [&](unsigned index, const std::string& label, unsigned below) {
-    const std::string name = path + std::to_string(index);
-    sys.file(name + "_label", label + "\n");
-    sys.file(name + "_crit", "100000\n");
-    number_file(sys, name + "_input", [&host, below](ScriptTime now) {
+    const std::string name = "temp" + std::to_string(index);
+    hwmon.file(name + "_label", label);
+    hwmon.number(name + "_crit", 100'000);
+    hwmon.value(name + "_input", [&host, below](ScriptTime now) {
       return std::max<std::uint64_t>(host.temperature.value(now), below) - below;
     });
   };
@@ -61,9 +59,9 @@ void render_nvme(Tree& sys) {
   const std::string path = "devices/pci0000:00/0000:00:1d.0/0000:0b:00.0";
   render_pci_function(sys, "devices/pci0000:00/0000:00:1d.0", {0x8086, 0x7ab0, 0x060400, 0x11, 0, 0, "pcieport", -1});
   render_pci_function(sys, path, {0x144d, 0xa80a, 0x010802, 0, 0x144d, 0xa801, "nvme", -1});
-  render_hwmon_links(sys, path + "/nvme/nvme0", 0, "nvme");
-  sys.file(path + "/nvme/nvme0/hwmon/hwmon0/temp1_label", "Composite\n");
-  sys.file(path + "/nvme/nvme0/hwmon/hwmon0/temp1_input", "41850\n");
+  const Folder hwmon = render_hwmon(sys, path + "/nvme/nvme0", 0, "nvme");
+  hwmon.file("temp1_label", "Composite");
+  hwmon.number("temp1_input", 41'850);
 }
 
 // The display adapter of a server's management controller: it draws the console and is not a GPU.
@@ -85,16 +83,17 @@ void render_npu(Tree& sys, const NpuScript& npu) {
   render_pci_function(sys, path, {0x8086, npu.device_id, 0x120000, 0x04, 0x8086, 0x7270, "intel_vpu", -1});
   sys.link("class/accel/accel0", "../../" + path + "/accel/accel0");
   sys.link(path + "/accel/accel0/device", "../..");
-  sys.file(path + "/accel/accel0/dev", "261:0\n");
-  sys.file(path + "/sched_mode", "HW\n");
-  number_file(sys, path + "/npu_busy_time_us", [&npu](ScriptTime now) { return npu.busy.integral(now) / 1000; });
-  number_file(sys, path + "/npu_memory_utilization", [&npu](ScriptTime now) { return npu.resident_bytes.value(now); });
-  number_file(sys, path + "/npu_max_frequency_mhz", [&npu](ScriptTime) { return npu.max_megahertz; });
-  number_file(sys, path + "/npu_current_frequency_mhz",
-              [&npu](ScriptTime now) { return npu.busy.value(now) > 0 ? npu.max_megahertz : 0; });
-  sys.file(path + "/power/control", "auto\n", 0644);
-  sys.file(path + "/power/runtime_status",
-           [&npu](TextWriter& out, ScriptTime now) { out << (npu.busy.value(now) > 0 ? "active\n" : "suspended\n"); });
+  const Folder device(sys, path);
+  device.file("accel/accel0/dev", "261:0");
+  device.file("sched_mode", "HW");
+  device.value("npu_busy_time_us", [&npu](ScriptTime now) { return npu.busy.integral(now) / 1000; });
+  device.value("npu_memory_utilization", [&npu](ScriptTime now) { return npu.resident_bytes.value(now); });
+  device.number("npu_max_frequency_mhz", npu.max_megahertz);
+  device.value("npu_current_frequency_mhz",
+               [&npu](ScriptTime now) { return npu.busy.value(now) > 0 ? npu.max_megahertz : 0; });
+  device.file("power/control", "auto", 0644);
+  device.value("power/runtime_status",
+               [&npu](ScriptTime now) { return npu.busy.value(now) > 0 ? "active" : "suspended"; });
 }
 
 }  // namespace

@@ -19,14 +19,12 @@ std::string hex(std::uint64_t number, int width) {
   return "0x" + std::string(out.text());
 }
 
-std::string_view address_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 void render_runtime_pm(Tree& sys, const std::string& path, bool suspended) {
-  const std::string power = path + "/power/";
-  sys.file(power + "control", "auto\n", 0644);
-  sys.file(power + "runtime_status", suspended ? "suspended\n" : "active\n");
-  sys.file(power + "runtime_usage", suspended ? "0\n" : "2\n");
-  sys.file(power + "autosuspend_delay_ms", "1000\n", 0644);
+  const Folder power(sys, path + "/power");
+  power.file("control", "auto", 0644);
+  power.file("runtime_status", suspended ? "suspended" : "active");
+  power.number("runtime_usage", suspended ? 0 : 2);
+  power.number("autosuspend_delay_ms", 1000, 0644);
 }
 
 struct Link {
@@ -36,15 +34,15 @@ struct Link {
 
 std::string speed_text(double gigatransfers) {
   const long tenths = std::lround(gigatransfers * 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GT/s PCIe\n";
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GT/s PCIe";
 }
 
 // Reading the link resumes the device.
-void render_link(Tree& sys, const std::string& path, const Link& link, RuntimePower& power) {
-  sys.file(path + "/current_link_speed", link.current_speed).wakes = &power;
-  sys.file(path + "/max_link_speed", link.max_speed).wakes = &power;
-  sys.file(path + "/current_link_width", std::to_string(link.current_width) + "\n").wakes = &power;
-  sys.file(path + "/max_link_width", std::to_string(link.max_width) + "\n").wakes = &power;
+void render_link(const Folder& device, const Link& link) {
+  device.file("current_link_speed", link.current_speed);
+  device.file("max_link_speed", link.max_speed);
+  device.number("current_link_width", link.current_width);
+  device.number("max_link_width", link.max_width);
 }
 
 // drivers/pci/pcie/aer.c: the switch's upstream port and the root port count the errors of the slot, the GPU none.
@@ -71,7 +69,7 @@ void render_aer(Tree& sys, const std::string& path, unsigned damaged) {
 
 // Root port, upstream and downstream port of the switch on the card. Functions below the downstream port have no lanes
 // and report Gen1 x1.
-void render_bridges(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
+void render_bridges(Tree& sys, const GpuScript& gpu, const RuntimePower& power) {
   const GpuModel& model = gpu.model;
   const bool battlemage = model.driver == Driver::xe;
   const unsigned lanes = std::min(model.card_lanes, model.slot_lanes);
@@ -86,11 +84,11 @@ void render_bridges(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
   for (std::size_t i = 0; i < gpu.bridges.size() && i < ids.size(); ++i) {
     path += "/" + gpu.bridges[i];
     render_pci_function(sys, path, {0x8086, ids[i], 0x060400, 0x01, 0x0000, 0x0000, "pcieport", gpu.numa_node});
-    render_runtime_pm(sys, path, power.suspended());
-    render_link(sys, path, links[i], power);
+    render_runtime_pm(sys, path, gpu.suspended);
+    render_link(Folder(sys, path, &power), links[i]);
     if (battlemage) render_aer(sys, path, i == 0 ? 3 : 0);
   }
-  render_link(sys, gpu.pci_path(), {inside, inside, 1, 1}, power);
+  render_link(Folder(sys, gpu.pci_path(), &power), {inside, inside, 1, 1});
 }
 
 void render_drm_node(Tree& sys, const std::string& pci_path, const std::string& name, unsigned minor) {
@@ -106,14 +104,12 @@ void render_connector(Tree& sys, const std::string& pci_path, const std::string&
   const std::string path = pci_path + "/drm/" + card + "/" + name;
   sys.link("class/drm/" + name, "../../" + path);
   sys.link(path + "/device", "../../" + card);
-  sys.file(
-      path + "/status",
-      [connected](TextWriter& out, ScriptTime now) {
-        out << (connected && has_monitor(now) ? "connected\n" : "disconnected\n");
-      },
+  const Folder folder(sys, path);
+  folder.value(
+      "status", [connected](ScriptTime now) { return connected && has_monitor(now) ? "connected" : "disconnected"; },
       0644);
-  sys.file(path + "/connector_id", std::to_string(id) + "\n");
-  sys.file(path + "/enabled", connected ? "enabled\n" : "disabled\n");
+  folder.number("connector_id", id);
+  folder.file("enabled", connected ? "enabled" : "disabled");
   sys.file(path + "/modes", connected ? "3840x2160\n1920x1080\n" : "");
 }
 
@@ -138,18 +134,16 @@ std::string up_from(std::string_view path) {
 }
 
 void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids) {
-  const std::string address(address_of(path));
-  const auto attribute = [&](std::string_view name, std::string text) {
-    sys.file(path + "/" + std::string(name), std::move(text) + "\n");
-  };
-  attribute("vendor", hex(ids.vendor, 4));
-  attribute("device", hex(ids.device, 4));
-  attribute("class", hex(ids.pci_class, 6));
-  attribute("revision", hex(ids.revision, 2));
-  attribute("subsystem_vendor", hex(ids.subsystem_vendor, 4));
-  attribute("subsystem_device", hex(ids.subsystem_device, 4));
-  attribute("numa_node", std::to_string(ids.numa_node));
-  attribute("d3cold_allowed", "1");
+  const std::string address = path.substr(path.rfind('/') + 1);
+  const Folder folder(sys, path);
+  folder.file("vendor", hex(ids.vendor, 4));
+  folder.file("device", hex(ids.device, 4));
+  folder.file("class", hex(ids.pci_class, 6));
+  folder.file("revision", hex(ids.revision, 2));
+  folder.file("subsystem_vendor", hex(ids.subsystem_vendor, 4));
+  folder.file("subsystem_device", hex(ids.subsystem_device, 4));
+  folder.file("numa_node", std::to_string(ids.numa_node));
+  folder.number("d3cold_allowed", 1);
   sys.link("bus/pci/devices/" + address, "../../../" + path);
   if (ids.driver.empty()) return;
   const std::string driver = "bus/pci/drivers/" + std::string(ids.driver);
@@ -157,39 +151,38 @@ void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids) 
   sys.link(driver + "/" + address, "../../../../" + path);
 }
 
-void render_hwmon_links(Tree& sys, const std::string& device_path, unsigned number, std::string_view name) {
+Folder render_hwmon(Tree& sys, const std::string& device_path, unsigned number, const std::string& name) {
   const std::string hwmon = "hwmon" + std::to_string(number);
-  const std::string path = device_path + "/hwmon/" + hwmon;
-  sys.link("class/hwmon/" + hwmon, "../../" + path);
-  sys.file(path + "/name", std::string(name) + "\n");
+  const Folder folder(sys, device_path + "/hwmon/" + hwmon);
+  sys.link("class/hwmon/" + hwmon, "../../" + folder.path());
+  folder.file("name", name);
+  return folder;
 }
 
-void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power) {
+void render_gpu(Tree& sys, const GpuScript& gpu, const RuntimePower& power) {
   const GpuModel& model = gpu.model;
   const std::string path = gpu.pci_path();
   render_pci_function(sys, path,
                       {0x8086, model.device_id, 0x030000, model.revision, model.subsystem_vendor,
                        model.subsystem_device, to_string(model.driver), gpu.numa_node});
-  render_runtime_pm(sys, path, power.suspended());
+  render_runtime_pm(sys, path, gpu.suspended);
   if (!gpu.bridges.empty()) render_bridges(sys, gpu, power);
-
   const std::string card = gpu.card_name();
   sys.file("class/drm/version", "drm 1.1.0 20060810\n");
   render_drm_node(sys, path, card, gpu.card);
   render_drm_node(sys, path, gpu.render_name(), gpu.render_minor);
-  render_connector(sys, path, card, output_of(gpu), output_id(gpu), !power.suspended());
+  render_connector(sys, path, card, output_of(gpu), output_id(gpu), !gpu.suspended);
   render_connector(sys, path, card, "DP-" + std::to_string(gpu.card + 1), output_id(gpu) + 8, false);
-
   if (gpu.total_functions > 0) render_functions(sys, gpu);
-
-  const bool has_hwmon = model.kind == GpuKind::discrete;
-  if (model.driver == Driver::i915) {
-    render_i915_card(sys, gpu, power);
-    if (has_hwmon) render_i915_hwmon(sys, gpu, power);
-  } else {
-    render_xe_tiles(sys, gpu, power);
-    if (has_hwmon) render_xe_hwmon(sys, gpu, power);
-  }
+  const bool is_i915 = model.driver == Driver::i915;
+  (is_i915 ? render_i915_card : render_xe_tiles)(sys, gpu, power);
+  if (model.kind == GpuKind::integrated) return;
+  const Folder quiet = render_hwmon(sys, path, gpu.hwmon, to_string(model.driver));
+  const Folder waking(sys, quiet.path(), &power);
+  if (is_i915)
+    render_i915_hwmon(waking, gpu);
+  else
+    render_xe_hwmon(quiet, waking, gpu);
 }
 
 }  // namespace igpu::simulation

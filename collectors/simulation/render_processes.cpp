@@ -73,8 +73,7 @@ void put_xe(TextWriter& out, const GpuScript& gpu, const ClientScript& client, S
 
 class ProcRenderer {
  public:
-  ProcRenderer(Tree& proc, const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power)
-      : proc_(proc), script_(script), power_(power) {}
+  ProcRenderer(Tree& proc, const World& world) : proc_(proc), world_(world), script_(world.script) {}
 
   void process(const ProcessScript& process) {
     const std::string path = std::to_string(process.pid) + "/";
@@ -118,7 +117,7 @@ class ProcRenderer {
       Node& file = proc_.file(where + "fdinfo/" + std::to_string(number),
                               [&gpu, &client](TextWriter& out, ScriptTime now) { put_client(out, gpu, client, now); });
       file.life = client.open;
-      if (gpu.model.driver == Driver::xe) file.wakes = power_[client.gpu].get();
+      if (gpu.model.driver == Driver::xe) file.wakes = &world_.power[client.gpu];
     };
     for (const std::uint32_t number : client.descriptors) hold(client.pid, number);
     for (const auto& [pid, number] : client.passed_on) hold(pid, number);
@@ -225,8 +224,8 @@ class ProcRenderer {
   }
 
   Tree& proc_;
+  const World& world_;
   const MachineScript& script_;
-  const std::vector<std::unique_ptr<RuntimePower>>& power_;
 };
 
 // Time of some processors by mode, ns per second.
@@ -282,20 +281,20 @@ void render_root(Tree& root, const MachineScript& script) {
     if (!place.pod.empty())
       root.directory("var/log/pods/" + place.name_space + "_" + place.pod + "_" + place.pod_uid + "/" +
                      place.container);
-    else if (!place.container.empty())
+    else if (!place.container_id.empty())
       root.file("var/lib/docker/containers/" + place.container_id + "/config.v2.json",
                 "{\"ID\":\"" + place.container_id + "\",\"Name\":\"/" + place.container + "\"}", 0600);
   }
 }
 
-void render_processes(Tree& proc, const MachineScript& script,
-                      const std::vector<std::unique_ptr<RuntimePower>>& power) {
+void render_processes(Tree& proc, const World& world) {
+  const MachineScript& script = world.script;
   proc.file("sys/kernel/perf_event_paranoid", std::to_string(script.host.perf_event_paranoid) + "\n", 0644);
   proc.file("sys/kernel/osrelease", "6.17.9-amd64\n");
 
   render_host_stat(proc, script);
 
-  ProcRenderer renderer(proc, script, power);
+  ProcRenderer renderer(proc, world);
   for (const ProcessScript& process : script.processes) renderer.process(process);
   for (const ClientScript& client : script.clients) renderer.client(client);
   for (const GpuScript& gpu : script.gpus)

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "simulation/pmu_catalog.h"
 #include "simulation/simulation_script.h"
 #include "simulation/tree.h"
 
@@ -15,32 +12,23 @@
 namespace igpu::simulation {
 
 // sys: PCI functions, bridges, runtime PM, DRM nodes, connectors; then the files of the GPU's driver.
-void render_gpu(Tree& sys, const GpuScript& gpu, RuntimePower& power);
-void render_i915_card(Tree& sys, const GpuScript& gpu, RuntimePower& power);
-void render_i915_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
-void render_xe_tiles(Tree& sys, const GpuScript& gpu, RuntimePower& power);
-void render_xe_hwmon(Tree& sys, const GpuScript& gpu, RuntimePower& power);
+void render_gpu(Tree& sys, const GpuScript& gpu, const RuntimePower& power);
+void render_i915_card(Tree& sys, const GpuScript& gpu, const RuntimePower& power);
+void render_i915_hwmon(const Folder& hwmon, const GpuScript& gpu);
+void render_xe_tiles(Tree& sys, const GpuScript& gpu, const RuntimePower& power);
+// quiet: the same folder, for the files whose reading does not resume the GPU.
+void render_xe_hwmon(const Folder& quiet, const Folder& hwmon, const GpuScript& gpu);
 // Of a GPU with SR-IOV: its virtual functions, and what the driver says of them.
 void render_functions(Tree& sys, const GpuScript& gpu);
 // sys: RAPL zones, coretemp, CPUs, devices that are not Intel GPUs.
 void render_host(Tree& sys, const MachineScript& script);
-// sys/bus/event_source
-void render_pmus(Tree& sys, const MachineScript& script, const std::vector<Pmu>& pmus);
-// proc. power: indexed by GPU.
-void render_processes(Tree& proc, const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power);
+void render_processes(Tree& proc, const World& world);
 // What container runtimes leave on the host.
 void render_root(Tree& root, const MachineScript& script);
 // dev/dri
 void render_device_nodes(Tree& dev, const MachineScript& script);
 
 // ---- shared helpers ----
-
-// A sysfs attribute that prints one number, of(now), and a newline.
-template <class F>
-Node& number_file(Tree& tree, const std::string& path, F of, std::uint32_t permissions = 0444) {
-  return tree.file(
-      path, [of](TextWriter& out, ScriptTime now) { out << of(now) << '\n'; }, permissions);
-}
 
 // "../" as often as path has components, without the last slash.
 std::string up_from(std::string_view path);
@@ -66,6 +54,6 @@ inline constexpr unsigned kFunctionMilliseconds = 20;
 
 // The directory of a PCI function and its links from bus/pci.
 void render_pci_function(Tree& sys, const std::string& path, const PciIds& ids);
-void render_hwmon_links(Tree& sys, const std::string& device_path, unsigned number, std::string_view name);
+Folder render_hwmon(Tree& sys, const std::string& device_path, unsigned number, const std::string& name);
 
 }  // namespace igpu::simulation

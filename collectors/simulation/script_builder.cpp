@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "simulation/profile_data.h"
+#include "simulation/profiles.h"
 
 namespace igpu::simulation {
 
@@ -25,10 +25,6 @@ double own_share(EngineClass engine_class, bool has_vram) {
 
 double share_of(const Course& nanoseconds, std::size_t k) {
   return static_cast<double>(nanoseconds.at_second(k)) / kNanoseconds;
-}
-
-Course whole_pages(const Wave& mib, std::uint64_t page) {
-  return Course::from([&, course = Course(mib, kMiB)](std::size_t k) { return course.at_second(k) / page * page; });
 }
 
 // Share of the time in which at least one engine of the GT is busy: engines overlap, so use that of the busiest.
@@ -71,7 +67,6 @@ void add_engines(GpuScript& gpu) {
 }
 
 void add_functions(GpuScript& gpu, const GpuData& data) {
-  gpu.total_functions = data.total_functions;
   for (EngineScript& engine : gpu.engines) engine.of_functions.resize(data.functions.size());
   for (std::size_t i = 0; i < data.functions.size(); ++i) {
     gpu.functions.push_back(data.functions[i].script);
@@ -213,7 +208,7 @@ void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& 
   process.cpu = process.life.limit(Course(data.cpu_cores, kNanoseconds));
   process.read_bytes = process.life.limit(Course(data.read_mib, kMiB));
   process.written_bytes = process.life.limit(Course(data.written_mib, kMiB));
-  process.resident_bytes = whole_pages({data.resident_mib, data.resident_mib / 50, 100}, kPage);
+  process.resident_bytes = Course::of_pages({data.resident_mib, data.resident_mib / 50, 100}, kPage);
   process.virtual_bytes = static_cast<std::uint64_t>(data.virtual_mib * kMiB) / kPage * kPage;
   process.kernel_thread = data.kernel_thread;
 
@@ -230,8 +225,8 @@ void add_process(MachineScript& script, const ProcessData& data, std::uint64_t& 
     client.descriptors = held.descriptors;
     client.passed_on = held.passed_on;
     client.on_card_node = held.on_card_node;
-    client.local_bytes = client.open.limit(whole_pages(held.vram_mib, kVramPage));
-    client.system_bytes = client.open.limit(whole_pages(held.system_mib, kPage));
+    client.local_bytes = client.open.limit(Course::of_pages(held.vram_mib, kVramPage));
+    client.system_bytes = client.open.limit(Course::of_pages(held.system_mib, kPage));
     if (held.video_jobs > 0) script.channels.push_back({data.pid, held.gpu, at_work.limit(channel(held.video_jobs))});
     for (const EngineLoad& load : held.loads) {
       const auto index = static_cast<std::size_t>(gpu.engine(load.engine) - gpu.engines.data());
@@ -257,29 +252,16 @@ MachineScript build_script(const ProfileData& data) {
   script.reader_uid = data.privileged ? 0 : 997;
   script.users = {{0, "root"},     {1000, "anna"},      {1001, "stream"}, {997, "intel-gpu-exporter"},
                   {998, "render"}, {105, "messagebus"}, {996, "jellyfin"}};
-  script.host.cores = data.cores;
-  script.host.has_psys = data.has_psys;
-  script.host.has_bmc_display = data.has_bmc_display;
-  script.host.perf_event_paranoid = data.perf_event_paranoid;
+  script.host = data.host;
+  script.npus = data.npus;
 
   for (const GpuData& plugged : data.gpus) {
-    GpuScript gpu;
-    gpu.model = *plugged.model;
-    gpu.address = plugged.address;
-    gpu.bridges = plugged.bridges;
-    gpu.card = plugged.card;
-    gpu.render_minor = plugged.render_minor;
-    gpu.hwmon = plugged.hwmon;
-    gpu.suspended = plugged.suspended;
-    gpu.model.slot_lanes = plugged.slot_lanes != 0 ? plugged.slot_lanes : plugged.model->card_lanes;
+    GpuScript gpu = plugged.script;
     add_engines(gpu);
     add_functions(gpu, plugged);
     if (gpu.model.vram_bytes > 0) gpu.vram_used = Course(std::uint64_t{184} * 1024 * 1024);  // rings, page tables
     script.gpus.push_back(std::move(gpu));
   }
-  for (const NpuData& data_of_npu : data.npus)
-    script.npus.push_back({data_of_npu.name, data_of_npu.device_id, "0000:00:0b.0", data_of_npu.max_megahertz,
-                           Course(data_of_npu.busy, kNanoseconds), whole_pages(data_of_npu.memory_mib, kPage)});
   std::uint64_t next_client = 17;
   for (const ProcessData& process : data.processes) add_process(script, process, next_client);
   std::sort(script.processes.begin(), script.processes.end(),

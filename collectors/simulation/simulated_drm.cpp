@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/simulated_drm.h"
-
 #include <cerrno>
 #include <string>
 #include <string_view>
 
 #include "device/drm_calls.h"
 #include "device/drm_uapi.h"
+#include "simulation/simulated_parts.h"
 
 namespace igpu::simulation {
 
@@ -23,16 +22,16 @@ void add(std::string& answer, const T& record) {
 
 class RenderNode final : public DrmNode {
  public:
-  RenderNode(const MachineScript& script, std::size_t gpu, RuntimePower& power, const ScriptClock& clock)
-      : script_(script), gpu_index_(gpu), gpu_(script.gpus[gpu]), power_(power), clock_(clock) {}
+  RenderNode(const World& world, std::size_t gpu) : world_(world), index_(gpu), gpu_(world.script.gpus[gpu]) {}
 
   Reading<Unit> ioctl(unsigned long request, void* argument) override {
     const bool is_xe = gpu_.model.driver == Driver::xe;
-    if (is_xe) power_.touched();
+    if (is_xe) world_.power[index_].touched();
     const drm::Question asked = drm::question(request, argument);
     if (!is_xe && asked.what == drm::kThrottle) return Unit{};
     // HuC runs on every simulated GPU.
-    if (!is_xe && asked.what == "i915-param-42") return drm::answer(request, argument, true, {.number = 1});
+    if (!is_xe && asked.what == drm::i915_param(drm::kI915HucStatus))
+      return drm::answer(request, argument, true, {.number = 1});
     const std::string result = is_xe ? xe_result(asked.what) : i915_result(asked.what);
     if (result.empty()) return drm::refuse(request, argument, EINVAL);
     return drm::answer(request, argument, asked.for_size, {result.size(), result});
@@ -40,14 +39,18 @@ class RenderNode final : public DrmNode {
 
  private:
   // Empty: the driver does not know the query.
-  std::string i915_result(std::string_view what) const { return what == "i915-4" ? i915_regions() : std::string(); }
+  std::string i915_result(std::string_view what) const {
+    return what == drm::i915_query(drm::kI915MemoryRegions) ? i915_regions() : std::string();
+  }
   std::string xe_result(std::string_view what) const {
-    if (what == "xe-0") return xe_engines();
-    if (what == "xe-1") return xe_regions();
-    if (what == "xe-2") return xe_config();
-    if (what == "xe-3") return xe_gts();
-    if (what == "xe-7" || what == "xe-7-0") return xe_firmware({0, 0, 0, 1, 20, 0, 0, 0});
-    if (what == "xe-7-1") return xe_firmware({1, 0, 0, 8, 2, 10, 0, 0});
+    using namespace drm;
+    if (what == xe_query(kXeEngines)) return xe_engines();
+    if (what == xe_query(kXeMemoryRegions)) return xe_regions();
+    if (what == xe_query(kXeConfig)) return xe_config();
+    if (what == xe_query(kXeGtList)) return xe_gts();
+    const std::string firmware = xe_query(kXeFirmwareVersion);
+    if (what == firmware || what == firmware + "-0") return xe_firmware({0, 0, 0, 1, 20, 0, 0, 0});
+    if (what == firmware + "-1") return xe_firmware({1, 0, 0, 8, 2, 10, 0, 0});
     return {};
   }
 
@@ -64,7 +67,7 @@ class RenderNode final : public DrmNode {
       local.memory_class = 1;
       local.probed_size = local.probed_cpu_visible_size = vram;
       // Reported only with CAP_PERFMON; without it all memory looks free.
-      const std::uint64_t used = script_.privileged ? gpu_.vram_used.value(clock_.now()) : 0;
+      const std::uint64_t used = world_.script.privileged ? gpu_.vram_used.value(world_.clock.now()) : 0;
       local.unallocated_size = local.unallocated_cpu_visible_size = vram - used;
       add(answer, local);
     }
@@ -91,14 +94,14 @@ class RenderNode final : public DrmNode {
     drm::XeMemoryRegion system{};
     system.min_page_size = 4096;
     system.total_size = kSystemMemory;
-    system.used = system_memory_used(script_, gpu_index_, clock_.now());
+    system.used = system_memory_used(world_.script, index_, world_.clock.now());
     add(answer, system);
     if (vram > 0) {
       drm::XeMemoryRegion local{};
       local.memory_class = 1;
       local.min_page_size = 65536;
       local.total_size = local.cpu_visible_size = vram;
-      local.used = local.cpu_visible_used = gpu_.vram_used.value(clock_.now());
+      local.used = local.cpu_visible_used = gpu_.vram_used.value(world_.clock.now());
       add(answer, local);
     }
     return answer;
@@ -139,24 +142,19 @@ class RenderNode final : public DrmNode {
     return answer;
   }
 
-  const MachineScript& script_;
-  std::size_t gpu_index_;
+  const World& world_;
+  const std::size_t index_;
   const GpuScript& gpu_;
-  RuntimePower& power_;
-  const ScriptClock& clock_;
 };
 
 }  // namespace
 
-SimulatedDrm::SimulatedDrm(const MachineScript& script, const std::vector<std::unique_ptr<RuntimePower>>& power,
-                           const ScriptClock& clock)
-    : script_(script), power_(power), clock_(clock) {}
-
 Reading<std::unique_ptr<DrmNode>> SimulatedDrm::open(std::string_view name) {
-  for (std::size_t gpu = 0; gpu < script_.gpus.size(); ++gpu) {
-    if (script_.gpus[gpu].render_name() != name) continue;
-    if (!script_.privileged) return outcome_of_errno<std::unique_ptr<DrmNode>>(EACCES, name);
-    return std::unique_ptr<DrmNode>(std::make_unique<RenderNode>(script_, gpu, *power_[gpu], clock_));
+  const MachineScript& script = world_.script;
+  for (std::size_t gpu = 0; gpu < script.gpus.size(); ++gpu) {
+    if (script.gpus[gpu].render_name() != name) continue;
+    if (!script.privileged) return outcome_of_errno<std::unique_ptr<DrmNode>>(EACCES, name);
+    return std::unique_ptr<DrmNode>(std::make_unique<RenderNode>(world_, gpu));
   }
   return outcome_of_errno<std::unique_ptr<DrmNode>>(ENOENT, name);
 }

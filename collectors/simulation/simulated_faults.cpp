@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/simulated_faults.h"
-
 #include <algorithm>
 
 #include "device/engine_class.h"
 #include "simulation/renderers.h"
+#include "simulation/simulated_parts.h"
 
 namespace igpu::simulation {
 
-SimulatedKernelLog::SimulatedKernelLog(const MachineScript& script, const ScriptClock& script_clock, const Clock& clock)
-    : script_(script), script_clock_(script_clock), clock_(clock), written_(script.hangs.size()) {}
-
 Reading<KernelMessage> SimulatedKernelLog::next(std::span<char> buffer) {
   const std::lock_guard lock(mutex_);
-  write_until(script_clock_.now());
+  write_until(world_.clock.now());
   if (records_.empty()) return KernelMessage{};
   const std::string record = std::move(records_.front());
   records_.pop_front();
@@ -23,8 +19,8 @@ Reading<KernelMessage> SimulatedKernelLog::next(std::span<char> buffer) {
 }
 
 void SimulatedKernelLog::write_until(ScriptTime now) {
-  for (std::size_t i = 0; i < script_.hangs.size(); ++i) {
-    const HangScript& hang = script_.hangs[i];
+  for (std::size_t i = 0; i < world_.script.hangs.size(); ++i) {
+    const HangScript& hang = world_.script.hangs[i];
     const std::uint64_t until = hang.count(now);
     if (!has_begun_ && until > 0) written_[i] = until - 1;
     for (; written_[i] < until; ++written_[i]) write(hang, hang.time(written_[i]));
@@ -33,8 +29,8 @@ void SimulatedKernelLog::write_until(ScriptTime now) {
 }
 
 void SimulatedKernelLog::write(const HangScript& hang, ScriptTime time) {
-  const GpuScript& gpu = script_.gpus[hang.gpu];
-  const ProcessScript* const process = script_.process(hang.pid);
+  const GpuScript& gpu = world_.script.gpus[hang.gpu];
+  const ProcessScript* const process = world_.script.process(hang.pid);
   const std::string who = process->comm + " [" + std::to_string(process->pid) + "]";
   const EngineClassNames& names = names_of(hang.engine_class);
   if (gpu.model.driver == Driver::xe) {
@@ -53,25 +49,24 @@ void SimulatedKernelLog::write(const HangScript& hang, ScriptTime time) {
 
 // Of the log's own clock.
 void SimulatedKernelLog::write_line(const GpuScript& gpu, ScriptTime time, const std::string& text) {
-  const Nanoseconds logged = std::max(clock_.now() - (script_clock_.now() - time), Nanoseconds::zero());
+  const Nanoseconds logged = std::max(world_.caller.now() - (world_.clock.now() - time), Nanoseconds::zero());
   const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(logged).count();
   records_.push_back("5," + std::to_string(++sequence_) + "," + std::to_string(microseconds) + ",-;" +
                      to_string(gpu.model.driver) + " " + gpu.address + ": [drm] " + text +
                      "\n SUBSYSTEM=pci\n DEVICE=+pci:" + gpu.address + "\n");
 }
 
-SimulatedHotplugs::SimulatedHotplugs(const MachineScript& script, const ScriptClock& script_clock)
-    : script_(script), script_clock_(script_clock), sent_(hotplugs(script_clock.now())) {}
+SimulatedHotplugs::SimulatedHotplugs(const World& world) : world_(world), sent_(hotplugs(world.clock.now())) {}
 
 Reading<KernelMessage> SimulatedHotplugs::next(std::span<char> buffer) {
   const std::lock_guard lock(mutex_);
-  while (sent_ < hotplugs(script_clock_.now())) {
-    if (gpu_ == script_.gpus.size()) {
+  while (sent_ < hotplugs(world_.clock.now())) {
+    if (gpu_ == world_.script.gpus.size()) {
       gpu_ = 0;
       ++sent_;
       continue;
     }
-    const GpuScript& gpu = script_.gpus[gpu_++];
+    const GpuScript& gpu = world_.script.gpus[gpu_++];
     if (gpu.suspended) continue;
     const std::string path = "/" + gpu.pci_path() + "/drm/" + gpu.card_name();
     std::string text = "change@" + path;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/simulated_jobs.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include <numeric>
 
 #include "igpu/job.h"
+#include "simulation/simulated_parts.h"
 
 namespace igpu::simulation {
 namespace {
@@ -57,7 +56,19 @@ void begin_group(std::uint64_t* slots, const GpuScript& gpu, std::uint64_t kind)
   slots[JOB_KIND] = kind;
 }
 
-}  // namespace
+// Jobs that one process submits to one class of engines: the engine time of the script, divided into jobs of a typical
+// length. The more of the engines is in use, the longer a job waits.
+struct ClassJobs {
+  // busy: what the process uses, busy_of_all: what all use, in ns per second. number: of jobs per second, equally long
+  // in each second; null: they have typical lengths.
+  ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all,
+            const Course* number);
+
+  // Jobs per second; indices are those of the histograms. Every eighth job of i915 is one that nobody waits for.
+  std::array<Course, JOB_BUCKETS> queue, run;
+  Course bound;
+  Course queue_ns, run_ns;  // per second
+};
 
 // What is counted of a second follows from all jobs up to then: a fraction of a job goes on in the next second.
 ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Course& busy, const Course& busy_of_all,
@@ -103,6 +114,37 @@ ClassJobs::ClassJobs(const GpuScript& gpu, EngineClass engine_class, const Cours
     run[i] = course(ran[i]);
   }
 }
+
+}  // namespace
+
+class SimulatedJobCounters final : public JobCounters {
+ public:
+  SimulatedJobCounters(const MachineScript& script, JobDriver driver);
+  void advance_to(ScriptTime now);
+
+  std::span<const std::uint64_t, JOB_SLOTS> slots() const override { return slots_; }
+  std::span<std::uint64_t> process_slots() const override { return process_slots_; }
+  Reading<std::uint64_t> recursion_misses() const override { return std::uint64_t{0}; }
+
+ private:
+  struct Part {
+    std::uint64_t* slots;  // of a process, or of the kernel
+    ClassJobs jobs;
+    const ProcessScript* process = nullptr;
+  };
+  struct Group {
+    std::uint64_t* slots;  // of the device: the sum of the parts
+    std::vector<Part> parts;
+  };
+  void add_processes(const MachineScript& script, std::size_t gpu, EngineClass engine_class, std::uint64_t kind);
+  static void write(const Part& part, ScriptTime now);
+
+  std::array<std::uint64_t, JOB_SLOTS> slots_{};
+  mutable std::vector<std::uint64_t> process_slots_;
+  std::vector<Group> groups_;
+  std::mutex mutex_;
+  ScriptTime now_{-1};
+};
 
 SimulatedJobCounters::SimulatedJobCounters(const MachineScript& script, JobDriver driver)
     : process_slots_(JOB_PROCESS_SLOTS) {
@@ -186,14 +228,15 @@ void SimulatedJobCounters::advance_to(ScriptTime now) {
   }
 }
 
-SimulatedJobs::SimulatedJobs(const MachineScript& script, const ScriptClock& clock) : script_(script), clock_(clock) {}
+SimulatedJobs::SimulatedJobs(const World& world) : world_(world) {}
+SimulatedJobs::~SimulatedJobs() = default;
 
 Reading<const JobCounters*> SimulatedJobs::get(JobDriver driver, Nanoseconds now) {
-  if (!script_.privileged) return Absent{Reason::permission, EPERM};
+  if (!world_.script.privileged) return Absent{Reason::permission, EPERM};
   std::unique_ptr<SimulatedJobCounters>& counters = driver == JobDriver::i915 ? i915_ : scheduler_;
   const std::lock_guard lock(mutex_);
-  if (!counters) counters = std::make_unique<SimulatedJobCounters>(script_, driver);
-  counters->advance_to(clock_.at(now));
+  if (!counters) counters = std::make_unique<SimulatedJobCounters>(world_.script, driver);
+  counters->advance_to(world_.clock.at(now));
   return static_cast<const JobCounters*>(counters.get());
 }
 

@@ -1,179 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/simulated_perf.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <map>
+#include <utility>
 
+#include "simulation/simulated_parts.h"
+
+// kernel/events/core.c (pmu_dev_attrs), drivers/gpu/drm/i915/i915_pmu.c, drivers/gpu/drm/xe/xe_pmu.c,
+// arch/x86/events/rapl.c, arch/x86/events/intel/uncore_snb.c
 namespace igpu::simulation {
 
 namespace {
 
 using Count = std::function<std::uint64_t(ScriptTime)>;
 
-// What an event counts, or the errno with which the driver rejects it.
 struct Counting {
   Count count;
-  int error = 0;
   bool adds_at_each_read = false;  // xe's frequencies: each read adds the current value
 };
 
-Counting refuse(int error) { return {nullptr, error, false}; }
+// A file below events/.
+struct ListedEvent {
+  std::string name, terms, unit, scale;
+};
 
-Counting integral_of(const Course& course, std::uint64_t divisor = 1) {
-  return {[&course, divisor](ScriptTime t) { return course.integral(t) / divisor; }};
+}  // namespace
+
+struct Pmu {
+  std::string name{};
+  std::uint32_t type = 0;
+  int unknown = ENOENT;  // errno of an event that it does not have
+  std::vector<std::pair<std::string, std::string>> formats{};
+  std::vector<ListedEvent> listed{};
+  std::map<std::uint64_t, Counting> events{};  // by config
+  bool is_i915 = false;
+  const RuntimePower* wakes = nullptr;  // an open event keeps this GPU awake
+
+  int refusal(std::uint64_t config) const {
+    const std::uint64_t first_sample = config & ~std::uint64_t{0xf};
+    return is_i915 && config < i915_pmu::kFirstOther && !events.contains(first_sample) ? ENODEV : unknown;
+  }
+};
+
+namespace {
+
+constexpr const char* kRaplScale = "2.3283064365386962890625e-10";
+constexpr const char* kImcScale = "6.103515625e-5";
+
+Count integral_of(const Course& course, std::uint64_t divisor = 1) {
+  return [&course, divisor](ScriptTime t) { return course.integral(t) / divisor; };
 }
 
-const EngineScript* find_engine(const GpuScript& gpu, std::uint64_t engine_class, std::uint64_t instance) {
-  const auto at = std::find_if(gpu.engines.begin(), gpu.engines.end(), [&](const EngineScript& engine) {
-    return static_cast<std::uint64_t>(engine.model.engine_class) == engine_class && engine.model.instance == instance;
-  });
-  return at == gpu.engines.end() ? nullptr : &*at;
-}
-
-// i915_pmu.c: config_status(), engine_event_status()
-Counting i915_event(const GpuScript& gpu, std::uint64_t config) {
+Pmu i915_pmu_of(const GpuScript& gpu) {
   using namespace i915_pmu;
-  const std::uint64_t gt_number = config >> 60;
-  const std::uint64_t event = config & ~(std::uint64_t{0xf} << 60);
-  if (event < kFirstOther) {
-    const EngineScript* engine = find_engine(gpu, event >> 12, event >> 4 & 0xff);
-    if (engine == nullptr) return refuse(ENODEV);
-    switch (event & 0xf) {
-      case kBusy:
-        return integral_of(engine->busy);
-      case kWait:
-        return integral_of(engine->wait);
-      case kSema:
-        return integral_of(engine->sema);
-      default:
-        return refuse(ENOENT);
-    }
+  Pmu pmu{.formats = {{"i915_eventid", "config:0-20"}}, .is_i915 = true};
+  const auto add = [&](const std::string& name, std::uint64_t config, const char* unit, Count count) {
+    std::array<char, 32> buffer;
+    TextWriter terms(buffer);
+    (terms << "config=0x").hex(config);
+    pmu.listed.push_back({name, std::string(terms.text()), unit, ""});
+    pmu.events[config] = {std::move(count)};
+  };
+  for (const EngineScript& engine : gpu.engines) {
+    const std::uint64_t first =
+        static_cast<std::uint64_t>(engine.model.engine_class) << 12 | std::uint64_t{engine.model.instance} << 4;
+    add(engine.name + "-busy", first | kBusy, "ns", integral_of(engine.busy));
+    add(engine.name + "-sema", first | kSema, "ns", integral_of(engine.sema));
+    add(engine.name + "-wait", first | kWait, "ns", integral_of(engine.wait));
   }
-  if (gt_number >= gpu.gts.size()) return refuse(ENOENT);
-  const GtScript& gt = gpu.gts[gt_number];
-  constexpr std::uint64_t kKhzPerMhz = 1000;
-  switch (event - kFirstOther) {
-    case kActual:
-      return integral_of(gt.actual_awake_khz, kKhzPerMhz);
-    case kRequested:
-      return integral_of(gt.requested_awake_khz, kKhzPerMhz);
-    case kInterrupts:
-      return gt_number == 0 ? integral_of(gpu.interrupts) : refuse(ENOENT);
-    case kRc6:
-      return integral_of(gt.asleep);
-    case kAwake:
-      return integral_of(gpu.gts.front().awake);
-    default:
-      return refuse(ENOENT);
+  add("interrupts", other_config(kInterrupts, 0), "", integral_of(gpu.interrupts));
+  for (std::size_t number = 0; number < gpu.gts.size(); ++number) {
+    const GtScript& gt = gpu.gts[number];
+    const std::string suffix = gpu.gts.size() > 1 ? "-gt" + std::to_string(number) : "";
+    add("actual-frequency" + suffix, other_config(kActual, number), "M", integral_of(gt.actual_awake_khz, 1000));
+    add("requested-frequency" + suffix, other_config(kRequested, number), "M",
+        integral_of(gt.requested_awake_khz, 1000));
+    add("rc6-residency" + suffix, other_config(kRc6, number), "ns", integral_of(gt.asleep));
+    add("software-gt-awake-time" + suffix, other_config(kAwake, number), "ns", integral_of(gpu.gts.front().awake));
   }
+  return pmu;
 }
 
-// xe_pmu.c: event_supported()
-Counting xe_event(const GpuScript& gpu, std::uint64_t config) {
+// xe_guc_engine_activity.c: what an engine did for a function. 0: the GPU's own one, which does what is left.
+Count active_ticks(const GpuScript& gpu, const EngineScript& engine, unsigned function) {
+  if (function > gpu.functions.size()) return [](ScriptTime) { return std::uint64_t{0}; };
+  if (function > 0)
+    return [&of = engine.of_functions[function - 1]](ScriptTime t) { return gpu_ticks(of.integral(t)); };
+  return [&engine](ScriptTime t) {
+    std::uint64_t own = engine.busy.integral(t);
+    for (const Course& of_function : engine.of_functions) own -= of_function.integral(t);
+    return gpu_ticks(own);
+  };
+}
+
+Pmu xe_pmu_of(const GpuScript& gpu) {
   using namespace xe_pmu;
-  const std::uint64_t event = config & 0xfff;
-  const std::uint64_t instance = config >> 12 & 0xff;
-  const std::uint64_t engine_class = config >> 20 & 0xff;
-  const std::uint64_t function = config >> 44 & 0xffff;
-  const std::uint64_t gt_number = config >> 60;
-  if (gt_number >= gpu.gts.size() || function > gpu.total_functions) return refuse(ENOENT);
-  const GtScript& gt = gpu.gts[gt_number];
-  if (event == kActiveTicks || event == kTotalTicks) {
-    const EngineScript* engine = find_engine(gpu, engine_class, instance);
-    if (engine == nullptr || engine->model.gt != gt_number) return refuse(ENOENT);
-    // xe_guc_engine_activity.c: the time slice's part of the time.
-    if (event == kTotalTicks) {
-      return {[slices = gpu.functions.size() + 1](ScriptTime t) {
+  Pmu pmu{.formats = {{"event", "config:0-11"},
+                      {"engine_instance", "config:12-19"},
+                      {"engine_class", "config:20-27"},
+                      {"function", "config:44-59"},
+                      {"gt", "config:60-63"}},
+          .listed = {{"gt-c6-residency", "event=0x01", "ms", ""},
+                     {"engine-active-ticks", "event=0x02", "", ""},
+                     {"engine-total-ticks", "event=0x03", "", ""},
+                     {"gt-actual-frequency", "event=0x04", "MHz", ""},
+                     {"gt-requested-frequency", "event=0x05", "MHz", ""}}};
+  for (const EngineScript& engine : gpu.engines) {
+    for (unsigned function = 0; function <= gpu.total_functions; ++function) {
+      const std::uint64_t of = std::uint64_t{engine.model.instance} << 12 |
+                               static_cast<std::uint64_t>(engine.model.engine_class) << 20 |
+                               std::uint64_t{function} << 44 | std::uint64_t{engine.model.gt} << 60;
+      pmu.events[kActiveTicks | of] = {active_ticks(gpu, engine, function)};
+      // The time slice's part of the time.
+      pmu.events[kTotalTicks | of] = {[slices = gpu.functions.size() + 1](ScriptTime t) {
         return gpu_ticks(static_cast<std::uint64_t>(t.count()) / slices);
       }};
     }
-    if (function > gpu.functions.size()) return {[](ScriptTime) { return std::uint64_t{0}; }};
-    if (function > 0)
-      return {[&of = engine->of_functions[function - 1]](ScriptTime t) { return gpu_ticks(of.integral(t)); }};
-    return {[engine](ScriptTime t) {
-      std::uint64_t own = engine->busy.integral(t);
-      for (const Course& of_function : engine->of_functions) own -= of_function.integral(t);
-      return gpu_ticks(own);
-    }};
   }
-  if (instance != 0 || engine_class != 0 || function != 0) return refuse(ENOENT);
-  switch (event) {
-    case kC6Residency:
-      return integral_of(gt.asleep, 1'000'000);
-    case kActualFrequency:
-      return {[&gt](ScriptTime t) { return gt.parked(t) ? 0 : gt.actual_khz.value(t) / 1000; }, 0, true};
-    case kRequestedFrequency:
-      return {[&gt](ScriptTime t) { return gt.requested_khz.value(t) / 1000; }, 0, true};
-    default:
-      return refuse(ENOENT);
+  for (std::size_t number = 0; number < gpu.gts.size(); ++number) {
+    const GtScript& gt = gpu.gts[number];
+    const std::uint64_t of = std::uint64_t{number} << 60;
+    pmu.events[kC6Residency | of] = {integral_of(gt.asleep, 1'000'000)};
+    pmu.events[kActualFrequency | of] = {[&gt](ScriptTime t) { return gt.actual_mhz(t); }, true};
+    pmu.events[kRequestedFrequency | of] = {[&gt](ScriptTime t) { return gt.requested_khz.value(t) / 1000; }, true};
   }
-}
-
-Counting energy_of(const Course& microwatts) {
-  return {[&microwatts](ScriptTime t) {
-    const std::uint64_t microjoules = microwatts.integral(t);
-    return (microjoules / 1'000'000 << 32) + (microjoules % 1'000'000 << 32) / 1'000'000;  // 2^-32 J
-  }};
+  return pmu;
 }
 
 // rapl.c: rapl_pmu_event_init()
-Counting power_event(const MachineScript& script, std::uint64_t config) {
+Pmu power_pmu(const MachineScript& script) {
   using namespace rapl_pmu;
-  const HostScript& host = script.host;
-  switch (config) {
-    case kCores:
-      return energy_of(host.cores_microwatts);
-    case kPackage:
-      return energy_of(host.package_microwatts);
-    case kPsys:
-      return host.has_psys ? energy_of(host.psys_microwatts) : refuse(EINVAL);
-    case kGpu:
-      for (const GpuScript& gpu : script.gpus) {
-        if (gpu.model.kind == GpuKind::integrated) return energy_of(gpu.package_microwatts);
-      }
-      return refuse(EINVAL);
-    default:
-      return refuse(EINVAL);
-  }
+  Pmu pmu{.name = "power", .type = 9, .unknown = EINVAL, .formats = {{"event", "config:0-7"}}};
+  const auto add = [&](const char* name, std::uint64_t config, const Course& microwatts) {
+    pmu.listed.push_back({name, "event=0x0" + std::to_string(config), "Joules", kRaplScale});
+    pmu.events[config] = {[&microwatts](ScriptTime t) {
+      const std::uint64_t microjoules = microwatts.integral(t);
+      return (microjoules / 1'000'000 << 32) + (microjoules % 1'000'000 << 32) / 1'000'000;  // 2^-32 J
+    }};
+  };
+  add("energy-cores", kCores, script.host.cores_microwatts);
+  add("energy-pkg", kPackage, script.host.package_microwatts);
+  for (const GpuScript& gpu : script.gpus)
+    if (gpu.model.kind == GpuKind::integrated) add("energy-gpu", kGpu, gpu.package_microwatts);
+  if (script.host.has_psys) add("energy-psys", kPsys, script.host.psys_microwatts);
+  return pmu;
 }
 
 // uncore.c: uncore_freerunning_counter(). Each of the two controllers sees half of the traffic.
-Counting imc_event(const HostScript& host, std::uint64_t config) {
-  constexpr std::uint64_t kFreeRunning = 0xff;
-  if ((config & 0xff) != kFreeRunning) return refuse(EINVAL);
-  switch (config >> 8) {
-    case 0x10:
-      return {[&host](ScriptTime t) { return (host.memory_read.integral(t) + host.memory_written.integral(t)) / 2; }};
-    case 0x20:
-      return integral_of(host.memory_read, 2);
-    case 0x30:
-      return integral_of(host.memory_written, 2);
-    default:
-      return refuse(EINVAL);
-  }
+Pmu free_running_pmu(const HostScript& host, std::string name, std::uint32_t type) {
+  return {.name = std::move(name),
+          .type = type,
+          .unknown = EINVAL,
+          .formats = {{"event", "config:0-7"}, {"umask", "config:8-15"}},
+          .listed = {{"data_total", "event=0xff,umask=0x10", "MiB", kImcScale},
+                     {"data_read", "event=0xff,umask=0x20", "MiB", kImcScale},
+                     {"data_write", "event=0xff,umask=0x30", "MiB", kImcScale}},
+          .events = {{0x10ff, {[&host](ScriptTime t) {
+                        return (host.memory_read.integral(t) + host.memory_written.integral(t)) / 2;
+                      }}},
+                     {0x20ff, {integral_of(host.memory_read, 2)}},
+                     {0x30ff, {integral_of(host.memory_written, 2)}}}};
 }
 
-Counting counting_of(const MachineScript& script, const Pmu& pmu, std::uint64_t config) {
-  switch (pmu.kind) {
-    case Pmu::Kind::i915:
-      return i915_event(script.gpus[pmu.gpu], config);
-    case Pmu::Kind::xe:
-      return xe_event(script.gpus[pmu.gpu], config);
-    case Pmu::Kind::power:
-      return power_event(script, config);
-    case Pmu::Kind::imc_free_running:
-      return imc_event(script.host, config);
-    case Pmu::Kind::other:
-      break;
+std::vector<Pmu> pmus_of(const World& world) {
+  const MachineScript& script = world.script;
+  std::vector<Pmu> pmus{{.name = "software", .type = 1},
+                        {.name = "tracepoint", .type = 2},
+                        {.name = "cpu", .type = 4},
+                        {.name = "breakpoint", .type = 5},
+                        power_pmu(script),
+                        {.name = "msr", .type = 10},
+                        {.name = "uncore_imc_0", .type = 13},
+                        free_running_pmu(script.host, "uncore_imc_free_running_0", 14),
+                        free_running_pmu(script.host, "uncore_imc_free_running_1", 15)};
+  std::uint32_t type = 24;  // dynamic types, in order of registration
+  for (std::size_t number = 0; number < script.gpus.size(); ++number) {
+    const GpuScript& gpu = script.gpus[number];
+    const bool is_xe = gpu.model.driver == Driver::xe;
+    Pmu& pmu = pmus.emplace_back(is_xe ? xe_pmu_of(gpu) : i915_pmu_of(gpu));
+    pmu.name = gpu.pmu_name();
+    pmu.type = type++;
+    if (is_xe) pmu.wakes = &world.power[number];
   }
-  return refuse(ENOENT);
+  return pmus;
 }
 
 class Event final : public PerfEvent {
  public:
-  Event(Counting counting, const Pmu& pmu, const ScriptClock& clock, Event* leader)
-      : counting_(std::move(counting)), pmu_(pmu), clock_(clock), leader_(leader), opened_(clock.now()) {
+  Event(const Counting& counting, const Pmu& pmu, const ScriptClock& clock, Event* leader)
+      : counting_(counting), pmu_(pmu), clock_(clock), leader_(leader), opened_(clock.now()) {
     if (!counting_.adds_at_each_read) start_ = counting_.count(opened_);
     if (leader_ != nullptr) leader_->siblings_.push_back(this);
   }
@@ -190,10 +206,8 @@ class Event final : public PerfEvent {
     if (words.size() < needed)
       return outcome_of_errno<std::span<const std::uint64_t>>(ENOSPC, "read of a simulated perf event");
     const ScriptTime now = clock_.now();
-    const auto running = static_cast<std::uint64_t>((now - opened_).count());
     words[0] = 1 + siblings_.size();
-    words[1] = running;
-    words[2] = running;
+    words[1] = words[2] = static_cast<std::uint64_t>((now - opened_).count());
     words[3] = value(now);
     for (std::size_t i = 0; i < siblings_.size(); ++i) words[4 + i] = siblings_[i]->value(now);
     return std::span<const std::uint64_t>(words.first(needed));
@@ -204,11 +218,10 @@ class Event final : public PerfEvent {
  private:
   std::uint64_t value(ScriptTime now) {
     if (!counting_.adds_at_each_read) return counting_.count(now) - start_;
-    start_ += counting_.count(now);
-    return start_;
+    return start_ += counting_.count(now);
   }
 
-  Counting counting_;
+  const Counting& counting_;
   const Pmu& pmu_;
   const ScriptClock& clock_;
   Event* leader_;
@@ -219,9 +232,23 @@ class Event final : public PerfEvent {
 
 }  // namespace
 
-SimulatedPerf::SimulatedPerf(const MachineScript& script, const std::vector<Pmu>& pmus,
-                             const std::vector<std::unique_ptr<RuntimePower>>& power, const ScriptClock& clock)
-    : script_(script), pmus_(pmus), power_(power), clock_(clock) {}
+SimulatedPerf::SimulatedPerf(const World& world) : world_(world), pmus_(pmus_of(world)) {}
+SimulatedPerf::~SimulatedPerf() = default;
+
+void SimulatedPerf::render(Tree& sys) const {
+  for (const Pmu& pmu : pmus_) {
+    sys.link("bus/event_source/devices/" + pmu.name, "../../../devices/" + pmu.name);
+    const Folder folder(sys, "devices/" + pmu.name);
+    folder.file("type", std::to_string(pmu.type));
+    if (!pmu.formats.empty()) folder.file("cpumask", "0");
+    for (const auto& [field, bits] : pmu.formats) folder.file("format/" + field, bits);
+    for (const ListedEvent& event : pmu.listed) {
+      folder.file("events/" + event.name, event.terms);
+      if (!event.unit.empty()) folder.file("events/" + event.name + ".unit", event.unit);
+      if (!event.scale.empty()) folder.file("events/" + event.name + ".scale", event.scale);
+    }
+  }
+}
 
 Reading<std::unique_ptr<PerfEvent>> SimulatedPerf::open(const PerfEventConfig& event, int cpu, PerfEvent* leader) {
   // As in perf_events_linux.cpp: errors that the kernel returns for a missing event are an absence here.
@@ -229,16 +256,16 @@ Reading<std::unique_ptr<PerfEvent>> SimulatedPerf::open(const PerfEventConfig& e
     if (error == EINVAL) return Absent{Reason::kernel, EINVAL};
     return outcome_of_errno<std::unique_ptr<PerfEvent>>(error, "perf_event_open");
   };
-  if (!script_.privileged) return refused(EACCES);
+  if (!world_.script.privileged) return refused(EACCES);
   const auto pmu = std::find_if(pmus_.begin(), pmus_.end(), [&](const Pmu& p) { return p.type == event.type; });
   if (pmu == pmus_.end()) return refused(ENOENT);
   if (cpu != 0) return refused(EINVAL);  // cpumask names CPU 0
   auto* const group = dynamic_cast<Event*>(leader);
   if (leader != nullptr && (group == nullptr || &group->pmu() != &*pmu)) return refused(EINVAL);
-  Counting counting = counting_of(script_, *pmu, event.config);
-  if (counting.error != 0) return refused(counting.error);
-  if (pmu->kind == Pmu::Kind::xe) power_[pmu->gpu]->touched();  // an open xe event keeps the device awake
-  return std::unique_ptr<PerfEvent>(std::make_unique<Event>(std::move(counting), *pmu, clock_, group));
+  const auto counting = pmu->events.find(event.config);
+  if (counting == pmu->events.end()) return refused(pmu->refusal(event.config));
+  if (pmu->wakes != nullptr) pmu->wakes->touched();
+  return std::unique_ptr<PerfEvent>(std::make_unique<Event>(counting->second, *pmu, world_.clock, group));
 }
 
 }  // namespace igpu::simulation

@@ -7,13 +7,9 @@
 
 #include "igpu/monitor.h"
 #include "machine/boot_clock.h"
-#include "simulation/pmu_catalog.h"
 #include "simulation/profiles.h"
 #include "simulation/renderers.h"
-#include "simulation/simulated_drm.h"
-#include "simulation/simulated_faults.h"
-#include "simulation/simulated_jobs.h"
-#include "simulation/simulated_perf.h"
+#include "simulation/simulated_parts.h"
 #include "simulation/tree.h"
 
 namespace igpu {
@@ -21,32 +17,15 @@ namespace igpu {
 namespace simulation {
 namespace {
 
-// Start times of simulated processes are in the script's time.
-class SimulatedClock final : public Clock, public BootClock {
+// What a machine knows besides files. Start times of simulated processes are in the script's time.
+class Host final : public Clock, public BootClock, public Privileges, public Names {
  public:
-  SimulatedClock(const Clock& clock, const ScriptClock& script) : clock_(clock), script_(script) {}
-  Nanoseconds now() const override { return clock_.now(); }
-  Reading<Nanoseconds> boot_now() const override { return script_.now(); }
-
- private:
-  const Clock& clock_;
-  const ScriptClock& script_;
-};
-
-class ScriptPrivileges final : public Privileges {
- public:
-  explicit ScriptPrivileges(const MachineScript& script) : script_(script) {}
+  explicit Host(const World& world) : world_(world), script_(world.script) {}
+  Nanoseconds now() const override { return world_.caller.now(); }
+  Reading<Nanoseconds> boot_now() const override { return world_.clock.now(); }
   bool has_capability(int) const override { return script_.privileged; }
   std::uint32_t effective_uid() const override { return script_.reader_uid; }
   bool in_initial_user_namespace() const override { return true; }
-
- private:
-  const MachineScript& script_;
-};
-
-class ScriptNames final : public Names {
- public:
-  explicit ScriptNames(const MachineScript& script) : script_(script) {}
   std::string pci_device(std::uint16_t vendor, std::uint16_t device) const override {
     if (vendor != 0x8086) return {};
     for (const GpuScript& gpu : script_.gpus) {
@@ -64,52 +43,48 @@ class ScriptNames final : public Names {
   }
 
  private:
+  const World& world_;
   const MachineScript& script_;
 };
 
-std::vector<std::unique_ptr<RuntimePower>> power_of(const MachineScript& script) {
-  std::vector<std::unique_ptr<RuntimePower>> power;
-  for (const GpuScript& gpu : script.gpus) power.push_back(std::make_unique<RuntimePower>(gpu.suspended));
-  return power;
-}
+// No GPU of the simulation is wedged, or reset as a whole.
+class SimulatedUevents final : public KernelMessages {
+ public:
+  Reading<KernelMessage> next(std::span<char>) override { return KernelMessage{}; }
+};
 
 }  // namespace
 }  // namespace simulation
 
 struct SimulatedMachine::State {
-  State(simulation::MachineScript what, const Clock& time)
-      : script(std::move(what)), time_of_caller(time), script_clock(time, script.uptime), clock(time, script_clock) {
+  State(simulation::MachineScript what, const Clock& caller) : world(std::move(what), caller) {
     using namespace simulation;
-    for (std::size_t i = 0; i < script.gpus.size(); ++i) render_gpu(sys_tree, script.gpus[i], *power[i]);
+    const MachineScript& script = world.script;
+    for (std::size_t i = 0; i < script.gpus.size(); ++i) render_gpu(sys_tree, script.gpus[i], world.power[i]);
     render_host(sys_tree, script);
-    render_pmus(sys_tree, script, pmus);
-    render_processes(proc_tree, script, power);
+    perf.render(sys_tree);
+    render_processes(proc_tree, world);
     render_device_nodes(dev_tree, script);
     render_root(root_tree, script);
   }
 
-  const simulation::MachineScript script;
-  const Clock& time_of_caller;
-  const simulation::ScriptClock script_clock;
-  simulation::SimulatedClock clock;
-  const std::vector<std::unique_ptr<simulation::RuntimePower>> power = simulation::power_of(script);
-  const std::vector<simulation::Pmu> pmus = simulation::pmus_of(script);
-  simulation::Tree sys_tree{script_clock, script.reader_uid};
-  simulation::Tree proc_tree{script_clock, script.reader_uid};
-  simulation::Tree dev_tree{script_clock, script.reader_uid};
-  simulation::Tree root_tree{script_clock, script.reader_uid};
+  const simulation::World world;
+  simulation::Tree sys_tree{world.clock, world.script.reader_uid};
+  simulation::Tree proc_tree{world.clock, world.script.reader_uid};
+  simulation::Tree dev_tree{world.clock, world.script.reader_uid};
+  simulation::Tree root_tree{world.clock, world.script.reader_uid};
   simulation::TreeDirectory sys{sys_tree};
   simulation::TreeDirectory proc{proc_tree};
   simulation::TreeDirectory dev{dev_tree};
   simulation::TreeDirectory root{root_tree};
-  simulation::SimulatedPerf perf{script, pmus, power, script_clock};
-  simulation::SimulatedDrm drm{script, power, script_clock};
-  simulation::SimulatedJobs jobs{script, script_clock};
-  std::list<simulation::SimulatedKernelLog> kernel_logs;  // one for each reader
+  simulation::SimulatedPerf perf{world};
+  simulation::SimulatedDrm drm{world};
+  simulation::SimulatedJobs jobs{world};
+  // One for each reader.
+  std::list<simulation::SimulatedKernelLog> kernel_logs;
+  std::list<simulation::SimulatedHotplugs> hotplugs;
   simulation::SimulatedUevents uevents;
-  std::list<simulation::SimulatedHotplugs> hotplugs;  // likewise
-  simulation::ScriptPrivileges privileges{script};
-  simulation::ScriptNames names{script};
+  simulation::Host host{world};
 };
 
 SimulatedMachine::SimulatedMachine(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -128,26 +103,25 @@ std::unique_ptr<SimulatedMachine> SimulatedMachine::create(simulation::MachineSc
 
 Machine SimulatedMachine::machine() {
   State& s = *state_;
-  Machine machine{s.sys, s.proc, s.dev, s.perf, s.drm, s.clock, s.privileges, s.names, nullptr, &s.root};
+  Machine machine{s.sys, s.proc, s.dev, s.perf, s.drm, s.host, s.host, s.host, nullptr, &s.root};
   machine.job_counters = &s.jobs;
   machine.why_no_queue_faults = {Reason::disabled, ENOENT};
   machine.uevents.messages = &s.uevents;
-  machine.output_uevents.messages = &s.hotplugs.emplace_back(s.script, s.script_clock);
+  machine.output_uevents.messages = &s.hotplugs.emplace_back(s.world);
   machine.kernel_log.why = {Reason::permission, EPERM};
-  if (s.script.privileged)
-    machine.kernel_log.messages = &s.kernel_logs.emplace_back(s.script, s.script_clock, s.time_of_caller);
+  if (s.world.script.privileged) machine.kernel_log.messages = &s.kernel_logs.emplace_back(s.world);
   return machine;
 }
 
-const simulation::MachineScript& SimulatedMachine::script() const { return state_->script; }
+const simulation::MachineScript& SimulatedMachine::script() const { return state_->world.script; }
 
 simulation::ScriptTime SimulatedMachine::script_time(Nanoseconds clock_time) const {
-  return state_->script_clock.at(clock_time);
+  return state_->world.clock.at(clock_time);
 }
 
 std::uint64_t SimulatedMachine::resumes() const {
   std::uint64_t sum = 0;
-  for (const auto& power : state_->power) sum += power->resumes();
+  for (const simulation::RuntimePower& power : state_->world.power) sum += power.resumes();
   return sum;
 }
 

@@ -11,7 +11,6 @@
 #include "device/engine_class.h"
 #include "igpu/device.h"
 #include "simulation/course.h"
-#include "simulation/lifetime.h"
 
 // What a simulated machine does, independent of how its kernel exposes it. The renderers turn the script into sysfs,
 // procfs, perf counts and ioctl results; a test computes the expected values of /metrics directly from the same script.
@@ -84,6 +83,7 @@ struct GtScript {
 
   // So little load that a single read usually finds the GT in RC6.
   bool parked(ScriptTime t) const { return awake.value(t) < 20'000'000; }
+  std::uint64_t actual_mhz(ScriptTime t) const { return parked(t) ? 0 : actual_khz.value(t) / 1000; }
 };
 
 struct GpuScript {
@@ -231,6 +231,11 @@ struct MachineScript {
 
   const ProcessScript* process(std::uint32_t pid) const;
 };
+
+// The GPU timestamp frequency of newer parts under both drivers: 19.2 MHz.
+constexpr std::uint64_t gpu_ticks(std::uint64_t nanoseconds) {
+  return nanoseconds / 625 * 12 + nanoseconds % 625 * 12 / 625;
+}
 
 // nullopt for an unknown profile.
 std::optional<MachineScript> script_of_profile(std::string_view profile);

@@ -85,10 +85,12 @@ Found find_file(const Tree& tree, const Start& from, std::string_view path) {
   return found;
 }
 
+// A directory that the reader may open.
 Found find_directory(const Tree& tree, const Start& from, std::string_view path) {
   Found found = find(tree, from, path);
   if (found.node == nullptr) return found;
   if (found.node->kind != Node::Kind::directory) return {nullptr, ENOTDIR};
+  if (const int error = refusal(tree, *found.node); error != 0) return {nullptr, error};
   return found;
 }
 
@@ -223,9 +225,6 @@ Reading<std::unique_ptr<File>> TreeDirectory::open(std::string_view path) const 
 Reading<std::unique_ptr<Directory>> TreeDirectory::open_directory(std::string_view path) const {
   const Found found = find_directory(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<std::unique_ptr<Directory>>(found.error, path);
-  if (const int error = refusal(*tree_, *found.node); error != 0) {
-    return outcome_of_errno<std::unique_ptr<Directory>>(error, path);
-  }
   return std::unique_ptr<Directory>(std::make_unique<TreeDirectory>(*tree_, *found.node));
 }
 
@@ -233,7 +232,6 @@ Reading<Unit> TreeDirectory::for_each(std::string_view path,
                                       const std::function<bool(std::string_view name)>& visit) const {
   const Found found = find_directory(*tree_, {*node_, opened_}, path);
   if (found.node == nullptr) return outcome_of_errno<Unit>(found.error, path);
-  if (const int error = refusal(*tree_, *found.node); error != 0) return outcome_of_errno<Unit>(error, path);
   for (const auto& [name, node] : found.node->children) {
     if (node->life.recurs() && !node->life.exists(tree_->clock().now())) continue;
     if (!visit(name)) break;

@@ -1,47 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "machine/filesystem.h"
-#include "machine/machine.h"
 #include "simulation/course.h"
-#include "simulation/lifetime.h"
-#include "simulation/text_buffer.h"
+#include "simulation/world.h"
 
 namespace igpu::simulation {
 
-// The simulated machine's time: a clock, shifted so that the machine has an uptime of some hours.
-class ScriptClock {
+// Writes the text of a simulated file directly into the reader's buffer, like the kernel's seq_file, without an
+// intermediate string. Text that does not fit is not written; the overflow is recorded.
+class TextWriter {
  public:
-  ScriptClock(const Clock& clock, Nanoseconds uptime) : clock_(clock), shift_(uptime - clock.now()) {}
-  ScriptTime now() const { return clock_.now() + shift_; }
-  ScriptTime at(Nanoseconds clock_time) const { return clock_time + shift_; }
+  explicit TextWriter(std::span<char> buffer) : buffer_(buffer) {}
 
- private:
-  const Clock& clock_;
-  Nanoseconds shift_;
-};
-
-// Runtime power state of one GPU, and how often a read resumed it.
-class RuntimePower {
- public:
-  explicit RuntimePower(bool suspended) : suspended_(suspended) {}
-  bool suspended() const { return suspended_; }
-  void touched() {
-    if (suspended_) resumes_.fetch_add(1, std::memory_order_relaxed);
+  TextWriter& operator<<(std::string_view text) {
+    const std::size_t room = buffer_.size() - used_;
+    if (text.size() > room) {
+      overflowed_ = true;
+      text = text.substr(0, room);
+    }
+    text.copy(buffer_.data() + used_, text.size());
+    used_ += text.size();
+    return *this;
   }
-  std::uint64_t resumes() const { return resumes_.load(std::memory_order_relaxed); }
+  TextWriter& operator<<(const char* text) { return *this << std::string_view(text); }
+  TextWriter& operator<<(char c) { return *this << std::string_view(&c, 1); }
+
+  template <std::integral Integer>
+  requires(!std::same_as<Integer, char> && !std::same_as<Integer, bool>) TextWriter& operator<<(Integer number) {
+    char digits[24];
+    const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number);
+    static_cast<void>(error);  // 24 characters hold every 64-bit number
+    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
+  }
+  TextWriter& hex(std::uint64_t number, int width = 0) {
+    char digits[16];
+    const auto [end, error] = std::to_chars(digits, digits + sizeof digits, number, 16);
+    static_cast<void>(error);
+    for (auto written = static_cast<int>(end - digits); written < width; ++written) *this << '0';
+    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
+  }
+
+  std::string_view text() const { return {buffer_.data(), used_}; }
+  bool overflowed() const { return overflowed_; }
 
  private:
-  bool suspended_;
-  std::atomic<std::uint64_t> resumes_{0};
+  std::span<char> buffer_;
+  std::size_t used_ = 0;
+  bool overflowed_ = false;
 };
 
 // The text of a file at a given time.
@@ -54,13 +72,13 @@ struct Node {
   Kind kind = Kind::directory;
   std::uint32_t permissions = 0555;
   std::uint32_t uid = 0;
-  std::uint64_t rdev = 0;         // for a device file
-  std::uint64_t inode = 0;        // unique per node
-  bool device = false;            // a character device: it can be listed and stat'ed, but not read
-  int error = 0;                  // errno of every attempt to open it (a directory: also of reaching its entries)
-  RuntimePower* wakes = nullptr;  // reading it resumes this GPU
-  Lifetime life;                  // outside of it there is no such entry
-  std::string text;               // constant content, or the target of a link
+  std::uint64_t rdev = 0;               // for a device file
+  std::uint64_t inode = 0;              // unique per node
+  bool device = false;                  // a character device: it can be listed and stat'ed, but not read
+  int error = 0;                        // errno of every attempt to open it (a directory: also of reaching its entries)
+  const RuntimePower* wakes = nullptr;  // reading it resumes this GPU
+  Lifetime life;                        // outside of it there is no such entry
+  std::string text;                     // constant content, or the target of a link
   Render render;
   Node* parent = nullptr;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
@@ -93,6 +111,33 @@ class Tree {
   std::uint32_t reader_uid_;
   std::uint64_t nodes_ = 1;
   Node root_;
+};
+
+// A directory of the tree to which attributes are added, as sysfs has them: a value and the end of the line.
+class Folder {
+ public:
+  // wakes: reading its files resumes this GPU; null: none.
+  Folder(Tree& tree, std::string path, const RuntimePower* wakes = nullptr)
+      : tree_(tree), path_(std::move(path)), wakes_(wakes) {}
+
+  const std::string& path() const { return path_; }
+  void file(const std::string& name, const std::string& value, std::uint32_t permissions = 0444) const {
+    tree_.file(path_ + '/' + name, value + '\n', permissions).wakes = wakes_;
+  }
+  void number(const std::string& name, std::uint64_t value, std::uint32_t permissions = 0444) const {
+    file(name, std::to_string(value), permissions);
+  }
+  // of(now): the number, or a text.
+  template <std::invocable<ScriptTime> F>
+  void value(const std::string& name, F of, std::uint32_t permissions = 0444) const {
+    const Render render = [of](TextWriter& out, ScriptTime now) { out << of(now) << '\n'; };
+    tree_.file(path_ + '/' + name, render, permissions).wakes = wakes_;
+  }
+
+ private:
+  Tree& tree_;
+  const std::string path_;
+  const RuntimePower* const wakes_;
 };
 
 // The tree, or a directory in it, as a file system of machine/. The tree must outlive it.

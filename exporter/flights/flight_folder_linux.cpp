@@ -15,6 +15,7 @@
 
 #include "flights/flight_files.h"
 #include "flights/flight_folder.h"
+#include "text/formatted.h"
 #include "text/utc.h"
 
 namespace igpu::exporter {
@@ -100,7 +101,9 @@ std::string FlightFolder::name_of(const Flight& flight) {
   const tm parts = utc_of(seconds);
   std::array<char, 32> text{};
   const std::size_t size = ::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ-", &parts);
-  return std::string(kPrefix) + std::string(text.data(), size) + std::to_string(flight.number) + '-' +
+  // Padded, so that flights of one second sort by number as well.
+  return std::string(kPrefix) + std::string(text.data(), size) +
+         formatted("%06llu-", static_cast<unsigned long long>(flight.number)) +
          std::string(to_string(flight.event.cause)) + std::string(kSuffix);
 }
 

@@ -1253,6 +1253,15 @@ TEST_CASE("the flight recorder is told of faults, and of the lines about them") 
   CHECK(wedged[0].device == kDgpu);
 }
 
+TEST_CASE("a line of before the start is no flight, whatever the log's clock says") {
+  Scene s;
+  s.i915_log("GPU HANG: ecode 12:8:2cffbffd, in ffmpeg [504625]", -10s);  // the log's clock is fast
+  s.i915_log("Resetting chip for stopped heartbeat on rcs0", -10s);
+  s.scrape();
+  CHECK(s.flights->take_requests().empty());
+  CHECK(s.value(kLast, {{"device", kIgpu}, {"kind", "full"}}));
+}
+
 TEST_CASE("a GPU that was wedged before the start is no new fault at each start; what happens to it later is one") {
   Scene s;
   s.answers["renderD129"] = ECANCELED;

@@ -65,8 +65,10 @@ TEST_CASE("the name tells the time, the number and the cause") {
   flight.event.time = 5s;
   flight.unix_offset = std::chrono::seconds(1'699'999'995);
   const std::string name = FlightFolder::name_of(flight);
-  CHECK(name == "flight-20231114T221320Z-7-engine_busy.pftrace");
+  CHECK(name == "flight-20231114T221320Z-000007-engine_busy.pftrace");
   CHECK(FlightFolder::is_name(name));
+  flight.number = 10;
+  CHECK(name < FlightFolder::name_of(flight));  // of the same second: the one before it
   flight.event.cause = FlightCause::scrape_failed;
   flight.number = ~std::uint64_t{0};
   CHECK(FlightFolder::is_name(FlightFolder::name_of(flight)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/lifetime.h"
-
 #include <doctest/doctest.h>
+
+#include "simulation/course.h"
 
 using namespace igpu;
 using namespace igpu::simulation;

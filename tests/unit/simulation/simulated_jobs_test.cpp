@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "simulation/simulated_jobs.h"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>
@@ -8,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "simulation/simulated_parts.h"
 #include "simulation/simulation.h"
 #include "source/job_counts.h"
 #include "support/fake_clock.h"

@@ -13,7 +13,7 @@
 #include "base/scan.h"
 #include "device/drm_uapi.h"
 #include "igpu/monitor.h"
-#include "simulation/pmu_catalog.h"
+#include "simulation/simulated_parts.h"
 #include "simulation/simulation.h"
 #include "support/expected_values.h"
 
