@@ -19,7 +19,7 @@
   packaging_packages=(rpm lintian man-db zsh fish mmdebstrap python3 buildah golang-github-containers-common crun runc
     golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev python3-yaml python3-jsonschema
     docker-compose pkg-config libglib2.0-dev libgstreamer1.0-dev gstreamer1.0-tools docker-registry skopeo apt-utils createrepo-c dnf gnupg
-    makepkg pacman-package-manager libarchive-tools)
+    makepkg pacman-package-manager libarchive-tools nix-bin devscripts)
   # Only where another source has not brought them: newer ones do, too.
   for program in kubectl:kubernetes-client npm:npm; do
     command -v "${program%:*}" >/dev/null || packaging_packages+=("${program#*:}")

@@ -32,6 +32,7 @@ case "$*" in
 esac
 case "$*" in
   *--bundle*) echo '{}' >"$4" ;;
+  *--notes-file*) cp "${11}" "$STAND_IN_LOG.notes" ;;
 esac
 """
 
@@ -115,7 +116,7 @@ class Publication:
     def __init__(self, work, port):
         self.work, self.registry = work, f"127.0.0.1:{port}/owner"
         self.source, self.log, self.outputs = f"{work}/source", f"{work}/calls", f"{work}/outputs"
-        for path in ("deploy", ".github", "tests/prometheus"):
+        for path in ("deploy", ".github", "tests/prometheus", "docs/launch"):
             shutil.copytree(f"{SOURCE}/{path}", f"{self.source}/{path}", symlinks=True)
         with open(f"{SOURCE}/CHANGELOG.md") as f, open(f"{self.source}/CHANGELOG.md", "w") as to:
             to.write(f.read().replace("# Changelog\n", f"# Changelog\n\n## {VERSION}\n\n* FEATURE: what is new\n", 1))
@@ -184,7 +185,7 @@ def parts(publish):
         static = f"{publish.work}/static-{architecture}"
         with open(static, "w") as f:
             f.write(f"{architecture}\n")
-        files = [f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz"]
+        files = [f"{NAME}-{VERSION}.cdx.json", f"{NAME}-{VERSION}.tar.gz", f"{NAME}-{VERSION}-civetweb.tar.xz"]
         for other, rpm in (("amd64", "x86_64"), ("arm64", "aarch64")):
             files += [f"{NAME}_{VERSION}-1_{other}.deb", f"{NAME}-{VERSION}-1.{rpm}.rpm", f"{NAME}-{VERSION}-linux-{other}"]
         for name in files if architecture == "amd64" else []:
@@ -322,6 +323,11 @@ def page(publish, release):
     check("the page is made", status == 0 and len(calls) == 3, (text, calls))
     check("as a draft with every file", calls[1].startswith(f"gh release create {TAG} --repo owner/gpu --verify-tag --draft --title {TAG}") and
           all(f"WORK/release/{n}" in calls[1] for n in os.listdir(release)), calls[1])
+    with open(f"{publish.log}.notes") as f:
+        notes = f.read()
+    check("its text has the lines to install that version, and its changes", f"https://code.example.org/owner/gpu/releases/download/{TAG}/{NAME}-{VERSION}-linux-amd64" in notes and
+          f"{publish.registry}/{NAME}:{VERSION}\n" in notes and f"oci://{publish.registry}/charts/{NAME} --version {VERSION}\n" in notes and
+          "* FEATURE: what is new" in notes and "@" not in notes, notes)
     equal("and published when it is complete", calls[2], f"gh release edit {TAG} --repo owner/gpu --draft=false")
 
 

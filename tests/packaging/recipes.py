@@ -2,13 +2,17 @@
 """The recipes of other systems (deploy/package/recipes), filled in for a release of the packages that were built: each is built or
 parsed as far as Debian has the tools. What nobody has run says so in its own text."""
 
+import functools
 import glob
 import hashlib
+import http.server
+import json
 import os
 import re
 import shutil
 import sys
 import tempfile
+import threading
 import xml.etree.ElementTree
 
 import yaml
@@ -118,6 +122,103 @@ def alpine(version, folder, work):
     equal("alpine: sh reads the service", run("dash", "-n", f"{place}/{NAME}.initd", check_status=False), (0, ""))
 
 
+# Of nixpkgs what the flake uses: a builder that runs installPhase, a fetchurl that takes files of the release by their sums, and
+# the functions that a module is written with.
+NIXPKGS = """{
+  outputs = { self }:
+    let
+      lib = {
+        mkEnableOption = description: { inherit description; };
+        mkOption = option: option;
+        mkIf = condition: content: if condition then content else { };
+        escapeShellArgs = builtins.concatStringsSep " ";
+        types = { str = "str"; listOf = type: "list of " + type; };
+      };
+      packages = system: {
+        inherit lib;
+        stdenv.hostPlatform.system = system;
+        fetchurl = { url, sha256 }: builtins.fetchurl { url = "file://RELEASE/${baseNameOf url}"; inherit sha256; };
+        stdenvNoCC.mkDerivation = { pname, version, src, dontUnpack, installPhase, meta }: derivation {
+          inherit system src;
+          name = "${pname}-${version}";
+          builder = "/bin/sh";
+          args = [ "-ec" "PATH=/usr/bin:/bin; ${installPhase}" ];
+        } // { inherit meta; };
+      };
+    in {
+      inherit lib;
+      legacyPackages = builtins.mapAttrs (system: _: packages system) { x86_64-linux = null; aarch64-linux = null; };
+    };
+}
+"""
+NIX_SERVICE = """
+let
+  nixpkgs = (import ./nixpkgs/flake.nix).outputs { self = { }; };
+  self = (import ./flake/flake.nix).outputs { inherit self nixpkgs; };
+  module = enable: self.nixosModules.default {
+    config.services.intel-gpu-exporter = { inherit enable; flags = [ "--web.listen-address=:9999" ]; };
+    inherit (nixpkgs) lib;
+    pkgs = nixpkgs.legacyPackages.x86_64-linux;
+  };
+in { on = (module true).config; off = (module false).config; }
+"""
+
+
+def nix(version, folder, work):
+    place = f"{work}/nix"
+    os.makedirs(f"{place}/nixpkgs")
+    shutil.copytree(f"{work}/recipes/nix", f"{place}/flake")
+    with open(f"{place}/nixpkgs/flake.nix", "w") as f:
+        f.write(NIXPKGS.replace("RELEASE", folder))
+    with open(f"{place}/service.nix", "w") as f:
+        f.write(NIX_SERVICE)
+    # Everything of Nix in this folder: no store is made on the machine.
+    environment = {**os.environ, "HOME": place, "NIX_CONFIG": "experimental-features = nix-command flakes\nsandbox = false\nbuild-users-group =\nsubstitute = false",
+                   **{f"NIX_{key}_DIR": f"{place}/{key.lower()}" for key in ("STORE", "STATE", "LOG")}}
+    flake = ("--override-input", "nixpkgs", f"path:{place}/nixpkgs", "--no-write-lock-file", f"path:{place}/flake")
+
+    def ran(*command):
+        return run(*command, cwd=place, check_status=False, env=environment)
+
+    status, text = ran("nix", "flake", "check", "--no-build", *flake)
+    check("nix: nix flake check finds nothing", status == 0 and "error" not in text, text)
+    built = f"{place}/result/bin/{NAME}"
+    status, text = ran("nix", "build", "--out-link", f"{place}/result", *flake)
+    if check("nix: the package is built", status == 0 and os.access(built, os.X_OK), text):
+        equal("nix: the program is the release's, byte for byte", read_bytes(built), read_bytes(f"{folder}/{NAME}-{version}-linux-amd64"))
+    status, text = ran("nix-instantiate", "--eval", "--strict", "--json", "service.nix")
+    if check("nix: the module is evaluated", status == 0, text):
+        module = json.loads(text[text.index("{"):])  # behind warnings
+        equal("nix: without enable there is no service", module["off"], {})
+        equal("nix: nothing but a service: no setting of the whole machine", [*module["on"], *module["on"]["systemd"]["services"]], ["systemd", NAME])
+        service = module["on"]["systemd"]["services"][NAME]
+        start = service["serviceConfig"].pop("ExecStart")
+        check("nix: it starts the package with the flags", re.fullmatch(rf"{place}/store/\w+-{NAME}-{re.escape(version)}/bin/{NAME} --web\.listen-address=:9999", start), start)
+        unit = settings(read(f"{SOURCE}/deploy/systemd/{NAME}.service"))
+        equal("nix: its groups are those that NixOS has", service["serviceConfig"].pop("SupplementaryGroups"), ["render", "video"])
+        equal("nix: all else is the unit's", {key: value if isinstance(value, list) else [value] for key, value in service["serviceConfig"].items()},
+              {key: value for key, value in unit.items() if key not in ("ExecStart", "EnvironmentFile", "SupplementaryGroups")})
+    with open(f"{folder}/{NAME}-{version}-linux-amd64", "ab") as f:
+        f.write(b"x")
+    shutil.rmtree(f"{place}/.cache", ignore_errors=True)
+    environment |= {f"NIX_{key}_DIR": f"{place}/again/{key.lower()}" for key in ("STORE", "STATE", "LOG")}
+    status, text = ran("nix", "build", "--no-link", *flake)
+    check("nix: a file with another sum is refused", status != 0 and "hash mismatch" in text, text)
+    with open(f"{folder}/{NAME}-{version}-linux-amd64", "rb+") as f:
+        f.seek(-1, os.SEEK_END)
+        f.truncate()
+
+
+def settings(unit):
+    """{key: [value...]} of the section [Service]."""
+    found = {}
+    for line in unit.partition("[Service]\n")[2].partition("\n[Install]")[0].splitlines():
+        if line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
 def debian(version, folder, work):
     to = f"{work}/debian-source"
     status, text = run(f"{SOURCE}/deploy/package/debian-source", version, folder, f"{work}/recipes", to, check_status=False, env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH})
@@ -138,6 +239,34 @@ def debian(version, folder, work):
     equal("debian: it names what the build installs", set(packages) - named, {"g++", "git"})
 
 
+def watch(version, folder, work):
+    """uscan, which looks for new versions, on a page such as code hosts have."""
+    site, package, newer = f"{work}/site", f"{work}/watched/{NAME}-{version}", "98.7.6"
+    archives = {f"{NAME}-{newer}.tar.gz": f"{folder}/{NAME}-{version}.tar.gz", f"{NAME}-{newer}-civetweb.tar.xz": f"{folder}/{NAME}-{version}-civetweb.tar.xz"}
+    os.makedirs(f"{site}/gpu/releases/download/v{newer}")
+    shutil.copytree(f"{work}/recipes/debian", f"{package}/debian")
+    for name, path in archives.items():
+        os.symlink(path, f"{site}/gpu/releases/download/v{newer}/{name}")
+    with open(f"{site}/gpu/tags", "w") as f:
+        f.write("".join(f'<a href="/gpu/archive/refs/tags/v{v}.tar.gz">tar.gz</a> <a href="/gpu/archive/refs/tags/v{v}.zip">zip</a>\n' for v in ("0.0.1", newer)))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=site)) as server:
+        threading.Thread(target=server.serve_forever).start()
+        text = read(f"{package}/debian/watch")
+        with open(f"{package}/debian/watch", "w") as f:
+            f.write(text.replace("https://intel-gpu-exporter.example", f"http://127.0.0.1:{server.server_address[1]}/gpu"))
+        status, text = run("uscan", "--no-symlink", cwd=package, check_status=False)
+        server.shutdown()
+    check("debian: uscan finds a newer release", status == 0 and f"Newest version of {NAME} on remote site is {newer}, local version is {version}" in text, text)
+    for name, path in archives.items():
+        got = f"{work}/watched/{name}"
+        check(f"debian: and downloads {name}", os.path.exists(got) and read_bytes(got) == read_bytes(path), text)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
 def others(version, recipes, names):
     image = f"{names['REGISTRY']}/{NAME}"
     for file in ("intel-gpu-exporter.xml", "ca_profile.xml"):
@@ -152,6 +281,12 @@ def others(version, recipes, names):
     app = yaml.safe_load(read(f"{recipes}/home-assistant/config.yaml"))
     equal("home-assistant: required keys, and the image's tag", ([k for k in ("name", "slug", "description", "arch") if k not in app], app["version"], app["image"]), ([], version, image))
     check("home-assistant: rights that it knows", set(app["privileged"]) <= {"PERFMON", "SYS_PTRACE", "BPF"} and set(app["arch"]) <= {"amd64", "aarch64"}, app)
+    # Home Assistant drops keys that it does not know without a word, and refuses addresses of another form.
+    equal("home-assistant: only keys that are documented", set(app) - {"name", "version", "slug", "description", "url", "image", "arch", "startup", "init", "ports", "ports_description",
+                                                                     "webui", "video", "privileged", "host_pid", "watchdog"}, set())
+    address = r"http://\[HOST\]:\[PORT:10068\]/.*"
+    check("home-assistant: its page and its health check", re.fullmatch(address, app["webui"]) and re.fullmatch(address, app["watchdog"]) and app["ports"] == {"10068/tcp": 10068} and
+          set(app["ports_description"]) == set(app["ports"]) and app["startup"] == "services" and re.fullmatch(r"[a-z0-9_]+", app["slug"]), app)
     yaml.safe_load(read(f"{recipes}/home-assistant/repository.yaml"))
     templates = yaml.safe_load(read(f"{recipes}/portainer/templates.json"))
     equal("portainer: the image", (templates["version"], templates["templates"][0]["image"]), ("3", f"{image}:{version}"))
@@ -171,7 +306,9 @@ def main():
         others(version, f"{work}/recipes", names)
         arch(version, folder, work)
         alpine(version, folder, work)
+        nix(version, folder, work)
         debian(version, folder, work)
+        watch(version, folder, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     finish()

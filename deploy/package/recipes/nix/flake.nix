@@ -1,4 +1,4 @@
-# Untried: nothing here has run this file.
+# A test evaluates it and builds the package, with a stand-in for nixpkgs; untried on NixOS.
 {
   description = "Prometheus exporter for Intel GPUs (i915 and xe), the static file of the release";
   inputs.nixpkgs.url = "github:NixOS/nixpkgs/nixos-unstable";
@@ -27,17 +27,14 @@
             flags = lib.mkOption { type = lib.types.listOf lib.types.str; default = [ ]; };
           };
           config = lib.mkIf cfg.enable {
-            boot.kernel.sysctl."kernel.perf_event_paranoid" = lib.mkDefault 2;
             systemd.services.intel-gpu-exporter = {
               wantedBy = [ "multi-user.target" ];
+              after = [ "network.target" ];
               serviceConfig = {
                 ExecStart = lib.escapeShellArgs ([ "${self.packages.${pkgs.stdenv.hostPlatform.system}.default}/bin/intel-gpu-exporter" ] ++ cfg.flags);
-                Type = "notify";
-                DynamicUser = true;
                 SupplementaryGroups = [ "render" "video" ];
-                AmbientCapabilities = [ "CAP_PERFMON" "CAP_SYS_PTRACE" "CAP_BPF" ];
-                CapabilityBoundingSet = [ "CAP_PERFMON" "CAP_SYS_PTRACE" "CAP_BPF" ];
-                Restart = "on-failure";
+                # The unit of the packages.
+                @NIX_SERVICE@
               };
             };
           };
