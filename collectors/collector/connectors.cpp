@@ -59,8 +59,8 @@ std::unique_ptr<MachineCollector> ConnectorsCollector::create(const MachineConte
   return std::make_unique<ConnectorsCollector>(context.machine);
 }
 
-ConnectorsCollector::ConnectorsCollector(Machine& machine, Nanoseconds patience)
-    : machine_(machine), patience_(patience) {}
+ConnectorsCollector::ConnectorsCollector(Machine& machine, Nanoseconds longest_wait)
+    : machine_(machine), longest_wait_(longest_wait) {}
 
 // Files first: they tell which output an event is about. Modes last: an event tells that they changed.
 void ConnectorsCollector::collect(MachinePass& pass, SampleSink& out) {
@@ -70,9 +70,9 @@ void ConnectorsCollector::collect(MachinePass& pass, SampleSink& out) {
   if (machine_.output_uevents.messages != nullptr) read_uevents(out);
   for (const Gpu& gpu : *gpus)
     if (shown_.contains(gpu.address)) begin_reading_modes(gpu, devices_[gpu.address], pass.now(), out);
-  Nanoseconds patience = patience_;
+  Nanoseconds longest_wait = longest_wait_;
   for (const Gpu& gpu : *gpus)
-    if (shown_.contains(gpu.address)) read_modes(gpu, devices_[gpu.address], patience, out);
+    if (shown_.contains(gpu.address)) read_modes(gpu, devices_[gpu.address], longest_wait, out);
   if (machine_.output_uevents.messages == nullptr) {
     out.absent(kEvents, machine_.output_uevents.why);
     return;
@@ -134,10 +134,10 @@ void ConnectorsCollector::begin_reading_modes(const Gpu& gpu, Device& device, Na
   device.modes_read_at = now;
 }
 
-void ConnectorsCollector::read_modes(const Gpu& gpu, Device& device, Nanoseconds& patience, SampleSink& out) {
+void ConnectorsCollector::read_modes(const Gpu& gpu, Device& device, Nanoseconds& longest_wait, SampleSink& out) {
   const bool is_new = std::exchange(device.reading_is_new, false);
-  const auto read = device.reading ? device.reading->take(is_new ? patience : Nanoseconds::zero()) : std::nullopt;
-  if (is_new && !read) patience = {};  // the other GPUs' had as much time
+  const auto read = device.reading ? device.reading->take(is_new ? longest_wait : Nanoseconds::zero()) : std::nullopt;
+  if (is_new && !read) longest_wait = {};  // the other GPUs' had as much time
   if (read) {
     device.reading.reset();
     const bool is_current = !device.modes_are_due;

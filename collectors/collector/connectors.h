@@ -28,8 +28,8 @@ class ConnectorsCollector final : public MachineCollector {
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  // patience: how long a scrape waits for modes.
-  explicit ConnectorsCollector(Machine& machine, Nanoseconds patience = SlowReads::kPatience);
+  // longest_wait: how long a scrape waits for modes.
+  explicit ConnectorsCollector(Machine& machine, Nanoseconds longest_wait = SlowReads::kLongestWait);
 
   void collect(MachinePass& pass, SampleSink& out) override;
 
@@ -56,10 +56,10 @@ class ConnectorsCollector final : public MachineCollector {
   void read_outputs(const Gpu& gpu, SampleSink& out);
   void read_uevents(SampleSink& out);
   void begin_reading_modes(const Gpu& gpu, Device& device, Nanoseconds now, SampleSink& out);
-  void read_modes(const Gpu& gpu, Device& device, Nanoseconds& patience, SampleSink& out);
+  void read_modes(const Gpu& gpu, Device& device, Nanoseconds& longest_wait, SampleSink& out);
 
   Machine& machine_;
-  const Nanoseconds patience_;
+  const Nanoseconds longest_wait_;
   std::uint64_t lost_ = 0;
   std::map<std::string, Device> devices_;                  // by PCI address
   std::map<std::string, std::vector<std::string>> shown_;  // outputs of this scrape, by PCI address

@@ -38,10 +38,10 @@ std::unique_ptr<MachineCollector> HealthCollector::create(const MachineContext& 
   return std::make_unique<HealthCollector>(context.machine, context.flights);
 }
 
-HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights, Nanoseconds patience)
+HealthCollector::HealthCollector(Machine& machine, std::shared_ptr<Flights> flights, Nanoseconds longest_wait)
     : machine_(machine),
       flights_(std::move(flights)),
-      patience_(patience),
+      longest_wait_(longest_wait),
       channels_{machine.uevents, machine.kernel_log},
       queue_faults_(machine.why_no_queue_faults),
       dumps_(machine.sys),
@@ -361,14 +361,14 @@ void HealthCollector::begin_reading_dumps(const HealthScrape& scrape, SampleSink
 
 // A dump that is not complete yet costs one scrape the time that it waits, and is asked for in the next ones.
 void HealthCollector::name_processes_of_dumps(const HealthScrape& scrape, MachinePass& pass, SampleSink& out) {
-  Nanoseconds patience = patience_;
+  Nanoseconds longest_wait = longest_wait_;
   for (const Gpu& gpu : scrape.gpus) {
     HealthDevice& device = devices_.at(gpu.address);
     if (!device.dump) continue;
     const bool is_new = device.dump_is_new;
-    const auto read = device.dump->take(std::exchange(device.dump_is_new, false) ? patience : Nanoseconds::zero());
+    const auto read = device.dump->take(std::exchange(device.dump_is_new, false) ? longest_wait : Nanoseconds::zero());
     if (!read) {
-      if (is_new) patience = {};  // the others had as much time
+      if (is_new) longest_wait = {};  // the others had as much time
       continue;
     }
     device.dump.reset();

@@ -41,9 +41,10 @@ class HealthCollector final : public MachineCollector {
 
   static const CollectorInfo kInfo;
   static std::unique_ptr<MachineCollector> create(const MachineContext& context);
-  // flights: faults are reported to it; may be null. patience: how long a scrape waits for the start of a core dump.
+  // flights: faults are reported to it; may be null. longest_wait: how long a scrape waits for the start of a core
+  // dump.
   explicit HealthCollector(Machine& machine, std::shared_ptr<Flights> flights = nullptr,
-                           Nanoseconds patience = SlowReads::kPatience);
+                           Nanoseconds longest_wait = SlowReads::kLongestWait);
   ~HealthCollector() override;
 
   void collect(MachinePass& pass, SampleSink& out) override;
@@ -90,7 +91,7 @@ class HealthCollector final : public MachineCollector {
 
   Machine& machine_;
   const std::shared_ptr<Flights> flights_;
-  const Nanoseconds patience_;
+  const Nanoseconds longest_wait_;
   std::array<KernelChannel, kChannels> channels_;
   std::array<std::uint64_t, kChannels> lost_{};
   Reading<const QueueFaults*> queue_faults_;

@@ -190,7 +190,7 @@ std::unique_ptr<MachineCollector> SamplesCollector::create(const MachineContext&
   collector->thread_ = std::make_unique<sampling::SamplingThread>(
       collector->sampler_,
       sampling::SamplingThread::Options{
-          .interval = interval, .patience = context.collector_timeout, .keep_alive = context.keep_alive});
+          .interval = interval, .longest_tick = context.collector_timeout, .keep_alive = context.keep_alive});
   return collector;
 }
 

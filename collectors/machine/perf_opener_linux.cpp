@@ -16,7 +16,7 @@ namespace igpu {
 namespace {
 
 // Opening takes microseconds. Longer means that a driver hangs.
-constexpr std::chrono::seconds kPatience(1);
+constexpr std::chrono::seconds kLongestWait(1);
 constexpr std::size_t kMostLeaders = 256;  // one for each PMU, and for memory controllers one for each package
 
 bool send_request(int socket, const PerfRequest& request) {
@@ -92,7 +92,7 @@ class RemotePerfEvents final : public PerfEvents {
    public:
     explicit Turn(RemotePerfEvents& events) : events_(events) {
       std::unique_lock lock(events_.mutex_);
-      taken_ = events_.free_.wait_for(lock, kPatience, [&] { return !events_.busy_; });
+      taken_ = events_.free_.wait_for(lock, kLongestWait, [&] { return !events_.busy_; });
       if (taken_) events_.busy_ = true;
     }
     ~Turn() {

@@ -23,9 +23,9 @@ void SlowReads::run(const Directory& from, const std::vector<std::string>& paths
   changed_.notify_all();
 }
 
-std::optional<std::vector<Reading<std::string>>> SlowReads::take(Nanoseconds patience) {
+std::optional<std::vector<Reading<std::string>>> SlowReads::take(Nanoseconds longest_wait) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, patience, [this] { return read_.has_value(); });
+  changed_.wait_for(lock, longest_wait, [this] { return read_.has_value(); });
   return std::exchange(read_, std::nullopt);
 }
 

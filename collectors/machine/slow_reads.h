@@ -20,7 +20,7 @@ namespace igpu {
 class SlowReads {
  public:
   // What a reader waits, so that files that are ready are in the same scrape.
-  static constexpr Nanoseconds kPatience = std::chrono::milliseconds(500);
+  static constexpr Nanoseconds kLongestWait = std::chrono::milliseconds(500);
 
   // size: bytes of each file. from must outlive it. Throws std::system_error if there is no thread to be had.
   SlowReads(const Directory& from, std::vector<std::string> paths, std::size_t size);
@@ -30,7 +30,7 @@ class SlowReads {
   SlowReads& operator=(const SlowReads&) = delete;
 
   // In the order of the paths; once. nullopt: not all of them were read within this time.
-  std::optional<std::vector<Reading<std::string>>> take(Nanoseconds patience);
+  std::optional<std::vector<Reading<std::string>>> take(Nanoseconds longest_wait);
 
  private:
   void run(const Directory& from, const std::vector<std::string>& paths, std::size_t size);

@@ -46,7 +46,7 @@ SamplingThread::~SamplingThread() {
   state_->timer.stop();
   const bool ended = [this] {
     std::unique_lock lock(state_->mutex);
-    return state_->changed.wait_for(lock, state_->options.patience, [this] { return state_->ended; });
+    return state_->changed.wait_for(lock, state_->options.longest_tick, [this] { return state_->ended; });
   }();
   if (ended) {
     thread_.join();
@@ -66,7 +66,7 @@ std::uint64_t SamplingThread::overdue() const {
 }
 
 Reading<Unit> SamplingThread::outcome() {
-  if (under_way() > state_->options.patience)
+  if (under_way() > state_->options.longest_tick)
     return Failure{std::make_error_code(std::errc::timed_out), "sampling: a tick has not come back"};
   const std::lock_guard lock(state_->mutex);
   if (const auto exception = std::exchange(state_->exception, std::nullopt))

@@ -23,8 +23,8 @@ class SamplingThread {
  public:
   struct Options {
     Nanoseconds interval{};
-    Nanoseconds patience = std::chrono::seconds(5);  // a tick that takes longer is reported as hanging
-    std::shared_ptr<void> keep_alive{};              // what the thread needs; a hanging thread may outlive this object
+    Nanoseconds longest_tick = std::chrono::seconds(5);  // a tick that takes longer is reported as hanging
+    std::shared_ptr<void> keep_alive{};  // what the thread needs; a hanging thread may outlive this object
   };
 
   SamplingThread(std::shared_ptr<Sampler> sampler, Options options);

@@ -40,7 +40,7 @@ using Output = IntelGpuTopArguments::Output;
 constexpr Nanoseconds kFirstWindow = 20ms;
 constexpr Nanoseconds kShortestPeriod = 1ms;
 // A caller that has stopped reading for this long is not coming back.
-constexpr std::chrono::seconds kPatience = 60s;
+constexpr std::chrono::seconds kLongestWait = 60s;
 
 void complain(const std::string& lines) { (void)std::fputs(lines.c_str(), stderr); }
 
@@ -125,7 +125,7 @@ class Records {
 int stream(const Options& options, const std::string& device, int descriptor) {
   const IntelGpuTopArguments& wanted = options.intel_gpu_top;
   const bool to_stdout = descriptor == STDOUT_FILENO;
-  StatsOutput output({.descriptor = descriptor, .only_interrupts = true, .patience = kPatience});
+  StatsOutput output({.descriptor = descriptor, .only_interrupts = true, .longest_wait = kLongestWait});
   StderrLog log(std::max(options.log_level, LogLevel::error), options.log_format);
   Records records(device, wanted, to_stdout);
   records.begin();

@@ -24,9 +24,9 @@ class StatsOutput {
 
   // Of a program that stands for another one.
   struct Manner {
-    int descriptor;                      // where it writes
-    bool only_interrupts;                // SIGTERM ends the program
-    std::chrono::milliseconds patience;  // how long write() waits for a reader that does not read; SIGINT ends the wait
+    int descriptor;                          // where it writes
+    bool only_interrupts;                    // SIGTERM ends the program
+    std::chrono::milliseconds longest_wait;  // of write(), for a reader that does not read; SIGINT ends it
   };
   explicit StatsOutput(const Manner& manner);
 
@@ -45,7 +45,7 @@ class StatsOutput {
   int descriptor_;
   std::optional<TerminationSignals> signals_;
   std::string file_;
-  std::optional<std::chrono::milliseconds> patience_;
+  std::optional<std::chrono::milliseconds> longest_wait_;
   mode_t new_mode_ = 0600;
   bool to_file_ = false;
 };

@@ -30,7 +30,7 @@ StatsOutput::StatsOutput(bool handles_signals, std::string file)
 
 StatsOutput::StatsOutput(const Manner& manner) : StatsOutput(false) {
   descriptor_ = manner.descriptor;
-  patience_ = manner.patience;
+  longest_wait_ = manner.longest_wait;
   if (manner.only_interrupts)
     signals_.emplace(std::initializer_list<int>{SIGINT});
   else
@@ -39,7 +39,7 @@ StatsOutput::StatsOutput(const Manner& manner) : StatsOutput(false) {
 
 std::optional<StatsOutput::Outcome> StatsOutput::wait_for_reader() {
   std::array<pollfd, 2> events{{{descriptor_, POLLOUT, 0}, {signals_ ? signals_->descriptor() : -1, POLLIN, 0}}};
-  const int count = ::poll(events.data(), events.size(), static_cast<int>(patience_->count()));
+  const int count = ::poll(events.data(), events.size(), static_cast<int>(longest_wait_->count()));
   if (count == 0) throw std::system_error(ETIMEDOUT, std::generic_category(), "the reader of the output");
   if (count < 0 || events[0].revents != 0) return std::nullopt;  // an error is one of write() as well
   return Outcome::interrupted;
@@ -53,17 +53,17 @@ mode_t StatsOutput::mode_of_file() const {
 
 StatsOutput::Outcome StatsOutput::write_stream(std::string_view text) {
   while (!text.empty()) {
-    if (patience_)
+    if (longest_wait_)
       if (const std::optional<Outcome> end = wait_for_reader()) return *end;
     const ssize_t written =
-        ::write(descriptor_, text.data(), patience_ ? std::min<std::size_t>(text.size(), PIPE_BUF) : text.size());
+        ::write(descriptor_, text.data(), longest_wait_ ? std::min<std::size_t>(text.size(), PIPE_BUF) : text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (errno == EPIPE) {
       return Outcome::reader_gone;
     } else if (errno == EAGAIN) {  // inherited from a parent that made the pipe non-blocking
       pollfd writable{descriptor_, POLLOUT, 0};
-      (void)::poll(&writable, 1, patience_ ? 1 : -1);
+      (void)::poll(&writable, 1, longest_wait_ ? 1 : -1);
     } else if (errno != EINTR) {
       throw std::system_error(errno, std::generic_category(),
                               descriptor_ == STDOUT_FILENO ? "standard output" : "output file");

@@ -30,10 +30,10 @@ void report_no_folder(int socket, int error, std::string_view what);  // called 
 class FlightKeeper {
  public:
   // Waits for the writer's first report. Throws std::runtime_error if it cannot write into the folder; a folder without
-  // room is logged only. patience: the time limit of the writer for one flight. After it the flight counts as not
+  // room is logged only. time_limit: of the writer, for one flight. After it the flight counts as not
   // written; the next flight is sent when the writer has answered.
   FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log,
-               std::chrono::milliseconds patience = std::chrono::seconds(60));
+               std::chrono::milliseconds time_limit = std::chrono::seconds(60));
   ~FlightKeeper() = default;  // may wait a few seconds for a flight that is being written
   FlightKeeper(const FlightKeeper&) = delete;
   FlightKeeper& operator=(const FlightKeeper&) = delete;
@@ -52,7 +52,7 @@ class FlightKeeper {
   const std::shared_ptr<const Flights> flights_;
   UniqueFd socket_;  // empty: the writer has ended
   Log& log_;
-  const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds time_limit_;
   // The message for the writer. Sending it may take longer than the time limit of its flight.
   std::string message_;  // "": the writer has received it
   std::size_t sent_ = 0;

@@ -73,8 +73,8 @@ struct NoAnswer : std::runtime_error {
 class Waiter {
  public:
   static constexpr milliseconds kGrace{5'000}, kStep{200};
-  Waiter(int socket, milliseconds patience, const std::stop_token* stop)
-      : socket_(socket), stop_(stop), until_(SteadyClock::now() + patience) {}
+  Waiter(int socket, milliseconds time_limit, const std::stop_token* stop)
+      : socket_(socket), stop_(stop), until_(SteadyClock::now() + time_limit) {}
 
   // Throws NoAnswer.
   void wait(short events) {
@@ -150,9 +150,9 @@ void write_flights(int socket, const FlightFolder& folder) {
 
 void report_no_folder(int socket, int error, std::string_view what) { send_answer(socket, error, what); }
 
-FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log, milliseconds patience)
-    : flights_(std::move(flights)), socket_(std::move(socket)), log_(log), patience_(patience) {
-  Waiter waiter(socket_.get(), patience_, nullptr);
+FlightKeeper::FlightKeeper(std::shared_ptr<const Flights> flights, UniqueFd socket, Log& log, milliseconds time_limit)
+    : flights_(std::move(flights)), socket_(std::move(socket)), log_(log), time_limit_(time_limit) {
+  Waiter waiter(socket_.get(), time_limit_, nullptr);
   const Answer answer = receive_answer(socket_.get(), waiter);
   if (answer.error == ENOSPC || answer.error == EDQUOT) {
     log_.write(LogLevel::warn, "flights cannot be written", {{"error", text_of(answer)}, {"hint", kMakeRoom}});
@@ -209,7 +209,7 @@ void FlightKeeper::write(const Flight& flight, const std::stop_token& stop) {
 
 // Sends what is left of the message, and waits for the answer: what went wrong, or "". Throws NoAnswer.
 std::string FlightKeeper::exchange(const std::stop_token& stop) {
-  Waiter waiter(socket_.get(), patience_, &stop);
+  Waiter waiter(socket_.get(), time_limit_, &stop);
   send_rest(socket_.get(), message_, sent_, waiter);
   message_ = {};
   sent_ = 0;

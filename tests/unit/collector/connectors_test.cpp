@@ -62,7 +62,7 @@ class Scene {
   Gpu gpu;
   SampleSink sink;
   bool asleep = false;
-  Nanoseconds patience = 60s;  // for modes, which are read by another thread
+  Nanoseconds longest_wait = 60s;  // for modes, which are read by another thread
 
   explicit Scene(const std::string& machine = "kabylake-r-i915-connectors") : m(machine), gpu(m.gpus().front()) {
     m.machine().output_uevents.messages = &uevents;
@@ -84,7 +84,7 @@ class Scene {
   }
   void start(Machine machine) {
     machine_.emplace(std::move(machine));
-    collector_ = std::make_unique<ConnectorsCollector>(*machine_, patience);
+    collector_ = std::make_unique<ConnectorsCollector>(*machine_, longest_wait);
   }
   void scrape() {
     if (!collector_) start(m.machine());
@@ -151,7 +151,7 @@ TEST_CASE("it probes nothing: it reads what the kernel remembers, and opens neit
   Machine machine{sys,       s.m.machine().proc, s.m.machine().dev,  s.m.machine().perf, s.m.machine().drm,
                   s.m.clock, s.m.privileges,     s.m.machine().names};
   machine.output_uevents.messages = &s.uevents;
-  ConnectorsCollector collector(machine, s.patience);
+  ConnectorsCollector collector(machine, s.longest_wait);
   TestMachinePass pass(s.m.clock);
   pass.bound = {s.gpu};
   collector.collect(pass, s.sink);
@@ -268,7 +268,7 @@ TEST_CASE("a mode is read when an output was plugged in, when events were lost, 
 TEST_CASE("a GPU whose driver probes an output for long delays no scrape, and no other GPU") {
   Scene s;
   s.output("HDMI-A-1", "connected", "1920x1080\n", 240);
-  s.patience = 0s;
+  s.longest_wait = 0s;
   HeldReads driver(s.m.sys, "HDMI-A-1/modes");
   driver.gate.close();
   s.start(driver.in(s.m.machine()));

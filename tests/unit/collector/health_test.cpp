@@ -86,7 +86,7 @@ class Scene {
   int asked = 0;
   std::vector<ProcessHang> hangs;  // that were reported to other collectors
   std::shared_ptr<Flights> flights = std::make_shared<Flights>();
-  Nanoseconds patience = 60s;  // for core dumps, which are read by another thread
+  Nanoseconds longest_wait = 60s;  // for core dumps, which are read by another thread
 
   Scene() {
     m.tree.write("proc/stat", "cpu  1 2 3\nintr 7\nbtime 1700000000\nprocesses 1\n");
@@ -127,7 +127,7 @@ class Scene {
   void start(Machine machine) {
     collector_.reset();
     machine_.emplace(std::move(machine));
-    collector_ = std::make_unique<HealthCollector>(*machine_, flights, patience);
+    collector_ = std::make_unique<HealthCollector>(*machine_, flights, longest_wait);
   }
   // As if the exporter were started again.
   void restart() { collector_.reset(); }
@@ -578,7 +578,7 @@ TEST_CASE("a core dump that cannot be read, or is gone again, names nobody; it c
 TEST_CASE("a core dump that xe still writes delays no scrape; its process is named when it is complete") {
   Scene s;
   s.without_log();
-  s.patience = 0s;
+  s.longest_wait = 0s;
   HeldReads xe(s.m.sys, "devcd4/data");
   xe.gate.close();
   s.start(xe.in(s.m.machine()));

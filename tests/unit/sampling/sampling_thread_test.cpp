@@ -86,7 +86,7 @@ TEST_CASE("a tick that does not come back is reported, and its thread is left be
     const auto sampler = std::make_shared<Sampler>(m.machine(), SamplerOptions{.interval = 1ms});
     access->blocked = true;
     sampler->follow({card(access)});
-    SamplingThread thread(sampler, {.interval = 1ms, .patience = 10ms, .keep_alive = alive});
+    SamplingThread thread(sampler, {.interval = 1ms, .longest_tick = 10ms, .keep_alive = alive});
     access->wait_for(1);
     while (thread.outcome()) std::this_thread::yield();
     CHECK(thread.outcome().is_failure());
