@@ -73,13 +73,6 @@ class Serving:
         mine = [pid for pid in server.stdout.split() if is_of_this_prefix(pid)]
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in [str(self.process.pid), *mine])
 
-    def wake_ups(self):
-        """How often its threads gave the processor back, so far."""
-        total = 0
-        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            total += sum(map(int, re.findall(r"ctxt_switches:\s+(\d+)", (task / "status").read_text())))
-        return total
-
     def stop(self):
         """As Ctrl-C does. The exit status."""
         self.process.send_signal(signal.SIGINT)
@@ -254,11 +247,6 @@ def no_leaks():
     idle = exporter.value("process_cpu_seconds_total") - cpu
     print(f"CPU seconds of 3 idle seconds and a scrape: {idle:.2f}")
     check(idle < 1.5, f"idle, it does not run in circles: {idle}")
-    before = exporter.wake_ups()
-    time.sleep(10)
-    awake = exporter.wake_ups() - before
-    print(f"wake-ups of all its threads in 10 idle seconds: {awake}")
-    check(awake <= 20, f"idle, no thread is awake: {awake}")
     check(exporter.stop() == 0, "Ctrl-C ends it")
 
 

@@ -2,11 +2,15 @@
 // A capture of every script of Windows' adapters, served again, gives the same page, and holds no name.
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "capture/answers.h"
 #include "capture_file/script.h"
@@ -23,15 +27,34 @@ using namespace std::chrono_literals;
 
 namespace {
 
+// As machine/machine_windows.cpp has it.
+class NoDirectory final : public Directory {
+ public:
+  Reading<std::string_view> read(std::string_view, std::span<char>) const override { return kNotHere; }
+  Reading<std::string_view> read_start(std::string_view, std::span<char>) const override { return kNotHere; }
+  Reading<std::unique_ptr<File>> open(std::string_view) const override { return kNotHere; }
+  Reading<std::unique_ptr<Directory>> open_directory(std::string_view) const override { return kNotHere; }
+  Reading<Unit> for_each(std::string_view, const std::function<bool(std::string_view)>&) const override {
+    return kNotHere;
+  }
+  Reading<std::string> read_link(std::string_view) const override { return kNotHere; }
+  Reading<std::string> resolve(std::string_view) const override { return kNotHere; }
+  Reading<FileFacts> stat(std::string_view) const override { return kNotHere; }
+
+ private:
+  static constexpr Absent kNotHere{Reason::kernel, ENOENT};
+};
+
 class WindowsParts final : public MachineParts {
  public:
-  explicit WindowsParts(const std::string& script) : adapters(script) {
-    m_.machine().adapters = &adapters;
+  explicit WindowsParts(const std::string& script)
+      : adapters(script), machine_{none_, none_, none_, m_.perf, m_.drm, m_.clock, m_.privileges, m_.names} {
+    machine_.adapters = &adapters;
     adapters.add_process(40, "services.exe");
     adapters.add_process(41, "browser-of-alice.exe");
     adapters.running.processes.push_back({.pid = 42, .started = 7, .name = "refused-to-alice.exe"});
   }
-  Machine& machine() override { return m_.machine(); }
+  Machine& machine() override { return machine_; }
   void work() {
     m_.clock.advance(10s);
     adapters.advance(10'000);
@@ -42,6 +65,8 @@ class WindowsParts final : public MachineParts {
 
  private:
   TestMachine m_;
+  NoDirectory none_;
+  Machine machine_;
 };
 
 std::string content(const std::filesystem::path& path) {
