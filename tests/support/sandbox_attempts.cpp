@@ -382,7 +382,7 @@ constexpr Attempt kAttempts[] = {
     {"append", For::nobody, [](const S& s) { return opens(s.file, O_WRONLY | O_APPEND); }},
     {"truncate_open", For::nobody, [](const S& s) { return opens(s.file, O_RDONLY | O_TRUNC); }},
     {"create", For::nobody, [](const S& s) { return opens(s.other, O_RDONLY | O_CREAT); }},
-    {"creat", For::nobody, [](const S& s) { return opens(::syscall(SYS_creat, s.other, 0600)); }},
+    {"creat", For::nobody, [](const S& s) { return opens(::creat(s.other, 0600)); }},
     {"nameless", For::nobody_yet, [](const S& s) { return opens(s.folder, O_TMPFILE | O_RDWR); }},
     {"truncate", For::nobody, [](const S& s) { return done(::truncate(s.file, 0)); }},
     {"unlink", For::nobody, [](const S& s) { return done(::unlink(s.file)); }},
