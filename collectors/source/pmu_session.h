@@ -72,12 +72,16 @@ class PmuSession {
   Reading<double> scaled(Handle handle, double usual_scale) const;
   // As count(), but restarts from the kernel's value at each (re)open and may step back: for deltas and ratios.
   Reading<std::uint64_t> raw(Handle handle) const;
-  // What raw() says, for a thread that wants many values: they are locked once. nullopt: no value.
+  // What count() and raw() say, for a thread that wants many values: they are locked once. nullopt: no value. While it
+  // has them, the thread calls nothing of the session but time(), generation() and is_open().
   class Values {
    public:
+    std::optional<std::uint64_t> count(Handle handle) const;
     std::optional<std::uint64_t> raw(Handle handle) const;
 
    private:
+    bool has(Handle handle) const;
+
     friend class PmuSession;
     explicit Values(State& state);
     std::unique_lock<std::mutex> lock_;
