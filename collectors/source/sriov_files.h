@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,8 +69,9 @@ class PhysicalFunction {
   Reading<std::uint32_t> total();
   Reading<std::uint32_t> enabled() { return enabled_.read(); }
   // Those that have a link, by number. The links are listed again when `enabled` changes or disagrees with them; the
-  // drivers are read at every call.
-  const std::vector<VirtualFunction>& functions(std::uint32_t enabled);
+  // drivers are read at every call, but for functions that stay_bound. Valid until the next call.
+  using StaysBound = std::function<bool(std::string_view address)>;
+  std::span<const VirtualFunction> functions(std::uint32_t enabled, const StaysBound& stays_bound);
   // index: into functions().
   VfShares shares(std::size_t index);
 
