@@ -122,15 +122,16 @@ bool XeEngineMeter::take_ticks() {
   generation_ = pmu_.generation();
   bool active_at_all = false;
   stepped_back_ = false;
+  const PmuSession::Values values = pmu_.values();
   // Since the last read: the count of one event, into its last value; nothing at the first one.
   const auto gained = [&](PmuSession::Handle handle, std::optional<std::uint64_t>& last,
                           std::optional<std::uint64_t>& last_raw, std::uint64_t& raw) {
     std::uint64_t gain = 0;
-    if (const auto count = pmu_.count(handle)) {
+    if (const auto count = values.count(handle)) {
       if (last) gain = *count - *last;
       last = *count;
     }
-    if (const auto now = pmu_.raw(handle)) {
+    if (const auto now = values.raw(handle)) {
       stepped_back_ = stepped_back_ || (!reopened && last_raw && *now < *last_raw);
       last_raw = *now;
       raw += *now;
@@ -143,9 +144,9 @@ bool XeEngineMeter::take_ticks() {
       engine.busy.window.restart();
       engine.beyond_total = 0;
     }
-    const auto total = pmu_.count(engine.total);
-    const auto raw_total = pmu_.raw(engine.total);
-    if (!pmu_.count(engine.active) || !total || !raw_total) continue;
+    const auto total = values.count(engine.total);
+    const auto raw_total = values.raw(engine.total);
+    if (!values.count(engine.active) || !total || !raw_total) continue;
     const std::uint64_t in_total = engine.last_total ? *total - *engine.last_total : 0;
     const bool is_share = in_total != 0 && !engine.functions.empty();
     const std::uint64_t passed = is_share ? ticks_of_engine(in_total, since, hertz_) : in_total;
@@ -180,9 +181,10 @@ bool XeEngineMeter::take_ticks() {
 }
 
 void XeEngineMeter::write_engines(bool with_ratios, SampleSink& out) const {
+  const PmuSession::Values values = pmu_.values();
   for (const Engine& engine : engines_) {
-    const auto active = pmu_.count(engine.active);
-    const auto total = pmu_.count(engine.total);
+    const auto active = values.count(engine.active);
+    const auto total = values.count(engine.total);
     if (!active || !total) continue;
     out.add(EnginesCollector::kBusy, {gpu_.address, engine.gt, engine.name, engine.class_label(), "pmu"},
             Seconds{static_cast<double>(engine.busy.nanoseconds.total()) / 1e9});
@@ -351,18 +353,25 @@ VfEngines XeEngineMeter::vf_engines() const {
   if (source_ == XeEngineSource::fdinfo) return engines;
   engines.counted = usable_;
   if (!usable_) return engines;
+  if (const auto missing = take_shares(engines.times))
+    if (const auto count = pmu_.count(*missing); !count) engines.counted = count.propagate<Unit>();
+  return engines;
+}
+
+// Returns the first event that has no value, with which it ends.
+std::optional<PmuSession::Handle> XeEngineMeter::take_shares(std::vector<VfEngineTime>& times) const {
+  const bool is_open = pmu_.is_open();
+  const PmuSession::Values values = pmu_.values();
+  times.reserve(engines_.size() * functions_.number);
   for (const Engine& engine : engines_) {
-    for (std::size_t i = 0; i < engine.functions.size(); ++i) {
-      const VirtualShare& share = engine.functions[i];
-      if (const auto count = pmu_.count(share.active); !count) {
-        engines.counted = count.propagate<Unit>();
-        return engines;
-      }
-      engines.times.push_back({static_cast<std::uint32_t>(i + 1), engine.gt, engine.name, engine.class_label(),
-                               share.busy.nanoseconds.total(), pmu_.is_open() ? share.busy.ratio : std::nullopt});
+    std::uint32_t vf = 0;
+    for (const VirtualShare& share : engine.functions) {
+      if (!values.count(share.active)) return share.active;
+      times.push_back({++vf, engine.gt, engine.name, engine.class_label(), share.busy.nanoseconds.total(),
+                       is_open ? share.busy.ratio : std::nullopt});
     }
   }
-  return engines;
+  return std::nullopt;
 }
 
 // Once, when the GPU is first seen awake: classes that no client has reported are known.

@@ -76,6 +76,7 @@ class XeEngineMeter final : public EngineMeter {
   void write_engines(bool with_ratios, SampleSink& out) const;
   void report_features(SampleSink& out) const;
   VfEngines vf_engines() const;
+  std::optional<PmuSession::Handle> take_shares(std::vector<VfEngineTime>& times) const;
 
   Machine& machine_;
   const Gpu& gpu_;

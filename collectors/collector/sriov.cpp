@@ -147,7 +147,9 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
     return std::none_of(gpus->begin(), gpus->end(), [&](const Gpu& gpu) { return gpu.address == known.first; });
   });
   std::vector<const Gpu*> with_functions;
-  std::vector<VirtualFunction> held;
+  std::vector<const VirtualFunction*> held;
+  const Nanoseconds now = pass.now();
+  holders_.check(now);
   for (const Gpu& gpu : *gpus) {
     if (gpu.virtual_function) {
       out.absent(kFunctions, {Reason::hardware}, gpu.address);
@@ -156,12 +158,15 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
     Device& device = device_of(gpu);
     if (!read_functions(gpu, device, out)) continue;
     with_functions.push_back(&gpu);
-    std::copy_if(device.functions.begin(), device.functions.end(), std::back_inserter(held), is_held_by_vfio);
+    for (const VirtualFunction& function : device.functions)
+      if (is_held_by_vfio(function)) held.push_back(&function);
   }
-  const Nanoseconds now = pass.now();
   holders_.follow(held, now);
   if (with_functions.empty()) return;
-  if (rules_) naming_.use(rules_->current());
+  if (rules_ && std::exchange(current_rules_, rules_->current()) != current_rules_) {
+    naming_.use(current_rules_);
+    named_.clear();
+  }
   if (names_) names_->begin_scan(now);
   const VfEnginesByDevice engines = pass.vf_engines();
   for (const Gpu* const gpu : with_functions) {
@@ -175,7 +180,7 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
 
 // Whether any are enabled.
 bool SriovCollector::read_functions(const Gpu& gpu, Device& device, SampleSink& out) {
-  device.functions.clear();
+  device.functions = {};
   const auto total = device.pf.total();
   const auto enabled = device.pf.enabled();
   if (total.is_absent() && enabled.is_absent()) return false;
@@ -187,16 +192,15 @@ bool SriovCollector::read_functions(const Gpu& gpu, Device& device, SampleSink& 
   write(enabled, "enabled");
   write(total, "total");
   if (!enabled) return false;
-  const std::vector<VirtualFunction>& functions = device.pf.functions(*enabled);
-  if (*enabled == 0) return false;
-  device.functions = functions;
-  return true;
+  device.functions =
+      device.pf.functions(*enabled, [&](std::string_view address) { return holders_.is_in_use(address); });
+  return *enabled != 0;
 }
 
 void SriovCollector::write_info(const Gpu& gpu, const Device& device, SampleSink& out) {
   bool all_known = true;
   for (const VirtualFunction& function : device.functions) {
-    const std::string workload = workload_of(function);
+    const std::string_view workload = workload_of(function);
     all_known = all_known && (!workload.empty() || !is_held_by_vfio(function));
     out.add(kVfInfo,
             {gpu.address, std::to_string(function.number), function.address,
@@ -211,9 +215,16 @@ void SriovCollector::write_info(const Gpu& gpu, const Device& device, SampleSink
   }
 }
 
-std::string SriovCollector::workload_of(const VirtualFunction& function) {
-  const ClientProcess* const holder = holders_.holder_of(function.address);
-  return holder == nullptr ? std::string() : naming_.labels_of(*holder, machine_.proc).workload;
+// A machine's name does not change, so it is built once. That of a container or a pod may be found later.
+std::string_view SriovCollector::workload_of(const VirtualFunction& function) {
+  const VfioHolders::Holder* const holder = holders_.holder_of(function.address);
+  if (holder == nullptr) return {};
+  NamedHolder& named = named_[function.address];
+  const ClientProcess& process = holder->process;
+  const bool is_final = process.container_id.empty() && process.pod_uid.empty();
+  if (!is_final || named.serial != holder->serial)
+    named = {holder->serial, naming_.labels_of(process, machine_.proc).workload};
+  return named.workload;
 }
 
 void SriovCollector::write_engines(const Gpu& gpu, const Device& device, const MachinePass& pass,

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,7 +36,11 @@ class SriovCollector final : public MachineCollector {
     std::uint64_t binding;
     PhysicalFunction pf;
     AdverseEventFiles adverse;
-    std::vector<VirtualFunction> functions;  // of this scrape
+    std::span<const VirtualFunction> functions;  // of this scrape
+  };
+  struct NamedHolder {
+    std::uint64_t serial = 0;  // of the VfioHolders::Holder
+    std::string workload;
   };
   // By function and kind. They continue when the GPU is rebound.
   using AdverseCounters = std::map<std::pair<std::uint32_t, std::string>, MonotonicCounter>;
@@ -46,13 +52,15 @@ class SriovCollector final : public MachineCollector {
                             const VfEnginesByDevice& engines, SampleSink& out);
   void write_adverse_events(const Gpu& gpu, Device& device, SampleSink& out);
   void write_info(const Gpu& gpu, const Device& device, SampleSink& out);
-  std::string workload_of(const VirtualFunction& function);
+  std::string_view workload_of(const VirtualFunction& function);
 
   Machine& machine_;
   std::shared_ptr<WorkloadRuleSource> rules_;
   std::optional<ContainerNames> names_;
   WorkloadNaming naming_;
+  std::shared_ptr<const WorkloadRules> current_rules_;
   VfioHolders holders_;
+  std::map<std::string, NamedHolder, std::less<>> named_;    // by PCI address of the function
   std::map<std::string, Device> devices_;                    // by PCI address
   std::map<std::string, AdverseCounters> adverse_counters_;  // by PCI address
 };

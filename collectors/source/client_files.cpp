@@ -66,7 +66,10 @@ bool ClientFileReader::end(ClientFiles& process) {
   auto& npu_clients = scan_.snapshot.npu_clients;
   if (clients.size() == first_client_ && npu_clients.size() == first_npu_client_) return true;
   // A process is identified by PID and start time; both come from the directory that the clients were read through.
-  auto facts = read_process(*directory_, pid_, users_, scan_.snapshot.time, page_size(machine_));
+  const bool uses_gpu = clients.size() > first_client_;
+  const std::uint64_t page = page_size(machine_);
+  auto facts = uses_gpu ? read_process(*directory_, pid_, users_, scan_.snapshot.time, page)
+                        : read_process_stat(*directory_, pid_, page);
   if (!facts) {
     clients.resize(first_client_);
     npu_clients.resize(first_npu_client_);
@@ -75,7 +78,7 @@ bool ClientFileReader::end(ClientFiles& process) {
   }
   process.start_time_ticks = facts->start_time_ticks;
   for (std::size_t i = first_npu_client_; i < npu_clients.size(); ++i) npu_clients[i].comm = facts->comm;
-  if (clients.size() > first_client_) scan_.snapshot.processes.push_back(*std::move(facts));
+  if (uses_gpu) scan_.snapshot.processes.push_back(*std::move(facts));
   return true;
 }
 

@@ -445,9 +445,12 @@ Reading<std::uint64_t> PmuSession::raw(Handle handle) const {
 PmuSession::Values::Values(State& state)
     : lock_(state.mutex, std::try_to_lock), state_(lock_ && state.outcome ? &state : nullptr) {}
 PmuSession::Values PmuSession::values() const { return Values(*state_); }
+bool PmuSession::Values::has(Handle handle) const { return state_ != nullptr && state_->counts[handle].counts; }
+std::optional<std::uint64_t> PmuSession::Values::count(Handle handle) const {
+  return has(handle) ? std::optional(state_->counts[handle].total->total()) : std::nullopt;
+}
 std::optional<std::uint64_t> PmuSession::Values::raw(Handle handle) const {
-  if (state_ == nullptr || !state_->counts[handle].counts) return std::nullopt;
-  return state_->counts[handle].raw();
+  return has(handle) ? std::optional(state_->counts[handle].raw()) : std::nullopt;
 }
 
 Nanoseconds PmuSession::time() const { return state_->time; }

@@ -73,12 +73,16 @@ class PmuSession {
   Reading<double> scaled(Handle handle, double usual_scale) const;
   // As count(), but restarts from the kernel's value at each (re)open and may step back: for deltas and ratios.
   Reading<std::uint64_t> raw(Handle handle) const;
-  // raw() for many values under one lock. nullopt: no value.
+  // count() and raw() for many values under one lock. nullopt: no value. While a thread holds Values, it may call only
+  // time(), generation() and is_open() of the session.
   class Values {
    public:
+    std::optional<std::uint64_t> count(Handle handle) const;
     std::optional<std::uint64_t> raw(Handle handle) const;
 
    private:
+    bool has(Handle handle) const;
+
     friend class PmuSession;
     explicit Values(State& state);
     std::unique_lock<std::mutex> lock_;

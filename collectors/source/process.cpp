@@ -75,12 +75,11 @@ const std::string& UserNames::name(std::uint32_t uid, Nanoseconds now) {
   return it->second;
 }
 
-Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now,
-                                    std::uint64_t page_size) {
-  std::array<char, 16384> buffer;  // a cgroup file of version 1 has a dozen long lines
-  const auto stat_text = directory.read_start("stat", buffer);
-  if (!stat_text) return stat_text.propagate<ClientProcess>();
-  const auto stat = parse_process_stat(*stat_text);
+Reading<ClientProcess> read_process_stat(const Directory& directory, std::uint32_t pid, std::uint64_t page_size) {
+  std::array<char, 2048> buffer;
+  const auto text = directory.read_start("stat", buffer);
+  if (!text) return text.propagate<ClientProcess>();
+  const auto stat = parse_process_stat(*text);
   if (!stat) return Absent{Reason::kernel, ESRCH};  // empty: the process has just ended
 
   ClientProcess process;
@@ -90,15 +89,22 @@ Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pi
   process.cpu = stat->cpu;
   process.resident = Bytes{static_cast<double>(stat->resident_pages) * static_cast<double>(page_size)};
   process.virtual_size = stat->virtual_size;
+  return process;
+}
 
+Reading<ClientProcess> read_process(const Directory& directory, std::uint32_t pid, UserNames& users, Nanoseconds now,
+                                    std::uint64_t page_size) {
+  auto process = read_process_stat(directory, pid, page_size);
+  if (!process) return process;
+  std::array<char, 16384> buffer;  // a cgroup file of version 1 has a dozen long lines
   if (const auto status = directory.read_start("status", buffer))
-    if (const auto uid = parse_status_uid(*status)) process.user = users.name(*uid, now);
+    if (const auto uid = parse_status_uid(*status)) process->user = users.name(*uid, now);
   if (const auto cgroup = directory.read("cgroup", buffer)) {
-    process.cgroup = most_specific_cgroup(*cgroup);
-    CgroupNames names = names_of_cgroup(process.cgroup);
-    process.container_id = names.container_id;
-    process.pod_uid = std::move(names.pod_uid);
-    process.systemd_unit = names.systemd_unit;
+    process->cgroup = most_specific_cgroup(*cgroup);
+    CgroupNames names = names_of_cgroup(process->cgroup);
+    process->container_id = names.container_id;
+    process->pod_uid = std::move(names.pod_uid);
+    process->systemd_unit = names.systemd_unit;
   }
   return process;
 }

@@ -120,10 +120,11 @@ void PhysicalFunction::list() {
   for (const VirtualFunction& function : functions_) limits_.push_back(limits_of(function.number));
 }
 
-const std::vector<VirtualFunction>& PhysicalFunction::functions(std::uint32_t enabled) {
+std::span<const VirtualFunction> PhysicalFunction::functions(std::uint32_t enabled, const StaysBound& stays_bound) {
   if (listed_for_ != enabled || functions_.size() != enabled) list();
   listed_for_ = enabled;
   for (VirtualFunction& function : functions_) {
+    if (!function.driver.empty() && stays_bound(function.address)) continue;
     const auto driver = sys_.read_link(function.pci_path + "/driver");
     function.driver = driver ? std::string(last_part(*driver)) : std::string();
   }

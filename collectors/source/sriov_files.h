@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,8 +69,9 @@ class PhysicalFunction {
   Reading<std::uint32_t> total();
   Reading<std::uint32_t> enabled() { return enabled_.read(); }
   // The VFs that have a link, sorted by number. The links are listed again when `enabled` changes or does not match
-  // their number; the drivers are read at every call.
-  const std::vector<VirtualFunction>& functions(std::uint32_t enabled);
+  // their number; the drivers are read at every call, except those of VFs that stay bound. Valid until the next call.
+  using StaysBound = std::function<bool(std::string_view address)>;
+  std::span<const VirtualFunction> functions(std::uint32_t enabled, const StaysBound& stays_bound);
   // index: into functions().
   VfShares shares(std::size_t index);
 

@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kGroups = "/dev/vfio/";
 constexpr std::string_view kDevices = "/dev/vfio/devices/";
 constexpr std::string_view kDeviceFile = "anon_inode:[vfio-device]";
+constexpr std::size_t kFdinfoSize = 4096;
 
 std::uint64_t start_time_of(const Directory& proc, std::uint32_t pid) {
   std::array<char, 2048> buffer;
@@ -48,9 +49,8 @@ std::string_view vfio_device_of(std::string_view fdinfo) {
   return {};
 }
 
-VfioHolders::Function VfioHolders::describe(const VirtualFunction& function) const {
-  Function known;
-  known.address = function.address;
+void VfioHolders::describe(const VirtualFunction& function, Function& known) const {
+  known.group = known.device = {};
   if (const auto link = machine_.sys.read_link(function.pci_path + "/iommu_group")) {
     const std::string group(last_part(*link));
     known.group = {std::string(kGroups) + group, device_number(machine_.sys, "class/vfio/" + group + "/dev")};
@@ -61,23 +61,32 @@ VfioHolders::Function VfioHolders::describe(const VirtualFunction& function) con
     known.device = {std::string(kDevices) + device, device_number(machine_.sys, devices + "/" + device + "/dev")};
     return false;
   });
-  return known;
 }
 
-void VfioHolders::follow(std::span<const VirtualFunction> functions, Nanoseconds now) {
+void VfioHolders::check(Nanoseconds now) {
+  for (auto& [address, function] : functions_) {
+    if (!function.holder || still_holds(address, function, now)) continue;
+    function.holder.reset();
+    function.fdinfo.reset();
+    function.is_new = true;
+  }
+}
+
+bool VfioHolders::is_in_use(std::string_view address) const {
+  const auto known = functions_.find(address);
+  return known != functions_.end() && known->second.holder && known->second.fdinfo;
+}
+
+void VfioHolders::follow(std::span<const VirtualFunction* const> functions, Nanoseconds now) {
   std::erase_if(functions_, [&](const auto& known) {
     return std::none_of(functions.begin(), functions.end(),
-                        [&](const VirtualFunction& function) { return function.address == known.first; });
+                        [&](const VirtualFunction* function) { return function->address == known.first; });
   });
-  bool lost = false;
-  for (const VirtualFunction& function : functions) {
-    const auto [known, is_new] = functions_.try_emplace(function.address);
-    if (!is_new && (!known->second.process || still_holds(known->second, now))) continue;
-    known->second.process.reset();
-    lost = true;
-  }
+  bool any_new = false;
+  for (const VirtualFunction* const function : functions)
+    any_new = std::exchange(functions_[function->address].is_new, false) || any_new;
   const bool all_held =
-      std::all_of(functions_.begin(), functions_.end(), [](const auto& known) { return known.second.process; });
+      std::all_of(functions_.begin(), functions_.end(), [](const auto& known) { return known.second.holder; });
   if (all_held) {
     hidden_.reset();
     to_scan_.clear();
@@ -85,19 +94,19 @@ void VfioHolders::follow(std::span<const VirtualFunction> functions, Nanoseconds
     return;
   }
   const bool due = !searched_ || (to_scan_.empty() && now - *searched_ >= kSearchAgain);
-  if (lost || due) begin_search(functions, now);
+  if (any_new || due) begin_search(functions, now);
   search(now);
 }
 
-void VfioHolders::begin_search(std::span<const VirtualFunction> functions, Nanoseconds now) {
+void VfioHolders::begin_search(std::span<const VirtualFunction* const> functions, Nanoseconds now) {
   searched_ = now;
   const auto self = machine_.proc.read_link("self");
   live_ = self && scan_integer<std::uint32_t>(*self);
   denied_ = links_denied_ = false;
-  for (const VirtualFunction& function : functions) {
+  for (const VirtualFunction* const function : functions) {
     // The group and the number of the device may be others after the function was bound again.
-    Function& known = functions_.find(function.address)->second;
-    if (!known.process) known = describe(function);
+    Function& known = functions_.find(function->address)->second;
+    if (!known.holder) describe(*function, known);
   }
   to_scan_.clear();
   (void)machine_.proc.for_each(".", [&](std::string_view name) {
@@ -117,20 +126,20 @@ bool VfioHolders::is_file_of(const Function& function, std::string_view link, st
   return false;
 }
 
-bool VfioHolders::still_holds(Function& function, Nanoseconds now) const {
-  const ClientProcess& process = *function.process;
+bool VfioHolders::still_holds(std::string_view address, Function& function, Nanoseconds now) const {
+  if (function.fdinfo) {
+    std::array<char, kFdinfoSize> buffer;
+    const auto text = function.fdinfo->read(buffer);
+    return text && vfio_device_of(*text) == address;
+  }
+  const ClientProcess& process = function.holder->process;
   // Another process under the same PID hardly has the same file under the same number.
   if (now - function.checked >= kSearchAgain) {
     if (start_time_of(machine_.proc, process.pid) != process.start_time_ticks) return false;
     function.checked = now;
   }
-  if (function.by_link) {
-    const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
-    return link && is_file_of(function, *link, process.pid, function.fd);
-  }
-  std::array<char, 4096> buffer;
-  const auto text = machine_.proc.read_start(file_of(process.pid, "/fdinfo/", function.fd), buffer);
-  return text && vfio_device_of(*text) == function.address;
+  const auto link = machine_.proc.read_link(file_of(process.pid, "/fd/", function.fd));
+  return link && is_file_of(function, *link, process.pid, function.fd);
 }
 
 void VfioHolders::search(Nanoseconds now) {
@@ -157,8 +166,8 @@ VfioHolders::Function* VfioHolders::held_by(std::uint32_t pid, std::uint32_t fd)
   const auto link = machine_.proc.read_link(file_of(pid, "/fd/", fd));
   if (link && link->starts_with(kGroups)) {
     for (auto& [address, function] : functions_) {
-      if (function.process || !is_file_of(function, *link, pid, fd)) continue;
-      function.by_link = true;
+      if (function.holder || !is_file_of(function, *link, pid, fd)) continue;
+      function.fdinfo.reset();
       return &function;
     }
     return nullptr;
@@ -166,16 +175,19 @@ VfioHolders::Function* VfioHolders::held_by(std::uint32_t pid, std::uint32_t fd)
   // Without the right to read links every file may be one.
   const bool unknown = link.is_absent() && link.absent().reason == Reason::permission;
   if (!unknown && !(link && *link == kDeviceFile)) return nullptr;
-  std::array<char, 4096> buffer;
-  const auto text = machine_.proc.read_start(file_of(pid, "/fdinfo/", fd), buffer);
+  const std::string path = file_of(pid, "/fdinfo/", fd);
+  std::array<char, kFdinfoSize> buffer;
+  const auto text = machine_.proc.read_start(path, buffer);
   if (!text) {
     denied_ = denied_ || (text.is_absent() && text.absent().reason == Reason::permission);
     return nullptr;
   }
   const auto known = functions_.find(vfio_device_of(*text));
   if (known != functions_.end()) {
-    if (known->second.process) return nullptr;
-    known->second.by_link = false;
+    if (known->second.holder) return nullptr;
+    auto file = machine_.proc.open(path);
+    if (!file) return nullptr;  // it has just been closed
+    known->second.fdinfo = *std::move(file);
     return &known->second;
   }
   links_denied_ = links_denied_ || unknown;  // it may be the file of a group
@@ -196,16 +208,16 @@ void VfioHolders::scan_process(std::uint32_t pid, Nanoseconds now) {
       if (!directory) return;
       auto process = read_process(**directory, pid, users_, now, page_size(machine_));
       if (!process) return;
-      function->process = *std::move(process);
+      function->holder = Holder{*std::move(process), ++serial_};
       function->fd = fd;
       function->checked = now;
     }
   }
 }
 
-const ClientProcess* VfioHolders::holder_of(std::string_view address) const {
+const VfioHolders::Holder* VfioHolders::holder_of(std::string_view address) const {
   const auto known = functions_.find(address);
-  return known == functions_.end() || !known->second.process ? nullptr : &*known->second.process;
+  return known == functions_.end() || !known->second.holder ? nullptr : &*known->second.holder;
 }
 
 }  // namespace igpu

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,9 +27,9 @@ namespace igpu {
 // The PCI address of the device that the text of an fdinfo file names; "" if it names none.
 std::string_view vfio_device_of(std::string_view fdinfo);
 
-// Remembers the holders. A scrape checks that they still hold their functions, by one read, or a link and its target,
-// for each; sometimes also that it is the same process, by another read. All processes are scanned only while a
-// function has no holder: at once, and then every kSearchAgain, in steps of at most kLongestScan.
+// Remembers the holders. A scrape checks that they still hold their functions: by one read of an open file for each, or
+// by a link and its target, and then sometimes by another read, that it is the same process. All processes are scanned
+// only while a function has no holder: at once, and then every kSearchAgain, in steps of at most kLongestScan.
 class VfioHolders {
  public:
   static constexpr Nanoseconds kSearchAgain = std::chrono::seconds(30);
@@ -38,10 +39,22 @@ class VfioHolders {
 
   explicit VfioHolders(Machine& machine) : machine_(machine), users_(machine.names) {}
 
+  // A process that holds a function. Another one, or the same that was found again, has another serial number.
+  struct Holder {
+    ClientProcess process;
+    std::uint64_t serial = 0;
+  };
+
+  // Call order in a scrape: check(), follow().
+  // Forgets the holders that have let go of their functions.
+  void check(Nanoseconds now);
+  // Whether a process holds the device's own file. The kernel then does not unbind its driver
+  // (vfio_unregister_group_dev() waits for the file).
+  bool is_in_use(std::string_view address) const;
   // functions: of all GPUs, those bound to a VFIO driver.
-  void follow(std::span<const VirtualFunction> functions, Nanoseconds now);
-  // Null: no holder is known. Valid until the next follow().
-  const ClientProcess* holder_of(std::string_view address) const;
+  void follow(std::span<const VirtualFunction* const> functions, Nanoseconds now);
+  // Null: no holder is known. Valid until the next check().
+  const Holder* holder_of(std::string_view address) const;
   // Why a holder may be hidden. Absent EPERM: only the links in /proc/<pid>/fd would show it, and access is denied.
   const std::optional<Absent>& why_hidden() const { return hidden_; }
 
@@ -52,24 +65,27 @@ class VfioHolders {
   };
   // A function, the files that belong to it, and its holder.
   struct Function {
-    std::string address;
     DeviceFile group, device;
-    bool by_link = false;  // how the holder was found: the link of the file, or its fdinfo
-    std::optional<ClientProcess> process;
+    std::optional<Holder> holder;
+    // How it was found: by the fdinfo of the device's file, which is kept open and stays that of the same process; or
+    // by the link of the file (null).
+    std::unique_ptr<File> fdinfo;
     std::uint32_t fd = 0;
     Nanoseconds checked{};  // when the process was last verified to be the same
+    bool is_new = true;     // since the last follow(), or its holder is gone
   };
-  Function describe(const VirtualFunction& function) const;
+  void describe(const VirtualFunction& function, Function& known) const;
   bool is_file_of(const Function& function, std::string_view link, std::uint32_t pid, std::uint32_t fd) const;
-  bool still_holds(Function& function, Nanoseconds now) const;
+  bool still_holds(std::string_view address, Function& function, Nanoseconds now) const;
   void search(Nanoseconds now);
   void scan_process(std::uint32_t pid, Nanoseconds now);
-  void begin_search(std::span<const VirtualFunction> functions, Nanoseconds now);
+  void begin_search(std::span<const VirtualFunction* const> functions, Nanoseconds now);
   Function* held_by(std::uint32_t pid, std::uint32_t fd);
 
   Machine& machine_;
   UserNames users_;
   std::map<std::string, Function, std::less<>> functions_;  // by address
+  std::uint64_t serial_ = 0;                                // of the last holder that was found
   bool live_ = false;                    // /proc is this machine's own, not a captured tree: links lead to open files
   std::optional<Nanoseconds> searched_;  // when the last search began
   std::vector<std::uint32_t> to_scan_;   // the rest of the current search, in reverse order

@@ -358,9 +358,8 @@ void CapturedMachine::move_files(std::uint64_t seconds) {
   }
 }
 
-void CapturedMachine::work(unsigned seconds) {
+void CapturedMachine::work_engines(unsigned seconds) {
   m_.clock.advance(std::chrono::seconds(seconds));
-  seconds_ += seconds;
   for (const Pmu& pmu : pmus_) {
     if (pmu.path.find("/xe_") != std::string::npos) {
       move_xe(pmu, seconds);
@@ -368,6 +367,11 @@ void CapturedMachine::work(unsigned seconds) {
       move_i915(pmu, seconds);
     }
   }
+}
+
+void CapturedMachine::work(unsigned seconds) {
+  work_engines(seconds);
+  seconds_ += seconds;
   move_files(seconds);
   write_client(seconds_);
 }

@@ -45,6 +45,8 @@ class CapturedMachine final : public MachineParts {
 
   // Time passes and nothing happens.
   void stand(Nanoseconds time) { m_.clock.advance(time); }
+  // Time passes and the engines work; nothing else moves.
+  void work_engines(unsigned seconds);
   // Time passes and every counter of the machine moves: perf events, RC6, energy, the clients' own. A count that stands
   // at 0 on the captured machine stays there: some do.
   void work(unsigned seconds);

@@ -39,6 +39,7 @@ class Scene {
   SampleSink sink;
   bool asleep = false;
   VfEnginesByDevice engines;
+  std::shared_ptr<WorkloadRuleSource> rules;
 
   explicit Scene(const std::string& driver = "xe") {
     add_gpu(m.tree, {kParent + std::string("0000:03:00.0"), driver, "card1", "renderD128", "0xe212"});
@@ -75,7 +76,7 @@ class Scene {
   }
   void scrape(Machine* machine = nullptr) {
     if (!collector_)
-      collector_ = std::make_unique<SriovCollector>(machine ? *machine : m.machine(), WorkloadBy::pod, nullptr);
+      collector_ = std::make_unique<SriovCollector>(machine ? *machine : m.machine(), WorkloadBy::pod, rules);
     sink.clear();
     TestMachinePass pass(m.clock);
     pass.bound = m.gpus();
@@ -423,6 +424,91 @@ TEST_CASE("holders are remembered: processes are listed again only while a funct
   s.m.tree.remove("proc/4001/fdinfo/28");
   s.scrape_after(1s);
   CHECK(s.workload("1") == "");
+}
+
+TEST_CASE("a machine that has the device's file open costs a scrape one read of its fdinfo, and is let go at once") {
+  Scene s;
+  s.enable(2, "xe-vfio-pci");
+  const auto run_machine = [&](std::uint32_t pid, const std::string& name, unsigned n) {
+    add_process(s.m.tree, pid, {.comm = "qemu-system-x86", .cgroup = "0::/qemu.slice/" + name + ".scope\n"});
+    add_file(s.m.tree, pid, 28, "pos:\t0\nvfio-device-syspath: /sys/devices/pci0000:00/" + Scene::address(n) + "\n",
+             "anon_inode:[vfio-device]");
+  };
+  run_machine(4001, "101", 1);
+  run_machine(4002, "102", 2);
+  FaultyDirectory proc(open_root(s.m.tree.path("proc")));
+  class CountedLinks final : public ForwardingDirectory {
+   public:
+    using ForwardingDirectory::ForwardingDirectory;
+    Reading<std::string> read_link(std::string_view path) const override {
+      ++links;
+      return inner().read_link(path);
+    }
+    mutable int links = 0;
+  } sys(s.m.sys);
+  const Machine& real = s.m.machine();
+  Machine machine{sys, proc, real.dev, real.perf, real.drm, real.clock, real.privileges, real.names};
+  s.scrape(&machine);
+  CHECK(s.workload("1") == "101");
+  CHECK(s.workload("2") == "102");
+  const int opens = proc.opens(), reads = proc.reads(), links = sys.links;
+  s.scrape_after(40s);
+  CHECK(s.workload("1") == "101");
+  CHECK(proc.opens() == opens);
+  CHECK(proc.reads() == reads + 2);
+  CHECK(sys.links == links);  // the driver of a function whose device is open stays
+
+  // Another file under the same number.
+  add_file(s.m.tree, 4001, 28, "pos:\t0\n", "/dev/null");
+  s.scrape_after(1s);
+  CHECK(s.workload("1") == "");
+  CHECK(s.workload("2") == "102");
+  // The machine ends, its function is given back to the host and to another machine.
+  s.m.tree.remove("proc/4002");
+  s.add(2, "xe");
+  s.scrape_after(1s);
+  CHECK(s.workload("2") == "");
+  CHECK(s.value(kInfo, {{"vf", "2"}, {"driver", "xe"}}) == 1);
+  s.add(2, "vfio-pci");
+  run_machine(4003, "103", 2);
+  s.scrape_after(1s);
+  CHECK(s.workload("2") == "103");
+  // A process that may be read no more.
+  proc.fail_reading("4003/fdinfo/28", EIO);
+  s.scrape_after(1s);
+  CHECK(s.workload("2") == "");
+}
+
+TEST_CASE("a machine has the name that the present rules and the host's files give it") {
+  class Rules final : public WorkloadRuleSource {
+   public:
+    std::shared_ptr<const WorkloadRules> current() override { return now; }
+    std::shared_ptr<const WorkloadRules> now = std::make_shared<const WorkloadRules>();
+  };
+  const auto rules = std::make_shared<Rules>();
+  Scene s;
+  s.rules = rules;
+  s.enable(2, "vfio-pci");
+  s.run_machine(4001, kNews, 1);
+  const std::string uid = "7c0f4a52-91d3-4e68-b5a7-20c8f6e1d93b";
+  s.run_machine(4002,
+                "0::/kubepods.slice/kubepods-pod7c0f4a52_91d3_4e68_b5a7_20c8f6e1d93b.slice/cri-containerd-" +
+                    std::string(64, 'd') + ".scope\n",
+                2);
+  const auto root = open_root(s.m.tree.path("."));
+  s.m.machine().root = root.get();
+  s.scrape();
+  CHECK(s.workload("1") == "news");
+  CHECK(s.workload("2") == uid);
+  s.m.tree.write("var/log/pods/studio_virt-launcher-news_" + uid + "/compute/0.log", "");
+  rules->now = std::make_shared<const WorkloadRules>(WorkloadRules{{.name = "machines", .comm = {"qemu-*"}}});
+  s.scrape_after(11s);
+  CHECK(s.workload("1") == "machines");
+  CHECK(s.workload("2") == "machines");
+  rules->now = std::make_shared<const WorkloadRules>();
+  s.scrape_after(11s);
+  CHECK(s.workload("1") == "news");
+  CHECK(s.workload("2") == "studio/virt-launcher-news");
 }
 
 TEST_CASE("without functions of a VFIO driver no process is looked at") {

@@ -145,6 +145,11 @@ TEST_CASE("clients of an NPU are listed apart, and their process is none that us
     CHECK(snapshot.npu_files_silent == 1);
     CHECK(snapshot.blocks_skipped == 0);
   }
+  // Only its name is on the page.
+  CHECK(tree.reads("proc/7/stat") == 3);
+  CHECK(tree.reads("proc/7/status") == 0);
+  CHECK(tree.reads("proc/7/cgroup") == 0);
+  CHECK(tree.reads("proc/8/cgroup") == 3);
 }
 
 TEST_CASE("on a live system an NPU's descriptor that is closed is gone, and one without text stays known") {
