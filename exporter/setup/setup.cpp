@@ -23,6 +23,7 @@ constexpr const char* kProgram = "/usr/local/bin/intel-gpu-exporter";
 constexpr const char* kRecord = "/etc/intel-gpu-exporter.setup";
 constexpr const char* kUnit = "/etc/systemd/system/intel-gpu-exporter.service";
 constexpr const char* kScript = "/etc/init.d/intel-gpu-exporter";
+constexpr const char* kOpenRcLog = "/var/log/intel-gpu-exporter.log";  // as in the script
 constexpr const char* kSysctl = "/etc/sysctl.d/60-intel-gpu-exporter.conf";
 constexpr const char* kParanoid = "/proc/sys/kernel/perf_event_paranoid";
 constexpr int kEnough = 2;  // CAP_PERFMON opens perf events up to this value
@@ -235,6 +236,7 @@ std::vector<Step> plan_setup(const Host& host) {
       add_once(record.folders, folder.string());
     add_once(record.files, file.path);
   }
+  if (host.service == Host::Service::openrc) add_once(record.files, kOpenRcLog);  // which the supervisor creates
   // First: a setup that fails half-way can be removed.
   std::vector<Step> steps{{.kind = Kind::write, .path = kRecord, .text = text_of(record)}};
   steps.insert(steps.end(), files.begin(), files.end());

@@ -134,6 +134,18 @@ TEST_CASE("under OpenRC: a script in the default runlevel") {
         std::vector<std::string>{"rc-update add intel-gpu-exporter default", "rc-service intel-gpu-exporter restart"});
 }
 
+TEST_CASE("what the service wrote under OpenRC goes with it") {
+  Machine machine;
+  machine.write("/sbin/openrc-run", "");
+  machine.write("/run/openrc/softlevel", "default");
+  machine.write("/var/log/other.log", "");
+  const std::set<std::string> before = machine.files();
+  machine.set_up();
+  machine.write("/var/log/intel-gpu-exporter.log", "level=info msg=listening\n");
+  machine.remove();
+  CHECK(machine.files() == before);
+}
+
 TEST_CASE("a system root that does not run: enabled for its next start, and the kernel that runs keeps its settings") {
   Machine machine;
   machine.write("/lib/systemd/systemd", "");
