@@ -24,7 +24,7 @@
 #include "igpu/monitor.h"
 #include "text/locale.h"
 #include "text/unicode.h"
-#include "top/ansi_text.h"
+#include "top/canvas.h"
 #include "top/live_view.h"
 #include "top/sources.h"
 #include "top/terminal.h"

@@ -69,4 +69,7 @@ class Canvas {
   std::vector<std::vector<Cell>> rows_;
 };
 
+// The canvas as lines with colours, for a terminal that scrolls.
+std::string ansi_text(const Canvas& canvas);
+
 }  // namespace igpu::exporter::top

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "top/mailbox.h"
-#include "top/pace.h"
 #include "top/screen.h"
+#include "top/sources.h"
 
 namespace igpu::exporter::top {
 

@@ -1,15 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "client/http_fetcher.h"
 #include "igpu/monitor.h"
-#include "top/mailbox.h"
-#include "top/pace.h"
+#include "igpu/unique_fd.h"
+#include "top/host_frame.h"
 
 namespace igpu::exporter::top {
+
+// The interval between two readings, which the user may change at any time. Thread-safe.
+class Pace {
+ public:
+  explicit Pace(std::chrono::nanoseconds interval) : interval_(interval) {}
+
+  std::chrono::nanoseconds interval() const {
+    const std::lock_guard lock(mutex_);
+    return interval_;
+  }
+  void change(std::chrono::nanoseconds interval) {
+    {
+      const std::lock_guard lock(mutex_);
+      interval_ = interval;
+    }
+    changed_.notify_all();
+  }
+  // Waits until one interval has passed since `since`. False: stopped.
+  bool wait(std::chrono::steady_clock::time_point since, const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      const auto until = since + interval_;
+      if (std::chrono::steady_clock::now() >= until) return true;
+      changed_.wait_until(lock, stop, until, [&, waited = interval_] { return interval_ != waited; });
+    }
+    return false;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::chrono::nanoseconds interval_;
+};
+
+// Passes frames from the threads that read hosts to the thread that draws.
+class Mailbox {
+ public:
+  Mailbox();  // throws std::system_error
+
+  void put(std::size_t host, HostFrame frame);
+  std::vector<std::pair<std::size_t, HostFrame>> take_frames();  // the newest frame of each host
+  int descriptor() const { return event_.get(); }                // readable while frames are waiting
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<std::size_t, HostFrame>> frames_;
+  UniqueFd event_;
+};
 
 // A source reads in its own thread and puts frames into the mailbox until it is destroyed. Monitor, fetcher, mailbox
 // and pace must outlive it.
