@@ -12,8 +12,6 @@ namespace igpu::exporter {
 using namespace snapshot;
 namespace {
 
-constexpr double kIdle = 0.0005;  // shown as 0.0 %
-
 std::string text_of(Ratio ratio) { return formatted("%6.1f %%", ratio.value * 100); }
 std::string text_of(Hertz hertz) { return formatted("%6.0f MHz", hertz.value / 1e6); }
 std::string text_of(Watts watts) { return formatted("%6.1f W", watts.value); }
@@ -72,7 +70,7 @@ std::vector<SummaryProcess> processes(const GpuModel& gpu) {
     row.resident_bytes = resident(process.memory).value_or({}).value;
     for (std::size_t i = 0; i < kEngineClasses; ++i) {
       const double ratio = process.busy[i].value_or({}).value;
-      if (ratio < kIdle) continue;
+      if (ratio < kIdleShare) continue;
       row.busy += ratio;
       row.classes.push_back(std::string(to_string(static_cast<EngineClass>(i))) + formatted(" %.1f %%", ratio * 100));
     }
@@ -151,7 +149,7 @@ std::string loads_of(const VirtualFunction& function) {
   std::string text;
   for (const EngineClassLoad& load : function.busy) {
     const double ratio = load.busy.value_or({}).value;
-    if (ratio < kIdle) continue;
+    if (ratio < kIdleShare) continue;
     text += (text.empty() ? "" : ", ") + std::string(to_string(load.engine_class)) + formatted(" %.1f %%", ratio * 100);
   }
   return text.empty() ? "idle" : text;

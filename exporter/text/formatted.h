@@ -8,4 +8,7 @@ namespace igpu::exporter {
 // As printf(3); at most 255 characters.
 [[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...);
 
+// A share of time below this is shown as 0.0 %: idle.
+inline constexpr double kIdleShare = 0.0005;
+
 }  // namespace igpu::exporter

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "text/formatted.h"
 #include "text/unicode.h"
 #include "top/columns.h"
 #include "top/format.h"
@@ -33,8 +34,6 @@ int width_of(const Item& item) {
 constexpr int kGap = 2;     // between items
 constexpr int kIndent = 2;  // of what belongs to a GPU
 constexpr int kPercentWidth = 6;
-
-constexpr double kIdle = 0.0005;  // shown as 0.0 %
 
 std::string class_name(EngineClass engine_class) {
   return engine_class == EngineClass::video_enhance ? "enhance" : std::string(to_string(engine_class));
@@ -167,7 +166,7 @@ class Painter {
       if (!function.workload.empty()) x = canvas().put_name(x + kGap, y_, function.workload, Style::plain);
       bool idle = !function.busy.empty();
       for (const EngineClassLoad& load : function.busy) {
-        if (!load.busy || load.busy->value < kIdle) continue;
+        if (!load.busy || load.busy->value < kIdleShare) continue;
         idle = false;
         put_whole(x, {{class_name(load.engine_class) + " ", Style::dim},
                       {percent(value_of(load.busy)), class_style(index_of(load.engine_class))}});
