@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/utf8.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 

@@ -6,9 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <string_view>
-#include <utility>
 
-#include "base/scan.h"
 #include "collector/shared/memory_states.h"
 
 namespace igpu {

@@ -2,8 +2,6 @@
 #include "collector/health.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "metric/feature_report.h"
-#include "source/attribute.h"
 
 namespace igpu {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/jobs.h"
 
-#include <chrono>
 #include <cstddef>
 #include <string_view>
 

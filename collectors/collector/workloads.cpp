@@ -2,7 +2,6 @@
 #include "collector/workloads.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -13,7 +12,6 @@
 #include "device/engine_class.h"
 #include "machine/change_signal.h"
 #include "source/cgroup_names.h"
-#include "source/process.h"
 
 namespace igpu {
 namespace {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/workloads_jobs.h"
 
-#include <algorithm>
-#include <chrono>
-
 #include "collector/shared/job_series.h"
 #include "collector/workloads_table.h"
 

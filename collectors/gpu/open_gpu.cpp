@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/scan.h"
 #include "collector/collector.h"
 #include "collector/shared/shared_options.h"
 #include "device/discovery.h"

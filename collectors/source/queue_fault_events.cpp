@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/queue_fault_events.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>

@@ -2,7 +2,6 @@
 #include "flights/flight_metrics.h"
 
 #include <array>
-#include <string_view>
 
 namespace igpu::exporter {
 namespace {

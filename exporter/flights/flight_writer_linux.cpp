@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "flights/flight_files.h"
 #include "flights/flight_writer.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/intel_gpu_top_text.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>

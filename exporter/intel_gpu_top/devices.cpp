@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <system_error>
 
 #include "intel_gpu_top/codenames.h"
 #include "text/ascii.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "level_zero/event_rows.h"
 
-#include <algorithm>
 #include <cmath>
 #include <ostream>
 
