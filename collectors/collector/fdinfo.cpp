@@ -87,8 +87,8 @@ constexpr FeatureDescriptor kMemoryFeature{"process_memory", "GPU memory by proc
                                            kNoMemory};
 constexpr std::array<const MetricDescriptor*, 10> kMetrics{
     &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kVirtual, &kProcesses, &kDropped};
-constexpr std::array<const MetricDescriptor*, 9> kInWindows{
-    &kMemory, &kBusy, &kBusyRatio, &kClients, &kProcessInfo, &kCpu, &kResident, &kProcesses, &kDropped};
+constexpr std::array<const MetricDescriptor*, 9> kInWindows{&kMemory, &kBusy,     &kBusyRatio, &kClients, &kProcessInfo,
+                                                            &kCpu,    &kResident, &kProcesses, &kDropped};
 constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kProcessesFeature, &kFinderFeature, &kEngineTimeFeature,
                                                             &kMemoryFeature};
 constexpr std::array<const OptionDescriptor*, 3> kOptions{&kMaxProcesses, &kPerProcess, &kFinder};
