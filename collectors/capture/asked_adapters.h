@@ -20,8 +20,10 @@
 //   adapter.clock LUID/NODE                   hertz, most
 //   adapter.sensors LUID                      fan, power, deci-Celsius
 //   process.list -                            time, PID of the exporter, PIDs
-//   process.facts PID                         name; may be opened, started, CPU time known, in ns, resident known,
-//   bytes process.running PID/LUID/NODE             100 ns process.committed PID/LUID/SEGMENT        bytes
+//   process.facts PID                         name; may be opened, started, is CPU time known, CPU time in ns,
+//                                             is resident memory known, resident memory in bytes
+//   process.running PID/LUID/NODE             100 ns
+//   process.committed PID/LUID/SEGMENT        bytes
 namespace igpu::capture {
 
 inline constexpr std::string_view kAdapterList = "adapter.list ";

@@ -18,9 +18,8 @@ namespace igpu {
 class SleepGuard {
  public:
   struct Observation {
-    Reading<bool> suspended;  // RuntimePm
-    Reading<std::uint64_t>
-        users;  // of the device's power, without this process; Absent: the kernel does not report them
+    Reading<bool> suspended;          // RuntimePm
+    Reading<std::uint64_t> users;     // of the device's power, without this process. Absent: the kernel reports none
     Nanoseconds autosuspend_delay{};  // 0: the device has none
   };
 
