@@ -37,8 +37,8 @@ class ConnectorsCollector final : public MachineCollector {
   struct Device {
     std::string card_path;                     // of its uevents
     std::map<std::uint64_t, std::string> ids;  // names of outputs by their ids, of this scrape
-    std::map<std::uint64_t, std::string>
-        ids_before;  // of the previous scrape: an output may be gone when its event is read
+    // Of the previous scrape: an output may be gone when its event is read.
+    std::map<std::uint64_t, std::string> ids_before;
     std::map<std::string, std::uint64_t> events;  // by output, or "unknown"
 
     std::vector<std::string> connected;        // names of outputs, of this scrape

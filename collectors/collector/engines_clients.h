@@ -80,8 +80,8 @@ class ClientEngineTime {
     std::uint64_t pmu = 0;    // the part of the window that the PMU counted, nanoseconds
     std::optional<Ratio> ratio;
     bool known = false;  // every client that could work on it was visible at the last scan
-    bool has_zero =
-        false;  // a series with value 0 exists: no client has reported the class, but it was known to be idle
+    // A series with value 0 exists: no client has reported the class, but it was known to be idle.
+    bool has_zero = false;
   };
   // Survives rebinding.
   struct Totals {

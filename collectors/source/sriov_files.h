@@ -49,8 +49,8 @@ class EnabledVfs {
   // (xe_guc_engine_activity.c moves them), so they must be reopened.
   struct Counted {
     std::uint32_t number = 0;  // 0: no VF is enabled, or the GPU is no PF
-    std::uint64_t enabling =
-        0;  // changes when the VFs are disabled and enabled again, even if their number is the same
+    // Changes when the VFs are disabled and enabled again, even if their number is the same.
+    std::uint64_t enabling = 0;
     bool operator==(const Counted&) const = default;
   };
   Reading<Counted> counted();
