@@ -79,7 +79,7 @@ def stall_and_burst(exporter, gpus):
             return value(ended, name, g, engine, **labels) - value(began, name, g, engine, **labels)
 
         equal(f"{g.name}: one gap", grown(GAPS + "_count", "vcs0"), 1)
-        between(f"{g.name}: its length, within a sample", grown(GAPS + "_sum", "vcs0"), stall[0] - INTERVAL, stall[1] + INTERVAL)
+        between(f"{g.name}: its length, within a sample at each end", grown(GAPS + "_sum", "vcs0"), stall[0] - 2 * INTERVAL, stall[1] + INTERVAL)
         between(f"{g.name}: bcs0 was saturated, within a sample", grown(SATURATED, "bcs0"), burst[0] - 2 * INTERVAL, burst[1] + INTERVAL)
         equal(f"{g.name}: vcs0 was not", grown(SATURATED, "vcs0"), 0)
         full = grown(RATIO + "_count", "bcs0") - grown(RATIO + "_bucket", "bcs0", le="0.95")
