@@ -58,7 +58,7 @@ def busy(labels):
     ratio is already the share."""
     keys = GPU + ", class"
     return (f"(clamp_max(sum by ({keys}) (rate(intel_gpu_engine_busy_seconds_total{{{labels}}}[$__rate_interval]))"
-            f' / count by ({keys}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt",{labels}}}), 1)'
+            f' / count by ({keys}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt|pdh",{labels}}}), 1)'
             f' or max by ({keys}) (intel_gpu_engine_busy_ratio{{source="fdinfo",{labels}}}))')
 
 
@@ -734,7 +734,7 @@ def rack():
     video = HOST + ',class="video"'
     node_busy = f"avg by ({NODE}) {busy(video)}"
     # By GPU: one that is read only by fdinfo must not reduce the engines of the others.
-    free = (f'(sum by ({NODE}) (count by ({GPU}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt",{video}}})'
+    free = (f'(sum by ({NODE}) (count by ({GPU}) (intel_gpu_engine_busy_seconds_total{{source=~"pmu|d3dkmt|pdh",{video}}})'
             f" - sum by ({GPU}) (rate(intel_gpu_engine_busy_seconds_total{{{video}}}[$__rate_interval]))))")
     slow = f'max by ({GPU}) (intel_gpu_throttled{{reason="any",{HOST}}}) == 1'
     hung = f"max by ({GPU}) (intel_gpu_error_state{{{HOST}}}) == 1"
