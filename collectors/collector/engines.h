@@ -81,10 +81,19 @@ class EnginesCollector final : public Collector {
        "Linux 6.17 or newer (the PMU came with 6.15 to 6.17); until then engine time comes from fdinfo"},
       {Driver::wddm,
        {},
-       "with this graphics driver the time of all nodes stays 0 while processes use them",
+       "with this graphics driver the time of nodes stays 0 while processes use them, and Windows' performance counter "
+       "GPU Engine is not there either",
+       "lodctr /R, as administrator, sets the performance counters up again; "
        "intel_gpu_process_engine_busy_seconds_total has the time by process",
        ENODATA},
       {Driver::wddm, {}, "Windows does not count the time of this GPU's nodes", ""},
+  }};
+  static constexpr std::array<KernelAbsence, 1> kNoNodes{{
+      {Driver::wddm,
+       {},
+       "with this graphics driver the time of nodes stays 0 while processes use them; engine time is that of Windows' "
+       "performance counter GPU Engine (source=\"pdh\"), where that is there",
+       ""},
   }};
   static constexpr std::array<KernelAbsence, 3> kNoWait{{
       {Driver::i915,
@@ -107,6 +116,11 @@ class EnginesCollector final : public Collector {
                                                     kNoBusy};
   static constexpr FeatureDescriptor kBusyByLink{"engine_busy", kBusyFeature.meaning, Need::descriptor_links, false,
                                                  kNoBusy};
+  // Reported under Windows only. Without it nothing is missing.
+  static constexpr FeatureDescriptor kNodesFeature{
+      "engine_nodes",
+      "Engine time from the nodes of the graphics kernel (Windows); otherwise from performance counters.",
+      Need::windows_rights, false, kNoNodes};
   static constexpr FeatureDescriptor kWaitFeature{"engine_wait_sema",
                                                   "Time that engines wait for events and semaphores (i915).",
                                                   Need::perf_events, false, kNoWait};
@@ -115,7 +129,8 @@ class EnginesCollector final : public Collector {
 
   static constexpr std::array<const MetricDescriptor*, 9> kMetrics{
       &kBusy, &kBusyRatio, &kWait, &kWaitRatio, &kSema, &kSemaRatio, &kActiveTicks, &kTicks, &kInterrupts};
-  static constexpr std::array<const FeatureDescriptor*, 3> kFeatures{&kBusyFeature, &kWaitFeature, &kInterruptsFeature};
+  static constexpr std::array<const FeatureDescriptor*, 4> kFeatures{&kBusyFeature, &kNodesFeature, &kWaitFeature,
+                                                                     &kInterruptsFeature};
   static constexpr std::array<Choice<XeEngineSource>, 3> kXeSources{
       {{"auto", XeEngineSource::automatic}, {"pmu", XeEngineSource::pmu}, {"fdinfo", XeEngineSource::fdinfo}}};
   static constexpr ChoiceOption<XeEngineSource> kXeSource{
@@ -140,8 +155,8 @@ class EnginesCollector final : public Collector {
           "first 64); what "
           "each virtual function used is in collector sriov. The pair of ticks stays that of function 0. Before "
           "Linux 6.16, which counts functions, it is the host's own share, as the feature vf_engine_busy says. "
-          "source=\"fdinfo\" is always the host's own. Under Windows the source is \"d3dkmt\": engines have Windows' "
-          "names, "
+          "source=\"fdinfo\" is always the host's own. Under Windows the source is \"d3dkmt\", or \"pdh\" where nodes "
+          "do not count (feature engine_nodes): engines have Windows' names, "
           "and class \"other\" if Linux has no class for them; of the other metrics there is none.",
   };
 

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "metric/feature_report.h"
 #include "source/imc_pmus.h"
 
 namespace igpu {
@@ -26,8 +27,11 @@ Reading<double> sum_of(const PmuSession& pmu, const std::vector<PmuSession::Hand
 }  // namespace
 
 ImcCollector::ImcCollector(const CollectorContext& context)
-    : machine_(context.machine), gpu_(context.gpu), memory_(context.memory) {
-  if (stands_for_package(gpu_)) find_boxes();
+    : machine_(context.machine),
+      gpu_(context.gpu),
+      memory_(context.memory),
+      sysman_(context.machine, context.gpu, context.options[kSysman]) {
+  if (gpu_.driver != Driver::wddm && stands_for_package(gpu_)) find_boxes();
 }
 
 void ImcCollector::find_boxes() {
@@ -39,7 +43,20 @@ void ImcCollector::find_boxes() {
   }
 }
 
+void ImcCollector::collect_card(SampleSink& out) {
+  const auto bytes = sysman_.traffic();
+  FeatureReport report(out, kTrafficOfCard);
+  if (!report.note(bytes)) return;
+  const auto add = [&](const char* direction, std::uint64_t count) {
+    const std::uint64_t total = memory_.counter(direction).advance(count);
+    out.add(kBandwidth, {gpu_.address, direction}, Bytes{static_cast<double>(total)});
+  };
+  add("read", bytes->read);
+  add("write", bytes->written);
+}
+
 void ImcCollector::collect(ScrapePass& pass, SampleSink& out) {
+  if (gpu_.driver == Driver::wddm) return collect_card(out);
   if (!stands_for_package(gpu_)) {
     out.absent(kFeature, {Reason::hardware});
     return;

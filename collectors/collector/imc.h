@@ -2,12 +2,15 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "collector/collector.h"
+#include "collector/shared/sysman_option.h"
+#include "source/sysman_gpu.h"
 
 namespace igpu {
 
@@ -18,18 +21,29 @@ class ImcCollector final : public Collector {
   static constexpr Metric<Bytes, 2> kBandwidth{
       "intel_gpu_memory_bandwidth_bytes_total",
       Kind::counter,
-      "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else.",
+      "Bytes transferred by the memory controllers of an integrated GPU's processor, for the GPU and everything else; "
+      "under Windows, by a card's memory.",
       {"device", "direction"}};
+  static constexpr std::array<KernelAbsence, 3> kNoTraffic{{
+      {Driver::wddm, {}, kSysmanIsNotAsked, kAskSysman, ECANCELED},
+      {Driver::wddm, {}, kNoSysman, kInstallSysman, ENOENT},
+      {Driver::wddm, {}, "the graphics driver's Sysman does not count this GPU's memory traffic", ""},
+  }};
   static constexpr FeatureDescriptor kFeature{"memory_bandwidth", "Memory traffic of the processor (integrated GPUs).",
-                                              Need::imc_pmu};
+                                              Need::imc_pmu, false, kNoTraffic};
+  static constexpr FeatureDescriptor kTrafficOfCard{kFeature.name, kFeature.meaning, Need::windows_rights, false,
+                                                    kNoTraffic};
 
   static constexpr std::array<const MetricDescriptor*, 1> kMetrics{&kBandwidth};
   static constexpr std::array<const FeatureDescriptor*, 1> kFeatures{&kFeature};
+  static constexpr std::array<const OptionDescriptor*, 1> kOptions{&kSysman};
   static constexpr CollectorInfo kInfo{
       .name = "imc",
       .help = "Memory bandwidth of an integrated GPU's processor.",
       .metrics = kMetrics,
       .features = kFeatures,
+      .options = kOptions,
+      .notes = "Under Windows with `--collector.sysman` only, and only of a card.",
   };
 
   explicit ImcCollector(const CollectorContext& context);
@@ -45,11 +59,13 @@ class ImcCollector final : public Collector {
   };
 
   void find_boxes();
+  void collect_card(SampleSink& out);
 
   Machine& machine_;
   const Gpu& gpu_;
   CounterMemory& memory_;
   std::vector<Box> boxes_;
+  SysmanGpu sysman_;  // under Windows, instead of all others
 };
 
 }  // namespace igpu

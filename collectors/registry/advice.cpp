@@ -180,6 +180,8 @@ Advice permission_advice(const FeatureDescriptor& feature, const Absent& absent,
     case Need::container_files:
       return container_files_advice(absent);
     case Need::windows_rights:
+      if (absent.os_error == EPERM)
+        return {"Windows refused its performance counters", "add the exporter's user to Performance Monitor Users"};
       return {"Windows lets it open processes of its own user only", "run it as the user whose processes these are"};
     case Need::card_hwmon:
     case Need::nothing_special:

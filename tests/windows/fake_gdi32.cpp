@@ -5,36 +5,15 @@
 #include <windows.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "machine/d3dkmt_windows.h"
-#include "support/adapter_script.h"
+#include "windows/fake_state.h"
 
 namespace {
 
 using namespace igpu;
 using namespace igpu::test;
-
-struct Fake {
-  std::vector<ScriptAdapter> adapters;
-  std::uint64_t milliseconds = 0, scrape = 0;
-  std::uint32_t opened = 0;  // handles, none of which is given again
-  std::map<std::uint32_t, std::size_t> handles;
-
-  Fake() {
-    const char* const path = std::getenv("FAKE_GDI32");
-    std::ifstream file(path ? path : "", std::ios::binary);
-    adapters = read_adapter_script(std::string(std::istreambuf_iterator<char>(file), {}));
-  }
-};
-
-Fake& fake() {
-  static Fake the_fake;
-  return the_fake;
-}
 
 std::uint64_t number_of(const d3dkmt::Luid& luid) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid.high)) << 32 | luid.low;

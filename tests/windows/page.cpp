@@ -3,7 +3,9 @@
 // The library without the program. Both print what /metrics would say:
 //
 //   windows_page --simulate PROFILE           the second scrape of a simulated machine
-//   windows_page --gdi32 LIBRARY [SCRAPES]    scrapes, ten seconds apart, of the adapters behind that library
+//   windows_page --gdi32 LIBRARY [SCRAPES [PDH [ZE_LOADER]]]
+//       scrapes, ten seconds apart, of the adapters behind that library; performance counters and Sysman are behind the
+//       same one or others. --sysman instead of --gdi32: with --collector.sysman
 #include <fcntl.h>
 #include <io.h>
 #include <windows.h>
@@ -36,9 +38,9 @@ class StderrLog final : public igpu::Log {
 // The real machine, with the adapters behind a library and with a clock that this program moves.
 class ScriptedParts final : public igpu::MachineParts {
  public:
-  ScriptedParts(const igpu::MonitorOptions& options, const std::string& library)
+  ScriptedParts(const igpu::MonitorOptions& options, const igpu::GpuLibraries& libraries)
       : real_(igpu::make_machine_parts(options, nullptr)),
-        adapters_(igpu::system_gpu_adapters(library)),
+        adapters_(igpu::system_gpu_adapters(libraries)),
         machine_{real_->machine().sys,        real_->machine().proc, real_->machine().dev,
                  real_->machine().perf,       real_->machine().drm,  clock,
                  real_->machine().privileges, real_->machine().names} {
@@ -79,13 +81,15 @@ void simulate(const std::string& profile) {
   print(*monitor.scrape({}));
 }
 
-void show_adapters(const std::string& library, unsigned scrapes) {
+void show_adapters(const igpu::GpuLibraries& libraries, unsigned scrapes, bool sysman) {
+  const std::string& library = libraries.adapters;
   const auto advance = function<void (*)(unsigned)>(library, "fake_advance");
   const auto next_scrape = function<void (*)()>(library, "fake_next_scrape");
   const auto open_handles = function<unsigned (*)()>(library, "fake_open_handles");
   StderrLog log;
-  const igpu::MonitorOptions options;
-  const auto parts = std::make_shared<ScriptedParts>(options, library);
+  igpu::MonitorOptions options;
+  if (sysman) options.collector_options["collector.sysman"] = {"true"};
+  const auto parts = std::make_shared<ScriptedParts>(options, libraries);
   const auto monitor = igpu::make_monitor(parts, options, log);
   for (unsigned scrape = 1; scrape <= scrapes; ++scrape) {
     parts->clock.advance(std::chrono::milliseconds(kStep));
@@ -105,10 +109,12 @@ int main(int count, char** arguments) {
   try {
     if (what == "--simulate") {
       simulate(arguments[2]);
-    } else if (what == "--gdi32") {
-      show_adapters(arguments[2], count > 3 ? static_cast<unsigned>(std::stoul(arguments[3])) : 2);
+    } else if (what == "--gdi32" || what == "--sysman") {
+      const std::string library = arguments[2];
+      show_adapters({library, count > 4 ? arguments[4] : library, count > 5 ? arguments[5] : library},
+                    count > 3 ? static_cast<unsigned>(std::stoul(arguments[3])) : 2, what == "--sysman");
     } else {
-      std::fputs("windows_page --simulate PROFILE | --gdi32 LIBRARY [SCRAPES]\n", stderr);
+      std::fputs("windows_page --simulate PROFILE | --gdi32|--sysman LIBRARY [SCRAPES [PDH [ZE_LOADER]]]\n", stderr);
       return 1;
     }
     return 0;
