@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files for arm64, built on this machine: contents and dependencies, and what the program prints under qemu-user, which is what
-the program of this machine prints, byte for byte."""
+the program of this machine prints, byte for byte. Then the tests of the library's and the program's parts, under qemu-user; those that
+ask a kernel are built here and run on one for arm64 (tests/vm, group arm64)."""
 
 import glob
 import os
@@ -18,6 +19,10 @@ FORMATS = ("table", "json", "influx", "nvtop", "waybar")
 # When it was printed.
 NOW = re.compile(r'"time":[\d.]+|\d{4}-\d\d-\d\dT[\d:.]+Z| \d{19}$|\d\d:\d\d:\d\d', re.M)
 PROFILES = ("rack", "arc-a770", "tgl-broadcast")
+
+# What qemu-user cannot do, file by file.
+NOT_UNDER_QEMU = {
+}
 
 
 def elf(path):
@@ -109,6 +114,17 @@ def packages(static):
     check("and requires libraries of 64 bits", "libssl.so.3()(64bit)" in requires and "libc.so.6(GLIBC" in requires, requires)
 
 
+def tests():
+    run("cmake", "--build", "--preset", "arm64", "--target", "unit_tests", "golden_tests", timeout=2400)
+    excluded = "|".join(f"^arm64/{re.escape(name)}$" for name in NOT_UNDER_QEMU)
+    status, text = run("ctest", "--test-dir", f"{SOURCE}/build/arm64/tests", "--label-regex", "^(unit|golden)$", "--exclude-regex", excluded or "^$",
+                       "--output-on-failure", "-j", str(os.cpu_count()), timeout=2400, check_status=False)
+    passed = re.search(r"100% tests passed, 0 tests failed out of (\d+)", text)
+    check("unit and golden tests", status == 0 and passed and int(passed[1]) > 200, text[-6000:])
+    # For a kernel of that architecture.
+    run("cmake", "--build", "--preset", "arm64", "--target", "kernel_tests", "end_to_end_tests", timeout=2400)
+
+
 def main():
     run(f"{SOURCE}/deploy/package/build", "arm64", timeout=2400)
     static = static_file()
@@ -118,6 +134,7 @@ def main():
         serving(static)
         this_machine(static)
         packages(static)
+    tests()
     finish()
 
 

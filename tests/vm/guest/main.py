@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The groups by name; `run` on the host boots a personality for each."""
 
+import arm64
 import beside
 import captures
 import clients
@@ -55,6 +56,8 @@ GROUPS = {
     "hangs": hangs.hangs,
     "jobs-i915": jobs.jobs_i915,
     "jobs-6.12": jobs.jobs_newer_kernel,
+    "arm64": lambda: arm64.arm64(4096),
+    "arm64-16k": lambda: arm64.arm64(16384),
 }
 
 if __name__ == "__main__":
