@@ -247,6 +247,9 @@ def documents():
                 if anchor not in {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}:
                     broken.append(f"{os.path.relpath(path, SOURCE)}: {link}")
     equal("every link between documents leads somewhere", broken, [])
+    with open(f"{SOURCE}/README.md") as f:
+        lines = len(f.read().splitlines())
+    check("README has at most 150 lines", lines <= 150, lines)
     for page in ("appliances",):
         with open(f"{SOURCE}/docs/{page}.md") as f:
             check(f"docs/{page}.md names its source", "**Source:**" in f.read(), "it does not")
