@@ -226,7 +226,7 @@ class AskedAdapters final : public GpuAdapters {
 
 }  // namespace
 
-// Discovery asks for the list first, and in every pass.
+// Discovery asks for the list first in every pass, so a capture without it is not of Windows.
 std::unique_ptr<GpuAdapters> asked_adapters(AnswerSource& source, GpuAdapters* recorded) {
   if (!recorded && !source.find(std::string(kAdapterList))) return nullptr;
   return std::make_unique<AskedAdapters>(source, recorded);

@@ -362,7 +362,8 @@ class AskedNames final : public Names {
   const Names* const inner_;
 };
 
-// Windows has no files of Linux's kernel. That is no news, and what a capture lacks is not there on replay either.
+// For files of the Linux kernel on Windows, which has none: the answers are not recorded, because what a capture lacks
+// is absent on replay, too.
 class NotKept final : public AnswerSource {
  public:
   explicit NotKept(AnswerSource& clock) : clock_(clock) {}

@@ -170,7 +170,7 @@ Kept kept_processes(const std::vector<Pass>& passes) {
   return kept;
 }
 
-// Under Windows: the PIDs that use something of an adapter.
+// On Windows: the PIDs of processes that use an adapter.
 std::set<std::string, std::less<>> adapter_users(const std::vector<Pass>& passes) {
   std::set<std::string, std::less<>> users;
   for (const Pass& pass : passes) {
@@ -300,7 +300,7 @@ class Cleaner {
     return true;
   }
 
-  // Of a process without a GPU: whether it may be opened.
+  // Of a process that uses no GPU, keeps only whether it may be opened.
   bool clean_of_windows(std::string_view pid, Answer& answer) {
     const bool uses = users_.contains(pid);
     answer.text = uses ? masks_.process(answer.text) : std::string();

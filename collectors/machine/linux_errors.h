@@ -14,8 +14,8 @@
 
 namespace igpu {
 
-// In a file that another system may read, errors have Linux's numbers. Here: those of them that differ and that
-// machine/nt_status.h and the door behind it give.
+// Captures contain Linux's error numbers, because another system may read them. These are the errors whose numbers
+// differ on Windows and that machine/nt_status.h and the files which use it report.
 struct ErrorNumber {
   int own, in_linux;
 };

@@ -16,7 +16,7 @@ namespace igpu::exporter {
 
 bool is_script(std::string_view bytes);
 
-// What is left out besides: all files but "capture", "left-out" and the indexes.
+// Contains the files "capture" and "left-out" and the indexes; leaves out all others.
 std::string script_of(const CaptureFiles& files);
 
 // Throws CaptureError. Lines may end as Windows' do.

@@ -113,7 +113,7 @@ std::string metrics_reference() {
       "text format writes an info metric as a gauge with value 1.\n\n";
   for (const CollectorDescription& collector : describe_collectors()) add_collector(out, collector);
   out += "## The exporter itself\n\n";
-  out += "On every system, as far as it has what they are about.\n\n";
+  out += "On every system that has what they describe.\n\n";
   out += kMetricsTable;
   for (const auto metrics : {registry_metrics(), build_info_metrics(), SandboxMetrics::metrics(), LogMetrics::metrics(),
                              RequestMetrics::metrics(), WebConfigFollower::metrics(), PushMetrics::metrics(),

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// What is said of a machine without an Intel GPU.
+// Texts for a machine without an Intel GPU.
 namespace igpu::exporter {
 
 extern const std::string_view kNoGpu;  // "No Intel GPU bound to i915 or xe"

@@ -6,12 +6,12 @@
 #include "igpu/log.h"
 #include "sandbox/sandbox.h"
 
-// What the log says of the sandbox on every system.
+// Log lines about the sandbox that are the same on every system.
 namespace igpu::exporter {
 
 void report_off(Log& log);
 std::string layers_on(const SandboxOutcomes& outcomes);  // "core_dumps,seccomp", or "nothing"
-// Nothing, if it is on. level: if something can be done about it.
+// Writes nothing if the layer is on. level: of a layer with a hint; others are logged as information.
 void report_missing(Layer layer, const LayerOutcome& outcome, LogLevel level, Log& log);
 
 }  // namespace igpu::exporter

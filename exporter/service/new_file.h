@@ -14,7 +14,7 @@ namespace igpu::exporter {
 
 std::string folder_of(const std::string& path);
 
-// Throws FileError where a new file could not be written, as far as that is known before.
+// Throws FileError if it is already certain that a new file cannot be written there.
 void check_new_file(const std::string& path);
 
 // A file that is complete when it appears under its name: it is written in the same folder under a temporary name, and
