@@ -185,8 +185,13 @@ class Kernel:
 def dumps_of(gpu):
     """The folders of its core dumps."""
     top = "/sys/class/devcoredump"
-    return [f"{top}/{name}" for name in os.listdir(top)
-            if os.path.realpath(f"{top}/{name}/failing_device") == os.path.realpath(gpu.sys)]
+
+    def device_of(name):
+        try:
+            return os.path.realpath(f"{top}/{name}/failing_device")
+        except FileNotFoundError:
+            return None  # realpath() looks at the folder, reads the link, and the dump goes in between
+    return [f"{top}/{name}" for name in os.listdir(top) if device_of(name) == os.path.realpath(gpu.sys)]
 
 
 def make_dump(gpu, text=DUMP):
