@@ -85,7 +85,6 @@ struct VfEngines {
   Reading<Unit> counted = Absent{Reason::disabled};  // a value: the PMU counts the engines of each function
   std::vector<VfEngineTime> times;                   // of the enabled functions
 };
-using VfEnginesByDevice = std::map<std::string, VfEngines>;  // by PCI address
 
 // A hang that a process caused.
 struct ProcessHang {
@@ -167,8 +166,8 @@ class MachinePass {
   virtual std::span<const std::string> asleep() const = 0;
   // Engine time of the GPUs whose PMU was read in this scrape.
   virtual EngineSecondsByDevice engines_measured() const = 0;
-  // The same for virtual functions, of the GPUs that have any.
-  virtual VfEnginesByDevice vf_engines() const { return {}; }
+  // The same for the virtual functions of one of those GPUs, by its PCI address; null if it has none.
+  virtual std::shared_ptr<const VfEngines> vf_engines(const std::string&) const { return {}; }
   // Counters of the GPUs whose jobs were counted in this scrape.
   virtual JobCountersByDevice jobs_counted() const = 0;
   // Called by the collector that detects a hang. Hangs are kept until take_hangs() is called, in this or a later

@@ -168,11 +168,10 @@ void SriovCollector::collect(MachinePass& pass, SampleSink& out) {
     named_.clear();
   }
   if (names_) names_->begin_scan(now);
-  const VfEnginesByDevice engines = pass.vf_engines();
   for (const Gpu* const gpu : with_functions) {
     Device& device = device_of(*gpu);
     write_info(*gpu, device, out);
-    write_engines(*gpu, device, pass, engines, out);
+    write_engines(*gpu, device, pass, out);
     write_shares(*gpu, device, out);
     write_adverse_events(*gpu, device, out);
   }
@@ -227,22 +226,21 @@ std::string_view SriovCollector::workload_of(const VirtualFunction& function) {
   return named.workload;
 }
 
-void SriovCollector::write_engines(const Gpu& gpu, const Device& device, const MachinePass& pass,
-                                   const VfEnginesByDevice& engines, SampleSink& out) {
+void SriovCollector::write_engines(const Gpu& gpu, const Device& device, const MachinePass& pass, SampleSink& out) {
   const auto asleep = pass.asleep();
   if (std::find(asleep.begin(), asleep.end(), gpu.address) != asleep.end())
     return out.absent(kEngines, {Reason::suspended}, gpu.address);
-  const auto counted = engines.find(gpu.address);
-  if (counted == engines.end()) {
+  const auto engines = pass.vf_engines(gpu.address);
+  if (!engines) {
     // i915 has no such count; the collector of the engines of xe is off.
     return out.absent(kEngines, {gpu.driver == Driver::xe ? Reason::disabled : Reason::kernel}, gpu.address);
   }
-  if (!counted->second.counted) {
-    if (counted->second.counted.is_absent()) out.absent(kEngines, counted->second.counted.absent(), gpu.address);
+  if (!engines->counted) {
+    if (engines->counted.is_absent()) out.absent(kEngines, engines->counted.absent(), gpu.address);
     return;  // collector engines reports the failure
   }
   out.available(kEngines, gpu.address);
-  for (const VfEngineTime& time : counted->second.times) {
+  for (const VfEngineTime& time : engines->times) {
     const bool exists = std::any_of(device.functions.begin(), device.functions.end(),
                                     [&](const VirtualFunction& function) { return function.number == time.vf; });
     if (!exists) continue;

@@ -21,8 +21,9 @@ class RegistryRun::Pass final : public ScrapePass {
     run_.engines_measured_.insert_or_assign(step_.unit->gpu.address, seconds);
   }
   void vf_engines_measured(VfEngines engines) override {
+    auto shared = std::make_shared<const VfEngines>(std::move(engines));
     const std::lock_guard lock(run_.mutex_);
-    run_.vf_engines_.insert_or_assign(step_.unit->gpu.address, std::move(engines));
+    run_.vf_engines_.insert_or_assign(step_.unit->gpu.address, std::move(shared));
   }
   void jobs_counted(const JobCounters& counters) override {
     const std::lock_guard lock(run_.mutex_);
@@ -51,9 +52,10 @@ class RegistryRun::WholePass final : public MachinePass {
     const std::lock_guard lock(run_.mutex_);
     return run_.engines_measured_;
   }
-  VfEnginesByDevice vf_engines() const override {
+  std::shared_ptr<const VfEngines> vf_engines(const std::string& address) const override {
     const std::lock_guard lock(run_.mutex_);
-    return run_.vf_engines_;
+    const auto measured = run_.vf_engines_.find(address);
+    return measured == run_.vf_engines_.end() ? nullptr : measured->second;
   }
   JobCountersByDevice jobs_counted() const override {
     const std::lock_guard lock(run_.mutex_);

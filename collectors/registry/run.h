@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -105,9 +106,9 @@ class RegistryRun final : public ScrapeRun {
   // are not awake.
   bool listed_ = false;
   std::vector<std::string> chosen_, asleep_;
-  EngineSecondsByDevice engines_measured_;  // guarded by mutex_
-  VfEnginesByDevice vf_engines_;            // guarded by mutex_
-  JobCountersByDevice jobs_counted_;        // guarded by mutex_
+  EngineSecondsByDevice engines_measured_;                              // guarded by mutex_
+  std::map<std::string, std::shared_ptr<const VfEngines>> vf_engines_;  // by PCI address; guarded by mutex_
+  JobCountersByDevice jobs_counted_;                                    // guarded by mutex_
 };
 
 }  // namespace igpu

@@ -176,11 +176,15 @@ AdverseEventFiles::AdverseEventFiles(const Directory& sys, const Gpu& gpu)
 // xe moved the files from gtN/pf/ to sriov/pf/tileT/gtG/; i915-sriov-dkms has them in gtN/iov/. Before Linux 6.8 the
 // folder of a GPU was named after its primary node's number.
 Reading<Unit> AdverseEventFiles::find() {
-  std::string folder = "kernel/debug/dri/" + address_;
-  auto found = sys_.stat(folder);
-  if (found.is_absent() && found.absent().reason == Reason::kernel && card_.starts_with("card")) {
-    folder = "kernel/debug/dri/" + card_.substr(4);
+  std::string folder = "kernel/debug/dri";
+  auto found = sys_.stat(folder);  // most often there is no debugfs, or none that we may read
+  if (found) {
+    folder += "/" + address_;
     found = sys_.stat(folder);
+    if (found.is_absent() && found.absent().reason == Reason::kernel && card_.starts_with("card")) {
+      folder = "kernel/debug/dri/" + card_.substr(4);
+      found = sys_.stat(folder);
+    }
   }
   if (!found) return found.propagate<Unit>();
   const auto add = [&](const std::string& path) {

@@ -91,14 +91,17 @@ class TestMachinePass final : public MachinePass {
   std::shared_ptr<const std::vector<Gpu>> gpus() const override { return std::make_shared<std::vector<Gpu>>(bound); }
   std::span<const std::string> asleep() const override { return sleeping; }
   EngineSecondsByDevice engines_measured() const override { return measured; }
-  VfEnginesByDevice vf_engines() const override { return vf_measured; }
+  std::shared_ptr<const VfEngines> vf_engines(const std::string& address) const override {
+    const auto measured_for = vf_measured.find(address);
+    return measured_for == vf_measured.end() ? nullptr : std::make_shared<const VfEngines>(measured_for->second);
+  }
   JobCountersByDevice jobs_counted() const override { return jobs; }
 
   Reading<ClientSnapshot> snapshot{ClientSnapshot{}};
   std::vector<Gpu> bound;
   std::vector<std::string> sleeping;
   EngineSecondsByDevice measured;
-  VfEnginesByDevice vf_measured;
+  std::map<std::string, VfEngines> vf_measured;  // by PCI address
   JobCountersByDevice jobs;
 
  private:

@@ -38,7 +38,7 @@ class Scene {
   TestMachine m;
   SampleSink sink;
   bool asleep = false;
-  VfEnginesByDevice engines;
+  std::map<std::string, VfEngines> engines;  // by PCI address
   std::shared_ptr<WorkloadRuleSource> rules;
 
   explicit Scene(const std::string& driver = "xe") {
