@@ -2,7 +2,7 @@
 """Builds the image with the Containerfile's own steps, and runs the program from its root file system.
 
 Nothing is pulled: the base image is built from Debian's packages, as the registry's is; buildah runs the steps without an
-engine or a daemon."""
+engine or a daemon. --again: builds it a second time, from a copy of the sources."""
 
 import http.server
 import json
@@ -10,6 +10,7 @@ import os
 import queue
 import re
 import shutil
+import sys
 import tempfile
 import threading
 
@@ -26,7 +27,7 @@ class Buildah:
         self.environment = {**os.environ, "BUILDAH_ISOLATION": "chroot", "TMPDIR": work}
 
     def __call__(self, command, *arguments, **more):
-        return output("buildah", command, *self.options, *arguments, env=self.environment, timeout=1500, **more).strip()
+        return output("buildah", command, *self.options, *arguments, env=self.environment, timeout=3000, **more).strip()
 
 
 def base_image(buildah, work):
@@ -174,7 +175,8 @@ def main():
         buildah("umount", container)
         contents(root)
         runs(root, config)
-        again(buildah, work)
+        if "--again" in sys.argv:
+            again(buildah, work)
     finally:
         run("chmod", "-R", "u+w", work, check_status=False)
         shutil.rmtree(work, ignore_errors=True)
