@@ -470,7 +470,7 @@ def waiting_row():
 
 def functions_row():
     """Of the collector sriov: hosts whose cards are shared by virtual machines."""
-    nobody = "no virtual function is enabled: docs/sriov.md"
+    nobody = "no virtual function is enabled: docs/workloads.md"
     keys = f"{GPU}, vf, vf_address, driver, workload"
     machines = f"group by ({keys}) (intel_gpu_vf_info{{{SELECT}}})"
     share = f"max by ({GPU}, vf) (intel_gpu_vf_engine_busy_ratio{{{SELECT}}}) * on ({GPU}, vf) group_left (workload) group by ({GPU}, vf, workload) (intel_gpu_vf_info{{{SELECT}}})"
@@ -782,10 +782,10 @@ def rack():
                           {"Value #A": "Answers", "Value #B": "GPUs", "Value #C": "Video", "Value #D": "Free engines", "Value #E": "Power", "Value #F": "Temperature",
                            "Value #G": "Processes", "Value #H": "Throttled", "Value #I": "Asleep", "Value #J": "Unread"})], 24, 22, "Video")]),
         ("Channels", [
-            series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/channels.md).",
+            series("Pictures by channel", "Jobs of the video engines by workload: one line a channel, flat when all is well. The eight that were least flat in the time range. A step down is a channel that drops pictures or has stopped. A picture is one job or more (docs/tracing.md).",
                    [target(f"({pictures}) and on ({WORKLOAD}) topk(8, 1 - min_over_time(({pictures})[$__range:15s] @ end()) / max_over_time(({pictures})[$__range:15s] @ end()))", BY_WORKLOAD)],
                    "cps", 24, 10, axis="video jobs a second",
-                   empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/channels.md)")]),
+                   empty="no job counted by workload: that takes --collector.jobs and --collector.workloads (docs/tracing.md)")]),
         ("Worst and best", [
             bars("Fullest hosts", "The eight hosts with the busiest video engines.", f"topk(8, {node_busy})", BY_HOST, "percentunit", BUSY, 1, features="engine_busy", labels=HOST, decimals=0),
             bars("Most headroom", "The eight hosts with the most free video engines; GPUs that sleep or have no PMU access do not count.", f"topk(8, {free})", BY_HOST, "short", [("red", None), ("orange", 0.5), ("green", 1)], features="engine_busy", labels=HOST, decimals=1),

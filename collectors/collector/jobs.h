@@ -19,7 +19,7 @@ class JobsCollector final : public Collector {
   static constexpr Metric<Count, 3> kProcessVideoJobs{
       "intel_gpu_process_video_jobs_total",
       Kind::counter,
-      "Jobs of the process that the video engines have done. A picture is one job or more: docs/channels.md.",
+      "Jobs of the process that the video engines have done. A picture is one job or more: docs/tracing.md.",
       {"device", "pid", "comm"}};
 
   static const CollectorInfo kInfo;

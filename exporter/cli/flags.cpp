@@ -218,8 +218,8 @@ std::vector<CommandFlag> make_flags() {
   add("web.disable-exporter-metrics", "", "", "Omit process_* and the exporter's request counters.",
       [](To to, Given given) { to.exporter_metrics = !given.on(); });
   add("push.otlp", "URL", "",
-      "Also send every reading to this receiver of OpenTelemetry's OTLP/HTTP (docs/push.md). A URL without a path gets "
-      "/v1/metrics.",
+      "Also send every reading to this receiver of OpenTelemetry's OTLP/HTTP (docs/integrations.md). A URL without a "
+      "path gets /v1/metrics.",
       [](To to, Given given) {
         read_text(given, [&to](const std::string& text) { to.push.otlp = parse_otlp_address(text); });
       });
@@ -228,7 +228,7 @@ std::vector<CommandFlag> make_flags() {
       [](To to, Given given) { to.push.otlp_credentials = given.file(); });
   add("push.mqtt", "URL", "",
       "Also publish every reading to this MQTT broker (mqtt:// or mqtts://), where Home Assistant finds the GPUs "
-      "(docs/push.md). A path is the base of the topics instead of intel-gpu-exporter.",
+      "(docs/integrations.md). A path is the base of the topics instead of intel-gpu-exporter.",
       [](To to, Given given) {
         read_text(given, [&to](const std::string& text) { to.push.mqtt = parse_mqtt_address(text); });
       });

@@ -7,16 +7,15 @@
 #include "cli/push.h"
 #include "push/address.h"
 
-// What the program for Windows does not have (docs/install-windows.md), so that asking for it gets a clear answer.
+// What the program for Windows does not have (docs/windows.md), so that asking for it gets a clear answer.
 namespace igpu::exporter {
 namespace {
 
 [[noreturn]] void not_here(const std::string& what) {
-  throw std::runtime_error(what + " is not available on Windows (docs/install-windows.md)");
+  throw std::runtime_error(what + " is not available on Windows (docs/windows.md)");
 }
 
-constexpr char kNoPush[] =
-    "pushing is not available on Windows (docs/install-windows.md); let Prometheus scrape this machine";
+constexpr char kNoPush[] = "pushing is not available on Windows (docs/windows.md); let Prometheus scrape this machine";
 
 }  // namespace
 

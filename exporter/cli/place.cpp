@@ -123,7 +123,7 @@ Lines in_lxc(const Grants& grants) {
   }
   if (!grants.capabilities.empty()) {
     lines.emplace_back("# An unprivileged container cannot get the rest: run the exporter on the");
-    lines.emplace_back("# host, where it reports this container as well (docs/appliances.md)");
+    lines.emplace_back("# host, where it reports this container as well (docs/containers.md)");
   }
   return lines;
 }

@@ -120,7 +120,7 @@ std::string problem_of(const Answer& answer, const PushEndpoint& endpoint) {
     case EPERM:
     case EACCES:
     case EAFNOSUPPORT:
-      return text + "; the unit, the container or a firewall forbids it (docs/push.md)";
+      return text + "; the unit, the container or a firewall forbids it (docs/integrations.md)";
     case EMFILE:
     case ENFILE:
       return text + "; raise the limit of open files";

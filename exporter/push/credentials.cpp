@@ -52,7 +52,7 @@ PushCredentials read_credentials(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) == 0 && (facts.st_mode & S_IROTH) != 0)
     throw std::runtime_error(path + " can be read by every user of this machine: chmod o-r " + path +
-                             " (a Secret of Kubernetes: defaultMode 0440 and fsGroup, docs/push.md)");
+                             " (a Secret of Kubernetes: defaultMode 0440 and fsGroup, docs/integrations.md)");
   try {
     return parse_credentials(read_regular_file(path, kMostCredentials));
   } catch (const FileError& error) {

@@ -53,7 +53,8 @@ std::string problem_of_status(long status, const std::string& url) {
       return answer + ": it wants other credentials, in the file of " + std::string(kOtlpCredentialsFlag);
     case 404:
     case 405:
-      return answer + ": " + url + " is not where it takes metrics; docs/push.md has the URLs of common receivers";
+      return answer + ": " + url +
+             " is not where it takes metrics; docs/integrations.md has the URLs of common receivers";
     case 407:
       return answer + ": the proxy wants credentials, in the URL of *_proxy in the environment";
     case 413:

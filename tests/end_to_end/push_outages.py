@@ -21,7 +21,7 @@ from push import ENVIRONMENT, Receiver  # noqa: E402
 from push_mqtt import Broker, Forwarder, Subscriber  # noqa: E402
 
 INTERVAL = 15
-QUEUE = 64  # docs/push.md
+QUEUE = 64  # docs/integrations.md
 
 
 class Pushing(Exporter):

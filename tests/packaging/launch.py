@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of docs/launch, the table "Tested on", and the way of a received capture into the tests."""
+"""The texts of docs/launch, the table "Tested on" of docs/send-a-capture.md, and the way of a received capture into the tests."""
 
 import glob
 import json
@@ -46,13 +46,16 @@ def form():
 
 def received():
     """A capture that this program writes of a simulated machine, sent back to a copy of the tree."""
-    equal("docs/tested-on.md is what tests/tools/tested_on prints", read("docs/tested-on.md"), output(f"{SOURCE}/tests/tools/tested_on"))
+    page = "docs/send-a-capture.md"
+    section = output(f"{SOURCE}/tests/tools/tested_on", "--print")
+    equal(f"{page} ends with what tests/tools/tested_on prints", read(page)[-len(section):], section)
     os.makedirs(WORK, exist_ok=True)
     work = tempfile.mkdtemp(dir=WORK, prefix="launch.")
     try:
         for folder in ("tests/tools", "tests/machines"):
             shutil.copytree(f"{SOURCE}/{folder}", f"{work}/{folder}")
         os.makedirs(f"{work}/docs")
+        shutil.copy(f"{SOURCE}/{page}", f"{work}/{page}")
         with open(f"{work}/tests/run", "w") as f:
             f.write("#!/bin/sh\necho \"tests/run $*\"\n")
         os.chmod(f"{work}/tests/run", 0o755)
@@ -73,7 +76,7 @@ def received():
         with open(capture, "rb") as f, open(f"{work}/tests/machines/b580-xe-k6.99.tar.zst", "rb") as g:
             equal("unchanged", f.read() == g.read(), True)
         add(capture, "b580-ours", "Arc B580, xe", "owned")
-        with open(f"{work}/docs/tested-on.md") as f:
+        with open(f"{work}/{page}") as f:
             table = f.read()
         check("and a row of the table", "| b580-xe-k6.99, by `capture` | Arc B580, xe, Linux 6.99 |  | x |  |" in table, table)
         check("one of ours is in the last column, and is not said to be missing", "| Arc B580, xe |  |  | x |" in table and "Nothing is in" not in table, table)

@@ -575,8 +575,8 @@ def compose():
             new = set(all_services) - set(services)
             equal(f"{media} adds one service, with the GPU and no more", [(all_services[n].get("devices"), all_services[n].get("privileged")) for n in new],
                   [(["/dev/dri:/dev/dri"], None)])
-            with open(f"{SOURCE}/docs/appliances.md") as f:
-                check(f"docs/appliances.md has its command", f"-f {media} up" in f.read(), media)
+            with open(f"{SOURCE}/docs/containers.md") as f:
+                check(f"docs/containers.md has its command", f"-f {media} up" in f.read(), media)
 
     real, simulated = read("compose.yaml", "compose.override.yaml"), read("compose.yaml", "compose.simulate.yaml")
     named = read("compose.yaml", "compose.override.yaml", "compose.workloads.yaml")

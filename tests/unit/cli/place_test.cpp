@@ -126,7 +126,7 @@ TEST_CASE("each place has its own lines for the same missing permissions") {
   CHECK(granted(PlaceKind::podman, 2).find("sysctl") == std::string::npos);
   CHECK(granted(PlaceKind::kubernetes).find("capabilities: {add: [DAC_READ_SEARCH, PERFMON, SYS_PTRACE]}'") !=
         std::string::npos);
-  CHECK(granted(PlaceKind::lxc).find("docs/appliances.md") != std::string::npos);
+  CHECK(granted(PlaceKind::lxc).find("docs/containers.md") != std::string::npos);
   CHECK(granted(PlaceKind::container) ==
         "# In the settings of the container (runc: config.json), add:\n"
         "# - the capabilities CAP_DAC_READ_SEARCH, CAP_PERFMON, CAP_SYS_PTRACE\n"
