@@ -16,8 +16,8 @@ if(igpu_build_type STREQUAL "DEBUG" OR IGPU_SANITIZE OR IGPU_COVERAGE)
   set(igpu_debug_build ON)
 endif()
 
-if(IGPU_FUZZ AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  message(FATAL_ERROR "IGPU_FUZZ needs clang: it is the compiler that has libFuzzer.")
+if((IGPU_FUZZ OR IGPU_SANITIZE) AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "IGPU_FUZZ and IGPU_SANITIZE need clang: it has libFuzzer, and compiles both sooner.")
 endif()
 
 find_program(CCACHE_PROGRAM ccache)
@@ -47,11 +47,6 @@ function(igpu_target_settings target)
     # overlapping strings and uninitialised contents of empty optionals. Sanitizers and clang look for the real ones.
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized -fpch-preprocess>)
-    if(IGPU_SANITIZE)
-      # Instrumentation hides sizes from GCC's analysis; the sanitizers check the real ones.
-      target_compile_options(${target} PRIVATE
-        $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread>)
-    endif()
   else()
     # ccache caches precompiled headers of clang only without their time stamps.
     target_compile_options(${target} PRIVATE

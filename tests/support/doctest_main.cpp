@@ -2,8 +2,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
-#include "support/sanitizers.h"
-
 // Tests that ThreadSanitizer leaves out run in one thread (tests/CMakeLists.txt). The sanitizers have a pthread_create
 // of their own, so only the other builds check that.
 #ifndef IGPU_SANITIZED
