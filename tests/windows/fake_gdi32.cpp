@@ -6,49 +6,16 @@
 #include <windows.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <memory>
-#include <vector>
 
 #include "capture_file/script.h"
 #include "machine/d3dkmt_windows.h"
-#include "support/adapter_script.h"
-#include "windows/recorded_adapters.h"
+#include "windows/fake_state.h"
 
 namespace {
 
 using namespace igpu;
 using namespace igpu::test;
-
-struct Fake {
-  std::vector<ScriptAdapter> adapters;
-  std::uint64_t milliseconds = 0, scrape = 0;
-  std::uint32_t opened = 0;                      // handles, none of which is given again
-  std::map<std::uint32_t, std::size_t> handles;  // numbers of adapters; of a capture, LUIDs
-  std::unique_ptr<RecordedAdapters> recorded;    // instead of `adapters`
-
-  Fake() {
-    const char* const path = std::getenv("FAKE_GDI32");
-    std::ifstream file(path ? path : "", std::ios::binary);
-    const std::string script(std::istreambuf_iterator<char>(file), {});
-    if (exporter::is_script(script))
-      recorded = std::make_unique<RecordedAdapters>(script);
-    else
-      adapters = read_adapter_script(script);
-  }
-  std::uint32_t give_handle(std::size_t adapter) {
-    handles[++opened] = adapter;
-    return opened;
-  }
-};
-
-Fake& fake() {
-  static Fake the_fake;
-  return the_fake;
-}
 
 std::uint64_t number_of(const d3dkmt::Luid& luid) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(luid.high)) << 32 | luid.low;

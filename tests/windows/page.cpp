@@ -3,9 +3,10 @@
 // The library without the program. Both print what /metrics would say:
 //
 //   windows_page --simulate PROFILE           the second scrape of a simulated machine
-//   windows_page --gdi32 LIBRARY [SCRAPES]    scrapes, ten seconds apart, of the adapters behind that library
+//   windows_page --gdi32 LIBRARY [SCRAPES [PDH [ZE_LOADER]]]
 //
-// and this one a capture of the same:
+// The latter are scrapes, ten seconds apart, of the adapters behind that library; performance counters and Sysman are
+// behind the same one or others. --sysman in place of --gdi32: with --collector.sysman. This one prints a capture:
 //
 //   windows_page --capture LIBRARY SCRAPES
 //
@@ -63,6 +64,7 @@ class RecordedProcesses final : public igpu::GpuAdapters {
   igpu::Reading<std::vector<igpu::AdapterFacts>> list() override { return adapters_->list(); }
   std::shared_ptr<igpu::GpuAdapter> open(std::uint64_t luid) override { return adapters_->open(luid); }
   igpu::Reading<igpu::AdapterProcesses> processes() override { return recorded_->processes(); }
+  igpu::EngineCounters* engine_counters() override { return adapters_->engine_counters(); }
 
  private:
   std::unique_ptr<igpu::GpuAdapters> adapters_;
@@ -79,9 +81,9 @@ std::string script() {
 // The real machine, with the adapters behind a library and with a clock that this program moves.
 class ScriptedParts final : public igpu::MachineParts {
  public:
-  ScriptedParts(const igpu::MonitorOptions& options, const std::string& library)
+  ScriptedParts(const igpu::MonitorOptions& options, const igpu::GpuLibraries& libraries)
       : real_(igpu::make_machine_parts(options, nullptr)),
-        adapters_(igpu::system_gpu_adapters(library)),
+        adapters_(igpu::system_gpu_adapters(libraries)),
         machine_{real_->machine().sys,        real_->machine().proc, real_->machine().dev,
                  real_->machine().perf,       real_->machine().drm,  clock,
                  real_->machine().privileges, real_->machine().names} {
@@ -151,10 +153,12 @@ class Time {
   void (*const next_scrape_)();
 };
 
+igpu::GpuLibraries all_in(const std::string& library) { return {library, library, library}; }
+
 void write_capture(const std::string& library, unsigned scrapes) {
   StderrLog log;
   const igpu::MonitorOptions options;
-  const auto parts = std::make_shared<ScriptedParts>(options, library);
+  const auto parts = std::make_shared<ScriptedParts>(options, all_in(library));
   const Time time(library, parts);
   const igpu::CaptureOutcome outcome = igpu::capture_of(
       parts, options, {.passes = scrapes + 1}, [&] { time.pass(); }, log);
@@ -163,12 +167,13 @@ void write_capture(const std::string& library, unsigned scrapes) {
   (void)std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void show_adapters(const std::string& library, unsigned scrapes) {
-  const auto open_handles = function<unsigned (*)()>(library, "fake_open_handles");
+void show_adapters(const igpu::GpuLibraries& libraries, unsigned scrapes, bool sysman) {
+  const auto open_handles = function<unsigned (*)()>(libraries.adapters, "fake_open_handles");
   StderrLog log;
-  const igpu::MonitorOptions options;
-  const auto parts = std::make_shared<ScriptedParts>(options, library);
-  const Time time(library, parts);
+  igpu::MonitorOptions options;
+  if (sysman) options.collector_options["collector.sysman"] = {"true"};
+  const auto parts = std::make_shared<ScriptedParts>(options, libraries);
+  const Time time(libraries.adapters, parts);
   const auto monitor = igpu::make_monitor(parts, options, log);
   for (unsigned scrape = 1; scrape <= scrapes; ++scrape) {
     time.pass();
@@ -212,7 +217,7 @@ void look_for_leaks(const std::string& library, unsigned scrapes) {
   const auto adapters = function<unsigned (*)()>(library, "fake_open_handles");
   StderrLog log;
   const igpu::MonitorOptions options;
-  const auto parts = std::make_shared<ScriptedParts>(options, library);
+  const auto parts = std::make_shared<ScriptedParts>(options, all_in(library));
   const Time time(library, parts);
   const auto monitor = igpu::make_monitor(parts, options, log);
   const auto scrape = [&](unsigned times) {
@@ -242,16 +247,19 @@ int main(int count, char** arguments) {
   try {
     if (what == "--simulate") {
       simulate(arguments[2]);
-    } else if (what == "--gdi32") {
-      show_adapters(arguments[2], count > 3 ? static_cast<unsigned>(std::stoul(arguments[3])) : 2);
+    } else if (what == "--gdi32" || what == "--sysman") {
+      igpu::GpuLibraries libraries = all_in(arguments[2]);
+      if (count > 4) libraries.engine_counters = arguments[4];
+      if (count > 5) libraries.sysman = arguments[5];
+      show_adapters(libraries, count > 3 ? static_cast<unsigned>(std::stoul(arguments[3])) : 2, what == "--sysman");
     } else if (what == "--leaks" && count > 3) {
       look_for_leaks(arguments[2], static_cast<unsigned>(std::stoul(arguments[3])));
     } else if (what == "--capture" && count > 3) {
       write_capture(arguments[2], static_cast<unsigned>(std::stoul(arguments[3])));
     } else {
       std::fputs(
-          "windows_page --simulate PROFILE | --gdi32 LIBRARY [SCRAPES] | --capture LIBRARY SCRAPES | "
-          "--leaks LIBRARY SCRAPES\n",
+          "windows_page --simulate PROFILE | --gdi32|--sysman LIBRARY [SCRAPES [PDH [ZE_LOADER]]] | "
+          "--capture LIBRARY SCRAPES | --leaks LIBRARY SCRAPES\n",
           stderr);
       return 1;
     }
