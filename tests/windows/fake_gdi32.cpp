@@ -27,12 +27,16 @@ d3dkmt::Luid luid_of(std::uint64_t number) {
 
 LONG value(NtStatus status) { return static_cast<LONG>(status); }
 
-std::string process_name(void* process) {
+// Asked once in a scrape, or it would cost more than what is measured.
+const std::string& process_name(void* process) {
+  const auto [at, is_new] = fake().process_names.try_emplace(process);
   char path[1024];
   DWORD size = sizeof path;
-  if (!::QueryFullProcessImageNameA(process, 0, path, &size)) return {};
-  const std::string text(path, size);
-  return text.substr(text.find_last_of("\\/") + 1);
+  if (is_new && ::QueryFullProcessImageNameA(process, 0, path, &size)) {
+    const std::string text(path, size);
+    at->second = text.substr(text.find_last_of("\\/") + 1);
+  }
+  return at->second;
 }
 
 NtStatus describe(const ScriptAdapter& adapter, const d3dkmt::QueryAdapterInfo& query) {
@@ -158,6 +162,7 @@ extern "C" {
 __declspec(dllexport) void fake_advance(unsigned milliseconds) { fake().milliseconds += milliseconds; }
 __declspec(dllexport) void fake_next_scrape() {
   ++fake().scrape;
+  fake().process_names.clear();
   if (fake().recorded) fake().recorded->next_scrape();
 }
 __declspec(dllexport) unsigned fake_open_handles() { return static_cast<unsigned>(fake().handles.size()); }

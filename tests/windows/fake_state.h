@@ -25,6 +25,7 @@ struct Fake {
   std::uint32_t opened = 0;                      // handles, none of which is given again
   std::map<std::uint32_t, std::size_t> handles;  // numbers of adapters; of a capture, LUIDs
   std::unique_ptr<RecordedAdapters> recorded;    // instead of `adapters`
+  std::map<void*, std::string> process_names;    // by handle
 
   Fake() {
     const char* const path = std::getenv("FAKE_GDI32");
